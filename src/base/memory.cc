@@ -59,8 +59,9 @@ int64_t PhysicalMemoryBytes() {
 
 Status OutOfMemory() {
   return ResourceExhausted(
-      "an allocation failed: this process has no more memory. Take a smaller model, a lower "
-      "train.batch or fewer train.leaves, or raise what limits the process");
+      "an allocation failed: the process is out of memory. Use a smaller model, a lower "
+      "train.batch "
+      "or fewer train.leaves, or raise the memory limit of the process.");
 }
 
 }  // namespace espalier

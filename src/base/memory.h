@@ -19,10 +19,10 @@ int64_t PhysicalMemoryBytes();
 int64_t ControlGroupMemoryBytes(const std::string& membership, const std::string& root,
                                 int64_t most);
 
-// An allocation failed: kResourceExhausted.
+// Returns kResourceExhausted for a failed allocation.
 Status OutOfMemory();
 
-// What `body` returns, a Status or a Result; OutOfMemory when an allocation within it fails.
+// Returns the Status or Result of `body`, or OutOfMemory() if an allocation in it fails.
 template <typename Body>
 auto CatchOutOfMemory(Body&& body) -> decltype(body()) {
   try {

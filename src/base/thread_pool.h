@@ -15,8 +15,8 @@
 namespace espalier {
 
 // Runs `body(index)` for 0 <= index < count on `threads` threads, the caller being one of them.
-// Which thread runs which index is left open: bodies must not depend on it. An exception of a body
-// ends the loop, once every body that has begun has ended, and is thrown to the caller.
+// Which thread runs which index is left open: bodies must not depend on it. If a body
+// throws, no further body begins, and the first exception is rethrown once the running ones return.
 // Thread rule: one ParallelFor at a time, from one thread.
 class ComputePool {
  public:
@@ -34,7 +34,8 @@ class ComputePool {
   void TakeIndices();
 
   std::vector<std::thread> workers_;
-  std::mutex mutex_;  // guards round_, running_, stop_, body_, count_ between rounds; failure_
+  std::mutex
+      mutex_;  // guards round_, running_, stop_, body_, count_ between rounds; guards failure_
   std::condition_variable start_, done_;
   uint64_t round_ = 0;
   int running_ = 0;
@@ -42,7 +43,7 @@ class ComputePool {
   const std::function<void(int64_t)>* body_ = nullptr;
   int64_t count_ = 0;
   std::atomic<int64_t> next_{0};
-  std::exception_ptr failure_;  // the first of a round
+  std::exception_ptr failure_;  // first exception of a round
   std::function<void()> on_start_;
 };
 

@@ -58,13 +58,13 @@ struct Submission {
   // Canonical form of `output` (storage/uri.h): two names of one place have the same. Empty: it is
   // `output` itself.
   std::string output_place = {};
-  // What the model counts at least against memory_bytes_max of each worker
-  // (training/memory_plan.h). For the moment of submission: the journal does not keep it.
+  // Lower bound of the model's part of memory_bytes_max on each worker, in bytes
+  // (training/memory_plan.h). Used at submission only and not kept in the journal.
   int64_t least_model_bytes = 0;
   const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }
 };
 
-// What the plan of a job that has not ended takes in memory, about; in the journal it is less.
+// Returns the approximate memory of a job's YAML, file list and shard list, in bytes.
 int64_t PlanBytes(const Submission& submission);
 
 struct Submit {

@@ -90,7 +90,7 @@ struct CoordinatorCoreOptions {
   int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
   int64_t workers_a_name_max = 0;             // of one certificate; 0: names prove nothing
   int64_t jobs_queued_max = 1000;
-  int64_t plans_bytes_max = int64_t{512} << 20;  // of all jobs that have not ended (PlanBytes)
+  int64_t plans_bytes_max = int64_t{512} << 20;  // of all unfinished jobs (PlanBytes)
   int64_t jobs_kept_max = 200;                   // ended jobs remembered
   int64_t history_rows_max = kHistoryRowsMax;    // a job; the oldest rows go first
   int64_t skipped_rows_kept_max = 20;            // positions of skipped rows kept a shard

@@ -101,33 +101,35 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
   return Status::Ok();
 }
 
-// A job that alone has more than that may run when there is no other.
+// Accepts a larger plan if no other job is unfinished.
 Status CoordinatorCore::CheckPlanSize(const Submission& submission) const {
   int64_t held = 0;
   for (const auto& [id, job] : jobs_) held += job.plan_bytes;
   const int64_t bytes = PlanBytes(submission);
   if (held == 0 || held + bytes <= options_.plans_bytes_max) return Status::Ok();
-  return ResourceExhausted(
-      "the job's list of files and shards takes " + HumanBytes(static_cast<uint64_t>(bytes)) +
-      ", and those of jobs that run or wait " + HumanBytes(static_cast<uint64_t>(held)) +
-      "; this coordinator has room for " +
-      HumanBytes(static_cast<uint64_t>(options_.plans_bytes_max)) +
-      ": submit again when some have ended, or use fewer files or a larger data.shard_bytes");
+  const auto shown = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
+  return ResourceExhausted("data: the file and shard lists of unfinished jobs would take " +
+                           shown(held + bytes) + " (this job: " + shown(bytes) +
+                           "), the limit of this coordinator is " +
+                           shown(options_.plans_bytes_max) +
+                           ". Submit again when some jobs have ended, use fewer files, or raise "
+                           "data.shard_bytes.");
 }
 
-// Without workers nothing is known: what does not fit then fails where it is to begin.
+// Accepts every model while no worker is attached. A worker checks it again before it trains.
 Status CoordinatorCore::CheckModelSize(const Submission& submission) const {
   int64_t largest = -1;
   for (const auto& [id, worker] : workers_) {
     largest = std::max(largest, worker.hello.memory_bytes);
   }
   if (largest < 0 || submission.least_model_bytes <= largest) return Status::Ok();
+  const auto shown = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
   return ResourceExhausted(
-      "model.hidden: the weights between these layers, with gradients and the optimizer's state, "
-      "need a worker with memory_bytes_max of " +
-      HumanBytes(static_cast<uint64_t>(submission.least_model_bytes)) +
-      " or more; the largest one attached has " + HumanBytes(static_cast<uint64_t>(largest)) +
-      ": take narrower layers, raise memory_bytes_max, or attach workers with more memory");
+      "model.hidden: the weights between these layers with their gradients and optimizer state "
+      "exceed the memory of every attached worker (found " +
+      shown(submission.least_model_bytes) + ", expected memory_bytes_max of at most " +
+      shown(largest) +
+      "). Use narrower layers, raise memory_bytes_max, or attach workers with more memory.");
 }
 
 void CoordinatorCore::On(const CancelJob& event) {

@@ -118,7 +118,7 @@ struct CoordinatorRecords {
   struct JobRecord {
     JobSnapshot snapshot;
     Submission submission;   // without yaml and input once the job has ended
-    int64_t plan_bytes = 0;  // PlanBytes of it; 0 once the job has ended
+    int64_t plan_bytes = 0;  // PlanBytes(submission); 0 once the job has ended
     std::vector<MemberState> members;
     SurveyState surveyed;
     std::shared_ptr<const SurveyResult> survey;

@@ -190,7 +190,7 @@ Status CoordinatorCore::CheckShare(const Hello& hello) const {
   const std::string its = owner(hello.name);
   int64_t attached = 0;
   for (const auto& [id, worker] : workers_) {
-    // A member of an earlier life that comes back (FindAwaited) has its place already.
+    // A returning member of a restored job (FindAwaited) already has a place.
     const bool itself = worker.hello.session == hello.session ||
                         (worker.awaited && id == hello.worker && worker.hello.name == hello.name);
     attached += !itself && owner(worker.hello.name) == its;

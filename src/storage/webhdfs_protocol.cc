@@ -91,7 +91,7 @@ std::string OperationUrl(const HostPort& name_node, bool secure, std::string_vie
   return url;
 }
 
-// Whether a client or server may take the path for another one: "." or "..", as they are or as %2e.
+// Returns whether a segment is "." or "..", plain or percent-encoded: servers may resolve it.
 bool HasDotSegment(std::string_view path) {
   std::string segment;
   for (size_t i = 0; i <= path.size(); ++i) {

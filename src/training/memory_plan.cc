@@ -12,28 +12,28 @@
 namespace espalier {
 namespace {
 
-// Most rows of a step that a leaf has.
+// Returns the largest number of rows that a leaf has in a step.
 int64_t LeafStepRows(const TrainingPlan& plan) {
   const auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   return ceil(ceil(plan.train_rows, LeafCount(plan.train)),
               std::max<int64_t>(1, plan.StepsPerEpoch()));
 }
 
-// Vectors like the parameters in one job state (training_state.h), whose sums are kept or not.
+// Returns the number of parameter-sized vectors in one job state (training_state.h).
 int64_t StateVectors(const TrainSpec& train, bool accumulates) {
   const bool best = train.early_stopping && train.early_stopping->restore_best;
   const bool averages = train.averaging.kind != AveragingKind::kNone;
   return 1 + SlotCount(train.optimizer) + accumulates + averages + best;
 }
 
-// Of a worker: those of its states; the gradient as it is computed and as it is summed; and, for
-// each pusher, the parameters on the way to it or its gradient.
+// Returns the number of parameter-sized vectors on a worker: those of its states, the own and the
+// summed gradient, and for each pusher the parameters sent to it and the gradient received.
 int64_t VectorCount(int64_t state_vectors, const MemoryPart& part) {
   return part.states * state_vectors + 2 + 2 * part.pushers;
 }
 
-// Of one leaf's rows: inputs, and of each layer's units the value, its gradient and what that
-// needs.
+// Returns the numbers that a leaf keeps for its rows of a step: the inputs, and for each unit its
+// output, derivative and delta.
 int64_t LeafNumbers(const TrainingPlan& plan) {
   int64_t a_row = plan.shape.sparse ? 0 : plan.shape.inputs();
   for (const LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;
@@ -66,20 +66,18 @@ int64_t BudgetedBytes(double bytes) {
 
 Status CheckMemory(const MemoryPlan& plan, const MemoryPart& part, int64_t budget) {
   if (BudgetedBytes(plan.total_bytes()) <= budget) return {};
-  const std::string holder =
-      part.pushers == 0
-          ? " on each worker"
-          : " on the one that holds them for " + std::to_string(part.pushers) + " other workers";
-  return ResourceExhausted("the model has " + HumanCount(plan.parameters) +
-                           " parameters and takes " + Shown(plan.model_bytes) + " of memory" +
-                           holder + ", the rows of a step " + Shown(plan.rows_bytes) +
-                           " and an evaluation " + Shown(plan.totals_bytes) + ": " +
-                           Shown(plan.total_bytes()) + " in all; this worker may use " +
-                           Shown(static_cast<double>(budget + kModelAllowance)) +
-                           " (memory_bytes_max and " + Shown(kModelAllowance) +
-                           "): take a smaller model, a lower train.batch or fewer train.leaves" +
-                           (part.pushers > 0 ? ", fewer workers" : "") +
-                           ", raise memory_bytes_max, or take workers with more memory");
+  const std::string where = part.pushers == 0 ? ""
+                                              : " (this worker exchanges with " +
+                                                    std::to_string(part.pushers) + " others)";
+  return ResourceExhausted(
+      "the model exceeds the memory limit of this worker (found " + Shown(plan.total_bytes()) +
+      ": model " + Shown(plan.model_bytes) + " for " + HumanCount(plan.parameters) + " parameters" +
+      where + ", rows of a step " + Shown(plan.rows_bytes) + ", evaluation " +
+      Shown(plan.totals_bytes) + "; expected at most " +
+      Shown(static_cast<double>(budget + kModelAllowance)) + ": memory_bytes_max and " +
+      Shown(kModelAllowance) + "). Use a smaller model, a lower train.batch or fewer train.leaves" +
+      (part.pushers > 0 ? ", use fewer workers" : "") +
+      ", raise memory_bytes_max, or use workers with more memory.");
 }
 
 Status CheckLeafRows(const TrainingPlan& plan) {

@@ -73,7 +73,7 @@ struct MemberHooks {
                                                   const OwnRows::Request& rows)>
       load;
   int64_t sum_timeout_ms = 600'000;  // how long a step waits for the sums of others
-  int64_t memory_bytes_max = 0;      // for model and rows (training/memory_plan.h)
+  int64_t memory_bytes_max = 0;      // bytes for model and rows (training/memory_plan.h)
   StepProbe* probe = nullptr;        // of a test
 };
 
@@ -118,7 +118,7 @@ class JobMember {
   virtual HeldState Held() const = 0;
   // The newest state that all members had; step 0: none.
   virtual HeldState Agreed() const = 0;
-  // The last run ended because states differ, or without memory: the state held may be wrong.
+  // Whether the held state may be wrong: states differed, or the last run was out of memory.
   virtual bool differs() const = 0;
 };
 
@@ -169,7 +169,7 @@ class TypedJobMember final : public JobMember {
     LeafSpan own;
     bool root = false;
   };
-  // kResourceExhausted: it takes more memory than there is.
+  // Returns kResourceExhausted if its memory plan exceeds the limit.
   Result<Place> PlaceIn(const TrainingOrder& order);
   RowRanges RangesOf(LeafSpan own) const;
   Status Reserve(const Place& place) const;
@@ -209,7 +209,7 @@ class TypedJobMember final : public JobMember {
   const MemberHooks hooks_;
   ComputePool pool_;
   StepMachine<T> machine_;
-  std::atomic<int64_t> model_bytes_{0};  // of memory_bytes_max: what is not for rows
+  std::atomic<int64_t> model_bytes_{0};  // part of memory_bytes_max that the model takes
   OwnRows rows_;
   StoredRows<T> row_source_;
   StepTimes times_;

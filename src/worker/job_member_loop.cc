@@ -43,18 +43,14 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
     running_ = start.generation;
     if (switch_to_ > running_) trainer->SwitchTo(switch_to_);
   }
-  bool out_of_memory = true;
-  auto end = CatchOutOfMemory([&] {
-    auto ended = trainer->Run();
-    out_of_memory = false;
-    return ended;
-  });
+  auto end = CatchOutOfMemory([&] { return trainer->Run(); });
   {
     std::lock_guard lock(mutex_);
     trainer_ = nullptr;
   }
   if (!end.ok()) {
-    if (out_of_memory) differs_ = true;  // what is held may be half of an update
+    // After a failed allocation the state may contain half of an update.
+    if (end.status().code() == StatusCode::kResourceExhausted) differs_ = true;
     if (const auto d = trainer->divergence()) {
       broken_ = differs_ = true;
       hooks_.tell(StatesDiffer{start.job, start.generation, d->step, d->members});

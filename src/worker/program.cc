@@ -117,7 +117,7 @@ void AddFlags(CLI::App& app, Flags& flags, WorkerOptions& o) {
   app.add_option("--name", o.name, "name for people; host:pid when left out");
   app.add_option("--threads", o.threads, "compute threads; 0: one a core");
   app.add_option("--memory-bytes-max", flags.memory_bytes_max,
-                 "for model and rows: bytes, or a size such as 8GiB; 0: half the memory");
+                 "limit for model and rows, such as 8GiB (default: half of the memory)");
   app.add_option("--spool-directory", o.spool_directory, "where rows beyond that go");
   app.add_option("--spool-bytes-max", flags.spool_bytes_max,
                  "at most so much there: bytes, or a size such as 64GiB");

@@ -51,7 +51,7 @@ TEST_CASE("each event is one line with time, level, daemon and message") {
       text, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} info worker-7 two\\nlines\n)")));
 }
 
-TEST_CASE("a log line cannot change what a terminal shows") {
+TEST_CASE("a log line contains no control characters") {
   const std::string text = Written([](const std::string&) {
     OpenLog("w", LogLevel::kInfo);
     LogInfo("red \x1b[31m, back \r, bell \a, tab \t, del \x7f, \xc3\xa9");

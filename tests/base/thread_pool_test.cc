@@ -10,7 +10,7 @@
 namespace espalier {
 namespace {
 
-TEST_CASE("a loop hands an exception of a body to its caller, and the pool stays usable") {
+TEST_CASE("ParallelFor rethrows an exception and stays usable") {
   for (const int threads : {1, 2, 4}) {
     ComputePool pool(threads);
     CHECK_THROWS_AS(pool.ParallelFor(100,
@@ -24,7 +24,7 @@ TEST_CASE("a loop hands an exception of a body to its caller, and the pool stays
   }
 }
 
-TEST_CASE("an allocation that fails on any thread of a loop is an error of its caller") {
+TEST_CASE("a failed allocation on a pool thread becomes a status") {
   ComputePool pool(3);
   const Status failed = CatchOutOfMemory([&] {
     pool.ParallelFor(3, [](int64_t) { throw std::bad_alloc(); });

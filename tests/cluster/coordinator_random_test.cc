@@ -320,7 +320,7 @@ class Chaos {
   std::vector<MergeWork> merges_;
 };
 
-TEST_CASE("whatever workers and clients say, the coordinator keeps its promises") {
+TEST_CASE("arbitrary messages never break the core's invariants") {
   for (uint64_t seed = 1; seed <= 300 * TestScale(); ++seed) {
     INFO("seed " << seed);
     Chaos(seed).Run(400);

@@ -17,7 +17,7 @@ CoordinatorActions Attach(CoordinatorCore& core, uint64_t session, const std::st
   return core.Step(WorkerMessage{{session}, hello}, 1000);
 }
 
-TEST_CASE("one certificate leaves places to others, who may come later") {
+TEST_CASE("one certificate cannot take all worker places") {
   CoordinatorCoreOptions options;
   options.incarnation = {1};
   options.workers_a_name_max = 2;

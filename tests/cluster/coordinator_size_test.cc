@@ -1,4 +1,4 @@
-// What is refused when it is submitted, by its size: of the model, and of the list of shards.
+// Limits on the sizes of the model and of the shard list at submission.
 #include <catch2/catch.hpp>
 
 #include "src/cluster/coordinator_core.h"
@@ -33,7 +33,7 @@ Status Submitted(CoordinatorCore& core, const std::string& id, int64_t least_mod
   return result.ok() ? Status::Ok() : result.status();
 }
 
-TEST_CASE("a model that fits into no attached worker is refused, by the largest one's memory") {
+TEST_CASE("a model too large for every worker is refused") {
   CoordinatorCoreOptions options;
   options.incarnation = {1};
   CoordinatorCore core(options);
@@ -46,7 +46,7 @@ TEST_CASE("a model that fits into no attached worker is refused, by the largest 
   CHECK(Submitted(core, "c", 1 << 22).ok());
 }
 
-TEST_CASE("the plans of jobs that have not ended are bounded in bytes, in later lives too") {
+TEST_CASE("plans of unfinished jobs are bounded in bytes") {
   CoordinatorCoreOptions options;
   options.incarnation = {1};
   options.plans_bytes_max = 100'000;

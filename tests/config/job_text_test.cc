@@ -11,7 +11,7 @@
 namespace espalier {
 namespace {
 
-TEST_CASE("text, depth and number of values are bounded") {
+TEST_CASE("text size, depth and number of values are bounded") {
   CHECK(Error(std::string((1 << 20) + 1, '#')) ==
         "job.yaml: found more than 1.0 MiB of YAML, expected at most that");
   CHECK(Error("a: " + std::string(40, '[') + std::string(40, ']')) ==
@@ -76,7 +76,7 @@ resume: {from: old/run}
   CHECK_FALSE(MakePathsAbsolute("a: [", "/d").ok());
 }
 
-TEST_CASE("mutated text never crashes, and what still parses survives a normalisation") {
+TEST_CASE("mutated job text never crashes the parser") {
   const std::string seed_text = R"(name: mnist
 data:
   train: [a/*.csv, b]

@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-TEST_CASE("an output that is spelt in several ways is one place") {
+TEST_CASE("different spellings of an output are one place") {
   const auto output = [](const std::string& text) {
     return Parsed("output: " + text + "\ndata: {train: t, label: 0}").output.path;
   };

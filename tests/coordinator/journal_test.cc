@@ -153,7 +153,7 @@ TEST_CASE("a local state directory belongs to one coordinator at a time") {
 
 // ---- two coordinators on one set of files ----------------------------------------------------
 
-TEST_CASE("of two coordinators on the same files the older one finds that it must end") {
+TEST_CASE("the older of two coordinators on one journal stops") {
   const std::string directory = DirectoryOf("files", "two");
   OpenedJournal older = Open(directory, 100);
   REQUIRE(older.journal->Append({Row(1)}).ok());

@@ -42,7 +42,7 @@ TEST_CASE("a submission is parsed and listed, and its output directory made read
   CHECK(fs::is_empty(output.parent_path()));  // the probe is gone
 }
 
-TEST_CASE("paths that only the submitter's directory explains are refused by name") {
+TEST_CASE("paths relative to the submitter's directory are refused") {
   const std::string inputs = "data: {train: /in.csv, label: y}\noutput: /out\n";
   const auto refused = [](const std::string& yaml) {
     const auto submission = PrepareSubmission(
@@ -109,8 +109,7 @@ TEST_CASE("an output that cannot be written is refused at once") {
   CHECK_FALSE(Prepare((file / "model").string()).ok());
 }
 
-TEST_CASE(
-    "of delegation tokens one a file system comes along, and its NameNode must have made it") {
+TEST_CASE("a job carries one genuine delegation token per file system") {
   int renewed = 0;
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     renewed += r.op() == "RENEWDELEGATIONTOKEN";

@@ -177,7 +177,7 @@ TEST_CASE("rows that fit nowhere are an error with the numbers") {
             .ok());
 }
 
-TEST_CASE("a spool file has no name, and nothing else in its directory is touched") {
+TEST_CASE("a spool file has no name and touches no other file") {
   const TemporaryDirectory dir, others;
   others.Put("precious", "kept");
   REQUIRE(symlink((others / "precious").c_str(), (dir / "espalier-spool-1-1").c_str()) == 0);

@@ -156,7 +156,7 @@ class HostileTest(EspalierTest):
             self.assertLess(grown, 30 * 1024, "%s KiB for %d bytes" % (grown, len(message)))
             self.assertIsNone(daemon.poll())
 
-    def test_who_takes_all_descriptors_does_not_shut_others_out_for_good(self):
+    def test_exhausted_descriptors_recover_for_other_clients(self):
         limit = 128
         address = self.path("address")
         with open(self.path("log"), "w") as log:

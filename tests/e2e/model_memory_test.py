@@ -1,4 +1,4 @@
-"""A model that takes more memory than a worker has ends the job, and no worker."""
+"""A model that exceeds the memory of a worker fails the job and not the worker."""
 import resource
 import unittest
 
@@ -18,7 +18,7 @@ class ModelMemoryTest(EspalierTest):
         return spec
 
     def assert_works(self, cluster):
-        """All workers live, and train a small model."""
+        """All workers are alive and can train a small model."""
         for name, worker in cluster.workers.items():
             self.assertIsNone(worker.poll(), name + " has ended: " + cluster.log(name)[-500:])
         spec = self.spec([4])
@@ -26,7 +26,7 @@ class ModelMemoryTest(EspalierTest):
         cluster.result("submit", self.job("small", spec))
 
     def failed(self, cluster, job):
-        """What is told of a job that must fail."""
+        """Returns the status of a job that must fail."""
         wait_for("the end of " + job,
                  lambda: cluster.result("status", job)["state"] in ("FAILED", "SUCCEEDED"), 60)
         status = cluster.result("status", job)
@@ -46,7 +46,7 @@ class ModelMemoryTest(EspalierTest):
         cluster.start_worker("node-2")
         error = self.failed(cluster, job)
         self.assertIn("memory_bytes_max", error)
-        self.assertIn("in all", error)
+        self.assertIn("rows of a step", error)
         self.assert_works(cluster)
 
     def test_a_failed_allocation_ends_the_job_and_not_the_worker(self):

@@ -108,7 +108,7 @@ class SecurityTest(EspalierTest):
         _, err = cluster.espalier("list", code=2)
         self.assertIn("has no role here", err)
 
-    def test_orders_leave_a_line_of_who_what_and_what_came_of_it(self):
+    def test_each_order_is_logged_with_caller_and_result(self):
         cluster = SecureCluster(self, 1)
         cluster.submit(self.job("one", self.spec(epochs=1)))
         cluster.espalier("cancel", "99", code=2)
@@ -117,7 +117,7 @@ class SecurityTest(EspalierTest):
                               r"job-1")
         self.assertRegex(log, r"audit: operator 'ann' at .*: cancel job-99: refused: ")
 
-    def test_no_log_level_but_off_hides_who_gave_which_order(self):
+    def test_orders_are_logged_with_the_caller_at_every_level(self):
         authority = Authority(self)
         cluster = SecureCluster(self, 1, authority, coordinator_flags=["--log-level", "error"])
         cluster.submit(self.job("one", self.spec(epochs=1)))
@@ -146,7 +146,7 @@ class SecurityTest(EspalierTest):
                                       r"the caller's certificate)")
                 self.assertNotIn("asking again", err)
 
-    def test_a_token_stands_for_a_certificate_and_may_be_taken_back(self):
+    def test_a_token_replaces_a_certificate_and_can_be_revoked(self):
         tokens = self.path("tokens")
         with open(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
             f.write("reader grafana %s\n" % TOKEN)
@@ -198,7 +198,7 @@ class SecurityTest(EspalierTest):
         self.assertIn("cut off or damaged", err)
         self.assertFalse(os.path.exists(os.path.join(authority.directory, "worker-c")))
 
-    def test_a_certificate_that_was_revoked_is_refused_from_then_on(self):
+    def test_a_revoked_certificate_is_refused_at_once(self):
         authority = Authority(self)
         cluster = SecureCluster(self, 1, authority)
         cluster.espalier("list")
@@ -287,7 +287,7 @@ class SecurityTest(EspalierTest):
         os.chmod(flags[5], 0o644)
         self.assertIn("chmod 600", self.run_worker(cluster, *flags, code=2))
 
-    def test_a_key_that_others_may_read_is_refused_with_what_mends_it(self):
+    def test_a_key_that_others_can_read_is_refused_with_the_fix(self):
         made = Authority(self).issue("coordinator", "head", ["127.0.0.1"])
         key = os.path.join(made, "tls.key")
         self.assertEqual(os.stat(key).st_mode & 0o777, 0o600)
@@ -308,7 +308,7 @@ class SecurityTest(EspalierTest):
                                code=2)
         self.assertIn("not overwritten", err)
 
-    def test_beyond_loopback_is_not_listened_to_without_certificates(self):
+    def test_without_certificates_only_loopback_is_served(self):
         process = self.start_coordinator("--listen", "0.0.0.0:0")
         self.assertEqual(process.wait(timeout=60), 2)
         made = Authority(self).issue("coordinator", "head", ["127.0.0.1"])

@@ -119,7 +119,7 @@ class UsageTest(EspalierTest):
         second = self.result("train", self.job("o", spec), "--workers", 1)
         self.assertEqual(first["weights_sha256"], second["weights_sha256"])
 
-    def test_overwrite_never_costs_anything_but_an_old_bundle(self):
+    def test_overwrite_replaces_only_an_old_bundle(self):
         os.mkdir(self.path("mine"))
         self.write("mine/precious", "do not lose\n")
         spec = self.spec(output={"path": self.path("mine"), "overwrite": True})

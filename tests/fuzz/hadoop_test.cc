@@ -36,7 +36,7 @@ TEST_CASE("mutated Hadoop XML is read or refused by file, and its values never h
   CHECK(read > 0);  // not every edit breaks it
 }
 
-TEST_CASE("mutated replies of WebHDFS are understood or refused, within bounds") {
+TEST_CASE("mutated WebHDFS replies are parsed or refused in bounds") {
   const std::string file = R"({"length":5,"modificationTime":1,"pathSuffix":"a b","type":"FILE"})";
   const std::string files = R"({"FileStatuses":{"FileStatus":[)" + file + "," + file + "]}}";
   const std::string seeds[] = {
@@ -63,7 +63,7 @@ TEST_CASE("mutated replies of WebHDFS are understood or refused, within bounds")
   }
 }
 
-TEST_CASE("a mutated redirect is an address or refused, and never told") {
+TEST_CASE("a mutated redirect is parsed or refused and stays secret") {
   const std::string seed =
       "http://dn1.example:9864/webhdfs/v1/a?op=OPEN&delegation=SECRET&offset=0";
   for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {

@@ -23,7 +23,7 @@ std::vector<std::string> Seeds() {
           CraftedParquet(dictionary), NestedParquet(6)};
 }
 
-TEST_CASE("a mutated Parquet file is read, or refused by name") {
+TEST_CASE("a mutated Parquet file is read or refused with its name") {
   const std::vector<std::string> seeds = Seeds();
   int read = 0;
   for (uint64_t i = 0; i < 3000 * TestScale(); ++i) {

@@ -140,7 +140,7 @@ void SetUp(DataFixture* f, Task task) {
   f->job.model.task = task;
 }
 
-TEST_CASE("whatever members report, its merge is a result or an error") {
+TEST_CASE("merging arbitrary member reports never crashes") {
   const Task task = GENERATE(Task::kClassification, Task::kRegression);
   DataFixture f;
   SetUp(&f, task);

@@ -25,7 +25,7 @@ void CheckText(DataFixture& f, const std::string& text, const std::string& name)
   REQUIRE(cut->skipped_rows == whole->skipped_rows);
 }
 
-TEST_CASE("mutated CSV is read the same in any cut, or refused by name") {
+TEST_CASE("mutated CSV reads the same for any shard cut") {
   const std::string seeds[] = {
       "y,a,b\n0,1.5,2\n1,-3e2,0.25\r\n0,,7\n1,123456789012,1e-300\n",
       "y,\"a\",b\n\"0\",\"1\"\"5\",2\n1,\"4\",\"\"\n\n0,7,8",
@@ -41,7 +41,7 @@ TEST_CASE("mutated CSV is read the same in any cut, or refused by name") {
   }
 }
 
-TEST_CASE("mutated LIBSVM text is read the same in any cut, or refused by name") {
+TEST_CASE("mutated LIBSVM text reads the same for any shard cut") {
   const std::string narrow = "+1 3:0.5 7:2 # a\n-1 1:-1e2\t2:7\r\n\n+1 5:1\n-1 1:3 2:4 3:5\n";
   const std::string wide =
       "+1 3:0.5 1007:2 # a\n-1 1:-1e2\t1024:7\r\n\n+1\n-1 998:nan 999:4 1100:5\n";

@@ -183,7 +183,7 @@ void TryAll(const std::string& address, const std::vector<std::string>& methods,
   }
 }
 
-TEST_CASE("every method of a coordinator wants its role, whatever is shown") {
+TEST_CASE("every method of a coordinator requires its role") {
   Secured head;
   const auto kinds = AllKinds(head.mine, head.foreign);
   const Credentials reader{"", head.mine.Issue({Role::kReader, "walker"}), "", {}};
@@ -194,7 +194,7 @@ TEST_CASE("every method of a coordinator wants its role, whatever is shown") {
   TryAll(head.server->address(), MethodsOf(services), kinds, "");
 }
 
-TEST_CASE("every method of a worker wants its role, whatever is shown") {
+TEST_CASE("every method of a worker requires its role") {
   Certificates mine, foreign;
   const TlsFiles own = mine.Issue({Role::kWorker, "node-9"});
   PeerOptions options;

@@ -113,7 +113,7 @@ TEST_CASE("a coordinator that cannot be reached says so to a client and asks the
   CHECK(ApiClient::Make("nonsense").status().code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("a host is dialled as a host, also if gRPC has a scheme of its name") {
+TEST_CASE("a host named like a gRPC scheme is dialled as a host") {
   for (const char* host : {"xds", "google-c2p", "unix-abstract", "ipv4"}) {
     const std::string address = std::string(host) + ":7";
     const Status status = (*ApiClient::Make(address))->List().status();
@@ -149,7 +149,7 @@ TEST_CASE("a watcher gets every history row once, however slow it is, and then t
   for (int i = 0; i < 300; ++i) CHECK(steps[i] == i + 1);
 }
 
-TEST_CASE("a watcher that does not read is dropped when too many rows wait for it") {
+TEST_CASE("a watcher that does not read is dropped at its limit") {
   CoordinatorServerLimits limits;
   limits.watch_rows_max = 50;
   Coordinator c(limits);
@@ -214,7 +214,7 @@ struct Unread {
   std::unique_ptr<grpc::ClientAsyncResponseReader<v1::JobUpdate>> call;
 };
 
-TEST_CASE("a caller that reads no answers gets no further ones, but for small ones") {
+TEST_CASE("a caller that reads no answers gets only small ones") {
   CoordinatorServerLimits limits;
   limits.unread_bytes_max = 1 << 20;
   Coordinator c(limits);

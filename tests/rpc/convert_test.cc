@@ -205,7 +205,7 @@ TEST_CASE("bytes that are not UTF-8 are replaced in texts for people") {
   REQUIRE(back.ParseFromString(Proto<pb::FromWorker>(goodbye).SerializeAsString()));
 }
 
-TEST_CASE("control characters of workers do not reach terminals and logs") {
+TEST_CASE("control characters from workers are escaped") {
   const std::string bad = "\x1b[2Jgone\r\n", shown = "\\x1b[2Jgone\\x0d\\x0a";
   const auto taken = [](const FromWorker& message) {
     return FromProto(Proto<pb::FromWorker>(message)).value();
@@ -251,7 +251,7 @@ void Mutate(const std::string& bytes, std::mt19937& random) {
   }
 }
 
-TEST_CASE("mutated and random messages never crash, and what is taken is sound") {
+TEST_CASE("mutated and random messages never crash the decoder") {
   google::protobuf::LogSilencer silent;  // it tells of each text that is not UTF-8
   std::mt19937 random(20);
   for (const FromWorker& m : SamplesFromWorker()) {

@@ -47,7 +47,7 @@ TEST_CASE("workers exchange messages when both are whom the coordinator named") 
   CHECK(heard_b.WaitForMessages(1));
 }
 
-TEST_CASE("a worker that is not whom the coordinator named gets no link, on either side") {
+TEST_CASE("a worker that the coordinator did not name gets no link") {
   Peers peers;
   RecordingListener heard_a, heard_b;
   // Both are told that the other one is node-3.
@@ -64,7 +64,7 @@ TEST_CASE("a worker that is not whom the coordinator named gets no link, on eith
   REQUIRE(heard_b.WaitForBreak(0));
 }
 
-TEST_CASE("who greets for generations that never come takes no room from others") {
+TEST_CASE("greetings for unknown generations take no room of others") {
   Peers peers;
   const auto other = peers.Listen("node-3", 30'000);
   const auto greedy = peers.Listen("node-2", 30'000);
@@ -104,7 +104,7 @@ TEST_CASE("who greets for generations that never come takes no room from others"
   CHECK(heard.WaitForMessages(1));
 }
 
-TEST_CASE("the state goes to members of the generation alone") {
+TEST_CASE("only members of the generation receive the state") {
   Peers peers;
   const auto outsider = peers.Listen("node-3");
   const MemberKey key{{1}, {7}, {3}, 0};

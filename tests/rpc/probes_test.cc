@@ -153,7 +153,7 @@ void TakeAll(const std::string& address, size_t calls_max) {
   while (!Watching(channel).Answered()) REQUIRE(std::chrono::steady_clock::now() < until);
 }
 
-TEST_CASE("watches of the health and streams of reflection are calls of their caller") {
+TEST_CASE("health watches and reflection count as calls") {
   Handler handler;
   CoordinatorServerLimits limits;
   limits.calls_a_caller_max = 20;
@@ -197,7 +197,7 @@ TEST_CASE("they end with their server, in words") {
   }
 }
 
-TEST_CASE("they end when a certificate or a token is taken back, those of others go on") {
+TEST_CASE("revoking a credential ends only its own probes") {
   Secured head;
   const std::string address = head.server->address();
   const TlsFiles bob = head.mine.Issue({Role::kReader, "bob"});

@@ -14,7 +14,7 @@ TEST_CASE("a refused call is a line of the audit") {
   CHECK(refusals.Rest(6).empty());
 }
 
-TEST_CASE("a flood of somebody's calls hides nobody else's, and is counted") {
+TEST_CASE("a flood of refusals is counted and hides no other caller") {
   Refusals refusals;
   int64_t lines = 0;
   for (int i = 0; i < 1000; ++i) lines += static_cast<int64_t>(refusals.Tell("", "x", 5).size());
@@ -29,7 +29,7 @@ TEST_CASE("a flood of somebody's calls hides nobody else's, and is counted") {
         Lines{"audit: 1 more call of reader 'bob' was refused", "audit: refused z"});
 }
 
-TEST_CASE("of ever so many callers only some are told of and remembered") {
+TEST_CASE("the log of refusals is bounded for any number of callers") {
   Refusals refusals;
   int64_t lines = 0;
   for (int i = 0; i < 10'000; ++i) {

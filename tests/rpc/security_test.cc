@@ -82,7 +82,7 @@ TEST_CASE("a key that does not fit its certificate changes nothing, one that doe
   CHECK(head.List(ann).ToString() == "OK");
 }
 
-TEST_CASE("a client believes only a coordinator of that host, in its time") {
+TEST_CASE("a client accepts only a valid certificate of that host") {
   const auto list = [](const CertificateRequest& request, int64_t age_days) {
     Secured other(request, age_days);
     return other.List(other.mine.Issue({Role::kOperator, "ann"}));
@@ -165,7 +165,7 @@ TEST_CASE("TLS on one side alone is one clear error of that side") {
   }
 }
 
-TEST_CASE("a worker attaches under the name of its certificate and no other") {
+TEST_CASE("a worker attaches only under its certificate's name") {
   Secured head;
   const ClientSecurity security{MustOpen(head.mine.Issue({Role::kWorker, "node-1"})), ""};
   Hello hello{.version = "1", .arithmetic_id = "a", .session = "s", .address = "127.0.0.1:1"};
@@ -183,7 +183,7 @@ TEST_CASE("a worker attaches under the name of its certificate and no other") {
   CHECK_THAT(why.ToString(), Contains("'node-2'") && Contains("worker 'node-1'"));
 }
 
-TEST_CASE("open streams end when token or certificate are taken back, the others go on") {
+TEST_CASE("revoking a credential ends only its own open streams") {
   Secured head;
   head.handler.keeps_watchers = true;
   const auto watch = [&](const TlsFiles& files, const std::string& token) {

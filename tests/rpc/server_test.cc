@@ -156,7 +156,7 @@ TEST_CASE("a coordinator that does not answer ends the attempt at its deadline")
   CHECK(!(*client)->List().ok());
 }
 
-TEST_CASE("a worker that sends something malformed is closed with what was found") {
+TEST_CASE("a malformed worker message closes the session with a reason") {
   Coordinator c;
   auto stub = v1::Coordinator::NewStub(
       rpc::MakeChannel(c.server->address(), {1 << 20, 10'000, 5'000}).channel);
@@ -175,7 +175,7 @@ TEST_CASE("a worker that sends something malformed is closed with what was found
   CHECK(c.handler.Next().why.code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("a Unix socket is its user's alone, and another one's is not taken") {
+TEST_CASE("a Unix socket is private to its user") {
   TemporaryDirectory directory("/tmp");
   const std::string path = directory / "c.socket", address = "unix:" + path;
   const auto listen = [&address](FakeHandler* handler) {
@@ -247,7 +247,7 @@ TEST_CASE("a worker tells an address that others can dial") {
   for (auto event = handler.Next(); event.what != "message"; event = handler.Next()) continue;
 }
 
-TEST_CASE("a worker that does not read is closed when its queue overflows") {
+TEST_CASE("a worker that does not read is closed at its queue limit") {
   CoordinatorServerLimits limits;
   limits.session_queue_bytes_max = 1 << 20;
   Coordinator c(limits);
@@ -262,7 +262,7 @@ TEST_CASE("a worker that does not read is closed when its queue overflows") {
   CHECK_THAT(closed.why.ToString(), Catch::Contains("the worker does not read"));
 }
 
-TEST_CASE("a worker is read no further than its messages are dealt with") {
+TEST_CASE("reads from a worker wait for its pending messages") {
   CoordinatorServerLimits limits;
   limits.session_unhandled_messages_max = 5;
   Coordinator c(limits);

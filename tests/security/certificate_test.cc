@@ -59,7 +59,7 @@ TEST_CASE("a host is named by DNS name or address, never by the common name") {
   }
 }
 
-TEST_CASE("what a certificate has wrong is told apart in words") {
+TEST_CASE("a certificate error names the exact defect") {
   const KeyAndCertificate ca = MustMake();
   const Trust trust = MustTrust(ca);
   const KeyAndCertificate ann = MustIssue(ca, {Role::kOperator, "ann", {}, 10});

@@ -82,7 +82,7 @@ TEST_CASE("a token is taken without the spaces around it and never shown") {
   }
 }
 
-TEST_CASE("a secret that others may read is refused with the chmod that mends it") {
+TEST_CASE("a secret that others can read is refused with the fix") {
   const Directory directory;
   const std::string path = directory / "tls.key";
   REQUIRE(WriteNewFile(path, "secret", Secrecy::kSecret).ok());

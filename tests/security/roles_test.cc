@@ -69,7 +69,7 @@ TEST_CASE("a worker may call itself by its certificate's name, alone or with a s
   CHECK_FALSE(IsOfWorker(kForeign, "node-9"));
 }
 
-TEST_CASE("a worker's certificate is no coordinator's") {
+TEST_CASE("a worker's certificate is not valid for a coordinator") {
   CHECK_FALSE(MayBeCoordinator(kNode7));
   CHECK(MayBeCoordinator(kForeign));
   CHECK(MayBeCoordinator({"", {}, {"espalier://coordinator/head"}}));

@@ -21,7 +21,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-TEST_CASE("a removed tree's links are not followed, and / is never removed") {
+TEST_CASE("RemoveTree follows no links and never removes /") {
   const auto files = MakeLocalFileSystem();
   TemporaryDirectory dir;
   REQUIRE(files->MakeDirectory(dir / "t/u").ok());
@@ -35,7 +35,7 @@ TEST_CASE("a removed tree's links are not followed, and / is never removed") {
   CHECK(files->RemoveTree("//").code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("secrets are neither read nor changed, by whatever name") {
+TEST_CASE("secrets are not read or changed under any path") {
   TemporaryDirectory dir;
   dir.Put("key", "secret");
   dir.Put("data", "1");
@@ -87,7 +87,7 @@ TEST_CASE("secrets are neither read nor changed, by whatever name") {
   CHECK(files->RemoveTree(dir / "keys").ok());
 }
 
-TEST_CASE("paths of an HDFS that may be another way to a secret are refused where there is any") {
+TEST_CASE("HDFS paths that may alias a secret are refused") {
   StorageOptions options;
   const auto open = MakeFileSystem(options);
   options.secrets = {"hdfs://nn/espalier/state"};
@@ -130,7 +130,7 @@ TEST_CASE("temporary files that a killed process of the same number left are in 
   }
 }
 
-TEST_CASE("what is no regular file is not opened, and not waited for") {
+TEST_CASE("pipes and devices are refused without blocking") {
   const auto files = MakeLocalFileSystem();
   TemporaryDirectory dir;
   CHECK(files->Open("/dev/null").status().code() == StatusCode::kFailedPrecondition);
@@ -182,7 +182,7 @@ TEST_CASE("errors of the system are told apart") {
         "cannot write '/x': the disk is full (No space left on device)");
 }
 
-TEST_CASE("a path chooses its file system by scheme, from a list of allowed ones") {
+TEST_CASE("a path's scheme selects one of the allowed file systems") {
   const auto files = MakeFileSystem(StorageOptions{});
   TemporaryDirectory dir;
   dir.Put("a", "1");

@@ -60,7 +60,7 @@ TEST_CASE("other schemes and crooked addresses are refused with what is expected
   CHECK(ParseUri(std::string("/a\0b", 4)).status().code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("all names of one place have one canonical form") {
+TEST_CASE("equivalent paths have one canonical form") {
   const TemporaryDirectory dir;
   REQUIRE(MakeFileSystem()->MakeDirectory(dir / "a/b").ok());
   REQUIRE(symlink((dir / "a").c_str(), (dir / "link").c_str()) == 0);

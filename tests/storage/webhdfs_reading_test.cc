@@ -34,7 +34,7 @@ TEST_CASE("a body that ends early is continued from the byte reached") {
   CHECK(offsets == std::vector<std::string>{"0", "700000", "1400000", "2100000"});
 }
 
-TEST_CASE("a stalled body ends within its limit and is asked for elsewhere") {
+TEST_CASE("a stalled body times out and is read from another node") {
   int opened = 0;
   std::string excluded;
   int port = 0;
@@ -96,7 +96,7 @@ TEST_CASE("a body without a length that ends early is continued too") {
   CHECK(hdfs.files->ReadAll(hdfs.base + "/f", 100).value() == "0123456789");
 }
 
-TEST_CASE("headers and replies without end are cut off") {
+TEST_CASE("endless headers and replies are cut off") {
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     if (r.path == "/headers") {
       *reply = {"HTTP/1.1 200 OK\r\n", Then::kRepeat, "X-More: " + std::string(500, 'x') + "\r\n"};
@@ -119,7 +119,7 @@ TEST_CASE("headers and replies without end are cut off") {
   CHECK(stalled.message().find("does not answer") != std::string::npos);
 }
 
-TEST_CASE("redirects lead to a few http addresses only, and their tokens are never told") {
+TEST_CASE("redirects are restricted and their tokens stay secret") {
   std::string location;
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     if (r.op() != "OPEN") return false;

@@ -18,7 +18,7 @@ TrainingPlan Plan() {
   return plan;
 }
 
-TEST_CASE("a plan counts the parameters in each copy, the rows of a step and the evaluation") {
+TEST_CASE("PlanMemory counts copies, step rows and evaluation totals") {
   TrainingPlan plan = Plan();
   const MemoryPlan alone = PlanMemory(plan, {}, 4);
   CHECK(alone.parameters == 2'002'000);
@@ -35,7 +35,7 @@ TEST_CASE("a plan counts the parameters in each copy, the rows of a step and the
   CHECK(PlanMemory(plan, {.pushers = 3}, 4).model_bytes == 2'002'000.0 * 4 * (2 * 3 + 2 + 6));
 }
 
-TEST_CASE("a model that does not fit is refused with the sum; a small one always fits") {
+TEST_CASE("CheckMemory refuses a model above the budget") {
   const MemoryPlan plan = PlanMemory(Plan(), {.states = 4}, 4);
   const int64_t needed = BudgetedBytes(plan.total_bytes());
   CHECK(needed == static_cast<int64_t>(plan.total_bytes()) - kModelAllowance);
@@ -49,7 +49,7 @@ TEST_CASE("a model that does not fit is refused with the sum; a small one always
   CHECK(CheckMemory(PlanMemory(small, {}, 4), {}, 1).ok());
 }
 
-TEST_CASE("the least that a model takes is known from its hidden layers") {
+TEST_CASE("LeastModelBytes counts weights between hidden layers") {
   JobSpec job;
   job.model.hidden = {20'000, 20'000};
   job.train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
