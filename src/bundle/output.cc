@@ -14,6 +14,7 @@ namespace espalier {
 namespace {
 
 constexpr std::string_view kWriting = ".writing-", kDraft = ".draft-", kFenced = ".fenced-";
+constexpr std::string_view kKept = ".kept-";
 constexpr const char* kNew = "/new";
 constexpr const char* kOld = "/old";
 constexpr int64_t kWriterBytesMax = 4096;
@@ -40,6 +41,14 @@ std::string DraftOf(const std::string& output, const WriterName& writer) {
 }
 std::string FencedOf(const std::string& output, const WriterName& writer) {
   return output + std::string(kFenced) + writer.Text();
+}
+std::string KeptOf(const std::string& output, const WriterName& writer) {
+  return output + std::string(kKept) + writer.Text();
+}
+
+bool IsBundleFile(const std::string& name) {
+  return name == kWeightsFile || name == kModelFile || name == kHistoryFile ||
+         name == kReadmeFile || name == kOnnxFile || name == kWriterFile;
 }
 
 // Lists what all writers have left beside an output.
@@ -92,6 +101,7 @@ Result<std::optional<WriterRecord>> ReadWriter(const FileSystem& files, const st
       case StatusCode::kDeadlineExceeded:
       case StatusCode::kResourceExhausted:
       case StatusCode::kCancelled:
+      case StatusCode::kPermissionDenied:
         return text.status();
       default:
         return none;
@@ -150,7 +160,7 @@ class OutputShell {
       case OutputOp::kRestore:
         return {files_.Rename(fenced + kOld, output_), {}, {}};
       case OutputOp::kRemoveFenced:
-        return {Removed(fenced), {}, {}};
+        return {Discard(fenced, action.writer), {}, {}};
       case OutputOp::kRemoveDraft:
         return {Removed(DraftOf(output_, action.writer)), {}, {}};
       default:
@@ -165,6 +175,30 @@ class OutputShell {
     return removed;
   }
 
+  // Removes a slot, after what people would miss has been moved out of it.
+  Status Discard(const std::string& slot, const WriterName& writer) const {
+    const auto held = files_.Names(slot);
+    if (held.status().code() == StatusCode::kNotFound) return Status::Ok();
+    ESPALIER_RETURN_IF_ERROR(held.status());
+    const auto holds = [&](const char* part) {
+      return std::find(held->begin(), held->end(), part + 1) != held->end();
+    };
+    const bool unreplaced = holds(kOld) && holds(kNew);
+    for (const char* part : {kOld, kNew}) {
+      if (!holds(part)) continue;
+      const auto names = files_.Names(slot + part);
+      const bool is_file = names.status().code() == StatusCode::kFailedPrecondition;
+      if (!names.ok() && !is_file) return names.status();
+      const bool ours = !is_file && std::all_of(names->begin(), names->end(), IsBundleFile);
+      if (ours && !(part == kOld && unreplaced)) continue;
+      const std::string kept = KeptOf(output_, writer);
+      ESPALIER_RETURN_IF_ERROR(files_.Rename(slot + part, kept));
+      LogWarning("output: " + kept + " is what was at " + output_ + " before" +
+                 (ours ? "." : ". It holds files that are no part of a bundle."));
+    }
+    return Removed(slot);
+  }
+
   const FileSystem& files_;
   const std::string output_;
 };
@@ -172,15 +206,15 @@ class OutputShell {
 class CommitShell : private OutputShell {
  public:
   CommitShell(const FileSystem& files, const OutputSpec& output, const Bundle& bundle,
-              const OutputWriter& writer, const std::function<bool()>& stopped)
+              const OutputWriter& writer, const CommitStop& stop)
       : OutputShell(files, output.path),
         overwrite_(output.overwrite),
         bundle_(bundle),
         writer_(writer),
-        stopped_(stopped) {}
+        stop_(stop) {}
 
   OutputResult Perform(const OutputAction& action) const {
-    if (!IsCleaning(action.op) && stopped_ && stopped_()) return {Stopped(), {}, {}};
+    if (!IsCleaning(action.op) && stopped()) return {Stopped(), {}, {}};
     const std::string slot = SlotOf(output_, writer_.name), draft = DraftOf(output_, writer_.name);
     switch (action.op) {
       case OutputOp::kInspect:
@@ -198,7 +232,7 @@ class CommitShell : private OutputShell {
       case OutputOp::kPutBack:
         return {files_.Rename(slot + kOld, output_), {}, {}};
       case OutputOp::kRemoveSlot:
-        return {Removed(slot), {}, {}};
+        return {Discard(slot, action.writer), {}, {}};
       default:
         return Sweep(action);
     }
@@ -206,6 +240,7 @@ class CommitShell : private OutputShell {
 
  private:
   static Status Stopped() { return Cancelled("the job was told to stop"); }
+  bool stopped() const { return stop_.stopped && stop_.stopped(); }
 
   OutputResult Inspect() const {
     const auto content = [](OutputContent c) { return OutputResult{Status::Ok(), {}, c}; };
@@ -229,7 +264,7 @@ class CommitShell : private OutputShell {
     ESPALIER_RETURN_IF_ERROR(files_.RemoveTree(draft));
     ESPALIER_RETURN_IF_ERROR(files_.MakeDirectory(draft));
     for (const auto& [name, bytes] : bundle_.files) {
-      if (stopped_ && stopped_()) return Stopped();
+      if (stopped()) return Stopped();
       ESPALIER_RETURN_IF_ERROR(files_.WriteAtomically(draft + "/" + name, bytes));
     }
     return files_.WriteAtomically(draft + "/" + kWriterFile,
@@ -239,7 +274,7 @@ class CommitShell : private OutputShell {
   const bool overwrite_;
   const Bundle& bundle_;
   const OutputWriter& writer_;
-  const std::function<bool()>& stopped_;
+  const CommitStop& stop_;
 };
 
 }  // namespace
@@ -258,13 +293,10 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
   const std::string mend = "; overwrite replaces only a bundle: name another place for the output";
   if (!found->is_directory) return InvalidArgument("output: " + output.path + " is a file" + mend);
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output.path));
-  for (const std::string& name : names) {
-    const bool ours = name == kWeightsFile || name == kModelFile || name == kHistoryFile ||
-                      name == kReadmeFile || name == kOnnxFile || name == kWriterFile;
-    if (!ours) {
-      return InvalidArgument("output: " + output.path + " holds '" + Printable(name) +
-                             "', which is no part of a bundle" + mend);
-    }
+  if (const auto other = std::find_if_not(names.begin(), names.end(), IsBundleFile);
+      other != names.end()) {
+    return InvalidArgument("output: " + output.path + " holds '" + Printable(*other) +
+                           "', which is no part of a bundle" + mend);
   }
   const bool is_bundle = std::find(names.begin(), names.end(), kModelFile) != names.end();
   if (!names.empty() && !is_bundle) {
@@ -303,20 +335,30 @@ Status ReserveOutput(const FileSystem& files, const std::string& output, const W
   const std::string path = WithoutSlashes(output);
   ESPALIER_ASSIGN_OR_RETURN(const auto record, ReadWriter(files, path));
   if (record) ESPALIER_RETURN_IF_ERROR(CheckNotLater(*record, path, writer));
+  if (files.Stat(path).status().code() == StatusCode::kNotFound) {
+    const auto stale = [&](const WriterName& w) { return writer.Supersedes(w) && w != writer; };
+    if (Status s = FenceOutput(files, path, stale); !s.ok()) return s.Wrap("output");
+  }
   return files.MakeDirectory(SlotOf(path, writer)).Wrap("output");
 }
 
 Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& spec,
-                 const OutputWriter& writer, const std::function<bool()>& stopped) {
+                 const OutputWriter& writer, const CommitStop& stop) {
   const OutputSpec output = {WithoutSlashes(spec.path), spec.overwrite};
-  const CommitShell shell(files, output, bundle, writer, stopped);
+  const CommitShell shell(files, output, bundle, writer, stop);
+  const CommitShell cleaner(stop.cleaning == nullptr ? files : *stop.cleaning, output, bundle,
+                            writer, stop);
   OutputCommit commit(writer.name);
   OutputResult last;
-  while (const auto action = commit.Next(last)) last = shell.Perform(*action);
+  while (const auto action = commit.Next(last)) {
+    last = shell.Perform(*action);
+    const bool interrupted = last.status.code() == StatusCode::kCancelled;
+    if (interrupted && IsCleaning(action->op)) last = cleaner.Perform(*action);
+  }
   if (commit.status().ok()) return {};
   std::string where;
   if (commit.old_is_aside()) {
-    where = "; the bundle that was there before is in " + SlotOf(output.path, writer.name) + kOld;
+    where = "; the bundle that was there before is in " + KeptOf(output.path, writer.name);
   }
   return commit.status().Wrap("the model is trained, but its bundle could not be written to " +
                               output.path + where);

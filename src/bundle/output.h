@@ -42,8 +42,15 @@ struct OutputWriter {
   std::string submission = {};  // client request id: tells the job from those of other coordinators
 };
 
+// How a commit is stopped.
+struct CommitStop {
+  std::function<bool()> stopped;         // true ends the commit before its next step; may be empty
+  const FileSystem* cleaning = nullptr;  // cleans up if the commit's files cancel; null: these do
+};
+
 // Gives a writer the right to commit (output_commit.h). Call it before the member that would write
-// the output reports that it is ready. kFailedPrecondition if the output holds the model of a job
+// the output reports that it is ready. If the output is missing, moves an old bundle back that an
+// earlier writer has set aside. kFailedPrecondition if the output holds the model of a job
 // that was submitted later (writer_name.h).
 Status ReserveOutput(const FileSystem& files, const std::string& output, const WriterName& writer);
 
@@ -51,13 +58,12 @@ Status ReserveOutput(const FileSystem& files, const std::string& output, const W
 // a bundle, and this writer never replaces the bundle of a later one.
 //   - Another call for a bundle that is in place already succeeds (a root may die before it reports
 //     that it is done).
-//   - `stopped`, if set, ends the call before its next step.
 // REQUIRES: ReserveOutput(files, output.path, writer.name) succeeded before.
 // Errors: kAborted if the writer was fenced; kAlreadyExists or kInvalidArgument (CheckOutput) if
 // the output exists and may not be replaced; kCancelled if stopped; or storage's own. Nothing
 // temporary is left, or the message says where.
 Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& output,
-                 const OutputWriter& writer, const std::function<bool()>& stopped = {});
+                 const OutputWriter& writer, const CommitStop& stop = {});
 
 // Fences the writers that `stale` selects: none of them changes the output from now on. Removes
 // what they left, and moves an old bundle that one had set aside back.

@@ -206,7 +206,7 @@ std::optional<OutputAction> OutputCommit::Place() {
 std::optional<OutputAction> OutputCommit::End(Status status) {
   status_ = std::move(status);
   stage_ = Stage::kCleaning;
-  remove_slot_ = !aside_;
+  remove_slot_ = true;
   if (std::exchange(drafted_, false)) return Do(OutputOp::kRemoveDraft);
   return Next({});
 }

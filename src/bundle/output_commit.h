@@ -8,6 +8,7 @@
 //   OUT.writing-W/old     the bundle that W replaces, where that takes two renames
 //   OUT.draft-W           files that W is writing
 //   OUT.fenced-W          a slot that a later writer or the coordinator has taken away
+//   OUT.kept-W            files of people that were in a slot; no program removes them
 //
 // Fencing renames a slot, in one atomic step. All that W does to OUT begins or ends in its slot, so
 // each such step of a fenced W fails, however long W was paused. Nothing of W becomes visible after
@@ -17,6 +18,8 @@
 // Replacing a bundle is one step where the storage can swap two directories (RENAME_EXCHANGE).
 // Elsewhere (HDFS) it takes two renames, and OUT does not exist between them. If W dies there, the
 // next fence moves the old bundle back.
+// A slot is removed after what it holds of people has been moved to OUT.kept-W: an old bundle that
+// nothing has replaced, or a directory with other files than a bundle's.
 //
 // Thread rule: one thread.
 #pragma once
@@ -36,7 +39,7 @@ enum class OutputOp : uint8_t {
   kList,          // lists slots, drafts and fenced slots of all writers
   kFence,         // renames the slot to the fenced slot
   kRestore,       // renames old of the fenced slot to the output
-  kRemoveFenced,  // removes the fenced slot
+  kRemoveFenced,  // keeps what is people's, then removes the fenced slot
   kRemoveDraft,   // removes the draft
   kInspect,       // reads what the output holds
   kWriteDraft,    // writes all files of the bundle to the draft
@@ -45,7 +48,7 @@ enum class OutputOp : uint8_t {
   kExchange,      // swaps new and the output; kUnimplemented where the storage cannot
   kSetAside,      // renames the output to old
   kPutBack,       // renames old to the output
-  kRemoveSlot,    // removes the slot
+  kRemoveSlot,    // keeps what is people's, then removes the slot
 };
 const char* OutputOpName(OutputOp op);
 // Whether the action is still wanted of a writer that was told to stop.
@@ -106,7 +109,7 @@ class OutputCommit {
   // As OutputSweep::Next. The final status is kAborted if the writer was fenced or is superseded.
   std::optional<OutputAction> Next(const OutputResult& last);
   const Status& status() const { return status_; }
-  // The storage refused to move the old bundle back: it is still in the slot.
+  // The storage refused to move the old bundle back: removing the slot keeps it as OUT.kept-W.
   bool old_is_aside() const { return aside_; }
 
  private:

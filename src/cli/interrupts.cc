@@ -38,19 +38,21 @@ Result<std::unique_ptr<Interrupts>> Interrupts::Make(bool with_parent) {
   sigset_t set;
   sigemptyset(&set);
   for (int signal : signals) sigaddset(&set, signal);
-  if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return Internal("cannot block signals");
-  // A reader that goes away (`espalier watch | head`) is noticed by the write, not by a signal.
-  std::signal(SIGPIPE, SIG_IGN);
-  const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   const int stop_fd = eventfd(0, EFD_CLOEXEC);
   taken_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+  const int signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signal_fd < 0 || stop_fd < 0 || taken_fd < 0) {
     return Internal(std::string("cannot watch for signals: ") + std::strerror(errno));
   }
+  // Before this thread blocks the signals: from then on the kernel hands them to other threads,
+  // where the default action would end the process.
   struct sigaction action = {};
   action.sa_handler = Taken;
   action.sa_flags = SA_RESTART;
   for (int signal : signals) sigaction(signal, &action, nullptr);
+  if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return Internal("cannot block signals");
+  // A reader that goes away (`espalier watch | head`) is noticed by the write, not by a signal.
+  std::signal(SIGPIPE, SIG_IGN);
   return std::unique_ptr<Interrupts>(
       new Interrupts(signal_fd, stop_fd, with_parent ? getppid() : 0));
 }

@@ -160,9 +160,6 @@ class CoordinatorCore : CoordinatorRecords {
   // coordinator_jobs.cc: submit, cancel, the queue, start and end.
   void On(const Submit& event);
   void On(const CancelJob& event);
-  void On(const OutputFenced& event);
-  void CheckCancelling(JobRecord& job);
-  void AnswerCancelling(JobRecord& job);
   Status CheckSubmission(const Submission& submission) const;
   Status CheckPlanSize(const Submission& submission) const;
   Status CheckModelSize(const Submission& submission) const;
@@ -193,6 +190,13 @@ class CoordinatorCore : CoordinatorRecords {
   StartSurvey SurveyOrder(const JobRecord& job, Generation generation) const;  // of no shards
   void SendSurvey(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);
+
+  // coordinator_cancelling.cc: the answer to a cancelled job's fence.
+  static Status HasEnded(const JobRecord& job);
+  void On(const OutputFenced& event);
+  void GoOnToTheEnd(JobRecord& job, const std::string& output);
+  void CheckCancelling(JobRecord& job);
+  void AnswerCancelling(JobRecord& job);
 
   // coordinator_recovery.cc: members are lost, links break.
   static int64_t Reached(const JobRecord& job);
@@ -239,6 +243,7 @@ class CoordinatorCore : CoordinatorRecords {
   // While the job's members are still those of before the plan.
   void PlanEnded(JobRecord& job, const Plan& plan);
   bool ReadyForPlan(Worker& worker, const MemberReady& message);
+  void OrderPlanIfReady(JobRecord& job);
   void SendSwitch(const JobRecord& job, const Worker& worker);
   void CompletePlan(JobRecord& job, uint64_t round);
   void CheckPlan(JobRecord& job);
@@ -293,7 +298,10 @@ class CoordinatorCore : CoordinatorRecords {
     MemberState* member = nullptr;
   };
   Place Judge(Worker& worker, JobPoint point, const char* what);
+  static size_t RootPlace(const JobRecord& job);
   static Status CheckRoot(JobRecord& job, const Worker& worker, const char* what);
+  // Remembers who was the root, before the members or leaves change.
+  static void NoteRoot(JobRecord& job);
   void Blame(JobRecord& job, const Worker& worker, Status error);
   void EnterTraining(JobRecord& job);
   // Also a later life is to know that all members had their orders.

@@ -8,13 +8,6 @@
 #include "src/cluster/survey_shards.h"
 
 namespace espalier {
-namespace {
-
-Status HasEnded(const JobSnapshot& s) {
-  return FailedPrecondition(ToString(s.job) + " has already ended (" + JobStateName(s.state) + ")");
-}
-
-}  // namespace
 
 int64_t PlanBytes(const Submission& submission) {
   auto bytes = static_cast<int64_t>(submission.job_yaml.size());
@@ -140,10 +133,10 @@ void CoordinatorCore::On(const CancelJob& event) {
     return;
   }
   if (IsFinal(job->snapshot.state)) {
-    out_.reply.push_back({event.request, HasEnded(job->snapshot)});
+    out_.reply.push_back({event.request, HasEnded(*job)});
     return;
   }
-  if (job->snapshot.kind != JobKind::kTrain || job->leaves.empty()) {
+  if (!job->may_write) {
     out_.reply.push_back({event.request, event.job});
     EndJob(*job, JobState::kCancelled, Cancelled(Printable(event.reason, 200)), std::nullopt);
     return;
@@ -155,46 +148,6 @@ void CoordinatorCore::On(const CancelJob& event) {
                           job->submission.client_request_id, job->submission.tokens});
   }
   job->cancelling->requests.push_back(event.request);
-}
-
-void CoordinatorCore::On(const OutputFenced& event) {
-  JobRecord* job = FindJob(event.job);
-  if (job == nullptr || !job->cancelling) return;  // it has ended meanwhile
-  const std::string at = Printable(job->snapshot.output, 1024);
-  std::string reason = job->cancelling->reason;
-  if (!event.written.ok()) {
-    reason += "; a worker may still write to " + at + ": " + event.written.status().ToString();
-  } else if (*event.written == job->snapshot.generation) {
-    const Status late = FailedPrecondition(ToString(event.job) +
-                                           " cannot be cancelled any more: its model is in " + at);
-    for (const RequestId request : job->cancelling->requests) {
-      out_.reply.push_back({request, late});
-    }
-    job->cancelling.reset();  // its root reports the end
-    return;
-  } else if (*event.written) {
-    reason += "; its model was in " + at + " already";
-  }
-  EndJob(*job, JobState::kCancelled, Cancelled(std::move(reason)), std::nullopt);
-}
-
-void CoordinatorCore::CheckCancelling(JobRecord& job) {
-  if (!job.cancelling || now_ms_ - job.cancelling->since_ms < options_.cancel_timeout_ms) return;
-  On(OutputFenced{job.snapshot.job,
-                  DeadlineExceeded("the storage did not answer for " +
-                                   HumanDuration(now_ms_ - job.cancelling->since_ms))});
-}
-
-// Answers the clients that wanted to cancel a job, which has ended.
-void CoordinatorCore::AnswerCancelling(JobRecord& job) {
-  if (!job.cancelling) return;
-  const JobSnapshot& s = job.snapshot;
-  for (const RequestId request : job.cancelling->requests) {
-    Result<JobId> answer = s.job;
-    if (s.state != JobState::kCancelled) answer = HasEnded(s);
-    out_.reply.push_back({request, std::move(answer)});
-  }
-  job.cancelling.reset();
 }
 
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {

@@ -40,6 +40,8 @@ Status CheckHistory(const HistoryEntry& m) {
                             std::to_string(row.step) + ", epoch " + ShortestDouble(row.epoch));
 }
 
+constexpr size_t kRootsKeptMax = 64;  // earlier generations whose root may still tell rows
+
 bool Same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 bool Same(const Metrics& a, const Metrics& b) {
@@ -92,13 +94,27 @@ CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, co
   return {&job, &job.members[worker.place]};
 }
 
-// What only the root of the summation tree may report. REQUIRES: the job has leaves.
+// Index of the member that is the root of the summation tree. REQUIRES: the job has leaves.
+size_t CoordinatorCore::RootPlace(const JobRecord& job) {
+  Ownership ownership;
+  for (const LeafInterval& i : job.leaves) ownership.intervals.push_back({i.begin, i.end});
+  return static_cast<size_t>(
+      RootOf(PlanTree(ownership, static_cast<int32_t>(job.snapshot.leaves))));
+}
+
+void CoordinatorCore::NoteRoot(JobRecord& job) {
+  if (job.leaves.empty() || job.members.empty()) return;
+  const size_t root = RootPlace(job);
+  if (root < job.members.size()) {
+    job.roots[job.snapshot.generation] = job.members[root].member.worker;
+  }
+  while (job.roots.size() > kRootsKeptMax) job.roots.erase(job.roots.begin());
+}
+
+// What only the root may report.
 Status CoordinatorCore::CheckRoot(JobRecord& job, const Worker& worker, const char* what) {
   if (job.root_of != job.snapshot.generation) {
-    Ownership ownership;
-    for (const LeafInterval& i : job.leaves) ownership.intervals.push_back({i.begin, i.end});
-    job.root =
-        static_cast<size_t>(RootOf(PlanTree(ownership, static_cast<int32_t>(job.snapshot.leaves))));
+    job.root = RootPlace(job);
     job.root_of = job.snapshot.generation;
   }
   if (worker.place == job.root) return Status::Ok();
@@ -162,13 +178,17 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
 }
 
 void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
-  // A row of an earlier generation, told by a member that was away, is true unless a newer
+  // A row of an earlier generation, told by its root that was away, is true unless a newer
   // generation, gone back to an earlier state, says otherwise.
   const bool earlier = message.job == worker.at.job && message.generation < worker.at.generation;
   const Place at = Judge(worker, earlier ? worker.at : JobPoint{message.job, message.generation},
                          "HistoryEntry");
   if (at.job == nullptr || (earlier && at.job->leaves.empty())) return;
   JobRecord& job = *at.job;
+  if (earlier) {
+    const auto root = job.roots.find(message.generation);
+    if (root == job.roots.end() || root->second != worker.id) return;
+  }
   Status s = CheckHistory(message);
   if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("HistoryEntry came before StartTraining");
@@ -262,7 +282,9 @@ void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
   // Its root was fenced. Unless this job is being cancelled, an earlier life of the coordinator did
   // that and forgot, or another coordinator did: the next generation tries again.
   if (message.error.code() == StatusCode::kAborted) {
-    if (!at.job->cancelling) MemberLost(*at.job, message.error.Wrap(Label(worker)).ToString());
+    std::string why = message.error.Wrap(Label(worker)).ToString();
+    if (!at.job->cancelling) return MemberLost(*at.job, why);
+    at.job->cancelling->lost = std::move(why);
     return;
   }
   if (!at.job->proceed.empty() && !at.member->ready) {  // a planned change that it could not follow

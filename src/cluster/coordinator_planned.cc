@@ -116,20 +116,27 @@ bool CoordinatorCore::ReadyForPlan(Worker& worker, const MemberReady& message) {
   }
   Plan& plan = *job->plan;
   plan.ready.insert(worker.id);
-  const bool all = std::all_of(plan.workers.begin(), plan.workers.end(),
-                               [&](WorkerId id) { return plan.ready.contains(id); });
-  if (!all || plan.ordered) return true;
+  OrderPlanIfReady(*job);
+  return true;
+}
+
+void CoordinatorCore::OrderPlanIfReady(JobRecord& job) {
+  if (!job.plan || job.plan->ordered || job.cancelling) return;
+  Plan& plan = *job.plan;
+  if (!std::all_of(plan.workers.begin(), plan.workers.end(),
+                   [&](WorkerId id) { return plan.ready.contains(id); })) {
+    return;
+  }
   plan.ordered = true;
-  GenerationStarted started{job->snapshot.job, plan.generation,          {},
-                            plan.leaves,       job->snapshot.started_ms, job->arithmetic_id};
+  GenerationStarted started{job.snapshot.job, plan.generation,         {},
+                            plan.leaves,      job.snapshot.started_ms, job.arithmetic_id};
   for (WorkerId id : plan.workers) {
     const Worker& member = *FindWorker(id);
     started.members.push_back({id, member.hello.name, member.hello.address});
   }
   out_.persist.push_back(std::move(started));
-  Met(*job);
-  for (const MemberState& m : job->members) SendSwitch(*job, *FindWorker(m.member.worker));
-  return true;
+  Met(job);
+  for (const MemberState& m : job.members) SendSwitch(job, *FindWorker(m.member.worker));
 }
 
 void CoordinatorCore::SendSwitch(const JobRecord& job, const Worker& worker) {
@@ -177,6 +184,7 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
   }
   std::set<WorkerId> before;
   for (const MemberState& m : job.members) before.insert(m.member.worker);
+  NoteRoot(job);
   job.leaves = plan.leaves;
   PlanEnded(job, plan);
   BeginGeneration(job, workers, plan.generation);

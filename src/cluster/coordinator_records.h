@@ -97,6 +97,7 @@ struct CoordinatorRecords {
     std::vector<RequestId> requests;  // to be answered
     std::string reason;
     int64_t since_ms = 0;
+    std::string lost;  // why the job has lost members meanwhile, as their writer was fenced
   };
   // Of a token of a job: when it is to be kept again. Not remembered: a coordinator that begins
   // renews at once, and thereby learns when each one ends.
@@ -147,6 +148,8 @@ struct CoordinatorRecords {
     bool cleared = false;  // of a job that has ended: nothing is left of it beside its output
     size_t root = 0;       // index of the member that is the root of generation `root_of`
     Generation root_of;
+    std::map<Generation, WorkerId> roots;  // of earlier generations, the newest ones
+    bool may_write = false;                // a member may have got the right to write the output
     bool reverts = false;   // states differed, and not all members have gone back yet
     bool met = false;       // all members of this generation were ready, so all had their orders
     bool outdated = false;  // after a restart: its members are not all in the newest generation

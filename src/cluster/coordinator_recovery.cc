@@ -150,6 +150,8 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
   if (job.submission.star || Survivors(job).empty()) job.snapshot.progress = {};
   workers.clear();
   for (WorkerId id : *order) workers.push_back(FindWorker(id));
+  NoteRoot(job);
+  job.may_write = true;
   job.leaves.clear();
   for (const LeafSpan& i : ownership.intervals) job.leaves.push_back({i.begin, i.end});
   const bool first = job.snapshot.training_ms == 0;
@@ -277,6 +279,7 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
 }
 
 void CoordinatorCore::ProceedIfReady(JobRecord& job) {
+  if (job.cancelling || job.members.empty()) return;
   for (const MemberState& m : job.members) {
     if (!m.ready) return;
   }

@@ -133,6 +133,7 @@ void CoordinatorCore::FinishRecall() {
   for (auto& [id, job] : jobs_) {
     JobSnapshot& s = job.snapshot;
     if (IsFinal(s.state)) continue;
+    job.may_write = s.kind == JobKind::kTrain && s.generation.value != 0;
     const bool surveyed = job.survey != nullptr && !job.leaves.empty() && !job.members.empty();
     if (!surveyed) {
       awaiting_ = awaiting_ || s.generation.value != 0;

@@ -211,6 +211,7 @@ void CoordinatorCore::On(const SurveyMerged& event) {
   out_.persist.push_back(StartOf(*job));
   job->snapshot.state = JobState::kLoading;
   job->moved_ms = now_ms_;
+  job->may_write = true;
   for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
   Changed(*job);
 }

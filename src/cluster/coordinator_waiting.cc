@@ -148,6 +148,10 @@ void CoordinatorCore::BeginToYield(JobRecord& job, const JobRecord& older) {
 // The job is queued again; it will go on from its checkpoint.
 void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const JobRecord& older) {
   const JobId id = job.snapshot.job;
+  NoteRoot(job);
+  if (job.surveyed.merging) {  // not a merge that ended a life
+    out_.persist.push_back(MergeTried{id, --job.merges_tried});
+  }
   const std::string why = ToString(older.snapshot.job) + " is older and needs this worker";
   job.snapshot.generation = {++job.generations};  // one without members
   for (Worker* worker : Survivors(job)) {

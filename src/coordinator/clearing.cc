@@ -59,7 +59,8 @@ void Clearing::Continue() {
     waiting_.erase(best);
     working_ = true;
   }
-  hooks_.submit([this, item = std::move(next)] { Work(item); });
+  const JobKind kind = next.work.kind;
+  hooks_.submit(kind, [this, item = std::move(next)] { Work(item); });
 }
 
 bool Clearing::open() const {

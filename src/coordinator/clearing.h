@@ -1,6 +1,6 @@
-// What jobs that score have left beside their outputs (scoring/staging.h), being removed: one job
-// after the other, on the thread of the merges, so that no output is looked at while another job's
-// is put in its place, and after the merge of the job itself; other merges come in between.
+// Removes what ended jobs have left next to their outputs (bundle/output.h, scoring/staging.h), one
+// job after the other. Of jobs that score it does so on the thread of the merges, after the merge
+// of the job itself: no merge puts an output in place meanwhile. Other merges come in between.
 //
 //   fails                           is tried again soon, for some seconds: workers that were told
 //                                   to stop may write a last file meanwhile
@@ -35,7 +35,8 @@ class Clearing {
  public:
   struct Hooks {
     std::function<int64_t()> now_ms;
-    std::function<void(std::function<void()>)> submit;  // to the thread of the merges, in order
+    // To the thread for work of this kind, in order.
+    std::function<void(JobKind, std::function<void()>)> submit;
     // On that thread.
     std::function<Status(const ClearWork&)> clear;
     std::function<void(const ClearWork&)> over;  // it was done or given up

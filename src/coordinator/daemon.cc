@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kShutdownLimitMs = 2000;  // for open calls to end
 constexpr int64_t kTicksAnInterval = 4;
 constexpr int64_t kStatusIntervalMs = 5000;
-constexpr int kTokenThreads = 4;
+constexpr int kTokenThreads = 4, kFenceThreads = 4;
 constexpr int64_t kWorkersACertificate = 8;  // may attach, at least
 
 int64_t SystemUs() {
@@ -147,7 +147,8 @@ CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJo
           })),
       pool_(std::make_unique<JobPool>(1)),
       merging_(std::make_unique<JobPool>(1)),
-      keeping_tokens_(std::make_unique<JobPool>(kTokenThreads)) {
+      keeping_tokens_(std::make_unique<JobPool>(kTokenThreads)),
+      fencing_(std::make_unique<JobPool>(kFenceThreads)) {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGHUP);

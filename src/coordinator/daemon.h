@@ -4,7 +4,8 @@
 // Threads: the control loop, which never reads a file and never computes for long; gRPC's own,
 // which only post to the loop; the intake's for what a submission needs; a thread for merges (and
 // for what they leave behind), which may be long and must not delay submissions; a few for
-// delegation tokens, which wait for KDCs.
+// delegation tokens, which wait for KDCs; a few for the outputs of jobs that train, which wait for
+// storage.
 #pragma once
 
 #include <atomic>
@@ -140,6 +141,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   std::unique_ptr<JobPool> pool_;
   std::unique_ptr<JobPool> merging_;
   std::unique_ptr<JobPool> keeping_tokens_;
+  std::unique_ptr<JobPool> fencing_;
 };
 
 }  // namespace espalier

@@ -48,7 +48,7 @@ void CoordinatorDaemon::StartMerge(MergeWork work) {
 }
 
 void CoordinatorDaemon::StartFence(FenceWork work) {
-  OnPool(*keeping_tokens_, [this, work = std::move(work)] {
+  OnPool(*fencing_, [this, work = std::move(work)] {
     OutputFenced fenced{work.job,
                         FenceJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
     boost::asio::post(loop_, [this, fenced = std::move(fenced)] { Feed(fenced); });
@@ -58,7 +58,9 @@ void CoordinatorDaemon::StartFence(FenceWork work) {
 Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
   Clearing::Hooks hooks;
   hooks.now_ms = [this] { return NowMs(); };
-  hooks.submit = [this](std::function<void()> work) { OnPool(*merging_, std::move(work)); };
+  hooks.submit = [this](JobKind kind, std::function<void()> work) {
+    OnPool(kind == JobKind::kTrain ? *fencing_ : *merging_, std::move(work));
+  };
   hooks.clear = [this](const ClearWork& work) {
     StorageOptions storage = WithTokens(PatienceOfIntake(storage_), work.tokens);
     storage.webhdfs.http.cancelled = [this] { return clearing_.closed(); };

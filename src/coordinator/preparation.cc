@@ -221,19 +221,27 @@ Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
   return result;
 }
 
+namespace {
+
+// Fences all writers of the job that `work`, a FenceWork or ClearWork, is about.
+template <typename Work>
+Status FenceWriters(const FileSystem& files, const Work& work) {
+  return FenceOutput(files, work.output, [&](const WriterName& writer) {
+    return writer.IsOf(work.job, work.submitted_ms);
+  });
+}
+
+}  // namespace
+
 Result<std::optional<Generation>> FenceJob(const FenceWork& work, const StorageOptions& storage) {
   const auto files = MakeFileSystem(storage);
-  ESPALIER_RETURN_IF_ERROR(FenceOutput(*files, work.output, [&](const WriterName& writer) {
-    return writer.IsOf(work.job, work.submitted_ms);
-  }));
+  ESPALIER_RETURN_IF_ERROR(FenceWriters(*files, work));
   return WrittenBy(*files, work.output, work.request_id);
 }
 
 Status ClearJob(const ClearWork& work, const StorageOptions& storage) {
   if (work.kind == JobKind::kTrain) {
-    return FenceOutput(*MakeFileSystem(storage), work.output, [&](const WriterName& writer) {
-      return writer.IsOf(work.job, work.submitted_ms);
-    });
+    return FenceWriters(*MakeFileSystem(storage), work);
   }
   return RemoveStaging(*MakeFileSystem(storage), work.output,
                        StagingDirectory(work.output, work.request_id), work.succeeded);

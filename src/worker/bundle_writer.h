@@ -16,11 +16,11 @@
 namespace espalier {
 
 // Makes the bundle of `document` (but for its weights' hash) and writes it to document.job.output.
-// Returns the weights' SHA-256. Errors and `stopped`: as PutBundle's.
+// Returns the weights' SHA-256. Errors and `stop`: as PutBundle's.
 template <typename T>
 Result<std::string> WriteBundle(const FileSystem& files, ModelDocument document,
                                 const NetworkShape& shape, const AlignedVector<T>& parameters,
                                 const std::vector<HistoryRow>& history, const OutputWriter& writer,
-                                const std::function<bool()>& stopped);
+                                const CommitStop& stop);
 
 }  // namespace espalier

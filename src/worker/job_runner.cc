@@ -19,6 +19,7 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kLoadingTellUs = 1'000'000;  // how often it is told that rows are being read
+constexpr int64_t kCleaningMs = 3'000;         // for one call that cleans up after an interruption
 
 // Its waits end when `cancelled`, and it tells what they are for.
 std::unique_ptr<FileSystem> MakeFiles(StorageOptions options, const std::atomic<bool>& cancelled,
@@ -27,6 +28,15 @@ std::unique_ptr<FileSystem> MakeFiles(StorageOptions options, const std::atomic<
   options.webhdfs.http.cancelled = [&cancelled] { return cancelled.load(); };
   options.webhdfs.tokens = std::move(tokens);
   options.webhdfs.on_trouble = std::move(on_trouble);
+  return MakeFileSystem(std::move(options));
+}
+
+// Reaches the storage also while the job is interrupted, with little patience.
+std::unique_ptr<FileSystem> MakeCleaningFiles(StorageOptions options,
+                                              std::shared_ptr<const TokenStore> tokens) {
+  options.webhdfs.tokens = std::move(tokens);
+  options.webhdfs.http.connect_ms = options.webhdfs.http.reply_ms = kCleaningMs;
+  options.webhdfs.retry.give_up_ms = options.webhdfs.retry.first_contact_ms = kCleaningMs;
   return MakeFileSystem(std::move(options));
 }
 
@@ -48,6 +58,7 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
                          std::lock_guard lock(waiting_mutex_);
                          waiting_because_ = why;
                        })),
+      cleaning_(MakeCleaningFiles(options_.storage, tokens_)),
       peers_(peers),
       next_(std::move(order)) {
   TakeTokens(std::get<StartSurvey>(*next_).tokens);

@@ -149,7 +149,8 @@ class JobRunner {
   std::string waiting_because_;
   const std::function<void(FromWorker)> report_;
   const std::shared_ptr<TokenStore> tokens_;
-  const std::unique_ptr<FileSystem> files_;  // its waits end when interrupted
+  const std::unique_ptr<FileSystem> files_;     // its waits end when interrupted
+  const std::unique_ptr<FileSystem> cleaning_;  // reaches the storage also when interrupted
   PeerNetwork& peers_;
   // Of the job's thread.
   JobSpec spec_;

@@ -87,7 +87,8 @@ void JobRunner::ReleaseReserved() {
     reserved.swap(reserved_);
   }
   if (reserved.empty()) return;
-  const Status released = FenceOutput(*files_, spec_.output.path, [&](const WriterName& writer) {
+  const FileSystem& files = interrupted_ ? *cleaning_ : *files_;
+  const Status released = FenceOutput(files, spec_.output.path, [&](const WriterName& writer) {
     return reserved.contains(writer);
   });
   if (!released.ok()) LogDebug(released.ToString());  // the coordinator clears, at the job's end
@@ -208,9 +209,9 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   document.async = r.async;
   const OutputWriter writer{WriterOf(order, self), order.incarnation, request_id_};
   ESPALIER_ASSIGN_OR_RETURN(
-      r.weights_sha256,
-      WriteBundle<T>(*files_, std::move(document), member.shape(), member.parameters(),
-                     trained.history, writer, [this] { return interrupted_.load(); }));
+      r.weights_sha256, WriteBundle<T>(*files_, std::move(document), member.shape(),
+                                       member.parameters(), trained.history, writer,
+                                       {[this] { return interrupted_.load(); }, cleaning_.get()}));
   r.bundle = spec_.output.path;
   checkpoints_->End(writer.name);
   Tell(std::move(done));

@@ -227,12 +227,142 @@ TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") 
       int left = steps;
       REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7).name).ok());
       const Status put =
-          PutBundle(*place.files, BundleOf(1), output, WriterOf(7), [&] { return left-- <= 0; });
+          PutBundle(*place.files, BundleOf(1), output, WriterOf(7), {[&] { return left-- <= 0; }});
       if (put.ok()) break;
       CHECK((put.code() == StatusCode::kCancelled || Holds(place, BundleOf(1))));
       if (Holds(place, BundleOf(1))) REQUIRE(place.files->RemoveTree(output.path).ok());
       CHECK(place.Names().empty());
     }
+  }
+}
+
+// Refuses all calls once the job is interrupted, as HDFS does for a worker.
+class InterruptedFiles : public PausedFiles {
+ public:
+  InterruptedFiles(const FileSystem& files, int calls, bool* interrupted)
+      : PausedFiles(files, calls, [interrupted] { *interrupted = true; }) {}
+  Result<std::vector<std::string>> Names(const std::string& p) const override {
+    auto names = PausedFiles::Names(p);
+    return paused() ? Result<std::vector<std::string>>(Cancelled("it was cancelled")) : names;
+  }
+  Status Rename(const std::string& from, const std::string& to) const override {
+    return paused() ? Cancelled("it was cancelled") : PausedFiles::Rename(from, to);
+  }
+  Status RemoveTree(const std::string& p) const override {
+    return paused() ? Cancelled("it was cancelled") : PausedFiles::RemoveTree(p);
+  }
+};
+
+TEST_CASE("an interrupted commit cleans up by its other files") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const OutputSpec output = {place.root + "/m", false};
+    for (int calls = 0;; ++calls) {
+      bool interrupted = false;
+      const InterruptedFiles files(*place.files, calls, &interrupted);
+      REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7).name).ok());
+      const Status put = PutBundle(files, BundleOf(1), output, WriterOf(7),
+                                   {[&] { return interrupted; }, place.files});
+      INFO(calls << ": " << put.ToString());
+      if (Holds(place, BundleOf(1))) REQUIRE(place.files->RemoveTree(output.path).ok());
+      CHECK(place.Names().empty());
+      if (!files.paused()) break;
+    }
+  }
+}
+
+// Does not swap, and performs `before` just before the output is taken out of its place, `after`
+// just after.
+class WatchedOutput : public PassingFiles {
+ public:
+  WatchedOutput(const FileSystem& files, std::string output)
+      : PassingFiles(files), output_(std::move(output)) {}
+  Status Rename(const std::string& from, const std::string& to) const override {
+    const bool taken = from == output_;
+    if (taken && before) before();
+    Status renamed = PassingFiles::Rename(from, to);
+    if (taken && after) after();
+    return renamed;
+  }
+  Status Exchange(const std::string& one, const std::string& other) const override {
+    if (!swaps) return Unimplemented("no swap");
+    if (before) before();
+    return PassingFiles::Exchange(one, other);
+  }
+  bool swaps = false;
+  std::function<void()> before, after;
+
+ private:
+  const std::string output_;
+};
+
+TEST_CASE("a file saved just before the exchange is kept") {
+  for (const Place& place : MakePlaces()) {
+    const OutputSpec output = {place.root + "/m", true};
+    for (const bool swaps : {false, true}) {
+      if (swaps && place.name == "hdfs") continue;
+      INFO(place.name << (swaps ? ", swaps" : ""));
+      REQUIRE(Commit(*place.files, BundleOf(1), output, WriterOf(6)).ok());
+      WatchedOutput files(*place.files, output.path);
+      files.swaps = swaps;
+      files.before = [&] { place.Put("m/notes.md", "mine"); };
+      CHECK(Commit(files, BundleOf(2), output, WriterOf(7)).ok());
+      CHECK(Holds(place, BundleOf(2)));
+      const std::string kept = "m.kept-" + WriterOf(7).name.Text();
+      CHECK(place.Names() == std::vector<std::string>{"m", kept});
+      CHECK(place.Get(kept + "/notes.md") == "mine");
+      REQUIRE(FenceAll(place).ok());
+      CHECK(place.Get(kept + "/model.json") == BundleOf(1).files.at("model.json"));
+      REQUIRE(place.files->RemoveTree(place.root + "/" + kept).ok());
+      REQUIRE(place.files->RemoveTree(output.path).ok());
+    }
+  }
+}
+
+TEST_CASE("an old bundle that cannot be moved back is kept") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const OutputSpec output = {place.root + "/m", true};
+    REQUIRE(Commit(*place.files, BundleOf(1), output, WriterOf(6)).ok());
+    const std::string kept = "m.kept-" + WriterOf(7).name.Text();
+    WatchedOutput files(*place.files, output.path);
+    files.after = [&] { place.Put("m/notes.md", "mine"); };
+    const Status put = Commit(files, BundleOf(2), output, WriterOf(7));
+    CHECK_THAT(put.message(), Catch::EndsWith("is in " + place.root + "/" + kept));
+    REQUIRE(FenceAll(place).ok());
+    CHECK(place.Names() == std::vector<std::string>{"m", kept});
+    CHECK(place.Get(kept + "/model.json") == BundleOf(1).files.at("model.json"));
+    CHECK(place.Get("m/notes.md") == "mine");
+  }
+}
+
+TEST_CASE("a sweep keeps an old bundle that was not replaced") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const std::string slot = "m.writing-" + WriterOf(7).name.Text();
+    for (const char* part : {"/old", "/new"}) {
+      for (const std::string& name : kBundleFiles) place.Put(slot + part + "/" + name, part);
+    }
+    place.Put("m/notes.md", "mine");
+    REQUIRE(FenceAll(place).ok());
+    const std::string kept = "m.kept-" + WriterOf(7).name.Text();
+    CHECK(place.Names() == std::vector<std::string>{"m", kept});
+    CHECK(place.Get(kept + "/model.json") == "/old");
+    CHECK(place.Get("m/notes.md") == "mine");
+  }
+}
+
+TEST_CASE("a later writer restores the old bundle before it trains") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    REQUIRE(Commit(*place.files, BundleOf(1), {place.root + "/m", false}, WriterOf(6)).ok());
+    const std::string slot = "m.writing-" + WriterOf(7).name.Text();
+    REQUIRE(place.files->MakeDirectory(place.root + "/" + slot).ok());
+    REQUIRE(place.files->Rename(place.root + "/m", place.root + "/" + slot + "/old").ok());
+    REQUIRE(ReserveOutput(*place.files, place.root + "/m", WriterOf(7, 2).name).ok());
+    CHECK(Holds(place, BundleOf(1)));
+    CHECK(place.Names() ==
+          std::vector<std::string>{"m", "m.writing-" + WriterOf(7, 2).name.Text()});
   }
 }
 

@@ -13,7 +13,7 @@ class ClearingByHand {
  public:
   ClearingByHand()
       : clearing_({.now_ms = [this] { return now_ms_; },
-                   .submit = [this](auto work) { pool_.push_back(std::move(work)); },
+                   .submit = [this](JobKind, auto work) { pool_.push_back(std::move(work)); },
                    .clear =
                        [this](const ClearWork& work) {
                          tried_.push_back(work.job.value);
