@@ -51,12 +51,16 @@ bool IsBundleFile(const std::string& name) {
          name == kReadmeFile || name == kOnnxFile || name == kWriterFile;
 }
 
+std::string ParentOf(const std::string& output) {
+  const size_t slash = output.rfind('/');
+  return slash == std::string::npos ? "." : output.substr(0, slash + 1);
+}
+
 // Lists what all writers have left beside an output.
 Result<std::vector<OutputLeftover>> Leftovers(const FileSystem& files, const std::string& output) {
   const size_t slash = output.rfind('/');
-  const std::string parent = slash == std::string::npos ? "." : output.substr(0, slash + 1);
   const std::string base = output.substr(slash == std::string::npos ? 0 : slash + 1);
-  ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(parent));
+  ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(ParentOf(output)));
   std::vector<OutputLeftover> found;
   using Kind = OutputLeftover::Kind;
   for (const std::string& name : names) {
@@ -371,6 +375,17 @@ Status FenceOutput(const FileSystem& files, const std::string& output,
   OutputResult last;
   while (const auto action = sweep.Next(last)) last = shell.Sweep(*action);
   return sweep.status();
+}
+
+Result<bool> HoldsModel(const FileSystem& files, const std::string& output,
+                        const WriterName& writer, const std::string& submission,
+                        const std::string& weights_sha256) {
+  const std::string path = WithoutSlashes(output);
+  ESPALIER_RETURN_IF_ERROR(files.Names(ParentOf(path)).status());
+  ESPALIER_ASSIGN_OR_RETURN(const auto record, ReadWriter(files, path));
+  if (!record) return false;
+  if (record->submission == submission) return record->weights_sha256 == weights_sha256;
+  return record->name.Supersedes(writer);
 }
 
 Result<std::optional<Generation>> WrittenBy(const FileSystem& files, const std::string& output,

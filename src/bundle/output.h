@@ -70,6 +70,12 @@ Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec
 Status FenceOutput(const FileSystem& files, const std::string& output,
                    const std::function<bool(const WriterName&)>& stale);
 
+// Whether the bundle at `output` is the one with these weights that a writer of this submission has
+// put there, or that of a later job. Lists the directory first: then NFS looks again.
+Result<bool> HoldsModel(const FileSystem& files, const std::string& output,
+                        const WriterName& writer, const std::string& submission,
+                        const std::string& weights_sha256);
+
 // Returns the generation that wrote the bundle at `output`, if it is of this submission.
 Result<std::optional<Generation>> WrittenBy(const FileSystem& files, const std::string& output,
                                             const std::string& submission);

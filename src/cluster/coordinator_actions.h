@@ -118,6 +118,13 @@ struct OutputFenced {
   Result<std::optional<Generation>> written;
 };
 
+// The answer to a CheckWork: whether the output holds the model that the root has reported, or that
+// of a later job.
+struct OutputChecked {
+  JobId job;
+  Result<bool> holds;
+};
+
 // What a job had left is removed, or stays for good: its tokens are worthless by now.
 struct JobCleared {
   JobId job;
@@ -140,9 +147,10 @@ struct Shutdown {
   bool jobs_go_on = false;
 };
 
-using CoordinatorEvent = std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit,
-                                      CancelJob, DrainWorker, SurveyMerged, JobScored, OutputFenced,
-                                      JobCleared, TokenKept, JobRefused, Tick, Shutdown>;
+using CoordinatorEvent =
+    std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, DrainWorker,
+                 SurveyMerged, JobScored, OutputFenced, OutputChecked, JobCleared, TokenKept,
+                 JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -258,6 +266,15 @@ struct FenceWork {
   StorageTokens tokens = {};
 };
 
+// A root reports that its model is in place: the output is to be read, off the control loop.
+// OutputChecked brings the answer.
+struct CheckWork {
+  JobId job;
+  int64_t submitted_ms = 0;  // since 1970
+  std::string output, request_id, weights_sha256;
+  StorageTokens tokens = {};
+};
+
 // A job has ended: what it has written beside its output is to be removed, after any MergeWork of
 // it; of one that scores, a prediction's output too, should that have put it in place, unless it
 // `succeeded`. Then the tokens are made worthless, and JobCleared says so: until then a later life
@@ -297,6 +314,7 @@ struct CoordinatorActions {
   std::vector<JobChanged> notify;
   std::vector<MergeWork> work;
   std::vector<FenceWork> fence;
+  std::vector<CheckWork> check;
   std::vector<ClearWork> clear;
   std::vector<TokenWork> tokens;
   std::vector<LogLine> log;

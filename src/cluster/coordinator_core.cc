@@ -117,6 +117,7 @@ void CoordinatorCore::CheckJob(JobRecord& job) {
   };
   CheckComplaints(job);
   if (runs()) CheckCancelling(job);
+  if (runs()) CheckFinishing(job);
   if (runs()) CheckRecovery(job);
   if (runs()) CheckPlan(job);
   if (runs()) CheckStall(job);

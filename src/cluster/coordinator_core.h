@@ -85,10 +85,12 @@ struct CoordinatorCoreOptions {
   int64_t keep_timeout_ms = 120'000;          // for writing a state, of GB perhaps, as a checkpoint
   int64_t merges_tried_max = 2;               // lives that may end during the merge of one job
   int64_t cancel_timeout_ms = 10'000;         // for fencing the output of a job to be cancelled
-  int64_t join_timeout_ms = 60'000;           // for one that joins, to fetch such a state
-  int64_t rebalance_interval_ms = 60'000;     // a job's surplus workers change at most so often
-  int64_t workers_max = 1000;                 // attached at a time; open streams: twice as many
-  int64_t workers_a_name_max = 0;             // of one certificate; 0: names prove nothing
+  int64_t check_timeout_ms = 30'000;       // for reading the output of a job that reports its end
+  int64_t join_timeout_ms = 60'000;        // for one that joins, to fetch such a state
+  int64_t rebalance_interval_ms = 60'000;  // a job's surplus workers change at most so often
+  int64_t workers_max = 1000;              // attached at a time; open streams: twice as many
+  std::string arithmetic_id;               // that workers need; empty: the first one's
+  int64_t workers_a_name_max = 0;          // of one certificate; 0: names prove nothing
   int64_t jobs_queued_max = 1000;
   int64_t plans_bytes_max = int64_t{512} << 20;  // of all unfinished jobs (PlanBytes)
   int64_t jobs_kept_max = 200;                   // ended jobs remembered
@@ -146,6 +148,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const Goodbye& message);
   void Greet(SessionId id, Session& session, const Hello& hello);
   Status CheckHello(const Hello& hello) const;
+  Status CheckArithmetic(const Hello& hello) const;
   Status CheckShare(const Hello& hello) const;
   void Attach(SessionId id, Session& session, const Hello& hello);
   void Reattach(SessionId id, Session& session, Worker& worker, const Hello& hello);
@@ -289,6 +292,8 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const Progress& message);
   void Obey(Worker& worker, const HistoryEntry& message);
   void Obey(Worker& worker, const JobDone& message);
+  void On(const OutputChecked& event);
+  void CheckFinishing(JobRecord& job);
   void Obey(Worker& worker, const JobFailed& message);
   void On(const JobScored& event);
   // The worker's job and its place in it when the message is to be obeyed; else null: the message

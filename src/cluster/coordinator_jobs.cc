@@ -401,6 +401,7 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   ForgetSurvey(job);
   job.surveyed.bytes_done = bytes_done;
   job.survey.reset();
+  job.finishing.reset();
   job.complaints.clear();
   job.proceed.clear();
   job.recovery = {};

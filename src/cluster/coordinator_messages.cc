@@ -255,12 +255,43 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
     Blame(*at.job, worker, std::move(s));
     return;
   }
-  EnterTraining(*at.job);
-  EndHistory(*at.job, message.result.steps);
-  Progress& last = at.job->snapshot.progress;  // what came each second had not got to the end
-  last.step = message.result.steps;
-  last.epoch = message.result.epochs;
-  EndJob(*at.job, JobState::kSucceeded, Status::Ok(), message.result);
+  JobRecord& job = *at.job;
+  if (job.finishing) return;  // told again
+  EnterTraining(job);
+  job.finishing = Finishing{Label(worker), message.result, now_ms_};
+  const Submission& submission = job.submission;
+  out_.check.push_back({job.snapshot.job, job.snapshot.submitted_ms, submission.output,
+                        submission.client_request_id, message.result.weights_sha256,
+                        submission.tokens});
+}
+
+void CoordinatorCore::On(const OutputChecked& event) {
+  JobRecord* job = FindJob(event.job);
+  if (job == nullptr || !job->finishing) return;  // it has ended meanwhile
+  const Finishing finishing = *std::exchange(job->finishing, std::nullopt);
+  const JobResult& result = finishing.result;
+  const std::string output = Printable(job->submission.output, 1024);
+  if (!event.holds.ok()) {
+    Log(LogLevel::kWarning, ToString(event.job) + ": the model in " + output +
+                                " was not checked: " + event.holds.status().ToString());
+  } else if (!*event.holds) {
+    return Fail(
+        *job, DataLoss("output: " + output + " does not hold the model that " + finishing.root +
+                       " has reported (expected weights " + Printable(result.weights_sha256, 128) +
+                       "). See the log of that worker, then submit the job again."));
+  }
+  EndHistory(*job, result.steps);
+  Progress& last = job->snapshot.progress;  // what came each second had not got to the end
+  last.step = result.steps;
+  last.epoch = result.epochs;
+  EndJob(*job, JobState::kSucceeded, Status::Ok(), result);
+}
+
+void CoordinatorCore::CheckFinishing(JobRecord& job) {
+  if (!job.finishing || now_ms_ - job.finishing->since_ms < options_.check_timeout_ms) return;
+  On(OutputChecked{job.snapshot.job,
+                   DeadlineExceeded("the storage did not answer for " +
+                                    HumanDuration(now_ms_ - job.finishing->since_ms))});
 }
 
 // An error in the input or the spec is nobody's fault; others name the worker.

@@ -99,6 +99,12 @@ struct CoordinatorRecords {
     int64_t since_ms = 0;
     std::string lost;  // why the job has lost members meanwhile, as their writer was fenced
   };
+  // A job whose root has reported the end, while its output is read.
+  struct Finishing {
+    std::string root;  // its label, for messages
+    JobResult result;
+    int64_t since_ms = 0;
+  };
   // Of a token of a job: when it is to be kept again. Not remembered: a coordinator that begins
   // renews at once, and thereby learns when each one ends.
   struct TokenState {
@@ -130,6 +136,7 @@ struct CoordinatorRecords {
     std::optional<Plan> plan;
     std::optional<Keeping> keeping;
     std::optional<Cancelling> cancelling;
+    std::optional<Finishing> finishing;
     int64_t planned_ms = 0;        // when the newest plan ended, one way or the other
     int64_t shared_ms = 0;         // likewise, of those that were to change how many workers it has
     std::set<WorkerId> departing;  // members of the generation before, until all are in this one

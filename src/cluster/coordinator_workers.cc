@@ -157,20 +157,7 @@ Status CoordinatorCore::CheckHello(const Hello& hello) const {
     return InvalidArgument("the worker has " + std::to_string(hello.threads) + " threads and " +
                            std::to_string(hello.memory_bytes) + " bytes of memory");
   }
-  for (const auto& [id, worker] : workers_) {
-    if (worker.hello.session == hello.session) continue;
-    if (worker.hello.arithmetic_id == hello.arithmetic_id) break;  // all attached ones are alike
-    if (worker.awaited) {
-      return Unavailable(
-          "the coordinator was restarted and waits for workers with another "
-          "arithmetic; come back when they had the time");
-    }
-    return FailedPrecondition(
-        "the worker's arithmetic is '" + Printable(hello.arithmetic_id, 200) + "', but " +
-        Label(worker) + " computes with '" + Printable(worker.hello.arithmetic_id, 200) +
-        "': a model's bits would depend on who trained it. Give all workers the same build, "
-        "OpenBLAS and `kernel` (the default, Haswell, runs on every supported processor)");
-  }
+  ESPALIER_RETURN_IF_ERROR(CheckArithmetic(hello));
   ESPALIER_RETURN_IF_ERROR(CheckShare(hello));
   const bool full = static_cast<int64_t>(workers_.size()) >= options_.workers_max;
   if (full && std::none_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
@@ -179,6 +166,34 @@ Status CoordinatorCore::CheckHello(const Hello& hello) const {
       })) {
     return ResourceExhausted(std::to_string(workers_.size()) +
                              " workers are attached, the limit of this coordinator");
+  }
+  return Status::Ok();
+}
+
+// All attached workers compute alike. A refused worker tries again: others may leave.
+Status CoordinatorCore::CheckArithmetic(const Hello& hello) const {
+  const std::string found = "the worker's arithmetic is '" + Printable(hello.arithmetic_id, 200);
+  const std::string fix =
+      ". Give all workers the same build, OpenBLAS and `kernel` (the default, Haswell, runs on "
+      "every supported processor)";
+  const std::string& wanted = options_.arithmetic_id;
+  if (!wanted.empty()) {
+    if (hello.arithmetic_id == wanted) return Status::Ok();
+    return Unavailable(found + "', expected '" + Printable(wanted, 200) +
+                       "' (arithmetic of the coordinator)" + fix);
+  }
+  for (const auto& [id, worker] : workers_) {
+    if (worker.hello.session == hello.session) continue;
+    if (worker.hello.arithmetic_id == hello.arithmetic_id) return Status::Ok();
+    if (worker.awaited) {
+      return Unavailable(
+          "the coordinator was restarted and waits for workers with another "
+          "arithmetic; come back when they had the time");
+    }
+    return Unavailable(found + "', but " + Label(worker) + " computes with '" +
+                       Printable(worker.hello.arithmetic_id, 200) +
+                       "': a model's bits would depend on who trained it" + fix +
+                       ", or name the right one as `arithmetic` of the coordinator");
   }
   return Status::Ok();
 }

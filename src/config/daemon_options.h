@@ -40,6 +40,7 @@ struct CoordinatorOptions {
   int64_t rebalance_interval_ms = 60'000;  // a job's surplus workers change at most so often
   int64_t idle_limit_ms = 0;               // ends after so long without a job to run; 0: never
   int64_t workers_max = 1000;              // attached at a time; further ones are refused
+  std::string arithmetic;                  // arithmetic id of the workers; "": the first one's
   // Of the statistics that surveys under way have sent; bounds shards times columns of a job.
   int64_t survey_bytes_max = int64_t{2} << 30;
   int64_t jobs_kept_max = 1000;       // finished jobs remembered

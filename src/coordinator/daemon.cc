@@ -47,6 +47,7 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   core.join_timeout_ms = options.join_timeout_ms;
   core.rebalance_interval_ms = options.rebalance_interval_ms;
   core.workers_max = options.workers_max;
+  core.arithmetic_id = options.arithmetic;
   if (options.tls.any()) {
     core.workers_a_name_max = std::max<int64_t>(kWorkersACertificate, options.workers_max / 2);
   }
@@ -318,6 +319,7 @@ void CoordinatorDaemon::Act(CoordinatorActions actions) {
   watchers_.Notify(actions.notify);
   for (MergeWork& work : actions.work) StartMerge(std::move(work));
   for (FenceWork& work : actions.fence) StartFence(std::move(work));
+  for (CheckWork& work : actions.check) StartCheck(std::move(work));
   for (ClearWork& work : actions.clear) clearing_.Add(std::move(work));
   for (TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
 }

@@ -89,6 +89,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
   void StartFence(FenceWork work);
+  void StartCheck(CheckWork work);
   Clearing::Hooks ClearingHooks();
   // Until no work is left, or for so long; somewhat longer for what jobs have left.
   void AwaitWork(int64_t limit_ms);

@@ -55,6 +55,14 @@ void CoordinatorDaemon::StartFence(FenceWork work) {
   });
 }
 
+void CoordinatorDaemon::StartCheck(CheckWork work) {
+  OnPool(*fencing_, [this, work = std::move(work)] {
+    OutputChecked checked{work.job,
+                          CheckJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
+    boost::asio::post(loop_, [this, checked = std::move(checked)] { Feed(checked); });
+  });
+}
+
 Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
   Clearing::Hooks hooks;
   hooks.now_ms = [this] { return NowMs(); };

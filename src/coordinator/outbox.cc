@@ -43,8 +43,8 @@ JobId JobOf(const JournalEntry& entry) {
 // Whether nothing of a step waits for its turn; what it logs does not.
 bool IsNothing(const CoordinatorActions& a) {
   return a.send.empty() && a.close.empty() && a.reply.empty() && a.drained.empty() &&
-         a.notify.empty() && a.work.empty() && a.fence.empty() && a.clear.empty() &&
-         a.tokens.empty();
+         a.notify.empty() && a.work.empty() && a.fence.empty() && a.check.empty() &&
+         a.clear.empty() && a.tokens.empty();
 }
 
 bool IsPulse(const SendToWorker& send) { return std::holds_alternative<Pulse>(send.message); }
@@ -129,6 +129,7 @@ void Outbox::Undo(JobId job, const Status& why) {
     std::erase_if(w.actions.send, [&](const auto& s) { return JobOf(s.message) == job; });
     std::erase_if(w.actions.work, [&](const auto& m) { return m.job == job; });
     std::erase_if(w.actions.fence, [&](const auto& f) { return f.job == job; });
+    std::erase_if(w.actions.check, [&](const auto& c) { return c.job == job; });
     std::erase_if(w.actions.clear, [&](const auto& c) { return c.job == job; });
     std::erase_if(w.actions.tokens, [&](const auto& t) { return t.job == job; });
   }

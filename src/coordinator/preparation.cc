@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -223,6 +225,9 @@ Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
 
 namespace {
 
+constexpr int kCheckTries = 5;
+constexpr int64_t kCheckAgainMs = 500;
+
 // Fences all writers of the job that `work`, a FenceWork or ClearWork, is about.
 template <typename Work>
 Status FenceWriters(const FileSystem& files, const Work& work) {
@@ -237,6 +242,17 @@ Result<std::optional<Generation>> FenceJob(const FenceWork& work, const StorageO
   const auto files = MakeFileSystem(storage);
   ESPALIER_RETURN_IF_ERROR(FenceWriters(*files, work));
   return WrittenBy(*files, work.output, work.request_id);
+}
+
+Result<bool> CheckJob(const CheckWork& work, const StorageOptions& storage) {
+  const auto files = MakeFileSystem(storage);
+  const WriterName writer{work.job, {}, 0, work.submitted_ms};
+  for (int tries = 1;; ++tries) {
+    const auto holds =
+        HoldsModel(*files, work.output, writer, work.request_id, work.weights_sha256);
+    if (!holds.ok() || *holds || tries >= kCheckTries) return holds;
+    std::this_thread::sleep_for(std::chrono::milliseconds(kCheckAgainMs));
+  }
 }
 
 Status ClearJob(const ClearWork& work, const StorageOptions& storage) {

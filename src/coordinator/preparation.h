@@ -36,6 +36,10 @@ Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
 // model in place before, if one has.
 Result<std::optional<Generation>> FenceJob(const FenceWork& work, const StorageOptions& storage);
 
+// Whether the output holds the model that a job's root has reported, or that of a later job. Over
+// NFS another host's new file may be seen late: asks again for some seconds before it says no.
+Result<bool> CheckJob(const CheckWork& work, const StorageOptions& storage);
+
 // Removes what a job has left beside its output (bundle/output_commit.h, scoring/staging.h).
 Status ClearJob(const ClearWork& work, const StorageOptions& storage);
 

@@ -390,6 +390,25 @@ TEST_CASE("a fenced job that tries again keeps a later job's model") {
   }
 }
 
+TEST_CASE("an output is checked for the model that a root reports") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const std::string output = place.root + "/m/";
+    const Bundle bundle = BundleOf(1);
+    const auto holds = [&](uint64_t job, const std::string& sha) {
+      return HoldsModel(*place.files, output, WriterOf(job).name,
+                        "submission " + std::to_string(job), sha)
+          .value();
+    };
+    CHECK_FALSE(holds(7, bundle.weights_sha256));
+    REQUIRE(Commit(*place.files, bundle, {output, false}, WriterOf(7)).ok());
+    CHECK(holds(7, bundle.weights_sha256));
+    CHECK_FALSE(holds(7, std::string(64, '0')));
+    CHECK(holds(6, std::string(64, '0')));  // job 7 has replaced its model
+    CHECK_FALSE(holds(8, bundle.weights_sha256));
+  }
+}
+
 // Saves a file in the output while the draft is being written.
 class SavingFiles : public PassingFiles {
  public:

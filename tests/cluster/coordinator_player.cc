@@ -76,6 +76,8 @@ bool CoordinatorPlayer::General(const Command& c) {
     Feed(DrainWorker{{1}, Named(c.Word(1)), "drained by a client"});
   } else if (verb == "merged") {
     Merged(c);
+  } else if (verb == "checked") {
+    Checked(c);
   } else if (verb == "fenced") {
     Fenced(c);
   } else if (verb == "cleared") {
@@ -208,6 +210,7 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
     return h;
   }
   ESPALIER_CHECK(verb == "finishes", "what does " + stream.name + " do: " + verb);
+  check_later_ = c.Text("check") == "later";
   JobDone done{at.job, at.generation, {}};
   done.result.steps = c.Number("steps", 100);
   done.result.bundle = "/out";
@@ -306,6 +309,12 @@ void CoordinatorPlayer::Fenced(const Command& c) {
   if (written != 0) fenced.written = Generation{written};
   if (c.options.contains("error")) fenced.written = Unavailable(c.Text("error"));
   Feed(fenced);
+}
+
+void CoordinatorPlayer::Checked(const Command& c) {
+  OutputChecked checked{{IdOf(c.Word(1))}, c.Text("holds", "yes") == "yes"};
+  if (c.options.contains("error")) checked.holds = Unavailable(c.Text("error"));
+  Feed(checked);
 }
 
 // Time passes in half seconds; who is not silent sends heartbeats.
@@ -411,6 +420,13 @@ void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
   }
   for (const FenceWork& work : actions.fence) {
     Say("fence " + ToString(work.job) + " at " + work.output);
+  }
+  for (const CheckWork& work : actions.check) {
+    if (check_later_) {
+      Say("check " + ToString(work.job) + " at " + work.output);
+    } else {
+      Feed(OutputChecked{work.job, true});
+    }
   }
   for (const ClearWork& work : actions.clear) {
     Say("clear " + ToString(work.job) + " beside " + work.output +

@@ -32,6 +32,7 @@ class CoordinatorPlayer : public Player {
   void DoSubmit(const Command& c);
   void Merged(const Command& c);
   void Fenced(const Command& c);
+  void Checked(const Command& c);
   void Restart(const Command& c);
   void Pass(int64_t ms);
   void Show(const std::string& what);
@@ -56,6 +57,7 @@ class CoordinatorPlayer : public Player {
   std::map<WorkerId, std::string> names_;
   std::map<JobId, std::vector<int64_t>> evaluated_;  // the steps told of
   std::vector<std::string> lines_;
+  bool check_later_ = false;  // a command answers the check of the next output
 };
 
 }  // namespace espalier::script

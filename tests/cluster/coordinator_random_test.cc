@@ -70,6 +70,7 @@ class Chaos {
         break;
       case 4:
         Merge();
+        Answer();
         break;
       case 5:
         Feed(Tick{});
@@ -125,6 +126,19 @@ class Chaos {
                       Draw(8) == 0
                           ? Result<std::shared_ptr<const SurveyResult>>(BadInput("no rows"))
                           : std::make_shared<const SurveyResult>()});
+  }
+
+  // Of the storage, perhaps twice.
+  void Answer() {
+    if (!checks_.empty()) {
+      const JobId job = checks_[Draw(checks_.size())];
+      Feed(OutputChecked{job, Draw(4) == 0 ? Result<bool>(Unavailable("away")) : Draw(4) != 0});
+    }
+    if (!fences_.empty()) {
+      std::optional<Generation> written;
+      if (Draw(2) == 0) written = AnyGeneration();
+      Feed(OutputFenced{fences_[Draw(fences_.size())], written});
+    }
   }
 
   // Mostly what a worker in its place would say, sometimes anything.
@@ -209,6 +223,8 @@ class Chaos {
       for (const auto& shard : work.shards) CHECK(shard != nullptr);
       merges_.push_back(work);
     }
+    for (const CheckWork& work : actions.check) checks_.push_back(work.job);
+    for (const FenceWork& work : actions.fence) fences_.push_back(work.job);
     if (const auto* closed = std::get_if<SessionClosed>(&event)) orders_.erase(closed->session);
     CheckSnapshots();
   }
@@ -318,6 +334,7 @@ class Chaos {
   std::set<RequestId> replies_;
   std::map<SessionId, StartSurvey> orders_;
   std::vector<MergeWork> merges_;
+  std::vector<JobId> checks_, fences_;
 };
 
 TEST_CASE("arbitrary messages never break the core's invariants") {

@@ -26,7 +26,7 @@ TEST_CASE("options are read with their units") {
       "{listen: '[::1]:0', address_file: a, heartbeat_interval_ms: 200, liveness_limit_ms: 2s, "
       "jobs_kept_max: 5, log_level: warning, step_timeout_ms: 2 h, workers_max: 3, "
       "survey_bytes_max: 1GiB, calls_a_caller_max: 7, watchers_max: 8, receive_bytes_max: 200MiB, "
-      "worker_queue_bytes_max: 1GiB}",
+      "worker_queue_bytes_max: 1GiB, arithmetic: x}",
       "c.yaml");
   REQUIRE(c.ok());
   CHECK(c->listen == "[::1]:0");
@@ -35,6 +35,7 @@ TEST_CASE("options are read with their units") {
   CHECK(c->log_level == LogLevel::kWarning);
   CHECK(c->step_timeout_ms == 7'200'000);
   CHECK(c->workers_max == 3);
+  CHECK(c->arithmetic == "x");
   CHECK(c->survey_bytes_max == 1 << 30);
   CHECK(c->calls_a_caller_max == 7);
   CHECK(c->watchers_max == 8);

@@ -97,6 +97,15 @@ SubmitRequest Request(const std::string& name) {
   return request;
 }
 
+// Puts the record of the writer of a model where that job's root would.
+void PutRecord(const std::string& name, const std::string& weights_sha256) {
+  const fs::path output = fs::path(std::getenv("TEST_TMPDIR")) / "daemon" / name;
+  fs::create_directories(output);
+  std::ofstream(output / ".writer.json")
+      << "{\"job\": 1, \"generation\": 1, \"submitted_ms\": 1, \"submission\": \"" << name
+      << "\", \"weights_sha256\": \"" << weights_sha256 << "\"}";
+}
+
 Hello AnyHello() {
   Hello hello;
   hello.version = kVersion;
@@ -145,6 +154,8 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
   link->Send(history);
   JobDone done{survey.job, survey.generation, {}};
   done.result.steps = 3;
+  done.result.weights_sha256 = "12ab";
+  PutRecord("whole", "12ab");
   link->Send(done);
   heard.Next<Proceed>();
   heard.Next<Release>();

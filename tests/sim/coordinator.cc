@@ -289,6 +289,7 @@ void SimCoordinator::Perform(CoordinatorActions actions) {
       Feed(OutputFenced{job, own ? std::optional(there->generation) : std::nullopt});
     });
   }
+  for (const CheckWork& work : actions.check) Check(work);
   for (const ClearWork& work : actions.clear) {
     Fence(work.job, work.submitted_ms, work.output,
           [this, job = work.job] { Feed(JobCleared{job}); });
@@ -325,6 +326,16 @@ void SimCoordinator::FenceStep(std::shared_ptr<OutputSweep> sweep, const std::st
   if (!action) return over();
   world_.queue.After(100 + world_.dice.Below(20'000), [=, this] {
     Do([=, this] { FenceStep(sweep, output, world_.outputs.Perform(output, *action), over); });
+  });
+}
+
+void SimCoordinator::Check(const CheckWork& work) {
+  world_.queue.After(100 + world_.dice.Below(20'000), [this, work] {
+    Do([this, work] {
+      const SimBundle* there = world_.outputs.Find(work.output);
+      Feed(OutputChecked{work.job, there != nullptr && there->job == work.job &&
+                                       there->hash == work.weights_sha256});
+    });
   });
 }
 

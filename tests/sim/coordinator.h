@@ -78,6 +78,7 @@ class SimCoordinator {
   // False: the process ended.
   bool SendAll(std::vector<SendToWorker>& sends);
   void Merge(const MergeWork& work);
+  void Check(const CheckWork& work);
   // Fences a job's writers, one action an event; then `over`.
   void Fence(JobId job, int64_t submitted_ms, const std::string& output,
              std::function<void()> over);
