@@ -1,11 +1,13 @@
 #include "src/bundle/output.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
 #include "src/base/log.h"
 #include "src/base/text.h"
+#include "src/bundle/checkpoint_store.h"
 #include "src/bundle/json.h"
 #include "src/bundle/output_commit.h"
 #include "src/storage/uri.h"
@@ -141,6 +143,19 @@ Status CheckNotLater(const WriterRecord& record, const std::string& output,
       ToString(writer.job) +
       ". Submit this job again to replace that model. If it was submitted first, synchronize the "
       "clocks of the coordinators.");
+}
+
+// Names that other jobs make next to their outputs, and remove.
+Status CheckOutputName(const std::string& output) {
+  const std::string path = WithoutSlashes(output);
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const bool of_writer =
+      std::ranges::any_of(std::array{kWriting, kDraft, kFenced},
+                          [&](auto marker) { return FindWriter(name, marker).has_value(); });
+  if (!of_writer && !name.ends_with(kCheckpointsSuffix)) return Status::Ok();
+  return InvalidArgument("output: " + output +
+                         " is a name that jobs give to files next to their outputs, and remove. "
+                         "Choose another name.");
 }
 
 // Performs the actions of a commit or a sweep on a file system.
@@ -284,6 +299,7 @@ class CommitShell : private OutputShell {
 }  // namespace
 
 Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
+  ESPALIER_RETURN_IF_ERROR(CheckOutputName(output.path));
   const Result<FileInfo> found = files.Stat(output.path);
   if (!found.ok()) {
     if (found.status().code() == StatusCode::kNotFound) return Status::Ok();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -143,8 +144,8 @@ std::string WordsOf(OM_uint32 major, OM_uint32 minor) {
 
 // 1.3.6.1.5.5.2
 gss_OID_desc kSpnego = {6, const_cast<char*>("\x2b\x06\x01\x05\x05\x02")};
-// GSS_C_NT_HOSTBASED_SERVICE, 1.2.840.113554.1.2.1.4
-gss_OID_desc kHostService = {10, const_cast<char*>("\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04")};
+// GSS_KRB5_NT_PRINCIPAL_NAME, 1.2.840.113554.1.2.2.1
+gss_OID_desc kPrincipalName = {10, const_cast<char*>("\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01")};
 
 // Releases what the library gave.
 struct Name {
@@ -212,15 +213,38 @@ Status Acquire(const std::string& doing, Credential* credential) {
                                     : kNoCredentials + Places());
 }
 
+// The principal HTTP/HOST@REALM of a host, with the realm from krb5.conf; an empty one leaves it to
+// the KDC. The host stays as it was given, as in Hadoop's own clients: a name that comes from DNS
+// would let a false DNS server choose the service that our proof is for.
+Result<std::string> ServiceOf(const std::string& doing, const std::string& host) {
+  if (host.find_first_of("/@\\") != host.npos) {
+    return PermissionDenied("cannot " + doing + ": the host name has a '/', '@' or '\\'");
+  }
+  krb5_context context = nullptr;
+  if (krb5_init_context(&context) != 0) {
+    return PermissionDenied("cannot " + doing + ": no krb5.conf could be read");
+  }
+  std::string service = "HTTP/" + host + "@";
+  std::transform(service.begin() + 5, service.end(), service.begin() + 5,
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  char** realms = nullptr;
+  if (krb5_get_host_realm(context, host.c_str(), &realms) == 0) {
+    if (realms[0] != nullptr) service += realms[0];
+    krb5_free_host_realm(context, realms);
+  }
+  krb5_free_context(context);
+  return service;
+}
+
 Result<std::string> Negotiate(const std::string& host) {
   const std::string doing = "prove to '" + Printable(host, 300) + "' who we are by Kerberos";
   Credential credential;
   ESPALIER_RETURN_IF_ERROR(Acquire(doing, &credential));
-  std::string service = "HTTP@" + host;
+  ESPALIER_ASSIGN_OR_RETURN(std::string service, ServiceOf(doing, host));
   gss_buffer_desc text = {service.size(), service.data()};
   Name name;
   OM_uint32 minor = 0;
-  OM_uint32 major = gss_import_name(&minor, &text, &kHostService, &name.it);
+  OM_uint32 major = gss_import_name(&minor, &text, &kPrincipalName, &name.it);
   if (GSS_ERROR(major)) return KerberosProblem(doing, WordsOf(major, minor));
   Context context;
   Buffer token;

@@ -36,6 +36,18 @@ TEST_CASE("overwrite replaces a bundle and nothing else") {
                                  "replaces only a bundle: name another place for the output");
 }
 
+TEST_CASE("an output is not named like what another job removes") {
+  const TemporaryDirectory s;
+  for (const char* name : {"m.checkpoints", "m.checkpoints/", "m.writing-g1-m0-t7000-job-7",
+                           "m.draft-g1-m4-t7000-job-7", "m.fenced-g1-m5-t7000-job-7"}) {
+    INFO(name);
+    CHECK(Check(s / name, false).code() == StatusCode::kInvalidArgument);
+    CHECK(Check(s / name, true).code() == StatusCode::kInvalidArgument);
+  }
+  CHECK(Check(s / "m.writing-4", false).ok());
+  CHECK(Check(s / "m.draft", false).ok());
+}
+
 TEST_CASE("neither a file nor a README alone is taken for a bundle") {
   const TemporaryDirectory s;
   s.Put("README.md", "mine");

@@ -150,6 +150,14 @@ class WordsTest(Kerberos):
         self.said("the KDC knows no service of that host name; name the server by the host name "
                   "that stands in its principal", uri="webhdfs://127.0.0.1:%s/t.csv" % port)
 
+    def test_reverse_dns_does_not_choose_the_service(self):
+        """127.0.0.1 is localhost to a reverse lookup, and HTTP/localhost is a service."""
+        with open(os.path.join(self.hdfs.dir, "kdc", "krb5.conf")) as f:
+            lookups = f.read().replace("rdns = false", "rdns = true").replace(
+                "dns_canonicalize_hostname = false", "dns_canonicalize_hostname = true")
+        self.environment["KRB5_CONFIG"] = self.write("krb5.conf", lookups)
+        self.test_a_host_name_that_no_principal_has()
+
     def test_clocks_that_differ(self):
         self.command_prefix = ["faketime", "+20 min"]
         self.said("the clocks of this host, of the KDC and of the server differ by more than "
