@@ -153,7 +153,8 @@ int RunCertsInit(const CommandContext& context) {
       "An authority for ten years is in " + directory +
       "/: ca.crt is for everybody, ca.key signs "
       "certificates and must stay secret.\nNext:\n  espalier certs issue coordinator NAME --host "
-      "HOST\n  espalier certs issue worker NAME\n  espalier certs issue operator NAME\n");
+      "HOST\n  espalier certs issue worker NAME\n  espalier certs issue operator NAME\n"
+      "  espalier certs issue admin NAME\n");
   return kExitSuccess;
 }
 

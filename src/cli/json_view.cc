@@ -132,6 +132,7 @@ Json JobJson(const JobSnapshot& job) {
   return {{"job", ToString(job.job)},
           {"kind", NameOf(job.kind)},
           {"name", job.name},
+          {"owner", TextOrNull(job.owner)},
           {"state", JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
           {"trouble", TextOrNull(job.trouble)},

@@ -100,7 +100,8 @@ constexpr const char* kCertsExamples =
     "  espalier certs init                                        an authority in espalier-ca/\n"
     "  espalier certs issue coordinator head --host head.example.org --host 10.0.0.5\n"
     "  espalier certs issue worker node-1\n"
-    "  espalier certs issue operator ann\n"
+    "  espalier certs issue operator ann       submits jobs, and cancels its own\n"
+    "  espalier certs issue admin root         cancels any job, drains workers\n"
     "  espalier certs revoke espalier-ca/worker-node-1/tls.crt\n"
     "  espalier certs compare /etc/espalier/worker/ca.crt espalier-ca/worker-node-1/ca.crt\n"
     "Each `issue` makes a directory with ca.crt, tls.crt and tls.key to copy to its holder. "
@@ -136,7 +137,7 @@ constexpr CommandName kCommands[] = {
     {"watch", CommandKind::kWatch, "Follow a job", kWatchExamples},
     {"list", CommandKind::kList, "List the cluster's jobs, newest last", ""},
     {"status", CommandKind::kStatus, "Show one job: state, progress, result or error", ""},
-    {"cancel", CommandKind::kCancel, "Stop a job; its workers become free", ""},
+    {"cancel", CommandKind::kCancel, "Stop a job of yours; its workers become free", ""},
     {"drain", CommandKind::kDrain,
      "Let a worker go: its leaves move to others first, training goes on", ""},
     {"workers", CommandKind::kWorkers, "List the cluster's workers and what they do", ""},
@@ -235,7 +236,8 @@ void AddCerts(CLI::App& app, RawArguments* raw) {
   init->add_option("--name", o.authority_name, "Its name (default: Espalier CA)");
   CLI::App* issue = certs->add_subcommand("issue", "Issue a certificate: ROLE NAME");
   issue->callback([&o] { o.command = CommandKind::kCertsIssue; });
-  issue->add_option("ROLE", raw->role, "coordinator, worker, operator or reader")->required();
+  issue->add_option("ROLE", raw->role, "coordinator, worker, admin, operator or reader")
+      ->required();
   issue->add_option("NAME", o.certificate.name, "A worker's --name, or whose it is")->required();
   issue->add_option("--host", o.certificate.hosts,
                     "Host name or address its holder is reached by; may be repeated");

@@ -261,12 +261,19 @@ std::string ErrorText(const Status& error, bool color) {
 
 std::string JobTable(const std::vector<JobSnapshot>& jobs, int64_t now_ms) {
   if (jobs.empty()) return "no jobs\n";
+  const bool owned =
+      std::any_of(jobs.begin(), jobs.end(), [](const auto& job) { return !job.owner.empty(); });
   std::vector<std::vector<std::string>> rows = {
       {"JOB", "KIND", "NAME", "STATE", "TIME", "WORKERS", ""}};
   for (const JobSnapshot& job : jobs) {
     rows.push_back({ToString(job.job), NameOf(job.kind), Printable(job.name, 32), StateName(job),
                     HumanDuration(AgeMs(job, now_ms)), std::to_string(job.workers.size()),
                     StateOf(job)});
+  }
+  constexpr int kOwnerColumn = 3;
+  for (size_t i = 0; owned && i < rows.size(); ++i) {
+    rows[i].insert(rows[i].begin() + kOwnerColumn,
+                   i == 0 ? "OWNER" : Printable(jobs[i - 1].owner, 32));
   }
   return LeftTable(rows, "");
 }
@@ -304,12 +311,17 @@ std::string LastEvaluations(const JobUpdate& job, const std::string& all_with) {
 }
 
 std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
-  if (job.state == JobState::kSucceeded && job.result) return ResultText(job, 0, color);
+  if (job.state == JobState::kSucceeded && job.result) {
+    const std::string owner =
+        job.owner.empty() ? "" : LeftTable({{"owner", Printable(job.owner, 128)}}, "");
+    return owner + ResultText(job, 0, color);
+  }
   std::vector<std::vector<std::string>> rows = {
       {"job", ToString(job.job) + " '" + Printable(job.name) + "'"},
       {"kind", NameOf(job.kind)},
       {"state", StateName(job)},
       {"age", HumanDuration(AgeMs(job, now_ms))}};
+  if (!job.owner.empty()) rows.push_back({"owner", Printable(job.owner, 128)});
   if (!job.output.empty()) rows.push_back({"output", Printable(job.output, 400)});
   if (!job.workers.empty()) rows.push_back({"now", StateLine(job)});
   const bool scores = job.kind != JobKind::kTrain && job.state == JobState::kSurveying;

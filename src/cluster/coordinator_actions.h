@@ -20,6 +20,12 @@ namespace espalier {
 using SessionId = Number<struct SessionIdTag>;  // one stream from a worker; numbered by the shell
 using RequestId = Number<struct RequestIdTag>;  // a client's call that waits for an answer
 
+// The caller of an order.
+struct Requester {
+  std::string name;    // owner of the jobs that it submits; empty on a plain-text cluster
+  bool admin = false;  // may end every job
+};
+
 // ---- events ----------------------------------------------------------------------------------
 
 struct SessionOpened {
@@ -40,7 +46,7 @@ struct WorkerMessage {
 // A job that the shell has parsed, listed and reserved the output of. Once the job has ended, yaml
 // and input are forgotten.
 struct Submission {
-  std::string client_request_id;
+  std::string client_request_id;  // RequestKey of the owner and the client's id
   std::string job_yaml;
   std::string name;
   std::string output;
@@ -61,8 +67,15 @@ struct Submission {
   // Lower bound of the model's part of memory_bytes_max on each worker, in bytes
   // (training/memory_plan.h). Used at submission only and not kept in the journal.
   int64_t least_model_bytes = 0;
+  // Name of the person or service that submitted the job. Empty: the job has no owner, because the
+  // cluster is plain text or an earlier version has accepted it.
+  std::string owner = {};
   const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }
 };
+
+// Returns the name by which the coordinator, its workers and the storage know a submission: equal
+// ids of different owners are different submissions. Without an owner it is the client's id.
+std::string RequestKey(const std::string& owner, const std::string& client_request_id);
 
 // Returns the approximate memory of a job's YAML, file list and shard list, in bytes.
 int64_t PlanBytes(const Submission& submission);
@@ -76,6 +89,15 @@ struct CancelJob {
   RequestId request;
   JobId job;
   std::string reason;  // who asked: "cancelled by a client"
+  Requester by = {};
+};
+
+// Ends the job of a submission, by the client's id. Answered with job 0 when the requester has no
+// job of this id.
+struct WithdrawSubmission {
+  RequestId request;
+  std::string client_request_id;
+  Requester by = {};
 };
 
 // The worker is to leave as soon as its job can do without it.
@@ -148,8 +170,9 @@ struct Shutdown {
 };
 
 using CoordinatorEvent =
-    std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, DrainWorker,
-                 SurveyMerged, JobScored, OutputFenced, OutputChecked, JobCleared, TokenKept,
+    std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, WithdrawSubmission,
+                 DrainWorker, SurveyMerged, JobScored, OutputFenced, OutputChecked, JobCleared,
+                 TokenKept,
                  JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------

@@ -254,9 +254,9 @@ std::vector<WorkerSnapshot> CoordinatorCore::Workers() const {
   return out;
 }
 
-std::optional<JobId> CoordinatorCore::FindSubmission(const std::string& client_request_id) const {
+std::optional<JobId> CoordinatorCore::FindSubmission(const std::string& request_key) const {
   for (const auto& [id, job] : jobs_) {
-    if (job.submission.client_request_id == client_request_id) return id;
+    if (job.submission.client_request_id == request_key) return id;
   }
   return std::nullopt;
 }

@@ -7,7 +7,10 @@
 // each member reads its run of shards; the results are merged. kLoading: members load the rows of
 // their leaves. kTraining until the first JobDone. (A job that scores ends with its merge, and
 // has no members while that lasts.) Strict
-// first come, first served: a job that waits lets no younger one pass.
+// first come, first served: a job that waits lets no younger one pass. The exception is a job that
+// a quota of its owner holds back: younger jobs of other owners pass it.
+//
+// A job belongs to the requester that submitted it. Another requester may end it only as an admin.
 //
 // A member that is lost (its stream ended and it did not come back within a heartbeat, or it was
 // silent for the liveness limit) costs its job no more than the round in flight: the survivors,
@@ -92,6 +95,10 @@ struct CoordinatorCoreOptions {
   std::string arithmetic_id;               // that workers need; empty: the first one's
   int64_t workers_a_name_max = 0;          // of one certificate; 0: names prove nothing
   int64_t jobs_queued_max = 1000;
+  // Quotas of each owner of jobs; 0: no limit. A job without an owner counts for none.
+  int64_t owner_waiting_jobs_max = 0;
+  int64_t owner_running_jobs_max = 0;
+  int64_t owner_workers_max = 0;                 // that its jobs use at a time
   int64_t plans_bytes_max = int64_t{512} << 20;  // of all unfinished jobs (PlanBytes)
   int64_t jobs_kept_max = 200;                   // ended jobs remembered
   int64_t history_rows_max = kHistoryRowsMax;    // a job; the oldest rows go first
@@ -124,8 +131,8 @@ class CoordinatorCore : CoordinatorRecords {
   // All that the entries so far have said, in as few as possible: a core made with them is in the
   // same state as one made with all entries.
   std::vector<JournalEntry> Remember() const;
-  // The job of an earlier submission with this id, if it is remembered.
-  std::optional<JobId> FindSubmission(const std::string& client_request_id) const;
+  // The job of an earlier submission with this RequestKey, if it is remembered.
+  std::optional<JobId> FindSubmission(const std::string& request_key) const;
 
  private:
   // coordinator_core.cc: time and the end.
@@ -160,13 +167,12 @@ class CoordinatorCore : CoordinatorRecords {
   Worker* FindText(const std::string& session_text);
   std::string Label(const Worker& worker) const;
 
-  // coordinator_jobs.cc: submit, cancel, the queue, start and end.
+  // coordinator_jobs.cc: submit, cancel, start and end.
   void On(const Submit& event);
   void On(const CancelJob& event);
   Status CheckSubmission(const Submission& submission) const;
   Status CheckPlanSize(const Submission& submission) const;
   Status CheckModelSize(const Submission& submission) const;
-  void StartJobs();
   void StartJob(JobRecord& job, const std::vector<Worker*>& workers);
   // Makes these the members of a new generation, in this order.
   void BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers, Generation number);
@@ -175,8 +181,6 @@ class CoordinatorCore : CoordinatorRecords {
   static std::vector<Worker*> NearTo(const InputPlan& input,
                                      const std::vector<std::vector<int32_t>>& runs,
                                      std::vector<Worker*> workers);
-  void ExplainQueue();
-  std::string WhyWaiting(const JobRecord& job, int64_t place) const;
   std::vector<Worker*> FreeWorkers();
   // Of these, those that the job may take.
   std::vector<Worker*> FreeFor(const JobRecord& job);
@@ -201,9 +205,28 @@ class CoordinatorCore : CoordinatorRecords {
   void CheckCancelling(JobRecord& job);
   void AnswerCancelling(JobRecord& job);
 
+  // coordinator_queue.cc: which job starts next, and why others wait.
+  void StartJobs();
+  JobRecord* NextInQueue();
+  void ExplainQueue();
+  std::string WhyWaiting(const JobRecord& job, int64_t place, JobId ahead) const;
+
+  // coordinator_owners.cc: who may end a job, and the quotas of owners.
+  void On(const WithdrawSubmission& event);
+  static Status CheckOwner(const JobRecord& job, const Requester& by);
+  Status CheckQuotas(const Submission& submission) const;
+  OwnerUses UsesOfOwners() const;
+  bool TooManyRunning(const OwnerUse& use) const;
+  bool TooManyWorkers(const JobRecord& job, const OwnerUse& use) const;
+  JobId HeldBehind(const JobRecord& job, OwnerUses& uses) const;
+  std::string WhyHeld(const JobRecord& job, OwnerUses& uses) const;
+  int64_t RoomFor(const JobRecord& job) const;
+  bool MakeRoom();
+
   // coordinator_recovery.cc: members are lost, links break.
   static int64_t Reached(const JobRecord& job);
-  static int64_t Least(const JobRecord& job);
+  static int64_t Least(const Submission& submission);
+  static int64_t Least(const JobRecord& job) { return Least(job.submission); }
   void MemberLost(JobRecord& job, const std::string& why);
   // The next generation, or the wait for workers enough.
   void Regroup(JobRecord& job);
@@ -271,6 +294,7 @@ class CoordinatorCore : CoordinatorRecords {
   JobRecord* Needy();
   int64_t Missing(const JobRecord& job);
   void ShrinkFor(const JobRecord& needy);
+  void TakeSurplus(const std::vector<JobRecord*>& jobs, int64_t wanted, const JobRecord& needy);
   void ShareEvenly();
 
   // coordinator_survey.cc: what members found in their shards, and the merge of it.

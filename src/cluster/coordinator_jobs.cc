@@ -1,4 +1,4 @@
-// CoordinatorCore: submit, cancel, the queue, start and end of jobs.
+// CoordinatorCore: submit, cancel, start and end of jobs.
 #include <algorithm>
 #include <utility>
 
@@ -46,6 +46,7 @@ void CoordinatorCore::On(const Submit& event) {
   s.job = id;
   s.kind = submission.kind;
   s.name = submission.name;
+  s.owner = submission.owner;
   s.output = submission.output;
   s.leaves = submission.leaves;
   s.inferred = InferredText(submission.input->schema);
@@ -78,6 +79,7 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
                              " jobs wait already, the limit of this coordinator: submit again "
                              "when some have ended");
   }
+  if (Status s = CheckQuotas(submission); !s.ok()) return s;
   if (Status s = CheckPlanSize(submission); !s.ok()) return s;
   if (submission.kind == JobKind::kTrain) {
     if (Status s = CheckSurveySize(*submission.input, options_.survey_bytes_max); !s.ok()) return s;
@@ -132,6 +134,10 @@ void CoordinatorCore::On(const CancelJob& event) {
                                                   "; `espalier list` shows the jobs")});
     return;
   }
+  if (Status s = CheckOwner(*job, event.by); !s.ok()) {
+    out_.reply.push_back({event.request, std::move(s)});
+    return;
+  }
   if (IsFinal(job->snapshot.state)) {
     out_.reply.push_back({event.request, HasEnded(*job)});
     return;
@@ -162,22 +168,6 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeFor(const JobRecord& 
   std::vector<Worker*> free = FreeWorkers();
   std::erase_if(free, [&](const Worker* w) { return job.expelled.contains(w->id); });
   return free;
-}
-
-void CoordinatorCore::StartJobs() {
-  const bool none_waits = !Awaits() && RegroupWaitingJobs();
-  while (none_waits && !queue_.empty()) {
-    JobRecord& job = *FindJob(queue_.front());
-    std::vector<Worker*> free = FreeFor(job);
-    const Submission& wish = job.submission;
-    if (free.empty() || static_cast<int64_t>(free.size()) < wish.workers_min) break;
-    int64_t take = std::min<int64_t>(static_cast<int64_t>(free.size()), wish.leaves);
-    if (wish.workers_max > 0) take = std::min(take, wish.workers_max);
-    free.resize(static_cast<size_t>(take));
-    queue_.pop_front();
-    StartJob(job, free);
-  }
-  ExplainQueue();
 }
 
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
@@ -274,56 +264,6 @@ void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
                       .submitted_ms = job.snapshot.submitted_ms};
   for (const MemberState& m : job.members) order.members.push_back(m.member);
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
-}
-
-// Tells each waiting job what it waits for, and its watchers when that changed.
-void CoordinatorCore::ExplainQueue() {
-  int64_t place = 0;
-  for (JobId id : queue_) {
-    JobRecord& job = *FindJob(id);
-    std::string why = WhyWaiting(job, place++);
-    if (why == job.snapshot.waiting_because) continue;
-    job.snapshot.waiting_because = std::move(why);
-    Changed(job);
-  }
-}
-
-// "needs 3 workers, 1 is free (2 busy with job-4)"; for others than the first, whom they wait for.
-std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place) const {
-  if (place > 0) {
-    return "number " + std::to_string(place + 1) + " in the queue, behind " +
-           ToString(queue_[static_cast<size_t>(place - 1)]);
-  }
-  if (Awaits() && cut_off_) return "no worker answers; the coordinator may be cut off from them";
-  if (Awaits()) {
-    return "the coordinator was away and waits " + HumanDuration(options_.liveness_limit_ms) +
-           " for its workers to come back";
-  }
-  for (const auto& [id, other] : jobs_) {
-    if (other.recovery.since_ms != 0) return "behind " + ToString(id) + ", which waits for workers";
-  }
-  int64_t free = 0;
-  std::map<JobId, int64_t> busy;
-  for (const auto& [id, worker] : workers_) {
-    if (worker.at.job) {
-      ++busy[worker.at.job];
-    } else {
-      free += !job.expelled.contains(id);
-    }
-  }
-  const int64_t needs = std::max<int64_t>(1, job.submission.workers_min);
-  std::string why = "needs " + std::to_string(needs) + (needs == 1 ? " worker, " : " workers, ") +
-                    std::to_string(free) + (free == 1 ? " is free" : " are free");
-  constexpr size_t kJobsNamedMax = 4;
-  std::string others;
-  size_t named = 0;
-  for (const auto& [id, count] : busy) {
-    if (++named > kJobsNamedMax) break;
-    others += (others.empty() ? "" : ", ") + std::to_string(count) + " busy with " + ToString(id);
-  }
-  if (named > kJobsNamedMax) others += ", more with other jobs";
-  if (!others.empty()) return why + " (" + others + ")";
-  return workers_.empty() ? why + " (no worker is attached)" : why;
 }
 
 void CoordinatorCore::Fail(JobRecord& job, Status error) {

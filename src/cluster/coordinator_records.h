@@ -114,6 +114,13 @@ struct CoordinatorRecords {
     bool working = false;
     std::string trouble;  // why it cannot be kept, without times; empty: it can
   };
+  // What the jobs of one owner use now.
+  struct OwnerUse {
+    int64_t running = 0;  // jobs that have begun and not ended
+    int64_t workers = 0;  // theirs, or reserved for their minimum
+    JobId held;           // first waiting job that a quota holds back; none: not found yet
+  };
+  using OwnerUses = std::map<std::string, OwnerUse>;
   // How often members were lost, to see when that leads nowhere.
   struct Recovery {
     int64_t since_ms = 0;    // when the job began to wait for workers; 0: it does not

@@ -61,10 +61,9 @@ void CoordinatorCore::Regroup(JobRecord& job) {
   }
 }
 
-int64_t CoordinatorCore::Least(const JobRecord& job) {
+int64_t CoordinatorCore::Least(const Submission& submission) {
   // Once it has begun, those beyond its leaves are spares, and may take a lost one's place.
-  return std::clamp<int64_t>(job.submission.workers_min, 1,
-                             std::max<int64_t>(1, job.submission.leaves));
+  return std::clamp<int64_t>(submission.workers_min, 1, std::max<int64_t>(1, submission.leaves));
 }
 
 // Members that are not known to be lost, in their order.
@@ -78,12 +77,16 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::Survivors(const JobRecord
   return out;
 }
 
-// Free workers in the place of lost members; while others wait in the queue, only as many as the
-// job cannot do without.
+// Free workers in the place of lost members; while others may start from the queue, only as many as
+// the job cannot do without.
 void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>& workers) {
   if (Awaits()) return;  // one that is free may be a member of another job who comes back
   int64_t wanted = Least(job);
-  if (queue_.empty()) wanted = std::max(wanted, static_cast<int64_t>(job.members.size()));
+  if (NextInQueue() == nullptr) {
+    const auto has = std::max(wanted, static_cast<int64_t>(workers.size()));
+    const auto members = static_cast<int64_t>(job.members.size());
+    wanted = std::max(wanted, has + std::min(RoomFor(job), members - has));
+  }
   wanted = std::min(wanted, job.snapshot.leaves);
   for (Worker* free : FreeFor(job)) {
     if (static_cast<int64_t>(workers.size()) >= wanted) return;

@@ -36,6 +36,7 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   s.job = e.job;
   s.kind = e.submission.kind;
   s.name = e.submission.name;
+  s.owner = e.submission.owner;
   s.output = e.submission.output;
   s.leaves = e.submission.leaves;
   s.submitted_ms = e.submitted_ms;

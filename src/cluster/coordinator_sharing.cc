@@ -14,7 +14,9 @@ int64_t CoordinatorCore::Surplus(const JobRecord& job) {
 
 int64_t CoordinatorCore::MostWorkers(const JobRecord& job) const {
   const int64_t wish = job.submission.workers_max;
-  return std::min(wish > 0 ? wish : options_.workers_max, job.snapshot.leaves);
+  const int64_t most = std::min(wish > 0 ? wish : options_.workers_max, job.snapshot.leaves);
+  const auto has = static_cast<int64_t>(job.members.size());
+  return most <= has ? most : has + std::min(RoomFor(job), most - has);
 }
 
 // Free workers go to the jobs with the smallest surplus, as far as these may grow.
@@ -27,6 +29,7 @@ void CoordinatorCore::ChangeJobs() {
     const bool may_grow = static_cast<int64_t>(job.members.size()) < MostWorkers(job);
     if (may_grow && rested && LeftMs(job).value_or(kWorthMs) >= kWorthMs) growing.push_back(&job);
   }
+  if (MakeRoom()) return;
   if (const JobRecord* needy = Needy()) return ShrinkFor(*needy);
   std::stable_sort(growing.begin(), growing.end(),
                    [](auto* a, auto* b) { return Surplus(*a) < Surplus(*b); });
@@ -75,7 +78,7 @@ CoordinatorCore::JobRecord* CoordinatorCore::Needy() {
   for (auto& [id, job] : jobs_) {
     if (job.recovery.since_ms != 0) return &job;
   }
-  return queue_.empty() ? nullptr : FindJob(queue_.front());
+  return NextInQueue();
 }
 
 // Workers that it lacks beyond its own and the free ones that it may take.
@@ -88,20 +91,24 @@ int64_t CoordinatorCore::Missing(const JobRecord& job) {
 // then (RegroupWaitingJobs).
 void CoordinatorCore::ShrinkFor(const JobRecord& needy) {
   const int64_t missing = Missing(needy);
-  std::vector<std::pair<JobRecord*, int64_t>> left;  // of each one's surplus
+  const std::vector<JobRecord*> settled = Settled();
   int64_t surplus = 0, minima = 0;
-  for (JobRecord* job : Settled()) {
-    left.push_back({job, Surplus(*job)});
-    surplus += Surplus(*job);
-  }
+  for (const JobRecord* job : settled) surplus += Surplus(*job);
   for (const auto& [id, job] : jobs_) {
     const bool yields = needy.recovery.since_ms != 0 && needy.snapshot.job < id && MayYield(job);
     minima += yields ? Least(job) : 0;
   }
   if (missing <= 0 || surplus == 0 || surplus + minima < missing) return;
+  TakeSurplus(settled, std::min(missing, surplus), needy);
+}
+
+// REQUIRES: the jobs have that many workers beyond their minimum.
+void CoordinatorCore::TakeSurplus(const std::vector<JobRecord*>& jobs, int64_t wanted,
+                                  const JobRecord& needy) {
+  std::vector<std::pair<JobRecord*, int64_t>> left;  // of each one's surplus
+  for (JobRecord* job : jobs) left.push_back({job, Surplus(*job)});
   const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
-  for (int64_t n = 0; n < std::min(missing, surplus); ++n)
-    --std::max_element(left.begin(), left.end(), less)->second;
+  for (int64_t n = 0; n < wanted; ++n) --std::max_element(left.begin(), left.end(), less)->second;
   for (const auto& [job, stays] : left) {
     const int64_t give = Surplus(*job) - stays;
     if (give > 0) Shrink(*job, give, ToString(needy.snapshot.job) + " needs workers");

@@ -380,6 +380,7 @@ struct JobSnapshot {
   JobId job;
   JobKind kind = JobKind::kTrain;
   std::string name;
+  std::string owner;  // name of the submitter; empty: the job has no owner
   JobState state = JobState::kQueued;
   std::string waiting_because;  // queued; recovering without workers enough; storage is away
   std::string trouble;          // goes on, but not for long: what its delegation tokens lack

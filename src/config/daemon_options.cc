@@ -119,7 +119,7 @@ Status ReadRole(Reader& r, const YamlNode& node, const std::string& path,
   RoleRule rule;
   const ReadValue read_role = [&](const YamlNode& value, const std::string& at) -> Status {
     const Result<Role> role = ParseRole(value.is_scalar() ? value.text : "");
-    if (!role.ok()) return r.UnknownWord(value, at, {"worker", "operator", "reader"});
+    if (!role.ok()) return r.UnknownWord(value, at, {"worker", "admin", "operator", "reader"});
     rule.role = *role;
     return {};
   };
@@ -185,6 +185,9 @@ Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
   ESPALIER_RETURN_IF_ERROR(Plain("hadoop_ca", hadoop_ca, 4096));
   ESPALIER_RETURN_IF_ERROR(InRange("queue_max", queue_max, 1, 1'000'000));
+  ESPALIER_RETURN_IF_ERROR(InRange("owner_waiting_jobs_max", owner_waiting_jobs_max, 0, 1'000'000));
+  ESPALIER_RETURN_IF_ERROR(InRange("owner_running_jobs_max", owner_running_jobs_max, 0, 1'000'000));
+  ESPALIER_RETURN_IF_ERROR(InRange("owner_workers_max", owner_workers_max, 0, 1'000'000));
   ESPALIER_RETURN_IF_ERROR(InRange("calls_a_caller_max", calls_a_caller_max, 1, 1'000'000));
   ESPALIER_RETURN_IF_ERROR(InRange("watchers_max", watchers_max, 1, 1'000'000));
   // Less than the largest message would refuse what is in order.
@@ -244,6 +247,9 @@ Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
             r.Bytes("survey_bytes_max", o.survey_bytes_max),
             r.Value("jobs_kept_max", o.jobs_kept_max),
             r.Value("queue_max", o.queue_max),
+            r.Value("owner_waiting_jobs_max", o.owner_waiting_jobs_max),
+            r.Value("owner_running_jobs_max", o.owner_running_jobs_max),
+            r.Value("owner_workers_max", o.owner_workers_max),
             r.Value("calls_a_caller_max", o.calls_a_caller_max),
             r.Value("watchers_max", o.watchers_max),
             r.Bytes("receive_bytes_max", o.receive_bytes_max),

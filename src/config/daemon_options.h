@@ -43,8 +43,12 @@ struct CoordinatorOptions {
   std::string arithmetic;                  // arithmetic id of the workers; "": the first one's
   // Of the statistics that surveys under way have sent; bounds shards times columns of a job.
   int64_t survey_bytes_max = int64_t{2} << 30;
-  int64_t jobs_kept_max = 1000;       // finished jobs remembered
-  int64_t queue_max = 10'000;         // jobs waiting; further ones are refused
+  int64_t jobs_kept_max = 1000;  // finished jobs remembered
+  int64_t queue_max = 10'000;    // jobs waiting; further ones are refused
+  // Quotas of each owner of jobs; 0: no limit. Without tls jobs have no owners.
+  int64_t owner_waiting_jobs_max = 1000;
+  int64_t owner_running_jobs_max = 0;
+  int64_t owner_workers_max = 0;      // that its jobs use at a time
   int64_t calls_a_caller_max = 1000;  // calls of one person, service or address open at a time
   int64_t watchers_max = 10'000;      // clients that follow jobs at a time
   int64_t receive_bytes_max = int64_t{2} << 30;         // for what all connections read

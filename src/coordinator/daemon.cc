@@ -54,6 +54,9 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   core.survey_bytes_max = options.survey_bytes_max;
   core.jobs_queued_max = options.queue_max;
   core.jobs_kept_max = options.jobs_kept_max;
+  core.owner_waiting_jobs_max = options.owner_waiting_jobs_max;
+  core.owner_running_jobs_max = options.owner_running_jobs_max;
+  core.owner_workers_max = options.owner_workers_max;
   return core;
 }
 
@@ -336,8 +339,10 @@ Status CoordinatorDaemon::CheckTokens(const SubmitRequest& request) const {
       "their own and submit without a Kerberos ticket");
 }
 
-void CoordinatorDaemon::StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done) {
-  if (const auto known = core_.FindSubmission(request.client_request_id)) {
+void CoordinatorDaemon::StartSubmission(const std::string& owner, SubmitRequest request,
+                                        CallerGone gone, Done<JobId> done) {
+  const std::string key = RequestKey(owner, request.client_request_id);
+  if (const auto known = core_.FindSubmission(key)) {
     const RequestId again{next_request_++};
     replies_[again] = {std::move(done)};
     CoordinatorActions answer;  // in its turn: the job may not be in the journal yet
@@ -350,7 +355,7 @@ void CoordinatorDaemon::StartSubmission(SubmitRequest request, CallerGone gone, 
     done(outbox_.room());
     return;
   }
-  intake_->Add(std::move(request), std::move(gone), std::move(done));
+  intake_->Add(owner, std::move(request), std::move(gone), std::move(done));
 }
 
 void CoordinatorDaemon::EndSubmission(Submission submission, std::vector<Done<JobId>> callers) {

@@ -70,10 +70,10 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void OnWorkerOpened(SessionId session, std::string peer) override;
   void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) override;
   void OnWorkerClosed(SessionId session, Status why) override;
-  void OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) override;
+  void OnSubmit(Requester by, SubmitRequest request, CallerGone gone, Done<JobId> done) override;
   void OnRenewer(Done<std::string> done) override;
-  void OnWithdraw(std::string client_request_id, Done<JobId> done) override;
-  void OnCancel(JobId job, Done<JobId> done) override;
+  void OnWithdraw(Requester by, std::string client_request_id, Done<JobId> done) override;
+  void OnCancel(Requester by, JobId job, Done<JobId> done) override;
   void OnDrain(WorkerId worker, Done<WorkerId> done) override;
   void OnList(CallerGone gone, Done<std::vector<JobSnapshot>> done) override;
   void OnGet(JobId job, CallerGone gone, Done<JobUpdate> done) override;
@@ -85,7 +85,8 @@ class CoordinatorDaemon : private CoordinatorHandler {
   void Feed(const CoordinatorEvent& event);
   void Perform(CoordinatorActions actions);
   void Act(CoordinatorActions actions);
-  void StartSubmission(SubmitRequest request, CallerGone gone, Done<JobId> done);
+  void StartSubmission(const std::string& owner, SubmitRequest request, CallerGone gone,
+                       Done<JobId> done);
   void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
   void StartMerge(MergeWork work);
   void StartFence(FenceWork work);

@@ -3,6 +3,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "src/base/text.h"
 #include "src/coordinator/daemon.h"
 #include "src/storage/kerberos.h"
 
@@ -27,10 +28,11 @@ void CoordinatorDaemon::OnWorkerClosed(SessionId session, Status why) {
   });
 }
 
-void CoordinatorDaemon::OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) {
-  boost::asio::post(loop_, [this, request = std::move(request), gone = std::move(gone),
-                            done = std::move(done)]() mutable {
-    StartSubmission(std::move(request), std::move(gone), std::move(done));
+void CoordinatorDaemon::OnSubmit(Requester by, SubmitRequest request, CallerGone gone,
+                                 Done<JobId> done) {
+  boost::asio::post(loop_, [this, by = std::move(by), request = std::move(request),
+                            gone = std::move(gone), done = std::move(done)]() mutable {
+    StartSubmission(by.name, std::move(request), std::move(gone), std::move(done));
   });
 }
 
@@ -44,27 +46,22 @@ void CoordinatorDaemon::OnRenewer(Done<std::string> done) {
   });
 }
 
-void CoordinatorDaemon::OnWithdraw(std::string client_request_id, Done<JobId> done) {
-  boost::asio::post(loop_, [this, id = std::move(client_request_id), done = std::move(done)] {
-    intake_->Withdraw(id);
-    const auto job = core_.FindSubmission(id);
-    if (!job) return done(JobId{});
-    if (const auto known = core_.Job(*job); known && IsFinal(known->state)) {
-      return done(FailedPrecondition("there is nothing to withdraw: of that submission came " +
-                                     ToString(*job) + ", which has ended (" +
-                                     JobStateName(known->state) + ")"));
-    }
+void CoordinatorDaemon::OnWithdraw(Requester by, std::string client_request_id, Done<JobId> done) {
+  boost::asio::post(loop_, [this, by = std::move(by), id = std::move(client_request_id),
+                            done = std::move(done)]() mutable {
+    intake_->Withdraw(by, id);
     const RequestId request{next_request_++};
-    replies_[request].push_back(done);
-    Feed(CancelJob{request, *job, "withdrawn by its submitter"});
+    replies_[request].push_back(std::move(done));
+    Feed(WithdrawSubmission{request, std::move(id), std::move(by)});
   });
 }
 
-void CoordinatorDaemon::OnCancel(JobId job, Done<JobId> done) {
-  boost::asio::post(loop_, [this, job, done = std::move(done)]() mutable {
+void CoordinatorDaemon::OnCancel(Requester by, JobId job, Done<JobId> done) {
+  boost::asio::post(loop_, [this, by = std::move(by), job, done = std::move(done)]() mutable {
     const RequestId request{next_request_++};
     replies_[request].push_back(std::move(done));
-    Feed(CancelJob{request, job, "cancelled by a client"});
+    const std::string who = by.name.empty() ? "a client" : "'" + Printable(by.name, 128) + "'";
+    Feed(CancelJob{request, job, "cancelled by " + who, std::move(by)});
   });
 }
 

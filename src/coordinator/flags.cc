@@ -20,7 +20,8 @@ struct Given {
       below_min_timeout_ms, keep_timeout_ms, join_timeout_ms, rebalance_interval_ms,
       survey_timeout_ms, step_timeout_ms, idle_limit_ms, survey_bytes_max, receive_bytes_max,
       worker_queue_bytes_max;  // with units, as in the file
-  std::optional<int64_t> workers_max, jobs_kept_max, queue_max, calls_a_caller_max, watchers_max;
+  std::optional<int64_t> workers_max, jobs_kept_max, queue_max, calls_a_caller_max, watchers_max,
+      owner_waiting_jobs_max, owner_running_jobs_max, owner_workers_max;
   bool insecure = false;
 };
 
@@ -59,6 +60,12 @@ void Declare(CLI::App& app, Given& given, CoordinatorFlags& flags) {
                  "memory for the statistics of surveys under way: bytes, or a size such as 2GiB");
   app.add_option("--jobs-kept-max", given.jobs_kept_max, "finished jobs remembered");
   app.add_option("--queue-max", given.queue_max, "jobs that may wait");
+  app.add_option("--owner-waiting-jobs-max", given.owner_waiting_jobs_max,
+                 "jobs that one owner may have waiting; 0: no limit");
+  app.add_option("--owner-running-jobs-max", given.owner_running_jobs_max,
+                 "jobs that one owner may have running; 0: no limit");
+  app.add_option("--owner-workers-max", given.owner_workers_max,
+                 "workers that one owner's jobs use at a time; 0: no limit");
   app.add_option("--calls-a-caller-max", given.calls_a_caller_max,
                  "calls that one caller may have open");
   app.add_option("--watchers-max", given.watchers_max, "clients that may follow jobs");
@@ -122,6 +129,9 @@ Status Apply(const Given& given, CoordinatorOptions& options) {
       OverrideBytes(given.survey_bytes_max, "--survey-bytes-max", options.survey_bytes_max));
   Override(given.jobs_kept_max, options.jobs_kept_max);
   Override(given.queue_max, options.queue_max);
+  Override(given.owner_waiting_jobs_max, options.owner_waiting_jobs_max);
+  Override(given.owner_running_jobs_max, options.owner_running_jobs_max);
+  Override(given.owner_workers_max, options.owner_workers_max);
   Override(given.calls_a_caller_max, options.calls_a_caller_max);
   Override(given.watchers_max, options.watchers_max);
   ESPALIER_RETURN_IF_ERROR(

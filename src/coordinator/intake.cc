@@ -52,9 +52,11 @@ Intake::Intake(const StorageOptions& storage, const IntakeLimits& limits, Post p
 
 Intake::~Intake() { Close(); }
 
-void Intake::Add(SubmitRequest request, CallerGone gone, Done<JobId> done) {
-  const auto it = by_id_.find(request.client_request_id);
-  if (it != by_id_.end()) {
+void Intake::Add(const std::string& owner, SubmitRequest request, CallerGone gone,
+                 Done<JobId> done) {
+  request.client_request_id = RequestKey(owner, request.client_request_id);
+  const auto it = by_key_.find(request.client_request_id);
+  if (it != by_key_.end()) {
     it->second.callers.push_back({std::move(gone), std::move(done)});
     return;
   }
@@ -80,11 +82,12 @@ void Intake::Add(SubmitRequest request, CallerGone gone, Done<JobId> done) {
     return;
   }
   ++reading_;
-  Reading& reading = by_id_[request.client_request_id];
+  Reading& reading = by_key_[request.client_request_id];
+  reading.owner = owner;
   reading.callers.push_back({std::move(gone), std::move(done)});
   reading.dropped = std::make_shared<std::atomic<bool>>(false);
   for (const std::string& name : file_systems) ++by_file_system_[name].taken;
-  waiting_.push_back({std::move(request), std::move(file_systems), reading.dropped});
+  waiting_.push_back({owner, std::move(request), std::move(file_systems), reading.dropped});
   ReadNext();
 }
 
@@ -114,6 +117,7 @@ void Intake::Read(const Waiting& waiting) {
     StorageOptions storage = WithTokens(storage_, waiting.request.tokens);
     storage.webhdfs.http.cancelled = [dropped = waiting.dropped] { return dropped->load(); };
     prepared = PrepareSubmission(waiting.request, storage);
+    if (prepared.ok()) prepared->owner = waiting.owner;
   }
   --reading_;
   post_([this, waiting, prepared = std::move(prepared)]() mutable {
@@ -133,18 +137,27 @@ void Intake::End(const Waiting& read, Result<Submission> prepared) {
   ReadNext();
   DropAbandoned();
   if (*read.dropped) return;  // and the id may be another reading's by now
-  const std::string& id = read.request.client_request_id;
+  const std::string& key = read.request.client_request_id;
   std::vector<Done<JobId>> callers;
-  for (Caller& caller : by_id_.at(id).callers) callers.push_back(std::move(caller.done));
-  by_id_.erase(id);
+  for (Caller& caller : by_key_.at(key).callers) callers.push_back(std::move(caller.done));
+  by_key_.erase(key);
   if (prepared.ok()) return ready_(*std::move(prepared), std::move(callers));
   LogInfo("refused a submission: " + prepared.status().ToString());
   for (const Done<JobId>& done : callers) done(prepared.status());
 }
 
-void Intake::Withdraw(const std::string& client_request_id) {
-  const auto it = by_id_.find(client_request_id);
-  if (it == by_id_.end()) return;
+void Intake::Withdraw(const Requester& by, const std::string& client_request_id) {
+  std::vector<std::string> keys;
+  for (const auto& [key, reading] : by_key_) {
+    const bool may = by.admin || reading.owner == by.name;
+    if (may && key == RequestKey(reading.owner, client_request_id)) keys.push_back(key);
+  }
+  for (const std::string& key : keys) Drop(key);
+}
+
+void Intake::Drop(const std::string& key) {
+  const auto it = by_key_.find(key);
+  if (it == by_key_.end()) return;
   *it->second.dropped = true;
   std::erase_if(waiting_, [&](const Waiting& w) {
     if (w.dropped != it->second.dropped) return false;
@@ -155,25 +168,25 @@ void Intake::Withdraw(const std::string& client_request_id) {
   for (const Caller& caller : it->second.callers) {
     caller.done(Cancelled("the submission was withdrawn"));
   }
-  by_id_.erase(it);
+  by_key_.erase(it);
 }
 
 void Intake::DropAbandoned() {
   std::vector<std::string> abandoned;
-  for (const auto& [id, reading] : by_id_) {
+  for (const auto& [key, reading] : by_key_) {
     const bool gone = std::all_of(reading.callers.begin(), reading.callers.end(),
                                   [](const Caller& caller) { return caller.gone(); });
-    if (gone) abandoned.push_back(id);
+    if (gone) abandoned.push_back(key);
   }
-  for (const std::string& id : abandoned) {
+  for (const std::string& key : abandoned) {
     LogInfo("dropped a submission: nobody waits for its answer any more");
-    Withdraw(id);
+    Drop(key);
   }
 }
 
 void Intake::Close() {
-  for (auto& [id, reading] : by_id_) *reading.dropped = true;
-  by_id_.clear();
+  for (auto& [key, reading] : by_key_) *reading.dropped = true;
+  by_key_.clear();
   reading_ -= static_cast<int>(waiting_.size());
   waiting_.clear();
 }

@@ -52,11 +52,12 @@ class Intake {
   // Waits for what is being read.
   ~Intake();
 
-  // One that is being read already has one more caller. What cannot be a job is answered here, and
-  // so is one too many: kResourceExhausted.
-  void Add(SubmitRequest request, CallerGone gone, Done<JobId> done);
-  // Nothing comes of the submission of that id, if it is being read.
-  void Withdraw(const std::string& client_request_id);
+  // One of the same owner that is being read already has one more caller. What cannot be a job is
+  // answered here, and so is one too many: kResourceExhausted.
+  void Add(const std::string& owner, SubmitRequest request, CallerGone gone, Done<JobId> done);
+  // Nothing comes of a submission of that id that is being read, if it is the requester's own or
+  // the requester is an admin.
+  void Withdraw(const Requester& by, const std::string& client_request_id);
   // Withdraws what nobody waits for any more. To be called every now and then.
   void DropAbandoned();
   // Drops everything; its callers get no answer from here.
@@ -71,12 +72,14 @@ class Intake {
     Done<JobId> done;
   };
   struct Reading {
+    std::string owner;
     std::vector<Caller> callers;
     std::shared_ptr<std::atomic<bool>> dropped;  // ends the waits of who reads it
   };
   // Submission that waits for a thread.
   struct Waiting {
-    SubmitRequest request;
+    std::string owner;
+    SubmitRequest request;  // its id is the key
     std::set<std::string> file_systems;
     std::shared_ptr<std::atomic<bool>> dropped;
   };
@@ -85,6 +88,7 @@ class Intake {
     int taken = 0;    // waiting or being read
     int reading = 0;  // being read
   };
+  void Drop(const std::string& key);
   void ReadNext();
   void GiveUpPlace(const Waiting& waiting);
   void Read(const Waiting& waiting);
@@ -94,7 +98,7 @@ class Intake {
   const IntakeLimits limits_;
   const Post post_;
   const Ready ready_;
-  std::map<std::string, Reading> by_id_;
+  std::map<std::string, Reading> by_key_;  // RequestKey
   std::deque<Waiting> waiting_;
   std::map<std::string, Load> by_file_system_;
   std::atomic<int> reading_{0};  // with those that wait, and those dropped that have not ended

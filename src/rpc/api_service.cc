@@ -35,7 +35,10 @@ CallerGone GoneOf(const std::shared_ptr<Call>& call) {
 class Order {
  public:
   Order(const Caller& caller, std::string what)
-      : text_("audit: " + caller.ToString() + ": " + std::move(what) + ": ") {}
+      : by_(caller.AsRequester()),
+        text_("audit: " + caller.ToString() + ": " + std::move(what) + ": ") {}
+
+  const Requester& by() const { return by_; }
 
   void Refused(const Status& why) const { LogAudit(text_ + "refused: " + why.ToString()); }
   // Tells what came of it before it is answered; also that nobody will carry it out any more.
@@ -63,6 +66,7 @@ class Order {
     std::string text;
   };
 
+  Requester by_;
   std::string text_;
 };
 
@@ -167,7 +171,7 @@ Methods ApiService::Orders() {
       [this](const auto& call, const auto& request, const Order& order) -> Status {
         ESPALIER_ASSIGN_OR_RETURN(SubmitRequest parsed, FromProto(request));
         ESPALIER_RETURN_IF_ERROR(CheckVersion(parsed.version, "client"));
-        handler_->OnSubmit(std::move(parsed), GoneOf(call),
+        handler_->OnSubmit(order.by(), std::move(parsed), GoneOf(call),
                            order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::SubmitResponse>)));
         return {};
       });
@@ -177,14 +181,15 @@ Methods ApiService::Orders() {
         const std::string& id = request.client_request_id();
         if (id.empty()) return InvalidArgument("the call names no submission");
         handler_->OnWithdraw(
-            id, order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::WithdrawResponse>)));
+            order.by(), id,
+            order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::WithdrawResponse>)));
         return {};
       });
   out["/espalier.v1.Espalier/Cancel"] = Command<pb::CancelRequest, pb::CancelResponse>(
       "cancel", [](const auto& request) { return ToString(JobId{request.job()}); },
       [this](const auto& call, const auto& request, const Order& order) -> Status {
         ESPALIER_RETURN_IF_ERROR(CheckJob(request.job()));
-        handler_->OnCancel({request.job()},
+        handler_->OnCancel(order.by(), {request.job()},
                            order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::CancelResponse>)));
         return {};
       });

@@ -21,7 +21,7 @@ constexpr Method kMethods[] = {
     {"/espalier.v1.Espalier/Renewer", Access::kOperator},
     {"/espalier.v1.Espalier/Withdraw", Access::kOperator},
     {"/espalier.v1.Espalier/Cancel", Access::kOperator},
-    {"/espalier.v1.Espalier/Drain", Access::kOperator},
+    {"/espalier.v1.Espalier/Drain", Access::kAdmin},
     {"/espalier.v1.Espalier/Watch", Access::kReader},
     {"/espalier.v1.Espalier/ListJobs", Access::kReader},
     {"/espalier.v1.Espalier/GetJob", Access::kReader},
@@ -44,6 +44,8 @@ bool May(const Identity& identity, Access access) {
       return identity.May(Role::kReader);
     case Access::kOperator:
       return identity.May(Role::kOperator);
+    case Access::kAdmin:
+      return identity.May(Role::kAdmin);
     case Access::kWorker:
       return identity.May(Role::kWorker);
   }
@@ -58,6 +60,8 @@ const char* NameOf(Access access) {
       return "the role reader";
     case Access::kOperator:
       return "the role operator";
+    case Access::kAdmin:
+      return "the role admin";
     case Access::kWorker:
       return "the role worker";
   }
@@ -101,6 +105,15 @@ std::string Caller::ToString() const {
 
 std::string Caller::Key() const {
   return known ? identity.ToString() : address.substr(0, address.rfind(':'));
+}
+
+Requester Caller::AsRequester() const {
+  if (!known) return {.name = {}, .admin = true};
+  const auto named = identity.names.find(Role::kOperator);
+  const auto admin = identity.names.find(Role::kAdmin);
+  const bool is_admin = admin != identity.names.end();
+  if (named != identity.names.end()) return {named->second, is_admin};
+  return {is_admin ? admin->second : std::string(), is_admin};
 }
 
 bool Caller::MayAttachAs(const std::string& worker_name) const {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "src/base/status.h"
+#include "src/cluster/coordinator_actions.h"
 #include "src/rpc/refusals.h"
 #include "src/rpc/security.h"
 
@@ -22,7 +23,7 @@ inline constexpr const char* kTokenKey = "authorization";
 inline constexpr std::string_view kTokenPrefix = "Bearer ";
 
 // What a method needs.
-enum class Access { kAnyRole, kReader, kOperator, kWorker };
+enum class Access { kAnyRole, kReader, kOperator, kAdmin, kWorker };
 
 // Of a method's path ("/espalier.v1.Espalier/Submit"); none: nobody may call it.
 std::optional<Access> AccessOf(std::string_view path);
@@ -46,6 +47,8 @@ struct Caller {
   std::string ToString() const;
   // What calls are counted by: the identity, or else the address without its port.
   std::string Key() const;
+  // Returns the caller as the core knows it. On a plain server it has no name and may do all.
+  Requester AsRequester() const;
   // Whether it may attach under that name.
   bool MayAttachAs(const std::string& worker_name) const;
   // Whether it is the worker of that name, which the coordinator told.

@@ -36,6 +36,7 @@ void Set(const JobAccepted& e, pb::JournalEntry* out) {
   p->set_model_sha256(s.model_sha256);
   p->set_star(s.star);
   p->set_output_place(s.output_place);
+  p->set_owner(s.owner);
   ToProto(s.tokens, p->mutable_tokens());
   if (s.input == nullptr) return;
   ToProto(*s.input, p->mutable_input());
@@ -76,6 +77,7 @@ Result<JournalEntry> Get(const pb::JobAccepted& in) {
   s.model_sha256 = f.Text("model_sha256", in.model_sha256(), kNameBytesMax);
   s.star = in.star();
   s.output_place = f.Text("output_place", in.output_place(), kTextBytesMax);
+  s.owner = f.Text("owner", in.owner(), kNameBytesMax);
   s.input = InputFromProto(in, f);
   s.tokens = Part(f, "tokens", FromProto(in.tokens()));
   ESPALIER_RETURN_IF_ERROR(f.status());

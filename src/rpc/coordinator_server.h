@@ -67,15 +67,16 @@ class CoordinatorHandler {
   // kInvalidArgument: the worker sent something malformed; kResourceExhausted: it was too slow.
   virtual void OnWorkerClosed(SessionId session, Status why) = 0;
 
-  // The request's version has been compared with ours.
-  virtual void OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) = 0;
+  // The request's version has been compared with ours. The caller of an order has the role for it;
+  // what it may do with a job is the handler's to decide.
+  virtual void OnSubmit(Requester by, SubmitRequest request, CallerGone gone, Done<JobId> done) = 0;
   // Answers with the Kerberos principal that renews delegation tokens; kFailedPrecondition: none.
   virtual void OnRenewer(Done<std::string> done) = 0;
   // Answers with the job that was made of the submission and is being ended, or with job 0: none
   // was, and none will be.
-  virtual void OnWithdraw(std::string client_request_id, Done<JobId> done) = 0;
+  virtual void OnWithdraw(Requester by, std::string client_request_id, Done<JobId> done) = 0;
   // Answers with the job's id.
-  virtual void OnCancel(JobId job, Done<JobId> done) = 0;
+  virtual void OnCancel(Requester by, JobId job, Done<JobId> done) = 0;
   // Answers with the worker's id when it goes.
   virtual void OnDrain(WorkerId worker, Done<WorkerId> done) = 0;
   // All jobs, newest last, with progress but without history. Who has `gone` needs no answer.

@@ -9,7 +9,9 @@ namespace espalier {
 namespace {
 
 constexpr std::string_view kScheme = "espalier://";
-constexpr Role kRoles[] = {Role::kReader, Role::kOperator, Role::kWorker, Role::kCoordinator};
+constexpr Role kRoles[] = {Role::kReader, Role::kOperator, Role::kAdmin, Role::kWorker,
+                           Role::kCoordinator};
+constexpr size_t kMatchedBytesMax = 512;  // name in a certificate of another authority
 
 // The roles that URIs of ours give; a malformed one gives none.
 std::map<Role, std::string> OurRoles(const CertificateNames& names) {
@@ -39,6 +41,7 @@ std::vector<std::string> AllNames(const CertificateNames& names) {
 }
 
 bool Matches(std::string_view pattern, std::string_view name) {
+  if (name.size() > kMatchedBytesMax) return false;
   if (!pattern.starts_with("*.")) return pattern == name;
   const std::string_view end = pattern.substr(1);
   return name.size() > end.size() && name.ends_with(end);
@@ -52,6 +55,8 @@ const char* RoleName(Role role) {
       return "reader";
     case Role::kOperator:
       return "operator";
+    case Role::kAdmin:
+      return "admin";
     case Role::kWorker:
       return "worker";
     case Role::kCoordinator:
@@ -65,7 +70,7 @@ Result<Role> ParseRole(std::string_view text) {
     if (text == RoleName(role)) return role;
   }
   return InvalidArgument("found role '" + Printable(text) +
-                         "', expected coordinator, worker, operator or reader");
+                         "', expected coordinator, worker, admin, operator or reader");
 }
 
 Status CheckRoleName(std::string_view name) {
@@ -83,6 +88,12 @@ Status CheckRoleName(std::string_view name) {
 
 std::string RoleUri(Role role, std::string_view name) {
   return std::string(kScheme) + RoleName(role) + "/" + std::string(name);
+}
+
+bool Identity::May(Role role) const {
+  if (Has(role)) return true;
+  if (role == Role::kReader) return Has(Role::kOperator) || Has(Role::kAdmin);
+  return role == Role::kOperator && Has(Role::kAdmin);
 }
 
 std::string Identity::ToString() const {

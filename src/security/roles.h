@@ -2,7 +2,8 @@
 //
 //   coordinator   runs the cluster: workers and clients believe it
 //   worker        attaches under its own name and takes part in the jobs it is given
-//   operator      submits, cancels, drains; and what a reader may
+//   admin         ends the jobs of all owners, drains workers; and what an operator may
+//   operator      submits jobs and ends its own; and what a reader may
 //   reader        status, list, watch, workers, health
 //
 // A certificate says its role by a subject alternative name of kind URI, espalier://ROLE/NAME, as
@@ -23,7 +24,7 @@
 
 namespace espalier {
 
-enum class Role { kReader, kOperator, kWorker, kCoordinator };
+enum class Role { kReader, kOperator, kAdmin, kWorker, kCoordinator };
 
 const char* RoleName(Role role);
 Result<Role> ParseRole(std::string_view text);
@@ -34,7 +35,7 @@ Status CheckRoleName(std::string_view name);
 std::string RoleUri(Role role, std::string_view name);
 
 // A rule for certificates without a URI of ours. `name` is compared whole; a leading "*." stands
-// for one or more labels ("*.workers.example.org").
+// for one or more labels ("*.workers.example.org"). A name of more than 512 bytes matches nothing.
 struct RoleRule {
   std::string name;
   Role role = Role::kReader;
@@ -46,8 +47,8 @@ struct Identity {
   std::map<Role, std::string> names;  // in each role that it has
 
   bool Has(Role role) const { return names.contains(role); }
-  // An operator may what a reader may.
-  bool May(Role role) const { return Has(role) || (role == Role::kReader && Has(Role::kOperator)); }
+  // Whether it has the role or one that includes it: an admin is an operator, an operator a reader.
+  bool May(Role role) const;
   // "operator 'ann'", "worker 'node-7'".
   std::string ToString() const;
 };

@@ -35,9 +35,9 @@ Result<Token> ParseLine(const std::string& line) {
   }
   // What stands there may be a token in the wrong place.
   const Result<Role> parsed = ParseRole(role);
-  if (!parsed.ok() || (*parsed != Role::kReader && *parsed != Role::kOperator)) {
+  if (!parsed.ok() || *parsed == Role::kWorker || *parsed == Role::kCoordinator) {
     return InvalidArgument(
-        "expected operator or reader as the first word; daemons have certificates");
+        "expected admin, operator or reader as the first word; daemons have certificates");
   }
   token.role = *parsed;
   if (!CheckRoleName(token.name).ok()) {

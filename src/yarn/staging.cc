@@ -137,7 +137,7 @@ Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const st
                             issue(Role::kCoordinator, name, {name}));
   ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate worker, issue(Role::kWorker, "worker", {}));
   ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate person,
-                            issue(Role::kOperator, RoleNameOf(user), {}));
+                            issue(Role::kAdmin, RoleNameOf(user), {}));
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(places.folder));
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(places.folder));
   ESPALIER_RETURN_IF_ERROR(files.Restrict(places.folder));  // before anything secret is in it

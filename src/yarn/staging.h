@@ -10,7 +10,7 @@
 //     address                               the coordinator's, written by it
 //     state/                                its journal
 //   HOME/NAME/                              on this machine, 0700: ca.crt, tls.crt, tls.key of an
-//                                           operator, and `coordinator`: BASE/yarn/NAME/address
+//                                           admin, and `coordinator`: BASE/yarn/NAME/address
 //
 // BASE is .espalier in the user's home directory on HDFS, HOME is .espalier/yarn in that on this
 // machine. The authority's own key is kept nowhere.

@@ -130,6 +130,10 @@ TEST_CASE("jobs and workers are listed whole") {
   CHECK(JobJson(SucceededJob())["outcome"]["status"] == "SUCCEEDED");
   CHECK(JobJson(QueuedJob())["outcome"].is_null());
   CHECK(JobJson(QueuedJob())["waiting_because"] == "1 of 2 workers have registered");
+  CHECK(JobJson(QueuedJob())["owner"].is_null());
+  JobSnapshot owned = QueuedJob();
+  owned.owner = "anna";
+  CHECK(JobJson(owned)["owner"] == "anna");
   CHECK(WorkerJson({})["job"].is_null());
 }
 

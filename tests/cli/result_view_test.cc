@@ -117,6 +117,18 @@ TEST_CASE("jobs and workers are listed as tables") {
                  "worker-3  node-1  10.0.0.1:7000  4        8.0 GiB  free  500 ms ago  0.1.0"));
 }
 
+TEST_CASE("the owner of a job is shown where jobs have owners") {
+  JobSnapshot anns = QueuedJob(), done = SucceededJob();
+  CHECK(JobTable({anns, done}, 0).find("OWNER") == std::string::npos);
+  CHECK(StatusText(done, 0, false).find("owner") == std::string::npos);
+  anns.owner = done.owner = "anna\x1b";
+  const std::string jobs = JobTable({anns, SucceededJob()}, 0);
+  CHECK_THAT(jobs, Catch::Contains("JOB     KIND   NAME    OWNER     STATE"));
+  CHECK_THAT(jobs, Catch::Contains("job-17  train  digits  anna\\x1b  QUEUED"));
+  CHECK_THAT(StatusText(anns, 0, false), Catch::Contains("owner  anna\\x1b\n"));
+  CHECK_THAT(StatusText(done, 0, false), Catch::StartsWith("owner  anna\\x1b\n"));
+}
+
 TEST_CASE("a status shows why a job waits and how far it is") {
   CHECK_THAT(StatusText(QueuedJob(), 1'005'000, false),
              Catch::Contains("why") && Catch::Contains("1 of 2 workers have registered"));

@@ -27,20 +27,6 @@ CoordinatorCoreOptions Options() {
   return o;
 }
 
-std::vector<int32_t> ParseNumbers(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<int32_t> out;
-  for (std::string n; std::getline(in, n, ',');) out.push_back(std::stoi(n));
-  return out;
-}
-
-std::vector<double> ParseDoubles(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<double> out;
-  for (std::string n; std::getline(in, n, ',');) out.push_back(std::stod(n));
-  return out;
-}
-
 uint64_t IdOf(const std::string& text) {
   const size_t dash = text.rfind('-');
   return std::stoull(dash == std::string::npos ? text : text.substr(dash + 1));
@@ -48,7 +34,8 @@ uint64_t IdOf(const std::string& text) {
 
 }  // namespace
 
-CoordinatorPlayer::CoordinatorPlayer() : core_(std::make_unique<CoordinatorCore>(Options())) {}
+CoordinatorPlayer::CoordinatorPlayer()
+    : options_(Options()), core_(std::make_unique<CoordinatorCore>(options_)) {}
 
 std::vector<std::string> CoordinatorPlayer::Play(const Command& c) {
   lines_.clear();
@@ -61,7 +48,11 @@ bool CoordinatorPlayer::General(const Command& c) {
   if (verb == "submit") {
     DoSubmit(c);
   } else if (verb == "cancel") {
-    Feed(CancelJob{{1}, {IdOf(c.Word(1))}, "cancelled by a client"});
+    Feed(CancelJob{{1}, {IdOf(c.Word(1))}, "cancelled by a client", By(c)});
+  } else if (verb == "withdraw") {
+    Feed(WithdrawSubmission{{1}, c.Word(1), By(c)});
+  } else if (verb == "quotas") {
+    Quotas(c);
   } else if (verb == "drain") {
     Feed(DrainWorker{{1}, Named(c.Word(1)), "drained by a client"});
   } else if (verb == "merged") {
@@ -143,80 +134,6 @@ void CoordinatorPlayer::Speak(const Command& c) {
   }
 }
 
-FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
-  const std::string verb = c.Word(1);
-  const JobPoint at{{static_cast<uint64_t>(c.Number("job", stream.at.job.value))},
-                    {static_cast<uint64_t>(c.Number("generation", stream.at.generation.value))}};
-  if (verb == "read") return SurveyProgress{at.job, at.generation, c.Number("bytes", 0)};
-  if (verb == "surveys") return Survey(c, stream, at);
-  if (verb == "is") {  // ready
-    return MemberReady{at.job, at.generation, static_cast<uint64_t>(c.Number("round", 1))};
-  }
-  if (verb == "misses")
-    return LinkBroken{at.job, at.generation, Named(c.Word(2)),
-                      Unavailable(c.Text("why", "no answer"))};
-  if (verb == "switches") {
-    return Switched{at.job, at.generation, static_cast<uint64_t>(c.Number("round", 2))};
-  }
-  if (verb == "keeps") {
-    StateKept kept{at.job, at.generation, c.Number("step", 100), "/m.checkpoints", {}};
-    if (!c.Text("why").empty()) kept.why = Unavailable(c.Text("why"));
-    return kept;
-  }
-  if (verb == "differs") {
-    return StatesDiffer{at.job, at.generation, c.Number("step", 100),
-                        ParseNumbers(c.Text("members"))};
-  }
-  if (verb == "paces") {
-    Uneven u{at.job, at.generation, c.Number("step", 100), {}};
-    for (int32_t tenths : ParseNumbers(c.Text("tenths"))) u.leaf_ms.push_back(tenths / 10.0);
-    return u;
-  }
-  if (verb == "asks") return Leaving{c.Text("why", "SIGTERM")};
-  if (verb == "beats") {
-    return Heartbeat{at.job, at.generation, c.Number("step", 0), c.Text("waiting", "")};
-  }
-  if (verb == "fails") return Failure(c, at);
-  if (verb == "leaves") return Goodbye{c.Text("why", "SIGTERM")};
-  if (verb == "greets") return Hello{};
-  if (verb == "progresses") {
-    Progress p{at.job, at.generation};
-    p.step = c.Number("step", 0);
-    p.phase = c.Text("phase", "training");
-    p.phase_share = static_cast<double>(c.Number("percent", 0)) / 100;
-    return p;
-  }
-  if (verb == "evaluates") {
-    HistoryEntry h{at.job, at.generation, {}};
-    h.row.step = c.Number("step", 0);
-    std::vector<int64_t>& steps = evaluated_[at.job];  // the same step is the same row
-    if (std::find(steps.begin(), steps.end(), h.row.step) == steps.end()) {
-      steps.push_back(h.row.step);
-    }
-    const auto row = std::find(steps.begin(), steps.end(), h.row.step) - steps.begin();
-    h.number = c.Number("row", row);
-    h.first = c.Number("first", 0);
-    h.row.train.loss = static_cast<double>(c.Number("loss", 1));
-    return h;
-  }
-  ESPALIER_CHECK(verb == "finishes", "what does " + stream.name + " do: " + verb);
-  check_later_ = c.Text("check") == "later";
-  JobDone done{at.job, at.generation, {}};
-  done.result.steps = c.Number("steps", 100);
-  done.result.bundle = "/out";
-  return done;
-}
-
-JobFailed CoordinatorPlayer::Failure(const Command& c, JobPoint at) {
-  JobFailed failed{at.job, at.generation, Unavailable(c.Text("why", "out of luck"))};
-  if (c.Text("code") == "ok") failed.error = Status::Ok();
-  if (c.Text("code") == "aborted") failed.error = Aborted(c.Text("why"));
-  if (c.options.contains("file")) {
-    failed.error = BadInput(c.Text("why")).At({.file = c.Text("file"), .row = c.Number("row", 1)});
-  }
-  return failed;
-}
-
 // The newest worker of that name.
 WorkerId CoordinatorPlayer::Named(const std::string& wanted) const {
   WorkerId found;
@@ -224,30 +141,6 @@ WorkerId CoordinatorPlayer::Named(const std::string& wanted) const {
     if (name == wanted) found = worker;
   }
   return found;
-}
-
-SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, JobPoint at) {
-  SurveyPart part{at.job, at.generation, {}};
-  for (int32_t k : c.options.contains("shards") ? ParseNumbers(c.Text("shards")) : stream.shards) {
-    ShardSurvey s;
-    s.shard = k;
-    if (c.options.contains("scored")) {
-      s.score = ShardScore{.rows = c.Number("scored", 0), .generation = at.generation.value};
-      s.score->totals = ParseDoubles(c.Text("totals"));
-      if (c.options.contains("wide")) {
-        s.score->totals.resize(static_cast<size_t>(c.Number("wide", 0)));
-      }
-      part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
-      continue;
-    }
-    s.train_rows = c.Number("rows", 10);
-    s.skipped_rows = c.Number("skipped", 0);
-    s.skipped.resize(static_cast<size_t>(std::max<int64_t>(0, s.skipped_rows)), BadInput("bad"));
-    s.features.resize(static_cast<size_t>(c.Number("features", stream.features)));
-    for (int64_t i = c.Number("labels", 0); i > 0; --i) s.labels[std::to_string(i)] = 0;
-    part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
-  }
-  return part;
 }
 
 void CoordinatorPlayer::DoSubmit(const Command& c) {
@@ -260,7 +153,8 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
   input->schema.label = {static_cast<int32_t>(features)};
   Submission s;
   s.name = c.Word(1);
-  s.client_request_id = c.Text("request", c.Word(1));
+  s.owner = c.Text("by");
+  s.client_request_id = RequestKey(s.owner, c.Text("request", c.Word(1)));
   s.kind = FromName<JobKind>(c.Text("kind", "train")).value();
   s.job_yaml = "name: " + s.name;
   s.output = c.Text("output", "/models/" + s.name);
@@ -271,6 +165,18 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
   s.star = c.Number("star", 0) != 0;
   s.input = std::move(input);
   Feed(Submit{{1}, std::move(s)});
+}
+
+Requester CoordinatorPlayer::By(const Command& c) {
+  return {c.Text("by"), c.Number("admin", 0) != 0};
+}
+
+// Before all other commands.
+void CoordinatorPlayer::Quotas(const Command& c) {
+  options_.owner_waiting_jobs_max = c.Number("waiting", 0);
+  options_.owner_running_jobs_max = c.Number("running", 0);
+  options_.owner_workers_max = c.Number("workers", 0);
+  core_ = std::make_unique<CoordinatorCore>(options_);
 }
 
 void CoordinatorPlayer::Merged(const Command& c) {
@@ -330,7 +236,7 @@ void CoordinatorPlayer::Pass(int64_t ms) {
 void CoordinatorPlayer::Restart(const Command& c) {
   journal_.resize(journal_.size() - static_cast<size_t>(c.Number("lost", 0)));
   for (auto& [id, stream] : streams_) stream.open = false;
-  CoordinatorCoreOptions options = Options();
+  CoordinatorCoreOptions options = options_;
   options.incarnation = {static_cast<uint64_t>(c.Number("incarnation", 8))};
   core_ = std::make_unique<CoordinatorCore>(options, journal_);
   const auto outline = [&](const std::vector<JournalEntry>& past) {
@@ -341,7 +247,8 @@ void CoordinatorPlayer::Restart(const Command& c) {
       Say(ToString(s.job) + " " + JobStateName(s.state) + " " + std::to_string(s.submitted_ms) +
           " " + std::to_string(s.started_ms) + " " + std::to_string(s.training_ms) + " " +
           std::to_string(s.ended_ms) + " " + std::to_string(s.generation.value) + " " +
-          std::to_string(s.input_bytes) + " " + std::to_string(s.survey_bytes_done));
+          std::to_string(s.input_bytes) + " " + std::to_string(s.survey_bytes_done) + " " +
+          s.owner);
     }
     std::vector<std::string> lines(lines_.begin() + static_cast<int64_t>(before), lines_.end());
     lines_.resize(before);
@@ -362,10 +269,11 @@ void CoordinatorPlayer::Show(const std::string& what) {
     return;
   }
   for (const JobSnapshot& s : core_->Jobs()) {
-    Say(ToString(s.job) + " " + s.name + " " + JobStateName(s.state) + " phases " +
-        std::to_string(s.start_phase_ms) + " " + std::to_string(s.survey_phase_ms) + " " +
-        std::to_string(s.train_phase_ms) + " ms, bytes " + std::to_string(s.survey_bytes_done) +
-        " of " + std::to_string(s.input_bytes) + ", step " + std::to_string(s.progress.step));
+    Say(ToString(s.job) + " " + s.name + (s.owner.empty() ? "" : " of " + s.owner) + " " +
+        JobStateName(s.state) + " phases " + std::to_string(s.start_phase_ms) + " " +
+        std::to_string(s.survey_phase_ms) + " " + std::to_string(s.train_phase_ms) + " ms, bytes " +
+        std::to_string(s.survey_bytes_done) + " of " + std::to_string(s.input_bytes) + ", step " +
+        std::to_string(s.progress.step));
   }
 }
 

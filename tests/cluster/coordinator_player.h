@@ -30,6 +30,8 @@ class CoordinatorPlayer : public Player {
   void Open(const Command& c, bool hello);
   void Speak(const Command& c);
   void DoSubmit(const Command& c);
+  static Requester By(const Command& c);
+  void Quotas(const Command& c);
   void Merged(const Command& c);
   void Fenced(const Command& c);
   void Checked(const Command& c);
@@ -50,6 +52,7 @@ class CoordinatorPlayer : public Player {
   void Say(std::string line) { lines_.push_back(std::move(line)); }
   Stream& Find(const std::string& worker);
 
+  CoordinatorCoreOptions options_;
   std::unique_ptr<CoordinatorCore> core_;
   std::vector<JournalEntry> journal_;  // all that was to be kept
   int64_t now_ms_ = 1'000'000;

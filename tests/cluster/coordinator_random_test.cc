@@ -13,10 +13,12 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kQueuedMax = 5, kKeptMax = 4, kWorkersMax = 8;
+constexpr int64_t kOwnerWaitingMax = 3, kOwnerRunningMax = 2, kOwnerWorkersMax = 3;
 
 class Chaos {
  public:
-  explicit Chaos(uint64_t seed) : seed_(seed), core_(Options()) {
+  explicit Chaos(uint64_t seed, bool quotas)
+      : seed_(seed), quotas_(quotas), core_(Options(quotas)) {
     auto input = std::make_shared<InputPlan>();
     for (int i = 0; i < 5; ++i) input->shards.push_back({0, i * 10, (i + 1) * 10});
     input->schema.features = {0};
@@ -39,8 +41,13 @@ class Chaos {
   }
 
  private:
-  static CoordinatorCoreOptions Options() {
+  static CoordinatorCoreOptions Options(bool quotas) {
     CoordinatorCoreOptions o;
+    if (quotas) {
+      o.owner_waiting_jobs_max = kOwnerWaitingMax;
+      o.owner_running_jobs_max = kOwnerRunningMax;
+      o.owner_workers_max = kOwnerWorkersMax;
+    }
     o.incarnation = {3};
     o.jobs_queued_max = kQueuedMax;
     o.jobs_kept_max = kKeptMax;
@@ -66,7 +73,7 @@ class Chaos {
         SubmitOne();
         break;
       case 3:
-        if (Draw(4) == 0) Request([&](RequestId r) { Feed(CancelJob{r, AnyJob(), "chance"}); });
+        if (Draw(4) == 0) CancelOne();
         break;
       case 4:
         Merge();
@@ -106,10 +113,38 @@ class Chaos {
     return h;
   }
 
+  std::string AnyOwner() { return std::vector<std::string>{"", "anna", "bob"}[Draw(3)]; }
+
+  // Only the owner and admins end a job that has an owner.
+  void CancelOne() {
+    const Requester by{AnyOwner(), Draw(4) == 0};
+    const std::string id = "request " + std::to_string(Draw(500));
+    const JobId job = AnyJob();
+    const bool withdraws = Draw(4) == 0;
+    const auto before = ended_;
+    Request([&](RequestId r) {
+      if (withdraws) {
+        Feed(WithdrawSubmission{r, id, by});
+      } else {
+        Feed(CancelJob{r, job, "chance", by});
+      }
+      for (const JobId fenced : std::exchange(fences_, {})) {
+        std::optional<Generation> written;
+        if (Draw(4) == 0) written = AnyGeneration();
+        Feed(OutputFenced{fenced, written});
+      }
+    });
+    for (const auto& [ended, state] : ended_) {
+      if (before.contains(ended) || by.admin) continue;
+      CHECK((owners_[ended].empty() || owners_[ended] == by.name));
+    }
+  }
+
   void SubmitOne() {
     Request([&](RequestId r) {
       Submission s;
-      s.client_request_id = "request " + std::to_string(Draw(500));
+      s.owner = AnyOwner();
+      s.client_request_id = RequestKey(s.owner, "request " + std::to_string(Draw(500)));
       s.output = "/out/" + std::to_string(Draw(30));
       s.workers_min = static_cast<int64_t>(Draw(5));
       s.workers_max = static_cast<int64_t>(Draw(4));
@@ -130,15 +165,9 @@ class Chaos {
 
   // Of the storage, perhaps twice.
   void Answer() {
-    if (!checks_.empty()) {
-      const JobId job = checks_[Draw(checks_.size())];
-      Feed(OutputChecked{job, Draw(4) == 0 ? Result<bool>(Unavailable("away")) : Draw(4) != 0});
-    }
-    if (!fences_.empty()) {
-      std::optional<Generation> written;
-      if (Draw(2) == 0) written = AnyGeneration();
-      Feed(OutputFenced{fences_[Draw(fences_.size())], written});
-    }
+    if (checks_.empty()) return;
+    const JobId job = checks_[Draw(checks_.size())];
+    Feed(OutputChecked{job, Draw(4) == 0 ? Result<bool>(Unavailable("away")) : Draw(4) != 0});
   }
 
   // Mostly what a worker in its place would say, sometimes anything.
@@ -217,6 +246,7 @@ class Chaos {
       CHECK(closed_.insert(close.session).second);
     }
     for (const Reply& reply : actions.reply) CHECK(replies_.insert(reply.request).second);
+    for (const FenceWork& work : actions.fence) fences_.push_back(work.job);
     for (const MergeWork& work : actions.work) {
       CHECK(started_.contains(work.job));
       CHECK(work.shards.size() == input_->shards.size());
@@ -224,7 +254,6 @@ class Chaos {
       merges_.push_back(work);
     }
     for (const CheckWork& work : actions.check) checks_.push_back(work.job);
-    for (const FenceWork& work : actions.fence) fences_.push_back(work.job);
     if (const auto* closed = std::get_if<SessionClosed>(&event)) orders_.erase(closed->session);
     CheckSnapshots();
   }
@@ -236,12 +265,15 @@ class Chaos {
   void Persisted(const JobAccepted& e) {
     CHECK(e.job.value > accepted_);  // numbers that workers name are left out
     accepted_ = e.job.value;
+    owners_[e.job] = e.submission.owner;
   }
   void Persisted(const GenerationStarted& e) {
     CHECK(e.job.value <= accepted_);
     auto& generation = started_[e.job];
-    // First come, first served.
-    CHECK((generation > 0 || started_.rbegin()->first == e.job));
+    // First come, first served. Quotas let jobs of other owners pass.
+    for (auto it = started_.rbegin(); generation == 0 && it->first != e.job; ++it) {
+      CHECK((quotas_ && owners_[it->first] != owners_[e.job]));
+    }
     // A number is used once; the generation that surveyed is told again with its leaves.
     CHECK((e.generation.value > generation ||
            (e.generation.value == generation && !e.leaves.empty())));
@@ -294,11 +326,15 @@ class Chaos {
 
   void CheckSnapshots() {
     int64_t queued = 0, final_count = 0;
+    std::map<std::string, int64_t> waiting, begun, used;
     std::set<JobId> running;
     for (const JobSnapshot& s : core_.Jobs()) {
       // One that yielded to an older job waits again, whatever the limit: it was accepted.
       queued += s.state == JobState::kQueued && s.generation.value == 0;
       final_count += IsFinal(s.state);
+      CHECK(s.owner == owners_[s.job]);
+      waiting[s.owner] += s.state == JobState::kQueued && s.generation.value == 0;
+      begun[s.owner] += s.state != JobState::kQueued && !IsFinal(s.state);
       CHECK(IsFinal(s.state) == ended_.contains(s.job));
       if (IsFinal(s.state)) CHECK(ended_[s.job] == s.state);
       CHECK((s.waiting_because.empty() || s.state == JobState::kQueued ||
@@ -315,12 +351,20 @@ class Chaos {
     std::set<JobId> worked;
     for (const WorkerSnapshot& w : workers) {
       if (w.job) worked.insert(w.job);
+      if (w.job) ++used[owners_[w.job]];
+    }
+    for (const std::string owner : {"anna", "bob"}) {
+      if (!quotas_) break;
+      CHECK(waiting[owner] <= kOwnerWaitingMax);
+      CHECK(begun[owner] <= kOwnerRunningMax);
+      CHECK(used[owner] <= kOwnerWorkersMax);
     }
     CHECK(std::includes(worked.begin(), worked.end(), running.begin(), running.end()));
     for (JobId job : worked) CHECK(!ended_.contains(job));
   }
 
   const uint64_t seed_;
+  const bool quotas_;
   uint64_t draws_ = 0, sessions_ = 0, requests_ = 0, accepted_ = 0;
   int64_t now_ms_ = 1'000'000;
   CoordinatorCore core_;
@@ -330,6 +374,7 @@ class Chaos {
   std::map<JobId, uint64_t> reserved_;
   std::set<JobId> surveyed_;
   std::map<JobId, JobState> ended_;
+  std::map<JobId, std::string> owners_;
   std::set<SessionId> closed_;
   std::set<RequestId> replies_;
   std::map<SessionId, StartSurvey> orders_;
@@ -340,7 +385,7 @@ class Chaos {
 TEST_CASE("arbitrary messages never break the core's invariants") {
   for (uint64_t seed = 1; seed <= 300 * TestScale(); ++seed) {
     INFO("seed " << seed);
-    Chaos(seed).Run(400);
+    Chaos(seed, seed % 3 == 0).Run(400);
   }
 }
 

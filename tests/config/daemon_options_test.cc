@@ -108,13 +108,18 @@ TEST_CASE("the sections of security are read, and what does not fit together is 
       "tokens: /etc/espalier/tokens\n"
       "roles:\n"
       "- {name: '*.workers.example.org', role: worker}\n"
-      "- {name: ann, role: operator}\n",
+      "- {name: ann, role: operator}\n"
+      "- {name: root, role: admin}\n"
+      "owner_running_jobs_max: 4\n",
       "c.yaml");
   REQUIRE(c.status().ToString() == "OK");
   CHECK(c->tls == TlsFiles{"ca.crt", "tls.crt", "tls.key"});
   CHECK(c->tokens == "/etc/espalier/tokens");
-  CHECK(c->roles ==
-        std::vector<RoleRule>{{"*.workers.example.org", Role::kWorker}, {"ann", Role::kOperator}});
+  CHECK(c->roles == std::vector<RoleRule>{{"*.workers.example.org", Role::kWorker},
+                                          {"ann", Role::kOperator},
+                                          {"root", Role::kAdmin}});
+  CHECK(c->owner_running_jobs_max == 4);
+  CHECK_THAT(CoordinatorError("owner_workers_max: -1\n"), Catch::Contains("owner_workers_max"));
   CHECK_THAT(CoordinatorError("tls: {ca: a, key: b}\n"), Catch::Contains("tls.certificate"));
   CHECK_THAT(CoordinatorError("tls: {certificate: a, key: b}\n"), Catch::Contains("tls.ca"));
   CHECK_THAT(CoordinatorError("tls: {certifcate: a}\n"),

@@ -44,13 +44,15 @@ struct Desk {
         storage, limits, [this](auto call) { posted.Push(std::move(call)); },
         [this](Submission s, std::vector<Done<JobId>> callers) {
           ready.push_back(s.name);
+          owners.push_back(s.owner);
           for (const auto& done : callers) done(JobId{ready.size()});
         });
   }
   // `done` answers into `answers`, by the caller's name.
-  void Add(const SubmitRequest& request, const std::string& caller = "caller") {
+  void Add(const SubmitRequest& request, const std::string& caller = "caller",
+           const std::string& owner = "") {
     intake->Add(
-        request, [this, caller] { return gone.count(caller) > 0; },
+        owner, request, [this, caller] { return gone.count(caller) > 0; },
         [this, caller](Result<JobId> answer) { answers.emplace(caller, std::move(answer)); });
   }
   void RunOne() {
@@ -61,7 +63,7 @@ struct Desk {
 
   Queue<std::function<void()>> posted;
   std::set<std::string> gone;
-  std::vector<std::string> ready;
+  std::vector<std::string> ready, owners;
   std::map<std::string, Result<JobId>> answers;
   std::optional<Intake> intake;  // last: it posts
 };
@@ -111,7 +113,7 @@ TEST_CASE("slow storage does not delay submissions on other storage") {
   CHECK(desk.answers.at("e").status().code() == StatusCode::kResourceExhausted);
   CHECK_THAT(desk.answers.at("e").status().message(),
              Catch::StartsWith("too many submissions wait for " + hdfs.base + " (found 4"));
-  desk.intake->Withdraw("b");  // gives up its place
+  desk.intake->Withdraw({}, "b");  // gives up its place
   desk.Add(Request("f", hdfs.base), "f");
   CHECK(desk.answers.count("f") == 0);
 }
@@ -170,8 +172,8 @@ TEST_CASE("a withdrawn submission makes no job, and its callers are told") {
   FakeHdfs hdfs(InSafeMode);
   Desk desk(600);
   desk.Add(Request("a", hdfs.base));
-  desk.intake->Withdraw("a");
-  desk.intake->Withdraw("nothing");
+  desk.intake->Withdraw({}, "a");
+  desk.intake->Withdraw({}, "nothing");
   CHECK(desk.answers.at("caller").status().code() == StatusCode::kCancelled);
   while (desk.intake->busy()) std::this_thread::yield();
   while (auto call = desk.posted.TryPop()) (*call)();
@@ -185,6 +187,31 @@ TEST_CASE("all callers of one submission get its job") {
   desk.RunOne();
   CHECK(*desk.answers.at("one") == JobId{1});
   CHECK(*desk.answers.at("two") == JobId{1});
+}
+
+TEST_CASE("one id of two owners makes two submissions") {
+  Desk desk(300);
+  desk.Add(Request("same"), "anna", "anna");
+  desk.Add(Request("same"), "bob", "bob");
+  desk.RunOne();
+  desk.RunOne();
+  CHECK(*desk.answers.at("anna") != *desk.answers.at("bob"));
+  std::sort(desk.owners.begin(), desk.owners.end());
+  CHECK(desk.owners == std::vector<std::string>{"anna", "bob"});
+}
+
+TEST_CASE("only its owner and an admin withdraw a submission") {
+  FakeHdfs hdfs(IsStarting);
+  Desk desk(kForever);
+  desk.Add(Request("a", hdfs.base), "first", "anna");
+  desk.intake->Withdraw({"bob", false}, "a");
+  desk.intake->Withdraw({"", false}, "a");
+  CHECK(desk.answers.empty());
+  desk.intake->Withdraw({"anna", false}, "a");
+  CHECK(desk.answers.at("first").status().code() == StatusCode::kCancelled);
+  desk.Add(Request("a", hdfs.base), "second", "anna");
+  desk.intake->Withdraw({"root", true}, "a");
+  CHECK(desk.answers.at("second").status().code() == StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -113,6 +113,8 @@ std::vector<Credentials> AllKinds(Certificates& mine, Certificates& foreign) {
   const auto files = [&](Role role, const char* name) { return mine.Issue({role, name, {}}); };
   const std::set<Access> reads = {Access::kAnyRole, Access::kReader};
   const std::set<Access> orders = {Access::kAnyRole, Access::kReader, Access::kOperator};
+  const std::set<Access> all_orders = {Access::kAnyRole, Access::kReader, Access::kOperator,
+                                       Access::kAdmin};
   TlsFiles stranger = foreign.Issue({Role::kOperator, "ann"});
   stranger.ca = mine.ca();
   return {{"nothing", {mine.ca(), "", ""}, "", {}},
@@ -122,11 +124,13 @@ std::vector<Credentials> AllKinds(Certificates& mine, Certificates& foreign) {
           {"a certificate of the future", mine.Issue({Role::kOperator, "ann"}, -3), "", {}},
           {"a reader's certificate", files(Role::kReader, "bob"), "", reads},
           {"an operator's certificate", files(Role::kOperator, "ann"), "", orders},
+          {"an admin's certificate", files(Role::kAdmin, "root"), "", all_orders},
           {"a worker's certificate",
            files(Role::kWorker, "node-1"),
            "",
            {Access::kAnyRole, Access::kWorker}},
-          {"an operator's token", {mine.ca(), "", ""}, kToken, orders}};
+          {"an operator's token", {mine.ca(), "", ""}, kToken, orders},
+          {"an admin's token", {mine.ca(), "", ""}, kAdminToken, all_orders}};
 }
 
 // Who may call what, said once more: a method that lets in more than it did is seen.
@@ -135,7 +139,7 @@ const std::map<std::string, Access> kExpected = {
     {"/espalier.v1.Espalier/Renewer", Access::kOperator},
     {"/espalier.v1.Espalier/Withdraw", Access::kOperator},
     {"/espalier.v1.Espalier/Cancel", Access::kOperator},
-    {"/espalier.v1.Espalier/Drain", Access::kOperator},
+    {"/espalier.v1.Espalier/Drain", Access::kAdmin},
     {"/espalier.v1.Espalier/Watch", Access::kReader},
     {"/espalier.v1.Espalier/ListJobs", Access::kReader},
     {"/espalier.v1.Espalier/GetJob", Access::kReader},
@@ -194,6 +198,41 @@ TEST_CASE("every method of a coordinator requires its role") {
   TryAll(head.server->address(), MethodsOf(services), kinds, "");
 }
 
+TEST_CASE("orders carry the name and role of their caller") {
+  Secured head;
+  const auto by_order = [&head](const TlsFiles& files, const std::string& token) {
+    const auto client = head.Client(files, token);
+    CHECK(client->Submit({.client_request_id = "a", .job_yaml = "b"}).ok());
+    CHECK(client->Cancel({7}).ok());
+    CHECK(client->Withdraw("a").ok());
+    std::string seen;
+    for (int i = 0; i < 3; ++i) {
+      const auto by = head.handler.requesters.PopFor(std::chrono::seconds(20));
+      REQUIRE(by.has_value());
+      seen += by->name + (by->admin ? "! " : " ");
+    }
+    return seen;
+  };
+  const TlsFiles none{head.mine.ca(), "", ""};
+  CHECK(by_order(head.mine.Issue({Role::kOperator, "ann"}), "") == "ann ann ann ");
+  CHECK(by_order(head.mine.Issue({Role::kAdmin, "root"}), "") == "root! root! root! ");
+  CHECK(by_order(none, kToken) == "carl carl carl ");
+  CHECK(by_order(none, kAdminToken) == "dora! dora! dora! ");
+}
+
+TEST_CASE("on a plain server callers have no names and may do everything") {
+  Handler handler;
+  const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler);
+  REQUIRE(server.ok());
+  const auto client = ApiClient::Make((*server)->address(), {});
+  REQUIRE(client.ok());
+  CHECK((*client)->Cancel({7}).ok());
+  const auto by = handler.requesters.PopFor(std::chrono::seconds(20));
+  REQUIRE(by.has_value());
+  CHECK(by->name.empty());
+  CHECK(by->admin);
+}
+
 TEST_CASE("every method of a worker requires its role") {
   Certificates mine, foreign;
   const TlsFiles own = mine.Issue({Role::kWorker, "node-9"});
@@ -203,7 +242,7 @@ TEST_CASE("every method of a worker requires its role") {
   const auto network = PeerNetwork::Make("127.0.0.1:0", options);
   REQUIRE(network.ok());
   auto kinds = AllKinds(mine, foreign);
-  std::erase_if(kinds, [](const Credentials& k) { return k.token == kToken; });
+  std::erase_if(kinds, [](auto& k) { return k.token == kToken || k.token == kAdminToken; });
   const Credentials reader{"", mine.Issue({Role::kReader, "walker"}), "", {}};
   const auto services = ServicesOf(Connect((*network)->address(), reader, "node-9"));
   CHECK(services.contains("espalier.v1.Peer"));

@@ -39,7 +39,7 @@ class FakeHandler : public CoordinatorHandler {
   void OnWorkerClosed(SessionId session, Status why) override {
     events.Push({session, "closed", {}, std::move(why)});
   }
-  void OnSubmit(SubmitRequest request, CallerGone gone, Done<JobId> done) override {
+  void OnSubmit(Requester, SubmitRequest request, CallerGone gone, Done<JobId> done) override {
     if (request.job_yaml == "drop") return;
     if (request.job_yaml == "wait") {
       std::lock_guard lock(mutex);
@@ -52,12 +52,12 @@ class FakeHandler : public CoordinatorHandler {
     done(JobId{8});  // only the first counts
   }
   void OnRenewer(Done<std::string> done) override { done(std::string("espalier/h@R")); }
-  void OnWithdraw(std::string client_request_id, Done<JobId> done) override {
+  void OnWithdraw(Requester, std::string client_request_id, Done<JobId> done) override {
     withdrawn.Push(std::move(client_request_id));
     done(JobId{});
   }
   void OnDrain(WorkerId worker, Done<WorkerId> done) override { done(worker); }
-  void OnCancel(JobId job, Done<JobId> done) override {
+  void OnCancel(Requester, JobId job, Done<JobId> done) override {
     if (job.value == 404) return done(NotFound("no such job: job-404"));
     if (job.value == 1) {
       std::lock_guard lock(mutex);

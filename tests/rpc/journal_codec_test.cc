@@ -32,10 +32,20 @@ TEST_CASE("every kind of journal entry survives being stored") {
   CHECK(s.output == "/out/\xff");
   CHECK(s.kind == JobKind::kPredict);
   CHECK(s.model_sha256 == "c0de");
+  CHECK(s.owner == "ann\xff");
   CHECK(s.input->hosts == std::vector<std::vector<std::string>>{{"a", "b"}, {}, {"c"}});
   const auto started = DecodeJournalEntry(*EncodeJournalEntry(samples[2]));
   CHECK(std::get<GenerationStarted>(*started).members.size() == 2);
   CHECK(std::get<GenerationStarted>(*started).leaves[1] == LeafInterval{9, 16});
+}
+
+TEST_CASE("a job that was stored without an owner has none") {
+  v1::JournalEntry proto;
+  REQUIRE(proto.ParseFromString(*EncodeJournalEntry(SampleEntries()[1])));
+  proto.mutable_job_accepted()->clear_owner();
+  const auto back = DecodeJournalEntry(Bytes(proto));
+  REQUIRE(back.ok());
+  CHECK(std::get<JobAccepted>(*back).submission.owner.empty());
 }
 
 TEST_CASE("a member that takes part in another job since is stored as nobody") {

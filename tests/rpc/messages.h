@@ -151,7 +151,7 @@ inline JobSnapshot SampleSnapshot() {
   JobSnapshot s;
   s.job = {7}, s.kind = JobKind::kEvaluate, s.name = "mnist", s.state = JobState::kFailed,
   s.waiting_because = "no workers";
-  s.trouble = "its token ends";
+  s.trouble = "its token ends", s.owner = "anna";
   s.output = "/out/\xff", s.workers = {"a", "b"}, s.leaves = 16, s.generation = {3};
   s.input_bytes = 1000, s.survey_bytes_done = 500, s.progress = SampleProgress();
   s.result = SampleResult(), s.error = SampleError();
@@ -188,7 +188,8 @@ inline Submission SampleSubmission() {
           .kind = JobKind::kPredict,
           .model_sha256 = "c0de",
           .star = true,
-          .output_place = "/place"};
+          .output_place = "/place",
+          .owner = "ann\xff"};
 }
 
 // One of each kind, in the order of the variant.

@@ -13,7 +13,8 @@
 
 namespace espalier {
 
-inline constexpr const char* kToken = "0123456789abcdef0123";
+inline constexpr const char* kToken = "0123456789abcdef0123";       // of operator carl
+inline constexpr const char* kAdminToken = "0123456789abcdef4567";  // of admin dora
 
 // Answers everything at once.
 class Handler : public CoordinatorHandler {
@@ -23,10 +24,19 @@ class Handler : public CoordinatorHandler {
     messages.Push(session);
   }
   void OnWorkerClosed(SessionId, Status why) override { closed.Push(std::move(why)); }
-  void OnSubmit(SubmitRequest, CallerGone, Done<JobId> done) override { done(JobId{7}); }
-  void OnWithdraw(std::string, Done<JobId> done) override { done(JobId{}); }
+  void OnSubmit(Requester by, SubmitRequest, CallerGone, Done<JobId> done) override {
+    requesters.Push(std::move(by));
+    done(JobId{7});
+  }
+  void OnWithdraw(Requester by, std::string, Done<JobId> done) override {
+    requesters.Push(std::move(by));
+    done(JobId{});
+  }
   void OnRenewer(Done<std::string> done) override { done(std::string("espalier@R")); }
-  void OnCancel(JobId, Done<JobId> done) override { done(JobId{7}); }
+  void OnCancel(Requester by, JobId, Done<JobId> done) override {
+    requesters.Push(std::move(by));
+    done(JobId{7});
+  }
   void OnDrain(WorkerId, Done<WorkerId> done) override { done(WorkerId{7}); }
   void OnList(CallerGone, Done<std::vector<JobSnapshot>> done) override {
     done(std::vector<JobSnapshot>());
@@ -45,6 +55,7 @@ class Handler : public CoordinatorHandler {
 
   std::atomic<int> opened{0};
   Queue<SessionId> messages;
+  Queue<Requester> requesters;  // of orders
   Queue<Status> closed;
 };
 
@@ -56,8 +67,9 @@ struct Secured {
     ServerSecurity security;
     own = mine.Issue(request, age_days);
     security.keychain = MustOpen(own);
-    auto tokens = TokenFile::Open(
-        mine.Put("tokens", std::string("operator carl ") + kToken + "\n", Secrecy::kSecret));
+    auto tokens = TokenFile::Open(mine.Put(
+        "tokens", std::string("operator carl ") + kToken + "\nadmin dora " + kAdminToken + "\n",
+        Secrecy::kSecret));
     REQUIRE(tokens.ok());
     security.tokens = *tokens;
     CoordinatorServerLimits limits;

@@ -35,10 +35,10 @@ class Directory {
 
 TEST_CASE("a token file gives roles by token or by hash, and its errors show no secret") {
   const std::string text = "# people\n\n  operator ann 0123456789abcdef\r\nreader grafana sha256:" +
-                           Sha256Hex("another-token-of-mine") + "\n";
+                           Sha256Hex("another-token-of-mine") + "\nadmin root fedcba9876543210\n";
   const auto tokens = ParseTokens(text, "tokens");
   REQUIRE(tokens.status().ToString() == "OK");
-  REQUIRE(tokens->size() == 2);
+  REQUIRE(tokens->size() == 3);
   const Token* ann = FindToken(*tokens, "0123456789abcdef");
   REQUIRE(ann != nullptr);
   CHECK(ann->name == "ann");
@@ -46,6 +46,7 @@ TEST_CASE("a token file gives roles by token or by hash, and its errors show no 
   const Token* grafana = FindToken(*tokens, "another-token-of-mine");
   REQUIRE(grafana != nullptr);
   CHECK(grafana->role == Role::kReader);
+  CHECK(FindToken(*tokens, "fedcba9876543210")->role == Role::kAdmin);
   for (const char* shown :
        {"", "0123456789abcdeg", "0123456789abcde", "0123456789abcdef ", "another-token-of-minE"}) {
     CHECK(FindToken(*tokens, shown) == nullptr);

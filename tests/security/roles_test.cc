@@ -31,9 +31,23 @@ TEST_CASE("an operator may what a reader may, not the other way about") {
   CHECK_FALSE(ann->May(Role::kWorker));
 }
 
+TEST_CASE("an admin may what an operator may, not the other way about") {
+  const auto root = IdentityOf({"root", {}, {"espalier://admin/root"}}, {});
+  const auto ann = IdentityOf({"ann", {}, {"espalier://operator/ann"}}, {});
+  REQUIRE(root.ok());
+  REQUIRE(ann.ok());
+  CHECK(root->ToString() == "admin 'root'");
+  CHECK(root->May(Role::kAdmin));
+  CHECK(root->May(Role::kOperator));
+  CHECK(root->May(Role::kReader));
+  CHECK_FALSE(root->May(Role::kWorker));
+  CHECK_FALSE(root->May(Role::kCoordinator));
+  CHECK_FALSE(ann->May(Role::kAdmin));
+}
+
 TEST_CASE("URIs that only look like ours give nothing, and no rule helps them") {
   for (const char* uri :
-       {"espalier://admin/ann", "espalier://operator/", "espalier://operator",
+       {"espalier://root/ann", "espalier://operator/", "espalier://operator",
         "espalier://operator/a/b", "ESPALIER://operator/ann", "xespalier://operator/ann"}) {
     const bool ours = std::string(uri).starts_with("espalier://");
     const auto identity = IdentityOf({"ann", {}, {uri}}, {{"ann", Role::kReader}});
@@ -51,6 +65,13 @@ TEST_CASE("rules give roles to the names of another authority's certificates") {
   CHECK(IdentityOf(kForeign, {{"node-8", Role::kWorker}}).ok());
   for (const char* name : {"*.example.com", "node", "*.node-8.workers.example.org", "orkers"}) {
     CHECK_FALSE(IdentityOf(kForeign, {{name, Role::kWorker}}).ok());
+  }
+  CHECK(IdentityOf(kForeign, {{"node-8", Role::kAdmin}})->May(Role::kAdmin));
+  const std::string domain = ".workers.example.org";
+  for (const size_t bytes : {512, 513}) {
+    const std::string name = std::string(bytes - domain.size(), 'n') + domain;
+    const auto identity = IdentityOf({"", {name}, {}}, {{"*" + domain, Role::kOperator}});
+    CHECK(identity.ok() == (bytes == 512));
   }
   // Whoever says a role has that one.
   CHECK_FALSE(IdentityOf(kNode7, {{"node-7", Role::kOperator}})->May(Role::kOperator));

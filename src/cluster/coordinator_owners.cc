@@ -1,0 +1,180 @@
+// CoordinatorCore: the owners of jobs. A job belongs to the name in the certificate or token of its
+// submitter. Other requesters may look at it; only its owner and admins may end it. A job without
+// an owner may be ended by every operator.
+//
+// Quotas bound what one owner may have at a time. A submission beyond the quota of waiting jobs is
+// refused. A job beyond a quota of running jobs or workers waits. It holds back later jobs of its
+// owner, which would otherwise pass it again and again, but no job of another owner. A running job
+// has its minimum of workers reserved, so that it can replace lost members.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "src/base/checksum.h"
+#include "src/base/text.h"
+#include "src/cluster/coordinator_core.h"
+
+namespace espalier {
+namespace {
+
+std::string Named(const std::string& owner) { return "'" + Printable(owner, 128) + "'"; }
+
+// "1 running job", "2 running jobs".
+std::string Count(int64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+bool MayEnd(const std::string& owner, const Requester& by) {
+  return by.admin || owner.empty() || owner == by.name;
+}
+
+}  // namespace
+
+// The hash has a fixed size, so no owner and id are those of another pair.
+std::string RequestKey(const std::string& owner, const std::string& client_request_id) {
+  return owner.empty() ? client_request_id : Sha256Hex(Sha256Hex(owner) + client_request_id);
+}
+
+Status CoordinatorCore::CheckOwner(const JobRecord& job, const Requester& by) {
+  const std::string& owner = job.submission.owner;
+  if (MayEnd(owner, by)) return Status::Ok();
+  return PermissionDenied(ToString(job.snapshot.job) + " belongs to " + Named(owner) + "; ask " +
+                          Printable(owner, 128) + " or an admin");
+}
+
+// An id of another owner is answered like an unknown one. An admin's own submission comes first.
+void CoordinatorCore::On(const WithdrawSubmission& event) {
+  const JobRecord* found = nullptr;
+  for (const auto& [id, job] : jobs_) {
+    const std::string& owner = job.submission.owner;
+    const bool same = MayEnd(owner, event.by) && job.submission.client_request_id ==
+                                                     RequestKey(owner, event.client_request_id);
+    if (same && (found == nullptr || owner == event.by.name)) found = &job;
+  }
+  if (found == nullptr) {
+    out_.reply.push_back({event.request, JobId{}});
+    return;
+  }
+  const JobSnapshot& s = found->snapshot;
+  if (IsFinal(s.state)) {
+    out_.reply.push_back(
+        {event.request,
+         FailedPrecondition("there is nothing to withdraw: of that submission came " +
+                            ToString(s.job) + ", which has ended (" + JobStateName(s.state) +
+                            ")")});
+    return;
+  }
+  const bool own = event.by.name.empty() || found->submission.owner == event.by.name;
+  On(CancelJob{event.request, s.job,
+               "withdrawn by " + (own ? "its submitter" : Named(event.by.name)), event.by});
+}
+
+// ---- quotas ------------------------------------------------------------------------------------
+
+Status CoordinatorCore::CheckQuotas(const Submission& submission) const {
+  const std::string& owner = submission.owner;
+  if (owner.empty()) return Status::Ok();
+  const int64_t least = Least(submission);
+  if (options_.owner_workers_max > 0 && least > options_.owner_workers_max) {
+    return InvalidArgument("workers.min: the jobs of one owner use at most " +
+                           std::to_string(options_.owner_workers_max) +
+                           " workers of this coordinator (owner_workers_max), found " +
+                           std::to_string(least) + ". Lower workers.min, or ask an admin.");
+  }
+  if (options_.owner_waiting_jobs_max == 0) return Status::Ok();
+  const int64_t waiting = std::count_if(queue_.begin(), queue_.end(), [&](JobId id) {
+    return FindJob(id)->submission.owner == owner;
+  });
+  if (waiting < options_.owner_waiting_jobs_max) return Status::Ok();
+  return ResourceExhausted(Named(owner) + " has " + Count(waiting, "waiting job") +
+                           ", the limit of one owner is " +
+                           std::to_string(options_.owner_waiting_jobs_max) +
+                           " (owner_waiting_jobs_max of the coordinator). Submit again when one "
+                           "of them has started, or cancel one.");
+}
+
+// Empty when no quota can hold a job back.
+CoordinatorCore::OwnerUses CoordinatorCore::UsesOfOwners() const {
+  OwnerUses uses;
+  if (options_.owner_running_jobs_max == 0 && options_.owner_workers_max == 0) return uses;
+  std::map<JobId, int64_t> workers;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.at.job) ++workers[worker.at.job];
+  }
+  for (const auto& [id, job] : jobs_) {
+    const JobState state = job.snapshot.state;
+    if (job.submission.owner.empty() || IsFinal(state)) continue;
+    OwnerUse& use = uses[job.submission.owner];
+    if (state == JobState::kQueued) continue;
+    ++use.running;
+    use.workers += std::max(workers[id], job.members.empty() ? 0 : Least(job));
+  }
+  return uses;
+}
+
+bool CoordinatorCore::TooManyRunning(const OwnerUse& use) const {
+  return options_.owner_running_jobs_max > 0 && use.running >= options_.owner_running_jobs_max;
+}
+
+bool CoordinatorCore::TooManyWorkers(const JobRecord& job, const OwnerUse& use) const {
+  return options_.owner_workers_max > 0 && use.workers + Least(job) > options_.owner_workers_max;
+}
+
+// Returns the waiting job by which a quota holds `job` back: itself or an older one of its owner.
+// None: no quota does. REQUIRES: asked in the order of the queue, with the same uses.
+JobId CoordinatorCore::HeldBehind(const JobRecord& job, OwnerUses& uses) const {
+  const auto found = uses.find(job.submission.owner);
+  if (found == uses.end()) return {};
+  OwnerUse& use = found->second;
+  if (!use.held && (TooManyRunning(use) || TooManyWorkers(job, use))) use.held = job.snapshot.job;
+  return use.held;
+}
+
+std::string CoordinatorCore::WhyHeld(const JobRecord& job, OwnerUses& uses) const {
+  const JobId held = HeldBehind(job, uses);
+  if (!held) return {};
+  const std::string owner = Named(job.submission.owner);
+  if (held != job.snapshot.job) return "behind " + ToString(held) + ", also of " + owner;
+  const OwnerUse& use = uses.at(job.submission.owner);
+  if (TooManyRunning(use)) {
+    return owner + " has " + Count(use.running, "running job") + ", the limit of one owner is " +
+           std::to_string(options_.owner_running_jobs_max) + " (owner_running_jobs_max)";
+  }
+  return "needs " + Count(Least(job), "worker") + ", " + owner + " uses " +
+         std::to_string(use.workers) + ", the limit of one owner is " +
+         std::to_string(options_.owner_workers_max) + " (owner_workers_max)";
+}
+
+// Number of workers that the job's owner may use beyond those that it uses now.
+int64_t CoordinatorCore::RoomFor(const JobRecord& job) const {
+  if (options_.owner_workers_max == 0 || job.submission.owner.empty()) {
+    return std::numeric_limits<int64_t>::max();
+  }
+  const int64_t used = UsesOfOwners().at(job.submission.owner).workers;
+  return std::max<int64_t>(0, options_.owner_workers_max - used);
+}
+
+// A waiting job that only the workers of its owner's other jobs hold back gets what these have
+// beyond their minimum. True: one gives some up.
+bool CoordinatorCore::MakeRoom() {
+  if (options_.owner_workers_max == 0) return false;
+  OwnerUses uses = UsesOfOwners();
+  for (const JobId id : queue_) {
+    const JobRecord& job = *FindJob(id);
+    if (HeldBehind(job, uses) != id) continue;
+    const OwnerUse& use = uses.at(job.submission.owner);
+    if (TooManyRunning(use)) continue;
+    std::vector<JobRecord*> rich = Settled();
+    std::erase_if(rich, [&](auto* r) { return r->submission.owner != job.submission.owner; });
+    int64_t surplus = 0;
+    for (const JobRecord* r : rich) surplus += Surplus(*r);
+    const int64_t missing = use.workers + Least(job) - options_.owner_workers_max;
+    if (surplus < missing) continue;
+    TakeSurplus(rich, missing, job);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace espalier
