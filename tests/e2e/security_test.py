@@ -147,9 +147,7 @@ class SecurityTest(EspalierTest):
                 self.assertNotIn("asking again", err)
 
     def test_a_token_replaces_a_certificate_and_can_be_revoked(self):
-        tokens = self.path("tokens")
-        with open(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
-            f.write("reader grafana %s\n" % TOKEN)
+        tokens = self.tokens_file("reader grafana " + TOKEN)
         cluster = SecureCluster(self, 1, coordinator_flags=["--tokens", tokens])
         for name in ("ESPALIER_TLS_CERTIFICATE", "ESPALIER_TLS_KEY"):
             del self.environment[name]
@@ -172,6 +170,79 @@ class SecurityTest(EspalierTest):
             f.write("# nobody\n")
         cluster.espalier("list", "--token-file", mine, code=2)
         self.assertNotIn(TOKEN, cluster.log("coordinator"))
+
+    def tokens_file(self, *lines):
+        path = self.path("tokens")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+            f.write("".join(line + "\n" for line in lines))
+        return path
+
+    def become(self, papers):
+        """The test's commands are from now on those of this person."""
+        for name in ("ESPALIER_TLS_CERTIFICATE", "ESPALIER_TLS_KEY", "ESPALIER_TOKEN"):
+            self.environment.pop(name, None)
+        self.environment.update(papers)
+
+    def test_a_job_belongs_to_its_submitter_and_an_admin_may_end_it(self):
+        authority = Authority(self)
+        tokens = self.tokens_file("operator carl " + TOKEN)
+        cluster = SecureCluster(self, 1, authority, coordinator_flags=["--tokens", tokens])
+        job = cluster.submit(self.job("anns", self.spec(epochs=100_000)))
+        cluster.wait_for_training(job)
+        carl = {"ESPALIER_TOKEN": TOKEN}
+        for other in (tls_environment(authority.issue("operator", "bob")), carl):
+            self.become(other)
+            out, _ = cluster.espalier("list")
+            self.assertRegex(out, r"JOB +KIND +NAME +OWNER .*\njob-1 +train +\S+ +ann ")
+            self.assertEqual(cluster.status(job)["owner"], "ann")
+            _, err = cluster.espalier("cancel", job, code=2)
+            self.assertIn("job-1 belongs to 'ann'; ask ann or an admin", err)
+            _, err = cluster.espalier("drain", "node-1", code=2)
+            self.assertIn("the role admin is needed", err)
+        second = cluster.submit(self.job("carls", self.spec(epochs=100_000)))
+        self.assertEqual(cluster.status(second)["owner"], "carl")
+        cluster.espalier("cancel", second)
+        self.assertEqual(cluster.status(job)["state"], "TRAINING")
+        self.become(tls_environment(authority.issue("admin", "root")))
+        cluster.espalier("cancel", job)
+        ended = cluster.status(job)
+        self.assertEqual((ended["state"], ended["owner"]), ("CANCELLED", "ann"))
+        self.assertIn("cancelled by 'root'", ended["outcome"]["error"]["message"])
+        cluster.espalier("drain", "node-1")
+        log = cluster.log("coordinator")
+        self.assertRegex(log, r"audit: operator 'bob' at .*: cancel job-1: refused: job-1 belongs")
+        self.assertRegex(log, r"audit: admin 'root' at .*: cancel job-1: done, job-1")
+
+    def test_an_owner_survives_a_restart_of_the_coordinator(self):
+        authority = Authority(self)
+        cluster = SecureCluster(self, 0, authority, state=self.path("state"))
+        job = cluster.submit(self.job("anns", self.spec(epochs=1)))
+        cluster.kill_coordinator()
+        cluster.restart_coordinator()
+        ann = dict(self.environment)
+        self.become(tls_environment(authority.issue("operator", "bob")))
+        _, err = cluster.espalier("cancel", job, code=2)
+        self.assertIn("belongs to 'ann'", err)
+        self.become(ann)
+        cluster.espalier("cancel", job)
+
+    def test_quotas_bound_one_owner_and_others_pass(self):
+        authority = Authority(self)
+        cluster = SecureCluster(self, 2, authority, coordinator_flags=[
+            "--owner-waiting-jobs-max", "1", "--owner-running-jobs-max", "1"])
+        spec = dict(self.spec(epochs=100_000), workers={"min": 1, "max": 1})
+        first = cluster.submit(self.job("first", spec))
+        cluster.wait_for_training(first)
+        second = cluster.submit(self.job("second", spec))
+        self.assertIn("'ann' has 1 running job, the limit of one owner is 1", cluster.waits(second))
+        _, err = cluster.espalier("submit", self.job("third", spec), "--detach", code=1)
+        self.assertIn("'ann' has 1 waiting job, the limit of one owner is 1", err)
+        ann = dict(self.environment)
+        self.become(tls_environment(authority.issue("operator", "bob")))
+        cluster.wait_for_training(cluster.submit(self.job("bobs", spec)))
+        self.become(ann)
+        cluster.espalier("cancel", first)
+        cluster.wait_for_training(second)
 
     def test_what_is_issued_after_a_revocation_comes_with_the_list(self):
         authority = Authority(self)

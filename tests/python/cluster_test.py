@@ -364,6 +364,7 @@ class SecureTest(EspalierTest):
             with self.assertRaisesRegex(espalier.PermissionDeniedError,
                                         "reader 'grafana' may not call"):
                 call()
+        self.assertEqual(reader.jobs()[0].owner, "bea")
         denied, mismatched = espalier.PermissionDeniedError, espalier.FailedPreconditionError
         for options, error, words in (
                 ({"ca": os.path.join(stranger, "ca.crt")}, denied, "certificate is not believed"),

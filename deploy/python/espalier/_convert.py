@@ -138,7 +138,7 @@ def job_of(s: Any) -> JobInfo:
         error=error_of(s.error) if s.HasField("error") else None,
         submitted=time_of(s.submitted_ms), started=time_of(s.started_ms),
         training=time_of(s.training_ms), ended=time_of(s.ended_ms), inferred=clean(s.inferred),
-        kind=kind_of(s), trouble=clean(s.trouble))
+        kind=kind_of(s), trouble=clean(s.trouble), owner=clean(s.owner))
 
 
 def worker_of(w: Any) -> WorkerInfo:

@@ -2,7 +2,7 @@
 ~/.espalier/yarn/NAME, which nobody else can read.
 
     coordinator             the URI of the file on HDFS in which its coordinator writes its address
-    ca.crt tls.crt tls.key  by which its operator is known there
+    ca.crt tls.crt tls.key  of its admin, the person who started it
 """
 
 from __future__ import annotations

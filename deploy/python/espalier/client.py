@@ -232,6 +232,7 @@ class Client:
 
         Raises:
             NotFoundError: no such worker is attached.
+            PermissionDeniedError: on a cluster with certificates only an admin drains workers.
             FailedPreconditionError: its job cannot do without it now; it goes as soon as that
                 changes.
         """

@@ -207,8 +207,9 @@ _CLASSES: Dict[str, Type[EspalierError]] = {
 }
 
 _HINTS = {
-    "PERMISSION_DENIED": "An operator submits and cancels, a reader looks on; say who you are by "
-                         "cert= and key=, or by token=, with ca= the authority of the cluster's "
+    "PERMISSION_DENIED": "An admin cancels every job and drains workers, an operator submits and "
+                         "cancels its own jobs, a reader looks on. Say who you are by cert= and "
+                         "key=, or by token=, with ca= the authority of the cluster's "
                          "certificates.",
     "UNAVAILABLE": "Try again when the coordinator or the storage named above is back.",
     "RESOURCE_EXHAUSTED": "Try again when the cluster is less busy, or ask for less.",

@@ -102,6 +102,7 @@ class Job:
 
         Raises:
             NotFoundError: there is no such job.
+            PermissionDeniedError: it belongs to another person, who is named.
             FailedPreconditionError: it has ended already.
         """
         self._connection.call("Cancel", api_pb2.CancelRequest(job=self._number))

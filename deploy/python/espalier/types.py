@@ -258,6 +258,7 @@ class JobInfo:
 
     Attributes:
         id: "job-3".
+        owner: the name of its submitter, by certificate or token; "" on a plain-text cluster.
         kind: what it does; one that predicts or evaluates is SURVEYING meanwhile.
         waiting_because: why a job does not get on, for a person; "" when it does.
         trouble: what will stop it unless mended, such as a delegation token that ends; or "".
@@ -289,6 +290,7 @@ class JobInfo:
     inferred: str = ""
     kind: JobKind = JobKind.TRAIN
     trouble: str = ""
+    owner: str = ""
 
 
 @dataclass(frozen=True)

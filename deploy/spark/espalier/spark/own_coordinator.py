@@ -43,7 +43,7 @@ class OwnCoordinator:
 
     def security(self) -> Dict[str, str]:
         """What `connect` needs."""
-        return dict(zip(("ca", "cert", "key"), self._pem("operator-spark")))
+        return dict(zip(("ca", "cert", "key"), self._pem("admin-spark")))
 
     def start(self, until: float) -> str:
         """The address. Raises what launch_on_spark raises."""
@@ -97,7 +97,7 @@ class OwnCoordinator:
         issue = [espalier, "certs", "issue", "--directory", ca]
         for command in ([espalier, "certs", "init", "--directory", ca],
                         issue + ["coordinator", "spark", "--host", self._host],
-                        issue + ["worker", self._name], issue + ["operator", "spark"]):
+                        issue + ["worker", self._name], issue + ["admin", "spark"]):
             try:
                 done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                                       timeout=_TOOL_SECONDS)
