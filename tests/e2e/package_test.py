@@ -16,6 +16,8 @@ import pytest
 from espalier import ROOT, EspalierTest, await_step, children_of, command_line_of, json_lines
 
 import debian_root  # in tools/lib, which `espalier` puts on the path
+import package_check
+import package_tree
 
 pytestmark = pytest.mark.covers("launcher")
 
@@ -200,6 +202,33 @@ class PackageTest(EspalierTest):
             if not name.startswith(("libarrow", "libparquet")):
                 self.assertRegex(text, r"(?m)^[\w.+-]+: .*%s(,|$)" % re.escape(name))
         self.assertIn("Apache Arrow: LICENSE.txt", text)
+
+    def test_no_runpath_leads_out_of_the_tree(self):
+        found = {}
+        for folder, _, names in os.walk(self.empty + self.top):
+            for name in names:
+                path = os.path.join(folder, name)
+                out = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True)
+                for line in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", out.stdout):
+                    found[os.path.relpath(path, self.empty + self.top)] = line
+        self.assertEqual(found.pop("libexec/espalier"), "$ORIGIN/../lib")
+        self.assertLessEqual(set(found.values()), {"$ORIGIN", "$ORIGIN/../lib"}, found)
+
+    def test_a_runpath_that_leads_out_is_refused(self):
+        source = self.write("main.c", "int main(void) { return 0; }\n")
+        os.makedirs(self.path("tree/libexec"))
+        for entry, refused in (("$ORIGIN/../lib", False), ("${ORIGIN}", False),
+                               ("/usr/local/lib", True), ("lib", True), ("", True),
+                               ("$ORIGIN/../../lib", True), ("$ORIGIN/../lib/../..", True),
+                               ("$ORIGINAL/lib", True), ("$ORIGIN/../lib:", True)):
+            subprocess.run(["gcc", "-o", self.path("tree/libexec/program"), source,
+                            "-Wl,-rpath," + (entry or ":")], check=True)
+            with self.subTest(entry):
+                if not refused:
+                    package_check.check_search_paths(self.path("tree"))
+                    continue
+                with self.assertRaisesRegex(package_tree.TreeError, "libexec/program: the RUNPATH"):
+                    package_check.check_search_paths(self.path("tree"))
 
     def test_the_debian_package_holds_units_configuration_and_completion(self):
         out = subprocess.run(["dpkg-deb", "--contents", self.deb], check=True, capture_output=True,

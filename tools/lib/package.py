@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import package_check
 import package_deb
 import package_python
 import package_tree
@@ -77,6 +78,7 @@ def make_trees(args, seconds):
     with tempfile.TemporaryDirectory(prefix="espalier-package-") as folder:
         tree = os.path.join(folder, name)
         package_tree.make(tree, launcher, arrow)
+        package_check.check_search_paths(tree)
         if args.only != "deb":
             tarball = os.path.join(args.output, name + ".tar.gz")
             package_tree.write_tarball(tree, tarball, seconds)
