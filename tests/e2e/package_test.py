@@ -259,6 +259,55 @@ class PackageTest(EspalierTest):
         for name in ("coordinator.yaml", "worker.yaml"):
             self.assertIn(name, postinst)
 
+    def purge(self, *made_by_people):
+        """Runs the package's postrm in a root with the files of both services and these; returns
+        what purge says and the files that it keeps."""
+        root = self.path("root-%d" % len(made_by_people))
+        made = ["etc/passwd", "usr/", "dev/", "bin/userdel"] + [
+            "etc/espalier/" + name for name in (
+                "coordinator.yaml", "worker.yaml", "coordinator/ca.crt", "coordinator/tls.crt",
+                "coordinator/tls.key", "worker/ca.crt", "worker/tls.crt", "worker/tls.key")] + [
+            "var/lib/espalier/coordinator/" + name
+            for name in ("journal.db", "journal.db-wal", "journal.db-shm", "lock", "reserve")] + [
+            "var/lib/espalier/models/", "var/cache/espalier/worker/cached"]
+        for name in made + list(made_by_people):
+            os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+            if not name.endswith("/"):
+                with open(os.path.join(root, name), "w") as f:
+                    f.write({"etc/passwd": "espalier:x:999:999::/:/bin/false\n",
+                             "bin/userdel": '#!/usr/bin/sh\necho "userdel $*"\n'}.get(name, name))
+        os.chmod(os.path.join(root, "bin", "userdel"), 0o755)
+        for name in ("lib", "lib64"):
+            os.symlink("usr/" + name, os.path.join(root, name))
+        script = subprocess.run(["dpkg-deb", "--info", self.deb, "postrm"], check=True,
+                                capture_output=True, text=True).stdout
+        user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        done = subprocess.run(
+            ["unshare"] + user + ["--mount", "--propagation", "private", "sh", "-c",
+             'mount --rbind /usr "$0/usr" && mount --rbind /dev "$0/dev" && '
+             'exec chroot "$0" /usr/bin/sh -s purge', root],
+            input=script, capture_output=True, text=True, timeout=60,
+            env={"PATH": "/bin:/usr/bin:/usr/sbin"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        kept = [os.path.relpath(os.path.join(folder, name), root)
+                for top in ("etc/espalier", "var") for folder, folders, names in
+                os.walk(os.path.join(root, top)) for name in names + folders]
+        return done.stdout, [name for name in kept if "espalier" in name]
+
+    def test_purge_keeps_the_files_of_people(self):
+        model = "var/lib/espalier/models/job/weights.safetensors"
+        keytab = "etc/espalier/espalier.keytab"
+        said, kept = self.purge(model, keytab)
+        self.assertIn(model, kept)
+        self.assertIn(keytab, kept)
+        self.assertEqual(len([name for name in kept if "." in name]), 2, kept)
+        self.assertEqual(said.count("\n"), 1)
+        self.assertIn("made in /etc/espalier /var/lib/espalier.", said)
+        self.assertNotIn("userdel espalier\n", said.replace("&& userdel", ""))
+
+    def test_purge_without_files_of_people_leaves_nothing(self):
+        self.assertEqual(self.purge(), ("userdel espalier\n", []))
+
     def complete(self, *words):
         script = self.empty + self.top + "/completions/espalier.bash"
         out = subprocess.run(["bash", "-c", 'source "$0"; COMP_WORDS=("$@"); '

@@ -91,6 +91,17 @@ class DebianTest(EspalierTest):
         self.assertEqual(self.config("worker.yaml"), ours)
         self.assertIn("listen: ", self.config("coordinator.yaml"))  # one that is missing comes back
 
+    def keep_a_model_over_a_purge(self):
+        """Ends with the package installed and without the model."""
+        model = "/var/lib/espalier/models/job/model.json"
+        self.inside("install", "-D", "-o", "espalier", "/etc/hostname", model)
+        said = self.inside("dpkg", "--purge", "espalier")
+        self.assertIn("files that people made in /var/lib/espalier.", said)
+        self.assertEqual(self.inside("stat", "-c", "%U", model), "espalier\n")
+        self.assertFalse(self.there("etc/espalier"))
+        shutil.rmtree(self.root + "/var/lib/espalier/models")
+        self.inside("dpkg", "--install", "/espalier.deb")
+
     def test_the_package_is_installed_removed_and_purged_without_traces(self):
         shutil.copy(only(self.folder, ".deb"), os.path.join(self.root, "espalier.deb"))
         before = self.inside("find", "/etc", "/usr", "/lib", "/var/lib", "-xdev")
@@ -106,6 +117,7 @@ class DebianTest(EspalierTest):
         self.assertFalse(self.there("usr/lib/espalier"))
         self.assertFalse(self.there("usr/bin/espalier"))
         self.assertTrue(self.there("etc/espalier/worker.yaml"))
+        self.keep_a_model_over_a_purge()
         self.inside("dpkg", "--purge", "espalier")
         self.inside("getent", "passwd", "espalier", code=2)
         after = self.inside("find", "/etc", "/usr", "/lib", "/var/lib", "-xdev")

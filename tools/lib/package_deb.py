@@ -2,7 +2,8 @@
 
 The configuration is the administrator's alone: no conffiles, of which dpkg would ask at each
 upgrade what to do, as every host has changed its own (deploy/systemd/configure). The tree has them
-as they are at first; the installation copies those that are missing, and purging removes them.
+as they are at first; the installation copies those that are missing, and purging removes them
+(POSTRM).
 
 It depends on no package: the tree carries all it loads. Services are not started by the
 installation, since a worker must first be told where its coordinator is; those that run are left
@@ -62,13 +63,37 @@ if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
 fi
 """
 
+# Removes what the package, its services and `configure` made: configuration, certificates, the
+# journal with the delegation tokens in it, caches, and directories that are empty then. Files that
+# people made stay, as in Debian's packages of databases. While these files exist, the user stays
+# too: the next system user could otherwise get its number, and with it the files.
 POSTRM = """\
 #!/bin/sh
 set -e
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 if [ "$1" = purge ]; then
-  rm -rf /var/lib/espalier /var/cache/espalier /etc/espalier
-  if getent passwd espalier >/dev/null; then userdel espalier; fi
+  etc=/etc/espalier var=/var/lib/espalier
+  for role in coordinator worker; do
+    rm -f $etc/$role.yaml
+    for name in ca.crt tls.crt tls.key; do rm -f $etc/$role/$name $etc/$role/$name.new; done
+  done
+  for name in journal.db journal.db-wal journal.db-shm lock reserve; do
+    rm -f $var/coordinator/$name
+  done
+  rm -rf --one-file-system /var/cache/espalier
+  kept=
+  for folder in $etc/coordinator $etc/worker $etc $var/coordinator $var/models $var; do
+    rmdir $folder 2>/dev/null || true
+  done
+  for folder in $etc $var; do
+    if [ -e $folder ]; then kept="$kept $folder"; fi
+  done
+  if [ -n "$kept" ]; then
+    echo "espalier: purge keeps the user espalier and files that people made in$kept." \
+      "To remove them: rm -r$kept && userdel espalier"
+  elif getent passwd espalier >/dev/null; then
+    userdel espalier
+  fi
 fi
 """
 
