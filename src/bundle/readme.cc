@@ -1,12 +1,37 @@
 #include "src/bundle/readme.h"
 
 #include <cstdio>
+#include <string_view>
 #include <vector>
 
 #include "src/base/text.h"
 
 namespace espalier {
 namespace {
+
+// Text that neither Markdown nor HTML takes for markup: printable, HTML's characters as entities,
+// those of Markdown behind a backslash. The page has names that people chose; its renderer may run
+// what it takes for HTML.
+std::string MarkdownText(std::string_view text, size_t bytes_max) {
+  std::string out;
+  for (const char c : Printable(text, bytes_max)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        if (std::string_view("\\`*_{}[]#|~$").find(c) != std::string_view::npos) out += '\\';
+        out += c;
+    }
+  }
+  return out;
+}
 
 std::string Rounded(double value, double weight = 1) {
   if (!(weight > 0)) return "-";  // no row was counted
@@ -274,7 +299,7 @@ std::string InNumpy(const ModelDocument& d) {
 std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
   int64_t parameters = 0;
   for (const TensorInfo& t : tensors) parameters += t.size;
-  std::string out = "# " + Printable(d.job.name, 128) + "\n\nA multi-layer perceptron for " +
+  std::string out = "# " + MarkdownText(d.job.name, 128) + "\n\nA multi-layer perceptron for " +
                     Name(d.job.model.task) + ", trained by Espalier: " + Layers(d) + " units, " +
                     HumanCount(parameters) + " parameters, " + HumanCount(d.steps) + " steps, " +
                     Rounded(d.epochs) + " epochs.\n\n";
@@ -294,7 +319,7 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
          Averages(d.job.train.averaging) + InNumpy(d);
   out += HowTrained(d);
   for (const std::string& a : d.accepted) {
-    out += "\nResumed although something differed: " + Printable(a, 300) + ".\n";
+    out += "\nResumed although something differed: " + MarkdownText(a, 300) + ".\n";
   }
   out += HowToUse();
   return out + "\nSHA-256 of the weights: " + d.weights_sha256 + "\n";

@@ -9,6 +9,7 @@
 #include "src/base/random.h"
 #include "src/bundle/history.h"
 #include "src/bundle/metrics_json.h"
+#include "src/bundle/readme.h"
 
 namespace espalier {
 namespace {
@@ -268,6 +269,29 @@ TEST_CASE("a bundle is four files, named by the hash of the weights and by nothi
   CHECK(readme.find("espalier predict . TABLE --output PREDICTIONS") != std::string::npos);
   d.job.output.path = "/moved";
   CHECK(MakeBundle(d, Tensors(), flat.data(), ElementType::kFloat32, {}).files == bundle.files);
+}
+
+TEST_CASE("the README of a bundle takes no text for markup") {
+  const std::string hostile = "<img src=x onerror=alert(1)> [a](javascript:b) `c` {onclick=d} &lt;";
+  ModelDocument d = Document();
+  d.job.name = hostile;
+  d.accepted = {"'" + hostile + "' differs"};
+  REQUIRE_FALSE(d.preprocessing.features.empty());
+  for (FittedFeature& feature : d.preprocessing.features) feature.name = hostile;
+  for (FittedTarget& target : d.preprocessing.targets) target.name = hostile;
+  for (std::string& label : d.preprocessing.classes) label = hostile;
+  for (std::string& name : d.schema.names) name = hostile;
+  d.job.data.train = {hostile};
+  d.job.output.path = hostile;
+  const std::string page = BundleReadme(d, Tensors());
+  const std::string plain =
+      R"(&lt;img src=x onerror=alert(1)&gt; \[a\](javascript:b) \`c\` \{onclick=d\} &amp;lt;)";
+  CHECK(page.starts_with("# " + plain + "\n\n"));
+  CHECK(page.find("differed: '" + plain + "' differs.\n") != std::string::npos);
+  for (const char* raw : {"<img", "[a](", " {onclick", "`c`"}) {
+    CAPTURE(raw);
+    CHECK(page.find(raw) == std::string::npos);
+  }
 }
 
 }  // namespace
