@@ -80,6 +80,7 @@ Result<ScoringSpec> SpecOf(const CliOptions& options) {
   for (const std::string& column : s.columns) {
     spec.columns.push_back(*FromName<AnswerColumn>(column));
   }
+  spec.spreadsheet_safe = s.spreadsheet_safe;
   spec.rejects_limit = s.rejects_max;
   return spec;
 }

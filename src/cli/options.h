@@ -83,6 +83,7 @@ struct ScoringArguments {
   std::string format;                  // predict: "csv", "parquet", or "": by the output's name
   std::vector<std::string> keep;       // predict: columns of the data
   std::vector<std::string> columns;    // predict: "prediction", "probabilities"; empty: both
+  bool spreadsheet_safe = false;       // predict
   std::optional<int64_t> rejects_max;  // predict
   bool overwrite = false;              // predict
 };

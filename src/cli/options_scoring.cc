@@ -107,6 +107,8 @@ void AddScoring(CLI::App& app, CliOptions* options, std::string* timeout) {
   predict
       ->add_option("--columns", s.columns, "Of classes: prediction, probabilities (default: both)")
       ->delimiter(',');
+  predict->add_flag("--spreadsheet-safe", s.spreadsheet_safe,
+                    "CSV: write ' before text that a spreadsheet may run as a formula");
   predict->add_option("--rejects-limit", s.rejects_max,
                       "Fail when more rows than these cannot be scored (default: when all)");
   predict->add_flag("--overwrite", s.overwrite, "Replace the output of an earlier prediction");

@@ -46,6 +46,7 @@ Status ReadScoring(Reader& reader, const YamlNode& node, const std::string& path
                               return reader.Read(item, item_at, out.columns.back());
                             });
                       }});
+    fields.push_back(reader.Value("spreadsheet_safe", out.spreadsheet_safe));
     fields.push_back(reader.Value("rejects_limit", out.rejects_limit));
   }
   return reader.ReadMap(node, path, fields);
@@ -112,6 +113,7 @@ std::string ScoringYaml(const ScoringSpec& spec) {
   std::vector<std::string> columns;
   for (const AnswerColumn column : spec.columns) columns.emplace_back(NameOf(column));
   AddTexts(&section, "columns", columns, false);
+  if (spec.spreadsheet_safe) Add(&section, "spreadsheet_safe", ScalarNode("true", false));
   if (spec.rejects_limit) {
     Add(&section, "rejects_limit", ScalarNode(std::to_string(*spec.rejects_limit), false));
   }

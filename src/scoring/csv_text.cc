@@ -1,6 +1,7 @@
 #include "src/scoring/csv_text.h"
 
 #include <charconv>
+#include <cmath>
 
 namespace espalier {
 
@@ -18,6 +19,25 @@ void AppendCsvField(std::string_view field, bool first, std::string* text) {
     *text += c;
   }
   *text += '"';
+}
+
+bool MayBeFormula(std::string_view field) {
+  if (field.empty() || std::string_view("=+-@\t\r\n").find(field[0]) == std::string_view::npos) {
+    return false;
+  }
+  if (field[0] == '+') {  // from_chars takes a minus sign only
+    field.remove_prefix(1);
+    if (field.starts_with('-')) return true;
+  }
+  double value = 0;
+  const char* end = field.data() + field.size();
+  const auto read = std::from_chars(field.data(), end, value);
+  return read.ec != std::errc() || read.ptr != end || !std::isfinite(value);
+}
+
+void AppendSpreadsheetField(std::string_view field, bool first, std::string* text) {
+  if (!MayBeFormula(field)) return AppendCsvField(field, first, text);
+  AppendCsvField("'" + std::string(field), first, text);
 }
 
 void AppendCsvNumber(double value, bool narrow, bool first, std::string* text) {

@@ -13,11 +13,13 @@ namespace {
 
 class CsvPart final : public PartTable {
  public:
-  explicit CsvPart(const PartColumns& columns) : columns_(columns) {
+  explicit CsvPart(const PartColumns& columns)
+      : columns_(columns),
+        append_text_(columns.spreadsheet_safe ? AppendSpreadsheetField : AppendCsvField) {
     std::vector<std::string> names = columns.kept;
     if (!columns.word.empty()) names.push_back(columns.word);
     names.insert(names.end(), columns.numbers.begin(), columns.numbers.end());
-    for (size_t i = 0; i < names.size(); ++i) AppendCsvField(names[i], i == 0, &header_);
+    for (size_t i = 0; i < names.size(); ++i) append_text_(names[i], i == 0, &header_);
     header_ += '\n';
   }
 
@@ -30,11 +32,11 @@ class CsvPart final : public PartTable {
       const auto row = static_cast<size_t>(r);
       bool begins = true;
       for (size_t i = 0; i < columns_.kept.size(); ++i) {
-        AppendCsvField(kept.Text(first + r, i, &scratch), std::exchange(begins, false), &text_);
+        append_text_(kept.Text(first + r, i, &scratch), std::exchange(begins, false), &text_);
       }
       if (!columns_.word.empty()) {
-        AppendCsvField(columns_.words[static_cast<size_t>(word_of[row])],
-                       std::exchange(begins, false), &text_);
+        append_text_(columns_.words[static_cast<size_t>(word_of[row])],
+                     std::exchange(begins, false), &text_);
       }
       for (const double value : numbers.subspan(row * width, width)) {
         AppendCsvNumber(value, columns_.narrow, std::exchange(begins, false), &text_);
@@ -54,6 +56,7 @@ class CsvPart final : public PartTable {
 
  private:
   const PartColumns& columns_;
+  void (*const append_text_)(std::string_view field, bool first, std::string* text);
   std::string header_, text_;
   int64_t rows_ = 0;
 };
@@ -210,8 +213,9 @@ Status PartWriter::Finish() {
                                 bytes);
 }
 
-PartColumns RejectColumns() {
-  return {.kept = {"file", "row", "offset", "column", "text", "reason"}};
+PartColumns RejectColumns(bool spreadsheet_safe) {
+  return {.kept = {"file", "row", "offset", "column", "text", "reason"},
+          .spreadsheet_safe = spreadsheet_safe};
 }
 
 void AddReject(const Status& reject, KeptColumns* row) {

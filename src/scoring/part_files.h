@@ -61,6 +61,7 @@ struct PartColumns {
   std::vector<std::string> words;    // the classes
   std::vector<std::string> numbers;  // of the columns of numbers
   bool narrow = false;               // numbers are floats: in CSV as short as that allows
+  bool spreadsheet_safe = false;     // CSV: an apostrophe before text that may be a formula
 };
 
 // One row after the other, made into the bytes of a file.
@@ -99,7 +100,7 @@ class PartWriter {
 };
 
 // The columns of rejects, and a reject as a row of them.
-PartColumns RejectColumns();
+PartColumns RejectColumns(bool spreadsheet_safe);
 void AddReject(const Status& reject, KeptColumns* row);
 
 }  // namespace espalier

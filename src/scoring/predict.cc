@@ -137,7 +137,7 @@ class ShardPrediction {
 
 Result<ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& spec,
                                 const PartColumns& columns, int64_t shard, ScorerPool* scorers) {
-  const PartColumns reject_columns = RejectColumns();
+  const PartColumns reject_columns = RejectColumns(spec.spreadsheet_safe);
   auto scorer = scorers->Take();
   ShardPrediction work(run, spec, columns, reject_columns, shard, scorer.get());
   const Status read =

@@ -49,6 +49,7 @@ PredictSpec PredictSpecOf(const ScoringSpec& spec) {
   out.keep = spec.keep;
   out.prediction = asked(AnswerColumn::kPrediction);
   out.probabilities = asked(AnswerColumn::kProbabilities);
+  out.spreadsheet_safe = spec.spreadsheet_safe;
   out.rejects_max = spec.rejects_limit;
   return out;
 }
@@ -67,6 +68,7 @@ ScanRequest ScanRequestOf(const ScoringSpec& spec, const ModelOutline& model) {
 Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSpec& spec) {
   PartColumns columns;
   columns.kept = spec.keep;
+  columns.spreadsheet_safe = spec.spreadsheet_safe;
   const Preprocessing& fitted = model.document.preprocessing;
   if (model.classification()) {
     if (spec.prediction) columns.word = "prediction";

@@ -24,6 +24,7 @@ struct PredictSpec {
   // Classification: the column `prediction`, the class, and the columns `probability_CLASS`.
   // Multilabel: the columns `prediction_LABEL`, 0 or 1, and `probability_LABEL`, of 1.
   bool prediction = true, probabilities = true;
+  bool spreadsheet_safe = false;       // as in ScoringSpec
   std::optional<int64_t> rejects_max;  // more of them are an error; unset: unless all are
   int64_t part_bytes = kPartBytes;
 };

@@ -36,6 +36,7 @@ struct ScoringSpec {
   std::optional<PartFormat> format;   // absent: by the extension of the output, else CSV
   std::vector<std::string> keep;      // columns of the data to write beside the answers
   std::vector<AnswerColumn> columns;  // classification; empty: both
+  bool spreadsheet_safe = false;      // CSV: an apostrophe before text that may be a formula
   // More rows that cannot be scored are an error; absent: only when none can be.
   std::optional<int64_t> rejects_limit;
   bool operator==(const ScoringSpec&) const = default;

@@ -11,10 +11,11 @@ namespace {
 ParsedArguments Parse(std::vector<std::string> arguments) { return ParseArguments(arguments, {}); }
 
 TEST_CASE("predict takes a model, data, an output and what to write") {
-  const auto parsed =
-      Parse({"predict", "m", "a.csv", "b.csv", "--output", "out", "--keep", "id,name", "--columns",
-             "prediction", "--format", "parquet", "--rejects-limit", "7", "--overwrite",
-             "--threads", "3", "--data-format", "csv"});
+  const auto parsed = Parse({"predict",         "m",          "a.csv",         "b.csv",
+                             "--output",        "out",        "--keep",        "id,name",
+                             "--columns",       "prediction", "--format",      "parquet",
+                             "--rejects-limit", "7",          "--overwrite",   "--spreadsheet-safe",
+                             "--threads",       "3",          "--data-format", "csv"});
   INFO(parsed.error.ToString());
   REQUIRE(parsed.options);
   CHECK(parsed.options->command == CommandKind::kPredict);
@@ -27,6 +28,7 @@ TEST_CASE("predict takes a model, data, an output and what to write") {
   CHECK(s.format == "parquet");
   CHECK(s.rejects_max == 7);
   CHECK(s.overwrite);
+  CHECK(s.spreadsheet_safe);
   CHECK(parsed.options->threads == 3);
 }
 

@@ -22,6 +22,7 @@ predict:
   format: parquet
   keep: [id, "a, b"]
   columns: prediction
+  spreadsheet_safe: true
   rejects_limit: 7
 workers: {min: 2, max: 3}
 output: {path: /out, overwrite: true}
@@ -37,6 +38,7 @@ output: {path: /out, overwrite: true}
   expected.format = PartFormat::kParquet;
   expected.keep = {"id", "a, b"};
   expected.columns = {AnswerColumn::kPrediction};
+  expected.spreadsheet_safe = true;
   expected.rejects_limit = 7;
   expected.workers = {2, 3};
   expected.output = {"/out", true};
@@ -52,6 +54,7 @@ TEST_CASE("what is left out has defaults, in an evaluation too") {
   REQUIRE(predict.ok());
   CHECK(predict->name == "predict");
   CHECK(predict->columns.empty());
+  CHECK_FALSE(predict->spreadsheet_safe);
   CHECK(FormatOf(*predict) == PartFormat::kParquet);
   const auto evaluate = ParseScoring("evaluate: {model: m, data: [d, e]}\n", "x");
   REQUIRE(evaluate.ok());

@@ -154,6 +154,26 @@ class ScoringJobsTest(EspalierTest):
                                   code=2)
         self.assertIn("did you mean 'model'?", err)
 
+    def test_no_cell_is_a_formula_when_it_is_asked_for(self):
+        model, data = self.houses(), self.new_houses(300, bad=1)
+        with open(data) as f:
+            head, *rows = f.read().splitlines()
+        data = self.write("new.csv", "\n".join([head + ",=note"] + [
+            row + (",=1+1" if i % 2 else ",-1") for i, row in enumerate(rows)]) + "\n")
+        self.result("predict", model, data, "--output", self.path("local"), "--keep", "=note",
+                    "--spreadsheet-safe")
+        cells = {line.split(",")[0] for name, content in files_of(self.path("local")).items()
+                 if name.startswith("part-") for line in content.decode().splitlines()}
+        self.assertEqual(cells, {"'=note", "'=1+1", "-1"})
+        text = {"predict": {"model": model, "data": data, "keep": "=note",
+                            "spreadsheet_safe": True}, "output": self.path("scored")}
+        cluster = Cluster(self, workers=1)
+        cluster.result("submit", self.write("scores.yaml", json.dumps(text)))
+        self.assert_output(self.path("scored"), self.path("local"))
+        cluster.result("predict", model, data, "--output", self.path("there"), "--keep", "=note",
+                       "--spreadsheet-safe")
+        self.assert_output(self.path("there"), self.path("local"))
+
     # ---- when something dies ----
 
     def test_a_killed_workers_shards_are_redone_and_none_is_there_twice(self):

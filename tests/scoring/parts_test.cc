@@ -43,6 +43,35 @@ TEST_CASE("fields of CSV read back as they were") {
   for (size_t i = 0; i < fields.size(); ++i) CHECK(reader.field(i) == fields[i]);
 }
 
+TEST_CASE("text that a spreadsheet may run gets an apostrophe") {
+  for (const std::string field : {"=1+1",     "=cmd|'/C calc'!A0",
+                                  "+1+1",     "-2+3",
+                                  "@SUM(A1)", "\t=1",
+                                  "\r=1",     "\n=1",
+                                  "=",        "+",
+                                  "-",        "--1",
+                                  "+-1",      "-inf",
+                                  "+nan",     "-1 ",
+                                  "- 1",      "-1,5",
+                                  "+0x10",    "-1e999"}) {
+    CAPTURE(field);
+    CHECK(MayBeFormula(field));
+    std::string safe, quoted;
+    AppendSpreadsheetField(field, true, &safe);
+    AppendCsvField("'" + field, true, &quoted);
+    CHECK(safe == quoted);
+  }
+  for (const std::string field :
+       {"", "a=1", " =1", "'=1", "0", "-1", "+1", "-1.5", "+.5e3", "-1e-300", "5-3", "\"=1\""}) {
+    CAPTURE(field);
+    CHECK_FALSE(MayBeFormula(field));
+    std::string safe, plain;
+    AppendSpreadsheetField(field, false, &safe);
+    AppendCsvField(field, false, &plain);
+    CHECK(safe == plain);
+  }
+}
+
 TEST_CASE("numbers of CSV are the shortest that read back as the same") {
   std::string text;
   AppendCsvNumber(static_cast<double>(0.1f), true, true, &text);

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "src/model/leaf_pass.h"
+#include "src/scoring/csv_text.h"
 #include "src/storage/passing_files.h"
 #include "tests/scoring/fixture.h"
 
@@ -154,6 +155,40 @@ TEST_CASE("rows that cannot be scored go to the rejects with place and reason") 
     const auto none = PredictInto(f, model, *all, {.output = f.dir / "none"});
     CHECK(none.status().message().find("none of the 2 rows") != std::string::npos);
   }
+}
+
+TEST_CASE("a spreadsheet-safe prediction has no formula") {
+  const ScoringFixture f;
+  ModelDocument document = ClassesDocument();
+  document.preprocessing.classes = {"=no", "-so so", "@yes"};
+  const TrainedModel model = f.Model(document);
+  const std::string csv = f.dir.Put("new.csv", "=id,a,b\n=1+1,1,2\n-3,3,4\n+x,0,=1\n");
+  const auto scan = f.Scan(model, {csv}, false, {"=id", "a"});
+  INFO(scan.status().ToString());
+  REQUIRE(scan.ok());
+  PredictSpec spec{.output = f.dir / "plain", .keep = {"=id", "a"}};
+  REQUIRE(PredictInto(f, model, *scan, spec).ok());
+  const auto plain = Cells(f.Parts(f.dir / "plain")[0].second);
+  spec.output = f.dir / "safe";
+  spec.spreadsheet_safe = true;
+  REQUIRE(PredictInto(f, model, *scan, spec).ok());
+  const auto safe = Cells(f.Parts(f.dir / "safe")[0].second);
+  CHECK(plain[1][0] == "=1+1");
+  CHECK(safe[0][0] == "'=id");
+  CHECK(safe[1][0] == "'=1+1");
+  CHECK(safe[2][0] == "-3");
+  REQUIRE(safe.size() == 3);
+  REQUIRE(plain.size() == 3);
+  for (size_t r = 0; r < safe.size(); ++r) {
+    REQUIRE(safe[r].size() == plain[r].size());
+    for (size_t c = 0; c < safe[r].size(); ++c) {
+      CHECK(safe[r][c] == (MayBeFormula(plain[r][c]) ? "'" : "") + plain[r][c]);
+    }
+    if (r > 0) CHECK(safe[r][2].starts_with("'"));  // the class
+  }
+  const std::string rejects = Content(f.dir / "safe/_rejects/part-00000.csv");
+  INFO(rejects);
+  CHECK(rejects.find(",b,'=1,") != std::string::npos);
 }
 
 TEST_CASE("a row whose answer overflows is a reject, in its order among the others") {
