@@ -46,8 +46,9 @@ def start_yarn(nodes, kerberos=False, settings=None):
     hdfs.files.call("PUT", "SETPERMISSION", shared, permission="1777")
     folder = tempfile.TemporaryDirectory(prefix="espalier-yarn-")
     unittest.addModuleCleanup(folder.cleanup)
-    subprocess.run([os.path.join(ROOT, "tools", "package"), "--only", "tarball", "--output",
-                    folder.name], check=True, stdout=subprocess.DEVNULL, timeout=PACKAGE_LIMIT_S)
+    subprocess.run([os.path.join(ROOT, "tools", "package"), "--allow-outdated", "--only",
+                    "tarball", "--output", folder.name], check=True, stdout=subprocess.DEVNULL,
+                   timeout=PACKAGE_LIMIT_S)
     tarball, = [os.path.join(folder.name, name) for name in os.listdir(folder.name)]
     with tarfile.open(tarball) as tar:
         tar.extractall(folder.name)

@@ -116,8 +116,9 @@ class Steps:
 
 def unpacked(root, folder):
     """The tree of the tarball, which lies beside it."""
-    subprocess.run([os.path.join(root, "tools", "package"), "--only", "tarball", "--output",
-                    folder], check=True, stdout=subprocess.DEVNULL, timeout=PACKAGE_LIMIT_S)
+    subprocess.run([os.path.join(root, "tools", "package"), "--allow-outdated", "--only",
+                    "tarball", "--output", folder], check=True, stdout=subprocess.DEVNULL,
+                   timeout=PACKAGE_LIMIT_S)
     name, = os.listdir(folder)
     path = os.path.join(folder, name)
     with tarfile.open(path) as tar:

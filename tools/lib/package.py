@@ -18,6 +18,8 @@ import tempfile
 import package_check
 import package_deb
 import package_python
+import package_sbom
+import package_security
 import package_tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -75,9 +77,14 @@ def make_trees(args, seconds):
     """The tarball and the Debian package, which hold the same."""
     name = "espalier-%s-linux-x86_64" % version()
     launcher, arrow = build_launcher()
+    found = package_tree.libraries()
+    packages = package_tree.shipped(found)
+    package_security.check({p.name: p.version for p in package_tree.installed(packages).values()},
+                           args.allow_outdated)
     with tempfile.TemporaryDirectory(prefix="espalier-package-") as folder:
         tree = os.path.join(folder, name)
-        package_tree.make(tree, launcher, arrow)
+        package_tree.make(tree, launcher, arrow, found, packages)
+        package_sbom.put(tree, packages, version(), seconds)
         package_check.check_search_paths(tree)
         if args.only != "deb":
             tarball = os.path.join(args.output, name + ".tar.gz")
@@ -96,6 +103,8 @@ def main():
                         help="the folder to write to (default: build/package)")
     parser.add_argument("--only", choices=["tarball", "deb", "wheel"],
                         help="leave the others out")
+    parser.add_argument("--allow-outdated", action="store_true",
+                        help="ship libraries that have a pending security update, with a warning")
     args = parser.parse_args()
     try:
         seconds = commit_time()

@@ -124,6 +124,7 @@ def put_files(root, tree):
     link(root, "usr/share/zsh/vendor-completions/_espalier",
          "../../../lib/espalier/completions/_espalier")
     link(root, "usr/share/doc/espalier/README.md", "../../../lib/espalier/README.md")
+    link(root, "usr/share/doc/espalier/sbom.spdx.json", "../../../lib/espalier/sbom.spdx.json")
     link(root, "usr/share/doc/espalier/copyright", "../../../lib/espalier/LICENSES")
 
 

@@ -4,7 +4,9 @@ bin/      a launcher for each program (src/launcher)
 libexec/  the programs
 lib/      all they load, the C library and its loader included: nothing of the machine is mixed in
 config/, deploy/, proto/, completions/, README.md, LICENSES: what the READMEs lead to
+sbom.spdx.json: which libraries these are (package_sbom)
 """
+import collections
 import gzip
 import os
 import re
@@ -16,10 +18,13 @@ import completion
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = ["espalier", "espalier-coordinator", "espalier-worker"]
+Package = collections.namedtuple("Package", "name version source source_version")
 LOADER = "ld-linux-x86-64.so.2"
 # Libraries of which only headers, or archives, are in the programs.
 COMPILED_IN = ["libabsl-dev", "libboost1.74-dev", "libcli11-dev", "libeigen3-dev",
                "libfast-float-dev", "libspdlog-dev", "nlohmann-json3-dev"]
+# Archives of the compiler that are in the launcher, which is static.
+ARCHIVES = ["libc.a", "libgcc.a", "libstdc++.a"]
 # What a person reads, runs by Spark, or makes clients from, as it is in the source tree.
 DOCUMENTS = ["README.md", "deploy/README.md", "deploy/python/README.md", "deploy/spark/README.md",
              "deploy/spark/submit.py", "proto/espalier/v1/api.proto",
@@ -32,10 +37,13 @@ class TreeError(Exception):
     """What cannot be packed, and why."""
 
 
-def libraries(programs):
-    """{name: path} of all that the programs load, and what that loads."""
+def libraries():
+    """{name: path} of all that the programs in build/bin load, and what that loads."""
     found = {}
-    for program in programs:
+    for name in PROGRAMS:
+        program = os.path.join(ROOT, "build", "bin", name)
+        if not os.path.exists(program):
+            raise TreeError("%s does not exist. Run tools/build." % program)
         out = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
         for line in out.splitlines():
             words = line.split()
@@ -92,6 +100,30 @@ def owners(paths):
     return found
 
 
+def shipped(found):
+    """{package: what of it is shipped}: names of libraries, and "compiled in"."""
+    packages = {}
+    debian = {path: name for name, path in found.items()
+              if not os.path.realpath(path).startswith(ROOT + os.sep)}
+    for path, package in owners(list(debian)).items():
+        packages.setdefault(package, []).append(debian[path])
+    archives = [subprocess.run(["gcc", "-print-file-name=" + name], check=True,
+                               capture_output=True, text=True).stdout.strip()
+                for name in ARCHIVES]
+    for package in sorted(set(COMPILED_IN) | set(owners(archives).values())):
+        packages.setdefault(package, []).append("compiled in")
+    return {package: sorted(names) for package, names in sorted(packages.items())}
+
+
+def installed(packages):
+    """{name: Package} as dpkg has them."""
+    out = subprocess.run(["dpkg-query", "--show", "--showformat", "${Architecture} ${Package} "
+                          "${Version} ${source:Package} ${source:Version}\\n"] + list(packages),
+                         check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in out.splitlines()]
+    return {row[1]: Package(*row[1:]) for row in rows if row[0] in ("amd64", "all")}
+
+
 def copyright_of(package):
     path = "/usr/share/doc/%s/copyright" % package
     if not os.path.exists(path):
@@ -101,20 +133,18 @@ def copyright_of(package):
         return f.read()
 
 
-def licenses(found, arrow):
-    """The text of LICENSES: what is shipped, by whom, under which terms."""
-    shipped = {}  # package -> names of its libraries
-    debian = {path: name for name, path in found.items()
-              if not os.path.realpath(path).startswith(ROOT + os.sep)}
-    for path, package in owners(list(debian)).items():
-        shipped.setdefault(package, []).append(debian[path])
-    for package in COMPILED_IN:
-        shipped.setdefault(package, []).append("compiled in")
-    parts = ["Espalier is shipped with these libraries of Debian, and with Apache Arrow.\n"]
-    texts = {package: copyright_of(package) for package in sorted(shipped)}
+def licenses(packages, arrow):
+    """The text of LICENSES: what is shipped, by whom, under which terms, and where its source is.
+    `packages`: as by shipped."""
+    parts = ["Espalier is shipped with these libraries of Debian, and with Apache Arrow. The\n"
+             "source of each library is the Debian source package of the version named here.\n"
+             "`apt-get source NAME=VERSION` and Debian's archive of all versions have it.\n"]
+    texts = {package: copyright_of(package) for package in packages}
+    known = installed(packages)
     for package, text in texts.items():
-        parts.append("%s\n%s: %s\n\n%s" % ("=" * 78, package, ", ".join(sorted(shipped[package])),
-                                           text))
+        parts.append("%s\n%s: %s\nsource: %s=%s\n\n%s" %
+                     ("=" * 78, package, ", ".join(packages[package]), known[package].source,
+                      known[package].source_version, text))
     for name in ("LICENSE.txt", "NOTICE.txt"):
         with open(os.path.join(arrow, name), encoding="utf-8", errors="replace") as f:
             parts.append("%s\nApache Arrow: %s\n\n%s" % ("=" * 78, name, f.read()))
@@ -167,14 +197,14 @@ def put_texts(tree):
     put_text(tree, "completions/_espalier", completion.zsh(programs))
 
 
-def make(tree, launcher, arrow):
-    """`launcher`: the static program; `arrow`: the folder with Arrow's licence."""
+def make(tree, launcher, arrow, found, packages):
+    """`launcher`: the static program; `arrow`: the folder with Arrow's licence; `found` and
+    `packages`: as by libraries and shipped."""
     os.makedirs(tree)
-    found = libraries([os.path.join(ROOT, "build", "bin", name) for name in PROGRAMS])
     put_programs(tree, launcher)
     put_libraries(tree, found)
     put_texts(tree)
-    put_text(tree, "LICENSES", licenses(found, arrow))
+    put_text(tree, "LICENSES", licenses(packages, arrow))
     for folder, _, _ in os.walk(tree):
         os.chmod(folder, 0o755)
 
