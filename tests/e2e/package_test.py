@@ -379,6 +379,24 @@ class PackageTest(EspalierTest):
             self.assertLessEqual(float(found.group(1)), EXPOSURE_MAX, out.stdout)
             self.assertEqual(out.returncode, 0, out.stdout)
 
+    def test_the_units_limit_memory_and_hide_secrets(self):
+        settings = {}
+        for unit in UNITS:
+            with open(os.path.join(self.empty + self.top, "deploy", "systemd", unit)) as f:
+                settings[unit] = dict(re.findall(r"(?m)^(\w+)=(.*)$", f.read()))
+            high, most = (int(re.fullmatch(r"(\d+)%", settings[unit][name]).group(1))
+                          for name in ("MemoryHigh", "MemoryMax"))
+            self.assertLess(high, most)
+            self.assertLess(most, 100)
+            self.assertRegex(settings[unit]["TasksMax"], r"^\d{4}$")
+        worker = settings["espalier-worker.service"]
+        hidden = worker["InaccessiblePaths"].split()
+        self.assertEqual(hidden, ["/var/lib/espalier/coordinator", "/etc/espalier/coordinator"])
+        # systemd makes them: a path that does not exist yet is not hidden later.
+        made = ["/var/lib/" + name for name in worker["StateDirectory"].split()] + [
+            "/etc/" + name for name in worker["ConfigurationDirectory"].split()]
+        self.assertLessEqual(set(hidden), set(made))
+
     def test_systemd_finds_no_fault_in_the_units(self):
         """In a copy that starts the programs where they are here."""
         for unit in UNITS:

@@ -225,6 +225,36 @@ class SystemdTest(EspalierTest):
         self.assertEqual(self.machine.run("cat", folder + "tls.key"), "a key\n")
         self.assertEqual(self.machine.run("cat", folder + "tls.crt"), "\n")
 
+    def test_the_worker_cannot_read_the_secrets_of_the_coordinator(self):
+        folder = os.path.join(self.root, "etc/espalier/coordinator")
+        os.makedirs(folder, exist_ok=True)
+        self.addCleanup(shutil.rmtree, folder)
+        for name in ("tls.key", "tls.crt", "tokens"):
+            self.put(os.path.join(folder, name), "a secret\n")
+        self.machine.run("systemctl", "restart", "espalier-coordinator", "espalier-worker")
+        self.wait_for_workers(1)
+
+        def reads(unit, path):
+            return self.machine.try_run(
+                "nsenter", "--target", self.pid(unit), "--mount", "--", "setpriv",
+                "--reuid=espalier", "--regid=espalier", "--clear-groups", "head", "-c", "1",
+                path).returncode == 0
+        for path in ("/run/credentials/espalier-coordinator.service/tls.key",
+                     "/var/lib/espalier/coordinator/journal.db",
+                     "/etc/espalier/coordinator/tokens"):
+            self.assertTrue(reads("espalier-coordinator", path), path)
+            self.assertFalse(reads("espalier-worker", path), path)
+        self.assertTrue(reads("espalier-worker",
+                              "/run/credentials/espalier-worker.service/tls.key"))
+
+    def test_the_limits_of_the_units_are_in_effect(self):
+        for unit in ("espalier-coordinator", "espalier-worker"):
+            high, most = (int(self.show(unit, name)) for name in ("MemoryHigh", "MemoryMax"))
+            self.assertLess(high, most)
+            self.assertLess(most, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+            threads = self.machine.run("ls", "/proc/%d/task" % self.pid(unit)).split()
+            self.assertLess(10 * len(threads), int(self.show(unit, "TasksMax")))
+
     def test_lines_in_the_journal_have_priorities(self):
         out = self.machine.run("journalctl", "--no-pager", "-u", "espalier-worker", "-p", "6..6",
                                "--output=cat")
