@@ -86,7 +86,7 @@ Result<JobSnapshot> FromProto(const pb::JobSnapshot& in) {
   s.start_phase_ms = f.NotNegative("start_phase_ms", in.start_phase_ms());
   s.survey_phase_ms = f.NotNegative("survey_phase_ms", in.survey_phase_ms());
   s.train_phase_ms = f.NotNegative("train_phase_ms", in.train_phase_ms());
-  s.owner = f.Line("owner", in.owner(), kNameBytesMax);
+  s.owner = f.Text("owner", in.owner(), kNameBytesMax);
   s.inferred = f.Line("inferred", in.inferred(), kTextBytesMax);
   ESPALIER_RETURN_IF_ERROR(f.status());
   return s;

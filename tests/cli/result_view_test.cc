@@ -125,7 +125,7 @@ TEST_CASE("the owner of a job is shown where jobs have owners") {
   const std::string jobs = JobTable({anns, SucceededJob()}, 0);
   CHECK_THAT(jobs, Catch::Contains("JOB     KIND   NAME    OWNER     STATE"));
   CHECK_THAT(jobs, Catch::Contains("job-17  train  digits  anna\\x1b  QUEUED"));
-  CHECK_THAT(StatusText(anns, 0, false), Catch::Contains("owner  anna\\x1b\n"));
+  CHECK_THAT(StatusText(anns, 0, false), Catch::Contains("owner   anna\\x1b\n"));
   CHECK_THAT(StatusText(done, 0, false), Catch::StartsWith("owner  anna\\x1b\n"));
 }
 
