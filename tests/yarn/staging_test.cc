@@ -85,7 +85,7 @@ TEST_CASE("a service has an authority of its own, and its keys are its user's al
   CHECK(CheckKeyFits(read(places.File("worker.crt")), read(places.File("worker.key"))).ok());
   const auto person = IdentityOf(ReadNames(read(kept + "/tls.crt")).value(), {});
   REQUIRE(person.ok());
-  CHECK(person->names.at(Role::kOperator) == "ann@EXAMPLE-x-y");
+  CHECK(person->names.at(Role::kAdmin) == "ann@EXAMPLE-x-y");
   CHECK(read(kept + "/coordinator") == places.address() + "\n");
   CHECK(read(places.File("core-site.xml")) == ClientSite(Config()).value());
   CHECK(files->Stat(places.File("hadoop-ca.pem")).status().code() == StatusCode::kNotFound);
