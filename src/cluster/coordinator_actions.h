@@ -172,8 +172,7 @@ struct Shutdown {
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, WithdrawSubmission,
                  DrainWorker, SurveyMerged, JobScored, OutputFenced, OutputChecked, JobCleared,
-                 TokenKept,
-                 JobRefused, Tick, Shutdown>;
+                 TokenKept, JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
 

@@ -120,13 +120,14 @@ void Client::Learn(Job& job, const CoordinatorCore& core, JobId id) {
   if (snapshot.state == JobState::kSucceeded) {
     const ToyJob& toy = ToyJob::Of(job.kind);
     const SimBundle* written = world_.outputs.Find(job.submission.output);
-    job.wrong = CompareHistory(core.History(id, 0), toy.history());
+    if (!lied_to_.contains(id)) job.wrong = CompareHistory(core.History(id, 0), toy.history());
     if (snapshot.result->weights_sha256 != toy.weights_hash() || written == nullptr) {
       job.wrong = "succeeded with other weights, or without a bundle";
     }
     return;
   }
   if (snapshot.state == JobState::kCancelled && job.cancel_asked) return;
+  if (lied_to_.contains(id)) return;
   const std::string why = snapshot.error.ToString();
   job.by_a_limit = std::any_of(std::begin(kLimits), std::end(kLimits), [&](const char* limit) {
     return why.find(limit) != std::string::npos;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Client {
   void Replied(const Reply& reply);
   // Asks for the end of a job that is open.
   void CancelOne();
+  // A member of the job lied: the job may fail, and its history may be wrong.
+  void LiedTo(JobId job) { lied_to_.insert(job); }
   bool HasEnded(const std::string& job_yaml) const;
   // Asks for what is open, and submits again what was not acknowledged, or was forgotten.
   void Poll();
@@ -55,6 +58,7 @@ class Client {
 
   World& world_;
   std::vector<Job> jobs_;
+  std::set<JobId> lied_to_;
   void CancelReplied(Job& job, const Reply& reply);
 
   struct Request {

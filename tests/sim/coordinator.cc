@@ -128,6 +128,25 @@ bool SimCoordinator::InjectReport(const StreamRef& stream, const FromWorker& rep
   return true;
 }
 
+bool SimCoordinator::InjectLie(const StreamRef& stream, const FromWorker& lie, JobId job) {
+  if (!stream || stream->coordinator != this || !stream->coordinator_open) return false;
+  world_.client.LiedTo(job);
+  std::vector<JobSnapshot> before = core_->Jobs();
+  Feed(WorkerMessage{stream->session, lie});
+  for (const JobSnapshot& old : before) {
+    const bool works = old.state == JobState::kSurveying || old.state == JobState::kLoading ||
+                       old.state == JobState::kTraining;
+    const auto now = core_->Job(old.job);
+    if (old.job == job || !works || !now) continue;
+    if (now->state == old.state && now->generation == old.generation &&
+        now->workers == old.workers && now->progress.step == old.progress.step) {
+      continue;
+    }
+    world_.checks.Fail("a lie about " + ToString(job) + " changed " + ToString(old.job));
+  }
+  return true;
+}
+
 void SimCoordinator::Crash() {
   if (!alive_) return;
   world_.Say([] { return std::string("the coordinator dies"); });

@@ -60,6 +60,8 @@ class SimCoordinator {
   void JumpClock(int64_t ms) { ahead_ms_ += ms; }
   // A report as if it had come on that worker's stream; false: there is none.
   bool InjectReport(const StreamRef& stream, const FromWorker& report);
+  // What a member of the job says; true: it came. Fails the run if another job changes.
+  bool InjectLie(const StreamRef& stream, const FromWorker& lie, JobId job);
 
  private:
   void Tick();

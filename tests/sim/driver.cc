@@ -44,6 +44,8 @@ constexpr Fault kStruck[] = {
     Fault::kBitFlipped,
     Fault::kChunkCorrupted,
     Fault::kJobCancelled,
+    Fault::kForeignReport,
+    Fault::kLie,
 };
 
 constexpr int64_t kMs = 1000, kSecond = 1'000'000;
@@ -95,6 +97,8 @@ void World::MaybeStrike() {
 
 void World::Strike(Fault fault) {
   if (fault == Fault::kJobCancelled) return client.CancelOne();
+  if (fault == Fault::kForeignReport) return InjectForeignReport();
+  if (fault == Fault::kLie) return InjectLie();
   if (fault >= Fault::kCheckpointUsed) return StrikeStates(fault);
   if (fault >= Fault::kNewWorker) return StrikePlans(fault);
   if (fault <= Fault::kSlowMember || fault == Fault::kWorkerJump ||

@@ -1,4 +1,7 @@
-// World: messages of yesterday.
+// World: messages of yesterday, and of a hostile worker.
+#include <algorithm>
+#include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -86,6 +89,71 @@ void World::InjectReport() {
       },
       report);
   if (stale && c->InjectReport(worker->stream(), report)) fired(Fault::kStaleReport);
+}
+
+// What a member reports, told by a worker that is none: it changes nothing.
+void World::InjectForeignReport() {
+  SimWorker *worker = AnyWorker(), *member = AnyWorker();
+  SimCoordinator* c = coordinator();
+  if (worker == nullptr || !worker->attached() || !c->alive() || c->paused()) return;
+  const JobPoint at = member->at();
+  const auto job = c->core().Job(at.job);
+  if (!job || IsFinal(job->state) || at.generation != job->generation) return;
+  const auto& names = job->workers;
+  const bool is_member = std::find(names.begin(), names.end(), worker->name()) != names.end();
+  if (is_member || worker->at().job == at.job) return;
+  FromWorker report = JobDone{at.job, at.generation, {}};
+  const auto& told = member->told();
+  if (!told.empty() && dice.Below(4) != 0) {
+    report = told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
+  }
+  const bool fits = std::visit(
+      [&](const auto& m) {
+        if constexpr (requires { m.generation; }) return m.job == at.job;
+        return false;
+      },
+      report);
+  if (fits && c->InjectReport(worker->stream(), report)) fired(Fault::kForeignReport);
+}
+
+// A member says what is not so. Its job may fail; no other job changes.
+void World::InjectLie() {
+  SimWorker* worker = AnyWorker();
+  SimCoordinator* c = coordinator();
+  if (worker == nullptr || !worker->attached() || !c->alive() || c->paused()) return;
+  const JobPoint at = worker->at();
+  if (!at.job) return;
+  FromWorker lie;
+  switch (dice.Below(6)) {
+    case 0: {
+      JobDone done{at.job, at.generation, {}};
+      done.result.weights_sha256 = std::string(64, '0');
+      lie = std::move(done);
+      break;
+    }
+    case 1:
+      lie = JobFailed{at.job, at.generation, Internal("a lie")};
+      break;
+    case 2: {
+      HistoryEntry entry{at.job, at.generation, {}};
+      entry.row.step = 1 + dice.Below(1'000'000);
+      entry.number = dice.Below(2);
+      lie = std::move(entry);
+      break;
+    }
+    case 3: {
+      Progress progress{at.job, at.generation};
+      progress.step = dice.Below(1'000'000'000);
+      lie = std::move(progress);
+      break;
+    }
+    case 4:
+      lie = Uneven{at.job, at.generation, 1, {1.0}};
+      break;
+    default:
+      lie = SurveyPart{at.job, at.generation, {std::make_shared<const ShardSurvey>()}};
+  }
+  if (c->InjectLie(worker->stream(), lie, at.job)) fired(Fault::kLie);
 }
 
 }  // namespace espalier::sim

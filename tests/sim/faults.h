@@ -73,6 +73,9 @@ enum class Fault {
   kJobCancelled,    // by a client
   kCancelledLate,   // ... when the model was in place
   kOutputReplaced,  // by that of a later job
+  // A hostile worker.
+  kForeignReport,  // about a job whose member it is not
+  kLie,            // about its own job
   kCount,
 };
 
@@ -141,6 +144,8 @@ inline constexpr std::array<const char*, kFaults> kFaultNames = {
     "job cancelled",
     "job cancelled too late",
     "output replaced",
+    "report about another job",
+    "lie about the own job",
 };
 
 // How often each fired.

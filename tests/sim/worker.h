@@ -47,6 +47,7 @@ class SimWorker {
   bool Boundary();
   int64_t ComputeUs();
   std::string address() const { return "w" + std::to_string(id_); }
+  std::string name() const { return "host-" + std::to_string(host_) + ":" + std::to_string(id_); }
   // What it does for a planned change, if anything: for its loss.
   bool leaving() const { return leaving_; }
   bool joining() const { return runner_ && runner_->member() && runner_->member()->joining(); }

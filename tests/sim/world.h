@@ -138,6 +138,8 @@ class World {
   void InjectReduce();
   void InjectOrder(bool old_incarnation);
   void InjectReport();
+  void InjectForeignReport();
+  void InjectLie();
   SimWorker* AnyWorker();
   int AnyHost() const;
   bool Enabled(Fault fault) const { return enabled_[static_cast<size_t>(fault)]; }
