@@ -170,10 +170,10 @@ void CoordinatorCore::On(const Shutdown& event) {
   if (stopping_) return;
   stopping_ = true;
   std::vector<JobId> open;
-  for (const auto& [id, job] : jobs_) {
+  for (auto& [id, job] : jobs_) {
     if (!event.jobs_go_on && !IsFinal(job.snapshot.state)) open.push_back(id);
     // This life ends by itself, and not by its merge.
-    if (job.surveyed.merging) out_.persist.push_back(MergeTried{id, job.merges_tried - 1});
+    if (job.surveyed.merging) out_.persist.push_back(MergeTried{id, --job.merges_tried});
   }
   for (JobId id : open) {
     EndJob(*FindJob(id), JobState::kCancelled,

@@ -46,7 +46,7 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
   auto order = ArrangeMembers(std::move(ids), ownership, static_cast<int32_t>(job.snapshot.leaves),
                               job.submission.star, job.broken);
   if (!order) return false;
-  Plan& plan = job.plan.emplace();
+  Plan& plan = job.plan.emplace(Plan{});
   plan.generation = {++job.generations};
   out_.persist.push_back(GenerationReserved{job.snapshot.job, plan.generation});
   plan.workers = *std::move(order);
@@ -162,6 +162,7 @@ void CoordinatorCore::Obey(Worker& worker, const Switched& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "Switched");
   if (at.job == nullptr) return;
   at.member->ready = true;
+  at.member->round = message.round;
   JobRecord& job = *at.job;
   job.moved_ms = now_ms_;
   if (!std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; })) return;

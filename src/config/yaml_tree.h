@@ -24,18 +24,25 @@ struct YamlMark {
   int column = 0;
 };
 
+struct YamlEntry;
+
 struct YamlNode {
   enum class Kind { kNull, kScalar, kSequence, kMap };
   Kind kind = Kind::kNull;
   std::string text;     // kScalar
   bool quoted = false;  // kScalar: written in quotes or as a block, hence text whatever it spells
   YamlMark mark;        // of a null value: its key's
-  std::vector<YamlNode> items;                         // kSequence
-  std::vector<std::pair<YamlNode, YamlNode>> entries;  // kMap, in order, keys may repeat
+  std::vector<YamlNode> items;     // kSequence
+  std::vector<YamlEntry> entries;  // kMap, in order, keys may repeat
 
   bool is_scalar() const { return kind == Kind::kScalar; }
   // The value of the first entry with that key, or null. REQUIRES: nothing; other kinds have none.
   YamlNode* Find(std::string_view key);
+};
+
+// A key of a map and its value.
+struct YamlEntry {
+  YamlNode first, second;
 };
 
 // Returns a scalar without a source position.

@@ -35,7 +35,7 @@ Result<FromWorker> Get(const pb::Hello& in) {
   m.threads = f.In("threads", in.threads(), 1, kThreadsMax);
   m.memory_bytes = f.NotNegative("memory_bytes", in.memory_bytes());
   m.job = {in.job()};
-  m.generation = {in.generation()};
+  m.generation = {m.job ? f.Id("generation", in.generation()) : in.generation()};
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(std::move(m));
 }
