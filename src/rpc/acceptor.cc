@@ -199,8 +199,10 @@ Acceptor::~Acceptor() {
   if (spare_ >= 0) close(spare_);
 }
 
-void Acceptor::Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to) {
+void Acceptor::Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to,
+                     std::shared_ptr<Connections> connections) {
   to_ = std::move(to);
+  connections_ = std::move(connections);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -227,6 +229,7 @@ Acceptor::Accepted Acceptor::AcceptOne(int socket) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.listener_fd = socket;
     connection.fd = fd;
+    connections_->OnAccepted(fd);
     to_->HandleNewConnection(&connection);
     return Accepted::kOne;
   }

@@ -15,6 +15,7 @@
 
 #include "src/base/status.h"
 #include "src/config/address.h"
+#include "src/rpc/connections.h"
 
 struct addrinfo;
 
@@ -35,8 +36,9 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
 
   int port() const { return port_; }  // 0 for a Unix socket
-  // Begins to accept, for a server that has started.
-  void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to);
+  // Begins to accept, for a server that has started. `connections` learns of each connection first.
+  void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to,
+             std::shared_ptr<Connections> connections);
 
  private:
   Acceptor(int wake, int descriptor_max) : wake_(wake), descriptor_max_(descriptor_max) {}
@@ -58,6 +60,7 @@ class Acceptor {
   int spare_ = -1;            // given up to turn somebody away when there is no other
   int64_t told_s_ = 0;        // when a refusal was last logged
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to_;
+  std::shared_ptr<Connections> connections_;
   std::thread thread_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/rpc/read_turns.h"
+
 namespace espalier::rpc {
 namespace {
 
@@ -20,12 +22,25 @@ std::set<std::string> ServicesOf(const Methods& methods) {
   return names;
 }
 
-Gate::Gate(std::shared_ptr<Authorizer> authorizer, Methods methods)
-    : authorizer_(std::move(authorizer)), methods_(std::move(methods)) {
+Gate::Gate(std::shared_ptr<Authorizer> authorizer, Methods methods,
+           std::shared_ptr<Connections> connections)
+    : authorizer_(std::move(authorizer)),
+      methods_(std::move(methods)),
+      connections_(std::move(connections)) {
   for (const auto& [path, handler] : methods_) ESPALIER_CHECK(AccessOf(path).has_value(), path);
 }
 
 grpc::ServerGenericBidiReactor* Gate::CreateReactor(grpc::GenericCallbackServerContext* context) {
+  grpc::ServerGenericBidiReactor* const reactor = Admit(context);
+  OnCallAtGate();  // after the limits of its connection are set
+  return reactor;
+}
+
+grpc::ServerGenericBidiReactor* Gate::Admit(grpc::GenericCallbackServerContext* context) {
+  if (!connections_->Begin(*context)) {
+    return new RefusedCall(
+        {grpc::StatusCode::RESOURCE_EXHAUSTED, "this connection has too many open calls"});
+  }
   Caller caller;
   caller.address = context->peer();
   if (authorizer_ != nullptr) {
@@ -36,6 +51,10 @@ grpc::ServerGenericBidiReactor* Gate::CreateReactor(grpc::GenericCallbackServerC
   const auto method = methods_.find(context->method());
   if (method == methods_.end()) {
     return new RefusedCall({grpc::StatusCode::UNIMPLEMENTED, "this server has no such method"});
+  }
+  const auto access = AccessOf(context->method());
+  if (access == Access::kOperator || access == Access::kWorker) {
+    connections_->ExpectLargeMessages(*context);
   }
   return method->second(context, caller);
 }

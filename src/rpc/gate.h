@@ -12,6 +12,7 @@
 #include <string>
 
 #include "src/rpc/authorizer.h"
+#include "src/rpc/connections.h"
 
 namespace espalier::rpc {
 
@@ -29,14 +30,19 @@ class Gate final : public grpc::CallbackGenericService {
  public:
   // `authorizer` is null for a server without TLS, which admits all callers to all methods.
   // REQUIRES: all methods are in the table of methods.
-  Gate(std::shared_ptr<Authorizer> authorizer, Methods methods);
+  // `connections` counts the calls. The contexts of calls are from MakeContexts.
+  Gate(std::shared_ptr<Authorizer> authorizer, Methods methods,
+       std::shared_ptr<Connections> connections);
 
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override;
 
  private:
+  grpc::ServerGenericBidiReactor* Admit(grpc::GenericCallbackServerContext* context);
+
   const std::shared_ptr<Authorizer> authorizer_;
   const Methods methods_;
+  const std::shared_ptr<Connections> connections_;
 };
 
 }  // namespace espalier::rpc

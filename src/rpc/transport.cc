@@ -266,13 +266,15 @@ Result<RunningServer> StartServer(const std::string& listen, Methods methods,
   out.reflection = std::make_unique<ReflectionService>(names, calls, authorizer);
   methods.merge(out.health->MakeMethods());
   methods.merge(out.reflection->MakeMethods());
-  out.gate = std::make_unique<Gate>(authorizer, std::move(methods));
+  const auto counted = std::make_shared<Connections>();
+  out.gate = std::make_unique<Gate>(authorizer, std::move(methods), counted);
+  builder.SetContextAllocator(MakeContexts(counted));
   builder.RegisterCallbackGenericService(out.gate.get());
   out.server = builder.BuildAndStart();
   if (out.server == nullptr) {
     return Unavailable("gRPC could not start a server on " + ToString(out.address));
   }
-  out.acceptor->Start(std::move(connections));
+  out.acceptor->Start(std::move(connections), counted);
   return out;
 }
 

@@ -1,0 +1,165 @@
+#include "src/rpc/connections.h"
+
+#include <grpc/support/time.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include "src/base/audit.h"
+#include "src/base/text.h"
+#include "src/rpc/endpoint.h"
+#include "src/rpc/read_turns.h"
+
+namespace espalier::rpc {
+namespace {
+
+int64_t NowMs() {
+  const gpr_timespec now = gpr_now(GPR_CLOCK_MONOTONIC);
+  return now.tv_sec * 1'000 + now.tv_nsec / 1'000'000;
+}
+
+// Identifies a socket for as long as the system runs; 0 if the descriptor is not a socket.
+uint64_t CookieOf(int descriptor) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  return getsockopt(descriptor, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+}  // namespace
+
+struct Connections::Peer {
+  struct Socket {
+    int descriptor;
+    uint64_t cookie;
+  };
+  // Calls `what` with the descriptor of each socket. gRPC owns the descriptors and may have closed
+  // one. A later file or socket with that number has another cookie.
+  template <typename What>
+  void ForEachSocket(const What& what) const {
+    for (const Socket& socket : sockets) {
+      if (CookieOf(socket.descriptor) == socket.cookie) what(socket.descriptor);
+    }
+  }
+
+  std::string endpoint;
+  CallCount calls;
+  int64_t large_calls = 0;
+  bool paused = false;
+  // Connections from this endpoint that are not closed by us. Two only if the client connects to
+  // two addresses of this host from one port.
+  std::vector<Socket> sockets;
+};
+
+void Connections::OnAccepted(int descriptor) {
+  const std::string endpoint = EndpointOfPeer(descriptor);
+  if (endpoint.empty()) return;
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<Peer>& last = descriptors_[descriptor];
+  if (last != nullptr) {
+    std::erase_if(last->sockets, [&](const auto& s) { return s.descriptor == descriptor; });
+    const auto it = peers_.find(last->endpoint);
+    if (last->sockets.empty() && it != peers_.end() && it->second == last) peers_.erase(it);
+  }
+  std::shared_ptr<Peer>& peer = peers_[endpoint];
+  if (peer == nullptr) {
+    peer = std::make_shared<Peer>();
+    peer->endpoint = endpoint;
+  }
+  ReadInTurns(descriptor);
+  peer->sockets.push_back({descriptor, CookieOf(descriptor)});
+  HoldReads(descriptor, peer->paused);
+  last = peer;
+}
+
+void Connections::ReportCall(const Peer& peer) {
+  peer.ForEachSocket([&](int descriptor) { OnCall(descriptor, peer.large_calls > 0); });
+}
+
+void Connections::ExpectLargeMessages(const grpc::CallbackServerContext& context) {
+  std::lock_guard lock(mutex_);
+  const auto it = calls_.find(&context);
+  if (it == calls_.end()) return;
+  it->second.large = true;
+  ++it->second.peer->large_calls;
+  ReportCall(*it->second.peer);
+}
+
+bool Connections::Begin(const grpc::CallbackServerContext& context) {
+  const std::string endpoint = EndpointOf(context.peer());
+  std::lock_guard lock(mutex_);
+  const auto it = peers_.find(endpoint);
+  if (it == peers_.end()) return true;
+  const std::shared_ptr<Peer> peer = it->second;
+  if (peer->sockets.empty()) return false;
+  calls_[&context] = {peer, NowMs()};
+  ReportCall(*peer);
+  peer->calls.Begin();
+  PauseOrResumeLocked(peer.get());
+  return peer->calls.open() <= CallCount::kAdmittedMax;
+}
+
+void Connections::PauseOrResumeLocked(Peer* peer) {
+  const bool crowded = static_cast<int64_t>(calls_.size()) > kOpenMax;
+  const bool pause = peer->calls.MustPause(crowded);
+  if (std::exchange(peer->paused, pause) == pause) return;
+  peer->ForEachSocket([&](int descriptor) { HoldReads(descriptor, pause); });
+}
+
+void Connections::End(const grpc::CallbackServerContext& context) {
+  const bool cancelled = context.IsCancelled();
+  const int64_t now_ms = NowMs();
+  std::lock_guard lock(mutex_);
+  const auto call = calls_.extract(&context);
+  if (call.empty()) return;
+  const auto& [peer, began_ms, large] = call.mapped();
+  if (large && --peer->large_calls == 0) ReportCall(*peer);
+  const std::string why = peer->calls.End(cancelled, now_ms - began_ms, now_ms);
+  if (!why.empty()) CloseLocked(peer.get(), why);
+  PauseOrResumeLocked(peer.get());
+}
+
+void Connections::CloseLocked(Peer* peer, const std::string& why) {
+  if (peer->sockets.empty()) return;  // closed before
+  peer->ForEachSocket([](int descriptor) {
+    // Ends the connection with a reset and discards what the system has received. After shutdown()
+    // gRPC would read that first.
+    const sockaddr none{AF_UNSPEC, {}};
+    connect(descriptor, &none, sizeof none);
+  });
+  peer->sockets.clear();
+  const std::string host = peer->endpoint.substr(0, peer->endpoint.rfind(':'));
+  for (const std::string& line :
+       refusals_.Tell(host, "connection of " + peer->endpoint + ": " + why, NowMs() / 1'000)) {
+    LogAudit(line);
+  }
+}
+
+namespace {
+
+class Contexts final : public grpc::ContextAllocator {
+ public:
+  explicit Contexts(std::shared_ptr<Connections> connections)
+      : connections_(std::move(connections)) {}
+  grpc::GenericCallbackServerContext* NewGenericCallbackServerContext() override {
+    OnCallRead();
+    return new grpc::GenericCallbackServerContext;
+  }
+  void Release(grpc::CallbackServerContext* context) override {
+    connections_->End(*context);
+    delete static_cast<grpc::GenericCallbackServerContext*>(context);
+  }
+  void Release(grpc::GenericCallbackServerContext* context) override {
+    Release(static_cast<grpc::CallbackServerContext*>(context));
+  }
+
+ private:
+  const std::shared_ptr<Connections> connections_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::ContextAllocator> MakeContexts(std::shared_ptr<Connections> connections) {
+  return std::make_unique<Contexts>(std::move(connections));
+}
+
+}  // namespace espalier::rpc
