@@ -20,5 +20,11 @@ struct Matrix {
 template <typename T>
 void Multiply(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, bool add, T* c,
               int64_t c_pitch);
+template <>
+void Multiply(int64_t m, int64_t n, int64_t k, Matrix<float> a, Matrix<float> b, bool add, float* c,
+              int64_t c_pitch);
+template <>
+void Multiply(int64_t m, int64_t n, int64_t k, Matrix<double> a, Matrix<double> b, bool add,
+              double* c, int64_t c_pitch);
 
 }  // namespace espalier

@@ -28,6 +28,7 @@ import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import fuzz_targets
 import package_python
 import python_client
 import test_bazel
@@ -123,6 +124,9 @@ class Run:
         elif name == "fuzz":
             self.bazel(name, FUZZ_TARGETS, ["--config=asan", PROGRAM_LIMIT,
                                             "--test_env=ESPALIER_TEST_SCALE=%d" % FUZZ_SCALE])
+            if not self.labels:
+                self.command("fuzz: clang", ["tools/setup", "--fuzz"])
+                fuzz_targets.run(self.tally)
         elif name == "long":
             self.bazel(name, ["//tests/..."], [PROGRAM_LIMIT, "--test_env="
                                                "ESPALIER_TEST_SCALE=%d" % LONG_SCALE])

@@ -6,7 +6,7 @@ import dataclasses
 PURE = ["base", "bundle", "cluster", "collective", "config", "data", "fuzz", "model", "plan",
         "scoring", "security", "sim", "spec", "storage", "training", "yarn"]
 # Rooms whose tests run as shipped in every run: those with gRPC, and those that compute.
-SHIPPED = ["cli", "coordinator", "model", "rpc", "sim", "training", "worker"]
+SHIPPED = ["cli", "coordinator", "fuzz_targets", "model", "rpc", "sim", "training", "worker"]
 # Rooms with threads.
 THREADED = ["base", "cli", "collective", "coordinator", "data", "model", "rpc", "scoring",
             "security", "sim", "storage", "training", "worker"]
@@ -56,7 +56,8 @@ PARTS = [
          CLIENT + ("tests/yarn/",)),
     Part("roots", "the packages on other Debian systems, with and without systemd; as root", 900,
          False, PROGRAMS + ("tests/roots/",)),
-    Part("fuzz", "hostile input at length under the address sanitizer", 1200, False, CPP),
+    Part("fuzz", "hostile input at length under the address sanitizer; the fuzz targets, each "
+         "for a minute with feedback on coverage", 2100, False, CPP),
     Part("long", "property tests and the simulation with many more seeds", 1800, False, CPP),
 ]
 

@@ -1,0 +1,101 @@
+// The coordinator's core: events of clients, storage and hostile workers, and hostile journals.
+#include <google/protobuf/stubs/logging.h>
+
+#include "src/base/check.h"
+#include "src/rpc/convert.h"
+#include "src/rpc/journal_codec.h"
+#include "tests/fuzz_targets/coordinator_life.h"
+#include "tests/fuzz_targets/targets.h"
+#include "tests/rpc/messages.h"
+
+namespace espalier::fuzz {
+namespace {
+
+constexpr int kEventsMax = 150;  // an input of many events finds no more than a short one
+
+void PlayAll(CoordinatorLife& life, Input& input) {
+  for (int i = 0; i < kEventsMax && !input.empty(); ++i) life.Play(input);
+  life.CheckMemory();
+}
+
+// Events of CoordinatorLife::Play.
+std::string Event(std::initializer_list<int> bytes) {
+  std::string out;
+  for (int b : bytes) out.push_back(static_cast<char>(b));
+  return out;
+}
+
+std::string Raw(const FromWorker& message) {
+  v1::FromWorker proto;
+  rpc::ToProto(message, &proto);
+  return Event({18, 1, 0}) + Packed(proto.SerializeAsString());
+}
+
+// Two workers take a job: submission, streams, surveys, merge.
+std::string Surveyed(int kind) {
+  std::string out = Event({3, 1, kind, 1, 7, 200});
+  for (int worker = 1; worker <= 2; ++worker) {
+    out += Event({14, 1}) + Event({16, 1, 0, worker, 0, 0, 0, 0});
+  }
+  const int shape = kind == 0 ? 6 : kind == 1 ? 1 : 3;
+  for (int session : {0, 1}) out += Event({19, 1, session, 0, shape, 0});
+  return out + Event({12, 1, 1});
+}
+
+}  // namespace
+
+void RunCoordinator(std::string_view bytes) {
+  google::protobuf::LogSilencer silent;  // it reports each text that is not UTF-8
+  Input input(bytes);
+  CoordinatorLife life({});
+  PlayAll(life, input);
+}
+
+std::vector<std::string> CoordinatorSeeds() {
+  std::vector<std::string> seeds;
+  for (int kind = 0; kind < 3; ++kind) seeds.push_back(Surveyed(kind));
+  // Both are ready, all kinds of messages come, members are lost and come back, the process ends.
+  std::string trained = Surveyed(0);
+  for (int session : {0, 1}) trained += Event({20, 1, session, 0, 4, 1});
+  for (int message = 0; message < 17; ++message) {
+    seeds.push_back(trained + Event({20, 1, 1, 0, message, 2}) + Event({1, 255}) +
+                    Event({8, 1, 2}) + Event({0, 1}));
+  }
+  seeds.push_back(trained + Event({5, 1, 1}) + Event({9, 1, 3, 1}) + Event({2, 1, 1}));
+  seeds.push_back(trained + Event({15, 1, 0, 0}) + Event({1, 255, 1, 255, 1, 255, 1, 255}));
+  seeds.push_back(trained + Event({7, 1, 1}) + Event({14, 1, 16, 1, 0, 3, 0, 0, 0, 0, 1, 255}));
+  seeds.push_back(trained + Event({0, 1, 14, 1, 16, 1, 0, 1, 1, 1, 1, 3}) + Event({1, 255}));
+  std::string raw = trained;
+  for (const FromWorker& message : SamplesFromWorker()) raw += Raw(message);
+  seeds.push_back(raw);
+  return seeds;
+}
+
+// Entries, each as Input::Text, up to an empty one; then events.
+void RunJournal(std::string_view bytes) {
+  google::protobuf::LogSilencer silent;
+  Input input(bytes);
+  std::vector<JournalEntry> past;
+  for (std::string_view text = input.Text(); !text.empty(); text = input.Text()) {
+    auto entry = DecodeJournalEntry(text);
+    if (!entry.ok()) return;
+    past.push_back(*std::move(entry));
+  }
+  CoordinatorLife life(std::move(past));
+  life.CheckMemory();
+  PlayAll(life, input);
+}
+
+std::vector<std::string> JournalSeeds() {
+  std::vector<std::string> seeds;
+  std::string all;
+  for (const JournalEntry& entry : SampleEntries()) {
+    const std::string bytes = Packed(*EncodeJournalEntry(entry));
+    all += bytes;
+    seeds.push_back(bytes);
+    seeds.push_back(all + Event({0, 0, 1, 255, 14, 1, 16, 1, 0, 0, 5, 7, 3, 3, 1, 255, 0, 0}));
+  }
+  return seeds;
+}
+
+}  // namespace espalier::fuzz

@@ -1,0 +1,46 @@
+// Hostile bytes as the parts that a target needs. At the end of the input all parts are 0 or empty.
+//
+// Thread rule: values.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace espalier::fuzz {
+
+class Input {
+ public:
+  explicit Input(std::string_view bytes) : rest_(bytes) {}
+
+  bool empty() const { return rest_.empty(); }
+  uint8_t Byte() {
+    const std::string_view text = Take(1);
+    return text.empty() ? 0 : static_cast<uint8_t>(text.front());
+  }
+  // Two bytes of length, the lower one first, and at most that many bytes.
+  std::string_view Text() {
+    const size_t low = Byte(), high = Byte();
+    return Take(low + 256 * high);
+  }
+  std::string_view Rest() { return Take(rest_.size()); }
+
+ private:
+  std::string_view Take(size_t size) {
+    const std::string_view text = rest_.substr(0, size);
+    rest_.remove_prefix(text.size());
+    return text;
+  }
+
+  std::string_view rest_;
+};
+
+// The bytes that Input::Text returns `text` for. Texts beyond 65,535 bytes are cut.
+inline std::string Packed(std::string_view text) {
+  const std::string_view kept = text.substr(0, 65'535);
+  std::string out{static_cast<char>(kept.size() % 256), static_cast<char>(kept.size() / 256)};
+  return out.append(kept);
+}
+
+}  // namespace espalier::fuzz

@@ -1,0 +1,95 @@
+// What a caller shows in its headers and its certificate, and what a server returns in its trailer.
+#include <google/protobuf/stubs/logging.h>
+
+#include "src/base/base64.h"
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/rpc/authorizer.h"
+#include "src/rpc/coordinator_address.h"
+#include "src/security/certificate.h"
+#include "src/security/issue.h"
+#include "src/security/tokens.h"
+#include "tests/fuzz_targets/input.h"
+#include "tests/fuzz_targets/targets.h"
+
+namespace espalier::fuzz {
+namespace {
+
+constexpr int64_t kNowS = 1'800'000'000;
+constexpr const char* kToken = "S3CR3T-S3CR3T-S3CR3T";
+
+// A file of tokens, and a token that somebody shows.
+void RunTokens(Input& input) {
+  const auto tokens = ParseTokens(input.Text(), "tokens");
+  const std::string shown(input.Rest());
+  (void)CleanToken(shown, "the header");
+  if (tokens.ok()) (void)FindToken(*tokens, shown);
+}
+
+void RunCaller(Input& input) {
+  const std::string path(input.Text());
+  (void)rpc::AccessOf(path);
+  rpc::Caller caller;
+  caller.address = std::string(input.Text());
+  caller.known = input.Byte() % 2 != 0;
+  if (caller.known) caller.identity.names[Role::kWorker] = "node-7";
+  const std::string name(input.Rest());
+  if (caller.known && caller.MayAttachAs(name)) {
+    ESPALIER_CHECK(name == "node-7" || name.starts_with("node-7:"), name);
+  }
+  (void)caller.Key();
+  for (const unsigned char c : caller.ToString()) {
+    ESPALIER_CHECK(c >= ' ' && c != 0x7f, caller.ToString());
+  }
+}
+
+// The certificate in DER, as the parser behind PEM reads it.
+void RunCertificate(Input& input) {
+  const std::string pem =
+      "-----BEGIN CERTIFICATE-----\n" + Base64(input.Rest()) + "\n-----END CERTIFICATE-----\n";
+  const auto names = ReadNames(pem);
+  (void)ExpiryOf(pem);
+  (void)CheckHost(pem, "a.example.org");
+  const auto trust = Trust::Parse(pem, "ca.crt");
+  if (trust.ok()) (void)trust->Verify(pem, Purpose::kClient, kNowS, "the caller's certificate");
+  if (!names.ok()) return;
+  const auto identity = IdentityOf(*names, {{"*.example.org", Role::kWorker}});
+  (void)IsOfWorker(*names, "node-7");
+  (void)MayBeCoordinator(*names);
+  if (!identity.ok()) return;
+  for (const auto& [role, name] : identity->names) {
+    ESPALIER_CHECK(CheckRoleName(name).ok() || name.ends_with("example.org"), Printable(name));
+  }
+}
+
+}  // namespace
+
+// A byte says who reads what follows.
+void RunMetadata(std::string_view bytes) {
+  Input input(bytes);
+  const uint8_t kind = input.Byte();
+  if (kind % 3 == 0) return RunTokens(input);
+  if (kind % 3 == 1) return RunCaller(input);
+  RunCertificate(input);
+}
+
+std::vector<std::string> MetadataSeeds() {
+  std::vector<std::string> seeds;
+  const std::string tokens = std::string("# people\noperator ann ") + kToken +
+                             "\nreader bob sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822c"
+                             "d15d6c15b0f00a08\n";
+  seeds.push_back('\0' + Packed(tokens) + kToken);
+  seeds.push_back('\1' + Packed("/espalier.v1.Coordinator/Attach") + Packed("ipv4:10.0.0.5:4") +
+                  '\1' + "node-7:1");
+  const auto ca = MakeAuthority("Test CA", kNowS);
+  const auto issued = Issue(*ca, {Role::kWorker, "node-7", {"a.example.org", "10.0.0.1"}}, kNowS);
+  for (const std::string& pem : {ca->certificate_pem, issued->certificate_pem}) {
+    const size_t begin = pem.find('\n') + 1;
+    std::string base64 = pem.substr(begin, pem.find("-----END") - begin);
+    std::erase(base64, '\n');
+    seeds.push_back('\2' + *FromBase64(base64));
+  }
+  return seeds;
+}
+
+}  // namespace espalier::fuzz
