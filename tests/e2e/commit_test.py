@@ -8,7 +8,7 @@ import pytest
 import stopping
 from espalier import Cluster, EspalierTest, wait_for
 
-pytestmark = pytest.mark.covers("bundle", "cluster", "coordinator", "worker")
+pytestmark = [pytest.mark.covers("bundle", "cluster", "coordinator", "worker"), pytest.mark.attack]
 
 
 class CommitTest(EspalierTest):

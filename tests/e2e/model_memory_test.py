@@ -6,7 +6,7 @@ import pytest
 
 from espalier import Cluster, EspalierTest, wait_for
 
-pytestmark = pytest.mark.covers("training", "worker", "coordinator")
+pytestmark = [pytest.mark.covers("training", "worker", "coordinator"), pytest.mark.attack]
 
 MIB = 1 << 20
 
@@ -49,6 +49,8 @@ class ModelMemoryTest(EspalierTest):
         self.assertIn("rows of a step", error)
         self.assert_works(cluster)
 
+    # The sanitizer ends the process at the first failed allocation.
+    @pytest.mark.as_shipped
     def test_a_failed_allocation_ends_the_job_and_not_the_worker(self):
         cluster = Cluster(self, 2, threads=2, worker_flags=["--memory-bytes-max", "1TiB"])
         pids = [worker.pid for worker in cluster.workers.values()]

@@ -17,7 +17,7 @@ from hosts_test import HostCluster
 
 import hosts  # in tools/lib, which `espalier` puts on the path
 
-pytestmark = pytest.mark.covers("cli", "rpc", "security")
+pytestmark = [pytest.mark.covers("cli", "rpc", "security"), pytest.mark.attack]
 
 TOKEN = "0123456789abcdef0123"
 

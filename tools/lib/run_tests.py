@@ -134,6 +134,8 @@ class Run:
             self.command(name, ["python3", "tools/lib/compile_alone.py"])
         elif name == "hdfs":
             self.hdfs()
+        elif name == "e2e-asan":
+            self.sanitized_e2e(name)
         else:
             self.python(name)
 
@@ -158,6 +160,12 @@ class Run:
         test_bazel.build(self.tally, self.limit_s())
         self.programs = self.tally.failed == before
 
+    def sanitized_e2e(self, name):
+        """The attacks on programs that have the address sanitizer."""
+        self.command(name, ["tools/build", "--asan"])
+        self.python_tests(name, test_python.ensure, "tests/e2e", 2,
+                          "attack and not long and not as_shipped", [("ESPALIER_TEST_ASAN", "1")])
+
     def hdfs(self):
         import hdfs_tests
         with contextlib.closing(hdfs_tests.runs()) as runs:
@@ -176,14 +184,14 @@ class Run:
                               "tests/python" if name == "python" else "tests/spark", 2,
                               "not long")
 
-    def python_tests(self, name, ensure, where, at_once=1, marks="not long"):
+    def python_tests(self, name, ensure, where, at_once=1, marks="not long", variables=()):
         try:
             python = ensure()
         except (RuntimeError, package_python.WheelError) as error:
             self.tally.fail("%s: there is no Python environment to run in: %s" % (name, error))
             return
         test_python.run(name, python, where, self.tally, self.limit_s(), at_once, marks,
-                        self.changed)
+                        self.changed, variables)
 
 
 def named_files(paths, run):

@@ -50,6 +50,7 @@ PARTS = [
     Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),
     Part("alone", "each C++ file compiled by itself", 600, False, CPP),
     Part("e2e-long", "end-to-end tests marked long", 900, False, PROGRAMS),
+    Part("e2e-asan", "attacks on daemons with the address sanitizer", 1500, False, PROGRAMS),
     Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK),
     Part("spark4", "Spark as a submitter: PySpark 4", 1200, False, SPARK),
     Part("yarn", "clusters in YARN's containers that lose nodes, grow and shrink", 1500, False,

@@ -19,10 +19,11 @@ def ensure():
     return private_python.ensure("tests", PYTEST)
 
 
-def run(label, python, folder, tally, limit_s, at_once=1, marks="not long", changed=None):
+def run(label, python, folder, tally, limit_s, at_once=1, marks="not long", changed=None,
+        variables=()):
     """The tests below `folder` whose marks fit the expression `marks`, and which cover one of the
     places of `changed` (None: all). The tests of one file run one after the other, `at_once` files
-    at a time."""
+    at a time. `variables`: additions to the environment, as pairs."""
     path = os.path.join(RECORDS, label + ".xml")
     os.makedirs(RECORDS, exist_ok=True)
     if os.path.exists(path):
@@ -37,6 +38,7 @@ def run(label, python, folder, tally, limit_s, at_once=1, marks="not long", chan
         print("only the tests that cover %s; to run all: tools/test %s" %
               (", ".join(sorted(changed)), label), flush=True)
     with test_leftovers.watched(ROOT, label, tally) as environment:
+        environment.update(variables)
         environment[test_changes.STACKS] = stacks
         if changed:
             environment[test_changes.CHANGED] = " ".join(changed)
