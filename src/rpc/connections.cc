@@ -18,13 +18,6 @@ int64_t NowMs() {
   return now.tv_sec * 1'000 + now.tv_nsec / 1'000'000;
 }
 
-// Identifies a socket for as long as the system runs; 0 if the descriptor is not a socket.
-uint64_t CookieOf(int descriptor) {
-  uint64_t cookie = 0;
-  socklen_t size = sizeof cookie;
-  return getsockopt(descriptor, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
-}
-
 }  // namespace
 
 struct Connections::Peer {

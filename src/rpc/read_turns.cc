@@ -30,6 +30,9 @@ std::array<std::atomic<size_t>, kDescriptorsMax> turns;
 
 std::array<std::atomic<bool>, kDescriptorsMax> held;
 
+// The socket that each limit is about. A later file or socket with that number has another cookie.
+std::array<std::atomic<uint64_t>, kDescriptorsMax> cookies;
+
 struct SinceCall {
   std::atomic<int64_t> bytes = 0;
   std::atomic<int64_t> from_s = 0;  // time of the call; kUnlimited: bytes are not limited
@@ -144,6 +147,10 @@ ssize_t Read(int descriptor, msghdr* message, int flags) {
   if (at >= kDescriptorsMax || turns[at] == 0) {
     return ReadFromSystem(descriptor, message, flags);
   }
+  if (CookieOf(descriptor) != cookies[at]) {  // a connection that this process has dialled
+    turns[at] = 0;
+    return ReadFromSystem(descriptor, message, flags);
+  }
   if (held[at] && HasWaitingBytes(descriptor) && IsTcp(descriptor)) {
     errno = EAGAIN;
     return -1;
@@ -176,8 +183,11 @@ ssize_t Read(int descriptor, msghdr* message, int flags) {
 void ReadInTurns(int descriptor) {
   static const bool can = CanRepeatEvents();
   if (can && descriptor >= 0 && static_cast<size_t>(descriptor) < kDescriptorsMax) {
-    turns[static_cast<size_t>(descriptor)] = kTurnBytes + 1;
+    const auto at = static_cast<size_t>(descriptor);
+    cookies[at] = CookieOf(descriptor);
+    held[at] = false;
     OnCall(descriptor, false);
+    turns[at] = kTurnBytes + 1;
   }
 }
 

@@ -18,8 +18,8 @@ inline constexpr int64_t kWaitingCallsMax = 1000;
 inline constexpr int64_t kBytesWithoutCallMax = 512 << 10;
 inline constexpr int64_t kBytesWithoutCallPerSecond = 64 << 10;
 
-// Applies to this TCP connection from now on. It also applies to a later connection with that
-// descriptor, which is harmless. Has no effect before Linux 4.18. Thread rule: any thread.
+// Applies to this TCP connection from now on. Has no effect before Linux 4.18. Thread rule: any
+// thread.
 void ReadInTurns(int descriptor);
 
 // A call of this connection has reached the gate: its bytes are counted from 0. `unlimited`: not at
