@@ -50,10 +50,4 @@ std::string EndpointOfPeer(int descriptor) {
   return getpeername(descriptor, peer, &size) == 0 ? EndpointOf(peer) : "";
 }
 
-uint64_t CookieOf(int descriptor) {
-  uint64_t cookie = 0;
-  socklen_t size = sizeof cookie;
-  return getsockopt(descriptor, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
-}
-
 }  // namespace espalier::rpc

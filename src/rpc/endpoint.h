@@ -1,8 +1,7 @@
-// The text of a TCP connection's other end, alike for a socket and for gRPC's name of a peer, and
-// the identity of a socket. Private to rpc/.
+// The text of a TCP connection's other end, alike for a socket and for gRPC's name of a peer.
+// Private to rpc/.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 struct sockaddr;
@@ -15,8 +14,5 @@ std::string EndpointOf(const sockaddr* address);
 std::string EndpointOf(const std::string& grpc_peer);
 // Returns the same for the other end of a connected socket.
 std::string EndpointOfPeer(int descriptor);
-
-// Identifies a socket for as long as the system runs; 0 if the descriptor is not a socket.
-uint64_t CookieOf(int descriptor);
 
 }  // namespace espalier::rpc

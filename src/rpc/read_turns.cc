@@ -25,20 +25,18 @@ namespace {
 
 constexpr size_t kDescriptorsMax = 1 << 20;  // of Acceptor
 
-// Bytes that each connection may read in this turn, plus 1. 0: not limited.
-std::array<std::atomic<size_t>, kDescriptorsMax> turns;
-
-std::array<std::atomic<bool>, kDescriptorsMax> held;
-
-// The socket that each limit is about. A later file or socket with that number has another cookie.
-std::array<std::atomic<uint64_t>, kDescriptorsMax> cookies;
-
-struct SinceCall {
-  std::atomic<int64_t> bytes = 0;
-  std::atomic<int64_t> from_s = 0;  // time of the call; kUnlimited: bytes are not limited
+// A connection that gRPC reads in turns, by its descriptor. The system gives the descriptor of a
+// closed connection to other sockets, such as those of our own channels, so limits apply only while
+// the cookie is the socket's.
+struct Limited {
+  std::atomic<uint64_t> cookie = 0;    // 0: not limited
+  std::atomic<size_t> turn_bytes = 0;  // that may still be read in this turn
+  std::atomic<bool> held = false;
+  std::atomic<int64_t> bytes_since_call = 0;
+  std::atomic<int64_t> call_s = 0;  // time of the last call; kUnlimited: bytes are not limited
 };
 constexpr int64_t kUnlimited = -1;
-std::array<SinceCall, kDescriptorsMax> since_call;
+std::array<Limited, kDescriptorsMax> connections;
 
 std::atomic<int64_t> waiting_calls = 0;
 std::atomic<bool> any_paused = false;
@@ -55,13 +53,6 @@ bool CanRepeatEvents() {
   return major > 4 || (major == 4 && minor >= 18);
 }
 
-bool IsTcp(int descriptor) {
-  int domain = 0;
-  socklen_t size = sizeof domain;
-  return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-         (domain == AF_INET || domain == AF_INET6);
-}
-
 bool HasWaitingBytes(int descriptor) {
   int bytes = 0;
   return ioctl(descriptor, FIONREAD, &bytes) == 0 && bytes > 0;
@@ -75,10 +66,14 @@ void RepeatEvent(int descriptor) {
 
 int64_t NowS() { return gpr_now(GPR_CLOCK_MONOTONIC).tv_sec; }
 
-bool IsExcessive(const SinceCall& since) {
-  const int64_t from_s = since.from_s, bytes = since.bytes;
-  return bytes > kBytesWithoutCallMax && from_s != kUnlimited &&
-         bytes > kBytesWithoutCallMax + (NowS() - from_s) * kBytesWithoutCallPerSecond;
+size_t TurnOf(const Limited& connection) {
+  return connection.call_s == kUnlimited ? kLargeTurnBytes : kTurnBytes;
+}
+
+bool IsExcessive(const Limited& connection) {
+  const int64_t call_s = connection.call_s, bytes = connection.bytes_since_call;
+  return bytes > kBytesWithoutCallMax && call_s != kUnlimited &&
+         bytes > kBytesWithoutCallMax + (NowS() - call_s) * kBytesWithoutCallPerSecond;
 }
 
 // Reads no more of the connection until the next call is at the gate.
@@ -91,20 +86,33 @@ void Pause(int descriptor) {
   if (waiting_calls == 0) RepeatEvent(descriptor);  // the last call did not see the entry
 }
 
-// Returns whether the connection must not be read now. A later event then reports its bytes.
-// Without waiting bytes it must be read: the socket may have ended, and gRPC waits for an event
-// that is yet to come.
-bool MustPause(int descriptor, bool turn_over, bool excessive) {
+enum class Decision { kRead, kWait, kEnd };
+
+// Without waiting bytes a connection is read: it may have ended, and gRPC waits for an event that
+// is yet to come. After kWait a later event reports the bytes that wait now.
+Decision Decide(int descriptor, Limited* connection) {
   const int64_t calls = waiting_calls;
-  const bool crowded = calls > kWaitingCallsMax || (excessive && calls > 0);
-  if (!crowded && !turn_over) return false;
-  if (!HasWaitingBytes(descriptor) || !IsTcp(descriptor)) return false;
-  if (crowded) {
-    Pause(descriptor);
-  } else {
-    RepeatEvent(descriptor);
+  const bool excessive = IsExcessive(*connection), turn_over = connection->turn_bytes == 0;
+  if (!connection->held && !excessive && !turn_over && calls <= kWaitingCallsMax) {
+    return Decision::kRead;
   }
-  return true;
+  if (CookieOf(descriptor) != connection->cookie) {
+    connection->cookie = 0;
+    return Decision::kRead;
+  }
+  if (!HasWaitingBytes(descriptor)) {
+    connection->turn_bytes = TurnOf(*connection);
+    return Decision::kRead;
+  }
+  if (connection->held) return Decision::kWait;
+  connection->turn_bytes = TurnOf(*connection);
+  if (calls > kWaitingCallsMax || (excessive && calls > 0)) {
+    Pause(descriptor);  // if excessive: a waiting call may be of this connection and lift the limit
+    return Decision::kWait;
+  }
+  if (excessive && IsExcessive(*connection)) return Decision::kEnd;
+  RepeatEvent(descriptor);
+  return Decision::kWait;
 }
 
 // Logs at most one line a second.
@@ -144,63 +152,62 @@ ssize_t ReadUpTo(size_t bytes, int descriptor, msghdr* message, int flags) {
 
 ssize_t Read(int descriptor, msghdr* message, int flags) {
   const auto at = static_cast<size_t>(descriptor);
-  if (at >= kDescriptorsMax || turns[at] == 0) {
+  if (at >= kDescriptorsMax || connections[at].cookie == 0) {
     return ReadFromSystem(descriptor, message, flags);
   }
-  if (CookieOf(descriptor) != cookies[at]) {  // a connection that this process has dialled
-    turns[at] = 0;
-    return ReadFromSystem(descriptor, message, flags);
+  Limited& connection = connections[at];
+  switch (Decide(descriptor, &connection)) {
+    case Decision::kRead:
+      break;
+    case Decision::kWait:
+      errno = EAGAIN;
+      return -1;
+    case Decision::kEnd:
+      LogExcess(descriptor);
+      errno = ECONNRESET;
+      return -1;
   }
-  if (held[at] && HasWaitingBytes(descriptor) && IsTcp(descriptor)) {
-    errno = EAGAIN;
-    return -1;
-  }
-  size_t left = turns[at] - 1;
-  // A call that waits for the gate may be of this connection and lift the limit.
-  const bool excessive = IsExcessive(since_call[at]);
-  if (MustPause(descriptor, left == 0, excessive)) {
-    turns[at] = kTurnBytes + 1;
-    errno = EAGAIN;
-    return -1;
-  }
-  if (excessive && waiting_calls == 0 && IsExcessive(since_call[at])) {
-    LogExcess(descriptor);
-    errno = ECONNRESET;
-    return -1;
-  }
-  if (left == 0) left = kTurnBytes;
+  if (connection.cookie == 0) return ReadFromSystem(descriptor, message, flags);
+  const size_t left = std::min<size_t>(connection.turn_bytes, TurnOf(connection));
   const ssize_t read = ReadUpTo(left, descriptor, message, flags);
   // Without more to read the turn is over, and gRPC waits for the next event.
   const int error = errno;
-  turns[at] = (read > 0 ? left - static_cast<size_t>(read) : kTurnBytes) + 1;
+  connection.turn_bytes = read > 0 ? left - static_cast<size_t>(read) : TurnOf(connection);
+  if (read > 0) connection.bytes_since_call += read;
   errno = error;
-  if (read > 0) since_call[at].bytes += read;
   return read;
 }
 
 }  // namespace
 
-void ReadInTurns(int descriptor) {
-  static const bool can = CanRepeatEvents();
-  if (can && descriptor >= 0 && static_cast<size_t>(descriptor) < kDescriptorsMax) {
-    const auto at = static_cast<size_t>(descriptor);
-    cookies[at] = CookieOf(descriptor);
-    held[at] = false;
-    OnCall(descriptor, false);
-    turns[at] = kTurnBytes + 1;
-  }
+uint64_t CookieOf(int descriptor) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  return getsockopt(descriptor, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
 
-void OnCall(int descriptor, bool unlimited) {
+void ReadInTurns(int descriptor) {
+  static const bool can = CanRepeatEvents();
+  const auto at = static_cast<size_t>(descriptor);
+  if (!can || at >= kDescriptorsMax) return;
+  connections[at].turn_bytes = kTurnBytes;
+  connections[at].held = false;
+  OnCall(descriptor, false);
+  connections[at].cookie = CookieOf(descriptor);
+}
+
+void OnCall(int descriptor, bool large) {
   const auto at = static_cast<size_t>(descriptor);
   if (at >= kDescriptorsMax) return;
-  since_call[at].bytes = 0;
-  since_call[at].from_s = unlimited ? kUnlimited : NowS();
+  connections[at].bytes_since_call = 0;
+  connections[at].call_s = large ? kUnlimited : NowS();
 }
 
 void HoldReads(int descriptor, bool hold) {
   const auto at = static_cast<size_t>(descriptor);
-  if (at < kDescriptorsMax && held[at].exchange(hold) && !hold) RepeatEvent(descriptor);
+  if (at < kDescriptorsMax && connections[at].held.exchange(hold) && !hold) {
+    RepeatEvent(descriptor);
+  }
 }
 
 void OnCallRead() { ++waiting_calls; }

@@ -8,23 +8,28 @@
 
 namespace espalier::rpc {
 
-inline constexpr size_t kTurnBytes = 64 << 10;
+inline constexpr size_t kTurnBytes = 16 << 10;
+// While a call with large messages is open.
+inline constexpr size_t kLargeTurnBytes = 256 << 10;
 // Calls of all servers of the process that gRPC has read and the gate has not seen.
 inline constexpr int64_t kWaitingCallsMax = 1000;
 
 // Bytes of a connection that may be read without a call that reaches the gate, and those added each
-// second. A call's headers and the frames of an open call's receiver are less. A header that
-// never ends is more: gRPC 1.51 copies all of it with each frame (CVE-2023-33953).
+// second. A call's headers are less. A header that never ends is more: gRPC 1.51 copies all of it
+// with each frame (CVE-2023-33953).
 inline constexpr int64_t kBytesWithoutCallMax = 512 << 10;
 inline constexpr int64_t kBytesWithoutCallPerSecond = 64 << 10;
 
-// Applies to this TCP connection from now on. Has no effect before Linux 4.18. Thread rule: any
-// thread.
+// Returns the number that identifies a socket for as long as the system runs; 0 if the descriptor
+// is not a socket.
+uint64_t CookieOf(int descriptor);
+
+// Applies to this TCP connection from now on. Has no effect before Linux 4.18.
 void ReadInTurns(int descriptor);
 
-// A call of this connection has reached the gate: its bytes are counted from 0. `unlimited`: not at
+// A call of this connection has reached the gate: its bytes are counted from 0. `large`: not at
 // all, until the next OnCall, because a call with large messages is open. Thread rule: any thread.
-void OnCall(int descriptor, bool unlimited);
+void OnCall(int descriptor, bool large);
 
 // Stops or resumes the reading of this connection. Thread rule: any thread.
 void HoldReads(int descriptor, bool hold);
