@@ -213,7 +213,7 @@ class OutputShell {
       const std::string kept = KeptOf(output_, writer);
       ESPALIER_RETURN_IF_ERROR(files_.Rename(slot + part, kept));
       LogWarning("output: " + kept + " is what was at " + output_ + " before" +
-                 (ours ? "." : ". It holds files that are no part of a bundle."));
+                 (ours ? "." : ". It holds files that are not part of a bundle."));
     }
     return Removed(slot);
   }
@@ -316,7 +316,7 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
   if (const auto other = std::find_if_not(names.begin(), names.end(), IsBundleFile);
       other != names.end()) {
     return InvalidArgument("output: " + output.path + " holds '" + Printable(*other) +
-                           "', which is no part of a bundle" + mend);
+                           "', which is not part of a bundle" + mend);
   }
   const bool is_bundle = std::find(names.begin(), names.end(), kModelFile) != names.end();
   if (!names.empty() && !is_bundle) {

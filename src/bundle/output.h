@@ -19,8 +19,8 @@ namespace espalier {
 
 // OK when nothing is there, or an empty directory or a bundle that may be overwritten.
 // kAlreadyExists: something is there and overwrite is not set. kInvalidArgument: overwrite is set,
-// but what is there is no bundle; the message names what it found. Or the name is one that jobs
-// give to what they write next to their outputs: another job would remove it.
+// but the path holds other files than a bundle; the message names one. Or jobs use this name for
+// their own files next to an output, and another job would remove it.
 Status CheckOutput(const FileSystem& files, const OutputSpec& output);
 
 // Whether a bundle can be put there, before anything is trained: the directory that the output will

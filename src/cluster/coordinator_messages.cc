@@ -178,8 +178,8 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
 }
 
 void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
-  // A row of an earlier generation, told by its root that was away, is true unless a newer
-  // generation, gone back to an earlier state, says otherwise.
+  // The root of an earlier generation reports rows late if its connection was lost. Such a row
+  // counts unless a newer generation has returned to an earlier state and reported another one.
   const bool earlier = message.job == worker.at.job && message.generation < worker.at.generation;
   const Place at = Judge(worker, earlier ? worker.at : JobPoint{message.job, message.generation},
                          "HistoryEntry");
@@ -256,7 +256,7 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
     return;
   }
   JobRecord& job = *at.job;
-  if (job.finishing) return;  // told again
+  if (job.finishing) return;  // a repeated report
   EnterTraining(job);
   job.finishing = Finishing{Label(worker), message.result, now_ms_};
   const Submission& submission = job.submission;

@@ -5,10 +5,9 @@
 
 #include <utility>
 
-#include "src/base/audit.h"
-#include "src/base/text.h"
 #include "src/rpc/endpoint.h"
 #include "src/rpc/read_turns.h"
+#include "src/rpc/refusals.h"
 
 namespace espalier::rpc {
 namespace {
@@ -120,11 +119,7 @@ void Connections::CloseLocked(Peer* peer, const std::string& why) {
     connect(descriptor, &none, sizeof none);
   });
   peer->sockets.clear();
-  const std::string host = peer->endpoint.substr(0, peer->endpoint.rfind(':'));
-  for (const std::string& line :
-       refusals_.Tell(host, "connection of " + peer->endpoint + ": " + why, NowMs() / 1'000)) {
-    LogAudit(line);
-  }
+  LogEndedConnection(peer->endpoint, why);
 }
 
 namespace {

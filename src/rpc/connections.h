@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "src/rpc/call_count.h"
-#include "src/rpc/refusals.h"
 
 namespace espalier::rpc {
 
@@ -56,7 +55,6 @@ class Connections {
   // its entry, so the descriptor limit bounds both maps.
   std::map<int, std::shared_ptr<Peer>> descriptors_;
   std::unordered_map<const grpc::CallbackServerContext*, Call> calls_;
-  Refusals refusals_;
 };
 
 // Makes the contexts of a server's calls, and ends the count of a call when gRPC releases it.

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/audit.h"
 #include "src/rpc/endpoint.h"
+#include "src/rpc/refusals.h"
 
 namespace espalier::rpc {
 namespace {
@@ -32,6 +32,7 @@ struct Limited {
   std::atomic<uint64_t> cookie = 0;    // 0: not limited
   std::atomic<size_t> turn_bytes = 0;  // that may still be read in this turn
   std::atomic<bool> held = false;
+  std::atomic<bool> ended = false;  // was refused and named in the log
   std::atomic<int64_t> bytes_since_call = 0;
   std::atomic<int64_t> call_s = 0;  // time of the last call; kUnlimited: bytes are not limited
 };
@@ -115,15 +116,6 @@ Decision Decide(int descriptor, Limited* connection) {
   return Decision::kWait;
 }
 
-// Logs at most one line a second.
-void LogExcess(int descriptor) {
-  static std::atomic<int64_t> logged_s = 0;
-  const int64_t now_s = NowS();
-  if (logged_s.exchange(now_s) == now_s) return;
-  LogAudit("audit: refused connection of " + EndpointOfPeer(descriptor) + ": more than " +
-           std::to_string(kBytesWithoutCallMax) + " bytes came without a call");
-}
-
 ssize_t ReadFromSystem(int descriptor, msghdr* message, int flags) {
   using Function = ssize_t (*)(int, msghdr*, int);
   static const auto function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "recvmsg"));
@@ -163,7 +155,11 @@ ssize_t Read(int descriptor, msghdr* message, int flags) {
       errno = EAGAIN;
       return -1;
     case Decision::kEnd:
-      LogExcess(descriptor);
+      if (!connection.ended.exchange(true)) {  // gRPC may read once more
+        LogEndedConnection(
+            EndpointOfPeer(descriptor),
+            "more than " + std::to_string(kBytesWithoutCallMax) + " bytes came without a call");
+      }
       errno = ECONNRESET;
       return -1;
   }
@@ -191,7 +187,7 @@ void ReadInTurns(int descriptor) {
   const auto at = static_cast<size_t>(descriptor);
   if (!can || at >= kDescriptorsMax) return;
   connections[at].turn_bytes = kTurnBytes;
-  connections[at].held = false;
+  connections[at].held = connections[at].ended = false;
   OnCall(descriptor, false);
   connections[at].cookie = CookieOf(descriptor);
 }

@@ -1,6 +1,10 @@
 #include "src/rpc/refusals.h"
 
+#include <grpc/support/time.h>
+
 #include <utility>
+
+#include "src/base/audit.h"
 
 namespace espalier::rpc {
 namespace {
@@ -49,6 +53,16 @@ void Refusals::RestLocked(int64_t now_s, std::vector<std::string>* out) {
   second_ = now_s;
   lines_ = others_ = 0;
   callers_.clear();
+}
+
+void LogEndedConnection(const std::string& endpoint, const std::string& why) {
+  static Refusals refusals;
+  const int64_t now_s = gpr_now(GPR_CLOCK_MONOTONIC).tv_sec;
+  const std::string host = endpoint.substr(0, endpoint.rfind(':'));
+  for (const std::string& line :
+       refusals.Tell(host, "connection of " + endpoint + ": " + why, now_s)) {
+    LogAudit(line);
+  }
 }
 
 }  // namespace espalier::rpc

@@ -36,4 +36,8 @@ class Refusals {
   int64_t others_ = 0;                    // calls of callers who came later
 };
 
+// Writes to the audit that the server ends a connection; bounded by the host of `endpoint`, which
+// is "host:port". Thread rule: any thread.
+void LogEndedConnection(const std::string& endpoint, const std::string& why);
+
 }  // namespace espalier::rpc

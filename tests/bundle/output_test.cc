@@ -32,7 +32,7 @@ TEST_CASE("overwrite replaces a bundle and nothing else") {
   const Status refused = Check(s.path(), true);
   CHECK(refused.code() == StatusCode::kInvalidArgument);
   CHECK(refused.message() == "output: " + s.path() +
-                                 " holds '.hidden', which is no part of a bundle; overwrite "
+                                 " holds '.hidden', which is not part of a bundle; overwrite "
                                  "replaces only a bundle: name another place for the output");
 }
 

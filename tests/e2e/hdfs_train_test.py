@@ -201,7 +201,7 @@ class RefusalTest(HdfsTest):
         for i, (name, overwrite, message) in enumerate([
                 ("other", False, "output: %s exists already; name another place, or replace it "
                                  "with output: {path: %s, overwrite: true}"),
-                ("other", True, "output: %s holds 'notes.txt', which is no part of a bundle" +
+                ("other", True, "output: %s holds 'notes.txt', which is not part of a bundle" +
                  mend),
                 ("weights", True, "output: %s holds no model.json, so it is no bundle" + mend),
                 ("file", True, "output: %s is a file" + mend)]):

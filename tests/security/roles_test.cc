@@ -47,7 +47,7 @@ TEST_CASE("an admin may what an operator may, not the other way about") {
 
 TEST_CASE("URIs that only look like ours give nothing, and no rule helps them") {
   for (const char* uri :
-       {"espalier://root/ann", "espalier://operator/", "espalier://operator",
+       {"espalier://boss/ann", "espalier://operator/", "espalier://operator",
         "espalier://operator/a/b", "ESPALIER://operator/ann", "xespalier://operator/ann"}) {
     const bool ours = std::string(uri).starts_with("espalier://");
     const auto identity = IdentityOf({"ann", {}, {uri}}, {{"ann", Role::kReader}});
