@@ -356,7 +356,10 @@ Status ReserveOutput(const FileSystem& files, const std::string& output, const W
   ESPALIER_ASSIGN_OR_RETURN(const auto record, ReadWriter(files, path));
   if (record) ESPALIER_RETURN_IF_ERROR(CheckNotLater(*record, path, writer));
   if (files.Stat(path).status().code() == StatusCode::kNotFound) {
-    const auto stale = [&](const WriterName& w) { return writer.Supersedes(w) && w != writer; };
+    // An earlier generation of this job may still train while this one is prepared.
+    const auto stale = [&](const WriterName& w) {
+      return writer.Supersedes(w) && !w.IsOf(writer.job, writer.submitted_ms);
+    };
     if (Status s = FenceOutput(files, path, stale); !s.ok()) return s.Wrap("output");
   }
   return files.MakeDirectory(SlotOf(path, writer)).Wrap("output");

@@ -50,9 +50,9 @@ struct CommitStop {
 };
 
 // Gives a writer the right to commit (output_commit.h). Call it before the member that would write
-// the output reports that it is ready. If the output is missing, moves an old bundle back that an
-// earlier writer has set aside. kFailedPrecondition if the output holds the model of a job
-// that was submitted later (writer_name.h).
+// the output reports that it is ready. If the output is missing, moves an old bundle back that the
+// writer of an earlier job has set aside. kFailedPrecondition if the output holds the model of a
+// job that was submitted later (writer_name.h).
 Status ReserveOutput(const FileSystem& files, const std::string& output, const WriterName& writer);
 
 // Puts a finished job's bundle in place, by the steps of output_commit.h: the output is never half

@@ -364,17 +364,26 @@ TEST_CASE("a sweep keeps an old bundle that was not replaced") {
   }
 }
 
-TEST_CASE("a later writer restores the old bundle before it trains") {
+TEST_CASE("a generation in preparation does not fence the one that trains") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const OutputSpec output = {place.root + "/m", false};
+    REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7, 1).name).ok());
+    REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7, 2, 1).name).ok());
+    CHECK(PutBundle(*place.files, BundleOf(1), output, WriterOf(7, 1)).ok());
+  }
+}
+
+TEST_CASE("a later job restores the old bundle before it trains") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     REQUIRE(Commit(*place.files, BundleOf(1), {place.root + "/m", false}, WriterOf(6)).ok());
     const std::string slot = "m.writing-" + WriterOf(7).name.Text();
     REQUIRE(place.files->MakeDirectory(place.root + "/" + slot).ok());
     REQUIRE(place.files->Rename(place.root + "/m", place.root + "/" + slot + "/old").ok());
-    REQUIRE(ReserveOutput(*place.files, place.root + "/m", WriterOf(7, 2).name).ok());
+    REQUIRE(ReserveOutput(*place.files, place.root + "/m", WriterOf(8).name).ok());
     CHECK(Holds(place, BundleOf(1)));
-    CHECK(place.Names() ==
-          std::vector<std::string>{"m", "m.writing-" + WriterOf(7, 2).name.Text()});
+    CHECK(place.Names() == std::vector<std::string>{"m", "m.writing-" + WriterOf(8).name.Text()});
   }
 }
 
