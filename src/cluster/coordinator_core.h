@@ -153,6 +153,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const Heartbeat& message);
   void TellWaiting(JobRecord& job);
   void Obey(Worker& worker, const Goodbye& message);
+  void NoteCrash(const Worker& worker, const std::string& signal);
   void Greet(SessionId id, Session& session, const Hello& hello);
   Status CheckHello(const Hello& hello) const;
   Status CheckArithmetic(const Hello& hello) const;

@@ -158,6 +158,7 @@ struct CoordinatorRecords {
     // Of the result, for Snapshot: they are the bulk of it, and not in `snapshot`.
     std::vector<double> validation_confusion, test_confusion;
     std::map<std::string, TokenState> tokens;  // by file system
+    std::string first_crash;                   // of a member, for messages; empty: none
     int64_t merges_tried = 0;                  // in a row, in all lives, without an end
     bool cleared = false;  // of a job that has ended: nothing is left of it beside its output
     size_t root = 0;       // index of the member that is the root of generation `root_of`

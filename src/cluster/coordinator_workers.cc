@@ -120,10 +120,26 @@ void CoordinatorCore::TellWaiting(JobRecord& job) {
 
 void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
   const SessionId session = worker.session;
-  Lose(worker.id, "left: " + Printable(message.reason, 200));
+  const std::string reason = Printable(message.reason, 200);
+  if (message.crashed) NoteCrash(worker, reason);
+  Lose(worker.id, (message.crashed ? "crashed: " : "left: ") + reason);
   Send(session, Dismiss{"goodbye"});
   sessions_.erase(session);
   Close(session, Status::Ok());
+}
+
+// One crash may be a fault of the machine; the second is the job's.
+void CoordinatorCore::NoteCrash(const Worker& worker, const std::string& signal) {
+  JobRecord* job = FindJob(worker.at.job);
+  if (job == nullptr) return;
+  const std::string crash = Label(worker) + " by " + signal;
+  if (job->first_crash.empty()) {
+    job->first_crash = crash;
+    return;
+  }
+  Fail(*job, Internal("the job crashed two workers: " + job->first_crash + " and " + crash +
+                      ". This is a fault in Espalier or in a library. Report it with the "
+                      "logs of these workers"));
 }
 
 void CoordinatorCore::Greet(SessionId id, Session& session, const Hello& hello) {

@@ -226,9 +226,10 @@ struct JobFailed {
   Status error;
 };
 
-// The worker is going away by itself (SIGTERM).
+// The worker is going away by itself (SIGTERM), or has crashed: then `reason` names the signal.
 struct Goodbye {
   std::string reason;
+  bool crashed = false;
 };
 
 // After KeepState: the job state is in a checkpoint, or `why` not.

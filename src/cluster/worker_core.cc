@@ -187,6 +187,20 @@ void WorkerCore::On(const Terminate& event) {
   }
 }
 
+void WorkerCore::On(const Crash& event) {
+  if (crashed_) return;
+  crashed_ = leaving_ = true;
+  leave_by_ms_ = now_ms_ + options_.goodbye_limit_ms;
+  Log(LogLevel::kError, "crashed by " + event.signal +
+                            (at_.job ? " during " + ToString(at_.job) : std::string()) +
+                            "; the process ends with that signal");
+  if (link_ == LinkState::kAttached) {
+    Send(Goodbye{event.signal, true});
+  } else {
+    End(Status::Ok());
+  }
+}
+
 void WorkerCore::End(Status why, bool not_believed) {
   ended_ = true;
   out_.push_back(Exit{std::move(why), not_believed});
@@ -196,6 +210,10 @@ void WorkerCore::End(Status why, bool not_believed) {
 
 void WorkerCore::On(const CoordinatorMessage& event) {
   if (event.attempt != attempt_ || link_ == LinkState::kDown) return;
+  if (crashed_) {
+    if (std::holds_alternative<Dismiss>(event.message)) End(Status::Ok());
+    return;
+  }
   const bool greeting = std::holds_alternative<Welcome>(event.message) ||
                         std::holds_alternative<Refused>(event.message) ||
                         std::holds_alternative<Dismiss>(event.message);

@@ -79,8 +79,13 @@ struct WorkerTick {
 struct Terminate {
   std::string reason;
 };
+// A thread has crashed and waits, so that the coordinator hears of it before the process ends. The
+// job is left as it is: what it holds may be damaged.
+struct Crash {
+  std::string signal;  // its name
+};
 using WorkerEvent =
-    std::variant<LinkUp, LinkDown, CoordinatorMessage, Report, WorkerTick, Terminate>;
+    std::variant<LinkUp, LinkDown, CoordinatorMessage, Report, WorkerTick, Terminate, Crash>;
 
 // ---- actions ---------------------------------------------------------------------------------
 
@@ -166,6 +171,7 @@ class WorkerCore {
   void On(const Report& event);
   void On(const WorkerTick& event);
   void On(const Terminate& event);
+  void On(const Crash& event);
 
   void Obey(const Welcome& message);
   void Obey(const Refused& message);
@@ -235,6 +241,7 @@ class WorkerCore {
 
   bool asked_to_leave_ = false;
   bool leaving_ = false;
+  bool crashed_ = false;
   int64_t leave_by_ms_ = 0;
   bool ended_ = false;
 };

@@ -282,11 +282,12 @@ Result<FromWorker> Get(const pb::JobFailed& in) {
 
 void Set(const Goodbye& m, pb::FromWorker* out) {
   out->mutable_goodbye()->set_reason(Utf8(m.reason));
+  out->mutable_goodbye()->set_crashed(m.crashed);
 }
 
 Result<FromWorker> Get(const pb::Goodbye& in) {
   Fields f("Goodbye");
-  Goodbye m{f.Line("reason", in.reason(), kTextBytesMax)};
+  Goodbye m{f.Line("reason", in.reason(), kTextBytesMax), in.crashed()};
   ESPALIER_RETURN_IF_ERROR(f.status());
   return FromWorker(std::move(m));
 }

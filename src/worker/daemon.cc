@@ -24,6 +24,7 @@
 #include "src/rpc/coordinator_client.h"
 #include "src/rpc/peer.h"
 #include "src/worker/clock.h"
+#include "src/worker/crash_watch.h"
 #include "src/worker/job_runner.h"
 
 namespace espalier {
@@ -71,15 +72,18 @@ class Daemon {
         core_(CoreOptions(surroundings.arithmetic_id)),
         service_(surroundings.service),
         timer_(loop_),
-        signals_(loop_, SIGTERM, SIGINT, SIGHUP) {}
+        signals_(loop_, SIGTERM, SIGINT, SIGHUP),
+        crash_(loop_) {}
 
   WorkerEnd Run() {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (!error) OnSignal(signal);
     });
+    WatchForCrash();
     service_.Ready();
     Tick();
     loop_.run();
+    if (crashed_) crash_watch_.Die();
     service_.Stopping();
     // A job's thread that hangs in a file system must not keep the process.
     std::thread([code = end_.ok() ? 0 : 1] {
@@ -194,6 +198,17 @@ class Daemon {
     signals_.async_wait([this](const boost::system::error_code& error, int again) {
       if (!error) OnSignal(again);
     });
+  }
+
+  void WatchForCrash() {
+    if (crash_watch_.fd() < 0) return;
+    crash_.assign(dup(crash_watch_.fd()));
+    crash_.async_wait(asio::posix::stream_descriptor::wait_read,
+                      [this](const boost::system::error_code& error) {
+                        if (error) return;
+                        crashed_ = true;
+                        Handle(Crash{crash_watch_.Signal()});
+                      });
   }
 
   void Reload() {
@@ -338,6 +353,9 @@ class Daemon {
   bool stopping_ = false;  // by a signal; WorkerCore sees to it that it ends
   asio::steady_timer timer_;
   asio::signal_set signals_;
+  CrashWatch crash_watch_;
+  asio::posix::stream_descriptor crash_;
+  bool crashed_ = false;
   std::unique_ptr<AttemptListener> listener_;
   std::unique_ptr<CoordinatorLink> link_;
   std::shared_ptr<const TlsMaterial> linked_by_;

@@ -58,6 +58,7 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
     return Heartbeat{at.job, at.generation, c.Number("step", 0), c.Text("waiting", "")};
   }
   if (verb == "fails") return Failure(c, at);
+  if (verb == "crashes") return Goodbye{c.Text("signal", "SIGSEGV"), true};
   if (verb == "leaves") return Goodbye{c.Text("why", "SIGTERM")};
   if (verb == "greets") return Hello{};
   if (verb == "progresses") {

@@ -184,7 +184,7 @@ class Chaos {
     const int64_t number = Draw(30) == 0 ? -1 : static_cast<int64_t>(Draw(1000));
     switch (Draw(14)) {
       case 0:
-        return Goodbye{"chance"};
+        return Goodbye{"chance", Draw(2) == 0};
       case 1:
         return JobFailed{job, generation, Internal("chance")};
       case 2: {

@@ -46,6 +46,8 @@ std::vector<std::string> WorkerPlayer::Play(const Command& c) {
     step_ = std::stoll(c.Word(1));
   } else if (verb == "over") {
     Feed(WorkerTick{.step = step_, .job_over = true});
+  } else if (verb == "crash") {
+    Feed(Crash{"SIGSEGV"});
   } else {
     ESPALIER_CHECK(verb == "sigterm", verb);
     Feed(Terminate{"SIGTERM"});
@@ -200,7 +202,8 @@ std::string WorkerPlayer::Tell(const FromWorker& message) {
   if (const auto* m = std::get_if<StateKept>(&message)) {
     return "StateKept " + PointText(m->job, m->generation) + " step " + std::to_string(m->step);
   }
-  return "Goodbye " + std::get<Goodbye>(message).reason;
+  const auto& goodbye = std::get<Goodbye>(message);
+  return (goodbye.crashed ? "Goodbye, crashed: " : "Goodbye ") + goodbye.reason;
 }
 
 std::string WorkerPlayer::Tell(const WorkerAction& action) {

@@ -122,6 +122,35 @@ class RecoveryTest(EspalierTest):
         self.assertGreater(kills, 4)
         self.assert_right(cluster, job, weights)
 
+    def start_crashing_worker(self, cluster, name):
+        self.environment["ESPALIER_TELLTALE_DIE"] = "leaf 100"
+        self.environment["ESPALIER_TELLTALE_SIGNAL"] = str(int(signal.SIGSEGV))
+        cluster.start_worker(name, binary=TELLTALE)
+        del self.environment["ESPALIER_TELLTALE_DIE"]
+        del self.environment["ESPALIER_TELLTALE_SIGNAL"]
+
+    def test_a_job_outlives_one_crash_and_fails_at_the_second(self):
+        weights = self.quiet_weights()
+        cluster = Cluster(self, workers=1)
+        self.start_crashing_worker(cluster, "frail-1")
+        cluster.wait_for_workers(2)
+        job = cluster.submit(self.job("once", self.spec(min=2)))
+        self.assertEqual(cluster.workers["frail-1"].wait(60), -signal.SIGSEGV)
+        wait_for("the news", lambda: "crashed: SIGSEGV" in cluster.log("coordinator"))
+        self.start_crashing_worker(cluster, "frail-2")
+        self.assertEqual(cluster.workers["frail-2"].wait(60), -signal.SIGSEGV)
+        failed = cluster.result("watch", job, code=1)
+        self.assertEqual(failed["status"], "FAILED")
+        error = failed["error"]["message"]
+        for words in ("crashed two workers", "frail-1", "frail-2", "by SIGSEGV"):
+            self.assertIn(words, error)
+        # The one that is left serves the next job, which a crash does not end.
+        self.start_crashing_worker(cluster, "frail-3")
+        cluster.wait_for_workers(2)
+        job = cluster.submit(self.job("twice", self.spec()))
+        self.assert_right(cluster, job, weights)
+        self.assertEqual(cluster.workers["frail-3"].wait(60), -signal.SIGSEGV)
+
     def test_a_hanging_worker_is_given_up_and_comes_back_as_a_new_one(self):
         weights = self.quiet_weights()
         cluster = Cluster(self, workers=2, coordinator_flags=["--liveness-limit-ms", "2s"])

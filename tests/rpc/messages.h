@@ -110,7 +110,7 @@ inline std::vector<FromWorker> SamplesFromWorker() {
           HistoryEntry{{7}, {3}, SampleRow(), 9, 4},
           JobDone{{7}, {3}, SampleResult()},
           JobFailed{{7}, {3}, SampleError()},
-          Goodbye{"SIGTERM"},
+          Goodbye{"SIGSEGV", true},
           StateKept{{7}, {3}, 40, "/models/m.checkpoints", SampleError()},
           TokenRefused{{7}, "hdfs://ns"}};
 }

@@ -12,6 +12,7 @@ namespace espalier::sim {
 namespace {
 
 constexpr int64_t kTickUs = 250'000;
+constexpr int64_t kPauseMs = 2000;
 constexpr int64_t kYoungUs = 4'700'000;  // the liveness limit, less a tick
 constexpr int64_t kRetryUs = 1'000'000;
 constexpr int64_t kEpochMs = 1'700'000'000'000;
@@ -73,7 +74,13 @@ SimCoordinator::SimCoordinator(World& world)
 }
 
 bool SimCoordinator::young() const {
-  return incarnation_.value > 1 && world_.queue.now_us() - born_us_ < kYoungUs;
+  return incarnation_.value > 1 && world_.queue.now_us() - born_us_ + skipped_us_ < kYoungUs;
+}
+
+void SimCoordinator::JumpClock(int64_t ms) {
+  ahead_ms_ += ms;
+  // Two heartbeats: the core takes a longer jump for a pause, and a shorter one for time.
+  if (ms <= kPauseMs) skipped_us_ += ms * 1000;
 }
 
 int64_t SimCoordinator::NowMs() const {

@@ -57,7 +57,7 @@ class SimCoordinator {
   void Crash();
   void Pause() { paused_ = true; }
   void Resume();
-  void JumpClock(int64_t ms) { ahead_ms_ += ms; }
+  void JumpClock(int64_t ms);
   // A report as if it had come on that worker's stream; false: there is none.
   bool InjectReport(const StreamRef& stream, const FromWorker& report);
   // What a member of the job says; true: it came. Fails the run if another job changes.
@@ -93,6 +93,7 @@ class SimCoordinator {
   std::unique_ptr<CoordinatorCore> core_;
   bool alive_ = true, paused_ = false;
   int64_t ahead_ms_ = 0;
+  int64_t skipped_us_ = 0;  // by small jumps of its clock
   std::deque<std::function<void()>> backlog_;
   std::map<SessionId, StreamRef> streams_;
   std::deque<CoordinatorActions> waiting_;

@@ -36,6 +36,7 @@ constexpr Fault kStruck[] = {
     Fault::kAllWorkersLost,
     Fault::kNewWorker,
     Fault::kTerminate,
+    Fault::kCrashTold,
     Fault::kDrain,
     Fault::kJoinerLost,
     Fault::kPreparerLost,

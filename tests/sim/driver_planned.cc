@@ -17,6 +17,11 @@ void World::StrikePlans(Fault fault) {
     case Fault::kTerminate:
       fired(fault);
       return worker->Terminate();
+    case Fault::kCrashTold:
+      if (crash_told_) return;
+      crash_told_ = true;
+      fired(fault);
+      return worker->Handle(Crash{"SIGSEGV"});
     case Fault::kDrain: {
       const auto known = coordinator()->core().Workers();
       if (known.empty() || !coordinator()->alive() || coordinator()->paused()) return;

@@ -45,6 +45,7 @@ enum class Fault {
   // Planned changes.
   kNewWorker,                // one more than there were
   kTerminate,                // SIGTERM
+  kCrashTold,                // a worker crashes and says so; a second one would fail its job
   kDrain,                    // `espalier drain`
   kJoinerLost,               // before it has begun
   kPreparerLost,             // a member that loads rows beside the training

@@ -153,6 +153,7 @@ class World {
   bool corrupting_ = false;   // a world of silent corruption, and of little else
   bool checkpoints_ = false;  // jobs keep some
   bool even_ = false;         // all members compute at the same pace
+  bool crash_told_ = false;   // once a world
   bool replaces_ = true;      // a worker that died is started again
   int64_t pace_ = 1;          // how long steps take
   int64_t rebalance_ms_ = 60'000;

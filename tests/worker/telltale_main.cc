@@ -7,6 +7,7 @@
 //                                       before anything of its first leaf goes out, `commit`,
 //                                       when the step was applied, or `boundary`, before the
 //                                       next one begins
+//   ESPALIER_TELLTALE_SIGNAL=NUMBER   kills itself by that signal instead
 //   ESPALIER_TELLTALE_FLIP=STEP       flips one bit of its parameters once STEP steps are committed
 //   ESPALIER_TELLTALE_PAUSE=MS        waits so long over each shard of a job that scores
 #include <fcntl.h>
@@ -63,7 +64,7 @@ class Telltale : public StepProbe {
     return death == nullptr ? "" : death;
   }
   void DieAt(const std::string& point, int64_t step) const {
-    if (!death_.empty() && death_ == point + " " + std::to_string(step)) std::raise(SIGKILL);
+    if (!death_.empty() && death_ == point + " " + std::to_string(step)) std::raise(signal_);
   }
   static int64_t Number(const char* variable, int64_t otherwise) {
     const char* value = std::getenv(variable);
@@ -76,6 +77,7 @@ class Telltale : public StepProbe {
 
   const int file_ = Open();
   const std::string death_ = Death();
+  const int signal_ = static_cast<int>(Number("ESPALIER_TELLTALE_SIGNAL", SIGKILL));
   const int64_t pause_ms_ = Number("ESPALIER_TELLTALE_PAUSE", 0);
   int64_t flip_at_ = Number("ESPALIER_TELLTALE_FLIP", -1);
 };
