@@ -1,11 +1,12 @@
 #include "src/cli/interrupts.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -36,22 +37,27 @@ class SignalsAsBefore {
 };
 
 // Threads that began before, wait and do not block signals, as a library's. A signal wakes one of
-// them and the thread that watches, and either may be the first to take it.
+// them and the thread that watches, and either may be the first to take it. They wait in poll(2),
+// within which the thread sanitizer delivers signals.
 class LibraryThreads {
  public:
   LibraryThreads() {
     for (int i = 0; i < kLibraryThreads; ++i) {
-      threads_.emplace_back([this] { stop_.wait(false); });
+      threads_.emplace_back([this] {
+        pollfd stop{stop_fd_, POLLIN, 0};
+        while (poll(&stop, 1, -1) != 1) {
+        }
+      });
     }
   }
   ~LibraryThreads() {
-    stop_ = true;
-    stop_.notify_all();
+    eventfd_write(stop_fd_, 1);
     for (std::thread& thread : threads_) thread.join();
+    close(stop_fd_);
   }
 
  private:
-  std::atomic<bool> stop_{false};
+  const int stop_fd_ = eventfd(0, EFD_CLOEXEC);
   std::vector<std::thread> threads_;
 };
 
