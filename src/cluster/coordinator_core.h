@@ -72,40 +72,22 @@
 #include "src/cluster/coordinator_records.h"
 #include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
+#include "src/spec/coordinator_limits.h"
 
 namespace espalier {
 
-struct CoordinatorCoreOptions {
+struct CoordinatorCoreOptions : CoordinatorLimits {
   Incarnation incarnation;
-  std::string version = kVersion;  // workers of another version are refused
-  int64_t heartbeat_interval_ms = 1000;
-  int64_t liveness_limit_ms = 5000;         // silence after which a worker is lost
-  int64_t survey_timeout_ms = 10 * 60'000;  // survey: without a byte of progress
-  int64_t start_timeout_ms = 30 * 60'000;   // StartTraining: without a byte of rows loaded
-  int64_t step_timeout_ms =
-      30 * 60'000;  // training: without a step or any progress of an evaluation
-  int64_t below_min_timeout_ms = 5 * 60'000;  // wait for workers, when too few are left
-  int64_t keep_timeout_ms = 120'000;          // for writing a state, of GB perhaps, as a checkpoint
-  int64_t merges_tried_max = 2;               // lives that may end during the merge of one job
-  int64_t cancel_timeout_ms = 10'000;         // for fencing the output of a job to be cancelled
-  int64_t check_timeout_ms = 30'000;       // for reading the output of a job that reports its end
-  int64_t join_timeout_ms = 60'000;        // for one that joins, to fetch such a state
-  int64_t rebalance_interval_ms = 60'000;  // a job's surplus workers change at most so often
-  int64_t workers_max = 1000;              // attached at a time; open streams: twice as many
-  std::string arithmetic_id;               // that workers need; empty: the first one's
-  int64_t workers_a_name_max = 0;          // of one certificate; 0: names prove nothing
-  int64_t jobs_queued_max = 1000;
-  // Quotas of each owner of jobs; 0: no limit. A job without an owner counts for none.
-  int64_t owner_waiting_jobs_max = 0;
-  int64_t owner_running_jobs_max = 0;
-  int64_t owner_workers_max = 0;                 // that its jobs use at a time
+  std::string version = kVersion;      // workers of another version are refused
+  std::string arithmetic_id;           // of all workers; empty: that of the first one
+  int64_t workers_a_name_max = 0;      // of one certificate; 0: names prove nothing
+  int64_t merges_tried_max = 2;        // lives that may end during the merge of one job
+  int64_t cancel_timeout_ms = 10'000;  // for the fence of the output of a job to be cancelled
+  int64_t check_timeout_ms = 30'000;   // for the check of the output of a job that reports its end
   int64_t plans_bytes_max = int64_t{512} << 20;  // of all unfinished jobs (PlanBytes)
-  int64_t jobs_kept_max = 200;                   // ended jobs remembered
-  int64_t history_rows_max = kHistoryRowsMax;    // a job; the oldest rows go first
-  int64_t skipped_rows_kept_max = 20;            // positions of skipped rows kept a shard
-  // Of the confusion matrices of ended jobs, all together; the newest job's are always kept.
-  int64_t confusion_bytes_max = 64 << 20;
-  int64_t survey_bytes_max = int64_t{2} << 30;  // of surveys that wait for their merge, all jobs
+  int64_t history_rows_max = kHistoryRowsMax;    // of a job; the oldest rows go first
+  int64_t skipped_rows_kept_max = 20;            // positions of skipped rows, of each shard
+  int64_t confusion_bytes_max = 64 << 20;  // of ended jobs; those of the newest job always stay
 };
 
 class CoordinatorCore : CoordinatorRecords {

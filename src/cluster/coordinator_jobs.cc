@@ -74,7 +74,7 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
                            " are wanted, this coordinator takes at most " +
                            std::to_string(options_.workers_max) + " workers");
   }
-  if (static_cast<int64_t>(queue_.size()) >= options_.jobs_queued_max) {
+  if (static_cast<int64_t>(queue_.size()) >= options_.queue_max) {
     return ResourceExhausted(std::to_string(queue_.size()) +
                              " jobs wait already, the limit of this coordinator: submit again "
                              "when some have ended");

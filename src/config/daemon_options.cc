@@ -1,29 +1,20 @@
 #include "src/config/daemon_options.h"
 
 #include <algorithm>
-#include <vector>
+#include <map>
+#include <sstream>
+#include <utility>
 
 #include "src/base/text.h"
 #include "src/config/address.h"
+#include "src/config/log_level_names.h"
 #include "src/config/reader.h"
-#include "src/config/units.h"
 #include "src/config/yaml_tree.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
 
-template <>
-struct Names<LogLevel> {
-  static constexpr EnumName<LogLevel> kAll[] = {{LogLevel::kDebug, "debug"},
-                                                {LogLevel::kInfo, "info"},
-                                                {LogLevel::kWarning, "warning"},
-                                                {LogLevel::kError, "error"},
-                                                {LogLevel::kOff, "off"}};
-};
-
 namespace {
-
-constexpr int64_t kDayMs = 86'400'000;
 
 Status InRange(const std::string& field, int64_t value, int64_t min, int64_t max) {
   if (value >= min && value <= max) return {};
@@ -69,49 +60,17 @@ Status CheckAdvertise(const std::string& advertise) {
                          "', expected a host or host:port by which others can reach this one");
 }
 
-Status Override(const std::optional<std::string>& given, const std::string& flag,
-                const std::string& expected, std::optional<int64_t> (*parse)(std::string_view),
-                int64_t& option) {
-  if (!given) return {};
-  const auto value = parse(*given);
-  if (!value) {
-    return InvalidArgument(flag + ": found '" + Printable(*given) + "', expected " + expected);
-  }
-  option = *value;
-  return {};
-}
-
-Status CheckTls(const TlsFiles& tls) {
-  ESPALIER_RETURN_IF_ERROR(Plain("tls.ca", tls.ca, 4096));
-  ESPALIER_RETURN_IF_ERROR(Plain("tls.certificate", tls.certificate, 4096));
-  ESPALIER_RETURN_IF_ERROR(Plain("tls.key", tls.key, 4096));
-  ESPALIER_RETURN_IF_ERROR(Plain("tls.server_name", tls.server_name, 253));
-  return tls.Validate(false);
-}
-
 Status CheckRoles(const std::vector<RoleRule>& roles, const TlsFiles& tls) {
   if (!roles.empty() && !tls.any()) {
     return InvalidArgument(
         "roles: found without tls, expected tls.ca, tls.certificate and tls.key");
   }
   for (const RoleRule& rule : roles) {
-    ESPALIER_RETURN_IF_ERROR(Plain("roles", rule.name, 512));
     if (!rule.name.empty() && rule.name != "*.") continue;
     return InvalidArgument("roles: found the name '" + rule.name +
                            "', expected a name in certificates, or *.DOMAIN");
   }
   return {};
-}
-
-// A daemon that dials the coordinator may say which host its certificate names.
-Field TlsField(Reader& r, TlsFiles& tls, bool dials = false) {
-  return {"tls", [&r, &tls, dials](const YamlNode& node, const std::string& path) {
-            std::vector<Field> fields = {r.Value("ca", tls.ca),
-                                         r.Value("certificate", tls.certificate),
-                                         r.Value("key", tls.key)};
-            if (dials) fields.push_back(r.Value("server_name", tls.server_name));
-            return r.ReadMap(node, path, fields);
-          }};
 }
 
 Status ReadRole(Reader& r, const YamlNode& node, const std::string& path,
@@ -129,181 +88,255 @@ Status ReadRole(Reader& r, const YamlNode& node, const std::string& path,
   return {};
 }
 
-Field RolesField(Reader& r, std::vector<RoleRule>& roles) {
-  return {"roles", [&r, &roles](const YamlNode& node, const std::string& path) {
-            return r.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
-              return ReadRole(r, item, at, roles);
-            });
-          }};
+// ---- what follows from the declarations -------------------------------------------------------
+
+// Checks each value against its declared range.
+class RangeCheck {
+ public:
+  template <typename T>
+  void operator()(const Option& option, const T& value) {
+    if (!status_.ok()) return;
+    if constexpr (std::is_same_v<T, std::string>) {
+      status_ = Plain(option.key, value, static_cast<size_t>(option.max));
+    } else if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, int>) {
+      status_ = InRange(option.key, value, option.min, option.max);
+    } else if constexpr (std::is_same_v<T, std::vector<RoleRule>>) {
+      for (const RoleRule& rule : value) {
+        if (status_.ok()) status_ = Plain(option.key, rule.name, static_cast<size_t>(option.max));
+      }
+    }
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+template <typename Options>
+Status CheckRanges(const Options& options) {
+  RangeCheck check;
+  Describe(check, options);
+  return check.status();
 }
 
-// Reads a file of options: `fields_of(reader)` are its keys.
-template <typename Options, typename F>
-Result<Options> Parse(std::string_view text, std::string_view name, Options& options, F fields_of) {
+// The keys of a configuration file.
+class KeyTable {
+ public:
+  explicit KeyTable(Reader& reader) : reader_(reader) {}
+
+  template <typename T>
+  void operator()(const Option& option, T& value) {
+    const std::string key = option.key;
+    const size_t dot = key.find('.');
+    if (dot == std::string::npos) {
+      fields_.push_back(FieldOf(option, key, value));
+      return;
+    }
+    const std::string map = key.substr(0, dot);
+    std::vector<Field>& members = maps_[map];
+    if (members.empty()) {
+      fields_.push_back({map, [this, map](const YamlNode& node, const std::string& path) {
+                           return reader_.ReadMap(node, path, maps_[map]);
+                         }});
+    }
+    members.push_back(FieldOf(option, key.substr(dot + 1), value));
+  }
+  const std::vector<Field>& fields() const { return fields_; }
+
+ private:
+  template <typename T>
+  Field FieldOf(const Option& option, std::string key, T& value) {
+    if constexpr (std::is_same_v<T, std::vector<RoleRule>>) {
+      return {std::move(key), [this, &value](const YamlNode& node, const std::string& path) {
+                return reader_.ReadOneOrMany(node, path,
+                                             [&](const YamlNode& item, const std::string& at) {
+                                               return ReadRole(reader_, item, at, value);
+                                             });
+              }};
+    } else if constexpr (std::is_same_v<T, int64_t>) {
+      if (option.unit == Option::Unit::kMilliseconds) {
+        return reader_.Milliseconds(std::move(key), value);
+      }
+      if (option.unit == Option::Unit::kBytes) return reader_.Bytes(std::move(key), value);
+      return reader_.Value(std::move(key), value);
+    } else {
+      return reader_.Value(std::move(key), value);
+    }
+  }
+
+  Reader& reader_;
+  std::vector<Field> fields_;
+  std::map<std::string, std::vector<Field>> maps_;
+};
+
+template <typename Options>
+Result<Options> Parse(std::string_view text, std::string_view name) {
+  Options options;
   Reader reader(name);
   ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, name));
-  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", fields_of(reader)));
+  KeyTable keys(reader);
+  Describe(keys, options);
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", keys.fields()));
   if (const Status invalid = options.Validate(); !invalid.ok()) return reader.Locate(invalid);
   return options;
+}
+
+// A number with the largest unit that divides it.
+std::string WithUnit(int64_t value, Option::Unit unit) {
+  using Units = std::vector<std::pair<int64_t, const char*>>;
+  static const Units kTimes = {{kDayMs, " d"}, {3'600'000, " h"}, {60'000, " min"}, {1000, " s"}};
+  static const Units kSizes = {
+      {kTiB, "TiB"}, {int64_t{1} << 30, "GiB"}, {int64_t{1} << 20, "MiB"}, {1024, "KiB"}};
+  if (unit != Option::Unit::kNone && value != 0) {
+    for (const auto& [size, name] : unit == Option::Unit::kBytes ? kSizes : kTimes) {
+      if (value % size == 0) return std::to_string(value / size) + name;
+    }
+  }
+  return std::to_string(value);
+}
+
+// Writes a configuration file: each option with its meaning as a comment above it.
+class ConfigurationWriter {
+ public:
+  explicit ConfigurationWriter(const std::string& program) {
+    Comment("Options of " + program + ", with their meanings. Start it with");
+    text_ += "#   " + program + " --config FILE\n";
+    Comment(
+        "The flags of the same names (heartbeat_interval_ms: --heartbeat-interval-ms) override "
+        "this file.");
+  }
+
+  template <typename T>
+  void operator()(const Option& option, const T& value) {
+    const std::string key = option.key;
+    const size_t dot = key.find('.');
+    const std::string map = dot == std::string::npos ? "" : key.substr(0, dot);
+    if (map != map_) EndMap();
+    if (map.empty()) {
+      text_ += "\n";
+      Comment(option.doc);
+      text_ += key + ":" + ValueText(option, value) + "\n";
+      return;
+    }
+    const std::string member = key.substr(dot + 1);
+    if (map_.empty()) text_ += "\n";
+    Comment("`" + member + "`: " + option.doc);
+    members_ += (members_.empty() ? "" : ", ") + member + ":" + ValueText(option, value);
+    map_ = map;
+  }
+  std::string Take() {
+    EndMap();
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr size_t kColumns = 100;
+
+  // A map is one line, below the meanings of all its members.
+  void EndMap() {
+    if (!map_.empty()) text_ += map_ + ": {" + members_ + "}\n";
+    map_.clear();
+    members_.clear();
+  }
+
+  void Comment(const std::string& words) {
+    std::istringstream in(words);
+    std::string line = "#";
+    for (std::string word; in >> word;) {
+      if (line.size() + 1 + word.size() > kColumns) {
+        text_ += line + "\n";
+        line = "#";
+      }
+      line += " " + word;
+    }
+    text_ += line + "\n";
+  }
+
+  template <typename T>
+  static std::string ValueText(const Option& option, const T& value) {
+    if constexpr (std::is_same_v<T, std::vector<RoleRule>>) {
+      if (value.empty()) return " []";
+      std::string out;
+      for (const RoleRule& rule : value) {
+        out += std::string("\n- {name: ") + EmitScalar(ScalarNode(rule.name)) +
+               ", role: " + RoleName(rule.role) + "}";
+      }
+      return out;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      return " " + (IsPlainAddress(value) ? value : EmitScalar(ScalarNode(value)));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return value ? " true" : " false";
+    } else if constexpr (std::is_same_v<T, LogLevel>) {
+      return std::string(" ") + NameOf(value);
+    } else {
+      return " " + WithUnit(value, option.unit);
+    }
+  }
+
+  // host:port, which needs no quotes outside of a flow map.
+  static bool IsPlainAddress(const std::string& text) {
+    const Result<Address> address = ParseAddress(text);
+    return address.ok() && address->path.empty() && text[0] != '[';
+  }
+
+  std::string text_;
+  std::string map_, members_;  // of the map that has begun
+};
+
+template <typename Options>
+std::string Written(const char* program, const Options& options) {
+  ConfigurationWriter writer(program);
+  Describe(writer, options);
+  return writer.Take();
 }
 
 }  // namespace
 
 Status CoordinatorOptions::Validate() const {
-  ESPALIER_RETURN_IF_ERROR(CheckTls(tls));
+  ESPALIER_RETURN_IF_ERROR(CheckRanges(*this));
+  ESPALIER_RETURN_IF_ERROR(tls.Validate(false));
   ESPALIER_RETURN_IF_ERROR(CheckListen(listen, tls.any(), insecure));
   ESPALIER_RETURN_IF_ERROR(CheckAdvertise(advertise));
-  ESPALIER_RETURN_IF_ERROR(Plain("tokens", tokens, 4096));
   if (!tokens.empty() && !tls.any()) {
     return InvalidArgument(
         "tokens: found without tls, which would send them in plain text; "
         "expected tls.ca, tls.certificate and tls.key");
   }
   ESPALIER_RETURN_IF_ERROR(CheckRoles(roles, tls));
-  ESPALIER_RETURN_IF_ERROR(Plain("address_file", address_file, 4096));
-  ESPALIER_RETURN_IF_ERROR(Plain("state_directory", state_directory, 4096));
-  ESPALIER_RETURN_IF_ERROR(InRange("heartbeat_interval_ms", heartbeat_interval_ms, 10, 60'000));
-  ESPALIER_RETURN_IF_ERROR(InRange("liveness_limit_ms", liveness_limit_ms, 100, 3'600'000));
   if (liveness_limit_ms < 2 * heartbeat_interval_ms) {
     return InvalidArgument("liveness_limit_ms: found " + std::to_string(liveness_limit_ms) +
                            ", expected at least twice heartbeat_interval_ms, which is " +
                            std::to_string(heartbeat_interval_ms));
   }
-  ESPALIER_RETURN_IF_ERROR(InRange("start_timeout_ms", start_timeout_ms, 1000, kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("survey_timeout_ms", survey_timeout_ms, 1000, 30 * kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("step_timeout_ms", step_timeout_ms, 1000, 30 * kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("below_min_timeout_ms", below_min_timeout_ms, 0, 30 * kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("keep_timeout_ms", keep_timeout_ms, 1000, kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("join_timeout_ms", join_timeout_ms, 1000, kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("rebalance_interval_ms", rebalance_interval_ms, 0, 30 * kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("idle_limit_ms", idle_limit_ms, 0, 30 * kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("workers_max", workers_max, 1, 10'000));
-  ESPALIER_RETURN_IF_ERROR(
-      InRange("survey_bytes_max", survey_bytes_max, int64_t{1} << 20, int64_t{1} << 40));
-  ESPALIER_RETURN_IF_ERROR(InRange("jobs_kept_max", jobs_kept_max, 1, 1'000'000));
-  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
-  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
-  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_ca", hadoop_ca, 4096));
-  ESPALIER_RETURN_IF_ERROR(InRange("queue_max", queue_max, 1, 1'000'000));
-  ESPALIER_RETURN_IF_ERROR(InRange("owner_waiting_jobs_max", owner_waiting_jobs_max, 0, 1'000'000));
-  ESPALIER_RETURN_IF_ERROR(InRange("owner_running_jobs_max", owner_running_jobs_max, 0, 1'000'000));
-  ESPALIER_RETURN_IF_ERROR(InRange("owner_workers_max", owner_workers_max, 0, 1'000'000));
-  ESPALIER_RETURN_IF_ERROR(InRange("calls_a_caller_max", calls_a_caller_max, 1, 1'000'000));
-  ESPALIER_RETURN_IF_ERROR(InRange("watchers_max", watchers_max, 1, 1'000'000));
-  // Less than the largest message would refuse what is in order.
-  ESPALIER_RETURN_IF_ERROR(
-      InRange("receive_bytes_max", receive_bytes_max, int64_t{128} << 20, int64_t{1} << 40));
-  return InRange("worker_queue_bytes_max", worker_queue_bytes_max, int64_t{128} << 20,
-                 int64_t{1} << 40);
+  return {};
 }
 
 Status WorkerOptions::Validate() const {
+  ESPALIER_RETURN_IF_ERROR(CheckRanges(*this));
   ESPALIER_RETURN_IF_ERROR(CheckCoordinator(coordinator));
-  ESPALIER_RETURN_IF_ERROR(CheckTls(tls));
+  ESPALIER_RETURN_IF_ERROR(tls.Validate(false));
   ESPALIER_RETURN_IF_ERROR(CheckListen(listen, tls.any(), insecure));
   ESPALIER_RETURN_IF_ERROR(CheckAdvertise(advertise));
-  ESPALIER_RETURN_IF_ERROR(Plain("name", name, 128));
-  ESPALIER_RETURN_IF_ERROR(InRange("threads", threads, 0, 1024));
-  ESPALIER_RETURN_IF_ERROR(InRange("memory_bytes_max", memory_bytes_max, 0, int64_t{1} << 50));
-  ESPALIER_RETURN_IF_ERROR(Plain("spool_directory", spool_directory, 4096));
-  ESPALIER_RETURN_IF_ERROR(InRange("spool_bytes_max", spool_bytes_max, 0, int64_t{1} << 50));
-  ESPALIER_RETURN_IF_ERROR(InRange("cache_bytes_max", cache_bytes_max, 0, int64_t{1} << 50));
-  ESPALIER_RETURN_IF_ERROR(InRange("coordinator_timeout_ms", coordinator_timeout_ms, 100, kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("keep_timeout_ms", keep_timeout_ms, 1000, kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("leave_timeout_ms", leave_timeout_ms, 0, kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("sum_timeout_ms", sum_timeout_ms, 1000, 30 * kDayMs));
-  ESPALIER_RETURN_IF_ERROR(InRange("peer_timeout_ms", peer_timeout_ms, 100, 3'600'000));
-  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_conf_dir", hadoop_conf_dir, 4096));
-  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_user", hadoop_user, 256));
-  ESPALIER_RETURN_IF_ERROR(Plain("hadoop_ca", hadoop_ca, 4096));
   if (kernel.empty()) return InvalidArgument("kernel: found nothing, expected one such as Haswell");
-  return Plain("kernel", kernel, 64);
+  return {};
 }
 
 Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
                                                    std::string_view name_for_messages) {
-  CoordinatorOptions o;
-  return Parse(yaml_text, name_for_messages, o, [&o](Reader& r) -> std::vector<Field> {
-    return {r.Value("listen", o.listen),
-            r.Value("advertise", o.advertise),
-            r.Value("address_file", o.address_file),
-            r.Value("state_directory", o.state_directory),
-            TlsField(r, o.tls),
-            r.Value("tokens", o.tokens),
-            RolesField(r, o.roles),
-            r.Value("insecure", o.insecure),
-            r.Milliseconds("heartbeat_interval_ms", o.heartbeat_interval_ms),
-            r.Milliseconds("liveness_limit_ms", o.liveness_limit_ms),
-            r.Milliseconds("start_timeout_ms", o.start_timeout_ms),
-            r.Milliseconds("survey_timeout_ms", o.survey_timeout_ms),
-            r.Milliseconds("step_timeout_ms", o.step_timeout_ms),
-            r.Milliseconds("below_min_timeout_ms", o.below_min_timeout_ms),
-            r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
-            r.Milliseconds("join_timeout_ms", o.join_timeout_ms),
-            r.Milliseconds("rebalance_interval_ms", o.rebalance_interval_ms),
-            r.Milliseconds("idle_limit_ms", o.idle_limit_ms),
-            r.Value("workers_max", o.workers_max),
-            r.Value("arithmetic", o.arithmetic),
-            r.Bytes("survey_bytes_max", o.survey_bytes_max),
-            r.Value("jobs_kept_max", o.jobs_kept_max),
-            r.Value("queue_max", o.queue_max),
-            r.Value("owner_waiting_jobs_max", o.owner_waiting_jobs_max),
-            r.Value("owner_running_jobs_max", o.owner_running_jobs_max),
-            r.Value("owner_workers_max", o.owner_workers_max),
-            r.Value("calls_a_caller_max", o.calls_a_caller_max),
-            r.Value("watchers_max", o.watchers_max),
-            r.Bytes("receive_bytes_max", o.receive_bytes_max),
-            r.Bytes("worker_queue_bytes_max", o.worker_queue_bytes_max),
-            r.Value("hadoop_conf_dir", o.hadoop_conf_dir),
-            r.Value("hadoop_user", o.hadoop_user),
-            r.Value("hadoop_ca", o.hadoop_ca),
-            r.Value("log_level", o.log_level)};
-  });
+  return Parse<CoordinatorOptions>(yaml_text, name_for_messages);
 }
 
 Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
                                          std::string_view name_for_messages) {
-  WorkerOptions o;
-  return Parse(yaml_text, name_for_messages, o, [&o](Reader& r) -> std::vector<Field> {
-    return {r.Value("coordinator", o.coordinator),
-            r.Value("listen", o.listen),
-            r.Value("advertise", o.advertise),
-            r.Value("name", o.name),
-            r.Value("threads", o.threads),
-            r.Bytes("memory_bytes_max", o.memory_bytes_max),
-            r.Value("spool_directory", o.spool_directory),
-            r.Bytes("spool_bytes_max", o.spool_bytes_max),
-            r.Bytes("cache_bytes_max", o.cache_bytes_max),
-            r.Milliseconds("coordinator_timeout_ms", o.coordinator_timeout_ms),
-            r.Milliseconds("keep_timeout_ms", o.keep_timeout_ms),
-            r.Milliseconds("leave_timeout_ms", o.leave_timeout_ms),
-            r.Milliseconds("sum_timeout_ms", o.sum_timeout_ms),
-            r.Milliseconds("peer_timeout_ms", o.peer_timeout_ms),
-            TlsField(r, o.tls, true),
-            r.Value("insecure", o.insecure),
-            r.Value("kernel", o.kernel),
-            r.Value("hadoop_conf_dir", o.hadoop_conf_dir),
-            r.Value("hadoop_user", o.hadoop_user),
-            r.Value("hadoop_ca", o.hadoop_ca),
-            r.Value("log_level", o.log_level)};
-  });
+  return Parse<WorkerOptions>(yaml_text, name_for_messages);
 }
 
-Status OverrideBytes(const std::optional<std::string>& given, const std::string& flag,
-                     int64_t& option) {
-  return Override(given, flag, "a size such as 64MiB, or bytes", ParseBytes, option);
+std::string ConfigurationText(const CoordinatorOptions& options) {
+  return Written("espalier-coordinator", options);
 }
 
-Status OverrideMilliseconds(const std::optional<std::string>& given, const std::string& flag,
-                            int64_t& option) {
-  return Override(given, flag, "milliseconds or a time such as 30s or '5 min'", ParseMilliseconds,
-                  option);
-}
-
-Result<LogLevel> ParseLogLevel(std::string_view text) {
-  if (const auto level = FromName<LogLevel>(text)) return *level;
-  return InvalidArgument("log_level: found '" + Printable(text) +
-                         "', expected debug, info, warning, error or off");
+std::string ConfigurationText(const WorkerOptions& options) {
+  return Written("espalier-worker", options);
 }
 
 }  // namespace espalier

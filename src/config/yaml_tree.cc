@@ -174,15 +174,16 @@ bool IsPlainWord(std::string_view text) {
          });
 }
 
-void EmitScalar(const YamlNode& node, std::string& out) {
+}  // namespace
+
+std::string EmitScalar(const YamlNode& node) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const bool negative = node.text.size() > 1 && node.text[0] == '-' &&
                         std::all_of(node.text.begin() + 1, node.text.end(), is_digit);
   if (!node.quoted && (IsPlainWord(node.text) || negative)) {
-    out += node.text;
-    return;
+    return node.text;
   }
-  out += '"';
+  std::string out = "\"";
   for (const char c : node.text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
@@ -195,8 +196,10 @@ void EmitScalar(const YamlNode& node, std::string& out) {
       out += c;
     }
   }
-  out += '"';
+  return out + '"';
 }
+
+namespace {
 
 void Emit(const YamlNode& node, int indent, std::string& out);
 
@@ -208,7 +211,7 @@ void EmitValue(const YamlNode& value, int indent, std::string& out) {
       return;
     case YamlNode::Kind::kScalar:
       out += ' ';
-      EmitScalar(value, out);
+      out += EmitScalar(value);
       out += '\n';
       return;
     case YamlNode::Kind::kSequence:
@@ -230,7 +233,7 @@ void Emit(const YamlNode& node, int indent, std::string& out) {
   }
   for (const auto& [key, value] : node.entries) {
     out += space;
-    EmitScalar(key, out);
+    out += EmitScalar(key);
     out += ':';
     EmitValue(value, indent, out);
   }

@@ -58,6 +58,9 @@ Result<YamlNode> ParseYaml(std::string_view text, std::string_view name);
 // words and numbers come out in double quotes.
 std::string EmitYaml(const YamlNode& root);
 
+// A scalar on one line, as EmitYaml writes it.
+std::string EmitScalar(const YamlNode& scalar);
+
 // "name:line:column", as far as known.
 std::string Place(std::string_view name, YamlMark mark);
 

@@ -36,27 +36,12 @@ int64_t SteadyUs() {
 
 CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnation incarnation) {
   CoordinatorCoreOptions core;
+  static_cast<CoordinatorLimits&>(core) = options;
   core.incarnation = incarnation;
-  core.heartbeat_interval_ms = options.heartbeat_interval_ms;
-  core.liveness_limit_ms = options.liveness_limit_ms;
-  core.survey_timeout_ms = options.survey_timeout_ms;
-  core.start_timeout_ms = options.start_timeout_ms;
-  core.step_timeout_ms = options.step_timeout_ms;
-  core.below_min_timeout_ms = options.below_min_timeout_ms;
-  core.keep_timeout_ms = options.keep_timeout_ms;
-  core.join_timeout_ms = options.join_timeout_ms;
-  core.rebalance_interval_ms = options.rebalance_interval_ms;
-  core.workers_max = options.workers_max;
   core.arithmetic_id = options.arithmetic;
   if (options.tls.any()) {
     core.workers_a_name_max = std::max<int64_t>(kWorkersACertificate, options.workers_max / 2);
   }
-  core.survey_bytes_max = options.survey_bytes_max;
-  core.jobs_queued_max = options.queue_max;
-  core.jobs_kept_max = options.jobs_kept_max;
-  core.owner_waiting_jobs_max = options.owner_waiting_jobs_max;
-  core.owner_running_jobs_max = options.owner_running_jobs_max;
-  core.owner_workers_max = options.owner_workers_max;
   return core;
 }
 

@@ -20,7 +20,7 @@ CoordinatorCoreOptions Options() {
   o.below_min_timeout_ms = 30'000;
   o.rebalance_interval_ms = 2000;
   o.workers_max = 6;
-  o.jobs_queued_max = 3;
+  o.queue_max = 3;
   o.jobs_kept_max = 3;
   o.history_rows_max = 3;
   o.survey_bytes_max = 10'000;

@@ -49,7 +49,7 @@ class Chaos {
       o.owner_workers_max = kOwnerWorkersMax;
     }
     o.incarnation = {3};
-    o.jobs_queued_max = kQueuedMax;
+    o.queue_max = kQueuedMax;
     o.jobs_kept_max = kKeptMax;
     o.workers_max = kWorkersMax;
     o.history_rows_max = 5;

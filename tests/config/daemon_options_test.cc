@@ -1,8 +1,11 @@
 #include "src/config/daemon_options.h"
 
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
 
 #include "src/config/address.h"
+#include "src/config/daemon_flags.h"
 #include "src/config/units.h"
 
 namespace espalier {
@@ -201,21 +204,59 @@ TEST_CASE("addresses read back as written") {
 }
 
 TEST_CASE("flags take the amounts that files take") {
-  int64_t option = 7;
-  CHECK(OverrideBytes(std::nullopt, "--spool-bytes-max", option).ok());
-  CHECK(option == 7);
-  CHECK(OverrideBytes("20KiB", "--spool-bytes-max", option).ok());
-  CHECK(option == 20'480);
-  CHECK(OverrideMilliseconds("5 min", "--liveness-limit-ms", option).ok());
-  CHECK(option == 300'000);
-  CHECK(OverrideMilliseconds("250", "--liveness-limit-ms", option).ok());
-  CHECK(option == 250);
-  CHECK(OverrideBytes("much", "--spool-bytes-max", option).message() ==
+  DaemonFlags flags;
+  flags.values = {{"spool_bytes_max", "20KiB"}, {"peer_timeout_ms", "5 min"},
+                  {"leave_timeout_ms", "250"},  {"threads", "3"},
+                  {"tls.server_name", "head"},  {"insecure", "true"}};
+  const auto o = OptionsFrom<WorkerOptions>(flags);
+  REQUIRE(o.status().ToString() == "OK");
+  CHECK(o->spool_bytes_max == 20'480);
+  CHECK(o->peer_timeout_ms == 300'000);
+  CHECK(o->leave_timeout_ms == 250);
+  CHECK(o->threads == 3);
+  CHECK(o->tls.server_name == "head");
+  CHECK(o->insecure);
+  const auto refused = [](const char* key, const char* text) {
+    DaemonFlags wrong;
+    wrong.values = {{key, text}};
+    return OptionsFrom<WorkerOptions>(wrong).status().message();
+  };
+  CHECK(refused("spool_bytes_max", "much") ==
         "--spool-bytes-max: found 'much', expected a size such as 64MiB, or bytes");
-  CHECK(OverrideMilliseconds("5 KiB", "--start-timeout-ms", option).message() ==
-        "--start-timeout-ms: found '5 KiB', expected milliseconds or a time such as 30s or '5 "
-        "min'");
-  CHECK(option == 250);
+  CHECK(refused("sum_timeout_ms", "5 KiB") ==
+        "--sum-timeout-ms: found '5 KiB', expected milliseconds or a time such as 30s or '5 min'");
+  CHECK(refused("threads", "3000000000") ==
+        "--threads: found '3000000000', expected a whole number from 0 to 1024");
+  CHECK(refused("log_level", "loud") ==
+        "--log-level: found 'loud', expected debug, info, warning, error or off");
+}
+
+std::string ShippedFile(const std::string& name) {
+  std::ifstream file("config/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST_CASE("the shipped configuration files hold all defaults") {
+  CHECK(ShippedFile("coordinator.yaml") == ConfigurationText(CoordinatorOptions()));
+  CHECK(ShippedFile("worker.yaml") == ConfigurationText(WorkerOptions()));
+}
+
+TEST_CASE("options read back as written") {
+  CoordinatorOptions c;
+  c.tls = {"ca \"1\"", "cert", "key", ""};
+  c.roles = {{"*.example.org", Role::kWorker}, {"ann: x", Role::kAdmin}};
+  c.step_timeout_ms = 61'001;
+  c.receive_bytes_max = (int64_t{1} << 30) + 1;
+  c.listen = "0.0.0.0:7";
+  c.log_level = LogLevel::kOff;
+  CHECK(*ParseCoordinatorOptions(ConfigurationText(c), "c") == c);
+  WorkerOptions w;
+  w.tls = {"a", "b", "c", "d"};
+  w.insecure = true;
+  w.threads = 9;
+  CHECK(*ParseWorkerOptions(ConfigurationText(w), "w") == w);
 }
 
 TEST_CASE("amounts carry their units") {

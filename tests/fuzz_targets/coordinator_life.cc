@@ -100,7 +100,7 @@ CoordinatorLife::CoordinatorLife(std::vector<JournalEntry> past)
 CoordinatorCoreOptions CoordinatorLife::Options() const {
   CoordinatorCoreOptions o;
   o.incarnation = {incarnation_};
-  o.jobs_queued_max = 5;
+  o.queue_max = 5;
   o.jobs_kept_max = 4;
   o.workers_max = 8;
   o.history_rows_max = 5;

@@ -175,8 +175,8 @@ class SystemdTest(EspalierTest):
     def test_a_worker_that_takes_longer_to_leave_than_its_unit_allows_is_not_killed(self):
         self.limit_stopping(2)
         self.configure("worker.yaml", "leave_timeout_ms: 30 s", "leave_timeout_ms: 8 s")
-        self.configure("worker.yaml", "peer_timeout_ms: 5s", "peer_timeout_ms: 60s")
-        self.configure("coordinator.yaml", "liveness_limit_ms: 5000", "liveness_limit_ms: 60000")
+        self.configure("worker.yaml", "peer_timeout_ms: 5 s", "peer_timeout_ms: 60s")
+        self.configure("coordinator.yaml", "liveness_limit_ms: 5 s", "liveness_limit_ms: 60000")
         self.machine.run("systemctl", "restart", "espalier-coordinator", "espalier-worker")
         self.wait_for_workers(1)
         self.start_second_worker()

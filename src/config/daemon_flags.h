@@ -1,0 +1,35 @@
+// Command line of a daemon: --config FILE, a flag for each option of Describe, and --print-config.
+// Flags override the file, and the file overrides the defaults.
+//
+// Thread rule: one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/config/daemon_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace espalier {
+
+// What the command line holds.
+struct DaemonFlags {
+  std::string config;                         // path or URI; "": no file
+  std::map<std::string, std::string> values;  // text of each given flag, by its option's key
+  bool print_config = false;
+};
+
+// Declares the flags. `flags` must outlive the parse.
+template <typename Options>
+void AddDaemonFlags(CLI::App& app, DaemonFlags& flags);
+
+// Defaults, file and flags, in this order; not validated.
+template <typename Options>
+Result<Options> OptionsFrom(const DaemonFlags& flags);
+
+}  // namespace espalier

@@ -1,0 +1,42 @@
+// Option: the declaration of one option of a daemon. From it follow the YAML key, the range, the
+// command-line flag with its help, and the commented configuration file.
+//
+// Thread rule: values.
+#pragma once
+
+#include <cstdint>
+
+namespace espalier {
+
+inline constexpr int64_t kPathBytesMax = 4096;
+
+struct Option {
+  enum class Unit { kNone, kMilliseconds, kBytes };
+
+  static constexpr Option Text(const char* key, const char* doc,
+                               int64_t bytes_max = kPathBytesMax) {
+    return {key, doc, 0, bytes_max};
+  }
+  static constexpr Option Switch(const char* key, const char* doc) { return {key, doc}; }
+  static constexpr Option Count(const char* key, int64_t min, int64_t max, const char* doc) {
+    return {key, doc, min, max};
+  }
+  // Milliseconds, or a time such as "5 min".
+  static constexpr Option Milliseconds(const char* key, int64_t min, int64_t max, const char* doc) {
+    return {key, doc, min, max, Unit::kMilliseconds};
+  }
+  // Bytes, or a size such as "64MiB".
+  static constexpr Option Bytes(const char* key, int64_t min, int64_t max, const char* doc) {
+    return {key, doc, min, max, Unit::kBytes};
+  }
+
+  // In YAML, "tls.ca" is the key `ca` of the map `tls`. The flag is --tls-ca.
+  const char* key;
+  // Sentences for the configuration file. The first one is also the help of the flag.
+  const char* doc;
+  // Range of a number. Of a text, `max` bytes.
+  int64_t min = 0, max = 0;
+  Unit unit = Unit::kNone;
+};
+
+}  // namespace espalier
