@@ -22,10 +22,9 @@
 //                    spec.train.mode is async "async": {"largest_lag": .., "refused": ..}
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}
 //   job_fingerprint, data_fingerprint, arithmetic_id, weights_sha256
-//   accepted         ["data_fingerprint 3f.. until step 1200", ..]: what a person accepted to
-//   differ
-//                    when the run was resumed; empty for weights that one run on the same data and
-//                    arithmetic gives
+//   accepted         ["data_fingerprint 3f.. until step 1200", ..]: differences that a person
+//                    accepted when the run was resumed; empty for weights of one run on the same
+//                    data and arithmetic
 //
 // Output and workers are no part of it, nor is any time, host or job id: the same job gives the
 // same bytes. Text that is not UTF-8 is written as {"hex": ".."}.

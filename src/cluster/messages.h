@@ -1,37 +1,36 @@
-// What coordinator and workers say to each other, and what clients see of jobs: plain structs. rpc/
-// turns them into protos and back; nothing else knows a proto.
+// Messages between coordinator and workers, and snapshots of jobs for clients, as plain structs. Only
+// rpc/ knows their protos.
 //
-// The life of a job as messages (C coordinator, W each member):
-//   C -> W  StartSurvey     the spec, the frozen input, and this member's shards (a member that
-//   comes
-//                           later gets one without shards)
-//   W -> C  SurveyPart      what it found in some of its shards, a few MiB at a time; the next one
-//                           when
-//   C -> W  SurveyTaken     has answered the last one: nobody holds more than it must
-//   C -> W  StartTraining   the members, the merged survey and who owns which leaves
-//   W -> C  MemberReady     rows are loaded and links are up; how far its job state is
-//   C -> W  Proceed         all are ready: go on from the state of the one that is furthest
-//   W -> C  Progress        from the member at the root of the tree, a few times a second, and
-//                           HistoryEntry after each evaluation
+// Messages of a job (C coordinator, W each member):
+//   C -> W  StartSurvey     the spec, the frozen input, and the shards of this member; a member that
+//                           joins later gets one without shards
+//   W -> C  SurveyPart      results of some of its shards, a few MiB at a time; the next one is sent
+//                           when SurveyTaken has answered the last one, so that queues stay short
+//   C -> W  SurveyTaken     number of shards received
+//   C -> W  StartTraining   the members, the merged survey, and the owner of each leaf
+//   W -> C  MemberReady     rows are loaded and links are up; the round of its job state
+//   C -> W  Proceed         all are ready: continue from the state of the most advanced member
+//   W -> C  Progress        from the root of the tree, a few times a second
+//   W -> C  HistoryEntry    from the root, after each evaluation
 //   W -> C  JobDone         from the root, when the bundle is in place
 //   W -> C  JobFailed       from any member, at any time
-//   W -> C  LinkBroken      the sum cannot be finished: a partner is gone or cannot be reached
-//   W -> C  StatesDiffer    the members' job states are not the same: who is not with the majority
+//   W -> C  LinkBroken      the sum cannot be finished: a member is lost or unreachable
+//   W -> C  StatesDiffer    the job states of the members differ, and which are in the minority
 //   C -> W  NewTokens       a delegation token of the job was replaced
-//   W -> C  TokenRefused    one is refused: another one is waited for
-//   C -> W  Release         the job is over here (done, failed or cancelled): drop all of it
-// When a member is lost the others get StartTraining (or StartSurvey) of the next generation: they
-// keep their job state and their rows, drop all else of the generation before, and go on at
-// Proceed. When members join, leave or exchange leaves by plan, nobody waits:
-//   C -> W  StartTraining   of the next generation, planned: rows are loaded beside the training
-//   W -> C  MemberReady     they are
-//   C -> W  SwitchOver      all are: the root stamps the end of this generation into a total
-//   W -> C  Switched        that total is applied, the next generation has begun
+//   W -> C  TokenRefused    a delegation token is refused; the member waits for another one
+//   C -> W  Release         the job is over here (done, failed or cancelled)
+// When a member is lost, the others get StartTraining (or StartSurvey) of the next generation. They
+// keep their job state and rows, drop the rest of the generation before, and continue at Proceed.
+// When members join, leave or exchange leaves by plan, no member waits:
+//   C -> W  StartTraining   of the next generation, planned: rows are loaded next to the training
+//   W -> C  MemberReady     they are loaded
+//   C -> W  SwitchOver      all are ready: the root stamps the end of this generation into a total
+//   W -> C  Switched        that total is applied, and the next generation has begun
 // A job that scores has no training: its survey is the scoring. Members apply the model to their
-// shards, SurveyPart tells what came of each, and once the coordinator has added all of it up (and
-// put the predictions in place) the job is over.
-// Every message about a job names job and generation; a worker obeys only the highest
-// incarnation it has seen.
+// shards, and SurveyPart reports the results. The job is over when the coordinator has added them up
+// and put the predictions in place.
+// Each message about a job names job and generation. A worker obeys only the highest incarnation
+// that it has seen.
 //
 // Thread rule: values.
 #pragma once

@@ -1,12 +1,10 @@
-// The files of a file journal: a segment holds consecutive records, is written once, and whole.
+// Files of a file journal. A segment holds consecutive records. It is written once, as a whole.
 //
 //   header   91 bytes of text: "espalier-journal 1 FIRST COUNT BYTES CHECKSUM\n": the sequence
-//   number
-//            of the first record, the number of records, the length of the file (20 digits each),
-//            and the CRC-32C of the header up to there (8 hexadecimal digits)
-//   record   length and checksum (RecordChecksum) as 4 bytes each, least significant first; then
-//   the
-//            entry's bytes (rpc/journal_codec)
+//            number of the first record, the number of records and the length of the file (20
+//            digits each), and the CRC-32C of the header up to there (8 hexadecimal digits)
+//   record   length and checksum (RecordChecksum) as 4 bytes each, least significant first, then
+//            the bytes of the entry (rpc/journal_codec)
 //
 // Thread rule: values and pure functions.
 #pragma once

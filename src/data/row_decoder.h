@@ -23,16 +23,18 @@ struct RowProblem {
   int32_t column = -1;  // -1: the row as a whole
 };
 
-// Decodes the records of one shard. The answers to odd values:
-//   null (empty, nan, NaN, NAN, NA, null, NULL, \N) in a feature  by data.features.nulls, or what
-//                                                               its group says
-//   null in label, target, weight or validation column        bad row
-//   inf, too large for a double, or with precision float32 too large for a float: bad row
-//   negative weight, other than 0/1/true/false in the validation column, too few or many fields:
-//   bad
-// A schema without label columns is that of rows whose labels nobody asks for: they are 0.
-// Labels (classification) are the text without spaces around it; of the words for null only \N, as
-// Hive writes it, and the empty text are none there. So it is with categories.
+// Decodes the records of one shard. Results for unusual values:
+//   feature: null (empty, nan, NaN, NAN, NA, null, NULL, \N)   data.features.nulls, or the rule of
+//                                                              its group
+//   label, target, weight, validation: null                    bad row
+//   number: inf, or too large for a double, or for a float
+//   where precision is float32                                 bad row
+//   weight: negative                                           bad row
+//   validation: other than 0, 1, true, false                   bad row
+//   too few or too many fields                                 bad row
+// With a schema without label columns, labels are 0. Labels (classification) and categories are the
+// text without surrounding spaces. Of the words for null, only the empty text and \N (Hive) are
+// null there.
 // Thread rule: one thread a decoder.
 class RowDecoder {
  public:

@@ -65,7 +65,8 @@ class RowStore {
   //            `sparse` that gets the inputs, which then points into this
   //   labels   [n] class numbers (classification); may be null when not wanted
   //   targets  [n, targets] (y - shift) * factor in double, rounded (not classification); may be
-  //   null weights  [n]; 1 without a weight column; may be null
+  //            null
+  //   weights  [n]; 1 without a weight column; may be null
   // REQUIRES: every row lies in rows(set). T is float or double.
   template <typename T>
   void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,

@@ -1,20 +1,18 @@
-// Totals: what the rows of one set add up to, as a vector of doubles that leaves fill and the
-// summation tree adds; and the metrics that follow from them.
+// Totals: sums over the rows of one set, as a vector of doubles that leaves fill and the summation
+// tree adds; and the metrics that follow from them.
 //
 // Layout, in order:
 //   always          rows, weight, loss (sum of weight * loss of the row), correct (weight of the
-//   rows
-//                   whose class was predicted), nonfinite (0 unless a row had a NaN or infinite
-//                   output, loss or delta)
-//   numbers         per target: sum of weight * (p - t)^2, weight * |p - t|, weight * t, weight *
-//   t^2
-//                   in the units the network is trained in, p the prediction (loss.h)
+//                   rows whose class was predicted), nonfinite (0 unless a row had a NaN or
+//                   infinite output, loss or delta)
+//   numbers         per target: sum of weight * (p - t)^2, weight * |p - t|, weight * t and
+//                   weight * t^2, in the units of the network; p is the prediction (loss.h)
 //   kEvaluation, classification:
 //     classes <= kConfusionClassesMax   confusion [true][predicted], weights
 //     otherwise                         per class: true, predicted and correct weight
 //     two classes                       per score bin: weight of class 0, weight of class 1
-//   kEvaluation, multilabel: per label true, predicted and correct weight (of ones)
-// A training step carries the short form (kTraining), for its totals travel with every step.
+//   kEvaluation, multilabel             per label: true, predicted and correct weight of ones
+// A training step carries the short form (kTraining), because its totals travel with every step.
 // Weights are 1 where a job has none, and all counts are then exact integers.
 //
 // Thread rule: pure functions over the caller's buffers.

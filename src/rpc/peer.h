@@ -3,13 +3,13 @@
 //
 // Between two members that exchange messages there is one bidirectional stream of service
 // espalier.v1.Peer; the member with the lower index dials, both directions flow on it. The
-// dialler's first frame is a kHello that names (incarnation, job, generation, from, to). A stream
-// that comes before its member has opened that generation is held, for `open_timeout_ms`, and its
-// dialler's messages with it (flow control bounds them), also one of a newer life of the
-// coordinator than the links that are open here; a stream for a generation that is over, of an
-// older life, for another member or for one that is connected already, and one whose hello has a
-// payload, is refused, which the dialler
-// sees as a broken link.
+// dialler's first frame is a kHello that names (incarnation, job, generation, from, to).
+//
+// A stream that comes before its member has opened that generation is held for `open_timeout_ms`,
+// with the messages of its dialler, bounded by flow control. This includes streams of a newer life
+// of the coordinator than the links that are open. A stream is refused if its generation is over,
+// if it is of an older life, for another member or for a connected one, or if its hello has a
+// payload. The dialler sees a broken link.
 //
 // A message on the stream is one frame: 64 bytes of header, all numbers little-endian, and the
 // payload.
@@ -30,11 +30,13 @@
 //       56     4  zero
 //       60     4  CRC-32C of bytes 0..59
 //
-// A kDown of generation 3 of job 7 from member 0 to member 2, incarnation 1, round 9, bucket 4, 1
-// MiB:
-//   45 53 50 4c 01 00 03 00  01 00 00 00 00 00 00 00  07 00 00 00 00 00 00 00  03 00 00 00 00 00 00
-//   00 09 00 00 00 00 00 00 00  00 00 00 00 02 00 00 00  04 00 00 00 00 00 10 00  00 00 00 00 <crc>
-// The payload has no checksum of its own: TCP's, and the agreement on the parameters' hash above.
+// A kDown of generation 3 of job 7 from member 0 to member 2, incarnation 1, round 9, bucket 4,
+// payload of 1 MiB:
+//   45 53 50 4c  01 00 03 00  01 00 00 00  00 00 00 00
+//   07 00 00 00  00 00 00 00  03 00 00 00  00 00 00 00
+//   09 00 00 00  00 00 00 00  00 00 00 00  02 00 00 00
+//   04 00 00 00  00 00 10 00  00 00 00 00  <crc>
+// The payload has no checksum: TCP has one, and members compare the hash of their parameters.
 //
 // Costs: sending copies no payload (gRPC refers to the message's owner until it is written);
 // receiving copies it once, into a 64-byte aligned buffer.

@@ -12,9 +12,9 @@ namespace espalier {
 //   numbers  double [rows, K], where the model has numeric columns: the columns that the metadata
 //            `numbers` lists, one name a line, as they stand; null is NaN, a boolean (those of the
 //            metadata `booleans`) 1 or 0, a date (those of `dates`) the seconds since 1970 (UTC)
-//   texts    string [rows, M], where it has categorical ones: those of the metadata `texts`,
-//   without
-//            spaces around them, whole numbers without a point; null is the empty text
+//   texts    string [rows, M], where the model has categorical columns: those of the metadata
+//            `texts`, without spaces around them, whole numbers without a point; null is the empty
+//            text
 // Outputs:
 //   label          string [rows], and
 //   probabilities  float [rows, classes] in the order of the metadata `classes`

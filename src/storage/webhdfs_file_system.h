@@ -1,9 +1,8 @@
-// FileSystem over WebHDFS. What HDFS does not promise by itself:
-//   exclusive creation   overwrite=false, proved by the data node's 201; when an answer was lost
-//   the
-//                        file's content is read back and compared
+// FileSystem over WebHDFS. It adds what HDFS does not promise:
+//   exclusive creation   overwrite=false, proved by the 201 of the data node; when a reply was
+//                        lost, the content of the file is read back and compared
 //   atomic writing       a hidden temporary file, closed, then one rename with OVERWRITE
-//   renames, deletions   when an answer was lost, "it is gone already" counts as done
+//   renames, deletions   when a reply was lost, a source that is missing counts as done
 #pragma once
 
 #include <memory>
