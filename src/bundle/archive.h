@@ -58,9 +58,8 @@ struct JsonWriter {
     } else {
       Json object = Json::object();
       Fields(
-          [&](auto name, const auto& member) {
-            const char* const key = name;
-            if (!LeftOut(name, member)) object[key] = (*this)(member);
+          [&](const Key& key, const auto& member) {
+            if (!key.LeftOut(member)) object[key.name] = (*this)(member);
           },
           value);
       return object;
@@ -143,14 +142,13 @@ struct JsonReader {
     if (!json.is_object()) return Wrong(path, "an object");
     Status first;
     Fields(
-        [&](auto name, auto& member) {
+        [&](const Key& key, auto& member) {
           if (!first.ok()) return;
-          const char* const key = name;
-          const std::string child = path + "." + key;
-          const auto it = json.find(key);
+          const std::string child = path + "." + key.name;
+          const auto it = json.find(key.name);
           if (it != json.end()) {
             first = (*this)(*it, child, member);
-          } else if (!LeftOut(name, member)) {
+          } else if (!key.LeftOut(member)) {
             first = Wrong(child, "a value, found none");
           }
         },

@@ -145,7 +145,7 @@ Status ReadSparkMlp(Reader& reader, const YamlNode& body, const std::string& pat
           if (node.kind != YamlNode::Kind::kSequence) {
             return reader.Unexpected(node, at, "a list such as [4, 5, 4, 3]");
           }
-          return ReadLayers(reader, node, at, spark.layers);
+          return ReadSpec(reader, node, at, spark.layers);
         }},
        {"maxIter", Within<int64_t>(reader, spark.max_iter, 1, kIterationsMax,
                                    "a whole number from 1 to 1000000000")},

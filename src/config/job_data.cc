@@ -25,15 +25,6 @@ Status ReadPattern(Reader& reader, const YamlNode& node, const std::string& path
   return {};
 }
 
-Field Patterns(Reader& reader, std::string key, std::vector<std::string>& out) {
-  return {std::move(key), [&](const YamlNode& node, const std::string& path) {
-            out.clear();
-            return reader.ReadOneOrMany(node, path, [&](const auto& item, const auto& at) {
-              return ReadPattern(reader, item, at, out);
-            });
-          }};
-}
-
 // A choice that is a word alone and takes no value.
 template <typename F>
 Choice Word(Reader& reader, std::string word, F set) {
@@ -58,35 +49,12 @@ Choice WithValue(Reader& reader, std::string word, const char* example, T& out, 
           }};
 }
 
-Status ReadScale(Reader& reader, const YamlNode& node, const std::string& path, Scale& out) {
-  const auto set = [&out](ScaleKind kind) { return [&out, kind] { out.kind = kind; }; };
-  return reader.ReadChoice(
-      node, path,
-      {Word(reader, "none", set(ScaleKind::kNone)),
-       Word(reader, "standard", set(ScaleKind::kStandard)),
-       Word(reader, "minmax", set(ScaleKind::kMinMax)),
-       Word(reader, "robust", set(ScaleKind::kRobust)),
-       WithValue(reader, "divide", "scale: {divide: 255}", out.divisor, set(ScaleKind::kDivide))});
-}
-
-Status ReadNulls(Reader& reader, const YamlNode& node, const std::string& path, NullPolicy& out) {
-  const auto set = [&out](NullKind kind) { return [&out, kind] { out.kind = kind; }; };
-  return reader.ReadChoice(
-      node, path,
-      {Word(reader, "fail", set(NullKind::kFail)), Word(reader, "mean", set(NullKind::kMean)),
-       Word(reader, "drop", set(NullKind::kDrop)),
-       Word(reader, "category", set(NullKind::kCategory)),
-       WithValue(reader, "constant", "nulls: {constant: 0}", out.constant,
-                 set(NullKind::kConstant))});
-}
-
-Status ReadShuffle(Reader& reader, const YamlNode& node, const std::string& path, Shuffle& out) {
-  const auto set = [&out](ShuffleKind kind) { return [&out, kind] { out.kind = kind; }; };
-  return reader.ReadChoice(
-      node, path,
-      {Word(reader, "full", set(ShuffleKind::kFull)), Word(reader, "none", set(ShuffleKind::kNone)),
-       WithValue(reader, "window", "shuffle: {window: 100000}", out.window_rows,
-                 set(ShuffleKind::kWindow))});
+// A path alone, or a map with it and other keys.
+template <typename S>
+Status ReadPathOrMap(Reader& reader, const YamlNode& node, const std::string& path,
+                     std::string& place, S& out) {
+  if (node.kind != YamlNode::Kind::kMap) return ReadPath(reader, node, path, place);
+  return reader.ReadMap(node, path, FieldsOf(reader, out));
 }
 
 // "1..784": whole numbers on both sides of two dots.
@@ -99,32 +67,11 @@ std::optional<ColumnRange> ParseRange(const std::string& text) {
   return ColumnRange{*first, *last};
 }
 
-// A name, a position, a range, or a list of them.
-Status ReadColumns(Reader& reader, const YamlNode& node, const std::string& path,
-                   std::vector<ColumnPattern>& out) {
-  out.clear();
-  if (node.kind == YamlNode::Kind::kSequence && node.items.empty()) {
-    return reader.ErrorAt(node.mark, path + ": found an empty list, expected columns or `auto`");
-  }
-  return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
-    if (item.is_scalar()) {
-      if (const auto range = ParseRange(item.text)) {
-        out.emplace_back(*range);
-        return Status();
-      }
-    }
-    ColumnRef column;
-    ESPALIER_RETURN_IF_ERROR(reader.Read(item, at, column));
-    std::visit([&](auto& value) { out.emplace_back(std::move(value)); }, column);
-    return Status();
-  });
-}
-
 Status ReadColumnsOrAuto(Reader& reader, const YamlNode& node, const std::string& path,
                          std::vector<ColumnPattern>& out) {
   out.clear();
   if (node.is_scalar() && !node.quoted && node.text == "auto") return {};
-  return ReadColumns(reader, node, path, out);
+  return ReadSpec(reader, node, path, out);
 }
 
 // `one_hot`, or `{embedding: 8}`.
@@ -140,56 +87,40 @@ Status ReadEncoding(Reader& reader, const YamlNode& node, const std::string& pat
                                        ", expected a width of at least 1");
 }
 
-Status ReadGroup(Reader& reader, const YamlNode& node, const std::string& path, FeatureGroup& out) {
-  const auto parts = [&](const YamlNode& value, const std::string& at) {
-    out.parts.clear();
-    return reader.ReadOneOrMany(value, at, [&](const YamlNode& item, const std::string& where) {
-      out.parts.emplace_back();
-      return reader.Read(item, where, out.parts.back());
-    });
-  };
-  return reader.ReadMap(
+}  // namespace
+
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Scale& out) {
+  const auto set = [&out](ScaleKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(
       node, path,
-      {{"columns", [&](const auto& value,
-                       const auto& at) { return ReadColumns(reader, value, at, out.columns); }},
-       reader.Value("type", out.type),
-       {"scale", [&](const auto& value,
-                     const auto& at) { return ReadScale(reader, value, at, out.scale.emplace()); }},
-       {"nulls", [&](const auto& value,
-                     const auto& at) { return ReadNulls(reader, value, at, out.nulls.emplace()); }},
-       reader.Value("null_indicator", out.null_indicator),
-       reader.Value("log1p", out.log1p),
-       {"parts", parts},
-       {"encode",
-        [&](const auto& value, const auto& at) { return ReadEncoding(reader, value, at, out); }},
-       reader.Value("hash", out.hash),
-       reader.Value("min_count", out.min_count)});
+      {Word(reader, "none", set(ScaleKind::kNone)),
+       Word(reader, "standard", set(ScaleKind::kStandard)),
+       Word(reader, "minmax", set(ScaleKind::kMinMax)),
+       Word(reader, "robust", set(ScaleKind::kRobust)),
+       WithValue(reader, "divide", "scale: {divide: 255}", out.divisor, set(ScaleKind::kDivide))});
 }
 
-Status ReadFeatures(Reader& reader, const YamlNode& node, const std::string& path,
-                    FeatureSpec& out) {
-  if (node.kind != YamlNode::Kind::kMap) {
-    return ReadColumnsOrAuto(reader, node, path, out.columns);
-  }
-  return reader.ReadMap(
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, NullPolicy& out) {
+  const auto set = [&out](NullKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(
       node, path,
-      {{"columns",
-        [&](const auto& value, const auto& at) {
-          return ReadColumnsOrAuto(reader, value, at, out.columns);
-        }},
-       {"scale",
-        [&](const auto& value, const auto& at) { return ReadScale(reader, value, at, out.scale); }},
-       {"nulls",
-        [&](const auto& value, const auto& at) { return ReadNulls(reader, value, at, out.nulls); }},
-       {"groups", [&](const auto& value, const auto& at) {
-          out.groups.clear();
-          return reader.ReadOneOrMany(value, at, [&](const YamlNode& item, const std::string& in) {
-            return ReadGroup(reader, item, in, out.groups.emplace_back());
-          });
-        }}});
+      {Word(reader, "fail", set(NullKind::kFail)), Word(reader, "mean", set(NullKind::kMean)),
+       Word(reader, "drop", set(NullKind::kDrop)),
+       Word(reader, "category", set(NullKind::kCategory)),
+       WithValue(reader, "constant", "nulls: {constant: 0}", out.constant,
+                 set(NullKind::kConstant))});
 }
 
-Status ReadBadRows(Reader& reader, const YamlNode& node, const std::string& path, BadRows& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Shuffle& out) {
+  const auto set = [&out](ShuffleKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(
+      node, path,
+      {Word(reader, "full", set(ShuffleKind::kFull)), Word(reader, "none", set(ShuffleKind::kNone)),
+       WithValue(reader, "window", "shuffle: {window: 100000}", out.window_rows,
+                 set(ShuffleKind::kWindow))});
+}
+
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, BadRows& out) {
   bool has_limit = false;
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
       node, path,
@@ -209,54 +140,57 @@ Status ReadBadRows(Reader& reader, const YamlNode& node, const std::string& path
                                        "rows `policy: skip` may leave out");
 }
 
-Status ReadLabel(Reader& reader, const YamlNode& node, const std::string& path,
-                 std::vector<ColumnRef>& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                std::vector<std::string>& out) {
   out.clear();
   return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+    return ReadPattern(reader, item, at, out);
+  });
+}
+
+// A name, a position, a range, or a list of them.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                std::vector<ColumnPattern>& out) {
+  out.clear();
+  if (node.kind == YamlNode::Kind::kSequence && node.items.empty()) {
+    return reader.ErrorAt(node.mark, path + ": found an empty list, expected columns or `auto`");
+  }
+  return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+    if (item.is_scalar()) {
+      if (const auto range = ParseRange(item.text)) {
+        out.emplace_back(*range);
+        return Status();
+      }
+    }
     ColumnRef column;
     ESPALIER_RETURN_IF_ERROR(reader.Read(item, at, column));
-    out.push_back(std::move(column));
+    std::visit([&](auto& value) { out.emplace_back(std::move(value)); }, column);
     return Status();
   });
 }
 
-}  // namespace
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, FeatureGroup& out) {
+  std::vector<Field> fields = FieldsOf(reader, out);
+  fields.push_back({"encode", [&](const auto& value, const auto& at) {
+                      return ReadEncoding(reader, value, at, out);
+                    }});
+  return reader.ReadMap(node, path, fields);
+}
 
-Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& path,
-                       DataSpec& out) {
-  const auto section = [&reader](auto read, auto& part) -> ReadValue {
-    return [&reader, read, &part](const YamlNode& value, const std::string& at) {
-      return read(reader, value, at, part);
-    };
-  };
-  return reader.ReadMap(
-      node, path,
-      {Patterns(reader, "train", out.train),
-       Patterns(reader, "test", out.test),
-       reader.Value("format", out.format),
-       {"csv",
-        [&](const auto& value, const auto& at) {
-          return reader.ReadMap(
-              value, at,
-              {reader.Value("header", out.csv.header), reader.Value("delimiter", out.csv.delimiter),
-               reader.Value("quote", out.csv.quote), reader.Value("multiline", out.csv.multiline)});
-        }},
-       {"label", section(ReadLabel, out.label)},
-       reader.Value("weight", out.weight),
-       {"features", section(ReadFeatures, out.features)},
-       {"validation",
-        [&](const auto& value, const auto& at) {
-          return reader.ReadMap(
-              value, at,
-              {reader.Value("fraction", out.validation.fraction),
-               reader.Value("stratify", out.validation.stratify),
-               reader.Value("column", out.validation.column),
-               Patterns(reader, "files", out.validation.files),
-               reader.Value("fold", out.validation.fold), reader.Value("of", out.validation.of)});
-        }},
-       {"bad_rows", section(ReadBadRows, out.bad_rows)},
-       {"shuffle", section(ReadShuffle, out.shuffle)},
-       reader.Bytes("shard_bytes", out.shard_bytes)});
+// `auto` or columns alone, or a map.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, FeatureSpec& out) {
+  if (node.kind != YamlNode::Kind::kMap) return ReadColumnsOrAuto(reader, node, path, out.columns);
+  std::vector<Field> fields = FieldsOf(reader, out);
+  fields.push_back({"columns", [&](const auto& value, const auto& at) {
+                      return ReadColumnsOrAuto(reader, value, at, out.columns);
+                    }});
+  return reader.ReadMap(node, path, fields);
+}
+
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, WorkerRange& out) {
+  std::vector<Field> fields = FieldsOf(reader, out);
+  fields.push_back(reader.Value("cache_input", out.cache_input));
+  return reader.ReadMap(node, path, fields);
 }
 
 std::string OneSpelling(const std::string& place) {
@@ -269,48 +203,16 @@ std::string OneSpelling(const std::string& place) {
   return path;
 }
 
-Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out) {
-  const auto read_path = [&](const YamlNode& value, const std::string& at) {
-    return ReadPath(reader, value, at, out.path);
-  };
-  if (node.kind != YamlNode::Kind::kMap) return read_path(node, path);
-  return reader.ReadMap(node, path,
-                        {{"path", read_path}, reader.Value("overwrite", out.overwrite)});
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out) {
+  return ReadPathOrMap(reader, node, path, out.path, out);
 }
 
-Status ReadResume(Reader& reader, const YamlNode& node, const std::string& path,
-                  std::optional<ResumeSpec>& out) {
-  ResumeSpec& resume = out.emplace();
-  const auto read_path = [&](const YamlNode& value, const std::string& at) {
-    return ReadPath(reader, value, at, resume.from);
-  };
-  if (node.kind != YamlNode::Kind::kMap) return read_path(node, path);
-  return reader.ReadMap(node, path,
-                        {{"from", read_path},
-                         reader.Value("accept_data", resume.accept_data),
-                         reader.Value("accept_arithmetic", resume.accept_arithmetic)});
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ResumeSpec& out) {
+  return ReadPathOrMap(reader, node, path, out.from, out);
 }
 
-Status ReadLayers(Reader& reader, const YamlNode& node, const std::string& path,
-                  std::vector<int64_t>& out) {
-  out.clear();
-  return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
-    out.emplace_back();
-    return reader.Read(item, at, out.back());
-  });
-}
-
-Status ReadInitial(Reader& reader, const YamlNode& node, const std::string& path,
-                   std::optional<InitialSpec>& out) {
-  InitialSpec& initial = out.emplace();
-  const auto read_path = [&](const YamlNode& value, const std::string& at) {
-    return ReadPath(reader, value, at, initial.from);
-  };
-  if (node.kind != YamlNode::Kind::kMap) return read_path(node, path);
-  return reader.ReadMap(
-      node, path, {{"from", read_path}, {"layers", [&](const auto& value, const auto& at) {
-                                           return ReadLayers(reader, value, at, initial.layers);
-                                         }}});
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, InitialSpec& out) {
+  return ReadPathOrMap(reader, node, path, out.from, out);
 }
 
 }  // namespace espalier

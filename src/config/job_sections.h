@@ -1,36 +1,164 @@
-// The sections of a job's YAML, one function each; used by ParseJob alone. `node` is the section's
-// value, `path` its place for messages. Defaults are those already in `out`.
+// From YAML to the structs of a job. The keys of a map are the Keys of its struct (spec/fields.h);
+// types that YAML spells in another way have an overload of ReadSpec. Within this room.
+//
+// `node` is the value, `path` its place for messages. Defaults are those already in `out`.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "src/config/reader.h"
+#include "src/spec/fields.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier {
 
+// ---- types with a spelling of their own ------------------------------------------------------
+
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Scale& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, NullPolicy& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Shuffle& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, BadRows& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, FeatureGroup& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, FeatureSpec& out);
+inline Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Span& out) {
+  return reader.Read(node, path, out);
+}
+// Patterns of input files.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                std::vector<std::string>& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                std::vector<ColumnPattern>& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ModelSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, OptimizerSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ScheduleSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Averaging& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ClassWeights& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, WorkerRange& out);
+// `output: PATH` or `output: {path: PATH, overwrite: true}`.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out);
+// `resume: RUN` or `resume: {from: RUN, accept_data: true, ..}`.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ResumeSpec& out);
+// `initial: MODEL` or `initial: {from: MODEL, layers: [0, 1]}`.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, InitialSpec& out);
+
 // A path or pattern, local or on HDFS.
 Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out);
-Status ReadDataSection(Reader& reader, const YamlNode& node, const std::string& path,
-                       DataSpec& out);
-Status ReadModelSection(Reader& reader, const YamlNode& node, const std::string& path,
-                        ModelSpec& out);
-// `batch` apart, for its default is the optimizer's.
+// The section `train`. `batch` is separate, because its default depends on the optimizer.
 Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path, JobSpec& out,
                         std::optional<int64_t>& batch);
-// `resume: RUN` or `resume: {from: RUN, accept_data: true, ..}`.
-Status ReadResume(Reader& reader, const YamlNode& node, const std::string& path,
-                  std::optional<ResumeSpec>& out);
-// `initial: MODEL` or `initial: {from: MODEL, layers: [0, 1]}`.
-Status ReadInitial(Reader& reader, const YamlNode& node, const std::string& path,
-                   std::optional<InitialSpec>& out);
-// A list of layers by their numbers, or one.
-Status ReadLayers(Reader& reader, const YamlNode& node, const std::string& path,
-                  std::vector<int64_t>& out);
-// `output: PATH` or `output: {path: PATH, overwrite: true}`.
-Status ReadOutput(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out);
 // A place that may be spelt in several ways, in one: two jobs must not have one output.
 std::string OneSpelling(const std::string& place);
+
+// ---- all others ------------------------------------------------------------------------------
+
+template <typename S>
+std::vector<Field> FieldsOf(Reader& reader, S& s);
+
+template <typename T>
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                std::optional<T>& out) {
+  return ReadSpec(reader, node, path, out.emplace());
+}
+
+// One value or a list.
+template <typename T>
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                std::vector<T>& out) {
+  out.clear();
+  return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+    return ReadSpec(reader, item, at, out.emplace_back());
+  });
+}
+
+// A scalar, or a struct as a map.
+template <typename T>
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, T& out) {
+  if constexpr (HasFields<T>) {
+    return reader.ReadMap(node, path, FieldsOf(reader, out));
+  } else {
+    return reader.Read(node, path, out);
+  }
+}
+
+template <typename T>
+Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, const Key& key,
+               T& out) {
+  if (key.list != nullptr && node.kind != YamlNode::Kind::kSequence) {
+    return reader.Unexpected(node, path, std::string("a list of ") + key.list);
+  }
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (key.unit == Key::Unit::kMilliseconds) return reader.ReadDuration(node, path, false, out);
+    if (key.unit == Key::Unit::kBytes) return reader.ReadBytes(node, path, out);
+    return reader.Read(node, path, out);
+  } else if constexpr (std::is_same_v<T, std::optional<int64_t>>) {
+    if (key.absent != nullptr && node.is_scalar() && node.text == key.absent) {
+      out.reset();
+      return {};
+    }
+    const Status status = ReadKey(reader, node, path, key, out.emplace());
+    if (status.ok() || key.absent == nullptr) return status;
+    return reader.Unexpected(node, path, "`" + std::string(key.absent) + "` or a whole number");
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return key.path ? ReadPath(reader, node, path, out) : reader.Read(node, path, out);
+  } else {
+    return ReadSpec(reader, node, path, out);
+  }
+}
+
+// Appends the keys of the fields for which `belongs` holds. `s` must outlive the reading.
+template <typename S, typename F>
+void AppendFields(Reader& reader, S& s, F belongs, std::vector<Field>& out) {
+  Fields(
+      [&](const Key& key, auto& member) {
+        if (!belongs(key)) return;
+        if (key.inlined) {
+          if constexpr (HasFields<std::remove_reference_t<decltype(member)>>) {
+            AppendFields(
+                reader, member, [](const Key&) { return true; }, out);
+          }
+        } else if (key.yaml[0] != '\0') {
+          out.push_back(
+              {key.yaml, [&reader, &member, key](const YamlNode& node, const std::string& path) {
+                 return ReadKey(reader, node, path, key, member);
+               }});
+        }
+      },
+      s);
+}
+
+template <typename S>
+std::vector<Field> FieldsOf(Reader& reader, S& s) {
+  std::vector<Field> fields;
+  AppendFields(
+      reader, s, [](const Key&) { return true; }, fields);
+  return fields;
+}
+
+// A struct with a `kind`: the word of a kind, or `{word: {key: value, ..}}` with the keys of that
+// kind. `begin(kind)` sets the defaults.
+template <typename S, typename F>
+Status ReadKind(Reader& reader, const YamlNode& node, const std::string& path, S& out, F begin) {
+  std::vector<Choice> choices;
+  for (const auto& entry : Names<decltype(out.kind)>::kAll) {
+    choices.push_back({entry.name,
+                       [&reader, &out, begin, kind = entry.value](const YamlNode* body,
+                                                                  const std::string& at) -> Status {
+                         begin(kind);
+                         if (body == nullptr) return {};
+                         std::vector<Field> fields;
+                         AppendFields(
+                             reader, out, [kind](const Key& key) { return key.Belongs(kind); },
+                             fields);
+                         if (fields.empty()) {
+                           return reader.Unexpected(*body, at, "the word alone, without a value");
+                         }
+                         return reader.ReadMap(*body, at, fields);
+                       }});
+  }
+  return reader.ReadChoice(node, path, choices);
+}
 
 }  // namespace espalier

@@ -29,30 +29,24 @@ Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_m
   JobSpec job;
   std::optional<int64_t> batch;
   ESPALIER_RETURN_IF_ERROR(ReadCompat(reader, root, job, batch));
-  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
-      root, "",
-      {reader.Value("name", job.name),
-       {"compat", [](const auto&, const auto&) { return Status(); }},  // is read already
-       {"data", [&](const auto& node,
-                    const auto& path) { return ReadDataSection(reader, node, path, job.data); }},
-       {"model", [&](const auto& node,
-                     const auto& path) { return ReadModelSection(reader, node, path, job.model); }},
-       {"train",
-        [&](const auto& node, const auto& path) {
-          return ReadTrainSection(reader, node, path, job, batch);
-        }},
-       {"workers",
-        [&](const auto& node, const auto& path) {
-          return reader.ReadMap(
-              node, path,
-              {reader.Value("min", job.workers.min), reader.Value("max", job.workers.max),
-               reader.Value("cache_input", job.workers.cache_input)});
-        }},
-       {"output", [&](const auto& node,
-                      const auto& path) { return ReadOutput(reader, node, path, job.output); }},
-       {"resume", [&](const auto& node, const auto& path) {
-          return ReadResume(reader, node, path, job.resume);
-        }}}));
+  const auto spec = [&reader](auto& out) -> ReadValue {
+    return [&](const YamlNode& node, const std::string& path) {
+      return ReadSpec(reader, node, path, out);
+    };
+  };
+  ESPALIER_RETURN_IF_ERROR(
+      reader.ReadMap(root, "",
+                     {reader.Value("name", job.name),
+                      {"compat", [](const auto&, const auto&) { return Status(); }},  // read above
+                      {"data", spec(job.data)},
+                      {"model", spec(job.model)},
+                      {"train",
+                       [&](const auto& node, const auto& path) {
+                         return ReadTrainSection(reader, node, path, job, batch);
+                       }},
+                      {"workers", spec(job.workers)},
+                      {"output", spec(job.output)},
+                      {"resume", spec(job.resume)}}));
   job.train.batch = batch.value_or(DefaultBatch(job.train.optimizer.kind));
   CompleteCompat(job);
   if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);

@@ -96,7 +96,7 @@ Result<ScoringSpec> ParseScoring(std::string_view yaml_text, std::string_view na
               {reader.Value("min", spec.workers.min), reader.Value("max", spec.workers.max)});
         }},
        {"output", [&](const auto& node, const auto& path) {
-          return ReadOutput(reader, node, path, spec.output);
+          return ReadSpec(reader, node, path, spec.output);
         }}}));
   if (const Status invalid = spec.Validate(); !invalid.ok()) return reader.Locate(invalid);
   spec.output.path = OneSpelling(spec.output.path);

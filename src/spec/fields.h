@@ -1,7 +1,8 @@
-// The one list of a job's fields, for everything that must not forget any: the fingerprint and the
-// JSON of model.json, in both directions. `Fields(f, s)` calls f(name, member) for each member of a
-// struct of the spec, in order; `s` may be const. A field that came when there were bundles and
-// checkpoints already has a Later name. Thread rule: pure functions.
+// The one list of a job's fields: the fingerprint, model.json, YAML and the bounds follow from it.
+// `Fields(f, s)` calls f(Key, member) for each member of a struct of the spec, in order; `s` may be
+// const.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <concepts>
@@ -9,19 +10,9 @@
 
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
+#include "src/spec/key.h"
 
 namespace espalier {
-
-// The name of a field that is left out where it has its type's first value: that is what files from
-// before it was there mean, and jobs that do not use it keep their fingerprint.
-struct Later {
-  const char* name;
-  operator const char*() const { return name; }  // NOLINT: whoever does not care need not know
-};
-template <typename Name, typename Member>
-bool LeftOut(Name, const Member& member) {
-  return std::same_as<Name, Later> && member == Member{};
-}
 
 template <typename S, typename T>
 concept Is = std::same_as<std::remove_const_t<S>, T>;
@@ -57,25 +48,25 @@ void Fields(F&& f, Is<FeatureGroup> auto& s) {
   f("null_indicator", s.null_indicator);
   f("log1p", s.log1p);
   f("parts", s.parts);
-  f("embedding", s.embedding);
+  f(Key("embedding").NotInYaml(), s.embedding);
   f("hash", s.hash);
   f("min_count", s.min_count);
 }
 template <typename F>
 void Fields(F&& f, Is<FeatureSpec> auto& s) {
-  f("columns", s.columns);
+  f(Key("columns").NotInYaml(), s.columns);
   f("scale", s.scale);
   f("nulls", s.nulls);
   f("groups", s.groups);
 }
 template <typename F>
 void Fields(F&& f, Is<ValidationSpec> auto& s) {
-  f("fraction", s.fraction);
+  f(Key("fraction").In(kFraction), s.fraction);
   f("stratify", s.stratify);
   f("column", s.column);
   f("files", s.files);
   f("fold", s.fold);
-  f("of", s.of);
+  f(Key("of").Whole(2, 1000), s.of);
 }
 template <typename F>
 void Fields(F&& f, Is<BadRows> auto& s) {
@@ -99,44 +90,50 @@ void Fields(F&& f, Is<DataSpec> auto& s) {
   f("validation", s.validation);
   f("bad_rows", s.bad_rows);
   f("shuffle", s.shuffle);
-  f("shard_bytes", s.shard_bytes);
+  f(Key("shard_bytes").Bytes().Whole(1 << 10, 1 << 30), s.shard_bytes);
 }
 template <typename F>
 void Fields(F&& f, Is<ModelSpec> auto& s) {
   f("task", s.task);
-  f("hidden", s.hidden);
+  f(Key("hidden").Whole(1, 65536).List("layer widths, such as [256, 256]"), s.hidden);
   f("activation", s.activation);
-  f("dropout", s.dropout);
+  f(Key("dropout").In(kFraction), s.dropout);
   f("layer_norm", s.layer_norm);
   f("residual", s.residual);
-  f("loss", s.loss);
-  f("label_smoothing", s.label_smoothing);
-  f("huber_delta", s.huber_delta);
-  f("quantile", s.quantile);
+  f(Key("loss").NotInYaml(), s.loss);
+  f(Key("label_smoothing").NotInYaml(), s.label_smoothing);
+  f(Key("huber_delta").NotInYaml(), s.huber_delta);
+  f(Key("quantile").NotInYaml(), s.quantile);
   f("init", s.init);
   f("precision", s.precision);
   f("target_scale", s.target_scale);
-  f("thresholds", s.thresholds);
-  f("expected_inputs", s.expected_inputs);
-  f("expected_outputs", s.expected_outputs);
+  f(Key("thresholds").NotInYaml(), s.thresholds);
+  f(Key("expected_inputs").NotInYaml(), s.expected_inputs);
+  f(Key("expected_outputs").NotInYaml(), s.expected_outputs);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
-  f("kind", s.kind);
-  f("learning_rate", s.learning_rate);
-  f("momentum", s.momentum);
-  f("beta1", s.beta1);
-  f("beta2", s.beta2);
-  f("epsilon", s.epsilon);
-  f("alpha", s.alpha);
-  f("centered", s.centered);
-  f("initial_accumulator_value", s.initial_accumulator_value);
-  f("history", s.history);
-  f("line_search", s.line_search);
-  f("max_line_search", s.max_line_search);
-  f("tolerance", s.tolerance);
-  f("max_iterations", s.max_iterations);
-  f(Later{"step_tolerance"}, s.step_tolerance);
+  f(Key("kind").NotInYaml(), s.kind);
+  f(Key("learning_rate").In(kPositive), s.learning_rate);
+  f(Key("momentum")
+        .In(kFraction)
+        .For(OptimizerKind::kMomentum, OptimizerKind::kNesterov, OptimizerKind::kRmsprop),
+    s.momentum);
+  f(Key("beta1").In(kFraction).For(OptimizerKind::kAdam, OptimizerKind::kAdamW), s.beta1);
+  f(Key("beta2").In(kFraction).For(OptimizerKind::kAdam, OptimizerKind::kAdamW), s.beta2);
+  f(Key("epsilon").In(kPositive).For(OptimizerKind::kAdam, OptimizerKind::kAdamW,
+                                     OptimizerKind::kAdagrad, OptimizerKind::kRmsprop),
+    s.epsilon);
+  f(Key("alpha").In(kFraction).For(OptimizerKind::kRmsprop), s.alpha);
+  f(Key("centered").For(OptimizerKind::kRmsprop), s.centered);
+  f(Key("initial_accumulator_value").In(kNotNegative).For(OptimizerKind::kAdagrad),
+    s.initial_accumulator_value);
+  f(Key("history").Whole(1, kLbfgsHistoryMax).For(OptimizerKind::kLbfgs), s.history);
+  f(Key("line_search").For(OptimizerKind::kLbfgs), s.line_search);
+  f(Key("max_line_search").Whole(2, 1000).For(OptimizerKind::kLbfgs), s.max_line_search);
+  f(Key("tolerance").In(kNotNegative).For(OptimizerKind::kLbfgs), s.tolerance);
+  f(Key("max_iterations").Whole(1, kCountMax).For(OptimizerKind::kLbfgs), s.max_iterations);
+  f(Key("step_tolerance").In(kNotNegative).For(OptimizerKind::kGd).Later(), s.step_tolerance);
 }
 template <typename F>
 void Fields(F&& f, Is<Span> auto& s) {
@@ -146,33 +143,35 @@ void Fields(F&& f, Is<Span> auto& s) {
 template <typename F>
 void Fields(F&& f, Is<PlateauRule> auto& s) {
   f("metric", s.metric);
-  f("patience", s.patience);
-  f("min_delta", s.min_delta);
-  f("cooldown", s.cooldown);
-  f("min_learning_rate", s.min_learning_rate);
+  f(Key("patience").Whole(1, 1'000'000'000), s.patience);
+  f(Key("min_delta").In(kNotNegative), s.min_delta);
+  f(Key("cooldown").Whole(0, 1'000'000'000), s.cooldown);
+  f(Key("min_learning_rate").In(kNotNegative), s.min_learning_rate);
 }
 template <typename F>
 void Fields(F&& f, Is<ScheduleSpec> auto& s) {
-  f("kind", s.kind);
+  f(Key("kind").NotInYaml(), s.kind);
   f("warmup", s.warmup);
-  f("every", s.every);
-  f("factor", s.factor);
-  f("final_fraction", s.final_fraction);
-  f("power", s.power);
-  f("plateau", s.plateau);
+  f(Key("every").For(ScheduleKind::kStep, ScheduleKind::kExponential), s.every);
+  f(Key("factor").For(ScheduleKind::kStep, ScheduleKind::kExponential, ScheduleKind::kPlateau),
+    s.factor);
+  f(Key("final_fraction").In({0, 1}).For(ScheduleKind::kCosine, ScheduleKind::kPolynomial),
+    s.final_fraction);
+  f(Key("power").In(kPositive).For(ScheduleKind::kPolynomial), s.power);
+  f(Key("plateau").For(ScheduleKind::kPlateau).Inlined(), s.plateau);
 }
 template <typename F>
 void Fields(F&& f, Is<EarlyStopping> auto& s) {
   f("metric", s.metric);
-  f("patience", s.patience);
-  f("min_delta", s.min_delta);
+  f(Key("patience").Whole(1, 1'000'000'000), s.patience);
+  f(Key("min_delta").In(kNotNegative), s.min_delta);
   f("restore_best", s.restore_best);
 }
 template <typename F>
 void Fields(F&& f, Is<Averaging> auto& s) {
-  f("kind", s.kind);
-  f("decay", s.decay);
-  f("start", s.start);
+  f(Key("kind").NotInYaml(), s.kind);
+  f(Key("decay").In(kInsideUnit).For(AveragingKind::kEma), s.decay);
+  f(Key("start").For(AveragingKind::kEma, AveragingKind::kMean), s.start);
 }
 template <typename F>
 void Fields(F&& f, Is<ClassWeight> auto& s) {
@@ -186,44 +185,44 @@ void Fields(F&& f, Is<ClassWeights> auto& s) {
 }
 template <typename F>
 void Fields(F&& f, Is<InitialSpec> auto& s) {
-  f("from", s.from);
+  f(Key("from").Path(), s.from);
   f("layers", s.layers);
-  f("spark", s.spark);
-  f("values", s.values);
+  f(Key("spark").NotInYaml(), s.spark);
+  f(Key("values").NotInYaml(), s.values);
 }
 template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {
-  f(Later{"mode"}, s.mode);
-  f(Later{"staleness"}, s.staleness);
+  f(Key("mode").Later(), s.mode);
+  f(Key("staleness").Whole(0, kStalenessMax).Later(), s.staleness);
   f("optimizer", s.optimizer);
   f("schedule", s.schedule);
-  f("batch", s.batch);
-  f("leaves", s.leaves);
-  f("epochs", s.epochs);
-  f("steps", s.steps);
-  f("max_time_ms", s.max_time_ms);
+  f(Key("batch").Whole(1, 1 << 30).NotInYaml(), s.batch);
+  f(Key("leaves").Whole(1, 1024).Absent("auto"), s.leaves);
+  f(Key("epochs").In({0, 1e9, true}), s.epochs);
+  f(Key("steps").Whole(1, kCountMax), s.steps);
+  f(Key("max_time_ms").Yaml("max_time").Milliseconds(), s.max_time_ms);
   f("early_stopping", s.early_stopping);
-  f("weight_decay", s.weight_decay);
-  f("l1", s.l1);
+  f(Key("weight_decay").In(kNotNegative), s.weight_decay);
+  f(Key("l1").In(kNotNegative), s.l1);
   f("decay_biases", s.decay_biases);
-  f("clip_norm", s.clip_norm);
-  f("clip_value", s.clip_value);
-  f("accumulate_steps", s.accumulate_steps);
+  f(Key("clip_norm").In(kNotNegative), s.clip_norm);
+  f(Key("clip_value").In(kNotNegative), s.clip_value);
+  f(Key("accumulate_steps").Whole(1, kCountMax), s.accumulate_steps);
   f("averaging", s.averaging);
   f("class_weight", s.class_weight);
   f("initial", s.initial);
   f("frozen", s.frozen);
-  f("skip_nonfinite", s.skip_nonfinite);
+  f(Key("skip_nonfinite").NotInYaml(), s.skip_nonfinite);
   f("seed", s.seed);
 }
 template <typename F>
 void Fields(F&& f, Is<WorkerRange> auto& s) {
-  f("min", s.min);
-  f("max", s.max);
+  f(Key("min").Whole(1, 100'000), s.min);
+  f(Key("max").Whole(0, 100'000), s.max);
 }
 template <typename F>
 void Fields(F&& f, Is<OutputSpec> auto& s) {
-  f("path", s.path);
+  f(Key("path").Path(), s.path);
   f("overwrite", s.overwrite);
 }
 template <typename F>
@@ -235,7 +234,7 @@ void Fields(F&& f, Is<CheckpointSpec> auto& s) {
 }
 template <typename F>
 void Fields(F&& f, Is<ResumeSpec> auto& s) {
-  f("from", s.from);
+  f(Key("from").Path(), s.from);
   f("accept_data", s.accept_data);
   f("accept_arithmetic", s.accept_arithmetic);
 }
@@ -291,5 +290,10 @@ void Fields(F&& f, Is<Preprocessing> auto& s) {
   f("classes", s.classes);
   f("class_weights", s.class_weights);
 }
+
+template <typename S>
+concept HasFields = requires(S& s) {
+  Fields([](const Key&, auto&) {}, s);
+};
 
 }  // namespace espalier

@@ -12,12 +12,12 @@
 
 #include "src/base/text.h"
 #include "src/spec/job_spec.h"
+#include "src/spec/key.h"
 
 namespace espalier {
 
-inline constexpr int64_t kCountMax = 1'000'000'000'000;  // steps, rows
-inline constexpr size_t kListMax = 10'000;               // patterns, feature entries
-inline constexpr size_t kTextMax = 4096;                 // bytes of a path or a name
+inline constexpr size_t kListMax = 10'000;  // patterns, feature entries
+inline constexpr size_t kTextMax = 4096;    // bytes of a path or a name
 
 // Keeps the first finding.
 class Findings {
@@ -31,16 +31,10 @@ class Findings {
     Expect(value >= min && value <= max, path, std::to_string(value),
            "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
   }
-  void Fraction(const std::string& path, double value) {
-    Expect(value >= 0 && value < 1, path, ShortestDouble(value),
-           "a number of at least 0 and below 1");
-  }
-  void Positive(const std::string& path, double value) {
-    Expect(std::isfinite(value) && value > 0, path, ShortestDouble(value), "a number above 0");
-  }
-  void NotNegative(const std::string& path, double value) {
-    Expect(std::isfinite(value) && value >= 0, path, ShortestDouble(value),
-           "a number of at least 0");
+  void Within(const std::string& path, double value, const Bounds& bounds) {
+    const bool inside = (bounds.above ? value > bounds.min : value >= bounds.min) &&
+                        (bounds.below ? value < bounds.max : value <= bounds.max);
+    Expect(std::isfinite(value) && inside, path, ShortestDouble(value), Words(bounds));
   }
   void Paths(const std::string& path, const std::vector<std::string>& patterns) {
     Expect(patterns.size() <= kListMax, path, std::to_string(patterns.size()) + " patterns",
@@ -53,9 +47,28 @@ class Findings {
   Status Take() const { return first_; }
 
  private:
+  // "a number above 0 and at most 10".
+  static std::string Words(const Bounds& b) {
+    const bool lower = std::isfinite(b.min), upper = std::isfinite(b.max);
+    if (lower && upper && !b.above && !b.below) {
+      return "a number from " + Shown(b.min) + " to " + Shown(b.max);
+    }
+    std::string out = "a number";
+    if (lower) out += (b.above ? " above " : " of at least ") + Shown(b.min);
+    if (upper)
+      out += std::string(lower ? " and" : "") + (b.below ? " below " : " at most ") + Shown(b.max);
+    return out;
+  }
+  static std::string Shown(double bound) {
+    const auto whole = static_cast<int64_t>(bound);
+    return static_cast<double>(whole) == bound ? std::to_string(whole) : ShortestDouble(bound);
+  }
+
   Status first_;
 };
 
+// The bounds of each field's Key.
+void CheckBounds(Findings& f, const JobSpec& job);
 void CheckModel(Findings& f, const ModelSpec& model);
 void CheckTrain(Findings& f, const JobSpec& job);
 

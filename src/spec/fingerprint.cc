@@ -29,9 +29,8 @@ class Canon {
       Line(path, std::to_string(value));
     } else {
       Fields(
-          [&](auto name, const auto& member) {
-            const char* const key = name;
-            if (!LeftOut(name, member)) Write(path + "." + key, member);
+          [&](const Key& key, const auto& member) {
+            if (!key.LeftOut(member)) Write(path + "." + key.name, member);
           },
           value);
     }

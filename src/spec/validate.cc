@@ -1,4 +1,4 @@
-// JobSpec::Validate: the bounds of every field, then what fields ask of each other. `model` and
+// JobSpec::Validate: the bounds of each field, then what fields require of each other. `model` and
 // `train` are in validate_train.cc.
 #include <algorithm>
 #include <cctype>
@@ -14,7 +14,6 @@ namespace espalier {
 namespace {
 
 constexpr size_t kColumnsMax = 1 << 20;
-constexpr int64_t kFoldsMax = 1000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -150,13 +149,11 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
 
 void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   const ValidationSpec& v = data.validation;
-  f.Fraction("data.validation.fraction", v.fraction);
   const int ways = (v.fraction > 0) + v.column.has_value() + !v.files.empty() + (v.fold || v.of);
   f.Expect(ways <= 1, "data.validation", std::to_string(ways) + " ways to choose the rows",
            "one of fraction, column, files and fold");
   f.Expect(v.fold.has_value() == v.of.has_value(), "data.validation",
            v.fold ? "fold without of" : "of without fold", "both, as in `{fold: 0, of: 5}`");
-  if (v.of) f.Whole("data.validation.of", *v.of, 2, kFoldsMax);
   if (v.fold && v.of) f.Whole("data.validation.fold", *v.fold, 0, *v.of - 1);
   f.Expect(!v.stratify || v.by_hash(), "data.validation.stratify", "true",
            "`fraction` or `fold` with it: the share of each class");
@@ -240,7 +237,6 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
   if (data.shuffle.kind == ShuffleKind::kWindow) {
     f.Whole("data.shuffle.window", data.shuffle.window_rows, 8, kCountMax);
   }
-  f.Whole("data.shard_bytes", data.shard_bytes, 1 << 10, 1 << 30);
 }
 
 void CheckCheckpoint(Findings& f, const JobSpec& job) {
@@ -273,12 +269,11 @@ Status JobSpec::Validate() const {
                std::none_of(name.begin(), name.end(),
                             [](unsigned char c) { return c < 0x20 || c == 0x7F; }),
            "name", Quoted(name), "1 to 128 bytes without control characters");
+  CheckBounds(f, *this);
   CheckData(f, data, model.task);
   CheckModel(f, model);
   CheckTrain(f, *this);
   CheckCheckpoint(f, *this);
-  f.Whole("workers.min", workers.min, 1, 100'000);
-  f.Whole("workers.max", workers.max, 0, 100'000);
   f.Expect(workers.max == 0 || workers.max >= workers.min, "workers.max",
            std::to_string(workers.max),
            "at least workers.min, which is " + std::to_string(workers.min));

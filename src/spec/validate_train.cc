@@ -1,4 +1,4 @@
-// The part of JobSpec::Validate about `model` and `train`.
+// What fields of `model` and `train` require of each other. Bounds of single fields: fields.h.
 #include <algorithm>
 #include <cmath>
 
@@ -16,11 +16,9 @@ void CheckHidden(Findings& f, const ModelSpec& model) {
            std::to_string(model.hidden.size()) + " layers", "at most 64");
   double parameters = 0;
   for (size_t i = 0; i < model.hidden.size(); ++i) {
-    f.Whole("model.hidden[" + std::to_string(i) + "]", model.hidden[i], 1, 65536);
-    if (i > 0) {
-      parameters +=
-          static_cast<double>(model.hidden[i - 1] + 1) * static_cast<double>(model.hidden[i]);
-    }
+    if (i == 0) continue;
+    parameters +=
+        static_cast<double>(model.hidden[i - 1] + 1) * static_cast<double>(model.hidden[i]);
   }
   f.Expect(parameters <= kParametersMax, "model.hidden",
            ShortestDouble(parameters) + " parameters between hidden layers",
@@ -33,11 +31,6 @@ void CheckHidden(Findings& f, const ModelSpec& model) {
       model.dropout.size() == 1 || model.dropout.size() == model.hidden.size(), "model.dropout",
       std::to_string(model.dropout.size()) + " numbers",
       "one for all hidden layers, or one for each of the " + std::to_string(model.hidden.size()));
-  for (size_t i = 0; i < model.dropout.size(); ++i) {
-    const bool alone = model.dropout.size() == 1;
-    f.Fraction(alone ? "model.dropout" : "model.dropout[" + std::to_string(i) + "]",
-               model.dropout[i]);
-  }
   const bool alike =
       std::adjacent_find(model.hidden.begin(), model.hidden.end()) != model.hidden.end();
   f.Expect(!model.residual || alike, "model.residual", "true",
@@ -66,30 +59,14 @@ void CheckLoss(Findings& f, const ModelSpec& model) {
   const bool scales = model.task == Task::kRegression || model.task == Task::kClassification;
   f.Expect(scales || !model.target_scale, "model.target_scale", "a scale",
            std::string("nothing with task ") + Name(model.task) + ": it is for task regression");
-  f.Fraction(std::string("model.loss.") + Name(loss) + ".label_smoothing", model.label_smoothing);
-  f.Positive("model.loss.huber.delta", model.huber_delta);
-  f.Expect(model.quantile > 0 && model.quantile < 1, "model.loss.quantile.quantile",
-           ShortestDouble(model.quantile), "a number above 0 and below 1");
+  f.Within(std::string("model.loss.") + Name(loss) + ".label_smoothing", model.label_smoothing,
+           kFraction);
+  f.Within("model.loss.huber.delta", model.huber_delta, kPositive);
+  f.Within("model.loss.quantile.quantile", model.quantile, kInsideUnit);
   f.Expect(
       loss != Loss::kPoisson || EffectiveTargetScale(model) == TargetScale::kNone,
       "model.target_scale", Name(EffectiveTargetScale(model)),
       "none, or nothing: with loss poisson the targets are counts, and a shifted count is none");
-}
-
-void CheckOptimizer(Findings& f, const OptimizerSpec& o) {
-  const std::string path = std::string("train.optimizer.") + Name(o.kind) + ".";
-  f.Positive(path + "learning_rate", o.learning_rate);
-  f.Fraction(path + "momentum", o.momentum);
-  f.Fraction(path + "beta1", o.beta1);
-  f.Fraction(path + "beta2", o.beta2);
-  f.Positive(path + "epsilon", o.epsilon);
-  f.Fraction(path + "alpha", o.alpha);
-  f.NotNegative(path + "initial_accumulator_value", o.initial_accumulator_value);
-  f.Whole(path + "history", o.history, 1, kLbfgsHistoryMax);
-  f.Whole(path + "max_line_search", o.max_line_search, 2, 1000);
-  f.NotNegative(path + "tolerance", o.tolerance);
-  f.Whole(path + "max_iterations", o.max_iterations, 1, kCountMax);
-  f.NotNegative(path + "step_tolerance", o.step_tolerance);
 }
 
 // What L-BFGS cannot go with: it compares the objective at points, and chooses the steps itself.
@@ -125,7 +102,6 @@ void CheckAsync(Findings& f, const TrainSpec& train) {
   f.Expect(train.accumulate_steps == 1, "train.accumulate_steps",
            std::to_string(train.accumulate_steps),
            "1 with mode async, which applies each gradient at once; raise train.batch instead");
-  if (train.staleness) f.Whole("train.staleness", *train.staleness, 0, kStalenessMax);
 }
 
 // A metric to judge by: one of the validation rows ("val_loss"), or one of the running values of
@@ -159,10 +135,6 @@ void CheckPlateau(Findings& f, const std::string& path, const JobSpec& job) {
   const PlateauRule& p = job.train.schedule.plateau;
   CheckMetric(f, path, p.metric, job);
   CheckFactor(f, path, job.train.schedule.factor, false);
-  f.Whole(path + ".patience", p.patience, 1, 1'000'000'000);
-  f.NotNegative(path + ".min_delta", p.min_delta);
-  f.Whole(path + ".cooldown", p.cooldown, 0, 1'000'000'000);
-  f.NotNegative(path + ".min_learning_rate", p.min_learning_rate);
   f.Expect(p.min_learning_rate <= job.train.optimizer.learning_rate, path + ".min_learning_rate",
            ShortestDouble(p.min_learning_rate), "at most the optimizer's learning_rate");
 }
@@ -171,7 +143,7 @@ void CheckSchedule(Findings& f, const JobSpec& job) {
   const TrainSpec& train = job.train;
   const ScheduleSpec& s = train.schedule;
   const std::string path = std::string("train.schedule.") + Name(s.kind);
-  f.NotNegative(path + ".warmup", s.warmup.amount);
+  f.Within(path + ".warmup", s.warmup.amount, kNotNegative);
   if (s.kind == ScheduleKind::kStep || s.kind == ScheduleKind::kExponential) {
     f.Expect(std::isfinite(s.every.amount) && s.every.amount > 0, path + ".every",
              ShortestDouble(s.every.amount),
@@ -180,12 +152,9 @@ void CheckSchedule(Findings& f, const JobSpec& job) {
     CheckFactor(f, path, s.factor, true);
   }
   if (s.kind == ScheduleKind::kCosine || s.kind == ScheduleKind::kPolynomial) {
-    f.Expect(s.final_fraction >= 0 && s.final_fraction <= 1, path + ".final_fraction",
-             ShortestDouble(s.final_fraction), "a number from 0 to 1");
     f.Expect(EpochLimit(train) || train.steps, path, "an end by time alone",
              "train.epochs or train.steps, which say where the curve ends");
   }
-  if (s.kind == ScheduleKind::kPolynomial) f.Positive(path + ".power", s.power);
   if (s.kind == ScheduleKind::kPlateau) CheckPlateau(f, path, job);
 }
 
@@ -193,8 +162,6 @@ void CheckEarlyStopping(Findings& f, const JobSpec& job) {
   if (!job.train.early_stopping) return;
   const EarlyStopping& e = *job.train.early_stopping;
   CheckMetric(f, "train.early_stopping", e.metric, job);
-  f.Whole("train.early_stopping.patience", e.patience, 1, 1'000'000'000);
-  f.NotNegative("train.early_stopping.min_delta", e.min_delta);
 }
 
 void CheckClassWeights(Findings& f, const JobSpec& job) {
@@ -208,7 +175,7 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
            "at most " + std::to_string(kListMax));
   double sum = 0;
   for (const ClassWeight& c : given) {
-    f.NotNegative(path + "." + c.label, c.weight);
+    f.Within(path + "." + c.label, c.weight, kNotNegative);
     f.Expect(job.model.precision == Precision::kFloat64 || !VanishesInFloat(c.weight),
              path + "." + c.label, ShortestDouble(c.weight),
              "0, or a number that float32 does not count as 0 (or model.precision: float64)");
@@ -219,11 +186,6 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
 
 // How gradients become updates, and updates the weights to save.
 void CheckUpdates(Findings& f, const TrainSpec& train) {
-  f.NotNegative("train.weight_decay", train.weight_decay);
-  f.NotNegative("train.l1", train.l1);
-  f.NotNegative("train.clip_norm", train.clip_norm);
-  f.NotNegative("train.clip_value", train.clip_value);
-  f.Whole("train.accumulate_steps", train.accumulate_steps, 1, kCountMax);
   const OptimizerKind kind = train.optimizer.kind;
   const bool whole_epochs = kind == OptimizerKind::kGd || kind == OptimizerKind::kLbfgs;
   f.Expect(!whole_epochs || train.accumulate_steps == 1, "train.accumulate_steps",
@@ -232,9 +194,7 @@ void CheckUpdates(Findings& f, const TrainSpec& train) {
                ", whose updates take a whole epoch each");
   const Averaging& a = train.averaging;
   const std::string path = std::string("train.averaging.") + NameOf(a.kind);
-  f.Expect(a.decay > 0 && a.decay < 1, path + ".decay", ShortestDouble(a.decay),
-           "a number above 0 and below 1");
-  f.NotNegative(path + ".start", a.start.amount);
+  f.Within(path + ".start", a.start.amount, kNotNegative);
 }
 
 // Layers by number; `hidden` + 1 there are.
@@ -271,14 +231,6 @@ void CheckModel(Findings& f, const ModelSpec& model) {
 
 void CheckTrain(Findings& f, const JobSpec& job) {
   const TrainSpec& train = job.train;
-  CheckOptimizer(f, train.optimizer);
-  f.Whole("train.batch", train.batch, 1, 1 << 30);
-  if (train.leaves) f.Whole("train.leaves", *train.leaves, 1, 1024);
-  if (train.epochs) {
-    f.Expect(*train.epochs > 0 && *train.epochs <= 1e9, "train.epochs",
-             ShortestDouble(*train.epochs), "a number above 0 and at most 1000000000");
-  }
-  if (train.steps) f.Whole("train.steps", *train.steps, 1, kCountMax);
   if (train.max_time_ms) {
     f.Expect(*train.max_time_ms > 0 && *train.max_time_ms <= kCountMax, "train.max_time",
              std::to_string(*train.max_time_ms) + " ms", "a time above 0, such as `30 min`");

@@ -368,14 +368,14 @@ TEST_CASE("the fingerprint changes with every other field") {
 template <typename S>
 size_t VisitedBytes(const S& s) {
   size_t bytes = 0;
-  Fields([&](const char*, const auto& member) { bytes += sizeof(member); }, s);
+  Fields([&](const Key&, const auto& member) { bytes += sizeof(member); }, s);
   return bytes;
 }
 
 TEST_CASE("Fields visits every member: what it misses is smaller than padding could be") {
   const auto complete = [](const auto& s) {
     size_t members = 0;
-    Fields([&](const char*, const auto&) { ++members; }, s);
+    Fields([&](const Key&, const auto&) { ++members; }, s);
     const size_t slack = sizeof(s) - VisitedBytes(s);
     return slack < 8 * members;
   };

@@ -1,0 +1,75 @@
+// The bounds of each field, by its Key.
+#include <cmath>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "src/spec/fields.h"
+#include "src/spec/findings.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+namespace {
+
+template <typename T>
+concept HasKind = requires(const T& s) {
+  { NameOf(s.kind) } -> std::convertible_to<const char*>;
+};
+
+class BoundsVisitor {
+ public:
+  explicit BoundsVisitor(Findings& findings) : findings_(findings) {}
+
+  template <typename T>
+  void Check(const std::string& path, const Key& key, const T& value) {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      if (std::isfinite(key.bounds.min)) {
+        findings_.Whole(path, value, static_cast<int64_t>(key.bounds.min),
+                        static_cast<int64_t>(key.bounds.max));
+      }
+    } else if constexpr (std::is_same_v<T, double>) {
+      if (std::isfinite(key.bounds.min)) findings_.Within(path, value, key.bounds);
+    } else if constexpr (HasFields<const T>) {
+      Fields(
+          [&](const Key& k, const auto& member) {
+            const std::string name = k.yaml[0] == '\0' ? k.name : k.yaml;
+            Check(k.inlined ? path : path.empty() ? name : path + "." + name, k, member);
+          },
+          value);
+    }
+  }
+  template <HasKind T>
+  void Check(const std::string& path, const Key&, const T& value) {
+    const std::string chosen = path + "." + NameOf(value.kind);
+    Fields(
+        [&](const Key& k, const auto& member) {
+          Check(k.inlined ? chosen : chosen + "." + k.name, k, member);
+        },
+        value);
+  }
+  template <typename T>
+  void Check(const std::string& path, const Key& key, const std::optional<T>& value) {
+    if (value) Check(path, key, *value);
+  }
+  template <typename T>
+  void Check(const std::string& path, const Key& key, const std::vector<T>& values) {
+    if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double> || HasFields<const T>) {
+      const bool alone =
+          values.size() == 1 && key.list == nullptr;  // it may be a value, not a list
+      for (size_t i = 0; i < values.size(); ++i) {
+        Check(alone ? path : path + "[" + std::to_string(i) + "]", key, values[i]);
+      }
+    }
+  }
+
+ private:
+  Findings& findings_;
+};
+
+}  // namespace
+
+void CheckBounds(Findings& f, const JobSpec& job) { BoundsVisitor(f).Check("", Key(""), job); }
+
+}  // namespace espalier

@@ -1,0 +1,106 @@
+// Key: the declaration of one field of a job, in spec/fields.h. From it follow its line in the
+// canonical text, its member of model.json, its key in YAML, and its bounds.
+//
+// Thread rule: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace espalier {
+
+// Interval of a number. Values are always finite.
+struct Bounds {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool above = false;  // min is excluded
+  bool below = false;  // max is excluded
+};
+inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+inline constexpr Bounds kPositive = {0, kUnbounded, true, false};
+inline constexpr Bounds kNotNegative = {0, kUnbounded};
+inline constexpr Bounds kFraction = {0, 1, false, true};
+inline constexpr Bounds kInsideUnit = {0, 1, true, true};
+inline constexpr int64_t kCountMax = 1'000'000'000'000;  // steps, rows
+
+struct Key {
+  enum class Unit { kNone, kMilliseconds, kBytes };
+
+  constexpr Key(const char* n) : name(n) {}  // NOLINT: a name alone is a declaration
+
+  // In the canonical text and in model.json. It never changes.
+  const char* name;
+  // In YAML; "": the field has no key there, or its struct has a reader for it.
+  const char* yaml = name;
+  Bounds bounds = {};
+  Unit unit = Unit::kNone;
+  // Bit i: the field belongs to kind i of its struct; 0: to all kinds.
+  uint32_t kinds = 0;
+  // Word in YAML for a field without a value; nullptr: none.
+  const char* absent = nullptr;
+  // Example of a list, for a field that is not a single value in YAML; nullptr: it may be one.
+  const char* list = nullptr;
+  // The text is a path or URI.
+  bool path = false;
+  // The keys of its struct are keys of the map around it.
+  bool inlined = false;
+  // The field is left out where it has the first value of its type: files from before the field
+  // mean that, and jobs that do not use it keep their fingerprint.
+  bool later = false;
+
+  constexpr Key In(Bounds b) const {
+    return With([b](Key& k) { k.bounds = b; });
+  }
+  constexpr Key Whole(int64_t min, int64_t max) const {
+    return In({static_cast<double>(min), static_cast<double>(max)});
+  }
+  constexpr Key Yaml(const char* key) const {
+    return With([key](Key& k) { k.yaml = key; });
+  }
+  constexpr Key NotInYaml() const { return Yaml(""); }
+  constexpr Key Milliseconds() const {
+    return With([](Key& k) { k.unit = Unit::kMilliseconds; });
+  }
+  constexpr Key Bytes() const {
+    return With([](Key& k) { k.unit = Unit::kBytes; });
+  }
+  template <typename... Kind>
+  constexpr Key For(Kind... kind) const {
+    return With([mask = (uint32_t{0} | ... | (uint32_t{1} << static_cast<uint32_t>(kind)))](
+                    Key& k) { k.kinds = mask; });
+  }
+  constexpr Key Absent(const char* word) const {
+    return With([word](Key& k) { k.absent = word; });
+  }
+  constexpr Key List(const char* example) const {
+    return With([example](Key& k) { k.list = example; });
+  }
+  constexpr Key Path() const {
+    return With([](Key& k) { k.path = true; });
+  }
+  constexpr Key Inlined() const {
+    return With([](Key& k) { k.inlined = true; });
+  }
+  constexpr Key Later() const {
+    return With([](Key& k) { k.later = true; });
+  }
+
+  template <typename Kind>
+  constexpr bool Belongs(Kind kind) const {
+    return kinds == 0 || (kinds >> static_cast<uint32_t>(kind) & 1) != 0;
+  }
+  template <typename Member>
+  bool LeftOut(const Member& member) const {
+    return later && member == Member{};
+  }
+
+ private:
+  template <typename F>
+  constexpr Key With(F&& change) const {
+    Key changed = *this;
+    change(changed);
+    return changed;
+  }
+};
+
+}  // namespace espalier
