@@ -12,7 +12,7 @@
 #include "src/config/job_yaml.h"
 #include "src/config/scoring_yaml.h"
 #include "src/config/yaml_tree.h"
-#include "src/data/listing.h"
+#include "src/data/input/listing.h"
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/class_text.h"
+#include "src/data/table/class_text.h"
 #include "src/scoring/evaluation.h"
 #include "src/scoring/scoring_run.h"
 

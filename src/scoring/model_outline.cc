@@ -6,7 +6,7 @@
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
 #include "src/bundle/model_json.h"
-#include "src/data/sparse_choice.h"
+#include "src/data/features/sparse_choice.h"
 #include "src/spec/sparse_rows.h"
 
 namespace espalier {

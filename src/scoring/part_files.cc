@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/base/text.h"
-#include "src/data/parquet_table.h"
+#include "src/data/parquet/table.h"
 #include "src/scoring/csv_text.h"
 
 namespace espalier {

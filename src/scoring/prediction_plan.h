@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/table_scan.h"
+#include "src/data/profile/table_scan.h"
 #include "src/scoring/model_outline.h"
 #include "src/scoring/part_files.h"
 #include "src/spec/scoring_spec.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/data/feature_encoder.h"
+#include "src/data/features/feature_encoder.h"
 #include "src/model/leaf_pass.h"
 
 namespace espalier {

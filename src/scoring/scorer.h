@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "src/data/decoded_rows.h"
-#include "src/data/label_texts.h"
+#include "src/data/table/decoded_rows.h"
+#include "src/data/table/label_texts.h"
 #include "src/scoring/trained_model.h"
 
 namespace espalier {

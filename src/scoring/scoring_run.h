@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/table_scan.h"
+#include "src/data/profile/table_scan.h"
 #include "src/scoring/scorer.h"
 #include "src/scoring/trained_model.h"
 #include "src/spec/shard_score.h"

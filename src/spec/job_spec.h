@@ -95,8 +95,8 @@ struct FeatureSpec {
 };
 
 struct ValidationSpec {
-  double fraction = 0;              // in [0, 1); by a keyed hash of the row's identity
-  bool stratify = false;            // the same share of each class (src/data/validation_draw.h)
+  double fraction = 0;    // in [0, 1); by a keyed hash of the row's identity
+  bool stratify = false;  // the same share of each class (src/data/features/validation_draw.h)
   std::optional<ColumnRef> column;  // or: rows where this column is true/1
   std::vector<std::string> files;   // or: patterns of separate files
   // Or, with both: part `fold`, counted from 0, of `of` parts about alike, by the same hash (or of
@@ -295,7 +295,7 @@ struct ClassWeight {
 };
 struct ClassWeights {
   // Training rows / (classes * training rows of the class); multilabel: training rows with 0 /
-  // those with 1 (src/data/class_weights.h).
+  // those with 1 (src/data/features/class_weights.h).
   bool balanced = false;
   std::vector<ClassWeight> given;  // or these
   bool operator==(const ClassWeights&) const = default;

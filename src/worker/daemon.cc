@@ -19,7 +19,7 @@
 #include "src/base/version.h"
 #include "src/cluster/worker_core.h"
 #include "src/config/address.h"
-#include "src/data/row_store.h"
+#include "src/data/profile/row_store.h"
 #include "src/rpc/coordinator_address.h"
 #include "src/rpc/coordinator_client.h"
 #include "src/rpc/peer.h"

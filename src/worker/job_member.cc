@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/base/text.h"
-#include "src/data/sparse_choice.h"
+#include "src/data/features/sparse_choice.h"
 #include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"

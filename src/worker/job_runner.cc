@@ -11,7 +11,7 @@
 #include "src/base/thread_pool.h"
 #include "src/config/job_yaml.h"
 #include "src/config/scoring_yaml.h"
-#include "src/data/row_store.h"
+#include "src/data/profile/row_store.h"
 #include "src/worker/clock.h"
 #include "src/worker/watched_files.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "src/data/listing.h"
-#include "src/data/sparse_record.h"
+#include "src/data/table/input_file.h"
+#include "src/data/table/sparse_record.h"
 
 namespace espalier {
 namespace {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "src/base/status.h"
-#include "src/data/row_store.h"
+#include "src/data/profile/row_store.h"
 #include "src/storage/file_system.h"
 #include "src/worker/shard_cache.h"
 

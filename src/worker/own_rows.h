@@ -12,7 +12,7 @@
 
 #include "src/base/ids.h"
 #include "src/base/status.h"
-#include "src/data/row_store.h"
+#include "src/data/profile/row_store.h"
 #include "src/worker/trainer.h"
 
 namespace espalier {

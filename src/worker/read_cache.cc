@@ -11,7 +11,7 @@
 
 #include "src/base/checksum.h"
 #include "src/base/log.h"
-#include "src/data/spool.h"
+#include "src/data/table/spool.h"
 #include "src/storage/uri.h"
 
 namespace espalier {

@@ -10,8 +10,8 @@
 
 #include "src/base/ids.h"
 #include "src/base/status.h"
-#include "src/data/row_room.h"
-#include "src/data/survey.h"
+#include "src/data/profile/survey.h"
+#include "src/data/table/row_room.h"
 #include "src/scoring/evaluate.h"
 #include "src/scoring/predict.h"
 #include "src/spec/scoring_spec.h"

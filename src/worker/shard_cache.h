@@ -21,7 +21,7 @@
 #include <mutex>
 #include <vector>
 
-#include "src/data/survey.h"
+#include "src/data/profile/survey.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "src/base/thread_pool.h"
-#include "src/data/row_sample.h"
+#include "src/data/table/row_sample.h"
 #include "src/rpc/message_size.h"
 #include "src/worker/watched_files.h"
 

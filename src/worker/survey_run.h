@@ -13,7 +13,7 @@
 
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
-#include "src/data/survey.h"
+#include "src/data/profile/survey.h"
 #include "src/spec/input.h"
 #include "src/storage/file_system.h"
 

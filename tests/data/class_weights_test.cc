@@ -1,4 +1,4 @@
-#include "src/data/class_weights.h"
+#include "src/data/features/class_weights.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "src/data/column_stats.h"
+#include "src/data/features/column_stats.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

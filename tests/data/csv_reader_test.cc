@@ -1,4 +1,4 @@
-#include "src/data/csv_reader.h"
+#include "src/data/text/csv_reader.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "src/base/checksum.h"
 #include "src/base/text.h"
-#include "src/data/number.h"
+#include "src/data/table/number.h"
 
 namespace espalier {
 namespace {

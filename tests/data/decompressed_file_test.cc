@@ -1,8 +1,8 @@
-#include "src/data/decompressed_file.h"
+#include "src/data/text/decompressed_file.h"
 
 #include <random>
 
-#include "src/data/csv_reader.h"
+#include "src/data/text/csv_reader.h"
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 

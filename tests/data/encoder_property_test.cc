@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "src/bundle/model_json.h"
-#include "src/data/feature_decoder.h"
-#include "src/data/feature_encoder.h"
-#include "src/data/table_scan.h"
-#include "src/data/vocabulary.h"
+#include "src/data/features/feature_decoder.h"
+#include "src/data/features/feature_encoder.h"
+#include "src/data/features/vocabulary.h"
+#include "src/data/profile/table_scan.h"
 #include "src/spec/names.h"
 #include "tests/data/fixture.h"
 #include "tests/data/naive_fit.h"

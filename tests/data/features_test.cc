@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "src/base/text.h"
-#include "src/data/feature_decoder.h"
-#include "src/data/vocabulary.h"
+#include "src/data/features/feature_decoder.h"
+#include "src/data/features/vocabulary.h"
 #include "tests/data/fixture.h"
 
 namespace espalier {

@@ -1,7 +1,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 
-#include "src/data/listing.h"
+#include "src/data/input/listing.h"
 
 namespace espalier {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "src/data/listing.h"
-#include "src/data/merge.h"
-#include "src/data/row_store.h"
-#include "src/data/survey.h"
+#include "src/data/input/listing.h"
+#include "src/data/profile/merge.h"
+#include "src/data/profile/row_store.h"
+#include "src/data/profile/survey.h"
 #include "tests/storage/temporary_directory.h"
 
 namespace espalier {

@@ -1,5 +1,5 @@
 // `columns: auto`: what is made of columns by what they hold.
-#include "src/data/infer_features.h"
+#include "src/data/input/infer_features.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
-#include "src/data/libsvm_reader.h"
+#include "src/data/text/libsvm_reader.h"
 
 #include <random>
 
-#include "src/data/table_scan.h"
+#include "src/data/profile/table_scan.h"
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "src/data/parquet_footer.h"
+#include "src/data/parquet/footer.h"
 #include "tests/data/crafted_parquet.h"
 #include "tests/data/fixture.h"
 #include "tests/data/parquet_fixture.h"

@@ -1,5 +1,5 @@
 // `columns: auto` over Parquet: by the types of the file, and of text by its values.
-#include "src/data/infer_features.h"
+#include "src/data/input/infer_features.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {

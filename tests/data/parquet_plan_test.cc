@@ -1,7 +1,7 @@
 // Which Parquet files and columns fit together.
 #include <filesystem>
 
-#include "src/data/column_types.h"
+#include "src/data/input/column_types.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {

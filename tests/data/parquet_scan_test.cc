@@ -2,8 +2,8 @@
 #include <arrow/scalar.h>
 #include <parquet/arrow/reader.h>
 
-#include "src/data/parquet_table.h"
-#include "src/data/table_scan.h"
+#include "src/data/parquet/table.h"
+#include "src/data/profile/table_scan.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <random>
 
-#include "src/data/parquet_file.h"
-#include "src/data/parquet_numbers.h"
+#include "src/data/parquet/file.h"
+#include "src/data/parquet/numbers.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {

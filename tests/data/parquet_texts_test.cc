@@ -1,5 +1,5 @@
 // Texts of Parquet files mean what they mean in CSV.
-#include "src/data/feature_decoder.h"
+#include "src/data/features/feature_decoder.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {

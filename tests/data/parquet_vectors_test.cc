@@ -1,13 +1,12 @@
 // Spark's vectors, dense and sparse, as features.
-#include "src/data/parquet_vectors.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
-#include "src/data/table_scan.h"
+#include "src/data/parquet/vectors.h"
+#include "src/data/profile/table_scan.h"
 #include "tests/data/parquet_fixture.h"
 
 namespace espalier {

@@ -1,7 +1,7 @@
 // Columns that stand in the names of directories, as Hive and Spark write them.
-#include "src/data/partitions.h"
+#include "src/data/table/partitions.h"
 
-#include "src/data/column_types.h"
+#include "src/data/input/column_types.h"
 #include "tests/data/fixture.h"
 
 namespace espalier {

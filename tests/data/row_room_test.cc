@@ -1,10 +1,10 @@
 // What reading holds: in memory as far as there is room, then in the spool, the same either way.
-#include "src/data/row_room.h"
+#include "src/data/table/row_room.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "src/data/row_bytes.h"
+#include "src/data/table/row_bytes.h"
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 

@@ -1,5 +1,5 @@
 // Scaling by quartiles, of a sample that is a function of the data alone.
-#include "src/data/row_sample.h"
+#include "src/data/table/row_sample.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

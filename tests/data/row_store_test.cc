@@ -1,4 +1,4 @@
-#include "src/data/row_store.h"
+#include "src/data/profile/row_store.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "src/data/schema.h"
+#include "src/data/table/schema.h"
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "src/data/table_scan.h"
+#include "src/data/profile/table_scan.h"
 #include "tests/data/sparse_fixture.h"
 
 namespace espalier {

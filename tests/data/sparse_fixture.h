@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "src/data/sparse_choice.h"
+#include "src/data/features/sparse_choice.h"
 #include "tests/data/fixture.h"
 
 namespace espalier {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <numeric>
 
-#include "src/data/feature_encoder.h"
-#include "src/data/table_scan.h"
+#include "src/data/features/feature_encoder.h"
+#include "src/data/profile/table_scan.h"
 #include "tests/data/sparse_fixture.h"
 
 namespace espalier {

@@ -1,11 +1,11 @@
-#include "src/data/survey.h"
+#include "src/data/profile/survey.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
 
-#include "src/data/column_stats.h"
+#include "src/data/features/column_stats.h"
 #include "tests/data/fixture.h"
 
 namespace espalier {

@@ -1,11 +1,11 @@
-#include "src/data/table_scan.h"
+#include "src/data/profile/table_scan.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "src/data/feature_encoder.h"
-#include "src/data/vocabulary.h"
+#include "src/data/features/feature_encoder.h"
+#include "src/data/features/vocabulary.h"
 #include "tests/data/fixture.h"
 
 namespace espalier {

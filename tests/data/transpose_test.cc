@@ -1,10 +1,10 @@
-#include "src/data/transpose.h"
+#include "src/data/table/transpose.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <vector>
 
-#include "src/data/row_bytes.h"
+#include "src/data/table/row_bytes.h"
 
 namespace espalier {
 namespace {

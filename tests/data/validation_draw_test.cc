@@ -1,5 +1,5 @@
 // Validation rows by fraction, also of each class the same share.
-#include "src/data/validation_draw.h"
+#include "src/data/features/validation_draw.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -3,7 +3,7 @@
 
 #include "src/base/check.h"
 #include "src/cluster/survey_shards.h"
-#include "src/data/merge.h"
+#include "src/data/profile/merge.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/message_size.h"
 #include "tests/fuzz_targets/input.h"

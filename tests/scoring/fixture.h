@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/bundle/bundle.h"
-#include "src/data/listing.h"
-#include "src/data/table_scan.h"
+#include "src/data/input/listing.h"
+#include "src/data/profile/table_scan.h"
 #include "src/model/arithmetic.h"
 #include "src/scoring/predict.h"
 #include "src/scoring/scoring_run.h"

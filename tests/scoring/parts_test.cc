@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "src/data/csv_reader.h"
+#include "src/data/text/csv_reader.h"
 #include "src/scoring/csv_text.h"
 #include "src/scoring/residuals.h"
 #include "src/scoring/svg_chart.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <random>
 
-#include "src/data/schema.h"
+#include "src/data/table/schema.h"
 #include "src/scoring/evaluate.h"
 #include "tests/scoring/fixture.h"
 

@@ -52,6 +52,9 @@ class TidyTest(unittest.TestCase):
         self.assert_found("floors", "src/nowhere/a.cc", "int a;\n")
         self.assert_found("floors", "src/plan/a.cc", '#include "b.h"\n')
         self.assert_clean("src/plan/a.cc", '#include "src/base/b.h"\n#include "src/plan/c.h"\n')
+        self.assert_found("floors", "src/data/text/a.cc", '#include "src/data/input/b.h"\n')
+        self.assert_found("floors", "src/data/text/a.cc", '#include "src/data/b.h"\n')
+        self.assert_clean("src/data/text/a.cc", '#include "src/data/table/b.h"\n')
 
     def test_an_outside_library_belongs_to_its_rooms(self):
         for header in ("grpcpp/grpcpp.h", "Eigen/Core", "google/protobuf/message.h", "cblas.h",

@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "src/config/job_yaml.h"
-#include "src/data/listing.h"
-#include "src/data/merge.h"
+#include "src/data/input/listing.h"
+#include "src/data/profile/merge.h"
 #include "src/storage/file_systems.h"
 #include "src/storage/passing_files.h"
 #include "src/worker/job_shards.h"

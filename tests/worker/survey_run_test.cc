@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "src/config/job_yaml.h"
-#include "src/data/listing.h"
-#include "src/data/merge.h"
+#include "src/data/input/listing.h"
+#include "src/data/profile/merge.h"
 #include "src/worker/watched_files.h"
 
 namespace espalier {

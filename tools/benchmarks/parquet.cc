@@ -34,11 +34,11 @@
 #include <thread>
 #include <vector>
 
-#include "src/data/listing.h"
-#include "src/data/merge.h"
-#include "src/data/row_store.h"
-#include "src/data/survey.h"
-#include "src/data/transpose.h"
+#include "src/data/input/listing.h"
+#include "src/data/profile/merge.h"
+#include "src/data/profile/row_store.h"
+#include "src/data/profile/survey.h"
+#include "src/data/table/transpose.h"
 #include "src/storage/file_system.h"
 #include "tools/benchmarks/survey_all.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/data/survey.h"
+#include "src/data/profile/survey.h"
 
 namespace espalier {
 

@@ -1,5 +1,6 @@
 """From what a column holds to the number of a feature that is not that number itself: logarithms,
-booleans, parts of dates, codes of categories. The rules are those of src/data/feature_decoder.h."""
+booleans, parts of dates, codes of categories. The rules are those of
+src/data/features/feature_decoder.h."""
 
 from __future__ import annotations
 
@@ -153,7 +154,7 @@ def _bytes_of(text: Any) -> bytes:
 
 
 def _whole_text(text: Any) -> Any:
-    """"3" of "3.0"; of any other text the text. (ClassText of src/data/class_text.h)"""
+    """"3" of "3.0"; of any other text the text. (ClassText of src/data/table/class_text.h)"""
     whole = _WHOLE_FLOAT.fullmatch(text) if isinstance(text, str) else None
     if whole is None or not -1 << 63 <= int(whole.group(1)) < 1 << 63:
         return text

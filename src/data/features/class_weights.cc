@@ -1,0 +1,89 @@
+#include "src/data/features/class_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "src/base/text.h"
+#include "src/data/table/class_text.h"
+
+namespace espalier {
+namespace {
+
+std::vector<double> Balanced(const std::vector<std::string>& classes,
+                             const std::map<std::string, int64_t>& rows) {
+  int64_t all = 0;
+  for (const std::string& name : classes) all += rows.at(name);
+  std::vector<double> weights;
+  for (const std::string& name : classes) {
+    const auto expected = static_cast<double>(all) / static_cast<double>(classes.size());
+    weights.push_back(expected / static_cast<double>(rows.at(name)));
+  }
+  return weights;
+}
+
+// One weight a name, 1 for those that nothing is said of. `place` gives a name's place among
+// `names`, or their number where it is none of them; then `what_not` says what it is not.
+Result<std::vector<double>> Given(const std::vector<ClassWeight>& given,
+                                  const std::vector<std::string>& names,
+                                  const std::function<size_t(const std::string&)>& place,
+                                  const char* what_not) {
+  std::vector<double> weights(names.size(), 1.0);
+  for (const ClassWeight& g : given) {
+    const size_t at = place(g.label);
+    if (at == names.size()) {
+      const auto near = Nearest(g.label, names);
+      return InvalidArgument("train.class_weight: names '" + Printable(g.label) + "', which is " +
+                             what_not + (near ? "; did you mean '" + Printable(*near) + "'?" : ""));
+    }
+    weights[at] = g.weight;
+  }
+  return weights;
+}
+
+size_t PlaceOf(const std::string& name, const std::vector<std::string>& names) {
+  return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+}  // namespace
+
+Result<std::vector<double>> FitClassWeights(const ClassWeights& wanted,
+                                            const std::vector<std::string>& classes,
+                                            const std::map<std::string, int64_t>& rows) {
+  if (wanted.balanced) return Balanced(classes, rows);
+  if (wanted.given.empty()) return std::vector<double>();
+  const auto place = [&](const std::string& label) {
+    const size_t at = PlaceOf(label, classes);
+    return at < classes.size() ? at : PlaceOf(ClassText(label), classes);
+  };
+  ESPALIER_ASSIGN_OR_RETURN(std::vector<double> weights,
+                            Given(wanted.given, classes, place, "the label of no training row"));
+  if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) {
+    return InvalidArgument("train.class_weight: all classes weigh 0, so that no row would count");
+  }
+  return weights;
+}
+
+Result<std::vector<double>> FitPositiveWeights(const ClassWeights& wanted,
+                                               const std::vector<FittedTarget>& labels,
+                                               const std::vector<ColumnStats>& stats) {
+  std::vector<std::string> names;
+  for (const FittedTarget& label : labels) names.push_back(label.name);
+  if (!wanted.balanced) {
+    if (wanted.given.empty()) return std::vector<double>();
+    return Given(
+        wanted.given, names, [&](const std::string& name) { return PlaceOf(name, names); },
+        "no column of data.label");
+  }
+  std::vector<double> weights;
+  for (const ColumnStats& s : stats) {
+    const auto rows = static_cast<double>(s.count);
+    const double ones = std::round(s.mean * rows);  // as the mean of so many 0 and 1 it is whole
+    const bool both = ones > 0 && ones < rows;
+    weights.push_back(
+        both ? std::clamp((rows - ones) / ones, 1 / kPositiveWeightMax, kPositiveWeightMax) : 1.0);
+  }
+  return weights;
+}
+
+}  // namespace espalier

@@ -1,0 +1,97 @@
+// From what a column holds to the number of a feature that is not that number itself: logarithms,
+// booleans, parts of dates, codes of categories.
+//
+// Thread rule: one thread a decoder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/data/table/label_texts.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// Values of a vocabulary, and different values of a column, in a shard and in all, beyond which it
+// cannot have one: the others must be counted, too, to know that they have too few rows.
+inline constexpr size_t kCategoriesMax = 10'000, kCategoriesCountedMax = 1'000'000;
+inline constexpr size_t kCategoryBytesMax = 256;
+
+// Different values that a column may have if those that min_count rows have shall be a vocabulary.
+size_t CategoriesCountedMax(int64_t min_count);
+
+// kBadInput for a column with more of them.
+Status TooManyCategories(int64_t min_count, const std::string& file, const std::string& column);
+// The same for one of which `found` values have min_count rows.
+Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
+                       const std::string& column);
+
+// MurmurHash3 (x86, 32 bits, seed 0) of a text's bytes, modulo `buckets`: of a category's ClassText
+// its bucket.
+int64_t HashedCode(std::string_view text, int64_t buckets);
+
+// What a boolean column may say beside 1 and 0: true, True, TRUE, yes, Yes, YES and the opposites.
+std::optional<bool> BooleanWord(std::string_view text);
+
+// log(1 + x) for x > -1, to a few units in the last place, and the same on every machine:
+// additions, multiplications and divisions alone, 2 artanh(x / (2 + x)).
+double Log1p(double x);
+
+// Seconds since 1970 of "2024-02-29", or with a time "2024-02-29 23:59", "2024-02-29T23:59:58.5",
+// which may end in Z or an offset like +01:00; without one it is taken for UTC. Years 1 to 9999.
+std::optional<double> ParseDate(std::string_view text);
+// A part of that moment, in UTC. REQUIRES: a moment of these years.
+double PartOf(double seconds, DatePart part);
+// The texts of a day, counted from 1970, and of a moment so many units after it began, in UTC:
+// "2024-02-29", "2024-02-29 23:59:58.5". `units_a_second`: a power of ten. Absent outside of these
+// years.
+std::optional<std::string> DateText(int64_t days);
+std::optional<std::string> MomentText(int64_t units, int64_t units_a_second);
+
+class FeatureDecoder {
+ public:
+  FeatureDecoder(const FeatureSpec& features, const Schema& schema);
+
+  // The features that this decodes, ascending; the others are plain numbers.
+  const std::vector<int32_t>& decoded() const { return decoded_; }
+  // What a null means for a feature.
+  NullKind nulls(size_t feature) const { return options_[feature].nulls->kind; }
+  bool is_date(size_t feature) const { return options_[feature].type == FeatureType::kDate; }
+  bool is_category(size_t feature) const {
+    return options_[feature].type == FeatureType::kCategorical;
+  }
+
+  // The number of what a column says, NaN for null. An error says what is wrong with the value.
+  // `text` absent: null. A date's number is a day such as 20240229, of the years 1900 to 2199, or
+  // else seconds since 1970. A category's code counts from 0 in order of appearance, or is its
+  // bucket.
+  std::optional<std::string> Decode(size_t feature, std::optional<std::string_view> text,
+                                    double* value);
+  // The same for a date that the column holds as seconds since 1970; NaN is null.
+  std::optional<std::string> DecodeSeconds(size_t feature, double seconds, double* value) const;
+
+  // The texts of the codes so far. Those of labels are the caller's to fill.
+  ShardTexts& texts() { return texts_; }
+  const ShardTexts& texts() const { return texts_; }
+  // From now on categories are numbered anew.
+  void ForgetCategories();
+  // kBadInput for a label with more than kClassesMax of them, or another column with more than its
+  // CategoriesCountedMax.
+  Status CheckTexts(const std::string& file) const;
+
+ private:
+  std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);
+
+  const Schema& schema_;
+  std::vector<FeatureOptions> options_;  // by feature
+  std::vector<int32_t> decoded_;
+  std::vector<int32_t> vocabulary_of_;  // by feature: in texts_.categories, or -1
+  ShardTexts texts_;
+  std::vector<int32_t> feature_of_;  // by vocabulary
+};
+
+}  // namespace espalier

@@ -1,0 +1,109 @@
+// From rows as they are stored or were decoded to what the network is given of them, by the fitted
+// preprocessing.
+//
+// Thread rule: const and safe from any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/base/aligned.h"
+#include "src/data/features/vocabulary.h"
+#include "src/data/table/decoded_rows.h"
+#include "src/data/table/sparse_record.h"
+#include "src/spec/input.h"
+#include "src/spec/sparse_rows.h"
+
+namespace espalier {
+
+class FeatureEncoder {
+ public:
+  FeatureEncoder() = default;
+  explicit FeatureEncoder(const Preprocessing& preprocessing);
+
+  int64_t features() const { return features_; }  // numbers a stored row
+  int64_t dense() const { return dense_; }        // numbers that are given
+  int64_t coded() const { return static_cast<int64_t>(coded_.size()); }
+  // The features that are codes, ascending.
+  const std::vector<int32_t>& coded_features() const { return coded_features_; }
+
+  // Writes a row's numbers to `inputs` [dense]: (x - shift) * factor, nulls replaced first, and
+  // after it 1 for null and 0 for others where the feature has an indicator; bytes are computed in
+  // T, wider numbers in double and then rounded to T. Its codes go to `codes` [coded], -1 for none;
+  // a category is stored as its code, or as the number of codes when it has none.
+  // `row` has `features` numbers of `type`.
+  template <typename T>
+  void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
+
+  // Adds a sparse row, as of a sparse store, whose values are of `type`, to `rows`: the same inputs
+  // but for rounding, as what they differ by from those of a row of zeros; of columns far from 0
+  // (sparse_rows.h) the inputs themselves, in every row. Its codes go to `codes`; `maps`: as they
+  // were decoded, null: as stored. REQUIRES: PrepareSparse; the row has all its codes.
+  template <typename T>
+  void EncodeSparse(StorageType type, const SparseRecord& row, const CodeMaps* maps,
+                    SparseRows<T>* rows, int32_t* codes) const;
+  // Clears `rows`, which point to this from then on.
+  template <typename T>
+  void BeginSparse(SparseRows<T>* rows) const;
+  // Call once.
+  void PrepareSparse();
+
+  // Rows [begin, begin + count) as they were decoded, with the texts of their categories: the same
+  // bits as a row store gives in a job whose rows are of type `job`; rows with numbers that such a
+  // store could not hold are computed as the wider numbers that they are. How many categories lie
+  // beside a row, and so how wide their codes are here, makes no difference. Only -0, which bytes
+  // cannot hold, may be 0 here or there.
+  template <typename T>
+  void EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
+                  int64_t count, T* inputs, int32_t* codes) const;
+
+  // The same of a job that multiplies its rows sparse: adds them to `out`, whether they were
+  // decoded sparse or not and whatever their type. REQUIRES: PrepareSparse.
+  template <typename T>
+  void EncodeSparseRows(const DecodedRows& rows, const CodeMaps& maps, int64_t begin, int64_t count,
+                        SparseRows<T>* out, int32_t* codes) const;
+
+ private:
+  template <typename T>
+  struct Scaling {
+    AlignedVector<T> shift, factor;
+  };
+  struct Number {
+    int64_t feature = 0, input = 0;
+    bool indicator = false;
+  };
+  struct Coded {
+    int64_t feature = 0;
+    int32_t codes = 0;
+    int32_t vocabulary = -1;  // -1: hashed
+  };
+
+  template <typename T>
+  const Scaling<T>& scaling() const;
+  template <typename T>
+  const std::vector<T>& base() const;
+  bool Narrow(StorageType from, const void* row, StorageType to, void* out) const;
+  template <typename From, typename T>
+  void EncodeMixed(const From* row, T* inputs) const;
+  template <typename T>
+  void EncodeNumbers(StorageType type, const void* row, T* inputs) const;
+  // Of coded feature `k`, whose number in the row is `code`.
+  int32_t CodeOf(size_t k, int32_t code, const CodeMaps* maps) const;
+  void EncodeCodes(StorageType type, const void* row, const CodeMaps* maps, int32_t* codes) const;
+
+  int64_t features_ = 0, dense_ = 0;
+  Scaling<float> float_scaling_;  // by feature
+  Scaling<double> double_scaling_;
+  AlignedVector<double> null_values_;
+  std::vector<float> float_base_;  // sparse: a row of zeros, empty if it is encoded as zeros
+  std::vector<double> double_base_;
+  std::vector<int32_t> far_;         // sparse: the features far from 0, ascending; 0 in the base
+  std::vector<int32_t> place_;       // sparse, by feature: its input, or of coded feature k: ~k
+  std::vector<bool> has_indicator_;  // sparse, by feature
+  bool plain_ = true;                // each feature is one input, in order
+  std::vector<Number> numbers_;
+  std::vector<Coded> coded_;
+  std::vector<int32_t> coded_features_;
+};
+
+}  // namespace espalier

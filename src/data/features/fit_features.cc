@@ -1,0 +1,153 @@
+#include "src/data/features/fit_features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/base/text.h"
+#include "src/data/features/column_stats.h"
+#include "src/data/features/feature_decoder.h"
+#include "src/data/features/vocabulary.h"
+#include "src/spec/names.h"
+
+namespace espalier {
+namespace {
+
+double Deviation(const ColumnStats& s) { return std::sqrt(s.m2 / static_cast<double>(s.count)); }
+
+// The number that stands for a null where the job names one; none: NaN.
+double NullConstant(const FeatureOptions& options) {
+  if (options.nulls->kind != NullKind::kConstant) return std::numeric_limits<double>::quiet_NaN();
+  return options.log1p ? Log1p(options.nulls->constant) : options.nulls->constant;
+}
+
+// As the network sees the column: with the constant in place of its nulls.
+ColumnStats WithNulls(const FeatureOptions& options, const ColumnStats& s) {
+  const double v = NullConstant(options);
+  if (v != v) return s;
+  return Merged(s, {.count = s.nulls, .mean = v, .min = v, .max = v});
+}
+
+// `quartiles`: of kRobust.
+FittedFeature FitNumber(const FeatureOptions& options, const ColumnStats& s,
+                        const Quartiles& quartiles) {
+  FittedFeature f;
+  const NullPolicy& nulls = *options.nulls;
+  f.null_indicator = options.null_indicator;
+  if (nulls.kind == NullKind::kMean) f.null_value = s.mean;
+  if (nulls.kind == NullKind::kConstant) f.null_value = NullConstant(options);
+  const bool constant = s.count == 0 || s.min == s.max;
+  switch (options.scale->kind) {
+    case ScaleKind::kNone:
+      break;
+    case ScaleKind::kDivide:
+      f.factor = 1 / options.scale->divisor;
+      break;
+    case ScaleKind::kMinMax:
+      f.shift = s.min;
+      f.factor = constant ? 0 : 1 / (s.max - s.min);
+      break;
+    case ScaleKind::kStandard:
+      f.shift = constant ? s.min : s.mean;
+      f.factor = constant ? 0 : 1 / Deviation(s);
+      break;
+    case ScaleKind::kRobust: {
+      const double range = quartiles.high - quartiles.low;
+      f.shift = constant ? s.min : quartiles.values > 0 ? quartiles.median : s.mean;
+      f.factor = constant ? 0 : 1 / (range > 0 ? range : Deviation(s));
+      break;
+    }
+  }
+  return f;
+}
+
+Status FitCategories(const InputPlan& plan, size_t feature, int64_t min_count,
+                     const std::map<std::string, int64_t>& counts, FittedFeature* fitted) {
+  const std::string& file = plan.files.front().path;
+  const std::string& column = plan.schema.names[static_cast<size_t>(plan.schema.features[feature])];
+  if (counts.size() > CategoriesCountedMax(min_count)) {
+    return TooManyCategories(min_count, file, column);
+  }
+  FitVocabulary(counts, min_count, fitted);
+  const size_t found = fitted->vocabulary.size();
+  if (found > kCategoriesMax) return TooManyFrequent(found, min_count, file, column);
+  return {};
+}
+
+// "signup", or of a date "signup.year".
+std::string NameOfFeature(const Schema& schema, size_t feature) {
+  const std::string& column = schema.names[static_cast<size_t>(schema.features[feature])];
+  const FeatureRule rule = schema.rule(feature);
+  return rule.type == FeatureType::kDate ? column + "." + NameOf(rule.part) : column;
+}
+
+}  // namespace
+
+bool Fits(Precision precision, double value) {
+  return precision == Precision::kFloat32 ? std::isfinite(static_cast<float>(value))
+                                          : std::isfinite(value);
+}
+
+Status Overflow(const InputPlan& plan, const std::string& name, const ColumnStats& stats) {
+  return BadInput("the statistics of the column overflow: its values go from " +
+                  ShortestDouble(stats.min) + " to " + ShortestDouble(stats.max) +
+                  "; scale the data, choose another data.features.scale or leave the column out")
+      .At({.file = plan.files.front().path, .column = name});
+}
+
+Result<std::vector<FittedFeature>> FitFeatures(
+    const InputPlan& plan, const JobSpec& job, std::span<const ColumnStats> stats,
+    std::span<const ShardSurvey> samples, std::vector<std::map<std::string, int64_t>> categories) {
+  std::vector<double> robust_nulls;
+  for (size_t i = 0; i < stats.size(); ++i) {
+    const FeatureRule rule = plan.schema.rule(i);
+    if (!IsRobust(job.data.features, rule)) continue;
+    robust_nulls.push_back(NullConstant(OptionsOf(job.data.features, rule)));
+  }
+  const std::vector<Quartiles> quartiles = QuartilesOf(samples, robust_nulls);
+  std::vector<FittedFeature> features;
+  size_t vocabulary = 0, robust = 0;
+  for (size_t i = 0; i < stats.size(); ++i) {
+    const FeatureRule rule = plan.schema.rule(i);
+    const FeatureOptions options = OptionsOf(job.data.features, rule);
+    const bool number = rule.type != FeatureType::kCategorical;
+    const ColumnStats s = number ? WithNulls(options, stats[i]) : stats[i];
+    FittedFeature fitted;
+    if (!number) {
+      fitted.embedding = options.embedding;
+      fitted.codes = options.hash;
+      fitted.hashed = options.hash > 0;
+      if (options.hash == 0) {
+        ESPALIER_RETURN_IF_ERROR(FitCategories(plan, i, options.min_count,
+                                               std::move(categories[vocabulary++]), &fitted));
+      }
+    } else {
+      const bool by_quartiles = options.scale->kind == ScaleKind::kRobust;
+      fitted = FitNumber(options, s, by_quartiles ? quartiles[robust++] : Quartiles());
+    }
+    fitted.name = NameOfFeature(plan.schema, i);
+    if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != NullKind::kConstant) {
+      return BadInput(
+                 "the column has no value in any training row; leave it out of "
+                 "data.features.columns")
+          .At({.file = plan.files.front().path, .column = fitted.name});
+    }
+    const auto scaled = [&](double x) { return (x - fitted.shift) * fitted.factor; };
+    const auto fits = [&](double x) { return Fits(job.model.precision, scaled(x)); };
+    if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) || !std::isfinite(fitted.factor) ||
+        (fitted.factor == 0 && s.min < s.max)) {
+      return Overflow(plan, fitted.name, s);
+    }
+    features.push_back(std::move(fitted));
+  }
+  return features;
+}
+
+StorageType StorageWithCodes(std::span<const FittedFeature> features, StorageType least) {
+  for (const FittedFeature& f : features) {  // a value without code is stored as `codes`
+    if (f.codes > 255) least = std::max(least, StorageType::kFloat32);
+  }
+  return least;
+}
+
+}  // namespace espalier

@@ -1,0 +1,63 @@
+#include "src/data/features/validation_draw.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/data/features/feature_decoder.h"
+#include "src/plan/rows.h"
+
+namespace espalier {
+namespace {
+
+// What the numbers of a stratum are for.
+constexpr uint64_t kPhase = 0, kPlace = 1;
+constexpr double kFar = 0x1p62;  // no file has so many rows
+
+}  // namespace
+
+ValidationDraw::ValidationDraw(const JobSpec& job, int32_t file)
+    : validation_(job.data.validation),
+      fraction_(job.data.validation.fraction),
+      stratified_(job.data.validation.stratify && job.data.validation.by_hash()),
+      file_(static_cast<uint64_t>(file)),
+      key_(MakeKey(job.train.seed, RandomUse::kValidation)) {}
+
+bool ValidationDraw::Draws(uint64_t position) const {
+  const double place = UnitDouble(RandomBits(key_, file_, position));
+  if (!validation_.fold) return place < fraction_;
+  return static_cast<int64_t>(place * static_cast<double>(*validation_.of)) == *validation_.fold;
+}
+
+// With the next row. A run has a row at least, the fraction being below 1.
+void ValidationDraw::BeginRun(Stratum* s) const {
+  if (validation_.fold) {
+    const uint64_t seed = RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
+    const KeyedPermutation places(*validation_.of, seed, 0, 0);
+    ++s->run;
+    s->run_end = s->rows + *validation_.of;
+    s->drawn = s->rows + places.At(*validation_.fold);
+    return;
+  }
+  const double place = UnitDouble(RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run)));
+  ++s->run;
+  const double end = std::floor(static_cast<double>(s->run) / fraction_ + s->phase);
+  s->run_end = static_cast<int64_t>(std::min(end, kFar));  // a fraction may be almost 0
+  s->drawn = s->rows + static_cast<int64_t>(place * static_cast<double>(s->run_end - s->rows));
+}
+
+bool ValidationDraw::Draws(int64_t part, int32_t label, std::string_view text) {
+  if (static_cast<size_t>(label) >= strata_.size()) strata_.resize(static_cast<size_t>(label) + 1);
+  Stratum& s = strata_[static_cast<size_t>(label)];
+  if (s.part != part) {
+    s = Stratum();
+    s.part = part;
+    const auto name = static_cast<uint64_t>(HashedCode(text, int64_t{1} << 32));
+    const uint64_t bits = RandomBits(key_, file_ << 32 | name, static_cast<uint64_t>(part));
+    s.key = {static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)};
+    s.phase = UnitDouble(RandomBits(s.key, kPhase, 0));
+  }
+  if (s.rows == s.run_end) BeginRun(&s);
+  return s.rows++ == s.drawn;
+}
+
+}  // namespace espalier

@@ -1,0 +1,64 @@
+#include "src/data/input/column_types.h"
+
+#include <map>
+
+#include "src/data/input/column_sample.h"
+#include "src/data/parquet/columns.h"
+#include "src/data/parquet/file.h"
+#include "src/data/table/input_file.h"
+#include "src/data/table/partitions.h"
+
+namespace espalier {
+namespace {
+
+// "text" wins over "number", and both over "empty".
+std::vector<std::string> TextTypes(const std::vector<ColumnSample>& samples) {
+  std::vector<std::string> types;
+  for (const ColumnSample& s : samples) {
+    types.emplace_back(s.values == 0 ? "empty" : s.numbers == s.values ? "number" : "text");
+  }
+  return types;
+}
+
+// Those of columns that stand in the names of directories.
+void AddPartitions(const InputPlan& plan, std::vector<ColumnSample>* samples) {
+  const Schema& schema = plan.schema;
+  for (const InputFile& file : plan.files) {
+    size_t column = schema.names.size() - static_cast<size_t>(schema.partitions);
+    for (const auto& value : PartitionValues(schema, file.path)) {
+      (*samples)[column++].Add(value.value_or(""));
+    }
+  }
+}
+
+Result<std::vector<std::string>> ParquetTypes(const FileSystem& files, const InputPlan& plan,
+                                              std::vector<std::string> types) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, plan.files.front()));
+  ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
+  std::map<std::string, std::string> by_name;
+  for (const ParquetColumn& column : parquet->columns()) by_name[column.name] = column.type;
+  const size_t own = types.size() - static_cast<size_t>(plan.schema.partitions);
+  for (size_t i = 0; i < own; ++i) {
+    std::string name = plan.schema.names[i];
+    int64_t element = 0;
+    if (!by_name.contains(name)) ParseElementName(plan.schema.names[i], &name, &element);
+    types[i] = by_name[name];
+  }
+  return types;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ColumnTypes(const FileSystem& files, const DataSpec& data,
+                                             const InputPlan& plan) {
+  std::vector<ColumnSample> samples(plan.schema.names.size());
+  const bool parquet = FormatOf(data, plan.files.front().path) == DataFormat::kParquet;
+  if (!parquet) {
+    ESPALIER_ASSIGN_OR_RETURN(samples, SampleColumns(files, data, plan));
+  }
+  AddPartitions(plan, &samples);
+  if (parquet) return ParquetTypes(files, plan, TextTypes(samples));
+  return TextTypes(samples);
+}
+
+}  // namespace espalier

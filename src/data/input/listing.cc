@@ -1,0 +1,317 @@
+#include "src/data/input/listing.h"
+
+#include <algorithm>
+#include <map>
+
+#include "src/base/in_order.h"
+#include "src/base/text.h"
+#include "src/data/features/validation_draw.h"
+#include "src/data/input/infer_features.h"
+#include "src/data/parquet/plan.h"
+#include "src/data/table/input_file.h"
+#include "src/data/table/number.h"
+#include "src/data/table/partitions.h"
+#include "src/data/table/schema.h"
+#include "src/data/text/csv_reader.h"
+#include "src/data/text/libsvm_reader.h"
+#include "src/data/text/text_input.h"
+
+namespace espalier {
+namespace {
+
+// Beginnings of files that are read, and places of blocks that are asked for, at a time: each is
+// mostly waiting for a file system far away.
+constexpr int kFilesAtOnce = 16;
+// Of a file that begins with bad rows: how much of it is looked at for a good one.
+constexpr int64_t kBadRowsMax = 1000, kBadBytesMax = 1 << 20;
+
+// What the first record of a file tells.
+struct FirstRecord {
+  bool any = false;
+  HeaderRecord record;
+  int64_t end = 0;          // first byte after it
+  bool compressed = false;  // the file is
+  Status bad;               // without any: the first bad row
+};
+
+const char* NameOf(DataFormat format) {
+  static constexpr const char* kNames[] = {"CSV", "Parquet", "LIBSVM"};
+  return kNames[static_cast<int>(format)];
+}
+
+class Planner {
+ public:
+  Planner(const FileSystem& files, const DataSpec& data) : files_(files), data_(data) {}
+
+  Status List(FileRole role, const std::string& field, const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) {
+      Result<std::vector<FileInfo>> found = files_.List(pattern);
+      if (!found.ok()) {
+        return Status(found.status().code(), field + ": " + found.status().message())
+            .At({.file = pattern});
+      }
+      if (found->empty()) {
+        return NotFound(field + ": no file matches " + QuotedPath(pattern) +
+                        " (names that start with _ or . and *._COPYING_ are left out)")
+            .At({.file = pattern});
+      }
+      for (FileInfo& info : *found) {
+        const auto [at, added] = patterns_.emplace(info.path, pattern);
+        if (!added) {
+          return InvalidArgument(field + ": " + QuotedPath(info.path) + " is listed twice, by " +
+                                 QuotedPath(at->second) + " and by " + QuotedPath(pattern) +
+                                 "; each file may belong to one set, once");
+        }
+        ESPALIER_RETURN_IF_ERROR(AddPartitions(info));
+        plan_.files.push_back({std::move(info.path), info.length, info.modified_ms, role});
+      }
+    }
+    return {};
+  }
+
+  Result<InputPlan> Finish(int64_t shard_bytes) {
+    ESPALIER_RETURN_IF_ERROR(FixFormat());
+    if (data_.format == DataFormat::kParquet) {
+      ESPALIER_RETURN_IF_ERROR(PlanParquet(files_, data_, shard_bytes, partitions_, &plan_));
+      return std::move(plan_);
+    }
+    libsvm_columns_ = LibsvmColumns(data_);
+    std::string first_file;
+    Status bad;
+    ESPALIER_RETURN_IF_ERROR(InOrder<Result<FirstRecord>>(
+        static_cast<int64_t>(plan_.files.size()), kFilesAtOnce,
+        [this](int64_t i) { return ReadFirst(plan_.files[i]); },
+        [&](int64_t i, Result<FirstRecord> read) -> Status {
+          ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, std::move(read));
+          InputFile* file = &plan_.files[i];
+          if (first.any) ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, file, &first_file));
+          if (bad.ok()) bad = first.bad;
+          const int64_t header_end = first.compressed   ? file->length
+                                     : HasHeader(data_) ? first.end
+                                                        : 0;
+          return Cut(static_cast<int32_t>(i), header_end, shard_bytes);
+        }));
+    if (first_file.empty()) {
+      if (!bad.ok()) return bad;
+      const size_t count = plan_.files.size();
+      return BadInput("data.train: " +
+                      (count == 1 ? QuotedPath(plan_.files[0].path) + " has"
+                                  : "all " + std::to_string(count) + " files have") +
+                      " no record; expected " + (HasHeader(data_) ? "a header and rows" : "rows"))
+          .At({.file = plan_.files[0].path});
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  // All files of a job have the same partition columns.
+  Status AddPartitions(const FileInfo& info) {
+    ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, PartitionNames(info));
+    if (plan_.files.empty()) {
+      partitions_.names = std::move(names);
+    } else if (names != partitions_.names) {
+      const auto shown = [](const std::vector<std::string>& columns) {
+        std::string text;
+        for (const std::string& c : columns)
+          text += (text.empty() ? "'" : ", '") + Printable(c) + "'";
+        return text.empty() ? std::string("none") : text;
+      };
+      return InvalidArgument("the directories of " + QuotedPath(info.path) + " give the columns " +
+                             shown(names) + ", those of " + QuotedPath(plan_.files[0].path) + " " +
+                             shown(partitions_.names) +
+                             "; all files need the same directories name=value (a pattern that "
+                             "spells a directory out takes no column from it)")
+          .At({.file = info.path});
+    }
+    for (const std::string& name : partitions_.names) {
+      const auto value = PartitionValue(info.path, name);
+      double number = 0;
+      const bool text = value && ParseNumberSlowly(*value, &number) == NumberKind::kNotNumber;
+      if (text) partitions_.texts.insert(name);
+    }
+    return {};
+  }
+
+  // The format is that of the files, whatever brought them in.
+  Status FixFormat() {
+    if (plan_.files.empty()) return {};
+    const DataFormat format = FormatOf(data_, plan_.files[0].path);
+    for (const InputFile& file : plan_.files) {
+      const DataFormat other = FormatOf(data_, file.path);
+      if (other == format) continue;
+      return InvalidArgument(QuotedPath(file.path) + " is " + NameOf(other) + " by its name, " +
+                             QuotedPath(plan_.files[0].path) + " is " + NameOf(format) +
+                             "; all files of a job need one format: name those of one by a "
+                             "pattern with its extension")
+          .At({.file = file.path});
+    }
+    data_.format = format;
+    if (format == DataFormat::kLibsvm) partitions_ = {};
+    return ValidateFormat(data_);
+  }
+
+  Result<FirstRecord> ReadFirst(const InputFile& file) const {
+    if (file.length == 0) return FirstRecord{};
+    ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
+    const auto records = input->Records(data_, {0, file.length, false}, libsvm_columns_, 16 << 10);
+    RecordReader& reader = *records;
+    RecordReader::Outcome outcome = reader.Next();
+    FirstRecord first;
+    first.compressed = input->compressed();
+    if (outcome == RecordReader::Outcome::kFailed) return reader.error();
+    if (outcome == RecordReader::Outcome::kBadRecord) {
+      LineCounter lines(input->lines());
+      ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
+      const std::string where = HasHeader(data_) ? "the header: " : "";
+      first.bad = BadInput(where + reader.error().message())
+                      .At(reader.error().position().value_or(InputPosition{}))
+                      .At({.file = file.path, .row = row});
+      // Without header bad rows are the survey's to judge; with one nothing can go on.
+      if (HasHeader(data_)) return first.bad;
+    }
+    for (int64_t i = 0; outcome == RecordReader::Outcome::kBadRecord && i < kBadRowsMax &&
+                        reader.position() < kBadBytesMax;
+         ++i) {
+      outcome = reader.Next();
+    }
+    if (outcome == RecordReader::Outcome::kFailed) return reader.error();
+    if (outcome != RecordReader::Outcome::kRecord) return first;
+    first.any = true;
+    first.bad = {};
+    first.end = reader.position();
+    LineCounter lines(input->lines());
+    ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
+    HeaderRecord& record = first.record;
+    record.at = {.file = file.path,
+                 .row = row,
+                 .offset = reader.record_offset(),
+                 .text = Printable(reader.record())};
+    if (reader.fields() >
+        kColumnsMax) {  // before each takes a hundred bytes, of many files at once
+      InputPosition at = record.at;
+      at.column = "";
+      return InvalidArgument("the files have " + std::to_string(reader.fields()) +
+                             " columns; at most " + std::to_string(kColumnsMax) +
+                             " are supported: is this a table, one row a line?")
+          .At(std::move(at));
+    }
+    record.fields.reserve(reader.fields());
+    record.offsets.reserve(reader.fields());
+    for (size_t i = 0; i < reader.fields(); ++i) {
+      record.fields.emplace_back(reader.field(i));
+      record.offsets.push_back(reader.field_offset(i));
+    }
+    return first;
+  }
+
+  Status UseFirst(HeaderRecord record, InputFile* file, std::string* first_file) {
+    if (!first_file->empty()) {
+      if (!HasHeader(data_)) return {};
+      AppendPartitions(&record);
+      ESPALIER_ASSIGN_OR_RETURN(file->columns, MatchHeader(plan_.schema, record, *first_file));
+      return {};
+    }
+    *first_file = record.at.file;
+    std::vector<std::string> names =
+        HasHeader(data_) ? record.fields : PositionNames(record.fields.size());
+    partitions_.LeaveOut(names);
+    names.insert(names.end(), partitions_.names.begin(), partitions_.names.end());
+    AppendPartitions(&record);
+    ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names), record));
+    plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
+    return {};
+  }
+
+  void AppendPartitions(HeaderRecord* record) const {
+    for (const std::string& name : partitions_.names) {
+      record->fields.push_back(name);
+      record->offsets.push_back(record->at.offset.value_or(0));
+    }
+    record->not_auto.assign(partitions_.texts.begin(), partitions_.texts.end());
+  }
+
+  Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {
+    const int64_t length = plan_.files[file].length;
+    const auto whole_strata = [this](int64_t bytes) {
+      const int64_t unit = data_.validation.stratify ? kStratumBytes : 1;
+      return (bytes + unit - 1) / unit * unit;
+    };
+    shard_bytes = whole_strata(shard_bytes);
+    for (int64_t begin = 0; begin < length;) {
+      // A short rest belongs to the shard before it: a request for a few bytes costs as much time.
+      const bool last = data_.csv.multiline || length - begin - shard_bytes < shard_bytes / 2;
+      int64_t end = last ? length : begin + shard_bytes;
+      end = std::max(end, std::min(whole_strata(header_end), length));
+      plan_.shards.push_back({file, begin, end});
+      begin = end;
+    }
+    return CheckShardCount(plan_.shards.size(), shard_bytes);
+  }
+
+  const FileSystem& files_;
+  DataSpec data_;              // with the format of the files
+  size_t libsvm_columns_ = 0;  // of LIBSVM text
+  Partitions partitions_;
+  InputPlan plan_;
+  std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
+};
+
+// The hosts that hold most of the shard, sorted.
+std::vector<std::string> HoldersOf(const Shard& shard, const std::vector<BlockLocation>& blocks) {
+  std::map<std::string, int64_t> bytes;
+  int64_t most = 0;
+  for (const BlockLocation& b : blocks) {
+    const int64_t here = std::min(shard.end, b.offset + b.length) - std::max(shard.begin, b.offset);
+    if (here <= 0) continue;
+    for (const std::string& host : b.hosts) most = std::max(most, bytes[host] += here);
+  }
+  std::vector<std::string> hosts;
+  for (const auto& [host, held] : bytes) {
+    if (held == most) hosts.push_back(host);
+  }
+  return hosts;
+}
+
+}  // namespace
+
+Result<InputPlan> PlanTable(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
+  if (shard_bytes <= 0) {
+    return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
+                           " bytes; expected a number above 0");
+  }
+  Planner planner(files, data);
+  ESPALIER_RETURN_IF_ERROR(planner.List(FileRole::kTrain, "data.train", data.train));
+  ESPALIER_RETURN_IF_ERROR(
+      planner.List(FileRole::kValidation, "data.validation.files", data.validation.files));
+  ESPALIER_RETURN_IF_ERROR(planner.List(FileRole::kTest, "data.test", data.test));
+  return planner.Finish(shard_bytes);
+}
+
+Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
+  ESPALIER_ASSIGN_OR_RETURN(InputPlan plan, PlanTable(files, data, shard_bytes));
+  ESPALIER_RETURN_IF_ERROR(InferFeatures(files, data, &plan));
+  return plan;
+}
+
+void FindHosts(const FileSystem& files, InputPlan* plan) {
+  constexpr size_t kFilesAsked = 4096;
+  using Blocks = std::vector<BlockLocation>;
+  plan->hosts.assign(plan->shards.size(), {});
+  size_t shard = 0;  // the next one; they are in the order of the files
+  const auto ask = [&](int64_t i) {
+    const InputFile& file = plan->files[i];
+    if (file.length == 0) return Blocks();
+    auto found = files.BlockLocations(file.path, 0, file.length);
+    return found.ok() ? std::move(found).value() : Blocks();
+  };
+  const auto use = [&](int64_t i, Blocks blocks) -> Status {
+    for (; shard < plan->shards.size() && plan->shards[shard].file == i; ++shard) {
+      plan->hosts[shard] = HoldersOf(plan->shards[shard], blocks);
+    }
+    return {};
+  };
+  const auto count = static_cast<int64_t>(std::min(plan->files.size(), kFilesAsked));
+  (void)InOrder<Blocks>(count, kFilesAtOnce, ask, use);
+}
+
+}  // namespace espalier

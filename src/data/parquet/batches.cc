@@ -1,0 +1,76 @@
+#include "src/data/parquet/batches.h"
+
+#include <arrow/array.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include <algorithm>
+
+namespace espalier {
+
+arrow::Status ParquetBatches::Start(int group, const std::vector<const Column*>& columns,
+                                    int64_t batch_rows) {
+  batch_rows_ = batch_rows;
+  arrow::FieldVector fields;
+  std::vector<PlainColumns::Wanted> plain;
+  std::vector<int> leaves;
+  is_plain_.clear();
+  for (const Column* column : columns) {
+    fields.push_back(column->field);
+    is_plain_.push_back(column->plain);
+    if (column->plain) {
+      plain.push_back({column->leaves[0], column->field->type()});
+    } else {
+      leaves.insert(leaves.end(), column->leaves.begin(), column->leaves.end());
+    }
+  }
+  schema_ = arrow::schema(std::move(fields));
+  has_plain_ = !plain.empty();
+  others_ = nullptr;
+  plain_.Start(*reader_.parquet_reader()->RowGroup(group), plain, batch_rows);
+  if (leaves.empty()) return arrow::Status::OK();
+  reader_.set_batch_size(batch_rows);
+  ARROW_ASSIGN_OR_RAISE(others_, reader_.GetRecordBatchReader({group}, leaves));
+  return arrow::Status::OK();
+}
+
+arrow::Status ParquetBatches::NextOfOthers(std::shared_ptr<arrow::RecordBatch>* batch) {
+  do {
+    ARROW_RETURN_NOT_OK(others_->ReadNext(batch));
+  } while (*batch != nullptr && (*batch)->num_rows() == 0);
+  return *batch == nullptr ? arrow::Status::OK() : (*batch)->Validate();
+}
+
+arrow::Status ParquetBatches::Next(int64_t left, std::shared_ptr<arrow::RecordBatch>* batch) {
+  *batch = nullptr;
+  std::shared_ptr<arrow::RecordBatch> others;
+  int64_t rows = std::min(batch_rows_, left);
+  if (others_ != nullptr) {
+    ARROW_RETURN_NOT_OK(NextOfOthers(&others));
+    rows = others == nullptr ? 0 : others->num_rows();
+    if (!has_plain_ || rows > left) {
+      *batch = std::move(others);
+      return arrow::Status::OK();
+    }
+  }
+  // One row beyond the end, if a column has it, tells that there are too many.
+  if (rows == 0 && left == 0 && plain_.HasMore()) rows = 1;
+  ARROW_ASSIGN_OR_RAISE(const int64_t got, plain_.Read(rows));
+  if (others_ != nullptr && got != (others == nullptr ? 0 : rows)) {
+    return arrow::Status::Invalid("its columns have different numbers of rows");
+  }
+  if (rows == 0 || (got == 0 && left > 0)) return arrow::Status::OK();
+  if (got == 0) return arrow::Status::Invalid("its columns have different numbers of rows");
+  arrow::ArrayVector arrays;
+  size_t plain = 0;
+  int other = 0;
+  for (const bool is_plain : is_plain_) {
+    std::shared_ptr<arrow::Array> array =
+        is_plain ? plain_.arrays()[plain++] : others->column(other++);
+    arrays.push_back(array->length() == got ? std::move(array) : array->Slice(0, got));
+  }
+  *batch = arrow::RecordBatch::Make(schema_, got, std::move(arrays));
+  return arrow::Status::OK();
+}
+
+}  // namespace espalier

@@ -1,0 +1,52 @@
+// The rows of one row group as record batches: columns of plain numbers by PlainColumns, the others
+// by Arrow's own reader.
+//
+// Arrow's exceptions pass through: callers catch them. Thread rule: one thread.
+#pragma once
+
+#include <arrow/memory_pool.h>
+#include <arrow/record_batch.h>
+#include <arrow/type_fwd.h>
+#include <parquet/arrow/reader.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "src/data/parquet/plain.h"
+
+namespace espalier {
+
+class ParquetBatches {
+ public:
+  struct Column {
+    std::shared_ptr<arrow::Field> field;
+    std::vector<int> leaves;  // Parquet's own columns
+    bool plain = false;       // PlainColumns::CanRead
+  };
+
+  // `reader` must outlive it.
+  ParquetBatches(parquet::arrow::FileReader& reader, arrow::MemoryPool* pool)
+      : reader_(reader), plain_(pool) {}
+
+  // Starts with a row group and `columns` of it, in batches of at most `batch_rows`.
+  arrow::Status Start(int group, const std::vector<const Column*>& columns, int64_t batch_rows);
+
+  // The next batch, of which the group should have `left` rows left; null where it ends. More than
+  // `left` rows: the group holds more than that. The batch is valid until the next call.
+  arrow::Status Next(int64_t left, std::shared_ptr<arrow::RecordBatch>* batch);
+
+ private:
+  arrow::Status NextOfOthers(std::shared_ptr<arrow::RecordBatch>* batch);
+
+  parquet::arrow::FileReader& reader_;
+  PlainColumns plain_;
+  std::unique_ptr<arrow::RecordBatchReader> others_;
+  std::shared_ptr<arrow::Schema> schema_;
+  std::vector<bool> is_plain_;  // by column
+  bool has_plain_ = false;
+  int64_t batch_rows_ = 0;
+};
+
+}  // namespace espalier

@@ -1,0 +1,140 @@
+// Batches of columns to rows of numbers, by the same rules as RowDecoder (row_decoder.h) has for
+// CSV: what is null, bad or dropped, which set a row belongs to, and which type is narrow enough.
+//
+// A batch is checked column by column, then its good rows are transposed into the shard's rows.
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/features/feature_decoder.h"
+#include "src/data/features/validation_draw.h"
+#include "src/data/parquet/numbers.h"
+#include "src/data/parquet/projection.h"
+#include "src/data/table/row_sample.h"
+#include "src/data/table/shard_rows.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// Decodes the batches of one shard, in the order of the file. Thread rule: one thread a decoder.
+// `plan`, `job` and `rows` must outlive it.
+class ParquetDecoder {
+ public:
+  ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
+                 ParquetProjection projection, ShardRows* rows);
+
+  // Rows are without their zeros, and Spark's vectors are not spelled out, unless the rows of the
+  // first batch that has any are not sparse (pack_sparse.h). REQUIRES: no row was added;
+  // MayBeSparse (sparse_choice.h).
+  void SkipZeros();
+  bool skips_zeros() const { return skips_zeros_; }
+  // Makes room for the whole shard, as far as there is memory. REQUIRES: zeros are kept.
+  void Reserve(int64_t rows);
+
+  // The batches until the next call are of the row group that begins with this row of the file.
+  void BeginGroup(int64_t first_row) { group_ = first_row; }
+  // The batch's columns are the projection's. The error is that of a bad row, with its place, that
+  // too many were skipped, or that there is no room.
+  Status Add(const arrow::RecordBatch& batch, int64_t first_row);
+
+  // From now on remembers where this label first occurs in validation or test rows.
+  void Watch(const std::string& label) { watched_ = label; }
+  const std::optional<InputPosition>& watched_at() const { return watched_at_; }
+
+  const FeatureDecoder& features() const { return features_; }
+  const ShardTexts& texts() const { return features_.texts(); }
+  // From now on categories are numbered anew.
+  void ForgetCategories() { features_.ForgetCategories(); }
+  // From now on bad and dropped rows are described there, in order, and a bad one is no error.
+  void Reject(std::vector<Status>* rejects) { rejects_ = rejects; }
+  // Of the training rows so far, all of which are still in the shard's rows.
+  RowSample Sample() const {
+    return picker_.Take(rows_->sets[static_cast<size_t>(FileRole::kTrain)]);
+  }
+  // Those of the last batch that became rows.
+  const std::vector<int64_t>& good() const { return good_; }
+  // Where one of these stands.
+  InputPosition PlaceOf(int64_t good) const {
+    return {.file = path_, .row = first_row_ + good_[static_cast<size_t>(good)] + 1};
+  }
+
+ private:
+  struct Problem {
+    std::string message;
+    int32_t column = 0;  // in the schema
+    int32_t source = -1;
+    int64_t element = -1;
+  };
+  enum class State : uint8_t { kGood, kDropped, kBad };
+
+  Status ReadNumbers();
+  void Bad(int64_t row, std::string message, int32_t column, int32_t source, int64_t element = -1);
+  void CheckFeatures();
+  void CheckVectors(const ParquetProjection::Run& run, const SparkVectors& vectors);
+  template <typename T>
+  void CheckRun(const ParquetProjection::Run& run, const Numbers& numbers);
+  void CheckFeature(const ParquetProjection::Run& run, int64_t row, int64_t element, double value);
+  void CheckNumber(int32_t source, int32_t column, const char* what, bool is_weight);
+  Status ReadLabels();
+  Status ChooseSets();
+  Status TakeBadRows();
+  void DescribeRejects();
+  InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
+  void LookForWatched();
+  Status Append();
+  void OfferRows();
+  Status AppendDense();
+  template <typename T>
+  Status AppendFeatures();
+  // Replaces entry_slots_ and entries_ by the row's numbers that are not 0, and its codes.
+  void FindEntries(int64_t row);
+  int64_t CountEntries();
+  Status KeepZeros();
+  Status AppendSparse();
+
+  const Schema& schema_;
+  const JobSpec& job_;
+  const std::string& path_;
+  const FileRole role_;
+  const int32_t file_;
+  const ParquetProjection projection_;
+  const bool classification_, float32_;
+  ValidationDraw draw_;
+  RowPicker picker_;
+  ShardRows* const rows_;
+  int64_t group_ = 0;  // its first row
+
+  // Of the batch:
+  const arrow::RecordBatch* batch_ = nullptr;
+  int64_t first_row_ = 0, count_ = 0;
+  std::vector<Numbers> numbers_;         // by source
+  std::vector<Numbers> of_run_;          // by run of features; they may lie in numbers_
+  std::vector<State> states_;            // by row
+  std::map<int64_t, Problem> problems_;  // of bad rows: the first one of each
+  std::vector<int32_t> label_of_;        // by row
+  std::vector<uint8_t> set_of_;          // by row
+  std::vector<int64_t> good_;            // rows to append
+  std::vector<char> scratch_;            // converted columns
+  std::vector<int32_t> entry_slots_;     // of a row
+  std::vector<double> entries_;
+
+  bool skips_zeros_ = false, has_rows_ = false;
+  StorageType type_ = StorageType::kUint8;  // of the rows so far
+  FeatureDecoder features_;
+  std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met
+  std::vector<Status>* rejects_ = nullptr;
+  std::optional<std::string> watched_;
+  std::optional<InputPosition> watched_at_;
+};
+
+}  // namespace espalier

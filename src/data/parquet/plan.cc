@@ -1,0 +1,323 @@
+#include "src/data/parquet/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "src/base/in_order.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/data/parquet/columns.h"
+#include "src/data/parquet/file.h"
+#include "src/data/parquet/footer.h"
+#include "src/data/table/input_file.h"
+#include "src/data/table/schema.h"
+
+namespace espalier {
+namespace {
+
+constexpr int kFootersAtOnce = 16;  // each is mostly waiting for a file system far away
+
+// What people call a column's values: "numbers", "lists of 3 numbers".
+std::string Kind(const ParquetColumn& column) {
+  static constexpr const char* kNames[] = {"numbers",     "booleans",     "text",      "dates",
+                                           "time stamps", "times of day", "durations", "values"};
+  const std::string name = kNames[static_cast<int>(column.family)];
+  if (!column.vector) return name;
+  return "lists of " + (column.width > 0 ? std::to_string(column.width) + " " : "") + name;
+}
+
+// "numbers (int32)".
+std::string KindAndType(const ParquetColumn& column) {
+  return Kind(column) + " (" + column.type + ")";
+}
+
+// What a plan needs of a file; the parsed footer itself, which may be large, is let go.
+struct Outline {
+  std::vector<ParquetColumn> columns;
+  std::vector<ParquetGroup> groups;
+  int64_t footer_begin = 0;
+  bool pages_have_checksums = false;
+};
+
+Result<Outline> OutlineOf(const FileSystem& files, const InputFile& file) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, file));
+  const auto parquet = ParquetFile::Open(*opened);
+  // After the footer, so that one read serves the head and the first page; but said first.
+  ESPALIER_RETURN_IF_ERROR(CheckParquetHead(*opened));
+  if (!parquet.ok()) return parquet.status();
+  ESPALIER_ASSIGN_OR_RETURN(const bool checked, (*parquet)->PagesHaveChecksums());
+  return Outline{(*parquet)->columns(), (*parquet)->groups(), (*parquet)->footer_begin(), checked};
+}
+
+class ParquetPlanner {
+ public:
+  ParquetPlanner(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
+                 Partitions partitions, InputPlan* plan)
+      : files_(files),
+        data_(data),
+        shard_bytes_(shard_bytes),
+        partitions_(std::move(partitions)),
+        plan_(*plan) {}
+
+  Status Plan() {
+    ESPALIER_RETURN_IF_ERROR(InOrder<Result<Outline>>(
+        static_cast<int64_t>(plan_.files.size()), kFootersAtOnce,
+        [this](int64_t i) { return OutlineOf(files_, plan_.files[i]); },
+        [this](int64_t i, Result<Outline> read) -> Status {
+          ESPALIER_ASSIGN_OR_RETURN(const Outline outline, std::move(read));
+          return Add(static_cast<int32_t>(i), outline);
+        }));
+    return ExpandSchema();
+  }
+
+ private:
+  Status Add(int32_t i, const Outline& outline) {
+    const InputFile& file = plan_.files[i];
+    if (i == 0) partitions_.LeaveOut(NamesOf(outline.columns));
+    ESPALIER_RETURN_IF_ERROR(
+        IndexNames(WithPartitionColumns(outline.columns, partitions_.names), file.path));
+    ESPALIER_RETURN_IF_ERROR(i == 0 ? FixSchema() : Compare(file.path));
+    ESPALIER_RETURN_IF_ERROR(FindWidths(file));
+    if (!outline.pages_have_checksums) WarnOfPages(file.path);
+    return Cut(outline, i);
+  }
+
+  Status IndexNames(const std::vector<ParquetColumn>& columns, const std::string& path) {
+    columns_ = columns;
+    index_.clear();
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (index_.emplace(columns_[i].name, i).second) continue;
+      return BadInput(QuotedPath(path) + " names the column " + Quoted(columns_[i].name) +
+                      " twice; write it again with different names")
+          .At({.file = path, .column = Printable(columns_[i].name)});
+    }
+    if (!columns_.empty()) return {};
+    return BadInput(QuotedPath(path) + " has no columns").At({.file = path});
+  }
+
+  // The vector, for the name of one of its elements; else the name itself.
+  std::string WithoutElement(const std::string& name) const {
+    std::string vector;
+    int64_t element = 0;
+    if (index_.contains(name) || !ParseElementName(name, &vector, &element)) return name;
+    const auto found = index_.find(vector);
+    return found != index_.end() && columns_[found->second].vector ? vector : name;
+  }
+
+  // The columns in use, with vectors as one column.
+  Status FixSchema() {
+    first_ = columns_;
+    first_path_ = plan_.files[0].path;
+    DataSpec whole = data_;
+    std::set<std::string> seen;
+    const auto join = [&](std::vector<ColumnPattern>& columns) {
+      std::erase_if(columns, [&](ColumnPattern& entry) {
+        auto* name = std::get_if<std::string>(&entry);
+        if (name == nullptr) return false;
+        const std::string vector = WithoutElement(*name);
+        const bool element = vector != *name;
+        *name = vector;
+        return element && !seen.insert(vector).second;  // a further element of it
+      });
+    };
+    join(whole.features.columns);
+    for (FeatureGroup& group : whole.features.groups) join(group.columns);
+    ESPALIER_ASSIGN_OR_RETURN(schema_, MakeSchema(whole, NamesOf(columns_), Record()));
+    for (const int32_t c : schema_.features) used_.emplace(c, "data.features.columns");
+    for (const int32_t c : schema_.label) used_.emplace(c, "data.label");
+    if (schema_.weight >= 0) used_.emplace(schema_.weight, "data.weight");
+    if (schema_.validation >= 0) used_.emplace(schema_.validation, "data.validation.column");
+    for (const auto& [column, field] : used_) ESPALIER_RETURN_IF_ERROR(CheckUse(column, field));
+    const size_t own = first_.size() - partitions_.names.size();
+    if (used_.begin()->first < static_cast<int32_t>(own)) return {};
+    return InvalidArgument(
+               "data.features.columns: all columns of the job are names of directories; expected "
+               "a column of the files themselves too")
+        .At({.file = first_path_});
+  }
+
+  static std::vector<std::string> NamesOf(const std::vector<ParquetColumn>& columns) {
+    std::vector<std::string> names;
+    for (const ParquetColumn& column : columns) names.push_back(column.name);
+    return names;
+  }
+
+  HeaderRecord Record() const {
+    return {.at = {.file = first_path_},
+            .not_auto = {partitions_.texts.begin(), partitions_.texts.end()}};
+  }
+
+  Status CheckUse(int32_t position, const std::string& field) const {
+    const ParquetColumn& column = first_[position];
+    const bool feature = field == "data.features.columns";
+    if (column.family != ColumnFamily::kUnsupported && (feature || !column.vector)) return {};
+    return InvalidArgument(
+               field + ": column " + Quoted(column.name) + " of " + QuotedPath(first_path_) +
+               " has the type " + column.type + "; expected " +
+               (feature ? "numbers, booleans, text, dates or lists of numbers: name the columns to "
+                          "use in data.features.columns"
+                        : "one number, boolean or text a row"))
+        .At({.file = first_path_, .column = Printable(column.name)});
+  }
+
+  Status Differs(const std::string& path, const std::string& column, const std::string& what,
+                 const std::string& more = "", const char* needed = "columns, in any order") const {
+    return BadInput("column " + Quoted(column) + " of " + QuotedPath(path) + " " + what + " " +
+                    QuotedPath(first_path_) + more + "; all files need the same " + needed)
+        .At({.file = path, .column = Printable(column)});
+  }
+
+  Status Compare(const std::string& path) {
+    for (const auto& [position, field] : used_) {
+      const ParquetColumn& wanted = first_[position];
+      const auto found = index_.find(wanted.name);
+      if (found == index_.end()) {
+        const auto near = Nearest(wanted.name, NamesOf(columns_));
+        return Differs(path, wanted.name, "is missing, which is in",
+                       near ? " (this file has " + Quoted(*near) + ")" : "");
+      }
+      const ParquetColumn& column = columns_[found->second];
+      const bool same = column.family == wanted.family && column.vector == wanted.vector;
+      const bool widths = column.width == wanted.width || column.width == 0 || wanted.width == 0;
+      if (same && widths) continue;
+      return Differs(path, wanted.name,
+                     "holds " + KindAndType(column) + ", but " + KindAndType(wanted) + " in", "",
+                     "kinds of columns");
+    }
+    if (!data_.features.columns.empty()) return {};
+    for (const ParquetColumn& column : columns_) {
+      const auto same = [&](const ParquetColumn& c) { return c.name == column.name; };
+      if (std::none_of(first_.begin(), first_.end(), same)) {
+        return Differs(path, column.name, "is not in");
+      }
+    }
+    return {};
+  }
+
+  // The widths of vectors in use that are not known yet.
+  Status FindWidths(const InputFile& file) {
+    for (const auto& [position, field] : used_) {
+      ParquetColumn& wanted = first_[position];
+      if (!wanted.vector) continue;
+      const size_t here = index_.at(wanted.name);
+      if (wanted.width == 0) wanted.width = columns_[here].width;
+      if (wanted.width == 0) {
+        ESPALIER_ASSIGN_OR_RETURN(wanted.width, FirstWidth(file, static_cast<int>(here)));
+      }
+      if (wanted.width <= static_cast<int64_t>(kColumnsMax)) continue;
+      return BadInput("a list in column " + Quoted(wanted.name) + " of " + QuotedPath(file.path) +
+                      " has " + std::to_string(wanted.width) + " numbers; at most " +
+                      std::to_string(kColumnsMax) + " are supported")
+          .At({.file = file.path, .column = Printable(wanted.name)});
+    }
+    return {};
+  }
+
+  // Of lists of any length: their column is looked at, in few files.
+  Result<int64_t> FirstWidth(const InputFile& file, int column) const {
+    ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
+    ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
+    return parquet->FirstWidth(column);
+  }
+
+  // Said once: without checksums a flipped bit in a page can pass for a value.
+  void WarnOfPages(const std::string& path) {
+    if (std::exchange(warned_, true)) return;
+    LogWarning("the pages of " + QuotedPath(path) +
+               " have no checksums: damage inside them may go unnoticed (writers have a switch "
+               "for them, such as parquet.page.write-checksum.enabled)");
+  }
+
+  Status Cut(const Outline& outline, int32_t file) {
+    int64_t begin = 0;
+    const std::vector<ParquetGroup>& groups = outline.groups;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const bool last = i + 1 == groups.size();
+      const int64_t end = last ? outline.footer_begin : groups[i + 1].begin;
+      if (!last && (end - begin < shard_bytes_ || end == groups[i].begin)) continue;
+      plan_.shards.push_back({file, begin, end});
+      begin = end;
+    }
+    return CheckShardCount(plan_.shards.size(), shard_bytes_);
+  }
+
+  // Vectors in use become their elements, and the spec is resolved against the result.
+  Status ExpandSchema() {
+    std::vector<std::string> names;
+    std::vector<ColumnRange> places;  // by column of the first file
+    for (size_t c = 0; c < first_.size(); ++c) {
+      const ParquetColumn& column = first_[c];
+      const int64_t begin = static_cast<int64_t>(names.size());
+      if (!column.vector || column.width == 0 || !used_.contains(static_cast<int32_t>(c))) {
+        names.push_back(column.name);
+      } else {
+        for (int64_t i = 0; i < column.width; ++i) names.push_back(ElementName(column.name, i));
+      }
+      places.push_back({begin, static_cast<int64_t>(names.size()) - 1});
+      if (names.size() > kColumnsMax) {
+        return BadInput("the columns of " + QuotedPath(first_path_) +
+                        ", with the elements of their lists, are more than the " +
+                        std::to_string(kColumnsMax) +
+                        " that are supported; name those to use in data.features.columns")
+            .At({.file = first_path_, .column = Printable(column.name)});
+      }
+    }
+    for (const auto& [position, field] : used_) {
+      if (!first_[position].vector || first_[position].width > 0) continue;
+      return BadInput("column " + Quoted(first_[position].name) + " of " + QuotedPath(first_path_) +
+                      " holds lists, all of them empty or missing; expected lists of numbers")
+          .At({.file = first_path_, .column = Printable(first_[position].name)});
+    }
+    DataSpec data = data_;
+    std::map<std::string, size_t> by_name;
+    for (size_t i = 0; i < first_.size(); ++i) by_name.emplace(first_[i].name, i);
+    const auto place = [&](ColumnRef& ref) {
+      if (auto* p = std::get_if<int64_t>(&ref)) *p = places[*p].first;
+    };
+    for (ColumnRef& label : data.label) place(label);
+    if (data.weight) place(*data.weight);
+    if (data.validation.column) place(*data.validation.column);
+    const auto expand = [&](std::vector<ColumnPattern>& columns) {
+      for (ColumnPattern& entry : columns) {
+        if (auto* range = std::get_if<ColumnRange>(&entry)) {
+          entry = ColumnRange{places[range->first].first, places[range->last].last};
+        } else if (auto* p = std::get_if<int64_t>(&entry)) {
+          entry = ColumnRange(places[*p]);
+        } else if (const auto found = by_name.find(std::get<std::string>(entry));
+                   found != by_name.end() && first_[found->second].vector) {
+          entry = ColumnRange(places[found->second]);
+        }
+      }
+    };
+    expand(data.features.columns);
+    for (FeatureGroup& group : data.features.groups) expand(group.columns);
+    ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data, std::move(names), Record()));
+    plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
+    return {};
+  }
+
+  const FileSystem& files_;
+  const DataSpec& data_;
+  const int64_t shard_bytes_;
+  Partitions partitions_;
+  InputPlan& plan_;
+  std::vector<ParquetColumn> columns_;             // of the file at hand
+  std::unordered_map<std::string, size_t> index_;  // of its names
+  std::vector<ParquetColumn> first_;               // of the first file, with widths as found
+  std::string first_path_;
+  Schema schema_;                        // over first_, vectors being one column
+  std::map<int32_t, std::string> used_;  // position in first_, field of the spec
+  bool warned_ = false;
+};
+
+}  // namespace
+
+Status PlanParquet(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
+                   Partitions partitions, InputPlan* plan) {
+  return ParquetPlanner(files, data, shard_bytes, std::move(partitions), plan).Plan();
+}
+
+}  // namespace espalier

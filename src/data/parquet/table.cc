@@ -1,0 +1,170 @@
+#include "src/data/parquet/table.h"
+
+#include <arrow/array.h>
+#include <arrow/builder.h>
+#include <arrow/io/memory.h>
+#include <arrow/table.h>
+#include <arrow/type.h>
+#include <arrow/util/byte_size.h>
+#include <parquet/arrow/writer.h>
+#include <parquet/exception.h>
+#include <parquet/properties.h>
+
+#include <exception>
+#include <utility>
+
+namespace espalier {
+namespace {
+
+Status FromArrow(const arrow::Status& status) {
+  if (status.ok()) return {};
+  if (status.IsOutOfMemory()) return ResourceExhausted("making a Parquet file: no memory is left");
+  return Internal("making a Parquet file: " + status.ToString());
+}
+
+// Rows that follow each other, as one slice.
+arrow::Status AppendRows(const arrow::Array& array, std::span<const int64_t> rows,
+                         arrow::ArrayBuilder* builder) {
+  const arrow::ArraySpan span(*array.data());
+  for (size_t i = 0; i < rows.size();) {
+    size_t end = i + 1;
+    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+    ARROW_RETURN_NOT_OK(builder->AppendArraySlice(span, rows[i], static_cast<int64_t>(end - i)));
+    i = end;
+  }
+  return arrow::Status::OK();
+}
+
+// Builders of dictionaries do not know of an order; what is appended is looked up in the
+// dictionary.
+bool Fits(const arrow::DataType& type, const arrow::DataType& builder) {
+  const auto is_dictionary = [](const arrow::DataType& t) {
+    return t.id() == arrow::Type::DICTIONARY;
+  };
+  if (!is_dictionary(type) || !is_dictionary(builder)) return type.Equals(builder);
+  const auto value = [](const arrow::DataType& t) {
+    return static_cast<const arrow::DictionaryType&>(t).value_type();
+  };
+  return value(type)->Equals(*value(builder));
+}
+
+}  // namespace
+
+struct ParquetTable::Columns {
+  std::vector<std::unique_ptr<arrow::ArrayBuilder>> kept;
+  arrow::StringBuilder word;
+  std::vector<std::unique_ptr<arrow::DoubleBuilder>> numbers;
+};
+
+ParquetTable::ParquetTable(std::vector<std::string> kept, std::string word,
+                           std::vector<std::string> numbers)
+    : kept_names_(std::move(kept)),
+      word_name_(std::move(word)),
+      number_names_(std::move(numbers)),
+      columns_(std::make_unique<Columns>()) {
+  for (size_t i = 0; i < number_names_.size(); ++i) {
+    columns_->numbers.push_back(std::make_unique<arrow::DoubleBuilder>());
+  }
+}
+
+ParquetTable::~ParquetTable() = default;
+
+Status ParquetTable::StartKept(const KeptColumns& kept) {
+  columns_->kept.resize(kept_names_.size());
+  for (size_t i = 0; i < kept_names_.size(); ++i) {
+    const auto type = kept.arrays().empty() ? arrow::utf8() : kept.arrays()[i]->type();
+    ESPALIER_RETURN_IF_ERROR(
+        FromArrow(arrow::MakeBuilder(arrow::default_memory_pool(), type, &columns_->kept[i])));
+  }
+  return {};
+}
+
+Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t rows) {
+  for (size_t i = 0; i < kept_names_.size(); ++i) {
+    arrow::ArrayBuilder* builder = columns_->kept[i].get();
+    if (!kept.arrays().empty()) {
+      const arrow::Array& array = *kept.arrays()[i];
+      if (!Fits(*array.type(), *builder->type())) {
+        return Internal("the column " + kept_names_[i] + " changed its type within a file");
+      }
+      const auto meant = std::span(kept.array_rows())
+                             .subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
+      ESPALIER_RETURN_IF_ERROR(FromArrow(AppendRows(array, meant, builder)));
+      if (array.length() > 0) {  // about: as large as its rows are on the average
+        bytes_ += arrow::util::TotalBufferSize(array) / array.length() * rows;
+      }
+      continue;
+    }
+    std::string scratch;
+    for (int64_t r = 0; r < rows; ++r) {
+      const std::string_view text = kept.Text(first + r, i, &scratch);
+      ESPALIER_RETURN_IF_ERROR(
+          FromArrow(static_cast<arrow::StringBuilder*>(builder)->Append(text)));
+      bytes_ += static_cast<int64_t>(text.size() + sizeof(size_t));
+    }
+  }
+  return {};
+}
+
+Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
+                            const std::vector<std::string>& words, std::span<const int32_t> word_of,
+                            std::span<const double> values, int64_t first) {
+  if (columns_->kept.empty()) ESPALIER_RETURN_IF_ERROR(StartKept(kept));
+  ESPALIER_RETURN_IF_ERROR(AppendKept(kept, first, rows));
+  const size_t width = number_names_.size();
+  for (int64_t r = 0; r < rows && !word_name_.empty(); ++r) {
+    const std::string& word = words[static_cast<size_t>(word_of[static_cast<size_t>(r)])];
+    ESPALIER_RETURN_IF_ERROR(FromArrow(columns_->word.Append(word)));
+    bytes_ += static_cast<int64_t>(word.size());
+  }
+  for (size_t i = 0; i < width; ++i) {
+    arrow::DoubleBuilder& builder = *columns_->numbers[i];
+    ESPALIER_RETURN_IF_ERROR(FromArrow(builder.Reserve(rows)));
+    for (int64_t r = 0; r < rows; ++r) {
+      builder.UnsafeAppend(values[static_cast<size_t>(r) * width + i]);
+    }
+  }
+  rows_ += rows;
+  bytes_ += rows * static_cast<int64_t>(8 * width + 4 + 16 * kept_names_.size());
+  return {};
+}
+
+Result<std::string> ParquetTable::Finish() {
+  arrow::FieldVector fields;
+  arrow::ArrayVector arrays;
+  const auto add = [&](const std::string& name, arrow::ArrayBuilder& builder) -> Status {
+    std::shared_ptr<arrow::Array> array;
+    ESPALIER_RETURN_IF_ERROR(FromArrow(builder.Finish(&array)));
+    fields.push_back(arrow::field(name, array->type()));
+    arrays.push_back(std::move(array));
+    return {};
+  };
+  for (size_t i = 0; i < kept_names_.size(); ++i) {
+    ESPALIER_RETURN_IF_ERROR(add(kept_names_[i], *columns_->kept[i]));
+  }
+  if (!word_name_.empty()) ESPALIER_RETURN_IF_ERROR(add(word_name_, columns_->word));
+  for (size_t i = 0; i < number_names_.size(); ++i) {
+    ESPALIER_RETURN_IF_ERROR(add(number_names_[i], *columns_->numbers[i]));
+  }
+  const int64_t rows = std::exchange(rows_, 0);
+  bytes_ = 0;
+  columns_->kept.clear();
+  const auto table = arrow::Table::Make(arrow::schema(std::move(fields)), std::move(arrays), rows);
+  try {
+    auto sink = arrow::io::BufferOutputStream::Create();
+    if (!sink.ok()) return FromArrow(sink.status());
+    const auto properties = parquet::WriterProperties::Builder()
+                                .compression(parquet::Compression::SNAPPY)
+                                ->enable_page_checksum()
+                                ->build();
+    ESPALIER_RETURN_IF_ERROR(FromArrow(
+        parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), *sink, rows, properties)));
+    const auto buffer = (*sink)->Finish();
+    if (!buffer.ok()) return FromArrow(buffer.status());
+    return (*buffer)->ToString();
+  } catch (const std::exception& error) {
+    return Internal(std::string("making a Parquet file: ") + error.what());
+  }
+}
+
+}  // namespace espalier

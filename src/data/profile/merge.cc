@@ -1,0 +1,381 @@
+#include "src/data/profile/merge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "src/base/text.h"
+#include "src/data/features/class_weights.h"
+#include "src/data/features/column_stats.h"
+#include "src/data/features/fit_features.h"
+#include "src/data/features/sparse_choice.h"
+#include "src/data/input/data_fingerprint.h"
+#include "src/data/profile/survey.h"
+#include "src/data/table/class_text.h"
+
+namespace espalier {
+namespace {
+
+int64_t Sum(const std::map<std::string, int64_t>& counts) {
+  int64_t sum = 0;
+  for (const auto& [text, count] : counts) sum += count;
+  return sum;
+}
+
+class Merger {
+ public:
+  Merger(const InputPlan& plan, const JobSpec& job, std::vector<ShardSurvey> surveys,
+         const FileSystem* files)
+      : plan_(plan), job_(job), surveys_(std::move(surveys)), files_(files) {}
+
+  Result<SurveyResult> Run() {
+    ESPALIER_RETURN_IF_ERROR(CheckShards());
+    for (const ShardSurvey& s : surveys_) Add(s);
+    ESPALIER_RETURN_IF_ERROR(CheckSkipped());
+    ESPALIER_RETURN_IF_ERROR(CheckRows());
+    ESPALIER_RETURN_IF_ERROR(FitNumbersAndCodes());
+    if (job_.model.task == Task::kClassification) {
+      ESPALIER_RETURN_IF_ERROR(FitClasses());
+      ESPALIER_RETURN_IF_ERROR(CheckEvaluationLabels());
+    } else {
+      ESPALIER_RETURN_IF_ERROR(FitTargets());
+      if (job_.model.task == Task::kAutoencoder) TakeFeaturesAsTargets();
+    }
+    result_.data_fingerprint = DataFingerprint(plan_, result_, robust_, respelt_);
+    return std::move(result_);
+  }
+
+ private:
+  Status CheckShards() {
+    const auto by_shard = [](const ShardSurvey& a, const ShardSurvey& b) {
+      return a.shard < b.shard;
+    };
+    std::sort(surveys_.begin(), surveys_.end(), by_shard);
+    if (surveys_.size() != plan_.shards.size()) {
+      return Internal("the survey has " + std::to_string(surveys_.size()) + " shards of " +
+                      std::to_string(plan_.shards.size()));
+    }
+    const bool classes = job_.model.task == Task::kClassification;
+    size_t vocabularies = 0;
+    for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
+      vocabularies += HasVocabulary(job_.data.features, plan_.schema.rule(i));
+      robust_ += IsRobust(job_.data.features, plan_.schema.rule(i));
+    }
+    for (size_t i = 0; i < surveys_.size(); ++i) {
+      const ShardSurvey& s = surveys_[i];
+      if (s.shard != static_cast<int32_t>(i) || s.features.size() != plan_.schema.features.size() ||
+          s.targets.size() != (classes ? 0 : plan_.schema.label.size()) ||
+          s.categories.size() != vocabularies || Sum(s.labels) != (classes ? s.train_rows : 0) ||
+          Sum(s.evaluation_labels) != (classes ? s.validation_rows + s.test_rows : 0) ||
+          s.sample.values.size() != s.sample.keys.size() * static_cast<size_t>(robust_)) {
+        return Internal("the survey of shard " + std::to_string(i) + " does not fit the schema");
+      }
+    }
+    return {};
+  }
+
+  void Add(const ShardSurvey& s) {
+    if (features_.empty()) features_.resize(s.features.size());
+    if (targets_.empty()) targets_.resize(s.targets.size());
+    for (size_t i = 0; i < features_.size(); ++i)
+      features_[i] = Merged(features_[i], s.features[i]);
+    for (size_t i = 0; i < targets_.size(); ++i) targets_[i] = Merged(targets_[i], s.targets[i]);
+    for (const auto& [text, count] : s.labels) labels_[text] += count;
+    if (categories_.empty()) categories_.resize(s.categories.size());
+    for (size_t i = 0; i < categories_.size(); ++i) {
+      for (const auto& [text, count] : s.categories[i]) categories_[i][text] += count;
+    }
+    storage_ = std::max(storage_, s.storage);
+    weight_ += s.train_weight;
+    nonzeros_ += s.nonzeros;
+    result_.train_rows += s.train_rows;
+    result_.validation_rows += s.validation_rows;
+    result_.test_rows += s.test_rows;
+    result_.skipped_rows += s.skipped_rows;
+    ShardSurvey kept;
+    kept.shard = s.shard;
+    kept.checksum = s.checksum;
+    kept.train_rows = s.train_rows;
+    kept.validation_rows = s.validation_rows;
+    kept.test_rows = s.test_rows;
+    kept.dropped_rows = s.dropped_rows;
+    kept.skipped_rows = s.skipped_rows;
+    kept.storage = s.storage;
+    kept.train_weight = s.train_weight;
+    kept.nonzeros = s.nonzeros;
+    for (const Status& why : s.skipped) {
+      if (described_ == kSkippedKept) break;
+      kept.skipped.push_back(why);
+      ++described_;
+    }
+    result_.shards.push_back(std::move(kept));
+    result_.storage = storage_;
+  }
+
+  Status CheckSkipped() const {
+    if (result_.skipped_rows <= job_.data.bad_rows.limit) return {};
+    const std::string message = std::to_string(result_.skipped_rows) +
+                                " bad rows; data.bad_rows tolerates " +
+                                std::to_string(job_.data.bad_rows.limit);
+    for (const ShardSurvey& s : surveys_) {
+      if (s.skipped.empty()) continue;
+      const Status& first = s.skipped.front();
+      return BadInput(message + "; the first one: " + first.message())
+          .At(first.position().value_or(InputPosition{}));
+    }
+    return BadInput(message);
+  }
+
+  Status CheckRows() const {
+    if (result_.train_rows == 0) return NoTraining();
+    if (result_.validation_rows == 0 && job_.data.validation.any()) return NoValidation();
+    if (result_.test_rows == 0 && !job_.data.test.empty()) {
+      return BadInput(
+                 "data.test: the files hold no rows; name files that do, or leave data.test out")
+          .At(AtEmpty(FileRole::kTest));
+    }
+    if (!(weight_ > 0) || !std::isfinite(weight_)) {
+      return BadInput("data.weight: the weights of all training rows add up to " +
+                      ShortestDouble(weight_) + "; expected a number above 0")
+          .At({.file = plan_.files.front().path,
+               .column = plan_.schema.weight < 0 ? "" : plan_.schema.names[plan_.schema.weight]});
+    }
+    return {};
+  }
+
+  static const char* Way(const ValidationSpec& v) {
+    return v.column ? "column" : v.fold ? "fold" : "fraction";
+  }
+
+  // Which key left no row to train on.
+  Status NoTraining() const {
+    const ValidationSpec& v = job_.data.validation;
+    const LeftOut out = LeftOutOf(FileRole::kTrain);
+    const std::string none = ": no training rows: ";
+    InputPosition at{.file = plan_.files.front().path};
+    if (v.files.empty() && result_.validation_rows > 0) {
+      if (v.column) at.column = plan_.schema.names[plan_.schema.validation];
+      return BadInput("data.validation." + std::string(Way(v)) + none + "all " +
+                      HumanCount(result_.validation_rows) + " rows went to validation; " +
+                      (v.column ? "mark some of them false (0)"
+                       : v.fold ? "there are too few of them for folds"
+                                : "choose a smaller fraction"))
+          .At(std::move(at));
+    }
+    if (out.dropped > 0) {
+      return BadInput("data.features.nulls" + none + "drop left out all " +
+                      HumanCount(out.dropped) +
+                      (out.skipped > 0 ? " but " + HumanCount(out.skipped) + " bad ones" : "") +
+                      "; choose mean or {constant: V}, or leave columns with many nulls out")
+          .At(std::move(at));
+    }
+    if (out.skipped > 0) {
+      return BadInput("data.bad_rows" + none + "all " + HumanCount(out.skipped) +
+                      " rows were bad and skipped; with policy: fail the first one is told")
+          .At(std::move(at));
+    }
+    at = AtEmpty(FileRole::kTrain);
+    return BadInput(
+               "data.train" + none +
+               (at.row ? "the files hold a header and nothing else" : "the files hold no rows"))
+        .At(std::move(at));
+  }
+
+  Status NoValidation() const {
+    const ValidationSpec& v = job_.data.validation;
+    const std::string rows = HumanCount(result_.train_rows);
+    if (v.column) {
+      return BadInput("data.validation.column: no row of " + rows +
+                      " is marked true (1); mark some, or choose data.validation.fraction")
+          .At({.file = plan_.files.front().path,
+               .column = plan_.schema.names[plan_.schema.validation]});
+    }
+    if (!v.files.empty()) {
+      return BadInput(
+                 "data.validation.files: the files hold no rows; name files that do, or choose "
+                 "data.validation.fraction")
+          .At(AtEmpty(FileRole::kValidation));
+    }
+    const std::string share =
+        v.fold ? "fold " + std::to_string(*v.fold) + " of " + std::to_string(*v.of)
+               : ShortestDouble(v.fraction);
+    return BadInput("data.validation." + std::string(Way(v)) + ": " + share + " of " + rows +
+                    " rows gave no row; choose " + (v.fold ? "fewer folds" : "a larger fraction") +
+                    " or another train.seed, or leave validation out")
+        .At({.file = plan_.files.front().path});
+  }
+
+  struct LeftOut {
+    int64_t dropped = 0, skipped = 0;  // rows
+  };
+  LeftOut LeftOutOf(FileRole role) const {
+    LeftOut out;
+    for (const ShardSurvey& s : surveys_) {
+      if (plan_.files[plan_.shards[s.shard].file].role != role) continue;
+      out.dropped += s.dropped_rows;
+      out.skipped += s.skipped_rows;
+    }
+    return out;
+  }
+
+  // The first file of a set without rows; with row and offset where it holds the header only.
+  InputPosition AtEmpty(FileRole role) const {
+    const LeftOut out = LeftOutOf(role);
+    const bool nothing = out.dropped == 0 && out.skipped == 0;
+    InputPosition at;
+    for (const InputFile& file : plan_.files) {
+      if (file.role != role) continue;
+      if (at.file.empty()) at.file = file.path;
+      const bool header =
+          job_.data.csv.header && FormatOf(job_.data, file.path) == DataFormat::kCsv;
+      if (file.length == 0 || !nothing || !header) continue;
+      return {.file = file.path, .row = 1, .offset = 0};
+    }
+    return at;
+  }
+
+  Status FitNumbersAndCodes() {
+    for (const auto& counts : categories_) {
+      respelt_ = respelt_ || std::any_of(counts.begin(), counts.end(), [](const auto& count) {
+                   return ClassText(count.first) != count.first;
+                 });
+    }
+    ESPALIER_ASSIGN_OR_RETURN(
+        result_.preprocessing.features,
+        FitFeatures(plan_, job_, features_, surveys_, std::move(categories_)));
+    result_.storage = StorageWithCodes(result_.preprocessing.features, result_.storage);
+    const int64_t rows = result_.train_rows + result_.validation_rows + result_.test_rows;
+    result_.sparse = StoresSparse(job_, result_.preprocessing, rows, nonzeros_);
+    return {};
+  }
+
+  Status FitTargets() {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const std::string& name = plan_.schema.names[plan_.schema.label[i]];
+      const ColumnStats& s = targets_[i];
+      FittedTarget fitted{name, 0, 1};
+      if (EffectiveLoss(job_.model) == Loss::kPoisson && s.min < 0) {
+        return BadInput("the target goes down to " + ShortestDouble(s.min) +
+                        "; model.loss: poisson is for counts and rates, from 0 up")
+            .At({.file = plan_.files.front().path, .column = name});
+      }
+      if (EffectiveTargetScale(job_.model) == TargetScale::kStandard) {
+        const bool constant = s.min == s.max;
+        fitted.shift = constant ? s.min : s.mean;
+        fitted.factor = constant ? 1 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
+      }
+      if (!std::isfinite(fitted.factor) ||
+          !Fits(job_.model.precision, (s.min - fitted.shift) * fitted.factor) ||
+          !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
+        return Overflow(plan_, name, s);
+      }
+      result_.preprocessing.targets.push_back(std::move(fitted));
+    }
+    if (job_.model.task != Task::kMultilabel) return {};
+    Preprocessing& p = result_.preprocessing;
+    auto weights = FitPositiveWeights(job_.train.class_weight, p.targets, targets_);
+    if (!weights.ok()) return weights.status().At(AtLabel());
+    p.class_weights = *std::move(weights);
+    return {};
+  }
+
+  // A feature that is constant in the training rows is always given to the network as 0: what comes
+  // back means that constant.
+  void TakeFeaturesAsTargets() {
+    for (const FittedFeature& f : result_.preprocessing.features) {
+      result_.preprocessing.targets.push_back({f.name, f.shift, f.factor == 0 ? 1 : f.factor});
+    }
+  }
+
+  InputPosition AtLabel() const {
+    return {.file = plan_.files.front().path,
+            .column = plan_.schema.names[plan_.schema.label.front()]};
+  }
+
+  Status FitClasses() {
+    numbers_ = JoinWholeNumbers(&labels_);
+    std::vector<std::string>& classes = result_.preprocessing.classes;
+    bool numeric = true;
+    for (const auto& [text, count] : labels_) {
+      classes.push_back(text);
+      numeric = numeric && WholeNumber(text).has_value();
+    }
+    if (classes.size() < 2) {
+      return BadInput("all " + HumanCount(result_.train_rows) + " training rows have the label " +
+                      Quoted(classes.front()) + "; a classifier needs two classes or more")
+          .At(AtLabel());
+    }
+    if (classes.size() > kClassesMax) {
+      return BadInput("the label has " + HumanCount(classes.size()) +
+                      " different values, more than the " + HumanCount(kClassesMax) +
+                      " that make classes; is it a number (model.task: regression) or an "
+                      "identifier?")
+          .At(AtLabel());
+    }
+    if (EffectiveLoss(job_.model) == Loss::kBinaryCrossEntropy && classes.size() != 2) {
+      return InvalidArgument("model.loss: binary_cross_entropy is for two classes, the label has " +
+                             std::to_string(classes.size()) + "; use softmax_cross_entropy")
+          .At(AtLabel());
+    }
+    if (numeric) {
+      std::sort(classes.begin(), classes.end(), [](const std::string& a, const std::string& b) {
+        return *WholeNumber(a) < *WholeNumber(b);
+      });
+    }
+    Result<std::vector<double>> weights =
+        FitClassWeights(job_.train.class_weight, classes, labels_);
+    if (!weights.ok()) return weights.status().At(AtLabel());
+    result_.preprocessing.class_weights = *std::move(weights);
+    return {};
+  }
+
+  Status CheckEvaluationLabels() const {
+    for (const ShardSurvey& s : surveys_) {
+      for (const auto& [text, count] : s.evaluation_labels) {
+        if (labels_.contains(text) || (numbers_ && labels_.contains(ClassText(text)))) continue;
+        int64_t rows = 0;
+        for (const ShardSurvey& other : surveys_) {
+          const auto found = other.evaluation_labels.find(text);
+          if (found != other.evaluation_labels.end()) rows += found->second;
+        }
+        InputPosition at = AtLabel();
+        at.file = plan_.files[plan_.shards[s.shard].file].path;
+        at.text = Printable(text);
+        if (files_ != nullptr) {
+          Result<InputPosition> found = FindEvaluationLabel(*files_, plan_, job_, s.shard, text);
+          if (found.ok() && found->row) at = *std::move(found);
+        }
+        return BadInput("the label " + Quoted(text) + " is in " + HumanCount(rows) +
+                        " validation or test rows and in no training row, so that metrics would "
+                        "mean nothing; add training rows of it or take those rows out")
+            .At(std::move(at));
+      }
+    }
+    return {};
+  }
+
+  const InputPlan& plan_;
+  const JobSpec& job_;
+  std::vector<ShardSurvey> surveys_;
+  const FileSystem* const files_;
+  SurveyResult result_;
+  std::vector<ColumnStats> features_, targets_;
+  std::map<std::string, int64_t> labels_;
+  std::vector<std::map<std::string, int64_t>> categories_;
+  bool numbers_ = false;  // all labels are
+  bool respelt_ = false;  // some category is not as its ClassText
+  int64_t robust_ = 0;    // features that are scaled by quartiles
+  StorageType storage_ = StorageType::kUint8;
+  double weight_ = 0;
+  int64_t nonzeros_ = 0;
+  size_t described_ = 0;
+};
+
+}  // namespace
+
+Result<SurveyResult> MergeShardSurveys(const InputPlan& plan, const JobSpec& job,
+                                       std::vector<ShardSurvey> surveys, const FileSystem* files) {
+  return Merger(plan, job, std::move(surveys), files).Run();
+}
+
+}  // namespace espalier

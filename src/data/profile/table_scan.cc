@@ -1,0 +1,395 @@
+#include "src/data/profile/table_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/data/features/sparse_choice.h"
+#include "src/data/input/listing.h"
+#include "src/data/parquet/file.h"
+#include "src/data/parquet/reader.h"
+#include "src/data/table/input_file.h"
+#include "src/data/table/schema.h"
+#include "src/data/table/shard_rows.h"
+#include "src/data/text/text_scan.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kScanPieceBytes = 512 << 10;  // of numbers, or of kept text
+constexpr size_t kPieceRejects = 1024;
+
+// Planning speaks of a job's fields; here there is none.
+Status Reworded(const Status& error) {
+  constexpr std::array<std::pair<const char*, const char*>, 4> kWords = {{
+      {"data.train: ", ""},
+      {"data.features.columns: ", "a feature of the model: "},
+      {"data.label: ", "the label of the model: "},
+      {"data.weight: ", "the weight of the model's rows: "},
+  }};
+  for (const auto& [field, words] : kWords) {
+    if (!error.message().starts_with(field)) continue;
+    const Status said(error.code(), words + error.message().substr(std::string(field).size()));
+    return error.position() ? said.At(*error.position()) : said;
+  }
+  return error;
+}
+
+class ScanPlanner {
+ public:
+  // `weighted`: where labels are wanted and the model's rows had weights, these are, too.
+  ScanPlanner(const FileSystem& files, const ScanRequest& request, bool weighted)
+      : files_(files), request_(request), model_(request.schema), weighted_(weighted) {}
+
+  Result<ScanPlan> Plan() {
+    DataSpec& data = Begin();
+    auto groups = std::exchange(data.features.groups, {});  // which name columns of the old table
+    ESPALIER_ASSIGN_OR_RETURN(const DataFormat format, FormatOfFirst(data));
+    const bool named = IsNamed(format);
+    ChooseColumns(format);
+    if (format == DataFormat::kLibsvm) ESPALIER_RETURN_IF_ERROR(CheckIndices());
+    if (!named && !IsPositional()) {
+      return InvalidArgument("the model's columns have names, such as '" +
+                             Printable(model_.names[model_.features[0]]) +
+                             "', and the files have no header to find them by");
+    }
+    Result<InputPlan> planned = PlanTable(files_, data, request_.shard_bytes);
+    if (!planned.ok()) return Reworded(planned.status());
+    plan_.input = *std::move(planned);
+    data.features.groups = std::move(groups);
+    for (InputFile& file : plan_.input.files) file.role = FileRole::kTest;
+    if (format == DataFormat::kLibsvm) {
+      plan_.input.schema.features = model_.features;
+    } else {
+      ESPALIER_RETURN_IF_ERROR(named ? RepeatFeatures() : ByPosition());
+    }
+    plan_.input.schema.rules = model_.rules;
+    ESPALIER_RETURN_IF_ERROR(CheckFeatures());
+    ESPALIER_RETURN_IF_ERROR(FindKept());
+    if (format == DataFormat::kParquet && !plan_.kept.empty()) {
+      ESPALIER_RETURN_IF_ERROR(CheckKeptInFiles());
+    }
+    return std::move(plan_);
+  }
+
+  Result<ScanPlan> Resume(InputPlan input) {
+    if (input.files.empty()) return Internal("a plan without files");
+    const DataSpec& data = Begin();
+    ChooseColumns(FormatOf(data, input.files.front().path));
+    plan_.input = std::move(input);
+    ESPALIER_RETURN_IF_ERROR(CheckFeatures());
+    ESPALIER_RETURN_IF_ERROR(FindKept());
+    return std::move(plan_);
+  }
+
+ private:
+  bool labels() const { return request_.labels; }
+  // The columns that stand in the files themselves.
+  static size_t Own(const Schema& schema) {
+    return schema.names.size() - static_cast<size_t>(schema.partitions);
+  }
+
+  // The model's job, of other files, as whose columns none are chosen yet.
+  DataSpec& Begin() {
+    plan_.job = request_.job;
+    plan_.sparse = request_.sparse;
+    DataSpec& data = plan_.job.data;
+    data.train = request_.data;
+    data.test.clear();
+    data.validation = {};
+    data.format = request_.format;
+    data.label.clear();
+    data.weight.reset();
+    data.features.columns.clear();
+    return data;
+  }
+
+  bool IsNamed(DataFormat format) const {
+    return format == DataFormat::kParquet ||
+           (format == DataFormat::kCsv && plan_.job.data.csv.header);
+  }
+
+  void ChooseColumns(DataFormat format) {
+    DataSpec& data = plan_.job.data;
+    if (IsNamed(format)) ByName(&data);
+    if (format == DataFormat::kLibsvm) ByIndex(&data);
+  }
+
+  // That of the first file; planning refuses others.
+  Result<DataFormat> FormatOfFirst(const DataSpec& data) const {
+    if (data.format) return *data.format;
+    auto listed = files_.List(data.train.front());
+    if (!listed.ok()) return listed.status();
+    return listed->empty() ? FormatOf(data) : FormatOf(data, listed->front().path);
+  }
+
+  bool IsPositional() const {
+    const std::vector<std::string> positions = PositionNames(Own(model_));
+    return std::equal(positions.begin(), positions.end(), model_.names.begin());
+  }
+
+  void ByName(DataSpec* data) const {
+    for (const int32_t c : FeatureColumns()) data->features.columns.emplace_back(model_.names[c]);
+    if (!labels()) return;
+    for (const int32_t c : model_.label) data->label.emplace_back(model_.names[c]);
+    if (weighted_ && model_.weight >= 0) data->weight = model_.names[model_.weight];
+  }
+
+  // Each once, in the order of the features: several may be made of one column.
+  std::vector<int32_t> FeatureColumns() const {
+    std::vector<int32_t> columns;
+    std::vector<bool> seen(model_.names.size());
+    for (const int32_t c : model_.features) {
+      if (!seen[c]) columns.push_back(c);
+      seen[c] = true;
+    }
+    return columns;
+  }
+
+  // From the columns, as they were planned, to the model's features.
+  Status RepeatFeatures() {
+    Schema& schema = plan_.input.schema;
+    std::map<std::string, int32_t> places;
+    for (const int32_t c : schema.features) places.emplace(schema.names[c], c);
+    schema.features.clear();
+    for (const int32_t c : model_.features) {
+      const auto place = places.find(model_.names[c]);
+      if (place == places.end()) {
+        return InvalidArgument("a feature of the model: '" + Printable(model_.names[c]) +
+                               "' holds lists in " + QuotedPath(plan_.input.files.front().path) +
+                               "; expected one value a row, as the model was trained on");
+      }
+      schema.features.push_back(place->second);
+    }
+    return {};
+  }
+
+  // What decodes and encodes rows goes by the model's features, one rule each.
+  Status CheckFeatures() const {
+    const Schema& schema = plan_.input.schema;
+    if (schema.features.size() == model_.features.size() && schema.rules == model_.rules) return {};
+    return InvalidArgument(
+        "the files were planned for " + std::to_string(schema.features.size()) +
+        " features, and the model has " + std::to_string(model_.features.size()) +
+        (schema.features.size() == model_.features.size() ? " that are read in another way" : "") +
+        "; score with the model that they were planned for");
+  }
+
+  // Column i of LIBSVM text is the feature of index i, and column 0 its label.
+  Status CheckIndices() const {
+    for (const int32_t c : model_.features) {
+      if (static_cast<size_t>(c) >= Own(model_)) {
+        return InvalidArgument("the model's column '" + Printable(model_.names[c]) +
+                               "' is the name of a directory; LIBSVM text has indices only");
+      }
+      if (c > 0) continue;
+      return InvalidArgument(
+          "a feature of the model is column 0, which is the label of LIBSVM text; give the files "
+          "as CSV");
+    }
+    return {};
+  }
+
+  void ByIndex(DataSpec* data) const {
+    auto& columns = data->features.columns;  // as ranges: there may be very many
+    for (const int32_t c : FeatureColumns()) {
+      auto* last = columns.empty() ? nullptr : &std::get<ColumnRange>(columns.back());
+      if (last != nullptr && last->last + 1 == c) {
+        last->last = c;
+      } else {
+        columns.emplace_back(ColumnRange{c, c});
+      }
+    }
+    if (!labels()) return;
+    for (const int32_t c : model_.label) data->label.emplace_back(int64_t{c});
+  }
+
+  // All columns were planned as features: those of the model take their place.
+  Status ByPosition() {
+    Schema& schema = plan_.input.schema;
+    const size_t own = Own(schema), model_own = Own(model_);
+    const bool without_labels =
+        !labels() && own + model_.label.size() == model_own &&
+        std::all_of(model_.label.begin(), model_.label.end(),
+                    [&](int32_t c) { return static_cast<size_t>(c) < model_own; });
+    const auto place = [&](int32_t column) -> Result<int32_t> {
+      if (static_cast<size_t>(column) >= model_own) {  // the name of a directory
+        const auto begin = schema.names.begin() + static_cast<int64_t>(own);
+        const auto at = std::find(begin, schema.names.end(), model_.names[column]);
+        if (at != schema.names.end()) return static_cast<int32_t>(at - schema.names.begin());
+        return InvalidArgument("the model's column '" + Printable(model_.names[column]) +
+                               "' is the name of a directory, and the files have none such");
+      }
+      int32_t position = column;
+      for (const int32_t label : model_.label) position -= without_labels && label < column;
+      if (static_cast<size_t>(position) < own) return position;
+      return InvalidArgument("the model needs column " + std::to_string(position) +
+                             ", counted from 0; the files have " + std::to_string(own) +
+                             " columns, the table that it was trained on had " +
+                             std::to_string(model_own));
+    };
+    schema.features.clear();
+    for (const int32_t column : model_.features) {
+      ESPALIER_ASSIGN_OR_RETURN(const int32_t position, place(column));
+      schema.features.push_back(position);
+    }
+    if (!labels()) return {};
+    for (const int32_t column : model_.label) {
+      ESPALIER_ASSIGN_OR_RETURN(const int32_t position, place(column));
+      schema.label.push_back(position);
+    }
+    if (model_.weight < 0) return {};
+    ESPALIER_ASSIGN_OR_RETURN(schema.weight, place(model_.weight));
+    return {};
+  }
+
+  Status FindKept() {
+    const Schema& schema = plan_.input.schema;
+    std::map<std::string, int32_t> positions;
+    for (size_t i = 0; i < schema.names.size(); ++i) {
+      positions.emplace(schema.names[i], static_cast<int32_t>(i));
+    }
+    for (const std::string& name : request_.keep) {
+      const auto found = positions.find(name);
+      if (found == positions.end()) {
+        const auto near = Nearest(name, schema.names);
+        return InvalidArgument("a column to keep: there is no column '" + Printable(name) + "'" +
+                               (near ? "; did you mean '" + Printable(*near) + "'?" : ""));
+      }
+      if (std::count(plan_.kept.begin(), plan_.kept.end(), found->second)) {
+        return InvalidArgument("a column to keep: '" + Printable(name) +
+                               "' is named twice; name it once");
+      }
+      plan_.kept.push_back(found->second);
+    }
+    return {};
+  }
+
+  // A Parquet file may lack columns that no job uses, and they may hold anything.
+  Status CheckKeptInFiles() const {
+    for (const InputFile& file : plan_.input.files) {
+      ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
+      ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
+      const auto& columns = parquet->columns();
+      for (const int32_t position : plan_.kept) {
+        const std::string& name = plan_.input.schema.names[position];
+        const bool directory = static_cast<size_t>(position) >= Own(plan_.input.schema);
+        const auto at = std::find_if(columns.begin(), columns.end(),
+                                     [&](const ParquetColumn& c) { return c.name == name; });
+        if (directory) continue;
+        const bool usable =
+            at != columns.end() && !at->vector && at->family != ColumnFamily::kUnsupported;
+        if (usable) continue;
+        const std::string what = at == columns.end() ? "is not in" : "holds " + at->type + " in";
+        return InvalidArgument("a column to keep: '" + Printable(name) + "' " + what + " " +
+                               QuotedPath(file.path) + "; expected one value a row")
+            .At({.file = file.path, .column = Printable(name)});
+      }
+    }
+    return {};
+  }
+
+  const FileSystem& files_;
+  const ScanRequest& request_;
+  const Schema& model_;
+  const bool weighted_;
+  ScanPlan plan_;
+};
+
+// Where the kept columns stand in a file of text.
+std::vector<size_t> KeptFields(const ScanPlan& scan, const Schema& in_file) {
+  std::vector<size_t> fields;
+  for (const int32_t position : scan.kept) {
+    const std::string& name = scan.input.schema.names[position];
+    fields.push_back(static_cast<size_t>(
+        std::find(in_file.names.begin(), in_file.names.end(), name) - in_file.names.begin()));
+  }
+  return fields;
+}
+
+Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,
+                const TakePiece& take) {
+  const Shard& range = scan.input.shards[shard];
+  const InputFile& file = scan.input.files[range.file];
+  ESPALIER_ASSIGN_OR_RETURN(auto input, TextInput::OpenShard(files, file, range.begin, range.end));
+  const bool sparse = scan.sparse && DecodesSparse(scan.job, scan.input.schema, file.path);
+  TextScan text(std::move(input), scan.input, scan.job, shard, room, sparse);
+  DecodedRows& rows = text.decoder().sets()[static_cast<size_t>(FileRole::kTest)];
+  const ShardTexts& texts = text.decoder().texts();
+  const std::vector<size_t> fields = KeptFields(scan, text.schema());
+  KeptColumns kept(fields.size());
+  std::vector<Status> rejects;
+  std::vector<int64_t> offsets;  // of the rows
+  const std::function<InputPosition(int64_t)> place = [&](int64_t row) {
+    const int64_t offset = offsets[static_cast<size_t>(row)];
+    return text.PlaceOf(offset, offset <= kLinesCounted);
+  };
+  const auto hand_on = [&]() -> Status {
+    if (rows.rows == 0 && rejects.empty()) return {};
+    ESPALIER_RETURN_IF_ERROR(take({rows, texts, kept, rejects, place}));
+    for (DecodedRows& set : text.decoder().sets()) set.Clear();
+    text.decoder().ForgetCategories();
+    kept.Clear();
+    rejects.clear();
+    offsets.clear();
+    return {};
+  };
+  for (;;) {
+    const TextScan::Outcome outcome = text.Next();
+    const bool count_lines = text.reader().record_offset() <= kLinesCounted;
+    switch (outcome) {
+      case TextScan::Outcome::kEnd:
+        return hand_on();
+      case TextScan::Outcome::kFailed:
+        return text.error();
+      case TextScan::Outcome::kBad:
+        rejects.push_back(text.BadRow(count_lines));
+        break;
+      case TextScan::Outcome::kDropped:
+        rejects.push_back(text.DroppedRow(count_lines));
+        break;
+      case TextScan::Outcome::kRow:
+        offsets.push_back(text.reader().record_offset());
+        for (const size_t field : fields) kept.AddField(text.reader().shown(field));
+        break;
+    }
+    if (texts.labels.texts().size() > kClassesMax) {
+      return CheckLabels(texts.labels.texts().size(), file.path,
+                         scan.input.schema.names[scan.input.schema.label[0]]);
+    }
+    const bool full = rows.FeatureBytes() >= kScanPieceBytes || kept.bytes() >= kScanPieceBytes ||
+                      rejects.size() >= kPieceRejects;
+    if (full) ESPALIER_RETURN_IF_ERROR(hand_on());
+  }
+}
+
+}  // namespace
+
+Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request) {
+  Result<ScanPlan> plan = ScanPlanner(files, request, true).Plan();
+  const int32_t weight = request.labels ? request.schema.weight : -1;
+  if (plan.ok() || weight < 0) return plan;
+  // Perhaps the weights' column alone is missing, which no answer depends on.
+  Result<ScanPlan> bare = ScanPlanner(files, request, false).Plan();
+  if (!bare.ok()) return bare;
+  const std::vector<std::string>& names = bare->input.schema.names;
+  return std::count(names.begin(), names.end(), request.schema.names[weight]) > 0 ? plan : bare;
+}
+
+Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request, InputPlan input) {
+  return ScanPlanner(files, request, true).Resume(std::move(input));
+}
+
+Status ScanShard(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,
+                 const TakePiece& take) {
+  const InputFile& listed = scan.input.files[scan.input.shards[shard].file];
+  if (FormatOf(scan.job.data, listed.path) != DataFormat::kParquet) {
+    return ScanText(files, scan, shard, room, take);
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const auto file, OpenUnchanged(files, listed));
+  return ScanParquetShard(*file, scan, shard, room, take);
+}
+
+}  // namespace espalier

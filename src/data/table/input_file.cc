@@ -1,0 +1,36 @@
+#include "src/data/table/input_file.h"
+
+#include <string>
+#include <utility>
+
+#include "src/base/text.h"
+
+namespace espalier {
+
+Status CheckShardCount(size_t shards, int64_t shard_bytes) {
+  constexpr size_t kShardsMax = 10'000'000;
+  if (shards <= kShardsMax) return {};
+  return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
+                         " bytes give more than " + std::to_string(kShardsMax) +
+                         " shards; choose larger ones");
+}
+
+Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files,
+                                                    const InputFile& file) {
+  Result<std::unique_ptr<ReadableFile>> found = files.Open(file.path);
+  if (!found.ok()) return found.status().At({.file = file.path});
+  auto opened = *std::move(found);
+  const FileInfo& info = opened->info();
+  if (info.length == file.length && info.modified_ms == file.modified_ms) return opened;
+  const std::string how = info.length != file.length
+                              ? "it had " + std::to_string(file.length) + " bytes and now has " +
+                                    std::to_string(info.length)
+                              : "its time of change differs";
+  return DataLoss(
+             QuotedPath(file.path) + " is not as the coordinator listed it: " + how +
+             "; submit the job again when its input is at rest, or, where each host has a copy "
+             "of its own, put it on a file system that all of them see")
+      .At({.file = file.path});
+}
+
+}  // namespace espalier

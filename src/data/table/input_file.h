@@ -1,0 +1,20 @@
+// Files of a frozen input. Thread rule: re-entrant.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "src/base/status.h"
+#include "src/spec/input.h"
+#include "src/storage/file_system.h"
+
+namespace espalier {
+
+// Opens a file of the plan. kDataLoss: its length or modification time is not as listed.
+Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files, const InputFile& file);
+
+// Error that names data.shard_bytes if a plan has more than 10,000,000 shards.
+Status CheckShardCount(size_t shards, int64_t shard_bytes);
+
+}  // namespace espalier

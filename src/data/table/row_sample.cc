@@ -1,0 +1,111 @@
+#include "src/data/table/row_sample.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace espalier {
+namespace {
+
+// Between the values at `share` of the way from the first to the last. REQUIRES: sorted, not empty.
+double AtShare(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const double rest = place - static_cast<double>(below);
+  if (rest == 0) return sorted[below];
+  return sorted[below] * (1 - rest) + sorted[below + 1] * rest;  // the difference might overflow
+}
+
+}  // namespace
+
+RowPicker::RowPicker(const FeatureSpec& features, const Schema& schema)
+    : width_(static_cast<int64_t>(schema.features.size())) {
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    if (IsRobust(features, schema.rule(i))) features_.push_back(static_cast<int32_t>(i));
+  }
+  rows_max_ = SampledRowsMax(static_cast<int64_t>(features_.size()));
+}
+
+void RowPicker::Offer(int32_t file, uint64_t position, int64_t row) {
+  static const PhiloxKey kKey = MakeKey(0, RandomUse::kSample);  // of the data alone, no seed
+  const Picked offered = {RandomBits(kKey, static_cast<uint64_t>(file), position), row};
+  if (static_cast<int64_t>(picked_.size()) == rows_max_) {
+    if (picked_.front() < offered) return;
+    std::pop_heap(picked_.begin(), picked_.end());
+    picked_.pop_back();
+  }
+  picked_.push_back(offered);
+  std::push_heap(picked_.begin(), picked_.end());
+}
+
+RowSample RowPicker::Take(const DecodedRows& train) const {
+  std::vector<Picked> picked = picked_;
+  std::sort(picked.begin(), picked.end());
+  RowSample sample;
+  WithStorage(train.type, [&](auto type) {
+    const auto* rows = reinterpret_cast<const decltype(type)*>(train.features.data());
+    for (const Picked& p : picked) {
+      sample.keys.push_back(p.key);
+      for (const int32_t feature : features_) {
+        sample.values.push_back(static_cast<double>(rows[p.row * width_ + feature]));
+      }
+    }
+  });
+  return sample;
+}
+
+void SamplePruner::Prune(RowSample* sample) {
+  const size_t rows = sample->keys.size();
+  if (rows == 0) return;
+  const size_t width = sample->values.size() / rows;
+  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
+  size_t kept = 0;
+  for (; kept < rows; ++kept) {
+    const uint64_t key = sample->keys[kept];
+    if (smallest_.size() == most) {
+      if (key > smallest_.front()) break;  // and so are all that follow
+      std::pop_heap(smallest_.begin(), smallest_.end());
+      smallest_.pop_back();
+    }
+    smallest_.push_back(key);
+    std::push_heap(smallest_.begin(), smallest_.end());
+  }
+  sample->keys.resize(kept);
+  sample->values.resize(kept * width);
+  sample->values.shrink_to_fit();
+}
+
+std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards,
+                                   std::span<const double> nulls) {
+  struct Row {
+    uint64_t key = 0;
+    const double* values = nullptr;
+  };
+  std::vector<Row> rows;
+  for (const ShardSurvey& shard : shards) {
+    for (size_t i = 0; i < shard.sample.keys.size(); ++i) {
+      rows.push_back({shard.sample.keys[i], shard.sample.values.data() + i * nulls.size()});
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.key < b.key; });
+  rows.resize(std::min(rows.size(),
+                       static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(nulls.size())))));
+  std::vector<Quartiles> quartiles;
+  for (size_t f = 0; f < nulls.size(); ++f) {
+    std::vector<double> values;
+    for (const Row& row : rows) {
+      const double value = std::isnan(row.values[f]) ? nulls[f] : row.values[f];
+      if (!std::isnan(value)) values.push_back(value);
+    }
+    Quartiles& q = quartiles.emplace_back();
+    q.values = static_cast<int64_t>(values.size());
+    if (values.empty()) continue;
+    std::sort(values.begin(), values.end());
+    q.low = AtShare(values, 0.25);
+    q.median = AtShare(values, 0.5);
+    q.high = AtShare(values, 0.75);
+  }
+  return quartiles;
+}
+
+}  // namespace espalier

@@ -1,0 +1,69 @@
+// A sample of the training rows that depends on the data alone: the rows with the smallest keyed
+// hashes of their identity (file ordinal, byte offset | Parquet row index). However the shards are
+// cut, and whoever reads them, the smallest of the shards' smallest are the smallest of all
+// (bottom- k sampling; Cohen and Kaplan, "Summarizing data using bottom-k sketches", PODC'07).
+// Quartiles are taken from it.
+//
+// Thread rule: one thread a picker; pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/base/random.h"
+#include "src/data/table/decoded_rows.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// Finds the rows of a shard that may be in the sample.
+class RowPicker {
+ public:
+  // Of a job whose scales need no sample it picks nothing.
+  RowPicker(const FeatureSpec& features, const Schema& schema);
+
+  bool any() const { return rows_max_ > 0; }
+  // The shard's training row number `row`, which is at `position` of its file.
+  void Offer(int32_t file, uint64_t position, int64_t row);
+  // The picked rows of all that were offered, with their values.
+  RowSample Take(const DecodedRows& train) const;
+
+ private:
+  struct Picked {
+    uint64_t key = 0;
+    int64_t row = 0;
+    auto operator<=>(const Picked&) const = default;
+  };
+  std::vector<int32_t> features_;  // those whose values are wanted
+  int64_t width_ = 0;              // of a row
+  int64_t rows_max_ = 0;
+  std::vector<Picked> picked_;  // a heap, the largest key first
+};
+
+// Leaves out of the samples of shards what cannot be in that of all, as enough rows with smaller
+// keys were seen before: so that those of many shards together are little to tell, whatever the
+// width. What is left out depends on the order of the shards, the sample of all does not.
+class SamplePruner {
+ public:
+  void Prune(RowSample* sample);
+
+ private:
+  std::vector<uint64_t> smallest_;  // keys of rows seen so far; a heap, the largest first
+};
+
+// Of a feature's values in the sample, by linear interpolation between them (R's type 7, NumPy's
+// default).
+struct Quartiles {
+  int64_t values = 0;
+  double low = 0, median = 0, high = 0;  // only when there are values
+};
+
+// Over the shards' samples, in shard order: one a feature that is scaled by quartiles. `nulls`: the
+// number that stands for such a feature's nulls; NaN: they are left out. REQUIRES: each sample has
+// nulls.size() values a row.
+std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards,
+                                   std::span<const double> nulls);
+
+}  // namespace espalier

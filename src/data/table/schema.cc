@@ -1,0 +1,314 @@
+#include "src/data/table/schema.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "src/base/text.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kColumnsListed = 10;
+
+// "the files have 3 columns: 'a', 'b', 'c'".
+std::string ShownColumns(const std::vector<std::string>& names) {
+  std::string out = "the files have " + std::to_string(names.size()) +
+                    (names.size() == 1 ? " column: " : " columns: ");
+  for (size_t i = 0; i < names.size() && i < kColumnsListed; ++i) {
+    out += (i ? ", " : "") + Quoted(names[i]);
+  }
+  return out + (names.size() > kColumnsListed ? ", ..." : "");
+}
+
+// An error about the record as a whole that is about `column`.
+Status RecordError(const HeaderRecord& record, const std::string& message,
+                   const std::string& column = "") {
+  InputPosition at = record.at;
+  at.column = column;
+  return InvalidArgument(message).At(std::move(at));
+}
+
+// An error about the record's field i, which stands for `column`.
+Status FieldError(const HeaderRecord& record, size_t i, const std::string& message,
+                  const std::string& column) {
+  InputPosition at = record.at;
+  at.column = column;
+  if (i < record.offsets.size()) at.offset = record.offsets[i];
+  if (i < record.fields.size()) at.text = Printable(record.fields[i]);
+  return InvalidArgument(message).At(std::move(at));
+}
+
+class Resolver {
+ public:
+  Resolver(const DataSpec& data, const std::vector<std::string>& names, const HeaderRecord& record)
+      : data_(data), names_(names), record_(record) {}
+
+  Status IndexNames() {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const auto [at, added] = positions_.emplace(names_[i], static_cast<int32_t>(i));
+      if (added) continue;
+      return Error(i, "the header names " + Quoted(names_[i]) + " twice, in columns " +
+                          std::to_string(at->second) + " and " + std::to_string(i) +
+                          "; rename one, or set csv.header: false if the first line is data");
+    }
+    return {};
+  }
+
+  Result<int32_t> Find(const std::string& field, const ColumnRef& column) const {
+    if (const auto* position = std::get_if<int64_t>(&column)) return At(field, *position);
+    const std::string& name = std::get<std::string>(column);
+    if (const auto found = positions_.find(name); found != positions_.end()) return found->second;
+    const auto near = Nearest(name, names_);
+    return RecordError(record_,
+                       field + ": there is no column " + Quoted(name) + "; " +
+                           ShownColumns(names_) +
+                           (near ? "; did you mean " + Quoted(*near) + "?" : ""),
+                       Printable(name));
+  }
+
+  Result<int32_t> At(const std::string& field, int64_t position) const {
+    if (position >= 0 && position < static_cast<int64_t>(names_.size())) {
+      return static_cast<int32_t>(position);
+    }
+    const std::string column = std::to_string(position);
+    return RecordError(record_,
+                       field + ": there is no column " + column + "; the files have " +
+                           std::to_string(names_.size()) + " columns, counted from 0",
+                       column);
+  }
+
+  // An error about a column that is there.
+  Status Error(size_t column, const std::string& message) const {
+    return FieldError(record_, column, message, Printable(names_[column]));
+  }
+
+  // The columns of the features: those the spec names, or all that are free, and then those of
+  // groups that are not among them.
+  Result<std::vector<int32_t>> Columns(const std::vector<bool>& taken) {
+    std::vector<int32_t> found;
+    ESPALIER_RETURN_IF_ERROR(FindGroups());
+    if (data_.features.columns.empty()) {
+      for (size_t i = 0; i < names_.size(); ++i) {
+        const bool text = std::count(record_.not_auto.begin(), record_.not_auto.end(), names_[i]);
+        const bool grouped = group_of_[i] >= 0;
+        if (grouped || (!taken[i] && !text)) found.push_back(static_cast<int32_t>(i));
+      }
+      return found;
+    }
+    ESPALIER_ASSIGN_OR_RETURN(found, Listed("data.features.columns", data_.features.columns));
+    std::vector<bool> listed(names_.size());
+    for (const int32_t column : found) listed[static_cast<size_t>(column)] = true;
+    for (const int32_t column : grouped_) {
+      if (!listed[static_cast<size_t>(column)]) found.push_back(column);
+    }
+    return found;
+  }
+
+  // Makes the features of columns: one each, of a date one a part.
+  void AddFeatures(const std::vector<int32_t>& columns, Schema* schema) const {
+    bool ruled = false;
+    for (const int32_t column : columns) {
+      const int32_t group = group_of_[static_cast<size_t>(column)];
+      FeatureRule rule{.group = group};
+      std::vector<DatePart> parts = {rule.part};
+      if (group >= 0) {
+        ruled = true;
+        rule.type = data_.features.groups[static_cast<size_t>(group)].type;
+        if (rule.type == FeatureType::kDate) {
+          parts = data_.features.groups[static_cast<size_t>(group)].parts;
+        }
+      }
+      for (const DatePart part : parts) {
+        rule.part = part;
+        schema->features.push_back(column);
+        schema->rules.push_back(rule);
+      }
+    }
+    if (!ruled) schema->rules.clear();
+  }
+
+  Result<std::vector<int32_t>> Listed(const std::string& field,
+                                      const std::vector<ColumnPattern>& entries) const {
+    std::vector<int32_t> found;
+    for (const auto& entry : entries) {
+      if (found.size() > names_.size()) {  // ranges that overlap, over and over
+        return RecordError(record_, field + ": names columns more than once; name each once");
+      }
+      if (const auto* range = std::get_if<ColumnRange>(&entry)) {
+        ESPALIER_ASSIGN_OR_RETURN(const int32_t first, At(field, range->first));
+        ESPALIER_ASSIGN_OR_RETURN(const int32_t last, At(field, range->last));
+        for (int32_t i = first; i <= last; ++i) found.push_back(i);
+        continue;
+      }
+      const ColumnRef column = std::holds_alternative<int64_t>(entry)
+                                   ? ColumnRef(std::get<int64_t>(entry))
+                                   : ColumnRef(std::get<std::string>(entry));
+      ESPALIER_ASSIGN_OR_RETURN(const int32_t position, Find(field, column));
+      found.push_back(position);
+    }
+    return found;
+  }
+
+  Status CheckFeatures(const Schema& schema, const std::vector<int32_t>& columns) const {
+    const std::string field = "data.features.columns: ";
+    if (columns.empty()) {
+      return RecordError(record_, field +
+                                      "no column is left for features beside label, weight and "
+                                      "validation marker; " +
+                                      ShownColumns(names_));
+    }
+    std::vector<bool> seen(names_.size());
+    for (const int32_t column : columns) {
+      const std::string name = field + "column " + Quoted(names_[column]);
+      if (seen[column]) return Error(column, name + " is named twice; name it once");
+      seen[column] = true;
+      if (std::count(schema.label.begin(), schema.label.end(), column)) {
+        return Error(column, name + " is the label; leave it out");
+      }
+      if (column == schema.validation) {
+        return Error(column,
+                     name + " marks the validation rows (data.validation.column); leave it out");
+      }
+    }
+    return {};
+  }
+
+ private:
+  // Which group each column belongs to.
+  Status FindGroups() {
+    group_of_.assign(names_.size(), -1);
+    for (size_t g = 0; g < data_.features.groups.size(); ++g) {
+      const std::string field = "data.features.groups[" + std::to_string(g) + "].columns";
+      ESPALIER_ASSIGN_OR_RETURN(const std::vector<int32_t> columns,
+                                Listed(field, data_.features.groups[g].columns));
+      for (const int32_t column : columns) {
+        int32_t& group = group_of_[static_cast<size_t>(column)];
+        if (group >= 0) {
+          return Error(static_cast<size_t>(column),
+                       field + ": column " + Quoted(names_[static_cast<size_t>(column)]) +
+                           " is already in groups[" + std::to_string(group) +
+                           "]; name it in one group, once");
+        }
+        group = static_cast<int32_t>(g);
+        grouped_.push_back(column);
+      }
+    }
+    return {};
+  }
+
+  std::vector<int32_t> group_of_;  // by column, -1: none
+  std::vector<int32_t> grouped_;   // columns, in the order of the groups
+  const DataSpec& data_;
+  const std::vector<std::string>& names_;
+  const HeaderRecord& record_;
+  std::map<std::string, int32_t> positions_;
+};
+
+}  // namespace
+
+Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names,
+                          const HeaderRecord& record) {
+  if (names.size() > kColumnsMax) {
+    return RecordError(record, "the files have " + std::to_string(names.size()) +
+                                   " columns; at most " + std::to_string(kColumnsMax) +
+                                   " are supported: is this a table, one row a line?");
+  }
+  Schema schema;
+  schema.names = std::move(names);
+  Resolver resolver(data, schema.names, record);
+  ESPALIER_RETURN_IF_ERROR(resolver.IndexNames());
+  std::vector<bool> taken(schema.names.size());
+  for (const ColumnRef& label : data.label) {
+    ESPALIER_ASSIGN_OR_RETURN(const int32_t column, resolver.Find("data.label", label));
+    if (taken[column]) {
+      return resolver.Error(column, "data.label: column " + Quoted(schema.names[column]) +
+                                        " is named twice; name it once");
+    }
+    taken[column] = true;
+    schema.label.push_back(column);
+  }
+  if (data.weight) {
+    ESPALIER_ASSIGN_OR_RETURN(schema.weight, resolver.Find("data.weight", *data.weight));
+    taken[schema.weight] = true;
+  }
+  if (data.validation.column) {
+    ESPALIER_ASSIGN_OR_RETURN(schema.validation,
+                              resolver.Find("data.validation.column", *data.validation.column));
+    taken[schema.validation] = true;
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const std::vector<int32_t> columns, resolver.Columns(taken));
+  ESPALIER_RETURN_IF_ERROR(resolver.CheckFeatures(schema, columns));
+  resolver.AddFeatures(columns, &schema);
+  return schema;
+}
+
+std::vector<std::string> PositionNames(size_t columns) {
+  std::vector<std::string> names;
+  names.reserve(columns);
+  for (size_t i = 0; i < columns; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+Result<std::vector<int32_t>> MatchHeader(const Schema& schema, const HeaderRecord& header,
+                                         const std::string& first_file) {
+  const std::vector<std::string>& names = header.fields;
+  if (names == schema.names) return std::vector<int32_t>();
+  std::map<std::string_view, int32_t> positions;
+  for (size_t i = 0; i < schema.names.size(); ++i) {
+    positions.emplace(schema.names[i], static_cast<int32_t>(i));
+  }
+  std::vector<int32_t> columns;
+  std::vector<int32_t> found(schema.names.size(), -1);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string has =
+        "the header has " + Quoted(names[i]) + " in column " + std::to_string(i);
+    const auto at = positions.find(names[i]);
+    if (at == positions.end()) {
+      const auto near = Nearest(names[i], schema.names);
+      return FieldError(header, i,
+                        has + ", which " + QuotedPath(first_file) + " does not have" +
+                            (near ? " (it has " + Quoted(*near) + ")" : "") +
+                            "; all files need the same columns, in any order",
+                        Printable(names[i]));
+    }
+    int32_t& place = found[at->second];
+    if (place >= 0) {
+      return FieldError(header, i,
+                        has + " and in column " + std::to_string(place) +
+                            "; all files need the same columns, each once",
+                        Printable(names[i]));
+    }
+    place = static_cast<int32_t>(i);
+    columns.push_back(at->second);
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i] >= 0) continue;
+    return RecordError(header,
+                       "the header has no column " + Quoted(schema.names[i]) + ", which " +
+                           QuotedPath(first_file) +
+                           " has; all files need the same columns, in any order",
+                       Printable(schema.names[i]));
+  }
+  return columns;
+}
+
+Schema InFileOrder(const Schema& schema, const std::vector<int32_t>& columns) {
+  if (columns.empty()) return schema;
+  std::vector<int32_t> place(columns.size());
+  Schema out;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    place[columns[i]] = static_cast<int32_t>(i);
+    out.names.push_back(schema.names[columns[i]]);
+  }
+  const auto moved = [&place](int32_t column) { return column < 0 ? column : place[column]; };
+  for (const int32_t column : schema.features) out.features.push_back(moved(column));
+  out.rules = schema.rules;
+  for (const int32_t column : schema.label) out.label.push_back(moved(column));
+  out.weight = moved(schema.weight);
+  out.validation = moved(schema.validation);
+  out.partitions = schema.partitions;
+  return out;
+}
+
+}  // namespace espalier

@@ -1,0 +1,32 @@
+#include "src/data/table/shard_rows.h"
+
+#include <algorithm>
+
+namespace espalier {
+
+bool ShardRows::spooled() const {
+  return std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.spooled(); });
+}
+
+int64_t ShardRows::MemoryBytes() const {
+  int64_t bytes = texts.labels.MemoryBytes();
+  for (const LabelTexts& values : texts.categories) bytes += values.MemoryBytes();
+  for (const DecodedRows& set : sets) bytes += set.MemoryBytes();
+  return bytes;
+}
+
+Status TooManySkipped(const BadRows& policy, const Status& last) {
+  const std::string limit = std::to_string(policy.limit);
+  return BadInput("more than " + limit +
+                  " bad rows, the limit of data.bad_rows; the last one: " + last.message())
+      .At(last.position().value_or(InputPosition{}));
+}
+
+Status CheckLabels(size_t labels, const std::string& file, const std::string& column) {
+  if (labels <= kClassesMax) return {};
+  return BadInput("the label has more than " + std::to_string(kClassesMax) +
+                  " different values; is it a number (model.task: regression) or an identifier?")
+      .At({.file = file, .column = column});
+}
+
+}  // namespace espalier

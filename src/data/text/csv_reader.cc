@@ -1,0 +1,318 @@
+#include "src/data/text/csv_reader.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/base/checksum.h"
+#include "src/base/text.h"
+#include "src/data/text/decompressed_file.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// Places of `delimiter` in 64 bytes, as bits.
+uint64_t DelimiterBits(const char* p, __m256i delimiter) {
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32));
+  const uint32_t a = _mm256_movemask_epi8(_mm256_cmpeq_epi8(low, delimiter));
+  const uint32_t b = _mm256_movemask_epi8(_mm256_cmpeq_epi8(high, delimiter));
+  return uint64_t{b} << 32 | a;
+}
+
+// Writes where each field of a record without quotes ends; returns how many. Reads up to 63 bytes
+// beyond the text. `ends` has room for length + 9 entries.
+size_t SplitPlain(const char* text, uint32_t length, char delimiter, uint32_t* ends) {
+  const __m256i wanted = _mm256_set1_epi8(delimiter);
+  uint32_t* out = ends;
+  for (uint32_t base = 0; base < length; base += 64) {
+    uint64_t bits = DelimiterBits(text + base, wanted);
+    if (length - base < 64) bits &= (uint64_t{1} << (length - base)) - 1;
+    // Eight at a time without looking: what is written beyond the count is overwritten later.
+    for (int count = __builtin_popcountll(bits); count > 0; count -= 8) {
+      for (int i = 0; i < 8; ++i) {
+        out[i] = base + static_cast<uint32_t>(_tzcnt_u64(bits));
+        bits &= bits - 1;
+      }
+      out += std::min(count, 8);
+    }
+  }
+  *out++ = length;
+  return out - ends;
+}
+
+}  // namespace
+
+CsvReader::CsvReader(const ReadableFile& file, const CsvOptions& options, const CsvRange& range,
+                     int64_t window_bytes)
+    : file_(file),
+      options_(options),
+      range_(range),
+      length_(file.info().length),
+      window_bytes_(window_bytes),
+      skip_next_(range.skip_header) {
+  // One byte before the range tells whether a record starts at its begin.
+  window_offset_ = std::max<int64_t>(range.begin - 1, 0);
+}
+
+int64_t CsvReader::field_offset(size_t i) const {
+  if (quoted_) return record_offset_ + raw_begins_[i];
+  return record_offset_ + text_skew_ + (i == 0 ? 0 : ends_[i - 1] + 1);
+}
+
+void CsvReader::FoundEnd(int64_t end) {
+  length_ = end;
+  range_.end = std::min(range_.end, end);
+}
+
+CsvReader::Outcome CsvReader::Bad(const std::string& why, size_t begin, size_t end) {
+  InputPosition at;
+  at.file = file_.info().path;
+  at.offset = Offset(begin);
+  at.text = Printable({data() + begin, end - begin});
+  error_ = BadInput(why).At(std::move(at));
+  return Outcome::kBadRecord;
+}
+
+bool CsvReader::TooLong(size_t record_bytes) {
+  if (static_cast<int64_t>(record_bytes) <= kRecordBytesMax) return false;
+  Bad("a record is longer than " + HumanBytes(kRecordBytesMax) +
+          "; is a quote left open, or is this not a CSV file?",
+      position_, position_ + 100);
+  return true;
+}
+
+bool CsvReader::Fill() {
+  const size_t kept = size_ - position_;
+  const int64_t from = Offset(size_);
+  if (TooLong(kept)) return false;
+  // Within the range whole windows; beyond it a little, to finish the last record. A record that
+  // does not fit doubles the window.
+  int64_t wanted = std::max<int64_t>(window_bytes_, kept);
+  if (from < range_.end) {
+    wanted = std::min(wanted, range_.end - from);
+  } else {
+    wanted = std::min<int64_t>(wanted, std::max<int64_t>(kept, 4096));
+  }
+  wanted = std::min(wanted, length_ - from);
+  const size_t needed = kPad + kept + wanted + kPad;
+  if (position_ > 0) std::memmove(buffer_.data() + kPad, data() + position_, kept);
+  window_offset_ = Offset(position_);
+  position_ = 0;
+  size_ = kept;
+  if (buffer_.size() < needed) buffer_.resize(needed);
+  char* target = buffer_.data() + kPad + kept;
+  Result<size_t> read = file_.ReadAt(from, {target, static_cast<size_t>(wanted)});
+  if (!read.ok()) {
+    error_ = read.status();
+    return false;
+  }
+  if (static_cast<int64_t>(*read) != wanted && length_ == DecompressedFile::kLengthUnknown) {
+    wanted = static_cast<int64_t>(*read);
+    FoundEnd(from + wanted);
+  }
+  if (static_cast<int64_t>(*read) != wanted) {
+    error_ = DataLoss(QuotedPath(file_.info().path) + " ends at byte " +
+                      std::to_string(from + *read) + " although it had " + std::to_string(length_) +
+                      " bytes when it was listed; it changed during the job");
+    return false;
+  }
+  size_ += wanted;
+  const int64_t crc_begin = std::max(from, range_.begin),
+                crc_end = std::min(from + wanted, range_.end);
+  if (crc_begin < crc_end) {
+    checksum_ = Crc32c(target + (crc_begin - from), crc_end - crc_begin, checksum_);
+  }
+  const bool kept_nul = window_has_nul_ && std::memchr(data(), 0, kept) != nullptr;
+  window_has_nul_ = kept_nul || std::memchr(target, 0, wanted) != nullptr;
+  return true;
+}
+
+bool CsvReader::FindLine(size_t searched, size_t* line_end, size_t* next) {
+  for (;;) {
+    const size_t begin = position_ + searched;
+    const void* found = begin < size_ ? std::memchr(data() + begin, '\n', size_ - begin) : nullptr;
+    if (found != nullptr) {
+      *line_end = static_cast<const char*>(found) - data();
+      *next = *line_end + 1;
+      return !TooLong(*line_end - position_);
+    }
+    searched = size_ - position_;
+    if (Offset(size_) >= length_) {
+      *line_end = *next = size_;
+      return !TooLong(size_ - position_);
+    }
+    if (!Fill()) return false;
+  }
+}
+
+bool CsvReader::SkipPartialRecord() {
+  if (range_.begin == 0) return true;
+  for (;;) {
+    const void* found = size_ > 0 ? std::memchr(data(), '\n', size_) : nullptr;
+    if (found != nullptr) {
+      position_ = static_cast<const char*>(found) - data() + 1;
+      return true;
+    }
+    position_ = size_;
+    if (Offset(size_) >= range_.end) return true;
+    if (!Fill()) return false;
+  }
+}
+
+CsvReader::Outcome CsvReader::Next() {
+  if (!started_) {
+    started_ = true;
+    if (!SkipPartialRecord()) return Outcome::kFailed;
+  }
+  for (;;) {
+    // Everything up to the range's end must pass by, for the checksum.
+    if (Offset(position_) >= range_.end) return Outcome::kEnd;
+    record_offset_ = Offset(position_);
+    size_t line_end = 0, next = 0;
+    if (!FindLine(0, &line_end, &next)) return Outcome::kFailed;
+    const std::string_view line(data() + position_, line_end - position_);
+    text_skew_ = Offset(position_) == 0 && line.starts_with(kByteOrderMark) ? 3 : 0;
+    const std::string_view content = line.substr(text_skew_);
+    if (content.empty() || content == "\r") {
+      position_ = next;
+      continue;
+    }
+    const Outcome outcome = TakeRecord(line_end, next);
+    if (skip_next_ && outcome != Outcome::kFailed) {
+      skip_next_ = false;
+      continue;
+    }
+    return outcome;
+  }
+}
+
+CsvReader::Outcome CsvReader::TakeRecord(size_t line_end, size_t next) {
+  const size_t begin = position_ + text_skew_;
+  quoted_ = std::memchr(data() + begin, options_.quote, line_end - begin) != nullptr;
+  if (quoted_) return TakeQuoted(line_end, next);
+  position_ = next;
+  if (line_end > begin && data()[line_end - 1] == '\r') --line_end;
+  if (window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr) {
+    return Bad("the record holds a NUL byte; is this a text file in UTF-8?", begin, line_end);
+  }
+  const uint32_t length = static_cast<uint32_t>(line_end - begin);
+  if (ends_.size() < length + 9) ends_.resize(length + length / 2 + 64);
+  text_ = data() + begin;
+  fields_ = SplitPlain(text_, length, options_.delimiter, ends_.data());
+  return Outcome::kRecord;
+}
+
+CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end) {
+  // scratch_ gets kReadable bytes, then the fields without quotes, one byte between them.
+  scratch_.assign(kReadable, '\0');
+  fields_ = 0;
+  raw_begins_.clear();
+  const char* d = data();
+  size_t p = begin;
+  for (;;) {
+    raw_begins_.push_back(static_cast<uint32_t>(p - position_));
+    if (p < limit && d[p] == options_.quote) {
+      for (++p;; ++p) {
+        if (p >= limit) return *end = p, Quoted::kOpen;
+        if (d[p] != options_.quote) {
+          scratch_.push_back(d[p]);
+        } else if (p + 1 < limit && d[p + 1] == options_.quote) {
+          scratch_.push_back(d[p++]);
+        } else {
+          break;
+        }
+      }
+      ++p;
+    } else {
+      const size_t field_begin = scratch_.size();
+      while (p < limit && d[p] != options_.delimiter && d[p] != '\n') scratch_.push_back(d[p++]);
+      // The limit may lie lines behind this one.
+      const bool before_break = p < limit && d[p] == '\n' && scratch_.size() > field_begin;
+      if (before_break && scratch_.back() == '\r') scratch_.pop_back();
+    }
+    const bool line_over =
+        p >= limit || d[p] == '\n' || (d[p] == '\r' && p + 1 < limit && d[p + 1] == '\n');
+    if (!line_over && d[p] != options_.delimiter) return *end = p, Quoted::kJunk;
+    if (ends_.size() <= fields_) ends_.resize(2 * fields_ + 64);
+    ends_[fields_++] = static_cast<uint32_t>(scratch_.size() - kReadable);
+    if (line_over) {
+      *end = p;
+      return Quoted::kDone;
+    }
+    scratch_.push_back(options_.delimiter);
+    ++p;
+  }
+}
+
+// Finds the end of a record with quotes, over more and more lines while a quote is open.
+CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next) {
+  size_t end = 0;
+  for (;;) {
+    size_t limit = *line_end;
+    if (limit > position_ && data()[limit - 1] == '\r') --limit;
+    const Quoted how = SplitQuoted(position_ + text_skew_, limit, &end);
+    if (how != Quoted::kOpen) {
+      if (end < limit) {  // lines were taken in that belong to later records
+        const void* found = std::memchr(data() + end, '\n', *line_end - end);
+        if (found != nullptr) {
+          *line_end = static_cast<const char*>(found) - data();
+          *next = *line_end + 1;
+        }
+      }
+      return how;
+    }
+    if (!options_.multiline || Offset(*next) >= length_) return how;
+    // The line break is part of the field. Doubling keeps the work linear. FindLine may move the
+    // window; places relative to position_ stay.
+    const size_t target = 2 * (*next - position_);
+    while (*next - position_ < target && Offset(*next) < length_) {
+      const size_t searched = *next - position_;
+      if (!FindLine(searched, line_end, next)) return Quoted::kFailed;
+    }
+  }
+}
+
+CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
+  const Quoted how = SplitLines(&line_end, &next);
+  if (how == Quoted::kFailed) return Outcome::kFailed;
+  const size_t begin = position_;
+  position_ = next;
+  if (line_end > begin && data()[line_end - 1] == '\r') --line_end;
+  if (how == Quoted::kOpen) {
+    return Bad(options_.multiline
+                   ? "a quoted field is not closed before the end of the file; is a quote missing?"
+                   : "a quoted field is not closed on its line; set csv.multiline: true if fields "
+                     "may hold line breaks",
+               begin + raw_begins_.back(), line_end);
+  }
+  if (how == Quoted::kJunk) {
+    return Bad(
+        "text follows a closing quote; expected the delimiter or the line's end (a quote "
+        "inside a quoted field is written twice)",
+        begin + raw_begins_.back(), line_end);
+  }
+  if (window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr) {
+    return Bad("the record holds a NUL byte; is this a text file in UTF-8?", begin, line_end);
+  }
+  text_ = scratch_.data() + kReadable;
+  return Outcome::kRecord;
+}
+
+Result<int64_t> LineCounter::LineOf(int64_t offset) {
+  if (offset < counted_) counted_ = lines_ = 0;
+  std::vector<char> buffer(std::min<int64_t>(offset - counted_, 1 << 20));
+  while (counted_ < offset) {
+    const size_t wanted = std::min<int64_t>(offset - counted_, buffer.size());
+    ESPALIER_ASSIGN_OR_RETURN(const size_t size, file_.ReadAt(counted_, {buffer.data(), wanted}));
+    if (size == 0) break;
+    lines_ += std::count(buffer.begin(), buffer.begin() + size, '\n');
+    counted_ += size;
+  }
+  return lines_ + 1;
+}
+
+}  // namespace espalier

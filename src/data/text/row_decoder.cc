@@ -1,0 +1,347 @@
+#include "src/data/text/row_decoder.h"
+
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "src/base/text.h"
+#include "src/data/features/feature_decoder.h"
+#include "src/data/table/number.h"
+#include "src/data/table/number_check.h"
+#include "src/data/table/row_words.h"
+#include "src/data/table/shard_rows.h"
+
+namespace espalier {
+namespace {
+
+// Eight fields of one digit each, as in "0,0,7,0,0,0,1,0,": true when all are digits.
+inline bool EightDigits(const char* text, uint8_t* out) {
+  const __m128i every_other =
+      _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m128i raw = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
+  const __m128i digits = _mm_shuffle_epi8(_mm_sub_epi8(raw, _mm_set1_epi8('0')), every_other);
+  const __m128i over = _mm_subs_epu8(digits, _mm_set1_epi8(9));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(out), digits);
+  return _mm_testz_si128(over, over) != 0;
+}
+
+// The number in the one to three digits before `end`; *bad gets bits when it is no such number or
+// above 255. The four bytes before `end` are readable.
+inline uint32_t UpToThreeDigits(const char* end, uint32_t length, uint32_t* bad) {
+  uint32_t x;
+  std::memcpy(&x, end - 4, 4);
+  // The digits are at the top; what is before them becomes 0.
+  const uint32_t mask = static_cast<uint32_t>(0xFFFFFFFF00000000 >> ((8 * length) & 63));
+  x = (x ^ 0x30303030) & mask;
+  const uint32_t value = (x >> 24) + ((x >> 16) & 0xFF) * 10 + ((x >> 8) & 0xFF) * 100;
+  *bad |= (length - 1 > 2) | (((x + 0x76767676) | x) & 0x80808080) | (value >> 8);
+  return value;
+}
+
+}  // namespace
+
+RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file,
+                       RowRoom* room, bool sparse)
+    : schema_(schema),
+      job_(job),
+      role_(role),
+      file_(file),
+      classification_(job.model.task == Task::kClassification),
+      float32_(job.model.precision == Precision::kFloat32),
+      sparse_(sparse),
+      draw_(job, file),
+      picker_(job.data.features, schema),
+      features_(job.data.features, schema),
+      bytes_(schema.features.size() + 8),  // EightDigits may write past the last one
+      values_(schema.features.size()),
+      targets_(classification_ ? 0 : schema.label.size()),
+      sets_{DecodedRows(room), DecodedRows(room), DecodedRows(room)} {
+  if (sparse_) {
+    for (DecodedRows& set : sets_) set.sparse = true;
+    slots_.assign(schema.names.size(), -1);
+    for (size_t slot = 0; slot < schema.features.size(); ++slot) {
+      slots_[static_cast<size_t>(schema.features[slot])] = static_cast<int32_t>(slot);
+    }
+    return;
+  }
+  size_t other = 0;  // of the features that are not plain
+  const std::vector<int32_t>& others = features_.decoded();
+  for (size_t slot = 0; slot < schema.features.size(); ++slot) {
+    if (other < others.size() && others[other] == static_cast<int32_t>(slot)) {
+      ++other;
+      continue;
+    }
+    const int32_t column = schema.features[slot];
+    if (!runs_.empty() && runs_.back().column + runs_.back().count == column &&
+        runs_.back().slot + runs_.back().count == static_cast<int32_t>(slot)) {
+      ++runs_.back().count;
+    } else {
+      runs_.push_back({column, 1, static_cast<int32_t>(slot)});
+    }
+  }
+}
+
+bool RowDecoder::Bad(std::string message, int32_t column) {
+  problem_ = {std::move(message), column};
+  return false;
+}
+
+bool RowDecoder::DecodeDigits(const RecordReader& reader) {
+  const char* text = reader.text();
+  const uint32_t* ends = reader.ends();
+  uint32_t bad = 0;
+  for (const Run& run : runs_) {
+    uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
+    const uint32_t* end = ends + run.column;
+    uint8_t* out = bytes_.data() + run.slot;
+    for (int32_t i = 0; i < run.count;) {
+      if (i + 8 <= run.count && end[i + 7] - begin == 15 && EightDigits(text + begin, out + i)) {
+        begin += 16;
+        i += 8;
+        continue;
+      }
+      const int32_t stop = std::min(i + 8, run.count);
+      for (; i < stop; ++i) {
+        out[i] = static_cast<uint8_t>(UpToThreeDigits(text + end[i], end[i] - begin, &bad));
+        begin = end[i] + 1;
+      }
+    }
+    if (bad != 0) return false;
+  }
+  return true;
+}
+
+bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot) {
+  double value = 0;
+  const int32_t column = schema_.features[slot];
+  switch (ParseNumber(begin, end, &value)) {
+    case NumberKind::kNumber:
+      break;
+    case NumberKind::kNull:
+      return TakeNull(slot);
+    case NumberKind::kInfinite:
+      return Bad(FeatureFault(Fault::kInfinite), column);
+    case NumberKind::kNotNumber:
+      return Bad(FeatureFault(Fault::kNotNumber), column);
+  }
+  if (float32_ && std::isinf(static_cast<float>(value))) {
+    return Bad(FeatureFault(Fault::kTooLarge), column);
+  }
+  values_[slot] = value;
+  return true;
+}
+
+bool RowDecoder::TakeNull(int32_t slot) {
+  const NullKind nulls = features_.nulls(static_cast<size_t>(slot));
+  if (nulls == NullKind::kFail) return Bad(FeatureFault(Fault::kMissing), schema_.features[slot]);
+  drops_ = drops_ || nulls == NullKind::kDrop;
+  values_[slot] = std::numeric_limits<double>::quiet_NaN();
+  return true;
+}
+
+bool RowDecoder::DecodeOther(std::string_view text, int32_t slot) {
+  auto problem = features_.Decode(static_cast<size_t>(slot), text, &values_[slot]);
+  if (problem) return Bad(*std::move(problem), schema_.features[slot]);
+  return !std::isnan(values_[slot]) || TakeNull(slot);
+}
+
+bool RowDecoder::DecodeOthers(const RecordReader& reader) {
+  for (const int32_t slot : features_.decoded()) {
+    if (!DecodeOther(reader.field(schema_.features[slot]), slot)) return false;
+  }
+  return true;
+}
+
+bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
+  const char* text = reader.text();
+  const uint32_t* ends = reader.ends();
+  drops_ = false;
+  for (const Run& run : runs_) {
+    double* out = values_.data() + run.slot;
+    uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
+    for (int32_t i = 0; i < run.count; ++i) {
+      const uint32_t end = ends[run.column + i];
+      if (!ParseDecimal(text + begin, text + end, &out[i]) &&
+          !DecodeFeature(text + begin, text + end, run.slot + i)) {
+        return false;
+      }
+      begin = end + 1;
+    }
+  }
+  return DecodeOthers(reader);
+}
+
+bool RowDecoder::DecodeEntries(const RecordReader& reader) {
+  drops_ = false;
+  entry_slots_.clear();
+  entries_.clear();
+  auto code = features_.decoded().begin();  // categories: they are there in all rows
+  const auto no_code = features_.decoded().end();
+  const auto decode_code = [&](std::string_view text) {
+    if (!DecodeOther(text, *code)) return false;
+    entry_slots_.push_back(*code);
+    entries_.push_back(values_[static_cast<size_t>(*code)]);
+    ++code;
+    return true;
+  };
+  for (const RecordReader::Entry& entry : reader.entries()) {
+    const int32_t slot = slots_[entry.column];
+    if (slot < 0) continue;
+    while (code != no_code && *code < slot) {
+      if (!decode_code("0")) return false;
+    }
+    if (code != no_code && *code == slot) {
+      if (!decode_code(entry.text)) return false;
+      continue;
+    }
+    const char *begin = entry.text.data(), *end = begin + entry.text.size();
+    double& value = values_[static_cast<size_t>(slot)];
+    if (!ParseDecimal(begin, end, &value) && !DecodeFeature(begin, end, slot)) return false;
+    if (value == 0) continue;
+    entry_slots_.push_back(slot);
+    entries_.push_back(value);
+  }
+  while (code != no_code) {
+    if (!decode_code("0")) return false;
+  }
+  return true;
+}
+
+bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* what,
+                        double* value) {
+  const std::string_view text = reader.field(column);
+  switch (ParseNumber(text.data(), text.data() + text.size(), value)) {
+    case NumberKind::kNumber:
+      break;
+    case NumberKind::kNull:
+      return Bad(NumberFault(what, Fault::kMissing), column);
+    case NumberKind::kInfinite:
+      return Bad(NumberFault(what, Fault::kInfinite), column);
+    case NumberKind::kNotNumber:
+      return Bad(NumberFault(what, Fault::kNotNumber), column);
+  }
+  if (float32_ && std::isinf(static_cast<float>(*value))) {
+    return Bad(NumberFault(what, Fault::kTooLarge), column);
+  }
+  return true;
+}
+
+bool RowDecoder::DecodeLabel(const RecordReader& reader) {
+  if (schema_.label.empty()) return true;
+  if (!classification_) {
+    const bool multilabel = job_.model.task == Task::kMultilabel;
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const int32_t column = schema_.label[i];
+      const auto word = multilabel ? BooleanWord(reader.field(column)) : std::nullopt;
+      if (word) {  // as Parquet's booleans
+        targets_[i] = *word ? 1 : 0;
+        continue;
+      }
+      if (!Number(reader, column, "label", &targets_[i])) return false;
+      if (multilabel && targets_[i] != 0 && targets_[i] != 1) {
+        return Bad(NumberFault("label", Fault::kNotBinary), column);
+      }
+    }
+    return true;
+  }
+  const int32_t column = schema_.label[0];
+  std::string_view text = Trimmed(reader.field(column));
+  if (text == "\\N") text = {};
+  if (text.empty() || text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
+  label_ = features_.texts().labels.IndexOf(text);
+  return true;
+}
+
+bool RowDecoder::DecodeWeight(const RecordReader& reader) {
+  if (schema_.weight < 0) return true;
+  if (!Number(reader, schema_.weight, "weight", &weight_)) return false;
+  if (weight_ < 0) return Bad(NumberFault("weight", Fault::kNegative), schema_.weight);
+  if (float32_ && VanishesInFloat(weight_)) {
+    return Bad(NumberFault("weight", Fault::kTooSmall), schema_.weight);
+  }
+  return true;
+}
+
+int RowDecoder::SetOf(const RecordReader& reader) {
+  if (role_ != FileRole::kTrain) return static_cast<int>(role_);
+  if (draw_.active()) {
+    const int64_t at = reader.record_offset();
+    const bool drawn = draw_.stratified()
+                           ? draw_.Draws(at / kStratumBytes, label_, texts().labels.texts()[label_])
+                           : draw_.Draws(static_cast<uint64_t>(at));
+    return drawn ? kValidationSet : kTrainSet;
+  }
+  if (schema_.validation < 0) return kTrainSet;
+  const std::string_view text = Trimmed(reader.field(schema_.validation));
+  for (const std::string_view yes : {"1", "true", "True", "TRUE"}) {
+    if (text == yes) return kValidationSet;
+  }
+  for (const std::string_view no : {"0", "false", "False", "FALSE"}) {
+    if (text == no) return kTrainSet;
+  }
+  Bad(MarkFault(), schema_.validation);
+  return -1;
+}
+
+Status RowDecoder::Append(DecodedRows* rows, bool digits) {
+  const std::span<const double> values = sparse_ ? entries_ : values_;
+  if (!digits && type_ != StorageType::kFloat64) {
+    type_ = NarrowestType(values, type_);
+    for (DecodedRows& set : sets_) ESPALIER_RETURN_IF_ERROR(set.WidenTo(type_));
+  }
+  ESPALIER_RETURN_IF_ERROR(sparse_  ? rows->AppendSparse(entry_slots_, values)
+                           : digits ? rows->AppendBytes({bytes_.data(), values_.size()})
+                                    : rows->AppendDoubles(values));
+  if (classification_) ESPALIER_RETURN_IF_ERROR(rows->labels.Add(label_));
+  for (const double target : targets_) ESPALIER_RETURN_IF_ERROR(rows->targets.Add(target));
+  if (schema_.weight >= 0) ESPALIER_RETURN_IF_ERROR(rows->weights.Add(weight_));
+  return {};
+}
+
+void RowDecoder::Reserve(double done) {
+  for (DecodedRows& set : sets_) {
+    const size_t rows = static_cast<size_t>(static_cast<double>(set.rows) / done * 1.03);
+    if (sparse_) {
+      const auto entries =
+          static_cast<size_t>(static_cast<double>(set.columns.size()) / done * 1.03);
+      set.features.Reserve(entries * ElementBytes(set.type));
+      set.columns.Reserve(entries);
+      set.ends.Reserve(rows);
+    } else {
+      set.features.Reserve(rows * values_.size() * ElementBytes(set.type));
+    }
+    if (classification_) set.labels.Reserve(rows);
+    set.targets.Reserve(rows * targets_.size());
+    if (schema_.weight >= 0) set.weights.Reserve(rows);
+  }
+}
+
+RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
+  if (reader.fields() != schema_.names.size()) {
+    const size_t fields = reader.fields() - reader.added();
+    Bad("the row has " + std::to_string(fields) + (fields == 1 ? " field" : " fields") +
+            ", expected " + std::to_string(schema_.names.size() - reader.added()) +
+            (job_.data.csv.header ? " as in the header" : " as in the first row") +
+            "; is a delimiter missing, or one too many (quote fields that hold one)?",
+        -1);
+    return Outcome::kBad;
+  }
+  const bool digits = !sparse_ && type_ == StorageType::kUint8 && features_.decoded().empty() &&
+                      DecodeDigits(reader);
+  if (!digits && !(sparse_ ? DecodeEntries(reader) : DecodeFeatures(reader))) return Outcome::kBad;
+  const bool drops = !digits && drops_;
+  if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
+  if (drops && draw_.stratified()) return Outcome::kDropped;  // before it is counted
+  const int set = SetOf(reader);
+  if (set < 0) return Outcome::kBad;
+  if (drops) return Outcome::kDropped;
+  if (set == 0 && picker_.any()) {
+    picker_.Offer(file_, static_cast<uint64_t>(reader.record_offset()), sets_[0].rows);
+  }
+  error_ = Append(&sets_[set], digits);
+  return error_.ok() ? Outcome::kRow : Outcome::kFailed;
+}
+
+}  // namespace espalier

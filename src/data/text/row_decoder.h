@@ -1,0 +1,114 @@
+// One record of text to one row of numbers: only the columns in use are converted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/data/features/feature_decoder.h"
+#include "src/data/features/validation_draw.h"
+#include "src/data/table/decoded_rows.h"
+#include "src/data/table/record_reader.h"
+#include "src/data/table/row_sample.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier {
+
+// What is wrong with a row; turned into a Status with its place by the caller.
+struct RowProblem {
+  std::string message;
+  int32_t column = -1;  // -1: the row as a whole
+};
+
+// Decodes the records of one shard. Results for unusual values:
+//   feature: null (empty, nan, NaN, NAN, NA, null, NULL, \N)   data.features.nulls, or the rule of
+//                                                              its group
+//   label, target, weight, validation: null                    bad row
+//   number: inf, or too large for a double, or for a float
+//   where precision is float32                                 bad row
+//   weight: negative                                           bad row
+//   validation: other than 0, 1, true, false                   bad row
+//   too few or too many fields                                 bad row
+// With a schema without label columns, labels are 0. Labels (classification) and categories are the
+// text without surrounding spaces. Of the words for null, only the empty text and \N (Hive) are
+// null there.
+// Thread rule: one thread a decoder.
+class RowDecoder {
+ public:
+  enum class Outcome : uint8_t { kRow, kDropped, kBad, kFailed };
+
+  // `room` may be null; see DecodedRows. `sparse`: of sparse records, to sparse rows. REQUIRES:
+  // then DecodesSparse (sparse_choice.h).
+  RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file, RowRoom* room,
+             bool sparse = false);
+
+  // Decodes the reader's record and adds it to its set. kBad: problem() says why; kFailed: error()
+  // does, there is no room.
+  Outcome Add(const RecordReader& reader);
+
+  // Makes room, as far as there is memory, for the whole shard, of which the rows so far are the
+  // part `done` (0..1].
+  void Reserve(double done);
+
+  const RowProblem& problem() const { return problem_; }
+  const Status& error() const { return error_; }
+  DecodedSets& sets() { return sets_; }
+  const FeatureDecoder& features() const { return features_; }
+  const ShardTexts& texts() const { return features_.texts(); }
+  // From now on categories are numbered anew.
+  void ForgetCategories() { features_.ForgetCategories(); }
+  int32_t file() const { return file_; }
+  // Of the training rows so far, all of which are still in sets().
+  RowSample Sample() const { return picker_.Take(sets_[static_cast<size_t>(FileRole::kTrain)]); }
+
+ private:
+  // Columns [column, column + count) are the features [slot, slot + count), all plain.
+  struct Run {
+    int32_t column = 0, count = 0, slot = 0;
+  };
+
+  bool DecodeDigits(const RecordReader& reader);
+  bool DecodeFeatures(const RecordReader& reader);
+  bool DecodeEntries(const RecordReader& reader);
+  bool DecodeFeature(const char* begin, const char* end, int32_t slot);
+  bool DecodeOther(std::string_view text, int32_t slot);
+  bool DecodeOthers(const RecordReader& reader);
+  bool TakeNull(int32_t slot);
+  bool DecodeLabel(const RecordReader& reader);
+  bool DecodeWeight(const RecordReader& reader);
+  // Train, or validation where hash or column say so; -1: bad.
+  int SetOf(const RecordReader& reader);
+  bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
+  bool Bad(std::string message, int32_t column);
+  Status Append(DecodedRows* rows, bool digits);
+
+  const Schema& schema_;
+  const JobSpec& job_;
+  const FileRole role_;
+  const int32_t file_;
+  const bool classification_, float32_, sparse_;
+  ValidationDraw draw_;
+  RowPicker picker_;
+  FeatureDecoder features_;
+  std::vector<Run> runs_;
+
+  StorageType type_ = StorageType::kUint8;  // of the rows so far
+  std::vector<uint8_t> bytes_;              // the row, when all features are small whole numbers
+  std::vector<double> values_;              // the row otherwise
+  std::vector<int32_t> slots_;              // sparse: by column, the feature, or -1
+  std::vector<int32_t> entry_slots_;        // sparse: features of the row: not 0, or codes ...
+  std::vector<double> entries_;             // ... and their numbers
+  bool drops_ = false;                      // a null says so
+  int32_t label_ = 0;
+  std::vector<double> targets_;
+  double weight_ = 1;
+
+  DecodedSets sets_;
+  RowProblem problem_;
+  Status error_;
+};
+
+}  // namespace espalier

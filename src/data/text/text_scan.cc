@@ -1,0 +1,97 @@
+#include "src/data/text/text_scan.h"
+
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/data/table/partitions.h"
+#include "src/data/table/row_words.h"
+#include "src/data/table/schema.h"
+
+namespace espalier {
+
+TextScan::TextScan(std::unique_ptr<TextInput> input, const InputPlan& plan, const JobSpec& job,
+                   int shard, RowRoom* room, bool sparse)
+    : plan_(plan),
+      input_(std::move(input)),
+      schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
+      lines_(input_->lines()),
+      places_(input_->places()),
+      reader_(MakeReader(job.data, plan, plan.shards[shard], sparse)),
+      decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file,
+               room, sparse) {}
+
+std::unique_ptr<RecordReader> TextScan::MakeReader(const DataSpec& data, const InputPlan& plan,
+                                                   const Shard& shard, bool sparse) const {
+  const std::string& path = plan.files[shard.file].path;
+  const CsvRange range = {shard.begin, shard.end, HasHeader(data, path) && shard.begin == 0};
+  const size_t columns = schema_.names.size() - schema_.partitions;
+  return WithPartitions(input_->Records(data, range, columns, CsvReader::kWindowBytes, sparse),
+                        PartitionValues(schema_, path));
+}
+
+TextScan::Outcome TextScan::Next() {
+  switch (reader_->Next()) {
+    case RecordReader::Outcome::kEnd:
+      return Outcome::kEnd;
+    case RecordReader::Outcome::kFailed:
+      error_ = WithRow(reader_->error());
+      return Outcome::kFailed;
+    case RecordReader::Outcome::kBadRecord:
+      in_reader_ = true;
+      return Outcome::kBad;
+    case RecordReader::Outcome::kRecord:
+      break;
+  }
+  in_reader_ = false;
+  switch (decoder_.Add(*reader_)) {
+    case RowDecoder::Outcome::kRow:
+      return Outcome::kRow;
+    case RowDecoder::Outcome::kDropped:
+      return Outcome::kDropped;
+    case RowDecoder::Outcome::kFailed:
+      error_ = decoder_.error().At({.file = plan_.files[FileIndex()].path});
+      return Outcome::kFailed;
+    case RowDecoder::Outcome::kBad:
+      break;
+  }
+  return Outcome::kBad;
+}
+
+Status TextScan::BadRow(bool count_lines) {
+  return WithRow(in_reader_ ? reader_->error() : Located(decoder_.problem()), count_lines);
+}
+
+Status TextScan::DroppedRow(bool count_lines) {
+  return WithRow(Located({DroppedFault()}), count_lines);
+}
+
+Status TextScan::Located(const RowProblem& problem) const {
+  InputPosition at;
+  at.offset = reader_->record_offset();
+  if (problem.column >= 0) {
+    at.column = schema_.names[problem.column];
+    at.offset = reader_->field_offset(problem.column);
+    at.text = Printable(reader_->shown(problem.column));
+  } else {
+    at.text = Printable(reader_->record());
+  }
+  return BadInput(problem.message).At(std::move(at));
+}
+
+InputPosition TextScan::PlaceOf(int64_t record_offset, bool count_lines) {
+  InputPosition at = {.file = plan_.files[FileIndex()].path, .offset = record_offset};
+  if (!count_lines) return at;
+  if (const Result<int64_t> row = places_.LineOf(record_offset); row.ok()) at.row = *row;
+  return at;
+}
+
+Status TextScan::WithRow(const Status& error, bool count_lines) {
+  InputPosition at;
+  at.file = plan_.files[FileIndex()].path;
+  if (count_lines && error.code() == StatusCode::kBadInput) {
+    if (Result<int64_t> row = lines_.LineOf(reader_->record_offset()); row.ok()) at.row = *row;
+  }
+  return error.At(std::move(at));
+}
+
+}  // namespace espalier
