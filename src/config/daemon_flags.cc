@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "src/base/text.h"
 #include "src/config/log_level_names.h"
@@ -22,16 +23,30 @@ std::string FlagOf(const Option& option) {
   return flag;
 }
 
-// The first sentence of its meaning, without the period.
-std::string HelpOf(const Option& option) {
-  std::string_view doc = option.doc;
-  for (size_t i = 0; i + 2 < doc.size(); ++i) {
-    if (doc[i] == '.' && doc[i + 1] == ' ' && doc[i + 2] >= 'A' && doc[i + 2] <= 'Z') {
-      doc = doc.substr(0, i);
+// Sentences, without their periods.
+std::vector<std::string> SentencesOf(std::string_view text) {
+  std::vector<std::string> out(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool last = i + 1 == text.size();
+    if (text[i] == '.' && (last || (i + 2 < text.size() && text[i + 1] == ' ' &&
+                                    text[i + 2] >= 'A' && text[i + 2] <= 'Z'))) {
+      if (!last) out.emplace_back();
+      ++i;  // and the space
+    } else {
+      out.back() += text[i];
     }
   }
-  if (doc.ends_with('.')) doc.remove_suffix(1);
-  return std::string(doc);
+  return out;
+}
+
+// The first sentence of its meaning, and its default if that is not a value.
+std::string HelpOf(const Option& option) {
+  const std::vector<std::string> sentences = SentencesOf(option.doc);
+  std::string help = sentences.front();
+  for (const std::string& s : sentences) {
+    if (s.starts_with("Default: ")) help += ". " + s;
+  }
+  return help;
 }
 
 // What stands for its value in the help.
@@ -56,8 +71,8 @@ Status Set(const Option&, const std::string& text, std::string& out) {
   out = text;
   return {};
 }
-Status Set(const Option&, const std::string&, bool& out) {
-  out = true;
+Status Set(const Option&, const std::string& text, bool& out) {
+  out = text == "true";
   return {};
 }
 Status Set(const Option& option, const std::string& text, LogLevel& out) {
@@ -103,15 +118,6 @@ Status Set(const Option& option, const std::string& text, int& out) {
 template <typename T>
 constexpr bool kHasFlag = !std::is_same_v<T, std::vector<RoleRule>>;
 
-Result<CoordinatorOptions> ParseFile(std::string_view text, std::string_view name,
-                                     const CoordinatorOptions&) {
-  return ParseCoordinatorOptions(text, name);
-}
-Result<WorkerOptions> ParseFile(std::string_view text, std::string_view name,
-                                const WorkerOptions&) {
-  return ParseWorkerOptions(text, name);
-}
-
 }  // namespace
 
 template <typename Options>
@@ -123,8 +129,10 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags) {
         using T = std::remove_reference_t<decltype(member)>;
         const std::string key = option.key;
         if constexpr (std::is_same_v<T, bool>) {
-          app.add_flag_callback(
-              FlagOf(option), [&flags, key] { flags.values[key] = "true"; }, HelpOf(option));
+          app.add_flag_function(
+              FlagOf(option),
+              [&flags, key](int64_t count) { flags.values[key] = count > 0 ? "true" : "false"; },
+              HelpOf(option));
         } else if constexpr (kHasFlag<T>) {
           app.add_option_function<std::string>(
                  FlagOf(option),
@@ -134,6 +142,9 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags) {
         }
       },
       defaults);
+  app.footer(
+      "TIME: milliseconds, or a value with a unit, such as 30s or '5 min'. SIZE: bytes, or a value "
+      "with a unit, such as 64MiB.");
   app.add_flag("--print-config", flags.print_config,
                "Prints the options in use as a configuration file, then exits");
 }
@@ -144,7 +155,7 @@ Result<Options> OptionsFrom(const DaemonFlags& flags) {
   if (!flags.config.empty()) {
     ESPALIER_ASSIGN_OR_RETURN(auto files, FileSystemFor(flags.config));
     ESPALIER_ASSIGN_OR_RETURN(const std::string text, files->ReadAll(flags.config, kYamlBytesMax));
-    ESPALIER_ASSIGN_OR_RETURN(options, ParseFile(text, flags.config, options));
+    ESPALIER_ASSIGN_OR_RETURN(options, ParseOptions<Options>(text, flags.config));
   }
   Status status;
   Describe(

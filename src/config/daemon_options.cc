@@ -169,18 +169,6 @@ class KeyTable {
   std::map<std::string, std::vector<Field>> maps_;
 };
 
-template <typename Options>
-Result<Options> Parse(std::string_view text, std::string_view name) {
-  Options options;
-  Reader reader(name);
-  ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, name));
-  KeyTable keys(reader);
-  Describe(keys, options);
-  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", keys.fields()));
-  if (const Status invalid = options.Validate(); !invalid.ok()) return reader.Locate(invalid);
-  return options;
-}
-
 // A number with the largest unit that divides it.
 std::string WithUnit(int64_t value, Option::Unit unit) {
   using Units = std::vector<std::pair<int64_t, const char*>>;
@@ -199,11 +187,12 @@ std::string WithUnit(int64_t value, Option::Unit unit) {
 class ConfigurationWriter {
  public:
   explicit ConfigurationWriter(const std::string& program) {
-    Comment("Options of " + program + ", with their meanings. Start it with");
+    Comment("Configuration of " + program + ". To use this file, run:");
     text_ += "#   " + program + " --config FILE\n";
     Comment(
-        "The flags of the same names (heartbeat_interval_ms: --heartbeat-interval-ms) override "
-        "this file.");
+        "Command-line flags override this file: log_level is --log-level, tls.ca is --tls-ca. "
+        "Times are in milliseconds, or have a unit: ms, s, min, h, d. Sizes are in bytes, or have "
+        "a unit, such as 64MiB.");
   }
 
   template <typename T>
@@ -321,15 +310,19 @@ Status WorkerOptions::Validate() const {
   return {};
 }
 
-Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
-                                                   std::string_view name_for_messages) {
-  return Parse<CoordinatorOptions>(yaml_text, name_for_messages);
+template <typename Options>
+Result<Options> ParseOptions(std::string_view text, std::string_view name) {
+  Options options;
+  Reader reader(name);
+  ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, name));
+  KeyTable keys(reader);
+  Describe(keys, options);
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", keys.fields()));
+  if (const Status invalid = options.Validate(); !invalid.ok()) return reader.Locate(invalid);
+  return options;
 }
-
-Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
-                                         std::string_view name_for_messages) {
-  return Parse<WorkerOptions>(yaml_text, name_for_messages);
-}
+template Result<CoordinatorOptions> ParseOptions(std::string_view, std::string_view);
+template Result<WorkerOptions> ParseOptions(std::string_view, std::string_view);
 
 std::string ConfigurationText(const CoordinatorOptions& options) {
   return Written("espalier-coordinator", options);

@@ -89,30 +89,35 @@ template <typename Options, typename T>
 concept DescribedAs = std::same_as<std::remove_const_t<Options>, T>;
 
 inline constexpr const char* kAdvertiseDoc =
-    "Host or host:port that is reported to others. Default: the address of `listen`, with the "
-    "name of the machine in place of 0.0.0.0 and [::].";
+    "Host or host:port that other processes use to reach this daemon. Default: the address in "
+    "`listen`; for 0.0.0.0 and [::], the host name. It has no effect on a Unix socket.";
 inline constexpr const char* kInsecureDoc =
-    "Permits a listener that other machines can reach without TLS, which means without "
-    "encryption and authentication.";
+    "Allows a listener without TLS on an address that other machines can reach. Connections are "
+    "then neither encrypted nor authenticated.";
 
 template <typename F>
 void DescribeTls(F&& f, auto& tls) {
   f(Option::Text(
         "tls.ca",
-        "PEM file with the certificate authorities that are trusted. With the three files of "
-        "`tls`, each connection is encrypted and both ends prove their identity. `espalier "
-        "certs` creates the files, and so does any certificate authority. This file may also "
-        "hold revocation lists (`espalier certs revoke`)."),
+        "PEM file of trusted certificate authorities. If the three files are set, every "
+        "connection is encrypted and both ends authenticate. Clients may authenticate with a "
+        "token instead of a certificate. Create the files with `espalier certs` or with your "
+        "own certificate authority. This file may also hold revocation lists (`espalier certs "
+        "revoke`)."),
     tls.ca);
   f(Option::Text(
         "tls.certificate",
-        "PEM file with the certificate of this daemon. A certificate of a coordinator names its "
-        "hosts. A certificate of a worker names the worker: node-7 permits the names node-7 and "
-        "node-7:2. Replaced files apply to new connections. To replace all three at once, make "
-        "them links into a directory that is a link."),
+        "PEM file with the certificate of this daemon. The certificate of a coordinator "
+        "contains its host names. The certificate of a worker contains the worker's name. A "
+        "certificate for node-7 is valid for the workers node-7 and node-7:2. After you "
+        "replace the files, new connections use them. To replace all three at once, let them "
+        "be symbolic links into a directory that is itself a symbolic link, and change that "
+        "link."),
     tls.certificate);
-  f(Option::Text("tls.key",
-                 "PEM file with the private key. Other users must not be able to read it."),
+  f(Option::Text(
+        "tls.key",
+        "PEM file with the private key. The file must not be readable by other users (mode "
+        "600)."),
     tls.key);
 }
 
@@ -123,15 +128,14 @@ void DescribeHadoop(F&& f, auto& o) {
                  "$HADOOP_HOME/etc/hadoop."),
     o.hadoop_conf_dir);
   f(Option::Text("hadoop_user",
-                 "User name for an HDFS without Kerberos. Default: HADOOP_USER_NAME, then USER.",
-                 256),
+                 "User name for HDFS without Kerberos. Default: HADOOP_USER_NAME, then USER.", 256),
     o.hadoop_user);
   f(Option::Text(
         "hadoop_ca",
-        "PEM file with the certificate authorities of HDFS over HTTPS. Default: "
-        "ESPALIER_HADOOP_CA, then those of this system. An HDFS with Kerberos needs no option: "
-        "KRB5_CLIENT_KTNAME names a keytab, KRB5CCNAME a ticket cache, and "
-        "HADOOP_TOKEN_FILE_LOCATION a file of delegation tokens."),
+        "PEM file of certificate authorities for HDFS over HTTPS. Default: "
+        "ESPALIER_HADOOP_CA, then the authorities of the system. HDFS with Kerberos needs no "
+        "option. Set KRB5_CLIENT_KTNAME to a keytab, KRB5CCNAME to a ticket cache, or "
+        "HADOOP_TOKEN_FILE_LOCATION to a file of delegation tokens."),
     o.hadoop_ca);
 }
 
@@ -145,29 +149,30 @@ void DescribeAccess(F&& f, DescribedAs<CoordinatorOptions> auto& o) {
   f(Option::Text("advertise", kAdvertiseDoc), o.advertise);
   f(Option::Text(
         "address_file",
-        "File or hdfs:// URI to which the address is written. Workers and clients find the "
-        "coordinator with `file:PATH` or the URI, and read it again after each disconnection. "
-        "Default: none."),
+        "File or hdfs:// URI to which the coordinator writes its address. Workers and clients "
+        "specify it as `file:PATH` or as the URI. They read it again after each lost "
+        "connection. It must be outside state_directory. Default: none."),
     o.address_file);
   f(Option::Text(
         "state_directory",
-        "Directory for durable state: jobs, the queue, and histories. A local path holds an "
-        "SQLite database and 16 MiB of reserve. A URI such as hdfs://namenode/espalier/state "
-        "lets the coordinator start again on another host; of two coordinators the older one "
-        "ends. Jobs cannot read or write below it. Default: none; jobs are lost on restart."),
+        "Directory for durable state: jobs, the queue, and histories. In a local directory, "
+        "the coordinator keeps an SQLite database and reserves 16 MiB. With a URI, such as "
+        "hdfs://namenode/espalier/state or file:///shared/espalier/state, the coordinator can "
+        "restart on another host. If two coordinators use it, the older one exits. Jobs "
+        "cannot read or write files in it. Default: none; jobs are lost on restart."),
     o.state_directory);
   DescribeTls(f, o.tls);
-  f(Option::Text(
-        "tokens",
-        "File of bearer tokens for people and services. Each line holds a role (admin, operator "
-        "or reader), a name, and the token or sha256:HASH of it. It is read again when it "
-        "changes. It requires `tls`. Default: none."),
+  f(Option::Text("tokens",
+                 "File of bearer tokens for people and services. Each line holds a role (admin, "
+                 "operator or reader), a name, and the token or sha256:HASH of it. The coordinator "
+                 "reloads the file when it changes. Requires `tls`. Default: none."),
     o.tokens);
   f(Option::Text(
         "roles",
-        "Roles of certificates that do not name their role, as espalier://operator/ann does. "
-        "`name` is a common name, DNS name or URI of the certificate, or *.DOMAIN. Example: "
-        "{name: \"*.workers.example.org\", role: worker}.",
+        "Roles for certificates that contain no role. (The URI espalier://operator/ann in a "
+        "certificate is a role.) `name` is a common name, DNS name or URI of the certificate, "
+        "or *.DOMAIN. Example: {name: \"*.workers.example.org\", role: worker}. This option "
+        "has no flag.",
         512),
     o.roles);
   f(Option::Switch("insecure", kInsecureDoc), o.insecure);
@@ -176,52 +181,51 @@ void DescribeAccess(F&& f, DescribedAs<CoordinatorOptions> auto& o) {
 template <typename F>
 void DescribeTimes(F&& f, DescribedAs<CoordinatorOptions> auto& o) {
   f(Option::Milliseconds("heartbeat_interval_ms", 10, 60'000,
-                         "Interval of the reports of a worker."),
+                         "Interval between heartbeats of a worker."),
     o.heartbeat_interval_ms);
-  f(Option::Milliseconds("liveness_limit_ms", 100, 3'600'000,
-                         "Silence after which a worker counts as lost. At least twice "
-                         "heartbeat_interval_ms."),
+  f(Option::Milliseconds(
+        "liveness_limit_ms", 100, 3'600'000,
+        "Time without a heartbeat after which the coordinator considers a worker lost. Must "
+        "be at least twice heartbeat_interval_ms."),
     o.liveness_limit_ms);
   f(Option::Milliseconds(
         "start_timeout_ms", 1000, kDayMs,
-        "Time without progress while workers load rows, after which the job fails. A "
-        "worker that joins a running job is released after it."),
+        "Time limit for progress while workers load rows. After that time without progress, "
+        "the job fails. A worker that joins a running job is released."),
     o.start_timeout_ms);
   f(Option::Milliseconds(
         "survey_timeout_ms", 1000, 30 * kDayMs,
-        "Time without progress in the first pass over the data, after which the job "
-        "fails."),
+        "Time limit for progress in the first pass over the data. After that time without "
+        "progress, the job fails."),
     o.survey_timeout_ms);
   f(Option::Milliseconds(
         "step_timeout_ms", 1000, 30 * kDayMs,
-        "Time without a step, or without progress of an evaluation, after which the job "
-        "fails. Raise it if a single step takes longer."),
+        "Time limit for a training step, and for progress of an evaluation. When it expires, "
+        "the job fails. Raise it if a single step takes longer."),
     o.step_timeout_ms);
   f(Option::Milliseconds(
         "below_min_timeout_ms", 0, 30 * kDayMs,
-        "Time for which a job with fewer workers than workers.min waits for others. Then "
-        "it writes its state as a checkpoint and fails."),
+        "Time that a job with fewer than workers.min workers waits for more. After that, the "
+        "job writes a checkpoint and fails."),
     o.below_min_timeout_ms);
   f(Option::Milliseconds(
         "keep_timeout_ms", 1000, kDayMs,
-        "Time limit for writing the state of a job as a checkpoint, before the job is given up."),
+        "Time limit for writing a checkpoint of a job that is about to be stopped."),
     o.keep_timeout_ms);
   f(Option::Milliseconds(
         "join_timeout_ms", 1000, kDayMs,
-        "Time limit for a worker that joins to fetch the state of the job from another "
-        "worker."),
+        "Time limit for a joining worker to fetch the state of the job from another worker."),
     o.join_timeout_ms);
   f(Option::Milliseconds(
         "rebalance_interval_ms", 0, 30 * kDayMs,
-        "Shortest time between two changes of the number of workers of a job. Jobs share "
-        "the workers beyond their minimum evenly. After this time a waiting job that is "
-        "below its minimum gets the workers of younger jobs, which keep their state and "
-        "are queued again."),
+        "Minimum time between two changes of a job's number of workers. Workers beyond the "
+        "minimum of each job are shared evenly. A job that has waited this long for its "
+        "minimum takes the workers of younger jobs. Those jobs keep their state and return to "
+        "the queue."),
     o.rebalance_interval_ms);
   f(Option::Milliseconds(
         "idle_limit_ms", 0, 30 * kDayMs,
-        "Time without a running or waiting job after which the coordinator ends; 0: "
-        "never."),
+        "Time without a running or waiting job after which the coordinator exits; 0: never."),
     o.idle_limit_ms);
 }
 
@@ -229,58 +233,64 @@ template <typename F>
 void DescribeLimits(F&& f, DescribedAs<CoordinatorOptions> auto& o) {
   f(Option::Count(
         "workers_max", 1, 10'000,
-        "Most workers that are attached at a time. Others try again until there is a place. "
-        "With `tls`, the workers of one certificate get at most half of the places, or 8 if "
-        "that is more."),
+        "Maximum number of attached workers. Further workers retry until a slot is free. With "
+        "`tls`, the workers of one certificate get at most half of the slots, or 8 if that is "
+        "more."),
     o.workers_max);
   f(Option::Text(
         "arithmetic",
         "Arithmetic id that workers must have, as `espalier version` shows it. A worker with "
-        "another one tries again until it has this one. Default: that of the first worker.",
+        "another id is not accepted and retries. Default: the id of the first worker.",
         256),
     o.arithmetic);
   f(Option::Bytes(
         "survey_bytes_max", int64_t{1} << 20, kTiB,
-        "Memory for the results of the first pass of all jobs. They take about 48 bytes for "
-        "each column of each shard, and 100 for each value of a categorical column. A job whose "
-        "columns need more is refused; a larger data.shard_bytes makes fewer shards."),
+        "Memory for the results of the first pass over the data, for all jobs. The results "
+        "take about 48 bytes for each column of each shard, and 100 bytes for each value of a "
+        "categorical column. A job whose columns need more is refused. A larger "
+        "data.shard_bytes results in fewer shards."),
     o.survey_bytes_max);
-  f(Option::Count("jobs_kept_max", 1, 1'000'000, "Number of finished jobs that are remembered."),
+  f(Option::Count("jobs_kept_max", 1, 1'000'000,
+                  "Maximum number of finished jobs that the coordinator keeps."),
     o.jobs_kept_max);
-  f(Option::Count("queue_max", 1, 1'000'000, "Most jobs that wait. Further jobs are refused."),
+  f(Option::Count("queue_max", 1, 1'000'000,
+                  "Maximum number of waiting jobs. Further jobs are refused."),
     o.queue_max);
   f(Option::Count(
         "owner_waiting_jobs_max", 0, 1'000'000,
-        "Most jobs that one owner may have waiting; 0: no limit. A job belongs to the name in "
-        "the certificate or token of its submitter. Without `tls`, jobs have no owners, and "
-        "these quotas do not apply. They apply to admins. Further jobs are refused."),
+        "Maximum number of waiting jobs of one owner; 0: no limit. Further jobs are refused. "
+        "The owner of a job is the name in the certificate or token of its submitter. Quotas "
+        "also apply to admins. Without `tls`, jobs have no owner and quotas do not apply."),
     o.owner_waiting_jobs_max);
   f(Option::Count(
         "owner_running_jobs_max", 0, 1'000'000,
-        "Most jobs that one owner may have running; 0: no limit. Further jobs wait, and jobs of "
-        "other owners pass them. If a quota is lowered, running jobs continue."),
+        "Maximum number of running jobs of one owner; 0: no limit. Further jobs wait, and "
+        "jobs of other owners can start before them. Lowering a quota does not stop running "
+        "jobs."),
     o.owner_running_jobs_max);
-  f(Option::Count("owner_workers_max", 0, 1'000'000,
-                  "Most workers that the jobs of one owner use at a time; 0: no limit."),
+  f(Option::Count(
+        "owner_workers_max", 0, 1'000'000,
+        "Maximum number of workers that the jobs of one owner use at a time; 0: no limit."),
     o.owner_workers_max);
   f(Option::Count(
         "calls_a_caller_max", 1, 1'000'000,
-        "Most open calls of one caller: a person, a service, or without `tls` an address. "
-        "Further calls are refused."),
+        "Maximum number of open calls of one caller: a person or service, or without `tls` an "
+        "address. Further calls are refused."),
     o.calls_a_caller_max);
-  f(Option::Count("watchers_max", 1, 1'000'000, "Most clients that follow jobs at a time."),
+  f(Option::Count("watchers_max", 1, 1'000'000,
+                  "Maximum number of clients that follow jobs at a time."),
     o.watchers_max);
   // Below the size of the largest message, valid messages would be refused.
   f(Option::Bytes(
         "receive_bytes_max", int64_t{128} << 20, kTiB,
-        "Memory for received data of all connections. Beyond it, connections are read more "
-        "slowly. An eighth of it may be answers that callers have not read, a quarter of that "
-        "for one caller. Lower it if the coordinator has little memory."),
+        "Memory for data received on all connections. When it is full, the coordinator reads "
+        "more slowly. Up to one eighth of it holds responses that callers have not read, and "
+        "one caller gets a quarter of that. Further calls are refused. Lower it on hosts with "
+        "little memory."),
     o.receive_bytes_max);
-  f(Option::Bytes(
-        "worker_queue_bytes_max", int64_t{128} << 20, kTiB,
-        "Most bytes that wait to be sent to one worker. Beyond it, the worker is disconnected. "
-        "Raise it for jobs with very many columns."),
+  f(Option::Bytes("worker_queue_bytes_max", int64_t{128} << 20, kTiB,
+                  "Maximum number of bytes queued for one worker. A worker that exceeds it is "
+                  "disconnected. Raise it for jobs with a very large number of columns."),
     o.worker_queue_bytes_max);
 }
 
@@ -298,19 +308,19 @@ template <typename F>
 void DescribeNames(F&& f, DescribedAs<WorkerOptions> auto& o) {
   f(Option::Text(
         "coordinator",
-        "Address of the coordinator: host:port or unix:/PATH, or file:PATH or hdfs://... of a "
-        "file that holds it. The file is read again at each connection."),
+        "Address of the coordinator: host:port or unix:/PATH, or a file that contains the address: "
+        "file:PATH or hdfs://... The worker reads the file before each connection attempt."),
     o.coordinator);
-  f(Option::Text(
-        "listen",
-        "Address for other workers: host:port, or unix:/PATH for programs of the same user on "
-        "this machine. Port 0 selects a free port."),
+  f(Option::Text("listen",
+                 "Address for other workers: host:port, [v6]:port, or unix:/PATH for programs of "
+                 "the same user on "
+                 "this machine. Port 0 selects a free port."),
     o.listen);
   f(Option::Text("advertise", kAdvertiseDoc), o.advertise);
   f(Option::Text(
         "name",
-        "Name of the worker in lists and messages. Default: host:pid; with `tls`, the name in the "
-        "certificate and pid.",
+        "Name of the worker in lists and messages. Default: host:pid; with `tls`, NAME:pid "
+        "with the name in the certificate.",
         128),
     o.name);
 }
@@ -321,22 +331,23 @@ void DescribeResources(F&& f, DescribedAs<WorkerOptions> auto& o) {
     o.threads);
   f(Option::Bytes(
         "memory_bytes_max", 0, int64_t{1} << 50,
-        "Memory for the model and the rows of a job; 0: half of the memory of the machine. The "
-        "first 64 MiB of a model do not count. A job whose model exceeds the limit fails."),
+        "Memory for the model and the rows of a job; 0: half of the machine's memory. The "
+        "first 64 MiB of a model are not counted. A job whose model exceeds the limit fails."),
     o.memory_bytes_max);
   f(Option::Text(
         "spool_directory",
-        "Directory for mapped files with the rows beyond memory_bytes_max. The files have no "
-        "names and end with the worker. Default: TMPDIR, then /tmp."),
+        "Directory for memory-mapped files with the rows that exceed memory_bytes_max. The "
+        "files are unnamed and disappear when the worker exits. Default: TMPDIR, then /tmp."),
     o.spool_directory);
-  f(Option::Bytes("spool_bytes_max", 0, int64_t{1} << 50, "Most bytes of those files."),
+  f(Option::Bytes("spool_bytes_max", 0, int64_t{1} << 50,
+                  "Maximum size of the files with rows in spool_directory."),
     o.spool_bytes_max);
   f(Option::Bytes(
         "cache_bytes_max", 0, int64_t{1} << 50,
-        "Most bytes in spool_directory of files from HDFS that jobs with `workers: "
-        "{cache_input: true}` have read; 0: no cache. Parsed rows are cached in memory, up to "
-        "this limit and half of memory_bytes_max. Entries that are not read for ten minutes are "
-        "removed."),
+        "Maximum size of the cache in spool_directory; 0: no cache. It holds files that jobs "
+        "with `workers: {cache_input: true}` have read from HDFS. Parsed rows are cached in "
+        "memory, up to this limit and half of memory_bytes_max. Entries that are not read for "
+        "ten minutes are removed."),
     o.cache_bytes_max);
 }
 
@@ -344,28 +355,29 @@ template <typename F>
 void DescribeTimes(F&& f, DescribedAs<WorkerOptions> auto& o) {
   f(Option::Milliseconds(
         "coordinator_timeout_ms", 100, kDayMs,
-        "Time without a coordinator after which the worker ends. A running training is "
-        "finished first. The state of a training that cannot continue is written as a "
+        "Time without a coordinator after which the worker exits. The worker finishes a "
+        "running training first. If the training cannot continue, the worker writes a "
         "checkpoint first."),
     o.coordinator_timeout_ms);
   f(Option::Milliseconds(
         "keep_timeout_ms", 1000, kDayMs,
-        "Time limit for writing the state of a job as a checkpoint, before the job is given up."),
+        "Time limit for writing a checkpoint of a job that is about to be stopped."),
     o.keep_timeout_ms);
   f(Option::Milliseconds(
         "leave_timeout_ms", 0, kDayMs,
-        "Time for which a worker continues after SIGTERM, until its job can continue "
+        "Maximum time that a worker keeps working after SIGTERM, until its job can continue "
         "without it."),
     o.leave_timeout_ms);
   f(Option::Milliseconds(
         "peer_timeout_ms", 100, 3'600'000,
-        "Silence of another worker of the job after which the link to it counts as "
-        "broken."),
+        "Time without data from another worker of the job after which the link to it is "
+        "considered broken."),
     o.peer_timeout_ms);
   f(Option::Milliseconds(
         "sum_timeout_ms", 1000, 30 * kDayMs,
-        "Time for which a step waits for the sums of the other workers. Then the job "
-        "fails and names them. Raise step_timeout_ms of the coordinator as well."),
+        "Time limit of a step for the sums of the other workers. When it expires, the job "
+        "fails and the error names those workers. If you raise it, also raise step_timeout_ms "
+        "of the coordinator."),
     o.sum_timeout_ms);
 }
 
@@ -375,18 +387,16 @@ void Describe(F&& f, DescribedAs<WorkerOptions> auto& o) {
   DescribeResources(f, o);
   DescribeTimes(f, o);
   DescribeTls(f, o.tls);
-  f(Option::Text(
-        "tls.server_name",
-        "Host that the certificate of the coordinator must name, for a coordinator that may run "
-        "on any host. Default: the host in `coordinator`.",
-        253),
+  f(Option::Text("tls.server_name",
+                 "Host name that the certificate of the coordinator must contain. Set it if the "
+                 "coordinator can run on any host. Default: the host in `coordinator`.",
+                 253),
     o.tls.server_name);
   f(Option::Switch("insecure", kInsecureDoc), o.insecure);
-  f(Option::Text(
-        "kernel",
-        "Kernel of OpenBLAS. Kernels differ in the last bits, so all workers of a job need the "
-        "same one.",
-        64),
+  f(Option::Text("kernel",
+                 "OpenBLAS kernel, the same on all workers of a job, because results of different "
+                 "kernels differ in the last bits.",
+                 64),
     o.kernel);
   f(Option::Text("log_level", "Log level: debug, info, warning, error or off."), o.log_level);
   DescribeHadoop(f, o);
@@ -396,10 +406,8 @@ void Describe(F&& f, DescribedAs<WorkerOptions> auto& o) {
 
 // Parse and Validate. An empty text gives all defaults. Errors carry file, line and column like
 // those of ParseJob.
-Result<CoordinatorOptions> ParseCoordinatorOptions(std::string_view yaml_text,
-                                                   std::string_view name_for_messages);
-Result<WorkerOptions> ParseWorkerOptions(std::string_view yaml_text,
-                                         std::string_view name_for_messages);
+template <typename Options>
+Result<Options> ParseOptions(std::string_view yaml_text, std::string_view name_for_messages);
 
 // A configuration file with these values and the meaning of each option as a comment.
 std::string ConfigurationText(const CoordinatorOptions& options);

@@ -137,28 +137,36 @@ std::vector<Field> FieldsOf(Reader& reader, S& s) {
   return fields;
 }
 
-// A struct with a `kind`: the word of a kind, or `{word: {key: value, ..}}` with the keys of that
-// kind. `begin(kind)` sets the defaults.
-template <typename S, typename F>
-Status ReadKind(Reader& reader, const YamlNode& node, const std::string& path, S& out, F begin) {
+// A word of E, or `{word: {key: value, ..}}` with the keys of `choose(word)`, which takes the word.
+template <Named E, typename F>
+std::vector<Choice> Kinds(Reader& reader, F choose) {
   std::vector<Choice> choices;
-  for (const auto& entry : Names<decltype(out.kind)>::kAll) {
+  for (const EnumName<E>& entry : Names<E>::kAll) {
     choices.push_back({entry.name,
-                       [&reader, &out, begin, kind = entry.value](const YamlNode* body,
-                                                                  const std::string& at) -> Status {
-                         begin(kind);
-                         if (body == nullptr) return {};
-                         std::vector<Field> fields;
-                         AppendFields(
-                             reader, out, [kind](const Key& key) { return key.Belongs(kind); },
-                             fields);
+                       [&reader, choose, kind = entry.value](const YamlNode* body,
+                                                             const std::string& path) -> Status {
+                         const std::vector<Field> fields = choose(kind);
+                         if (!body) return {};
                          if (fields.empty()) {
-                           return reader.Unexpected(*body, at, "the word alone, without a value");
+                           return reader.Unexpected(*body, path, "the word alone, without a value");
                          }
-                         return reader.ReadMap(*body, at, fields);
+                         return reader.ReadMap(*body, path, fields);
                        }});
   }
-  return reader.ReadChoice(node, path, choices);
+  return choices;
+}
+
+// A struct with a `kind`; `begin(kind)` sets the defaults.
+template <typename S, typename F>
+Status ReadKind(Reader& reader, const YamlNode& node, const std::string& path, S& out, F begin) {
+  const auto choose = [&reader, &out, begin](auto kind) {
+    begin(kind);
+    std::vector<Field> fields;
+    AppendFields(
+        reader, out, [kind](const Key& key) { return key.Belongs(kind); }, fields);
+    return fields;
+  };
+  return reader.ReadChoice(node, path, Kinds<decltype(out.kind)>(reader, choose));
 }
 
 }  // namespace espalier

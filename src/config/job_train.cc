@@ -3,25 +3,6 @@
 namespace espalier {
 namespace {
 
-// A word of E, or a one-key map from it to some of `fields_of(kind)`.
-template <Named E, typename F>
-std::vector<Choice> Kinds(Reader& reader, F choose) {
-  std::vector<Choice> choices;
-  for (const EnumName<E>& entry : Names<E>::kAll) {
-    choices.push_back({entry.name,
-                       [&reader, choose, kind = entry.value](const YamlNode* body,
-                                                             const std::string& path) -> Status {
-                         const std::vector<Field> fields = choose(kind);
-                         if (!body) return {};
-                         if (fields.empty()) {
-                           return reader.Unexpected(*body, path, "the word alone, without a value");
-                         }
-                         return reader.ReadMap(*body, path, fields);
-                       }});
-  }
-  return choices;
-}
-
 Status ReadLoss(Reader& reader, const YamlNode& node, const std::string& path, ModelSpec& out) {
   return reader.ReadChoice(node, path, Kinds<Loss>(reader, [&](Loss loss) -> std::vector<Field> {
                              out.loss = loss;

@@ -167,7 +167,8 @@ Status CheckDepth(std::string_view text, std::string_view name) {
 }
 
 bool IsPlainWord(std::string_view text) {
-  return !text.empty() && text != "-" && text != "~" && text[0] != '-' &&
+  const bool null = text == "~" || text == "null" || text == "Null" || text == "NULL";
+  return !text.empty() && !null && text[0] != '-' &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                   c == '_' || c == '.' || c == '/' || c == '+' || c == '-';

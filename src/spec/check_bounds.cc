@@ -24,30 +24,27 @@ class BoundsVisitor {
 
   template <typename T>
   void Check(const std::string& path, const Key& key, const T& value) {
+    const Bounds& bounds = key.bounds;
     if constexpr (std::is_same_v<T, int64_t>) {
-      if (std::isfinite(key.bounds.min)) {
-        findings_.Whole(path, value, static_cast<int64_t>(key.bounds.min),
-                        static_cast<int64_t>(key.bounds.max));
+      // Whole numbers have both bounds or none.
+      if (std::isfinite(bounds.min) && std::isfinite(bounds.max)) {
+        findings_.Whole(path, value, static_cast<int64_t>(bounds.min),
+                        static_cast<int64_t>(bounds.max));
       }
     } else if constexpr (std::is_same_v<T, double>) {
-      if (std::isfinite(key.bounds.min)) findings_.Within(path, value, key.bounds);
+      if (std::isfinite(bounds.min) || std::isfinite(bounds.max)) {
+        findings_.Within(path, value, bounds);
+      }
     } else if constexpr (HasFields<const T>) {
+      std::string inside = path;
+      if constexpr (HasKind<T>) inside += std::string(".") + NameOf(value.kind);
       Fields(
           [&](const Key& k, const auto& member) {
-            const std::string name = k.yaml[0] == '\0' ? k.name : k.yaml;
-            Check(k.inlined ? path : path.empty() ? name : path + "." + name, k, member);
+            const std::string child = inside.empty() ? k.Shown() : inside + "." + k.Shown();
+            Check(k.inlined ? inside : child, k, member);
           },
           value);
     }
-  }
-  template <HasKind T>
-  void Check(const std::string& path, const Key&, const T& value) {
-    const std::string chosen = path + "." + NameOf(value.kind);
-    Fields(
-        [&](const Key& k, const auto& member) {
-          Check(k.inlined ? chosen : chosen + "." + k.name, k, member);
-        },
-        value);
   }
   template <typename T>
   void Check(const std::string& path, const Key& key, const std::optional<T>& value) {

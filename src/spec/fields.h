@@ -48,13 +48,13 @@ void Fields(F&& f, Is<FeatureGroup> auto& s) {
   f("null_indicator", s.null_indicator);
   f("log1p", s.log1p);
   f("parts", s.parts);
-  f(Key("embedding").NotInYaml(), s.embedding);
-  f("hash", s.hash);
-  f("min_count", s.min_count);
+  f(Key("embedding").ReadByHand(), s.embedding);
+  f(Key("hash").Whole(0, kCodesMax), s.hash);
+  f(Key("min_count").Whole(1, kCountMax), s.min_count);
 }
 template <typename F>
 void Fields(F&& f, Is<FeatureSpec> auto& s) {
-  f(Key("columns").NotInYaml(), s.columns);
+  f(Key("columns").ReadByHand(), s.columns);
   f("scale", s.scale);
   f("nulls", s.nulls);
   f("groups", s.groups);
@@ -100,20 +100,20 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f(Key("dropout").In(kFraction), s.dropout);
   f("layer_norm", s.layer_norm);
   f("residual", s.residual);
-  f(Key("loss").NotInYaml(), s.loss);
-  f(Key("label_smoothing").NotInYaml(), s.label_smoothing);
-  f(Key("huber_delta").NotInYaml(), s.huber_delta);
-  f(Key("quantile").NotInYaml(), s.quantile);
+  f(Key("loss").ReadByHand(), s.loss);
+  f(Key("label_smoothing").ReadByHand(), s.label_smoothing);
+  f(Key("huber_delta").ReadByHand(), s.huber_delta);
+  f(Key("quantile").ReadByHand(), s.quantile);
   f("init", s.init);
   f("precision", s.precision);
   f("target_scale", s.target_scale);
-  f(Key("thresholds").NotInYaml(), s.thresholds);
-  f(Key("expected_inputs").NotInYaml(), s.expected_inputs);
-  f(Key("expected_outputs").NotInYaml(), s.expected_outputs);
+  f(Key("thresholds").ReadByHand(), s.thresholds);
+  f(Key("expected_inputs").ReadByHand(), s.expected_inputs);
+  f(Key("expected_outputs").ReadByHand(), s.expected_outputs);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
-  f(Key("kind").NotInYaml(), s.kind);
+  f(Key("kind").ReadByHand(), s.kind);
   f(Key("learning_rate").In(kPositive), s.learning_rate);
   f(Key("momentum")
         .In(kFraction)
@@ -150,7 +150,7 @@ void Fields(F&& f, Is<PlateauRule> auto& s) {
 }
 template <typename F>
 void Fields(F&& f, Is<ScheduleSpec> auto& s) {
-  f(Key("kind").NotInYaml(), s.kind);
+  f(Key("kind").ReadByHand(), s.kind);
   f("warmup", s.warmup);
   f(Key("every").For(ScheduleKind::kStep, ScheduleKind::kExponential), s.every);
   f(Key("factor").For(ScheduleKind::kStep, ScheduleKind::kExponential, ScheduleKind::kPlateau),
@@ -169,7 +169,7 @@ void Fields(F&& f, Is<EarlyStopping> auto& s) {
 }
 template <typename F>
 void Fields(F&& f, Is<Averaging> auto& s) {
-  f(Key("kind").NotInYaml(), s.kind);
+  f(Key("kind").ReadByHand(), s.kind);
   f(Key("decay").In(kInsideUnit).For(AveragingKind::kEma), s.decay);
   f(Key("start").For(AveragingKind::kEma, AveragingKind::kMean), s.start);
 }
@@ -187,8 +187,8 @@ template <typename F>
 void Fields(F&& f, Is<InitialSpec> auto& s) {
   f(Key("from").Path(), s.from);
   f("layers", s.layers);
-  f(Key("spark").NotInYaml(), s.spark);
-  f(Key("values").NotInYaml(), s.values);
+  f(Key("spark").ReadByHand(), s.spark);
+  f(Key("values").ReadByHand(), s.values);
 }
 template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {
@@ -196,7 +196,7 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f(Key("staleness").Whole(0, kStalenessMax).Later(), s.staleness);
   f("optimizer", s.optimizer);
   f("schedule", s.schedule);
-  f(Key("batch").Whole(1, 1 << 30).NotInYaml(), s.batch);
+  f(Key("batch").Whole(1, 1 << 30).ReadByHand(), s.batch);
   f(Key("leaves").Whole(1, 1024).Absent("auto"), s.leaves);
   f(Key("epochs").In({0, 1e9, true}), s.epochs);
   f(Key("steps").Whole(1, kCountMax), s.steps);
@@ -212,7 +212,7 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f("class_weight", s.class_weight);
   f("initial", s.initial);
   f("frozen", s.frozen);
-  f(Key("skip_nonfinite").NotInYaml(), s.skip_nonfinite);
+  f(Key("skip_nonfinite").ReadByHand(), s.skip_nonfinite);
   f("seed", s.seed);
 }
 template <typename F>
@@ -227,10 +227,10 @@ void Fields(F&& f, Is<OutputSpec> auto& s) {
 }
 template <typename F>
 void Fields(F&& f, Is<CheckpointSpec> auto& s) {
-  f("every_steps", s.every_steps);
-  f("every_ms", s.every_ms);
-  f("keep", s.keep);
-  f("asked_for", s.asked_for);
+  f(Key("every_steps").Whole(1, kCountMax), s.every_steps);
+  f(Key("every_ms").Yaml("every"), s.every_ms);
+  f(Key("keep").Whole(1, 1000), s.keep);
+  f(Key("asked_for").ReadByHand(), s.asked_for);
 }
 template <typename F>
 void Fields(F&& f, Is<ResumeSpec> auto& s) {
@@ -246,7 +246,7 @@ void Fields(F&& f, Is<JobSpec> auto& s) {
   f("train", s.train);
   f("workers", s.workers);
   f("output", s.output);
-  f("checkpoint", s.checkpoint);
+  f(Key("checkpoint").Yaml("train.checkpoint"), s.checkpoint);
   f("resume", s.resume);
 }
 template <typename F>

@@ -1,5 +1,6 @@
 // Key: the declaration of one field of a job, in spec/fields.h. From it follow its line in the
-// canonical text, its member of model.json, its key in YAML, and its bounds.
+// canonical text, its member of model.json, its key in YAML, and its bounds. Conditions between
+// fields are in spec/validate*.cc.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -30,7 +31,7 @@ struct Key {
 
   // In the canonical text and in model.json. It never changes.
   const char* name;
-  // In YAML; "": the field has no key there, or its struct has a reader for it.
+  // In YAML; "": the reader of its struct sees to it, or it has no key there.
   const char* yaml = name;
   Bounds bounds = {};
   Unit unit = Unit::kNone;
@@ -57,7 +58,7 @@ struct Key {
   constexpr Key Yaml(const char* key) const {
     return With([key](Key& k) { k.yaml = key; });
   }
-  constexpr Key NotInYaml() const { return Yaml(""); }
+  constexpr Key ReadByHand() const { return Yaml(""); }
   constexpr Key Milliseconds() const {
     return With([](Key& k) { k.unit = Unit::kMilliseconds; });
   }
@@ -89,6 +90,8 @@ struct Key {
   constexpr bool Belongs(Kind kind) const {
     return kinds == 0 || (kinds >> static_cast<uint32_t>(kind) & 1) != 0;
   }
+  // In messages.
+  constexpr const char* Shown() const { return yaml[0] == '\0' ? name : yaml; }
   template <typename Member>
   bool LeftOut(const Member& member) const {
     return later && member == Member{};

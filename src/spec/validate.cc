@@ -80,8 +80,6 @@ void CheckCategories(Findings& f, const std::string& path, const FeatureGroup& g
   f.Expect(!group.null_indicator, path + ".null_indicator", "true",
            "false: with `nulls: category` null is a category of its own");
   f.Whole(path + ".encode", group.embedding, 0, kEmbeddingMax);
-  f.Whole(path + ".hash", group.hash, 0, kCodesMax);
-  f.Whole(path + ".min_count", group.min_count, 1, kCountMax);
   f.Expect(group.hash == 0 || group.min_count == 1, path + ".min_count",
            std::to_string(group.min_count), "1 with `hash`, which has no vocabulary");
 }
@@ -242,12 +240,10 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
 void CheckCheckpoint(Findings& f, const JobSpec& job) {
   if (job.checkpoint) {
     const CheckpointSpec& c = *job.checkpoint;
-    if (c.every_steps) f.Whole("train.checkpoint.every_steps", *c.every_steps, 1, kCountMax);
     if (c.every_ms) {
       f.Expect(*c.every_ms >= 1000 && *c.every_ms <= kCountMax, "train.checkpoint.every",
                std::to_string(*c.every_ms) + " ms", "a time of at least 1 s, such as `10 min`");
     }
-    f.Whole("train.checkpoint.keep", c.keep, 1, 1000);
   }
   if (job.resume) f.Paths("resume.from", {job.resume->from});
 }
@@ -270,6 +266,7 @@ Status JobSpec::Validate() const {
                             [](unsigned char c) { return c < 0x20 || c == 0x7F; }),
            "name", Quoted(name), "1 to 128 bytes without control characters");
   CheckBounds(f, *this);
+  if (const Status status = f.Take(); !status.ok()) return status;  // below they are computed with
   CheckData(f, data, model.task);
   CheckModel(f, model);
   CheckTrain(f, *this);

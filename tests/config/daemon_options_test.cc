@@ -12,20 +12,20 @@ namespace espalier {
 namespace {
 
 std::string CoordinatorError(const std::string& text) {
-  return ParseCoordinatorOptions(text, "c.yaml").status().message();
+  return ParseOptions<CoordinatorOptions>(text, "c.yaml").status().message();
 }
 std::string WorkerError(const std::string& text) {
-  return ParseWorkerOptions(text, "w.yaml").status().message();
+  return ParseOptions<WorkerOptions>(text, "w.yaml").status().message();
 }
 
 TEST_CASE("an empty file of options is all defaults") {
-  CHECK(*ParseCoordinatorOptions("", "c.yaml") == CoordinatorOptions{});
-  CHECK(*ParseWorkerOptions(" \n", "w.yaml") == WorkerOptions{});
-  CHECK(*ParseWorkerOptions("# nothing but words\n", "w.yaml") == WorkerOptions{});
+  CHECK(*ParseOptions<CoordinatorOptions>("", "c.yaml") == CoordinatorOptions{});
+  CHECK(*ParseOptions<WorkerOptions>(" \n", "w.yaml") == WorkerOptions{});
+  CHECK(*ParseOptions<WorkerOptions>("# nothing but words\n", "w.yaml") == WorkerOptions{});
 }
 
 TEST_CASE("options are read with their units") {
-  const auto c = ParseCoordinatorOptions(
+  const auto c = ParseOptions<CoordinatorOptions>(
       "{listen: '[::1]:0', address_file: a, heartbeat_interval_ms: 200, liveness_limit_ms: 2s, "
       "jobs_kept_max: 5, log_level: warning, step_timeout_ms: 2 h, workers_max: 3, "
       "survey_bytes_max: 1GiB, calls_a_caller_max: 7, watchers_max: 8, receive_bytes_max: 200MiB, "
@@ -44,7 +44,7 @@ TEST_CASE("options are read with their units") {
   CHECK(c->watchers_max == 8);
   CHECK(c->receive_bytes_max == 200 << 20);
   CHECK(c->worker_queue_bytes_max == 1 << 30);
-  const auto w = ParseWorkerOptions(
+  const auto w = ParseOptions<WorkerOptions>(
       "{coordinator: 'file:/run/c', threads: 3, memory_bytes_max: 2GiB, spool_bytes_max: 1000, "
       "sum_timeout_ms: 2 h, advertise: node7, insecure: true, listen: '0.0.0.0:7701'}",
       "w.yaml");
@@ -99,13 +99,13 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
         "w.yaml:1:12: advertise: found 'a b', expected a host or host:port by which others "
         "can reach this one");
   for (const char* where : {"hdfs://n/c", "hdfs:///c", "webhdfs://n:9870/c", "file:c"}) {
-    CHECK(ParseWorkerOptions("coordinator: '" + std::string(where) + "'\n", "w")->coordinator ==
-          where);
+    CHECK(ParseOptions<WorkerOptions>("coordinator: '" + std::string(where) + "'\n", "w")
+              ->coordinator == where);
   }
 }
 
 TEST_CASE("the sections of security are read, and what does not fit together is refused") {
-  const auto c = ParseCoordinatorOptions(
+  const auto c = ParseOptions<CoordinatorOptions>(
       "listen: 0.0.0.0:7700\n"
       "tls: {ca: ca.crt, certificate: tls.crt, key: tls.key}\n"
       "tokens: /etc/espalier/tokens\n"
@@ -135,7 +135,7 @@ TEST_CASE("the sections of security are read, and what does not fit together is 
              Catch::Contains("did you mean 'reader'"));
   CHECK_THAT(CoordinatorError(tls + "roles: [{role: reader}]\n"),
              Catch::Contains("found the name"));
-  const auto w = ParseWorkerOptions("listen: 0.0.0.0:1\n" + tls, "w.yaml");
+  const auto w = ParseOptions<WorkerOptions>("listen: 0.0.0.0:1\n" + tls, "w.yaml");
   REQUIRE(w.status().ToString() == "OK");
   CHECK(w->tls.key == "c");
   CHECK(CheckListen("0.0.0.0:1", true, false).ok());
@@ -191,7 +191,8 @@ TEST_CASE("a Unix socket has a path that the kernel takes, and no certificates")
   CHECK_FALSE(CheckListen(std::string_view("unix:/a\0b", 9), false, false).ok());
   CHECK(AdvertisedAddress("", "unix:/a.socket", "node-1") == "unix:/a.socket");
   CHECK(AdvertisedAddress("node-1", "unix:/a.socket", "node-1") == "unix:/a.socket");
-  CHECK(ParseWorkerOptions("coordinator: unix:/a.socket\nlisten: unix:/b.socket", "w").ok());
+  CHECK(
+      ParseOptions<WorkerOptions>("coordinator: unix:/a.socket\nlisten: unix:/b.socket", "w").ok());
 }
 
 TEST_CASE("addresses read back as written") {
@@ -251,12 +252,13 @@ TEST_CASE("options read back as written") {
   c.receive_bytes_max = (int64_t{1} << 30) + 1;
   c.listen = "0.0.0.0:7";
   c.log_level = LogLevel::kOff;
-  CHECK(*ParseCoordinatorOptions(ConfigurationText(c), "c") == c);
+  CHECK(*ParseOptions<CoordinatorOptions>(ConfigurationText(c), "c") == c);
   WorkerOptions w;
   w.tls = {"a", "b", "c", "d"};
   w.insecure = true;
   w.threads = 9;
-  CHECK(*ParseWorkerOptions(ConfigurationText(w), "w") == w);
+  w.hadoop_user = "null";
+  CHECK(*ParseOptions<WorkerOptions>(ConfigurationText(w), "w") == w);
 }
 
 TEST_CASE("amounts carry their units") {

@@ -3,7 +3,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "src/config/daemon_options.h"
 #include "src/config/job_yaml.h"
 #include "src/config/sweep_yaml.h"
 #include "src/spec/job_spec.h"
@@ -89,17 +88,6 @@ TEST_CASE("config/reference.yaml shows the defaults") {
   CHECK(job.model == expected.model);
   CHECK(job.train == expected.train);
   CHECK(job == expected);
-}
-
-TEST_CASE("config/coordinator.yaml and config/worker.yaml show the defaults") {
-  const auto coordinator = ParseCoordinatorOptions(Text("coordinator.yaml"), "coordinator.yaml");
-  INFO(coordinator.status().ToString());
-  REQUIRE(coordinator.ok());
-  CHECK(*coordinator == CoordinatorOptions{});
-  const auto worker = ParseWorkerOptions(Text("worker.yaml"), "worker.yaml");
-  INFO(worker.status().ToString());
-  REQUIRE(worker.ok());
-  CHECK(*worker == WorkerOptions{});
 }
 
 }  // namespace

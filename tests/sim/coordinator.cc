@@ -62,6 +62,8 @@ SimCoordinator::SimCoordinator(World& world)
       ahead_ms_(world.dice.Below(5000)) {
   CoordinatorCoreOptions options;
   options.incarnation = incarnation_;
+  options.start_timeout_ms = 30 * 60'000;
+  options.survey_timeout_ms = 10 * 60'000;
   options.jobs_kept_max = 100'000;
   options.workers_max = 20'000;
   options.rebalance_interval_ms = world_.rebalance_ms();
