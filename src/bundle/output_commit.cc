@@ -92,12 +92,8 @@ std::optional<OutputAction> OutputSweep::Next(const OutputResult& last) {
       if (!s.ok() && s.code() != StatusCode::kNotFound) status_ = s;
       break;
     case OutputOp::kFence:
-      if (s.code() == StatusCode::kNotFound) {  // its writer has committed and removed it
-        todo_.pop_front();
-        todo_.pop_front();
-      } else {
-        status_ = s;
-      }
+      // kNotFound: its writer has removed it, or another sweep has fenced it.
+      if (s.code() != StatusCode::kNotFound) status_ = s;
       break;
     case OutputOp::kRestore:  // kNotFound: nothing was set aside; kAlreadyExists: it was replaced
       if (!IsOneOf(s, {StatusCode::kNotFound, StatusCode::kAlreadyExists})) status_ = s;
@@ -155,8 +151,8 @@ std::optional<OutputAction> OutputCommit::Next(const OutputResult& last) {
       return Check(s);
     case OutputOp::kSetAside:
       // Any other answer may hide that it happened.
-      aside_ = !IsOneOf(s, {StatusCode::kNotFound, StatusCode::kAlreadyExists,
-                            StatusCode::kPermissionDenied, StatusCode::kCancelled});
+      aside_ = !IsOneOf(
+          s, {StatusCode::kNotFound, StatusCode::kAlreadyExists, StatusCode::kPermissionDenied});
       return s.ok() ? Do(OutputOp::kPut) : Check(s);
     case OutputOp::kPut:
       return Check(s);

@@ -43,14 +43,20 @@ Status CoordinatorCore::CheckOwner(const JobRecord& job, const Requester& by) {
                           Printable(owner, 128) + " or an admin");
 }
 
-// An id of another owner is answered like an unknown one. An admin's own submission comes first.
+// An id of another owner is answered like an unknown one. An admin's own submission comes first,
+// then one that has not ended.
 void CoordinatorCore::On(const WithdrawSubmission& event) {
   const JobRecord* found = nullptr;
+  std::pair<bool, bool> best;
   for (const auto& [id, job] : jobs_) {
     const std::string& owner = job.submission.owner;
     const bool same = MayEnd(owner, event.by) && job.submission.client_request_id ==
                                                      RequestKey(owner, event.client_request_id);
-    if (same && (found == nullptr || owner == event.by.name)) found = &job;
+    if (!same) continue;
+    const std::pair rank(owner == event.by.name, !IsFinal(job.snapshot.state));
+    if (found != nullptr && rank <= best) continue;
+    found = &job;
+    best = rank;
   }
   if (found == nullptr) {
     out_.reply.push_back({event.request, JobId{}});
@@ -59,10 +65,9 @@ void CoordinatorCore::On(const WithdrawSubmission& event) {
   const JobSnapshot& s = found->snapshot;
   if (IsFinal(s.state)) {
     out_.reply.push_back(
-        {event.request,
-         FailedPrecondition("there is nothing to withdraw: of that submission came " +
-                            ToString(s.job) + ", which has ended (" + JobStateName(s.state) +
-                            ")")});
+        {event.request, FailedPrecondition("there is nothing to withdraw: " + ToString(s.job) +
+                                           " of this submission has already ended (" +
+                                           JobStateName(s.state) + ")")});
     return;
   }
   const bool own = event.by.name.empty() || found->submission.owner == event.by.name;

@@ -120,26 +120,31 @@ void CoordinatorCore::TellWaiting(JobRecord& job) {
 
 void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
   const SessionId session = worker.session;
+  const WorkerId id = worker.id;
   const std::string reason = Printable(message.reason, 200);
+  worker.leaving = false;  // the end of its job must not dismiss it as well
   if (message.crashed) NoteCrash(worker, reason);
-  Lose(worker.id, (message.crashed ? "crashed: " : "left: ") + reason);
+  Lose(id, (message.crashed ? "crashed: " : "left: ") + reason);
   Send(session, Dismiss{"goodbye"});
   sessions_.erase(session);
   Close(session, Status::Ok());
 }
 
-// One crash may be a fault of the machine; the second is the job's.
+// A crash may be the fault of a machine. A crash under another name is the fault of the job.
 void CoordinatorCore::NoteCrash(const Worker& worker, const std::string& signal) {
   JobRecord* job = FindJob(worker.at.job);
-  if (job == nullptr) return;
+  if (job == nullptr || IsFinal(job->snapshot.state)) return;
+  // Processes that follow each other on a machine differ after the colon.
+  const std::string name = worker.hello.name.substr(0, worker.hello.name.find(':'));
   const std::string crash = Label(worker) + " by " + signal;
-  if (job->first_crash.empty()) {
-    job->first_crash = crash;
+  if (!job->first_crash) {
+    job->first_crash = {name, crash};
     return;
   }
-  Fail(*job, Internal("the job crashed two workers: " + job->first_crash + " and " + crash +
-                      ". This is a fault in Espalier or in a library. Report it with the "
-                      "logs of these workers"));
+  if (job->first_crash->name == name) return;
+  Fail(*job, Internal("the job crashed two workers: " + job->first_crash->label + " and " + crash +
+                      ". This is a fault in Espalier or in a library. Report it with the logs of "
+                      "these workers"));
 }
 
 void CoordinatorCore::Greet(SessionId id, Session& session, const Hello& hello) {

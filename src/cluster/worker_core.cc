@@ -191,14 +191,12 @@ void WorkerCore::On(const Crash& event) {
   if (crashed_) return;
   crashed_ = leaving_ = true;
   leave_by_ms_ = now_ms_ + options_.goodbye_limit_ms;
+  const bool attached = link_ == LinkState::kAttached;
+  if (attached) Send(Goodbye{event.signal, true});  // first: the thread may hold the log's lock
   Log(LogLevel::kError, "crashed by " + event.signal +
                             (at_.job ? " during " + ToString(at_.job) : std::string()) +
                             "; the process ends with that signal");
-  if (link_ == LinkState::kAttached) {
-    Send(Goodbye{event.signal, true});
-  } else {
-    End(Status::Ok());
-  }
+  if (!attached) End(Status::Ok());
 }
 
 void WorkerCore::End(Status why, bool not_believed) {

@@ -28,6 +28,9 @@ StorageOptions PatienceOfIntake(StorageOptions storage) {
   return storage;
 }
 
+// A job that names more counts for the default one.
+constexpr size_t kFileSystemsMax = 16;
+
 std::set<std::string> FileSystemsNamed(const std::string& job_yaml) {
   const auto of_scheme = [](unsigned char c) { return std::isalnum(c) || c == '+' || c == '-'; };
   std::set<std::string> out;
@@ -38,6 +41,7 @@ std::set<std::string> FileSystemsNamed(const std::string& job_yaml) {
     at += kMark.size();
     const size_t end = std::min(job_yaml.find_first_of("/\"' \t\r\n,]}", at), job_yaml.size());
     if (end > at) out.insert(job_yaml.substr(begin, end - begin));
+    if (out.size() > kFileSystemsMax) return {""};
   }
   if (out.empty()) out.insert("");
   return out;
@@ -152,6 +156,9 @@ void Intake::Withdraw(const Requester& by, const std::string& client_request_id)
     const bool may = by.admin || reading.owner == by.name;
     if (may && key == RequestKey(reading.owner, client_request_id)) keys.push_back(key);
   }
+  // An admin's own submission comes first.
+  const std::string own = RequestKey(by.name, client_request_id);
+  if (by_key_.contains(own)) keys = {own};
   for (const std::string& key : keys) Drop(key);
 }
 

@@ -21,12 +21,12 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/rpc/read_turns.h"
 
 namespace espalier::rpc {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr rlim_t kDescriptorsMax = 1 << 20;
 // For files, links to others and the journal; a quarter of a small limit.
 constexpr int kReserved = 256;
 // Until the next attempt when a connection waits that cannot be accepted.
@@ -52,10 +52,10 @@ Status WhyNot(const Address& address, int error) {
 int DescriptorMax() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 768;
-  limit.rlim_cur = std::min(limit.rlim_max, std::max(limit.rlim_cur, kDescriptorsMax));
+  limit.rlim_cur = std::min(limit.rlim_max, std::max<rlim_t>(limit.rlim_cur, kDescriptorsMax));
   setrlimit(RLIMIT_NOFILE, &limit);
   getrlimit(RLIMIT_NOFILE, &limit);
-  const int most = static_cast<int>(std::min(limit.rlim_cur, kDescriptorsMax));
+  const int most = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kDescriptorsMax));
   return most - std::min(kReserved, most / 4);
 }
 

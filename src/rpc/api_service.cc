@@ -2,6 +2,7 @@
 
 #include "src/base/audit.h"
 #include "src/base/text.h"
+#include "src/rpc/fields.h"
 #include "src/rpc/transport.h"
 #include "src/rpc/unary_call.h"
 #include "src/rpc/watch_call.h"
@@ -179,7 +180,11 @@ Methods ApiService::Orders() {
       "withdraw", submission,
       [this](const auto& call, const auto& request, const Order& order) -> Status {
         const std::string& id = request.client_request_id();
-        if (id.empty()) return InvalidArgument("the call names no submission");
+        if (id.empty() || id.size() > kClientRequestIdBytesMax) {
+          return InvalidArgument("client_request_id: found " + std::to_string(id.size()) +
+                                 " bytes, expected 1 to " +
+                                 std::to_string(kClientRequestIdBytesMax));
+        }
         handler_->OnWithdraw(
             order.by(), id,
             order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::WithdrawResponse>)));

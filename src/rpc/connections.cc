@@ -1,7 +1,9 @@
 #include "src/rpc/connections.h"
 
+#include <fcntl.h>
 #include <grpc/support/time.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -112,12 +114,16 @@ void Connections::End(const grpc::CallbackServerContext& context) {
 
 void Connections::CloseLocked(Peer* peer, const std::string& why) {
   if (peer->sockets.empty()) return;  // closed before
-  peer->ForEachSocket([](int descriptor) {
+  for (const Peer::Socket& socket : peer->sockets) {
+    // gRPC may close the descriptor at any time, and another socket may get its number.
+    const int copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) continue;
     // Ends the connection with a reset and discards what the system has received. After shutdown()
     // gRPC would read that first.
     const sockaddr none{AF_UNSPEC, {}};
-    connect(descriptor, &none, sizeof none);
-  });
+    if (CookieOf(copy) == socket.cookie) connect(copy, &none, sizeof none);
+    close(copy);
+  }
   peer->sockets.clear();
   LogEndedConnection(peer->endpoint, why);
 }

@@ -14,7 +14,8 @@ Result<SubmitRequest> FromProto(const pb::SubmitRequest& in) {
   Fields f("SubmitRequest");
   SubmitRequest out;
   out.version = f.Text("version", in.version(), kNameBytesMax);
-  out.client_request_id = f.Text("client_request_id", in.client_request_id(), kRequestIdBytesMax);
+  out.client_request_id =
+      f.Text("client_request_id", in.client_request_id(), kClientRequestIdBytesMax);
   if (in.client_request_id().empty()) f.Fail("client_request_id", "is missing");
   out.job_yaml = f.Text("job_yaml", in.job_yaml(), kYamlBytesMax);
   out.tokens = Part(f, "tokens", FromProto(in.tokens()));

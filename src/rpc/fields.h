@@ -19,6 +19,7 @@ inline constexpr size_t kNameBytesMax = 4 << 10;   // names, versions, ids, addr
 inline constexpr size_t kTextBytesMax = 64 << 10;  // paths, labels, reasons
 inline constexpr size_t kYamlBytesMax = 1 << 20;
 inline constexpr size_t kRequestIdBytesMax = 256;
+inline constexpr size_t kClientRequestIdBytesMax = 128;  // as clients write it
 inline constexpr int64_t kMembersMax = 10'000;
 inline constexpr int64_t kListMax = 1'000'000;  // files, shards, columns, classes
 inline constexpr int64_t kPositiveMax = std::numeric_limits<int64_t>::max();

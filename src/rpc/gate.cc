@@ -31,9 +31,10 @@ Gate::Gate(std::shared_ptr<Authorizer> authorizer, Methods methods,
 }
 
 grpc::ServerGenericBidiReactor* Gate::CreateReactor(grpc::GenericCallbackServerContext* context) {
-  grpc::ServerGenericBidiReactor* const reactor = Admit(context);
-  OnCallAtGate();  // after the limits of its connection are set
-  return reactor;
+  struct AtGate {
+    ~AtGate() { OnCallAtGate(); }
+  } after;  // the limits of its connection are set, or an exception
+  return Admit(context);
 }
 
 grpc::ServerGenericBidiReactor* Gate::Admit(grpc::GenericCallbackServerContext* context) {

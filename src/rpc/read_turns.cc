@@ -23,8 +23,6 @@
 namespace espalier::rpc {
 namespace {
 
-constexpr size_t kDescriptorsMax = 1 << 20;  // of Acceptor
-
 // A connection that gRPC reads in turns, by its descriptor. The system gives the descriptor of a
 // closed connection to other sockets, such as those of our own channels, so limits apply only while
 // the cookie is the socket's.
@@ -33,10 +31,11 @@ struct Limited {
   std::atomic<size_t> turn_bytes = 0;  // that may still be read in this turn
   std::atomic<bool> held = false;
   std::atomic<bool> ended = false;  // was refused and named in the log
-  std::atomic<int64_t> bytes_since_call = 0;
-  std::atomic<int64_t> call_s = 0;  // time of the last call; kUnlimited: bytes are not limited
+  // Read without a call, less kBytesWithoutCallPerSecond: a leaky bucket.
+  std::atomic<int64_t> bytes = 0;
+  std::atomic<int64_t> bytes_s = 0;  // time at which `bytes` was right
+  std::atomic<bool> unlimited = false;
 };
-constexpr int64_t kUnlimited = -1;
 std::array<Limited, kDescriptorsMax> connections;
 
 std::atomic<int64_t> waiting_calls = 0;
@@ -68,13 +67,19 @@ void RepeatEvent(int descriptor) {
 int64_t NowS() { return gpr_now(GPR_CLOCK_MONOTONIC).tv_sec; }
 
 size_t TurnOf(const Limited& connection) {
-  return connection.call_s == kUnlimited ? kLargeTurnBytes : kTurnBytes;
+  return connection.unlimited ? kLargeTurnBytes : kTurnBytes;
 }
 
 bool IsExcessive(const Limited& connection) {
-  const int64_t call_s = connection.call_s, bytes = connection.bytes_since_call;
-  return bytes > kBytesWithoutCallMax && call_s != kUnlimited &&
-         bytes > kBytesWithoutCallMax + (NowS() - call_s) * kBytesWithoutCallPerSecond;
+  return !connection.unlimited && connection.bytes > kBytesWithoutCallMax;
+}
+
+// One thread at a time reads a connection.
+void Count(int64_t bytes, Limited* connection) {
+  const int64_t now_s = NowS();
+  const int64_t leaked = (now_s - connection->bytes_s) * kBytesWithoutCallPerSecond;
+  connection->bytes = std::max<int64_t>(0, connection->bytes - leaked) + bytes;
+  connection->bytes_s = now_s;
 }
 
 // Reads no more of the connection until the next call is at the gate.
@@ -169,7 +174,7 @@ ssize_t Read(int descriptor, msghdr* message, int flags) {
   // Without more to read the turn is over, and gRPC waits for the next event.
   const int error = errno;
   connection.turn_bytes = read > 0 ? left - static_cast<size_t>(read) : TurnOf(connection);
-  if (read > 0) connection.bytes_since_call += read;
+  if (read > 0) Count(read, &connection);
   errno = error;
   return read;
 }
@@ -195,8 +200,9 @@ void ReadInTurns(int descriptor) {
 void OnCall(int descriptor, bool large) {
   const auto at = static_cast<size_t>(descriptor);
   if (at >= kDescriptorsMax) return;
-  connections[at].bytes_since_call = 0;
-  connections[at].call_s = large ? kUnlimited : NowS();
+  connections[at].bytes = 0;
+  connections[at].bytes_s = NowS();
+  connections[at].unlimited = large;
 }
 
 void HoldReads(int descriptor, bool hold) {

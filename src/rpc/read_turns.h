@@ -14,11 +14,15 @@ inline constexpr size_t kLargeTurnBytes = 256 << 10;
 // Calls of all servers of the process that gRPC has read and the gate has not seen.
 inline constexpr int64_t kWaitingCallsMax = 1000;
 
-// Bytes of a connection that may be read without a call that reaches the gate, and those added each
-// second. A call's headers are less. A header that never ends is more: gRPC 1.51 copies all of it
-// with each frame (CVE-2023-33953).
+// Bytes of a connection that may be read without a call that reaches the gate. A call's headers are
+// less. A header that never ends is more: gRPC 1.51 copies all of it with each frame
+// (CVE-2023-33953). The second number is the rate at which bytes are forgotten, for the
+// acknowledgements of a long call.
 inline constexpr int64_t kBytesWithoutCallMax = 512 << 10;
-inline constexpr int64_t kBytesWithoutCallPerSecond = 64 << 10;
+inline constexpr int64_t kBytesWithoutCallPerSecond = 1 << 10;
+
+// Descriptors from this number on have no limits; Acceptor takes no such connections.
+inline constexpr size_t kDescriptorsMax = 1 << 20;
 
 // Returns the number that identifies a socket for as long as the system runs; 0 if the descriptor
 // is not a socket.

@@ -9,9 +9,9 @@
 namespace espalier::rpc {
 namespace {
 
-std::string More(int64_t calls, const std::string& whose) {
-  return "audit: " + std::to_string(calls) + " more " + (calls == 1 ? "call" : "calls") + whose +
-         (calls == 1 ? " was refused" : " were refused");
+std::string More(int64_t count, const std::string& noun, const std::string& whose) {
+  return "audit: " + std::to_string(count) + " more " + noun + (count == 1 ? "" : "s") + whose +
+         (count == 1 ? " was refused" : " were refused");
 }
 
 }  // namespace
@@ -46,17 +46,17 @@ void Refusals::RestLocked(int64_t now_s, std::vector<std::string>* out) {
   if (now_s == second_) return;
   for (const auto& [caller, count] : callers_) {
     if (count.calls == count.lines) continue;
-    out->push_back(More(count.calls - count.lines,
-                        caller.empty() ? " of callers whom nobody knows" : " of " + caller));
+    out->push_back(More(count.calls - count.lines, noun_,
+                        caller.empty() ? " of unidentified callers" : " of " + caller));
   }
-  if (others_ > 0) out->push_back(More(others_, " of others"));
+  if (others_ > 0) out->push_back(More(others_, noun_, " of others"));
   second_ = now_s;
   lines_ = others_ = 0;
   callers_.clear();
 }
 
 void LogEndedConnection(const std::string& endpoint, const std::string& why) {
-  static Refusals refusals;
+  static Refusals refusals("connection");
   const int64_t now_s = gpr_now(GPR_CLOCK_MONOTONIC).tv_sec;
   const std::string host = endpoint.substr(0, endpoint.rfind(':'));
   for (const std::string& line :

@@ -1,12 +1,14 @@
-// What the audit says of calls that were refused: a line each, bounded for each caller, for all
-// whom nobody knows together, and in all. So a flood fills neither disk nor memory, and one
-// caller's does not hide another's calls; how many went without a line is said. Private to rpc/.
+// Audit lines for refused calls: one line each, bounded for each caller, for all unidentified
+// callers together, and in total. A flood fills neither disk nor memory, and the calls of one
+// caller do not hide those of another. The number of calls without a line is reported later.
+// Private to rpc/.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace espalier::rpc {
@@ -14,6 +16,9 @@ namespace espalier::rpc {
 // Thread rule: any thread.
 class Refusals {
  public:
+  // `noun`: what is refused, for the lines that count.
+  explicit Refusals(std::string noun = "call") : noun_(std::move(noun)) {}
+
   // Lines a second.
   static constexpr int64_t kCallerMax = 10, kAllMax = 100;
 
@@ -29,6 +34,7 @@ class Refusals {
   };
   void RestLocked(int64_t now_s, std::vector<std::string>* out);
 
+  const std::string noun_;
   std::mutex mutex_;  // guards what follows, which is of one second
   int64_t second_ = 0;
   int64_t lines_ = 0;
@@ -37,7 +43,7 @@ class Refusals {
 };
 
 // Writes to the audit that the server ends a connection; bounded by the host of `endpoint`, which
-// is "host:port". Thread rule: any thread.
+// is "host:port". Connections without a line are counted at the next one. Thread rule: any thread.
 void LogEndedConnection(const std::string& endpoint, const std::string& why);
 
 }  // namespace espalier::rpc

@@ -2,8 +2,9 @@
 // the signal handler while the event loop reports the crash to the coordinator. Then the process
 // ends as if there were no handler, with its core dump.
 //
-// A crash of the loop's thread ends the process at once. If the loop cannot report, the process
-// ends after kCrashReportMs.
+// A crash of the loop's thread ends the process at once. So does a stack overflow, because the
+// handler runs on the stack of its thread. If the loop cannot report, the process ends after
+// kCrashReportMs.
 #pragma once
 
 #include "src/base/status.h"

@@ -1,5 +1,6 @@
 #include "src/worker/daemon.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -202,7 +203,9 @@ class Daemon {
 
   void WatchForCrash() {
     if (crash_watch_.fd() < 0) return;
-    crash_.assign(dup(crash_watch_.fd()));
+    const int fd = fcntl(crash_watch_.fd(), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return;
+    crash_.assign(fd);
     crash_.async_wait(asio::posix::stream_descriptor::wait_read,
                       [this](const boost::system::error_code& error) {
                         if (error) return;

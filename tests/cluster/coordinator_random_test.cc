@@ -78,6 +78,7 @@ class Chaos {
       case 4:
         Merge();
         Answer();
+        if (Draw(4) == 0) Drain();
         break;
       case 5:
         Feed(Tick{});
@@ -140,6 +141,13 @@ class Chaos {
     }
   }
 
+  void Drain() {
+    const auto workers = core_.Workers();
+    if (workers.empty()) return;
+    const WorkerId worker = workers[Draw(workers.size())].worker;
+    Request([&](RequestId r) { Feed(DrainWorker{r, worker, "chance"}); });
+  }
+
   void SubmitOne() {
     Request([&](RequestId r) {
       Submission s;
@@ -182,7 +190,9 @@ class Chaos {
 
   FromWorker Anything(JobId job, Generation generation, const std::vector<int32_t>& shards) {
     const int64_t number = Draw(30) == 0 ? -1 : static_cast<int64_t>(Draw(1000));
-    switch (Draw(14)) {
+    switch (Draw(15)) {
+      case 14:
+        return Leaving{"chance"};
       case 0:
         return Goodbye{"chance", Draw(2) == 0};
       case 1:
@@ -246,6 +256,9 @@ class Chaos {
       CHECK(closed_.insert(close.session).second);
     }
     for (const Reply& reply : actions.reply) CHECK(replies_.insert(reply.request).second);
+    for (const auto& drained : actions.drained) {
+      CHECK(replies_.insert(drained.request).second);
+    }
     for (const FenceWork& work : actions.fence) fences_.push_back(work.job);
     for (const MergeWork& work : actions.work) {
       CHECK(started_.contains(work.job));

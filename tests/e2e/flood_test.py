@@ -165,36 +165,41 @@ class FloodTest(EspalierTest):
             pass  # the coordinator has ended the connection
         return source
 
-    def assert_withstands(self, cluster, frames, named=True, **options):
-        source, slowest = self.flood(cluster, frames, **options)
-        self.assertLess(peak_kib(cluster), MEMORY_KIB_MAX)
-        self.assertLess(slowest, CALL_LIMIT_S)
-        times = cluster.log("coordinator").count("refused connection of %s: " % source)
+    def assert_withstands(self, cluster, flood, named=True, **options):
+        for _attempt in range(3 if named else 1):
+            source, slowest = self.flood(cluster, flood(), **options)
+            self.assertLess(peak_kib(cluster), MEMORY_KIB_MAX)
+            self.assertLess(slowest, CALL_LIMIT_S)
+            times = cluster.log("coordinator").count("refused connection of %s: " % source)
+            # On a machine that is busy with other tests, calls may wait for more than a second.
+            # Then they do not count as cancelled at once.
+            if times > 0:
+                break
         self.assertEqual(times, int(named), cluster.log("coordinator")[-2000:])
 
     def test_rapid_resets_and_endless_streams(self):
         cluster = Cluster(self, 0)
-        self.assert_withstands(cluster, resets())
-        self.assert_withstands(cluster, endless_streams(), acknowledge=False, named=False)
+        self.assert_withstands(cluster, resets)
+        self.assert_withstands(cluster, endless_streams, acknowledge=False, named=False)
 
     def test_rapid_resets_by_strangers_and_readers(self):
         tokens = self.path("tokens")
         with open(os.open(tokens, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
             f.write("reader bob %s\n" % hashlib.sha256(TOKEN.encode()).hexdigest())
         cluster = SecureCluster(self, 0, coordinator_flags=["--tokens", tokens])
-        self.assert_withstands(cluster, resets(), encrypted=True)
-        self.assert_withstands(cluster, resets(TOKEN), encrypted=True)
-        self.assert_withstands(cluster, endless_streams(), encrypted=True, acknowledge=False,
+        self.assert_withstands(cluster, resets, encrypted=True)
+        self.assert_withstands(cluster, lambda: resets(TOKEN), encrypted=True)
+        self.assert_withstands(cluster, endless_streams, encrypted=True, acknowledge=False,
                                named=False)
 
     def test_floods_of_settings_pings_and_headers(self):
         cluster = Cluster(self, 0)
         # gRPC itself ends a connection with too many pings.
-        self.assert_withstands(cluster, repeated(frame(PING, 0, 0, b"12345678") * 2000),
+        self.assert_withstands(cluster, lambda: repeated(frame(PING, 0, 0, b"12345678") * 2000),
                                named=False)
-        for frames in (repeated(frame(SETTINGS, 0, 0) * 2000), tiny_data(),
-                       endless_header(b"v"), endless_header(b"v" * 10_000)):
-            self.assert_withstands(cluster, frames)
+        for flood in (lambda: repeated(frame(SETTINGS, 0, 0) * 2000), tiny_data,
+                      lambda: endless_header(b"v"), lambda: endless_header(b"v" * 10_000)):
+            self.assert_withstands(cluster, flood)
 
     def test_clients_with_many_calls_are_served(self):
         cluster = Cluster(self, 0)

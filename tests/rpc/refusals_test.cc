@@ -21,8 +21,7 @@ TEST_CASE("a flood of refusals is counted and hides no other caller") {
   CHECK(lines == Refusals::kCallerMax);
   CHECK(refusals.Tell("reader 'bob'", "/Submit", 5) == Lines{"audit: refused /Submit"});
   CHECK(refusals.Rest(5).empty());  // the second is not over
-  CHECK(refusals.Rest(6) ==
-        Lines{"audit: 990 more calls of callers whom nobody knows were refused"});
+  CHECK(refusals.Rest(6) == Lines{"audit: 990 more calls of unidentified callers were refused"});
   CHECK(refusals.Rest(6).empty());
   for (int i = 0; i < 11; ++i) (void)refusals.Tell("reader 'bob'", "y", 6);
   CHECK(refusals.Tell("", "z", 7) ==

@@ -48,12 +48,15 @@ def kept(name):
     return [base64.b64decode(line, validate=True) for line in lines if not line.startswith("#")]
 
 
-def keep(name, inputs):
-    """Adds inputs to the kept ones of a target, the shortest first, up to FILE_BYTES. Returns how
-    many it has added."""
+def keep(name, inputs, replace=False):
+    """Adds inputs to the kept ones of a target, the shortest first, up to FILE_BYTES. With
+    `replace`, the longest kept inputs give way to them. Returns how many it has added."""
     old = kept(name)
     lines = [base64.b64encode(data).decode() + "\n" for data in old + sorted(
         set(inputs) - set(old), key=lambda data: (len(data), data))]
+    while replace and old and sum(map(len, lines)) > FILE_BYTES:
+        longest = max(range(len(old)), key=lambda i: len(old[i]))
+        del old[longest], lines[longest]
     while len(lines) > len(old) and sum(map(len, lines)) > FILE_BYTES:
         lines.pop()
     with open(corpus_file(name), "w") as f:
@@ -198,20 +201,24 @@ def main():
     parser.add_argument("--keep", metavar="BASE64", help="add an input to the kept ones")
     parser.add_argument("--grow", action="store_true", help="keep what earlier runs have found")
     args = parser.parse_args()
-    one = args.replay or args.keep
+    one = args.replay is not None or args.keep is not None
     if one and len(args.targets) != 1:
         parser.error("--replay and --keep need one target")
-    if args.keep:
+    if args.keep is not None:
         name = args.targets[0]
-        keep(name, [base64.b64decode(args.keep, validate=True)])
-        return 0
+        data = base64.b64decode(args.keep, validate=True)
+        keep(name, [data], replace=True)
+        if data in kept(name):
+            return 0
+        print("not kept: %s can hold %d bytes of text" % (corpus_file(name), FILE_BYTES))
+        return 1
     program = build()
     names = args.targets or program.targets()
     unknown = set(names) - set(program.targets())
     if unknown:
         parser.error("unknown targets: %s. Known: %s" % (", ".join(sorted(unknown)),
                                                          ", ".join(program.targets())))
-    if args.replay:
+    if args.replay is not None:
         path = os.path.join(WORK, "replayed")
         with open(path, "wb") as f:
             f.write(base64.b64decode(args.replay, validate=True))
