@@ -1,11 +1,11 @@
-// Messages between coordinator and workers, and snapshots of jobs for clients, as plain structs. Only
-// rpc/ knows their protos.
+// Messages between coordinator and workers, and snapshots of jobs for clients, as plain structs.
+// Only rpc/ knows their protos.
 //
 // Messages of a job (C coordinator, W each member):
-//   C -> W  StartSurvey     the spec, the frozen input, and the shards of this member; a member that
-//                           joins later gets one without shards
-//   W -> C  SurveyPart      results of some of its shards, a few MiB at a time; the next one is sent
-//                           when SurveyTaken has answered the last one, so that queues stay short
+//   C -> W  StartSurvey     the spec, the frozen input, and the shards of this member; a member
+//                           that joins later gets one without shards
+//   W -> C  SurveyPart      results of some of its shards, a few MiB at a time; the next one is
+//                           sent when SurveyTaken has answered the last, so that queues stay short
 //   C -> W  SurveyTaken     number of shards received
 //   C -> W  StartTraining   the members, the merged survey, and the owner of each leaf
 //   W -> C  MemberReady     rows are loaded and links are up; the round of its job state
@@ -27,8 +27,8 @@
 //   C -> W  SwitchOver      all are ready: the root stamps the end of this generation into a total
 //   W -> C  Switched        that total is applied, and the next generation has begun
 // A job that scores has no training: its survey is the scoring. Members apply the model to their
-// shards, and SurveyPart reports the results. The job is over when the coordinator has added them up
-// and put the predictions in place.
+// shards, and SurveyPart reports the results. The job is over when the coordinator has added them
+// up and put the predictions in place.
 // Each message about a job names job and generation. A worker obeys only the highest incarnation
 // that it has seen.
 //
