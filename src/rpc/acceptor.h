@@ -1,6 +1,6 @@
-// The listening sockets of a server: accepts connections and hands them to gRPC, but none beyond
-// what the process can bear. gRPC 1.51 stops to listen for good when it runs out of descriptors, so
-// that whoever opens connections enough could shut everybody out. Private to rpc/.
+// Listening sockets of a server. Accepts connections and hands them to gRPC, within the process's
+// limit of descriptors. gRPC 1.51 stops listening for good when it runs out of descriptors, so a
+// client with many connections could block all others. Private to rpc/.
 #pragma once
 
 #include <grpcpp/server_builder.h>

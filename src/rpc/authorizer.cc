@@ -129,7 +129,7 @@ bool Caller::IsWorker(const std::string& worker_name) const {
 Result<Identity> Authorizer::ByToken(std::string_view header) const {
   if (security_.tokens == nullptr) {
     return PermissionDenied(
-        "a token was shown, but none are known here: the coordinator's "
+        "the call has a token, but this server accepts none: the coordinator's "
         "configuration names no file of `tokens`");
   }
   if (header.starts_with(kTokenPrefix)) {
@@ -147,7 +147,7 @@ Status Authorizer::StillMay(const Shown& shown, Access access) const {
   const Result<Caller> caller = Identify(shown);
   if (!caller.ok()) return caller.status();
   if (May(caller->identity, access)) return Status::Ok();
-  return PermissionDenied(caller->identity.ToString() + " has not " + NameOf(access) + " any more");
+  return PermissionDenied(caller->identity.ToString() + " no longer has " + NameOf(access));
 }
 
 Authorizer::Files Authorizer::CurrentFiles() const {

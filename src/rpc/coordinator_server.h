@@ -110,8 +110,8 @@ struct CoordinatorServerLimits {
   int64_t read_timeout_ms = 60'000;
   // For what all connections read.
   int64_t memory_bytes_max = int64_t{2} << 30;
-  // How often is looked whether files of certificates, revocations or tokens were replaced, after
-  // which streams of those who would not get in any more are ended.
+  // Interval at which replaced files of certificates, revocations and tokens are noticed. Then the
+  // streams of callers that are no longer authorized end.
   int64_t recheck_interval_ms = 1'000;
   // Idle connections are pinged this often; no answer for the timeout breaks them.
   int64_t keepalive_interval_ms = 10'000;

@@ -1,4 +1,4 @@
-// Ends the open calls of those who would not get in any more. Private to rpc/.
+// Ends the open calls of callers that are no longer authorized. Private to rpc/.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +12,8 @@
 
 namespace espalier::rpc {
 
-// From its making to its destruction it looks, every `interval_ms` on a thread of its own, whether
-// files of certificates, revocations or tokens were replaced, and after that judges all calls anew.
+// Checks every `interval_ms`, on a separate thread, whether files of certificates, revocations or
+// tokens were replaced. If so, it checks all open calls again.
 // Thread rule: one thread.
 class Rechecker {
  public:

@@ -96,7 +96,7 @@ def owners(paths):
     found = {path: next((known[n] for n in names[path] if n in known), None) for path in paths}
     for path, package in found.items():
         if package is None:
-            raise TreeError("%s is of no Debian package, so that its licence is not known" % path)
+            raise TreeError("%s belongs to no Debian package, so its license is unknown" % path)
     return found
 
 
