@@ -310,18 +310,20 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
                          " exists already; name another place, or replace it with output: {path: " +
                          output.path + ", overwrite: true}");
   }
-  const std::string mend = "; overwrite replaces only a bundle: name another place for the output";
-  if (!found->is_directory) return InvalidArgument("output: " + output.path + " is a file" + mend);
+  const std::string advice =
+      "; overwrite replaces only a bundle: name another place for the output";
+  if (!found->is_directory)
+    return InvalidArgument("output: " + output.path + " is a file" + advice);
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output.path));
   if (const auto other = std::find_if_not(names.begin(), names.end(), IsBundleFile);
       other != names.end()) {
     return InvalidArgument("output: " + output.path + " holds '" + Printable(*other) +
-                           "', which is not part of a bundle" + mend);
+                           "', which is not part of a bundle" + advice);
   }
   const bool is_bundle = std::find(names.begin(), names.end(), kModelFile) != names.end();
   if (!names.empty() && !is_bundle) {
     return InvalidArgument("output: " + output.path + " holds no " + kModelFile +
-                           ", so it is no bundle" + mend);
+                           ", so it is no bundle" + advice);
   }
   return Status::Ok();
 }

@@ -27,8 +27,8 @@ void OnCrash(int signal, siginfo_t* info, void*) {
   if (gettid() != reporter) {
     const auto byte = static_cast<unsigned char>(signal);
     if (write(to_loop, &byte, 1) == 1) {
-      pollfd told{from_loop, POLLIN, 0};
-      poll(&told, 1, kCrashReportMs);
+      pollfd reported{from_loop, POLLIN, 0};
+      poll(&reported, 1, kCrashReportMs);
     }
   }
   for (size_t i = 0; i < std::size(kSignals); ++i) {
@@ -41,10 +41,10 @@ void OnCrash(int signal, siginfo_t* info, void*) {
 }  // namespace
 
 CrashWatch::CrashWatch() {
-  if (pipe2(crashed_, O_CLOEXEC) != 0 || pipe2(told_, O_CLOEXEC) != 0) return;
+  if (pipe2(crashed_, O_CLOEXEC) != 0 || pipe2(reported_, O_CLOEXEC) != 0) return;
   reporter = gettid();
   to_loop = crashed_[1];
-  from_loop = told_[0];
+  from_loop = reported_[0];
   struct sigaction handler = {};
   handler.sa_sigaction = OnCrash;
   handler.sa_flags = SA_SIGINFO;
@@ -55,12 +55,12 @@ CrashWatch::CrashWatch() {
 }
 
 CrashWatch::~CrashWatch() {
-  if (told_[0] >= 0) {
+  if (reported_[0] >= 0) {
     for (size_t i = 0; i < std::size(kSignals); ++i) {
       sigaction(kSignals[i], &previous[i], nullptr);
     }
   }
-  for (int fd : {crashed_[0], crashed_[1], told_[0], told_[1]}) {
+  for (int fd : {crashed_[0], crashed_[1], reported_[0], reported_[1]}) {
     if (fd >= 0) close(fd);
   }
 }
@@ -84,7 +84,7 @@ const char* CrashWatch::Signal() const {
 
 void CrashWatch::Die() {
   const char byte = 0;
-  [[maybe_unused]] const auto written = write(told_[1], &byte, 1);
+  [[maybe_unused]] const auto written = write(reported_[1], &byte, 1);
   for (;;) pause();
 }
 

@@ -30,7 +30,7 @@ class CrashWatch {
   [[noreturn]] void Die();
 
  private:
-  int crashed_[2] = {-1, -1}, told_[2] = {-1, -1};  // pipes
+  int crashed_[2] = {-1, -1}, reported_[2] = {-1, -1};  // pipes
 };
 
 }  // namespace espalier

@@ -120,9 +120,9 @@ TEST_CASE("a file that changes after the listing is data loss") {
   CHECK(
       error.message() ==
       "'" + path +
-          "' is not as the coordinator listed it: it had 12 bytes and now has 16; submit the job "
-          "again when its input is at rest, or, where each host has a copy of its own, put it on a "
-          "file system that all of them see");
+          "' is not as the coordinator listed it: it had 12 bytes and now has 16. Submit the job "
+          "again when no process writes its input. If each host has a separate copy, put the input "
+          "on a file system that all hosts share");
 }
 
 TEST_CASE("labels that are too many in one shard or over all are taken for something else") {

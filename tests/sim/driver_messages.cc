@@ -91,7 +91,7 @@ void World::InjectReport() {
   if (stale && c->InjectReport(worker->stream(), report)) fired(Fault::kStaleReport);
 }
 
-// What a member reports, told by a worker that is none: it changes nothing.
+// Sends the report of a member from a worker that is not a member. It must change nothing.
 void World::InjectForeignReport() {
   SimWorker *worker = AnyWorker(), *member = AnyWorker();
   SimCoordinator* c = coordinator();

@@ -28,12 +28,13 @@ struct ScanPlan {
 // Rows in the order of the file. Valid during the call.
 struct ScanPiece {
   const DecodedRows& rows;
-  const ShardTexts& texts;  // labels: also those of former pieces; categories: of this one
-  const KeptColumns& kept;  // of the same rows
-  // Of the rows among and since the last piece's that cannot be scored: why and where. The line of
-  // a text is only told within kLinesCounted bytes from its file's begin: counting reads it again.
+  const ShardTexts& texts;  // labels of this and earlier pieces; categories of this one
+  const KeptColumns& kept;  // columns of the same rows
+  // Reasons and positions of the rows since the previous piece that cannot be scored. They include
+  // the line of a text only within its first kLinesCounted bytes, because counting lines reads the
+  // text again.
   const std::vector<Status>& rejects;
-  // Where a row of the piece stands, as rejects tell it. Text is read again up to there.
+  // Returns the position of a row of the piece. Reads text again up to that row.
   const std::function<InputPosition(int64_t row)>& place;
 };
 using TakePiece = std::function<Status(const ScanPiece& piece)>;

@@ -25,11 +25,11 @@ Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files,
   const std::string how = info.length != file.length
                               ? "it had " + std::to_string(file.length) + " bytes and now has " +
                                     std::to_string(info.length)
-                              : "its time of change differs";
+                              : "its modification time differs";
   return DataLoss(
              QuotedPath(file.path) + " is not as the coordinator listed it: " + how +
-             "; submit the job again when its input is at rest, or, where each host has a copy "
-             "of its own, put it on a file system that all of them see")
+             ". Submit the job again when no process writes its input. If each host has a separate "
+             "copy, put the input on a file system that all hosts share")
       .At({.file = file.path});
 }
 
