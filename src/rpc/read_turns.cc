@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "src/rpc/endpoint.h"
+#include "src/rpc/leaky_bucket.h"
 #include "src/rpc/refusals.h"
 
 namespace espalier::rpc {
@@ -31,9 +32,7 @@ struct Limited {
   std::atomic<size_t> turn_bytes = 0;  // that may still be read in this turn
   std::atomic<bool> held = false;
   std::atomic<bool> ended = false;  // was refused and named in the log
-  // Read without a call, less kBytesWithoutCallPerSecond: a leaky bucket.
-  std::atomic<int64_t> bytes = 0;
-  std::atomic<int64_t> bytes_s = 0;  // time at which `bytes` was right
+  LeakyBucket bytes;                // read without a call
   std::atomic<bool> unlimited = false;
 };
 std::array<Limited, kDescriptorsMax> connections;
@@ -71,15 +70,7 @@ size_t TurnOf(const Limited& connection) {
 }
 
 bool IsExcessive(const Limited& connection) {
-  return !connection.unlimited && connection.bytes > kBytesWithoutCallMax;
-}
-
-// One thread at a time reads a connection.
-void Count(int64_t bytes, Limited* connection) {
-  const int64_t now_s = NowS();
-  const int64_t leaked = (now_s - connection->bytes_s) * kBytesWithoutCallPerSecond;
-  connection->bytes = std::max<int64_t>(0, connection->bytes - leaked) + bytes;
-  connection->bytes_s = now_s;
+  return !connection.unlimited && connection.bytes.bytes() > kBytesWithoutCallMax;
 }
 
 // Reads no more of the connection until the next call is at the gate.
@@ -174,7 +165,7 @@ ssize_t Read(int descriptor, msghdr* message, int flags) {
   // Without more to read the turn is over, and gRPC waits for the next event.
   const int error = errno;
   connection.turn_bytes = read > 0 ? left - static_cast<size_t>(read) : TurnOf(connection);
-  if (read > 0) Count(read, &connection);
+  if (read > 0) connection.bytes.Add(read, kBytesWithoutCallPerSecond, NowS());
   errno = error;
   return read;
 }
@@ -200,8 +191,7 @@ void ReadInTurns(int descriptor) {
 void OnCall(int descriptor, bool large) {
   const auto at = static_cast<size_t>(descriptor);
   if (at >= kDescriptorsMax) return;
-  connections[at].bytes = 0;
-  connections[at].bytes_s = NowS();
+  connections[at].bytes.Empty(NowS());
   connections[at].unlimited = large;
 }
 

@@ -210,6 +210,7 @@ class Daemon {
                       [this](const boost::system::error_code& error) {
                         if (error) return;
                         crashed_ = true;
+                        if (runner_) runner_->Freeze();
                         Handle(Crash{crash_watch_.Signal()});
                       });
   }

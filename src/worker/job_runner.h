@@ -82,6 +82,9 @@ class JobRunner {
   // Everything about the job ends within a fraction of a second, unless a file system hangs;
   // nothing is reported any more.
   void Abort(Status why);
+  // The process has crashed: commits and checkpoints end before their next step, and nothing is
+  // reported any more. Takes no lock, because the thread that crashed may hold it.
+  void Freeze() { aborted_ = interrupted_ = true; }
   // The last committed step.
   int64_t step() const { return step_; }
   // What storage keeps it from getting on; empty: nothing.

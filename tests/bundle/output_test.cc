@@ -348,6 +348,35 @@ TEST_CASE("an old bundle that cannot be moved back is kept") {
   }
 }
 
+// Reports the rename of the output as cancelled, although it happened.
+class CancelledAside : public PassingFiles {
+ public:
+  CancelledAside(const FileSystem& files, std::string output)
+      : PassingFiles(files), output_(std::move(output)) {}
+  Status Rename(const std::string& from, const std::string& to) const override {
+    const Status renamed = PassingFiles::Rename(from, to);
+    return from == output_ ? Cancelled("it was cancelled") : renamed;
+  }
+  Status Exchange(const std::string&, const std::string&) const override {
+    return Unimplemented("no swap");
+  }
+
+ private:
+  const std::string output_;
+};
+
+TEST_CASE("the old bundle is back although its rename seemed cancelled") {
+  for (const Place& place : MakePlaces()) {
+    INFO(place.name);
+    const OutputSpec output = {place.root + "/m", true};
+    REQUIRE(Commit(*place.files, BundleOf(1), output, WriterOf(6)).ok());
+    const CancelledAside files(*place.files, output.path);
+    CHECK(Commit(files, BundleOf(2), output, WriterOf(7)).code() == StatusCode::kCancelled);
+    CHECK(Holds(place, BundleOf(1)));
+    CHECK(place.Names() == std::vector<std::string>{"m"});
+  }
+}
+
 TEST_CASE("a sweep keeps an old bundle that was not replaced") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/rpc/endpoint.h"
+#include "src/rpc/leaky_bucket.h"
 
 namespace espalier::rpc {
 namespace {
@@ -73,6 +74,21 @@ TEST_CASE("calls cancelled late or among answered ones are legal") {
     REQUIRE(count.End(true, 1, 100 * i).empty());
   }
   CHECK(count.open() == 0);
+}
+
+TEST_CASE("a long wait allows no more bytes without a call") {
+  LeakyBucket bucket;
+  bucket.Empty(1000);
+  bucket.Add(100, 10, 1000);
+  CHECK(bucket.bytes() == 100);
+  bucket.Add(1, 10, 1004);
+  CHECK(bucket.bytes() == 61);
+  bucket.Add(500, 10, 1'000'000);  // it never falls below 0
+  CHECK(bucket.bytes() == 500);
+  for (int64_t s = 1; s <= 100; ++s) bucket.Add(10, 10, 1'000'000 + s);  // the rate that it forgets
+  CHECK(bucket.bytes() == 500);
+  bucket.Empty(2'000'000);
+  CHECK(bucket.bytes() == 0);
 }
 
 TEST_CASE("gRPC's name of a peer equals its socket's") {

@@ -85,8 +85,9 @@ def debian_package(known, files):
         sourceInfo="Debian source package %s %s" % (known.source, known.source_version),
         licenseDeclared=declared or "NOASSERTION",
         licenseComments=text + ("; ".join(names) or "as text"),
-        externalRefs=purl("pkg:deb/debian/%s@%s?arch=amd64" % (
-            urllib.parse.quote(known.name), urllib.parse.quote(known.version))))
+        externalRefs=purl("pkg:deb/debian/%s@%s?arch=%s" % (
+            urllib.parse.quote(known.name), urllib.parse.quote(known.version),
+            known.architecture)))
 
 
 def arrow_package(files):

@@ -18,7 +18,7 @@ import completion
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = ["espalier", "espalier-coordinator", "espalier-worker"]
-Package = collections.namedtuple("Package", "name version source source_version")
+Package = collections.namedtuple("Package", "architecture name version source source_version")
 LOADER = "ld-linux-x86-64.so.2"
 # Libraries of which only headers, or archives, are in the programs.
 COMPILED_IN = ["libabsl-dev", "libboost1.74-dev", "libcli11-dev", "libeigen3-dev",
@@ -121,7 +121,7 @@ def installed(packages):
                           "${Version} ${source:Package} ${source:Version}\\n"] + list(packages),
                          check=True, capture_output=True, text=True).stdout
     rows = [line.split() for line in out.splitlines()]
-    return {row[1]: Package(*row[1:]) for row in rows if row[0] in ("amd64", "all")}
+    return {row[1]: Package(*row) for row in rows if row[0] in ("amd64", "all")}
 
 
 def copyright_of(package):

@@ -1,0 +1,31 @@
+// A counter of bytes that forgets some each second. Private to rpc/.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace espalier::rpc {
+
+// Thread rule: any thread; one at a time adds.
+class LeakyBucket {
+ public:
+  // Starts again from 0.
+  void Empty(int64_t now_s) {
+    bytes_ = 0;
+    at_s_ = now_s;
+  }
+  void Add(int64_t bytes, int64_t leak_per_second, int64_t now_s) {
+    const int64_t leaked = (now_s - at_s_) * leak_per_second;
+    bytes_ = std::max<int64_t>(0, bytes_ - leaked) + bytes;
+    at_s_ = now_s;
+  }
+  // As of the newest call.
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::atomic<int64_t> bytes_ = 0;
+  std::atomic<int64_t> at_s_ = 0;  // time at which `bytes_` was right
+};
+
+}  // namespace espalier::rpc
