@@ -6,17 +6,14 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/base/text.h"
-#include "src/config/log_level_names.h"
-#include "src/config/units.h"
 #include "src/config/yaml_tree.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
 namespace {
 
-std::string FlagOf(const Option& option) {
-  std::string flag = "--" + std::string(option.key);
+std::string FlagOf(const std::string& key) {
+  std::string flag = "--" + key;
   for (char& c : flag) {
     if (c == '_' || c == '.') c = '-';
   }
@@ -62,58 +59,6 @@ const char* TypeName(const Option& option, bool number) {
   return number ? "NUMBER" : "TEXT";
 }
 
-Status Unexpected(const Option& option, const std::string& text, const std::string& expected) {
-  return InvalidArgument(FlagOf(option) + ": found '" + Printable(text) + "', expected " +
-                         expected);
-}
-
-Status Set(const Option&, const std::string& text, std::string& out) {
-  out = text;
-  return {};
-}
-Status Set(const Option&, const std::string& text, bool& out) {
-  out = text == "true";
-  return {};
-}
-Status Set(const Option& option, const std::string& text, LogLevel& out) {
-  const auto level = FromName<LogLevel>(text);
-  if (!level) return Unexpected(option, text, "debug, info, warning, error or off");
-  out = *level;
-  return {};
-}
-Status Set(const Option& option, const std::string& text, int64_t& out) {
-  switch (option.unit) {
-    case Option::Unit::kMilliseconds: {
-      const auto value = ParseMilliseconds(text);
-      if (!value) return Unexpected(option, text, "milliseconds or a time such as 30s or '5 min'");
-      out = *value;
-      return {};
-    }
-    case Option::Unit::kBytes: {
-      const auto value = ParseBytes(text);
-      if (!value) return Unexpected(option, text, "a size such as 64MiB, or bytes");
-      out = *value;
-      return {};
-    }
-    case Option::Unit::kNone:
-      break;
-  }
-  const auto value = ParseWhole(text);
-  if (!value) return Unexpected(option, text, "a whole number");
-  out = *value;
-  return {};
-}
-Status Set(const Option& option, const std::string& text, int& out) {
-  const auto value = ParseWhole(text);
-  if (!value || *value < option.min || *value > option.max) {
-    return Unexpected(
-        option, text,
-        "a whole number from " + std::to_string(option.min) + " to " + std::to_string(option.max));
-  }
-  out = static_cast<int>(*value);
-  return {};
-}
-
 // Rules of roles are lists: only a file holds them.
 template <typename T>
 constexpr bool kHasFlag = !std::is_same_v<T, std::vector<RoleRule>>;
@@ -130,13 +75,12 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags) {
         const std::string key = option.key;
         if constexpr (std::is_same_v<T, bool>) {
           app.add_flag_function(
-              FlagOf(option),
+              FlagOf(key),
               [&flags, key](int64_t count) { flags.values[key] = count > 0 ? "true" : "false"; },
               HelpOf(option));
         } else if constexpr (kHasFlag<T>) {
           app.add_option_function<std::string>(
-                 FlagOf(option),
-                 [&flags, key](const std::string& text) { flags.values[key] = text; },
+                 FlagOf(key), [&flags, key](const std::string& text) { flags.values[key] = text; },
                  HelpOf(option))
               ->type_name(TypeName(option, std::is_integral_v<T>));
         }
@@ -146,7 +90,7 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags) {
       "TIME: milliseconds, or a value with a unit, such as 30s or '5 min'. SIZE: bytes, or a value "
       "with a unit, such as 64MiB.");
   app.add_flag("--print-config", flags.print_config,
-               "Prints the options in use as a configuration file, then exits");
+               "Print the options in use as a configuration file and exit");
 }
 
 template <typename Options>
@@ -157,18 +101,7 @@ Result<Options> OptionsFrom(const DaemonFlags& flags) {
     ESPALIER_ASSIGN_OR_RETURN(const std::string text, files->ReadAll(flags.config, kYamlBytesMax));
     ESPALIER_ASSIGN_OR_RETURN(options, ParseOptions<Options>(text, flags.config));
   }
-  Status status;
-  Describe(
-      [&](const Option& option, auto& member) {
-        if constexpr (kHasFlag<std::remove_reference_t<decltype(member)>>) {
-          const auto given = flags.values.find(option.key);
-          if (status.ok() && given != flags.values.end()) {
-            status = Set(option, given->second, member);
-          }
-        }
-      },
-      options);
-  ESPALIER_RETURN_IF_ERROR(status);
+  ESPALIER_RETURN_IF_ERROR(SetOptions(flags.values, FlagOf, options));
   return options;
 }
 

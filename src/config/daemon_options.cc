@@ -7,12 +7,20 @@
 
 #include "src/base/text.h"
 #include "src/config/address.h"
-#include "src/config/log_level_names.h"
 #include "src/config/reader.h"
 #include "src/config/yaml_tree.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
+
+template <>
+struct Names<LogLevel> {
+  static constexpr EnumName<LogLevel> kAll[] = {{LogLevel::kDebug, "debug"},
+                                                {LogLevel::kInfo, "info"},
+                                                {LogLevel::kWarning, "warning"},
+                                                {LogLevel::kError, "error"},
+                                                {LogLevel::kOff, "off"}};
+};
 
 namespace {
 
@@ -130,6 +138,7 @@ class KeyTable {
     const size_t dot = key.find('.');
     if (dot == std::string::npos) {
       fields_.push_back(FieldOf(option, key, value));
+      readers_[key] = fields_.back().read;
       return;
     }
     const std::string map = key.substr(0, dot);
@@ -140,8 +149,11 @@ class KeyTable {
                          }});
     }
     members.push_back(FieldOf(option, key.substr(dot + 1), value));
+    readers_[key] = members.back().read;
   }
   const std::vector<Field>& fields() const { return fields_; }
+  // By the whole key, such as "tls.ca".
+  const std::map<std::string, ReadValue>& readers() const { return readers_; }
 
  private:
   template <typename T>
@@ -167,6 +179,7 @@ class KeyTable {
   Reader& reader_;
   std::vector<Field> fields_;
   std::map<std::string, std::vector<Field>> maps_;
+  std::map<std::string, ReadValue> readers_;
 };
 
 // A number with the largest unit that divides it.
@@ -323,6 +336,22 @@ Result<Options> ParseOptions(std::string_view text, std::string_view name) {
 }
 template Result<CoordinatorOptions> ParseOptions(std::string_view, std::string_view);
 template Result<WorkerOptions> ParseOptions(std::string_view, std::string_view);
+
+template <typename Options>
+Status SetOptions(const std::map<std::string, std::string>& texts,
+                  std::string (*name_of)(const std::string& key), Options& options) {
+  Reader reader("");
+  KeyTable keys(reader);
+  Describe(keys, options);
+  for (const auto& [key, text] : texts) {
+    ESPALIER_RETURN_IF_ERROR(keys.readers().at(key)(ScalarNode(text), name_of(key)));
+  }
+  return {};
+}
+template Status SetOptions(const std::map<std::string, std::string>&,
+                           std::string (*)(const std::string&), CoordinatorOptions&);
+template Status SetOptions(const std::map<std::string, std::string>&,
+                           std::string (*)(const std::string&), WorkerOptions&);
 
 std::string ConfigurationText(const CoordinatorOptions& options) {
   return Written("espalier-coordinator", options);

@@ -7,7 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
-#include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -408,6 +408,12 @@ void Describe(F&& f, DescribedAs<WorkerOptions> auto& o) {
 // those of ParseJob.
 template <typename Options>
 Result<Options> ParseOptions(std::string_view yaml_text, std::string_view name_for_messages);
+
+// Sets each option from its text, as a file would write it. `name_of(key)` is its name in messages.
+// The result is not validated.
+template <typename Options>
+Status SetOptions(const std::map<std::string, std::string>& texts,
+                  std::string (*name_of)(const std::string& key), Options& options);
 
 // A configuration file with these values and the meaning of each option as a comment.
 std::string ConfigurationText(const CoordinatorOptions& options);

@@ -15,7 +15,7 @@
 
 namespace espalier {
 
-// ---- types with a spelling of their own ------------------------------------------------------
+// ---- types that YAML spells in another way ---------------------------------------------------
 
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Scale& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, NullPolicy& out);

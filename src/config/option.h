@@ -6,12 +6,14 @@
 
 #include <cstdint>
 
+#include "src/spec/key.h"
+
 namespace espalier {
 
 inline constexpr int64_t kPathBytesMax = 4096;
 
 struct Option {
-  enum class Unit { kNone, kMilliseconds, kBytes };
+  using Unit = Key::Unit;
 
   static constexpr Option Text(const char* key, const char* doc,
                                int64_t bytes_max = kPathBytesMax) {

@@ -42,7 +42,8 @@ std::string Child(const std::string& path, const std::string& key) {
 }  // namespace
 
 Status Reader::ErrorAt(YamlMark mark, const std::string& message) const {
-  return InvalidArgument(Place(name_, mark) + ": " + message);
+  const std::string place = Place(name_, mark);  // none on a command line
+  return InvalidArgument(place.empty() ? message : place + ": " + message);
 }
 
 Status Reader::Unexpected(const YamlNode& node, const std::string& path,
