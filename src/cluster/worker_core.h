@@ -79,8 +79,8 @@ struct WorkerTick {
 struct Terminate {
   std::string reason;
 };
-// A thread has crashed and waits, so that the coordinator hears of it before the process ends. The
-// job is left as it is: what it holds may be damaged.
+// A thread has crashed and waits until the coordinator has the report. No action touches the job,
+// because its memory may be damaged.
 struct Crash {
   std::string signal;  // its name
 };

@@ -175,8 +175,8 @@ int Acceptor::ListenOnPath(const std::string& path) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return errno;
   sockets_.push_back(fd);
-  if (fchmod(fd, 0600) != 0)
-    return errno;  // before there is a file: no other user can open it at any time
+  // Before the file exists, so that no other user can open it at any time.
+  if (fchmod(fd, 0600) != 0) return errno;
   const auto* where = reinterpret_cast<const sockaddr*>(&at);
   if (bind(fd, where, sizeof at) != 0) {
     if (errno != EADDRINUSE) return errno;

@@ -1,4 +1,4 @@
-// A counter of bytes that forgets some each second. Private to rpc/.
+// LeakyBucket: a byte counter that decreases at a fixed rate. Private to rpc/.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace espalier::rpc {
 class LeakyBucket {
  public:
   // Starts again from 0.
-  void Empty(int64_t now_s) {
+  void Reset(int64_t now_s) {
     bytes_ = 0;
     at_s_ = now_s;
   }

@@ -191,7 +191,7 @@ void ReadInTurns(int descriptor) {
 void OnCall(int descriptor, bool large) {
   const auto at = static_cast<size_t>(descriptor);
   if (at >= kDescriptorsMax) return;
-  connections[at].bytes.Empty(NowS());
+  connections[at].bytes.Reset(NowS());
   connections[at].unlimited = large;
 }
 

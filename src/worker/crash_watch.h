@@ -7,8 +7,6 @@
 // kCrashReportMs.
 #pragma once
 
-#include "src/base/status.h"
-
 namespace espalier {
 
 inline constexpr int kCrashReportMs = 3000;

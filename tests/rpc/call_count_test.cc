@@ -78,7 +78,7 @@ TEST_CASE("calls cancelled late or among answered ones are legal") {
 
 TEST_CASE("a long wait allows no more bytes without a call") {
   LeakyBucket bucket;
-  bucket.Empty(1000);
+  bucket.Reset(1000);
   bucket.Add(100, 10, 1000);
   CHECK(bucket.bytes() == 100);
   bucket.Add(1, 10, 1004);
@@ -87,7 +87,7 @@ TEST_CASE("a long wait allows no more bytes without a call") {
   CHECK(bucket.bytes() == 500);
   for (int64_t s = 1; s <= 100; ++s) bucket.Add(10, 10, 1'000'000 + s);  // the rate that it forgets
   CHECK(bucket.bytes() == 500);
-  bucket.Empty(2'000'000);
+  bucket.Reset(2'000'000);
   CHECK(bucket.bytes() == 0);
 }
 
