@@ -19,7 +19,6 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/format.h"
 #include "src/cli/job_file.h"
-#include "src/cluster/survey_shards.h"
 #include "src/config/daemon_options.h"
 #include "src/data/features/column_stats.h"
 #include "src/data/input/column_types.h"
@@ -34,6 +33,8 @@
 #include "src/model/network.h"
 #include "src/model/optimizer.h"
 #include "src/plan/rows.h"
+#include "src/spec/shard_hosts.h"
+#include "src/spec/shard_sums.h"
 
 namespace espalier {
 namespace {

@@ -197,9 +197,9 @@ int RunPredict(const CommandContext& context) {
     return FailedWork(context, result.status());
   }
   const int64_t elapsed_ms = MsSince(start);
-  context.console.Out(context.options.json ? JsonLine(PredictJson(*result, spec.output, elapsed_ms))
-                                           : PredictText(*result, spec.output, elapsed_ms,
-                                                         context.console.out_color()));
+  context.console.Out(context.options.json
+                          ? JsonLine(PredictJson(*result, elapsed_ms))
+                          : PredictText(*result, elapsed_ms, context.console.out_color()));
   return kExitSuccess;
 }
 
@@ -249,14 +249,11 @@ int RunEvaluate(const CommandContext& context) {
     const Status written = WriteReport(context.files, prepared->model, *evaluation, *job);
     if (!written.ok()) return FailedWork(context, written);
   }
-  const std::string report = s.report.value_or("");
-  const ModelDocument& document = prepared->model.document;
-  const auto classes = ClassNames(document.job.model.task, document.preprocessing);
+  const ScoringResult result = ResultOf(prepared->model, *evaluation, s.report.value_or(""));
   const int64_t elapsed_ms = MsSince(start);
-  context.console.Out(
-      context.options.json
-          ? JsonLine(EvaluateJson(*evaluation, classes, report, elapsed_ms))
-          : EvaluateText(*evaluation, classes, report, elapsed_ms, context.console.out_color()));
+  context.console.Out(context.options.json
+                          ? JsonLine(EvaluateJson(result, elapsed_ms))
+                          : EvaluateText(result, elapsed_ms, context.console.out_color()));
   return kExitSuccess;
 }
 

@@ -32,7 +32,7 @@ int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t c
     console.Err(ToString(job.job) +
                 (cancelled ? " was cancelled: " + MessageWithCauses(error) + "\n" : " failed\n"));
     if (!cancelled) console.Err(ErrorText(error, console.err_color()));
-  } else if (!context.options.json && job.result) {
+  } else if (!context.options.json && job.has_result()) {
     console.Out(ResultText(job, client_start_ms, console.out_color()));
   }
   if (context.options.json) console.Out(JsonLine(OutcomeJson(job, client_start_ms)));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/base/status.h"
-#include "src/cluster/messages.h"
+#include "src/spec/snapshots.h"
 
 namespace espalier {
 

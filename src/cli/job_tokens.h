@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/messages.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/scoring_spec.h"
+#include "src/spec/storage_token.h"
 #include "src/storage/file_systems.h"
 
 namespace espalier {

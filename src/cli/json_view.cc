@@ -36,7 +36,7 @@ Json StateJson(const JobSnapshot& job) {
 }
 
 Json ProgressFields(const JobSnapshot& job) {
-  const Progress& p = job.progress;
+  const JobProgress& p = job.progress;
   return {{"phase", TextOrNull(p.phase)},
           {"phase_share", p.phase_share},
           {"step", p.step},
@@ -70,7 +70,7 @@ Json EvaluationJson(const JobSnapshot& job, const HistoryRow& row) {
 }
 
 Json SuccessJson(const JobSnapshot& job, int64_t client_start_ms) {
-  const JobResult& r = *job.result;
+  const TrainingResult& r = *job.trained();
   const int64_t start_ms = client_start_ms + job.start_phase_ms;
   Json metrics = {{"train", SetJson(r.train, r.classes)},
                   {"validation", SetJson(r.validation, r.classes)},
@@ -105,9 +105,8 @@ std::string JsonLine(const Json& json) {
 }
 
 Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms) {
-  const bool succeeded = job.state == JobState::kSucceeded && job.result;
-  if (succeeded && job.result->scoring) return ScoredJobJson(job);
-  if (succeeded) return SuccessJson(job, client_start_ms);
+  if (job.scored() != nullptr) return ScoredJobJson(job);
+  if (job.trained() != nullptr) return SuccessJson(job, client_start_ms);
   Json json = ErrorJson(job.job, job.error);
   json["status"] = job.state == JobState::kCancelled ? "CANCELLED" : "FAILED";
   return json;

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "src/cli/progress_view.h"
-#include "src/cluster/messages.h"
+#include "src/spec/snapshots.h"
 
 namespace espalier {
 

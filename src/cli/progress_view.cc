@@ -41,7 +41,7 @@ std::string FitPieces(std::vector<Piece> pieces, int width) {
   return Fit(line, width);
 }
 
-std::string EpochHead(const Progress& p) {
+std::string EpochHead(const JobProgress& p) {
   const double running = std::floor(p.epoch + 1e-9) + 1;
   if (p.epochs_total <= 0) return "epoch " + FormatEpochs(running);
   return "epoch " + FormatEpochs(std::min(running, std::ceil(p.epochs_total))) + "/" +
@@ -58,7 +58,7 @@ std::string LeftText(int64_t ms) {
          two(seconds % 60) + " left";
 }
 
-double StepShare(const Progress& p) {
+double StepShare(const JobProgress& p) {
   if (p.steps_total > 0) return static_cast<double>(p.step) / static_cast<double>(p.steps_total);
   return p.epochs_total > 0 ? p.epoch / p.epochs_total : 0;
 }
@@ -89,7 +89,7 @@ std::string ValidationText(const std::optional<HistoryRow>& last) {
 
 std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>& last,
                          std::optional<int64_t> left_ms, int width) {
-  const Progress& p = job.progress;
+  const JobProgress& p = job.progress;
   if (p.phase == "writing") return Fit("writing the bundle", width);
   if (p.step == 0) return Fit("starting the first step", width);
   const std::string head = EpochHead(p);
@@ -279,7 +279,7 @@ std::string AwayLine(int64_t away_ms) {
 
 void LiveView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
   job_ = update.snapshot;
-  const Progress& p = job_->progress;
+  const JobProgress& p = job_->progress;
   if (!job_->inferred.empty() && !std::exchange(inferred_told_, true)) {
     Pause();
     out_(InferredLine(*job_) + "\n");

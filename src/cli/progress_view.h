@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/cluster/messages.h"
+#include "src/spec/snapshots.h"
 
 namespace espalier {
 

@@ -93,20 +93,20 @@ std::string ClassTables(const std::string& set, const Metrics& m,
 }
 
 // Those of the best set there is: test, else validation.
-std::string ClassTables(const JobResult& r) {
+std::string ClassTables(const TrainingResult& r) {
   const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
   if (m == nullptr) return "";
   return ClassTables(r.test ? "test" : "validation", *m, r.classes, "in model.json");
 }
 
-std::string MetricsTable(const JobResult& r) {
+std::string MetricsTable(const TrainingResult& r) {
   std::vector<std::pair<std::string, const Metrics*>> sets = {{"train", &r.train}};
   if (r.validation) sets.emplace_back("validation", &*r.validation);
   if (r.test) sets.emplace_back("test", &*r.test);
   return MetricsTable(sets);
 }
 
-std::string Headline(const JobResult& r, bool color) {
+std::string Headline(const TrainingResult& r, bool color) {
   const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
   const std::string set = r.test ? "test" : "validation";
   if (m == nullptr) return "";
@@ -123,15 +123,16 @@ std::string TimeText(const JobSnapshot& job, int64_t client_start_ms) {
   std::string text = "start " + HumanDuration(start_ms) + ", survey " +
                      HumanDuration(job.survey_phase_ms) + ", training " +
                      HumanDuration(job.train_phase_ms) + ", total " + HumanDuration(total_ms);
-  if (job.result->step_ms_p50 > 0) {
-    text += "; a step " + FormatValue(job.result->step_ms_p50) + " ms (median), " +
-            FormatValue(job.result->step_ms_p99) + " ms (p99)";
+  const TrainingResult& r = *job.trained();
+  if (r.step_ms_p50 > 0) {
+    text += "; a step " + FormatValue(r.step_ms_p50) + " ms (median), " +
+            FormatValue(r.step_ms_p99) + " ms (p99)";
   }
   return text;
 }
 
 // Advice that the numbers themselves give, at most one sentence.
-std::string Advice(const JobResult& r) {
+std::string Advice(const TrainingResult& r) {
   if (!(r.train.weight > 0)) {
     return "no step of the last epoch counted (on_nonfinite: skip): try a lower learning_rate";
   }
@@ -146,7 +147,7 @@ std::string Advice(const JobResult& r) {
   return "";
 }
 
-std::string NextSteps(const JobResult& r) {
+std::string NextSteps(const TrainingResult& r) {
   const std::string bundle = Printable(r.bundle, 400);
   std::vector<std::vector<std::string>> rows = {{"curves", bundle + "/history.csv"}};
   const auto uri = ParseUri(r.bundle);
@@ -165,11 +166,18 @@ std::string StateName(const JobSnapshot& job) {
   return scores ? "SCORING" : JobStateName(job.state);
 }
 
-// What came of a job that scores.
-std::string ScoredText(const JobResult& r) {
-  if (!r.test) return HumanCount(r.scoring->rows) + " rows";
-  return r.test->classification ? "accuracy " + FormatShare(r.test->accuracy)
-                                : "rmse " + FormatValue(r.test->rmse);
+// Result of a job, in one cell.
+std::string Summary(const ScoringResult& r) {
+  if (!r.metrics) return HumanCount(r.rows) + " rows";
+  return r.metrics->classification ? "accuracy " + FormatShare(r.metrics->accuracy)
+                                   : "rmse " + FormatValue(r.metrics->rmse);
+}
+
+std::string Summary(const TrainingResult& r) {
+  const Metrics& m = r.test ? *r.test : r.validation ? *r.validation : r.train;
+  const std::string set = r.test ? "test" : r.validation ? "validation" : "train";
+  return m.classification ? set + " accuracy " + FormatShare(m.accuracy)
+                          : set + " rmse " + FormatValue(m.rmse);
 }
 
 std::string StateOf(const JobSnapshot& job) {
@@ -177,19 +185,13 @@ std::string StateOf(const JobSnapshot& job) {
     return "waiting because: " + Printable(job.waiting_because, 120);
   }
   if (job.state == JobState::kTraining) {
-    const Progress& p = job.progress;
+    const JobProgress& p = job.progress;
     std::string text = "epoch " + FormatEpochs(p.epoch);
     if (p.epochs_total > 0) text += "/" + FormatEpochs(p.epochs_total);
     return text + ", loss " + (std::isnan(p.loss) ? "-" : FormatValue(p.loss));
   }
-  if (job.state == JobState::kSucceeded && job.result) {
-    const JobResult& r = *job.result;
-    if (r.scoring) return ScoredText(r);
-    const Metrics& m = r.test ? *r.test : r.validation ? *r.validation : r.train;
-    const std::string set = r.test ? "test" : r.validation ? "validation" : "train";
-    return m.classification ? set + " accuracy " + FormatShare(m.accuracy)
-                            : set + " rmse " + FormatValue(m.rmse);
-  }
+  if (const ScoringResult* result = job.scored()) return Summary(*result);
+  if (const TrainingResult* result = job.trained()) return Summary(*result);
   return Fit(Printable(job.error.ok() ? "" : job.error.message(), 120), 120);
 }
 
@@ -219,8 +221,8 @@ std::string MetricsText(const std::string& name, const Metrics& metrics,
 }
 
 std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool color) {
-  const JobResult& r = *job.result;
-  if (r.scoring) return ScoredJobText(job, color);
+  if (job.scored() != nullptr) return ScoredJobText(job, color);
+  const TrainingResult& r = *job.trained();
   std::string text = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                      Colored("succeeded", Ink::kGreen, color) + ": " + FormatEpochs(r.epochs) +
                      (r.epochs == 1 ? " epoch of " : " epochs of ") + HumanCount(r.rows_per_epoch) +
@@ -298,11 +300,11 @@ std::string LastEvaluations(const JobUpdate& job, const std::string& all_with) {
       rows.size() > kEvaluationsShownMax ? rows.size() - kEvaluationsShownMax : 0;
   std::string text;
   if (left_out > 0) {
-    const std::optional<JobResult>& result = job.snapshot.result;
+    const TrainingResult* result = job.snapshot.trained();
     text = HumanCount(static_cast<int64_t>(left_out)) +
            (left_out == 1 ? " evaluation" : " evaluations") + " before these: " +
-           (result ? Printable(result->bundle, 400) + "/history.csv, or " : "") + "`" + all_with +
-           "`\n";
+           (result != nullptr ? Printable(result->bundle, 400) + "/history.csv, or " : "") + "`" +
+           all_with + "`\n";
   }
   for (size_t i = left_out; i < rows.size(); ++i) {
     text += EvaluationLine(rows[i], job.snapshot.progress.epochs_total) + "\n";
@@ -311,7 +313,7 @@ std::string LastEvaluations(const JobUpdate& job, const std::string& all_with) {
 }
 
 std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
-  if (job.state == JobState::kSucceeded && job.result) {
+  if (job.has_result()) {
     const std::string owner =
         job.owner.empty() ? "" : LeftTable({{"owner", Printable(job.owner, 128)}}, "");
     return owner + ResultText(job, 0, color);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/messages.h"
+#include "src/spec/snapshots.h"
 
 namespace espalier {
 
@@ -13,7 +13,7 @@ inline constexpr size_t kClassesShownMax = 20;  // more classes: no tables
 // The result of a job that succeeded: metrics, tables for classification (up to kClassesShownMax
 // classes), where the time went, where the bundle is and what to try next. Ends with '\n'.
 // `client_start_ms` is what the command did before the job was submitted (`train` starts daemons).
-// REQUIRES: job.result is set.
+// REQUIRES: job.has_result().
 std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool color);
 
 // An error with its position on lines of its own: "error: ..." and, when known, file, row, column,

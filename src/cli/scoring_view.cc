@@ -38,16 +38,6 @@ Json RejectsJson(const std::vector<Status>& rejects) {
   return list;
 }
 
-// What a job tells of an evaluation.
-Evaluation EvaluationOf(const JobResult& result) {
-  Evaluation evaluation;
-  if (result.test) evaluation.metrics = *result.test;
-  evaluation.rows = result.scoring->rows;
-  evaluation.rejected = result.scoring->rejected;
-  evaluation.first_rejects = result.scoring->first_rejects;
-  return evaluation;
-}
-
 }  // namespace
 
 std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms) {
@@ -65,9 +55,8 @@ Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int
           {"rejected", rejected}};
 }
 
-std::string PredictText(const ScoringResult& r, const std::string& where, int64_t elapsed_ms,
-                        bool color) {
-  const std::string output = Printable(where, 400);
+std::string PredictText(const ScoringResult& r, int64_t elapsed_ms, bool color) {
+  const std::string output = Printable(r.output, 400);
   std::string text = Colored("scored " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + ", " + HumanCount(Pace(r.rows, elapsed_ms)) +
                      " rows/s\n";
@@ -78,53 +67,48 @@ std::string PredictText(const ScoringResult& r, const std::string& where, int64_
   return text + LeftTable(rows, "");
 }
 
-Json PredictJson(const ScoringResult& r, const std::string& output, int64_t elapsed_ms) {
+Json PredictJson(const ScoringResult& r, int64_t elapsed_ms) {
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
           {"parts", r.parts},
-          {"output", output},
+          {"output", r.output},
           {"format", r.format},
           {"rejects", RejectsJson(r.first_rejects)},
           {"seconds", Seconds(elapsed_ms)}};
 }
 
-std::string EvaluateText(const Evaluation& e, const std::vector<std::string>& classes,
-                         const std::string& report, int64_t elapsed_ms, bool color) {
-  std::string text = Colored("evaluated " + Rows(e.rows), Ink::kGreen, color) + " in " +
+std::string EvaluateText(const ScoringResult& r, int64_t elapsed_ms, bool color) {
+  std::string text = Colored("evaluated " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + "\n";
-  text += RejectsText(e.rejected, e.first_rejects, "evaluated", color) + "\n";
-  text += MetricsText("data", e.metrics, classes);
-  if (!report.empty()) text += "\n" + LeftTable({{"report", Printable(report, 400)}}, "");
+  text += RejectsText(r.rejected, r.first_rejects, "evaluated", color) + "\n";
+  text += MetricsText("data", *r.metrics, r.classes);
+  if (!r.output.empty()) text += "\n" + LeftTable({{"report", Printable(r.output, 400)}}, "");
   return text;
 }
 
-Json EvaluateJson(const Evaluation& e, const std::vector<std::string>& classes,
-                  const std::string& report, int64_t elapsed_ms) {
+Json EvaluateJson(const ScoringResult& r, int64_t elapsed_ms) {
   return {{"status", "SUCCEEDED"},
-          {"rows", e.rows},
-          {"rejected", e.rejected},
-          {"metrics", Json::parse(MetricsJsonText(e.metrics, classes))},
-          {"report", report.empty() ? Json() : Json(report)},
-          {"rejects", RejectsJson(e.first_rejects)},
+          {"rows", r.rows},
+          {"rejected", r.rejected},
+          {"metrics", Json::parse(MetricsJsonText(*r.metrics, r.classes))},
+          {"report", r.output.empty() ? Json() : Json(r.output)},
+          {"rejects", RejectsJson(r.first_rejects)},
           {"seconds", Seconds(elapsed_ms)}};
 }
 
 std::string ScoredJobText(const JobSnapshot& job, bool color) {
-  const JobResult& r = *job.result;
+  const ScoringResult& r = *job.scored();
   const std::string head = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                            Colored("succeeded", Ink::kGreen, color) + "\n";
-  if (job.kind == JobKind::kPredict) {
-    return head + PredictText(*r.scoring, r.bundle, job.survey_phase_ms, color);
-  }
-  return head + EvaluateText(EvaluationOf(r), r.classes, r.bundle, job.survey_phase_ms, color);
+  return head + (r.metrics ? EvaluateText(r, job.survey_phase_ms, color)
+                           : PredictText(r, job.survey_phase_ms, color));
 }
 
 Json ScoredJobJson(const JobSnapshot& job) {
-  const JobResult& r = *job.result;
-  Json json = job.kind == JobKind::kPredict
-                  ? PredictJson(*r.scoring, r.bundle, job.survey_phase_ms)
-                  : EvaluateJson(EvaluationOf(r), r.classes, r.bundle, job.survey_phase_ms);
+  const ScoringResult& r = *job.scored();
+  Json json =
+      r.metrics ? EvaluateJson(r, job.survey_phase_ms) : PredictJson(r, job.survey_phase_ms);
   json["job"] = ToString(job.job);
   return json;
 }

@@ -12,12 +12,10 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "src/cli/json_view.h"
-#include "src/cluster/messages.h"
-#include "src/scoring/evaluation.h"
 #include "src/spec/shard_score.h"
+#include "src/spec/snapshots.h"
 
 namespace espalier {
 
@@ -25,17 +23,15 @@ namespace espalier {
 std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms);
 Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int64_t rejected);
 
-std::string PredictText(const ScoringResult& result, const std::string& output, int64_t elapsed_ms,
-                        bool color);
-Json PredictJson(const ScoringResult& result, const std::string& output, int64_t elapsed_ms);
+std::string PredictText(const ScoringResult& result, int64_t elapsed_ms, bool color);
+Json PredictJson(const ScoringResult& result, int64_t elapsed_ms);
 
-std::string EvaluateText(const Evaluation& evaluation, const std::vector<std::string>& classes,
-                         const std::string& report, int64_t elapsed_ms, bool color);
-Json EvaluateJson(const Evaluation& evaluation, const std::vector<std::string>& classes,
-                  const std::string& report, int64_t elapsed_ms);
+// REQUIRES: result.metrics.
+std::string EvaluateText(const ScoringResult& result, int64_t elapsed_ms, bool color);
+Json EvaluateJson(const ScoringResult& result, int64_t elapsed_ms);
 
 // The same of a job of a cluster that has succeeded; as JSON the object tells the job, too.
-// REQUIRES: job.result->scoring.
+// REQUIRES: job.scored().
 std::string ScoredJobText(const JobSnapshot& job, bool color);
 Json ScoredJobJson(const JobSnapshot& job);
 

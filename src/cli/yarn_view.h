@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/cli/json_view.h"
-#include "src/cluster/messages.h"
+#include "src/spec/snapshots.h"
 #include "src/yarn/answers.h"
 
 namespace espalier {

@@ -43,6 +43,21 @@ struct WorkerMessage {
   FromWorker message;
 };
 
+struct TrainingSubmission {
+  // Members exchange messages with the root alone (asynchronous training), not along the tree.
+  bool star = false;
+  // Lower bound of the model's part of memory_bytes_max on each worker, in bytes
+  // (training/memory_plan.h). Used at submission only and not kept in the journal.
+  int64_t least_model_bytes = 0;
+};
+
+struct ScoringSubmission {
+  JobKind kind = JobKind::kPredict;  // not kTrain
+  // SHA-256 of the model.json by which the input was planned. Empty: unknown, in the journals of
+  // earlier versions.
+  std::string model_sha256 = {};
+};
+
 // A job that the shell has parsed, listed and reserved the output of. Once the job has ended, yaml
 // and input are forgotten.
 struct Submission {
@@ -55,22 +70,18 @@ struct Submission {
   int64_t leaves = 1;
   std::shared_ptr<const InputPlan> input;
   StorageTokens tokens = {};
-  JobKind kind = JobKind::kTrain;
-  // Of a job that scores: of the model.json that the input was planned by. Empty: not known, in
-  // journals of before it was written down.
-  std::string model_sha256 = {};
-  // Members exchange messages with the root alone (asynchronous training), not along the tree.
-  bool star = false;
+  std::variant<TrainingSubmission, ScoringSubmission> work = {};
   // Canonical form of `output` (storage/uri.h): two names of one place have the same. Empty: it is
   // `output` itself.
   std::string output_place = {};
-  // Lower bound of the model's part of memory_bytes_max on each worker, in bytes
-  // (training/memory_plan.h). Used at submission only and not kept in the journal.
-  int64_t least_model_bytes = 0;
   // Name of the person or service that submitted the job. Empty: the job has no owner, because the
   // cluster is plain text or an earlier version has accepted it.
   std::string owner = {};
   const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }
+  const TrainingSubmission* training() const { return std::get_if<TrainingSubmission>(&work); }
+  const ScoringSubmission* scoring() const { return std::get_if<ScoringSubmission>(&work); }
+  JobKind kind() const { return scoring() == nullptr ? JobKind::kTrain : scoring()->kind; }
+  bool star() const { return training() != nullptr && training()->star; }
 };
 
 // Returns the name by which the coordinator, its workers and the storage know a submission: equal
@@ -114,11 +125,11 @@ struct SurveyMerged {
   Result<std::shared_ptr<const SurveyResult>> result;
 };
 
-// The same of a job that scores: what it yields, in place.
+// The same of a job that scores: its result, with its output in place.
 struct JobScored {
   JobId job;
   Generation generation;
-  Result<JobResult> result;
+  Result<ScoringResult> result;
 };
 
 // What came of a TokenWork that keeps a token.

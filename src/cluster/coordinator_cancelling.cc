@@ -26,7 +26,7 @@ void CoordinatorCore::On(const OutputFenced& event) {
     if (!waits) return GoOnToTheEnd(*job, at);
     reason += "; its model was in " + at + " already";
   }
-  EndJob(*job, JobState::kCancelled, Cancelled(std::move(reason)), std::nullopt);
+  EndJob(*job, JobState::kCancelled, Cancelled(std::move(reason)), {});
 }
 
 // Its members report the end.

@@ -177,7 +177,7 @@ void CoordinatorCore::On(const Shutdown& event) {
   }
   for (JobId id : open) {
     EndJob(*FindJob(id), JobState::kCancelled,
-           Cancelled("the coordinator was stopped (" + event.reason + ")"), std::nullopt);
+           Cancelled("the coordinator was stopped (" + event.reason + ")"), {});
   }
   for (const auto& [id, session] : sessions_) {
     // Not a Dismiss: the workers stay and come back to the coordinator's successor.
@@ -205,10 +205,18 @@ JobSnapshot CoordinatorCore::Outline(const JobRecord& job) const {
   return s;
 }
 
+std::pair<Metrics*, Metrics*> CoordinatorCore::Evaluated(JobSnapshot& s) {
+  const auto get = [](std::optional<Metrics>& metrics) { return metrics ? &*metrics : nullptr; };
+  if (TrainingResult* r = s.trained()) return {get(r->validation), get(r->test)};
+  if (ScoringResult* r = s.scored()) return {nullptr, get(r->metrics)};
+  return {nullptr, nullptr};
+}
+
 JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
   JobSnapshot s = Outline(job);
-  if (!job.validation_confusion.empty()) s.result->validation->confusion = job.validation_confusion;
-  if (!job.test_confusion.empty()) s.result->test->confusion = job.test_confusion;
+  const auto [validation, test] = Evaluated(s);
+  if (!job.validation_confusion.empty()) validation->confusion = job.validation_confusion;
+  if (!job.test_confusion.empty()) test->confusion = job.test_confusion;
   return s;
 }
 

@@ -155,7 +155,7 @@ class CoordinatorCore : CoordinatorRecords {
   void On(const CancelJob& event);
   Status CheckSubmission(const Submission& submission) const;
   Status CheckPlanSize(const Submission& submission) const;
-  Status CheckModelSize(const Submission& submission) const;
+  Status CheckModelSize(const TrainingSubmission& submission) const;
   void StartJob(JobRecord& job, const std::vector<Worker*>& workers);
   // Makes these the members of a new generation, in this order.
   void BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers, Generation number);
@@ -167,7 +167,7 @@ class CoordinatorCore : CoordinatorRecords {
   std::vector<Worker*> FreeWorkers();
   // Of these, those that the job may take.
   std::vector<Worker*> FreeFor(const JobRecord& job);
-  void EndJob(JobRecord& job, JobState state, Status error, std::optional<JobResult> result);
+  void EndJob(JobRecord& job, JobState state, Status error, JobResult result);
   void Fail(JobRecord& job, Status error);
   void ReleaseMembers(const JobRecord& job, const std::string& words);
   static bool Leaves(const JobRecord& job);
@@ -177,6 +177,8 @@ class CoordinatorCore : CoordinatorRecords {
   void ForgetWork(JobRecord& job);
   void ForgetOldJobs();
   void SetConfusionAside(JobRecord& job);
+  // Metrics of the result on validation and test rows; nullptr: none.
+  static std::pair<Metrics*, Metrics*> Evaluated(JobSnapshot& s);
   StartSurvey SurveyOrder(const JobRecord& job, Generation generation) const;  // of no shards
   void SendSurvey(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);

@@ -44,7 +44,7 @@ void CoordinatorCore::On(const Submit& event) {
   job.plan_bytes = PlanBytes(submission);
   JobSnapshot& s = job.snapshot;
   s.job = id;
-  s.kind = submission.kind;
+  s.kind = submission.kind();
   s.name = submission.name;
   s.owner = submission.owner;
   s.output = submission.output;
@@ -81,9 +81,9 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
   }
   if (Status s = CheckQuotas(submission); !s.ok()) return s;
   if (Status s = CheckPlanSize(submission); !s.ok()) return s;
-  if (submission.kind == JobKind::kTrain) {
+  if (submission.training() != nullptr) {
     if (Status s = CheckSurveySize(*submission.input, options_.survey_bytes_max); !s.ok()) return s;
-    if (Status s = CheckModelSize(submission); !s.ok()) return s;
+    if (Status s = CheckModelSize(*submission.training()); !s.ok()) return s;
   }
   if (submission.output.empty()) return Status::Ok();  // an evaluation without a report
   for (const auto& [id, job] : jobs_) {
@@ -112,7 +112,7 @@ Status CoordinatorCore::CheckPlanSize(const Submission& submission) const {
 }
 
 // Accepts every model while no worker is attached. A worker checks it again before it trains.
-Status CoordinatorCore::CheckModelSize(const Submission& submission) const {
+Status CoordinatorCore::CheckModelSize(const TrainingSubmission& submission) const {
   int64_t largest = -1;
   for (const auto& [id, worker] : workers_) {
     largest = std::max(largest, worker.hello.memory_bytes);
@@ -144,7 +144,7 @@ void CoordinatorCore::On(const CancelJob& event) {
   }
   if (!job->may_write) {
     out_.reply.push_back({event.request, event.job});
-    EndJob(*job, JobState::kCancelled, Cancelled(Printable(event.reason, 200)), std::nullopt);
+    EndJob(*job, JobState::kCancelled, Cancelled(Printable(event.reason, 200)), {});
     return;
   }
   // Its root may be putting the model in place. Only the storage knows whether it has.
@@ -236,6 +236,7 @@ void CoordinatorCore::GiveShards(JobRecord& job, std::vector<std::vector<int32_t
 }
 
 StartSurvey CoordinatorCore::SurveyOrder(const JobRecord& job, Generation generation) const {
+  const ScoringSubmission* scoring = job.submission.scoring();
   return {.incarnation = options_.incarnation,
           .job = job.snapshot.job,
           .generation = generation,
@@ -244,7 +245,7 @@ StartSurvey CoordinatorCore::SurveyOrder(const JobRecord& job, Generation genera
           .shards = {},
           .tokens = job.submission.tokens,
           .request_id = job.submission.client_request_id,
-          .model_sha256 = job.submission.model_sha256};
+          .model_sha256 = scoring == nullptr ? "" : scoring->model_sha256};
 }
 
 void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
@@ -267,11 +268,10 @@ void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
 }
 
 void CoordinatorCore::Fail(JobRecord& job, Status error) {
-  EndJob(job, JobState::kFailed, std::move(error), std::nullopt);
+  EndJob(job, JobState::kFailed, std::move(error), {});
 }
 
-void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error,
-                             std::optional<JobResult> result) {
+void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error, JobResult result) {
   JobSnapshot& s = job.snapshot;
   ESPALIER_CHECK(!IsFinal(s.state), ToString(s.job) + " ended twice");
   if (s.state == JobState::kQueued) std::erase(queue_, s.job);
@@ -349,12 +349,9 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
 
 // Those of older results make room for this one's: model.json has them, too.
 void CoordinatorCore::SetConfusionAside(JobRecord& job) {
-  std::optional<JobResult>& result = job.snapshot.result;
-  if (!result) return;
-  if (result->validation) {
-    job.validation_confusion = std::exchange(result->validation->confusion, {});
-  }
-  if (result->test) job.test_confusion = std::exchange(result->test->confusion, {});
+  auto [validation, test] = Evaluated(job.snapshot);
+  if (validation != nullptr) job.validation_confusion = std::exchange(validation->confusion, {});
+  if (test != nullptr) job.test_confusion = std::exchange(test->confusion, {});
   const auto bytes_of = [](const JobRecord& j) {
     const size_t numbers = j.validation_confusion.size() + j.test_confusion.size();
     return static_cast<int64_t>(numbers * sizeof(double));

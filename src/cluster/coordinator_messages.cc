@@ -12,7 +12,7 @@
 namespace espalier {
 namespace {
 
-Status CheckProgress(const Progress& p) {
+Status CheckProgress(const JobProgress& p) {
   const bool good = p.step >= 0 && p.steps_total >= 0 && std::isfinite(p.epoch) && p.epoch >= 0 &&
                     std::isfinite(p.epochs_total) && p.epochs_total >= 0 && p.phase.size() <= 64 &&
                     p.phase_share >= 0 && p.phase_share <= 1;
@@ -55,12 +55,15 @@ bool Same(const HistoryRow& a, const HistoryRow& b) {
          (!a.validation || Same(*a.validation, *b.validation));
 }
 
-Status CheckResult(const JobResult& r) {
-  for (const auto* metrics : {&r.validation, &r.test}) {
-    if (IsCounted(*metrics)) continue;
-    return FailedPrecondition("its metrics are of " + std::to_string((*metrics)->rows) +
-                              " rows of weight " + ShortestDouble((*metrics)->weight));
-  }
+Status CheckMetrics(const std::optional<Metrics>& metrics) {
+  if (IsCounted(metrics)) return {};
+  return FailedPrecondition("its metrics are of " + std::to_string(metrics->rows) +
+                            " rows of weight " + ShortestDouble(metrics->weight));
+}
+
+Status CheckResult(const TrainingResult& r) {
+  ESPALIER_RETURN_IF_ERROR(CheckMetrics(r.validation));
+  ESPALIER_RETURN_IF_ERROR(CheckMetrics(r.test));
   const bool good = r.steps >= 0 && std::isfinite(r.epochs) && r.epochs >= 0 &&
                     r.rows_per_epoch >= 0 && r.skipped_rows >= 0 &&
                     r.weights_sha256.size() <= 128 && IsCounted(r.train);
@@ -130,7 +133,7 @@ void CoordinatorCore::On(const JobScored& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr || IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
   if (!event.result.ok()) return Fail(*job, event.result.status());
-  if (Status s = CheckResult(*event.result); !s.ok()) {
+  if (Status s = CheckMetrics(event.result->metrics); !s.ok()) {
     return Fail(*job, s.Wrap("the merge of all shards"));
   }
   EndJob(*job, JobState::kSucceeded, Status::Ok(), *event.result);
@@ -156,7 +159,8 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "Progress");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
-  Status s = CheckProgress(message);
+  const JobProgress& progress = message.progress;
+  Status s = CheckProgress(progress);
   if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("Progress came before StartTraining");
   }
@@ -165,15 +169,15 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
     Blame(job, worker, std::move(s));
     return;
   }
-  const Progress& last = job.snapshot.progress;
-  if (message.step < last.step) return;
-  const bool moved = message.step != last.step || message.phase != last.phase ||
-                     message.phase_share > last.phase_share;
+  const JobProgress& last = job.snapshot.progress;
+  if (progress.step < last.step) return;
+  const bool moved = progress.step != last.step || progress.phase != last.phase ||
+                     progress.phase_share > last.phase_share;
   const int64_t moved_ms = job.moved_ms;
   EnterTraining(job);
   if (!moved) job.moved_ms = moved_ms;
-  job.snapshot.progress = message;
-  job.recovery.step = std::max(job.recovery.step, message.step);
+  job.snapshot.progress = progress;
+  job.recovery.step = std::max(job.recovery.step, progress.step);
   Changed(job, true);
 }
 
@@ -269,7 +273,7 @@ void CoordinatorCore::On(const OutputChecked& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr || !job->finishing) return;  // it has ended meanwhile
   const Finishing finishing = *std::exchange(job->finishing, std::nullopt);
-  const JobResult& result = finishing.result;
+  const TrainingResult& result = finishing.result;
   const std::string output = Printable(job->submission.output, 1024);
   if (!event.holds.ok()) {
     Log(LogLevel::kWarning, ToString(event.job) + ": the model in " + output +
@@ -281,7 +285,7 @@ void CoordinatorCore::On(const OutputChecked& event) {
                        "). See the log of that worker, then submit the job again."));
   }
   EndHistory(*job, result.steps);
-  Progress& last = job->snapshot.progress;  // what came each second had not got to the end
+  JobProgress& last = job->snapshot.progress;  // what came each second had not got to the end
   last.step = result.steps;
   last.epoch = result.epochs;
   EndJob(*job, JobState::kSucceeded, Status::Ok(), result);

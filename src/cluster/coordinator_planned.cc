@@ -27,7 +27,7 @@ bool CoordinatorCore::MayChange(const JobRecord& job) const {
 
 // Milliseconds that the training will still take at the present pace; none: not known.
 std::optional<int64_t> CoordinatorCore::LeftMs(const JobRecord& job) const {
-  const Progress& p = job.snapshot.progress;
+  const JobProgress& p = job.snapshot.progress;
   if (p.step < 1 || p.steps_total < 1) return std::nullopt;
   const double passed = static_cast<double>(now_ms_ - job.snapshot.training_ms);
   return static_cast<int64_t>(passed * static_cast<double>(p.steps_total - p.step) /
@@ -44,7 +44,7 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
   std::vector<WorkerId> ids;
   for (const Worker* w : workers) ids.push_back(w->id);
   auto order = ArrangeMembers(std::move(ids), ownership, static_cast<int32_t>(job.snapshot.leaves),
-                              job.submission.star, job.broken);
+                              job.submission.star(), job.broken);
   if (!order) return false;
   Plan& plan = job.plan.emplace(Plan{});
   plan.generation = {++job.generations};

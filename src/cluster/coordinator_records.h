@@ -102,7 +102,7 @@ struct CoordinatorRecords {
   // A job whose root has reported the end, while its output is read.
   struct Finishing {
     std::string root;  // its label, for messages
-    JobResult result;
+    TrainingResult result;
     int64_t since_ms = 0;
   };
   // Of a token of a job: when it is to be kept again. Not remembered: a coordinator that begins

@@ -141,7 +141,7 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
     ownership = PlanOwnership(leaves, static_cast<int32_t>(workers.size()));
     std::vector<WorkerId> ids;
     for (const Worker* w : workers) ids.push_back(w->id);
-    order = ArrangeMembers(std::move(ids), ownership, leaves, job.submission.star, job.broken);
+    order = ArrangeMembers(std::move(ids), ownership, leaves, job.submission.star(), job.broken);
     if (order) break;
     Expel(job, workers);
     if (static_cast<int64_t>(workers.size()) < Least(job)) {
@@ -150,7 +150,7 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
   }
   // From the start, or a checkpoint; of asynchronous training also where its holder is lost. What
   // the members tell next says where they are.
-  if (job.submission.star || Survivors(job).empty()) job.snapshot.progress = {};
+  if (job.submission.star() || Survivors(job).empty()) job.snapshot.progress = {};
   workers.clear();
   for (WorkerId id : *order) workers.push_back(FindWorker(id));
   NoteRoot(job);

@@ -34,7 +34,7 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   job.plan_bytes = PlanBytes(job.submission);
   JobSnapshot& s = job.snapshot;
   s.job = e.job;
-  s.kind = e.submission.kind;
+  s.kind = e.submission.kind();
   s.name = e.submission.name;
   s.owner = e.submission.owner;
   s.output = e.submission.output;
@@ -111,7 +111,7 @@ void CoordinatorCore::Recall(const JobEnded& e) {
   job->snapshot = e.snapshot;
   SetConfusionAside(*job);
   newest_end_ms_ = std::max(newest_end_ms_, e.snapshot.ended_ms);
-  if (e.snapshot.result) EndHistory(*job, e.snapshot.result->steps);
+  if (const auto* result = e.snapshot.trained()) EndHistory(*job, result->steps);
   job->surveyed.bytes_done = e.snapshot.survey_bytes_done;
   if (!Leaves(*job)) job->submission.tokens.clear();
   ForgetWork(*job);

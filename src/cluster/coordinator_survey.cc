@@ -37,7 +37,7 @@ void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
   // The member was given them by an earlier life of this coordinator, which has taken them all.
   if (job.survey != nullptr && member.shards.empty()) return;
   if (Status s =
-          CheckSurvey(*job.submission.input, job.submission.kind, member.shards, message.shards);
+          CheckSurvey(*job.submission.input, job.submission.kind(), member.shards, message.shards);
       !s.ok()) {
     Blame(job, worker, std::move(s));
     return;
@@ -142,14 +142,16 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
                  .input = submission.input,
                  .shards = std::exchange(all.shards, {}),
                  .tokens = submission.tokens,
-                 .kind = submission.kind,
-                 .request_id = submission.client_request_id,
-                 .model_sha256 = submission.model_sha256};
-  if (submission.kind == JobKind::kEvaluate) work.totals = all.totals.Take();
+                 .kind = submission.kind(),
+                 .request_id = submission.client_request_id};
+  if (const ScoringSubmission* scoring = submission.scoring()) {
+    work.model_sha256 = scoring->model_sha256;
+    if (scoring->kind == JobKind::kEvaluate) work.totals = all.totals.Take();
+  }
   out_.persist.push_back(MergeTried{job.snapshot.job, ++job.merges_tried});
   out_.work.push_back(std::move(work));
   all.merging = true;
-  if (submission.kind != JobKind::kTrain) LetMembersGo(job);
+  if (submission.scoring() != nullptr) LetMembersGo(job);
 }
 
 // All is scored: what is left is the coordinator's own work, for which nobody must wait, and which

@@ -1,5 +1,4 @@
-// Messages between coordinator and workers, and snapshots of jobs for clients, as plain structs.
-// Only rpc/ knows their protos.
+// Messages between coordinator and workers, as plain structs. Only rpc/ knows their protos.
 //
 // Messages of a job (C coordinator, W each member):
 //   C -> W  StartSurvey     the spec, the frozen input, and the shards of this member; a member
@@ -46,8 +45,9 @@
 #include "src/base/status.h"
 #include "src/spec/input.h"
 #include "src/spec/metrics.h"
-#include "src/spec/scoring_spec.h"
 #include "src/spec/shard_score.h"
+#include "src/spec/snapshots.h"
+#include "src/spec/storage_token.h"
 
 namespace espalier {
 
@@ -65,16 +65,6 @@ struct LeafInterval {
   int32_t end = 0;
   bool operator==(const LeafInterval&) const = default;
 };
-
-// A delegation token of a job for one file system. SECRET: whoever has it acts as its owner; it is
-// in no log and no snapshot.
-struct StorageToken {
-  std::string file_system;  // what paths on it begin with (storage/uri.h): "hdfs://ns"
-  std::string text;         // as WebHDFS writes it
-  bool operator==(const StorageToken&) const = default;
-};
-using StorageTokens = std::vector<StorageToken>;
-inline constexpr int64_t kStorageTokensMax = 16;
 
 // ---- worker to coordinator -------------------------------------------------------------------
 
@@ -168,16 +158,7 @@ struct LinkBroken {
 struct Progress {
   JobId job;
   Generation generation;
-  int64_t step = 0;         // committed
-  int64_t steps_total = 0;  // expected at most
-  double epoch = 0;         // completed epochs, fractional
-  double epochs_total = 0;
-  double loss = 0;      // running, of this epoch
-  double accuracy = 0;  // running; classification only
-  double learning_rate = 0;
-  double rows_per_second = 0;
-  std::string phase;       // "training", "evaluating", "writing"
-  double phase_share = 0;  // of an evaluation that is done, 0 to 1
+  JobProgress progress;
 };
 
 // From the root: an evaluation. Each generation begins with all that the job has had, and so does
@@ -192,31 +173,10 @@ struct HistoryEntry {
 // Of longer histories coordinator and workers keep, and tell, the newest rows.
 inline constexpr int64_t kHistoryRowsMax = 10'000;
 
-// What a finished job yields.
-struct JobResult {
-  int64_t steps = 0;
-  double epochs = 0;
-  int64_t rows_per_epoch = 0;
-  Metrics train;
-  std::optional<Metrics> validation;  // of the saved weights
-  std::optional<Metrics> test;
-  std::vector<std::string> classes;
-  std::string weights_sha256;
-  std::string bundle;           // path
-  std::string stopped_because;  // "epochs", "steps", "time", "early stopping"
-  double step_ms_p50 = 0;
-  double step_ms_p99 = 0;
-  int64_t skipped_rows = 0;
-  std::optional<AsyncCounts> async = {};  // of asynchronous training
-  // Of a job that scores: then of all above only `test` (the metrics of an evaluation), `classes`
-  // and `bundle` (the output) are filled.
-  std::optional<ScoringResult> scoring = {};
-};
-
 struct JobDone {
   JobId job;
   Generation generation;
-  JobResult result;
+  TrainingResult result;
 };
 
 struct JobFailed {
@@ -274,7 +234,7 @@ struct StartSurvey {
   std::vector<int32_t> shards;  // indices into input->shards, ascending
   StorageTokens tokens;
   std::string request_id = {};  // of the submission: tells this job from all of other coordinators
-  std::string model_sha256 = {};  // as Submission's
+  std::string model_sha256 = {};  // as ScoringSubmission's
 };
 
 // The job's delegation tokens from now on: one was replaced.
@@ -359,67 +319,5 @@ struct KeepState {
 
 using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, SwitchOver, Proceed,
                               Release, Dismiss, Pulse, SurveyTaken, KeepState, NewTokens>;
-
-// ---- clients ---------------------------------------------------------------------------------
-
-enum class JobState : uint8_t {
-  kQueued,
-  kSurveying,  // or scoring
-  kLoading,
-  kTraining,
-  kRecovering,  // members were lost: the next generation forms, or waits for workers
-  kSucceeded,
-  kFailed,
-  kCancelled
-};
-const char* JobStateName(JobState state);  // "QUEUED" ...
-inline bool IsFinal(JobState s) { return s >= JobState::kSucceeded; }
-
-// A job as a client sees it: everything but its history.
-struct JobSnapshot {
-  JobId job;
-  JobKind kind = JobKind::kTrain;
-  std::string name;
-  std::string owner;  // name of the submitter; empty: the job has no owner
-  JobState state = JobState::kQueued;
-  std::string waiting_because;  // queued; recovering without workers enough; storage is away
-  std::string trouble;          // goes on, but not for long: what its delegation tokens lack
-  std::string output;
-  std::vector<std::string> workers;  // names
-  std::string inferred;              // what `columns: auto` found beside numbers (InferredText)
-  int64_t leaves = 0;
-  Generation generation;
-  int64_t input_bytes = 0, survey_bytes_done = 0;
-  Progress progress;
-  std::optional<JobResult> result;  // when succeeded
-  Status error;                     // when failed or cancelled
-  // Milliseconds since 1970; 0 when not reached.
-  int64_t submitted_ms = 0, started_ms = 0, training_ms = 0, ended_ms = 0;
-  // Durations of the consecutive phases, in ms.
-  int64_t start_phase_ms = 0, survey_phase_ms = 0, train_phase_ms = 0;
-};
-
-struct WorkerSnapshot {
-  WorkerId worker;
-  std::string name, address, version, arithmetic_id;
-  int32_t threads = 0;
-  int64_t memory_bytes = 0;
-  JobId job;                  // none: free
-  int64_t attached_ms = 0;    // milliseconds since 1970
-  int64_t last_heard_ms = 0;  // age of the newest message, in ms
-};
-
-// What a watcher receives each time: the snapshot, and the history rows it has not had yet.
-struct JobUpdate {
-  JobSnapshot snapshot;
-  std::vector<HistoryRow> history;
-};
-
-struct SubmitRequest {
-  std::string version;            // the client's kVersion
-  std::string client_request_id;  // random text: a repeated submission is the same job
-  std::string job_yaml;           // paths absolute
-  StorageTokens tokens = {};      // for the secured file systems it names
-};
 
 }  // namespace espalier

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
@@ -18,7 +17,6 @@ constexpr int64_t kRowsMax = int64_t{1} << 40;
 // The totals of an evaluation begin with these (model/metrics.h).
 enum TotalsIndex : size_t { kRows = 0, kWeight = 1, kTotalsMin = 2 };
 constexpr size_t kColumnBytes = sizeof(ColumnStats);
-constexpr size_t kMapNode = 96;  // of a std::map from text to number
 
 bool InRange(int64_t count) { return count >= 0 && count <= kRowsMax; }
 
@@ -137,31 +135,6 @@ std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards,
   return runs;
 }
 
-std::vector<std::string> HostNames(const std::string& worker_name, const std::string& address) {
-  std::vector<std::string> names;
-  for (const std::string& text : {worker_name, address}) {
-    if (text.starts_with("unix:")) continue;  // a path, on this machine
-    const std::string host = text.substr(0, text.rfind(':'));
-    names.push_back(host);
-    if (host.find_first_not_of("0123456789.") == std::string::npos) continue;
-    names.push_back(host.substr(0, host.find('.')));
-  }
-  return names;
-}
-
-HeldShards HeldBy(const InputPlan& input, const std::vector<std::string>& names) {
-  HeldShards held;
-  for (size_t i = 0; i < input.hosts.size(); ++i) {
-    const auto is_ours = [&](const std::string& host) {
-      return std::find(names.begin(), names.end(), host) != names.end();
-    };
-    if (std::none_of(input.hosts[i].begin(), input.hosts[i].end(), is_ours)) continue;
-    ++held.shards;
-    held.bytes += input.shards[i].end - input.shards[i].begin;
-  }
-  return held;
-}
-
 std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vector<int32_t>>& runs,
                               const std::vector<std::vector<std::string>>& names) {
   std::vector<size_t> place;
@@ -215,62 +188,10 @@ Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32
   return Status::Ok();
 }
 
-Status MergeSample(const RowSample& more, RowSample* into) {
-  if (more.keys.empty()) return Status::Ok();
-  const size_t width = more.values.size() / more.keys.size();
-  if (!into->keys.empty() && into->values.size() != into->keys.size() * width) {
-    return FailedPrecondition("its sample has " + std::to_string(width) + " values a row, others " +
-                              std::to_string(into->values.size() / into->keys.size()));
-  }
-  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
-  // Most shards have nothing to add, which should not cost a copy of it all.
-  if (into->keys.size() == most && more.keys.front() > into->keys.back()) return Status::Ok();
-  struct Row {
-    uint64_t key = 0;
-    const double* values = nullptr;
-  };
-  std::vector<Row> rows;
-  for (const RowSample* sample : {static_cast<const RowSample*>(into), &more}) {
-    for (size_t i = 0; i < sample->keys.size(); ++i) {
-      rows.push_back({sample->keys[i], sample->values.data() + i * width});
-    }
-  }
-  // Of equal keys their values decide, not who came first.
-  std::sort(rows.begin(), rows.end(), [width](const Row& a, const Row& b) {
-    return a.key != b.key ? a.key < b.key
-                          : std::memcmp(a.values, b.values, width * sizeof(double)) < 0;
-  });
-  rows.resize(std::min(rows.size(), most));
-  RowSample merged;
-  for (const Row& row : rows) {
-    merged.keys.push_back(row.key);
-    merged.values.insert(merged.values.end(), row.values, row.values + width);
-  }
-  *into = std::move(merged);
-  return Status::Ok();
-}
-
-int64_t MemoryBytes(const RowSample& sample) {
-  return static_cast<int64_t>(8 * (sample.keys.size() + sample.values.size()));
-}
-
-int64_t AddCategories(const CategoryCounts& more, CategoryCounts* into) {
-  if (into->empty()) into->resize(more.size());
-  size_t bytes = 0;
-  for (size_t column = 0; column < more.size(); ++column) {
-    for (const auto& [text, count] : more[column]) {
-      const auto [found, is_new] = (*into)[column].try_emplace(text, 0);
-      found->second += count;
-      if (is_new) bytes += kMapNode + text.size();
-    }
-  }
-  return static_cast<int64_t>(bytes);
-}
-
 int64_t MemoryBytes(const ShardSurvey& survey) {
   size_t bytes = sizeof survey + (survey.features.size() + survey.targets.size()) * kColumnBytes;
   const auto add = [&bytes](const std::map<std::string, int64_t>& counts) {
-    for (const auto& [text, count] : counts) bytes += kMapNode + text.size();
+    for (const auto& [text, count] : counts) bytes += kCountBytes + text.size();
   };
   add(survey.labels);
   add(survey.evaluation_labels);

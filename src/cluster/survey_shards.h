@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,8 @@
 #include "src/cluster/messages.h"
 #include "src/spec/input.h"
 #include "src/spec/scoring_spec.h"
+#include "src/spec/shard_hosts.h"
+#include "src/spec/shard_sums.h"
 
 namespace espalier {
 
@@ -20,20 +21,6 @@ namespace espalier {
 // member's run may be empty. Returns indices into `shards`, ascending, one list a member.
 // REQUIRES: members >= 1.
 std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards, int members);
-
-// What a worker's host may be called where the data lies: the hosts of its name ("host:pid" unless
-// it was given one) and of its address ("host:port", or
-// the path of a socket, which names none), each whole and, unless it is a number,
-// without its domain.
-std::vector<std::string> HostNames(const std::string& worker_name, const std::string& address);
-
-// What lies on the disks of a host that may be called by any of `names`.
-struct HeldShards {
-  int64_t shards = 0;
-  int64_t bytes = 0;
-  bool operator==(const HeldShards&) const = default;
-};
-HeldShards HeldBy(const InputPlan& input, const std::vector<std::string>& names);
 
 // Which worker surveys which run: the worker (an index into `names`) of each run, each once. A run
 // goes to the worker whose disks hold most of its bytes, in order of the runs; the order of the
@@ -47,17 +34,6 @@ std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vec
 // wrong with it.
 Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32_t>& given,
                    const ShardSurveys& found);
-
-// Adds a sample to that of other shards: the `SampledRowsMax` rows with the smallest keys stay, in
-// their order, whichever came first (data/row_sample.h says why that is the sample of all). The
-// error: its rows have another width.
-Status MergeSample(const RowSample& more, RowSample* into);
-int64_t MemoryBytes(const RowSample& sample);
-
-// Adds a shard's counts of categories to those of other shards (empty: there were none). Returns
-// the memory that these take more. REQUIRES: they are of as many columns.
-using CategoryCounts = std::vector<std::map<std::string, int64_t>>;
-int64_t AddCategories(const CategoryCounts& more, CategoryCounts* into);
 
 // Memory that the survey of a shard takes.
 int64_t MemoryBytes(const ShardSurvey& survey);

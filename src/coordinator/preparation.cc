@@ -100,8 +100,8 @@ Result<Submission> PrepareTraining(const SubmitRequest& request, const StorageOp
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   submission.leaves = LeafCount(job.train);
-  submission.least_model_bytes = LeastModelBytes(job);
-  submission.star = job.train.mode == TrainMode::kAsync;
+  submission.work = TrainingSubmission{.star = job.train.mode == TrainMode::kAsync,
+                                       .least_model_bytes = LeastModelBytes(job)};
   submission.input = std::make_shared<const InputPlan>(std::move(input));
   submission.tokens = request.tokens;
   return submission;
@@ -124,8 +124,7 @@ Result<Submission> PrepareScoring(const SubmitRequest& request, const StorageOpt
   Submission submission;
   submission.client_request_id = request.client_request_id;
   submission.job_yaml = request.job_yaml;
-  submission.kind = job.kind;
-  submission.model_sha256 = std::move(plan.model_sha256);
+  submission.work = ScoringSubmission{job.kind, std::move(plan.model_sha256)};
   submission.name = job.name;
   submission.output = PredictSpecOf(job).output;
   if (!submission.output.empty()) submission.output_place = CanonicalPath(submission.output);
@@ -199,11 +198,10 @@ Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
   return std::make_shared<const SurveyResult>(std::move(merged));
 }
 
-Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
-                              const std::function<bool()>& wanted) {
+Result<ScoringResult> MergeScored(MergeWork work, const StorageOptions& storage,
+                                  const std::function<bool()>& wanted) {
   ESPALIER_ASSIGN_OR_RETURN(const ScoringSpec job, ParseScoring(work.job_yaml, "job"));
-  const std::string output = PredictSpecOf(job).output;
-  ScoringMerge merge{.staging = StagingDirectory(output, work.request_id),
+  ScoringMerge merge{.staging = StagingDirectory(PredictSpecOf(job).output, work.request_id),
                      .model_sha256 = work.model_sha256,
                      .shards = {},
                      .totals = std::move(work.totals),
@@ -213,12 +211,8 @@ Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
     merge.shards.push_back(*shard->score);
     shard.reset();
   }
-  ESPALIER_ASSIGN_OR_RETURN(ScoredJob scored, MergeScores(*MakeFileSystem(storage), job, merge));
-  JobResult result;
-  result.scoring = std::move(scored.result);
-  result.test = std::move(scored.metrics);
-  result.classes = std::move(scored.classes);
-  result.bundle = output;
+  ESPALIER_ASSIGN_OR_RETURN(ScoringResult result,
+                            MergeScores(*MakeFileSystem(storage), job, merge));
   ESPALIER_RETURN_IF_ERROR(CheckSendable(result));
   return result;
 }

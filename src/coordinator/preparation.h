@@ -29,8 +29,8 @@ Result<std::shared_ptr<const SurveyResult>> MergeShards(MergeWork work,
 
 // The same of a job that scores: adds up, and puts a prediction's output in place (staging.h), or
 // writes the report of an evaluation, if it is still `wanted` then; asked on the calling thread.
-Result<JobResult> MergeScored(MergeWork work, const StorageOptions& storage,
-                              const std::function<bool()>& wanted);
+Result<ScoringResult> MergeScored(MergeWork work, const StorageOptions& storage,
+                                  const std::function<bool()>& wanted);
 
 // Ends the right of a job's workers to write its output. Returns the generation that has put the
 // model in place before, if one has.

@@ -2,8 +2,8 @@
 // the .proto files for the rules) and answers kInvalidArgument "malformed StartSurvey: self is 7,
 // expected 0 to 2" otherwise. Private to rpc/.
 //
-// Round trip: FromProto(ToProto(x)) is x, but for bytes that are not UTF-8 in texts for people, and
-// error chains of more than 64 links.
+// Round trip: FromProto(ToProto(x)) is x, except for bytes that are not UTF-8 in texts for people,
+// and error chains of more than 64 links.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -15,6 +15,7 @@
 #include "src/cluster/messages.h"
 #include "src/spec/input.h"
 #include "src/spec/metrics.h"
+#include "src/spec/snapshots.h"
 
 namespace espalier::rpc {
 
@@ -24,15 +25,14 @@ namespace pb = ::espalier::v1;
 void ToProto(const Status& status, pb::ErrorDetail* out);
 // Returns an error when the detail is malformed; `out` may become OK.
 Status ErrorFromProto(const pb::ErrorDetail& detail, Status* out);
+void ToProto(const StorageToken& token, pb::StorageToken* out);
+Result<StorageToken> FromProto(const pb::StorageToken& in);
 void ToProto(const Metrics& metrics, pb::Metrics* out);
 Result<Metrics> FromProto(const pb::Metrics& in);
 void ToProto(const HistoryRow& row, pb::HistoryRow* out);
 Result<HistoryRow> FromProto(const pb::HistoryRow& in);
-void ToProto(const Progress& progress, pb::Progress* out);
-Result<Progress> FromProto(const pb::Progress& in);
-class Fields;
-std::vector<Status> RejectsFromProto(const google::protobuf::RepeatedPtrField<pb::ErrorDetail>& in,
-                                     Fields& f);
+void ToProto(const JobProgress& progress, pb::Progress* out);
+Result<JobProgress> FromProto(const pb::Progress& in);
 void ToProto(const JobResult& result, pb::JobResult* out);
 Result<JobResult> FromProto(const pb::JobResult& in);
 
@@ -44,11 +44,6 @@ Result<ShardSurvey> FromProto(const pb::ShardSurvey& in);
 void ToProto(const SurveyResult& result, pb::SurveyResult* out);
 Result<SurveyResult> FromProto(const pb::SurveyResult& in);
 
-// convert_tokens.cc
-void ToProto(const StorageTokens& tokens,
-             google::protobuf::RepeatedPtrField<pb::StorageToken>* out);
-Result<StorageTokens> FromProto(const google::protobuf::RepeatedPtrField<pb::StorageToken>& in);
-
 // convert_from_worker.cc
 void ToProto(const FromWorker& message, pb::FromWorker* out);
 Result<FromWorker> FromProto(const pb::FromWorker& in);
@@ -58,9 +53,6 @@ void ToProto(const ToWorker& message, pb::ToWorker* out);
 Result<ToWorker> FromProto(const pb::ToWorker& in);
 
 // convert_api.cc
-pb::JobKind KindToProto(JobKind kind);
-// One that is not specified is a training.
-JobKind KindFromProto(pb::JobKind kind, Fields& f);
 void ToProto(const SubmitRequest& request, pb::SubmitRequest* out);
 Result<SubmitRequest> FromProto(const pb::SubmitRequest& in);
 void ToProto(const JobSnapshot& snapshot, pb::JobSnapshot* out);

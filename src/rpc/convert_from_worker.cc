@@ -1,343 +1,170 @@
-#include <cmath>
-
-#include "src/rpc/convert_parts.h"
+// Messages from workers to the coordinator.
+#include "src/rpc/convert_members.h"
 
 namespace espalier::rpc {
-
-namespace {
-
 constexpr int64_t kThreadsMax = 4096;
 
-void Set(const Hello& m, pb::FromWorker* out) {
-  pb::Hello* p = out->mutable_hello();
-  p->set_version(Utf8(m.version, kNameBytesMax));
-  p->set_arithmetic_id(Utf8(m.arithmetic_id, kNameBytesMax));
-  p->set_session(Utf8(m.session, kNameBytesMax));
-  p->set_worker(m.worker.value);
-  p->set_incarnation(m.incarnation.value);
-  p->set_name(Utf8(m.name, kNameBytesMax));
-  p->set_address(Utf8(m.address, kNameBytesMax));
-  p->set_threads(m.threads);
-  p->set_memory_bytes(m.memory_bytes);
-  SetPoint(m, p);
-}
-
-Result<FromWorker> Get(const pb::Hello& in) {
-  Fields f("Hello");
-  Hello m;
-  m.version = f.Text("version", in.version(), kNameBytesMax);
-  m.arithmetic_id = f.Text("arithmetic_id", in.arithmetic_id(), kNameBytesMax);
-  m.session = f.Text("session", in.session(), kNameBytesMax);
-  m.worker = {in.worker()};
-  m.incarnation = {in.incarnation()};
-  m.name = f.Text("name", in.name(), kNameBytesMax);
-  m.address = f.Text("address", in.address(), kNameBytesMax);
-  m.threads = f.In("threads", in.threads(), 1, kThreadsMax);
-  m.memory_bytes = f.NotNegative("memory_bytes", in.memory_bytes());
-  m.job = {in.job()};
-  m.generation = {m.job ? f.Id("generation", in.generation()) : in.generation()};
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-void Set(const Heartbeat& m, pb::FromWorker* out) {
-  SetPoint(m, out->mutable_heartbeat());
-  out->mutable_heartbeat()->set_step(m.step);
-  out->mutable_heartbeat()->set_waiting_because(Utf8(m.waiting_because));
-}
-
-Result<FromWorker> Get(const pb::Heartbeat& in) {
-  Fields f("Heartbeat");
-  Heartbeat m{{in.job()}, {in.generation()}, f.NotNegative("step", in.step()), {}};
-  m.waiting_because = f.Line("waiting_because", in.waiting_because(), kTextBytesMax);
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-void Set(const SurveyProgress& m, pb::FromWorker* out) {
-  SetPoint(m, out->mutable_survey_progress());
-  out->mutable_survey_progress()->set_bytes_done(m.bytes_done);
-}
-
-Result<FromWorker> Get(const pb::SurveyProgress& in) {
-  Fields f("SurveyProgress");
-  SurveyProgress m;
-  GetPoint(in, f, &m);
-  m.bytes_done = f.NotNegative("bytes_done", in.bytes_done());
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(m);
-}
-
-void Set(const SurveyPart& m, pb::FromWorker* out) {
-  pb::SurveyPart* p = out->mutable_survey_part();
-  SetPoint(m, p);
-  for (const auto& shard : m.shards) ToProto(*shard, p->add_shards());
-}
-
-Result<FromWorker> Get(const pb::SurveyPart& in) {
-  Fields f("SurveyPart");
-  SurveyPart m;
-  GetPoint(in, f, &m);
-  if (in.shards_size() == 0) f.Fail("shards", "are missing");
-  if (!f.Few("shards", in.shards_size(), kListMax)) return f.status();
-  m.shards.reserve(in.shards_size());
-  for (const pb::ShardSurvey& shard : in.shards()) {
-    m.shards.push_back(std::make_shared<const ShardSurvey>(Part(f, "shards", FromProto(shard))));
-    if (!f.status().ok()) return f.status();
+template <typename W>
+void Map(W& w, Is<Hello> auto& m) {
+  w(ESPALIER_AT(version), m.version, kName);
+  w(ESPALIER_AT(arithmetic_id), m.arithmetic_id, kName);
+  w(ESPALIER_AT(session), m.session, kName);
+  w(ESPALIER_AT(worker), m.worker, kMaybe);
+  w(ESPALIER_AT(incarnation), m.incarnation, kMaybe);
+  w(ESPALIER_AT(name), m.name, kName);
+  w(ESPALIER_AT(address), m.address, kName);
+  w(ESPALIER_AT(threads), m.threads, Within{1, kThreadsMax});
+  w(ESPALIER_AT(memory_bytes), m.memory_bytes);
+  w(ESPALIER_AT(job), m.job, kMaybe);
+  w(ESPALIER_AT(generation), m.generation, kMaybe);
+  if constexpr (W::kDecodes) {
+    if (m.job) w.fields().Id("generation", m.generation.value);
   }
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
 }
 
-void Set(const MemberReady& m, pb::FromWorker* out) {
-  pb::MemberReady* p = out->mutable_member_ready();
-  SetPoint(m, p);
-  p->set_round(m.round);
+template <typename W>
+void Map(W& w, Is<Heartbeat> auto& m) {
+  w(ESPALIER_AT(job), m.job, kMaybe);
+  w(ESPALIER_AT(generation), m.generation, kMaybe);
+  w(ESPALIER_AT(step), m.step);
+  w(ESPALIER_AT(waiting_because), m.waiting_because, kWords);
 }
 
-Result<FromWorker> Get(const pb::MemberReady& in) {
-  Fields f("MemberReady");
-  MemberReady m;
-  GetPoint(in, f, &m);
-  m.round = f.Id("round", in.round());
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(m);
+template <typename W>
+void Map(W& w, Is<SurveyProgress> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(bytes_done), m.bytes_done);
 }
 
-void Set(const Switched& m, pb::FromWorker* out) {
-  pb::Switched* p = out->mutable_switched();
-  SetPoint(m, p);
-  p->set_round(m.round);
+template <typename W>
+void Map(W& w, Is<SurveyPart> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(shards), m.shards);
+  if constexpr (W::kDecodes) w.fields().Present("shards", !m.shards.empty());
 }
 
-Result<FromWorker> Get(const pb::Switched& in) {
-  Fields f("Switched");
-  Switched m;
-  GetPoint(in, f, &m);
-  m.round = f.Id("round", in.round());
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(m);
+template <typename W>
+void Map(W& w, Is<MemberReady> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(round), m.round, kNotZero);
 }
 
-void Set(const StatesDiffer& m, pb::FromWorker* out) {
-  pb::StatesDiffer* p = out->mutable_states_differ();
-  SetPoint(m, p);
-  p->set_step(m.step);
-  p->mutable_members()->Add(m.members.begin(), m.members.end());
+template <typename W>
+void Map(W& w, Is<Switched> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(round), m.round, kNotZero);
 }
 
-Result<FromWorker> Get(const pb::StatesDiffer& in) {
-  Fields f("StatesDiffer");
-  StatesDiffer m;
-  GetPoint(in, f, &m);
-  m.step = f.NotNegative("step", in.step());
-  if (!f.Few("members", in.members_size(), kMembersMax)) return f.status();
-  for (int32_t member : in.members()) {
-    m.members.push_back(f.In("members", member, 0, kMembersMax - 1));
+template <typename W>
+void Map(W& w, Is<StatesDiffer> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(step), m.step);
+  w(ESPALIER_AT(members), m.members, Each{Within{0, kMembersMax - 1}, kMembersMax});
+}
+
+template <typename W>
+void Map(W& w, Is<Uneven> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(step), m.step);
+  w(ESPALIER_AT(leaf_ms), m.leaf_ms, Each{kPositive, kMembersMax});
+}
+
+template <typename W>
+void Map(W& w, Is<Leaving> auto& m) {
+  w(ESPALIER_AT(reason), m.reason, kWords);
+}
+
+template <typename W>
+void Map(W& w, Is<LinkBroken> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(other), m.other);
+  w(ESPALIER_AT(why), m.why, kRequired);
+}
+
+template <typename W>
+void Map(W& w, Is<StateKept> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(step), m.step);
+  w(ESPALIER_AT(path), m.path, kWords);
+  w(ESPALIER_AT(why), m.why);
+}
+
+template <typename W>
+void Map(W& w, Is<TokenRefused> auto& m) {
+  w(ESPALIER_AT(job), m.job);
+  w(ESPALIER_AT(file_system), m.file_system, Raw());
+}
+
+template <typename W>
+void Map(W& w, Is<Progress> auto& m) {
+  MapPoint(w, m);
+  if constexpr (W::kDecodes) {
+    Result<JobProgress> progress = FromProto(w.proto());
+    if (progress.ok()) {
+      m.progress = *std::move(progress);
+    } else {
+      w.fields().Take("progress", progress.status());
+    }
+  } else {
+    ToProto(m.progress, w.proto());
   }
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
 }
 
-void Set(const Uneven& m, pb::FromWorker* out) {
-  pb::Uneven* p = out->mutable_uneven();
-  SetPoint(m, p);
-  p->set_step(m.step);
-  p->mutable_leaf_ms()->Add(m.leaf_ms.begin(), m.leaf_ms.end());
+template <typename W>
+void Map(W& w, Is<HistoryEntry> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(row), m.row);
+  w(ESPALIER_AT(number), m.number);
+  w(ESPALIER_AT(first), m.first, Within{0, std::max<int64_t>(0, m.number)});
 }
 
-Result<FromWorker> Get(const pb::Uneven& in) {
-  Fields f("Uneven");
-  Uneven m;
-  GetPoint(in, f, &m);
-  m.step = f.NotNegative("step", in.step());
-  if (!f.Few("leaf_ms", in.leaf_ms_size(), kMembersMax)) return f.status();
-  for (double ms : in.leaf_ms()) {
-    m.leaf_ms.push_back(ms);
-    if (!(ms > 0) || !std::isfinite(ms)) f.Fail("leaf_ms", "is no positive number");
+template <typename W>
+void Map(W& w, Is<JobDone> auto& m) {
+  MapPoint(w, m);
+  if constexpr (W::kDecodes) {
+    JobResult result;
+    w(ESPALIER_AT(result), result, kRequired);
+    if (auto* trained = std::get_if<TrainingResult>(&result)) m.result = std::move(*trained);
+    if (std::holds_alternative<ScoringResult>(result)) w.fields().Fail("result", "is of scoring");
+  } else {
+    w(ESPALIER_AT(result), JobResult(m.result));
   }
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
 }
 
-void Set(const Leaving& m, pb::FromWorker* out) {
-  out->mutable_leaving()->set_reason(Utf8(m.reason));
+template <typename W>
+void Map(W& w, Is<JobFailed> auto& m) {
+  MapPoint(w, m);
+  w(ESPALIER_AT(error), m.error, kRequired);
 }
 
-Result<FromWorker> Get(const pb::Leaving& in) {
-  Fields f("Leaving");
-  Leaving m{f.Line("reason", in.reason(), kTextBytesMax)};
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
+template <typename W>
+void Map(W& w, Is<Goodbye> auto& m) {
+  w(ESPALIER_AT(reason), m.reason, kWords);
+  w(ESPALIER_AT(crashed), m.crashed);
 }
 
-void Set(const LinkBroken& m, pb::FromWorker* out) {
-  pb::LinkBroken* p = out->mutable_link_broken();
-  SetPoint(m, p);
-  p->set_other(m.other.value);
-  ToProto(m.why, p->mutable_why());
+template <typename F>
+void Kinds(F f, const FromWorker&) {
+  f(std::type_identity<Hello>(), ESPALIER_AT(hello));
+  f(std::type_identity<Heartbeat>(), ESPALIER_AT(heartbeat));
+  f(std::type_identity<SurveyProgress>(), ESPALIER_AT(survey_progress));
+  f(std::type_identity<SurveyPart>(), ESPALIER_AT(survey_part));
+  f(std::type_identity<MemberReady>(), ESPALIER_AT(member_ready));
+  f(std::type_identity<Switched>(), ESPALIER_AT(switched));
+  f(std::type_identity<LinkBroken>(), ESPALIER_AT(link_broken));
+  f(std::type_identity<StatesDiffer>(), ESPALIER_AT(states_differ));
+  f(std::type_identity<Uneven>(), ESPALIER_AT(uneven));
+  f(std::type_identity<Progress>(), ESPALIER_AT(progress));
+  f(std::type_identity<HistoryEntry>(), ESPALIER_AT(history_entry));
+  f(std::type_identity<JobDone>(), ESPALIER_AT(job_done));
+  f(std::type_identity<JobFailed>(), ESPALIER_AT(job_failed));
+  f(std::type_identity<Leaving>(), ESPALIER_AT(leaving));
+  f(std::type_identity<Goodbye>(), ESPALIER_AT(goodbye));
+  f(std::type_identity<StateKept>(), ESPALIER_AT(state_kept));
+  f(std::type_identity<TokenRefused>(), ESPALIER_AT(token_refused));
 }
 
-Result<FromWorker> Get(const pb::LinkBroken& in) {
-  Fields f("LinkBroken");
-  LinkBroken m;
-  GetPoint(in, f, &m);
-  m.other = {f.Id("other", in.other())};
-  m.why = RequiredError(in.why(), f);
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-void Set(const StateKept& m, pb::FromWorker* out) {
-  pb::StateKept* p = out->mutable_state_kept();
-  SetPoint(m, p);
-  p->set_step(m.step);
-  p->set_path(Utf8(m.path));
-  if (!m.why.ok()) ToProto(m.why, p->mutable_why());
-}
-
-Result<FromWorker> Get(const pb::StateKept& in) {
-  Fields f("StateKept");
-  StateKept m;
-  GetPoint(in, f, &m);
-  m.step = f.NotNegative("step", in.step());
-  m.path = f.Line("path", in.path(), kTextBytesMax);
-  if (in.has_why()) m.why = RequiredError(in.why(), f);
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-void Set(const TokenRefused& m, pb::FromWorker* out) {
-  out->mutable_token_refused()->set_job(m.job.value);
-  out->mutable_token_refused()->set_file_system(m.file_system);
-}
-
-Result<FromWorker> Get(const pb::TokenRefused& in) {
-  Fields f("TokenRefused");
-  TokenRefused m;
-  m.job = {f.Id("job", in.job())};
-  m.file_system = f.Text("file_system", in.file_system(), kTextBytesMax);
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-void Set(const Progress& m, pb::FromWorker* out) { ToProto(m, out->mutable_progress()); }
-
-Result<FromWorker> Get(const pb::Progress& in) {
-  Fields f("Progress");
-  f.Id("job", in.job());
-  f.Id("generation", in.generation());
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  ESPALIER_ASSIGN_OR_RETURN(Progress m, FromProto(in));
-  return FromWorker(std::move(m));
-}
-
-void Set(const HistoryEntry& m, pb::FromWorker* out) {
-  pb::HistoryEntry* p = out->mutable_history_entry();
-  SetPoint(m, p);
-  ToProto(m.row, p->mutable_row());
-  p->set_number(m.number);
-  p->set_first(m.first);
-}
-
-Result<FromWorker> Get(const pb::HistoryEntry& in) {
-  Fields f("HistoryEntry");
-  HistoryEntry m;
-  GetPoint(in, f, &m);
-  m.row = Part(f, "row", FromProto(in.row()));
-  m.number = f.NotNegative("number", in.number());
-  m.first = f.In("first", in.first(), 0, std::max<int64_t>(0, m.number));
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-void Set(const JobDone& m, pb::FromWorker* out) {
-  SetPoint(m, out->mutable_job_done());
-  ToProto(m.result, out->mutable_job_done()->mutable_result());
-}
-
-Result<FromWorker> Get(const pb::JobDone& in) {
-  Fields f("JobDone");
-  JobDone m;
-  GetPoint(in, f, &m);
-  if (f.Present("result", in.has_result())) m.result = Part(f, "result", FromProto(in.result()));
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-void Set(const JobFailed& m, pb::FromWorker* out) {
-  pb::JobFailed* p = out->mutable_job_failed();
-  SetPoint(m, p);
-  ToProto(m.error, p->mutable_error());
-}
-
-Result<FromWorker> Get(const pb::JobFailed& in) {
-  Fields f("JobFailed");
-  JobFailed m;
-  GetPoint(in, f, &m);
-  m.error = RequiredError(in.error(), f);
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-void Set(const Goodbye& m, pb::FromWorker* out) {
-  out->mutable_goodbye()->set_reason(Utf8(m.reason));
-  out->mutable_goodbye()->set_crashed(m.crashed);
-}
-
-Result<FromWorker> Get(const pb::Goodbye& in) {
-  Fields f("Goodbye");
-  Goodbye m{f.Line("reason", in.reason(), kTextBytesMax), in.crashed()};
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return FromWorker(std::move(m));
-}
-
-}  // namespace
-
-void ToProto(const FromWorker& message, pb::FromWorker* out) {
-  std::visit([out](const auto& m) { Set(m, out); }, message);
-}
-
-Result<FromWorker> FromProto(const pb::FromWorker& in) {
-  switch (in.message_case()) {
-    case pb::FromWorker::kHello:
-      return Get(in.hello());
-    case pb::FromWorker::kHeartbeat:
-      return Get(in.heartbeat());
-    case pb::FromWorker::kSurveyProgress:
-      return Get(in.survey_progress());
-    case pb::FromWorker::kSurveyPart:
-      return Get(in.survey_part());
-    case pb::FromWorker::kMemberReady:
-      return Get(in.member_ready());
-    case pb::FromWorker::kSwitched:
-      return Get(in.switched());
-    case pb::FromWorker::kStatesDiffer:
-      return Get(in.states_differ());
-    case pb::FromWorker::kUneven:
-      return Get(in.uneven());
-    case pb::FromWorker::kStateKept:
-      return Get(in.state_kept());
-    case pb::FromWorker::kTokenRefused:
-      return Get(in.token_refused());
-    case pb::FromWorker::kLeaving:
-      return Get(in.leaving());
-    case pb::FromWorker::kLinkBroken:
-      return Get(in.link_broken());
-    case pb::FromWorker::kProgress:
-      return Get(in.progress());
-    case pb::FromWorker::kHistoryEntry:
-      return Get(in.history_entry());
-    case pb::FromWorker::kJobDone:
-      return Get(in.job_done());
-    case pb::FromWorker::kJobFailed:
-      return Get(in.job_failed());
-    case pb::FromWorker::kGoodbye:
-      return Get(in.goodbye());
-    case pb::FromWorker::MESSAGE_NOT_SET:
-      break;
-  }
-  return InvalidArgument("malformed FromWorker: it holds no message of a kind known here");
-}
+void ToProto(const FromWorker& message, pb::FromWorker* out) { EncodeKind(message, out); }
+Result<FromWorker> FromProto(const pb::FromWorker& in) { return DecodeKind<FromWorker>(in); }
 
 }  // namespace espalier::rpc

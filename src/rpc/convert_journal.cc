@@ -1,268 +1,173 @@
+// Entries of the journal.
 #include <limits>
 
 #include "proto/espalier/v1/journal.pb.h"
-#include "src/rpc/convert_parts.h"
+#include "src/rpc/convert_members.h"
 #include "src/rpc/journal_codec.h"
 
 namespace espalier {
 
 namespace rpc {
-namespace {
-
-void Set(const WorkerIdGiven& e, pb::JournalEntry* out) {
-  out->mutable_worker_id_given()->set_worker(e.worker.value);
+template <typename W>
+void Map(W& w, Is<WorkerIdGiven> auto& e) {
+  w(ESPALIER_AT(worker), e.worker);
 }
 
-Result<JournalEntry> Get(const pb::WorkerIdGiven& in) {
-  Fields f("WorkerIdGiven");
-  WorkerIdGiven e{{f.Id("worker", in.worker())}};
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(e);
-}
-
-void Set(const JobAccepted& e, pb::JournalEntry* out) {
-  pb::JobAccepted* p = out->mutable_job_accepted();
-  const Submission& s = e.submission;
-  p->set_job(e.job.value);
-  p->set_submitted_ms(e.submitted_ms);
-  p->set_client_request_id(s.client_request_id);
-  p->set_name(s.name);
-  p->set_output(s.output);
-  p->set_job_yaml(s.job_yaml);
-  p->set_workers_min(s.workers_min);
-  p->set_workers_max(s.workers_max);
-  p->set_leaves(s.leaves);
-  p->set_kind(KindToProto(s.kind));
-  p->set_model_sha256(s.model_sha256);
-  p->set_star(s.star);
-  p->set_output_place(s.output_place);
-  p->set_owner(s.owner);
-  ToProto(s.tokens, p->mutable_tokens());
-  if (s.input == nullptr) return;
-  ToProto(*s.input, p->mutable_input());
-  for (const auto& hosts : s.input->hosts) {
-    p->add_hosts()->mutable_names()->Add(hosts.begin(), hosts.end());
+// The hosts of each shard, which InputPlan's own message does not have.
+static void EncodeHosts(const InputPlan& input, pb::JobAccepted* out) {
+  for (const auto& hosts : input.hosts) {
+    out->add_hosts()->mutable_names()->Add(hosts.begin(), hosts.end());
   }
 }
 
-std::shared_ptr<const InputPlan> InputFromProto(const pb::JobAccepted& in, Fields& f) {
-  if (!in.has_input()) return nullptr;
-  auto input = std::make_shared<InputPlan>(Part(f, "input", FromProto(in.input())));
-  if (in.hosts_size() == 0) return input;
+static void DecodeHosts(const pb::JobAccepted& in, Fields& f,
+                        std::shared_ptr<const InputPlan>& input) {
+  if (in.hosts_size() == 0 || input == nullptr) return;
   const auto shards = static_cast<int64_t>(input->shards.size());
   f.In("hosts", in.hosts_size(), shards, shards);
-  if (!f.status().ok()) return input;
+  if (!f.status().ok()) return;
+  auto located = std::make_shared<InputPlan>(*input);
   for (const pb::Hosts& hosts : in.hosts()) {
-    std::vector<std::string>& names = input->hosts.emplace_back();
+    std::vector<std::string>& names = located->hosts.emplace_back();
     for (const std::string& n : hosts.names()) names.push_back(f.Text("hosts", n, kNameBytesMax));
   }
-  return input;
+  input = std::move(located);
 }
 
-Result<JournalEntry> Get(const pb::JobAccepted& in) {
-  Fields f("JobAccepted");
-  JobAccepted e;
-  Submission& s = e.submission;
-  e.job = {f.Id("job", in.job())};
-  e.submitted_ms = f.NotNegative("submitted_ms", in.submitted_ms());
-  s.client_request_id = f.Text("client_request_id", in.client_request_id(), kRequestIdBytesMax);
-  if (s.client_request_id.empty()) f.Fail("client_request_id", "is missing");
-  s.name = f.Text("name", in.name(), kTextBytesMax);
-  s.output = f.Text("output", in.output(), kTextBytesMax);
-  s.job_yaml = f.Text("job_yaml", in.job_yaml(), kYamlBytesMax);
-  s.workers_min = f.NotNegative("workers_min", in.workers_min());
-  s.workers_max = f.NotNegative("workers_max", in.workers_max());
-  s.leaves = f.In("leaves", in.leaves(), 1, std::numeric_limits<int32_t>::max());
-  s.kind = KindFromProto(in.kind(), f);
-  s.model_sha256 = f.Text("model_sha256", in.model_sha256(), kNameBytesMax);
-  s.star = in.star();
-  s.output_place = f.Text("output_place", in.output_place(), kTextBytesMax);
-  s.owner = f.Text("owner", in.owner(), kNameBytesMax);
-  s.input = InputFromProto(in, f);
-  s.tokens = Part(f, "tokens", FromProto(in.tokens()));
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(std::move(e));
-}
-
-void Set(const GenerationStarted& e, pb::JournalEntry* out) {
-  pb::GenerationStarted* p = out->mutable_generation_started();
-  SetPoint(e, p);
-  for (const Member& member : e.members) {
-    pb::Member* q = p->add_members();
-    q->set_worker(member.worker.value);
-    q->set_name(Utf8(member.name, kNameBytesMax));
-    q->set_address(Utf8(member.address, kNameBytesMax));
+// The kind of work, whose fields lie among those of the entry.
+template <typename W>
+void MapWork(W& w, Is<Submission> auto& s) {
+  JobKind kind = s.kind();
+  w(ESPALIER_AT(kind), kind, kOrFirst);
+  if constexpr (W::kDecodes) {
+    if (kind != JobKind::kTrain) s.work = ScoringSubmission{kind};
   }
-  for (const LeafInterval& leaves : e.leaves) {
-    pb::LeafInterval* q = p->add_leaves();
-    q->set_begin(leaves.begin);
-    q->set_end(leaves.end);
+  if (auto* training = std::get_if<TrainingSubmission>(&s.work)) {
+    w(ESPALIER_AT(star), training->star);
   }
-  p->set_at_ms(e.at_ms);
-  p->set_arithmetic_id(e.arithmetic_id);
-  p->set_reverts(e.reverts);
-}
-
-Result<JournalEntry> Get(const pb::GenerationStarted& in) {
-  Fields f("GenerationStarted");
-  GenerationStarted e;
-  GetPoint(in, f, &e);
-  if (!f.Few("members", in.members_size(), kMembersMax)) return f.status();
-  for (const pb::Member& member : in.members()) {
-    // 0: it has taken part in another job since.
-    e.members.push_back({{member.worker()},
-                         f.Text("members.name", member.name(), kNameBytesMax),
-                         f.Text("members.address", member.address(), kNameBytesMax)});
+  if (auto* scoring = std::get_if<ScoringSubmission>(&s.work)) {
+    w(ESPALIER_AT(model_sha256), scoring->model_sha256, kName);
   }
-  if (in.leaves_size() != 0) f.In("leaves", in.leaves_size(), in.members_size(), in.members_size());
-  if (!f.status().ok()) return f.status();
-  int32_t next = 0;  // without gaps from 0
-  for (const pb::LeafInterval& leaves : in.leaves()) {
-    LeafInterval interval;
-    interval.begin = f.In("leaves.begin", leaves.begin(), next, next);
-    interval.end = f.In("leaves.end", leaves.end(), next, std::numeric_limits<int32_t>::max());
-    next = interval.end;
-    e.leaves.push_back(interval);
+}
+
+template <typename W>
+void Map(W& w, Is<JobAccepted> auto& e) {
+  auto& s = e.submission;
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(submitted_ms), e.submitted_ms);
+  w(ESPALIER_AT(client_request_id), s.client_request_id, Present(kRequestIdBytesMax));
+  w(ESPALIER_AT(name), s.name, Raw());
+  w(ESPALIER_AT(output), s.output, Raw());
+  w(ESPALIER_AT(job_yaml), s.job_yaml, Raw(kYamlBytesMax));
+  w(ESPALIER_AT(workers_min), s.workers_min);
+  w(ESPALIER_AT(workers_max), s.workers_max);
+  w(ESPALIER_AT(leaves), s.leaves, Within{1, std::numeric_limits<int32_t>::max()});
+  MapWork(w, s);
+  w(ESPALIER_AT(output_place), s.output_place, Raw());
+  w(ESPALIER_AT(owner), s.owner, Raw(kNameBytesMax));
+  w(ESPALIER_AT(input), s.input);
+  w(ESPALIER_AT(tokens), s.tokens, Each{Usual(), kStorageTokensMax});
+  if constexpr (W::kDecodes) {
+    DecodeHosts(w.proto(), w.fields(), s.input);
+  } else {
+    if (s.input != nullptr) EncodeHosts(*s.input, w.proto());
   }
-  e.at_ms = f.NotNegative("at_ms", in.at_ms());
-  e.arithmetic_id = f.Text("arithmetic_id", in.arithmetic_id(), kNameBytesMax);
-  e.reverts = in.reverts();
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(std::move(e));
 }
 
-void Set(const SurveyRecorded& e, pb::JournalEntry* out) {
-  pb::SurveyRecorded* p = out->mutable_survey_recorded();
-  p->set_job(e.job.value);
-  if (e.survey != nullptr) ToProto(*e.survey, p->mutable_survey());
-}
-
-Result<JournalEntry> Get(const pb::SurveyRecorded& in) {
-  Fields f("SurveyRecorded");
-  SurveyRecorded e;
-  e.job = {f.Id("job", in.job())};
-  if (!f.Present("survey", in.has_survey())) return f.status();
-  e.survey = std::make_shared<const SurveyResult>(Part(f, "survey", FromProto(in.survey())));
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(std::move(e));
-}
-
-void Set(const HistoryRecorded& e, pb::JournalEntry* out) {
-  pb::HistoryRecorded* p = out->mutable_history_recorded();
-  p->set_job(e.job.value);
-  ToProto(e.row, p->mutable_row());
-  p->set_number(e.number);
-}
-
-Result<JournalEntry> Get(const pb::HistoryRecorded& in) {
-  Fields f("HistoryRecorded");
-  HistoryRecorded e;
-  e.job = {f.Id("job", in.job())};
-  if (!f.Present("row", in.has_row())) return f.status();
-  e.row = Part(f, "row", FromProto(in.row()));
-  e.number = f.NotNegative("number", in.number());
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(std::move(e));
-}
-
-void Set(const GenerationReserved& e, pb::JournalEntry* out) {
-  SetPoint(e, out->mutable_generation_reserved());
-}
-
-Result<JournalEntry> Get(const pb::GenerationReserved& in) {
-  Fields f("GenerationReserved");
-  GenerationReserved e;
-  GetPoint(in, f, &e);
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(e);
-}
-
-void Set(const MergeTried& e, pb::JournalEntry* out) {
-  out->mutable_merge_tried()->set_job(e.job.value);
-  out->mutable_merge_tried()->set_times(e.times);
-}
-
-Result<JournalEntry> Get(const pb::MergeTried& in) {
-  Fields f("MergeTried");
-  MergeTried e;
-  e.job = {f.Id("job", in.job())};
-  e.times = f.In("times", in.times(), int64_t{0}, std::numeric_limits<int64_t>::max());
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(e);
-}
-
-void Set(const TokensReplaced& e, pb::JournalEntry* out) {
-  out->mutable_tokens_replaced()->set_job(e.job.value);
-  ToProto(e.tokens, out->mutable_tokens_replaced()->mutable_tokens());
-}
-
-Result<JournalEntry> Get(const pb::TokensReplaced& in) {
-  Fields f("TokensReplaced");
-  TokensReplaced e;
-  e.job = {f.Id("job", in.job())};
-  e.tokens = Part(f, "tokens", FromProto(in.tokens()));
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(std::move(e));
-}
-
-void Set(const TrainingStarted& e, pb::JournalEntry* out) {
-  out->mutable_training_started()->set_job(e.job.value);
-  out->mutable_training_started()->set_at_ms(e.at_ms);
-}
-
-Result<JournalEntry> Get(const pb::TrainingStarted& in) {
-  Fields f("TrainingStarted");
-  TrainingStarted e;
-  e.job = {f.Id("job", in.job())};
-  e.at_ms = f.NotNegative("at_ms", in.at_ms());
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(e);
-}
-
-void Set(const JobEnded& e, pb::JournalEntry* out) {
-  ToProto(e.snapshot, out->mutable_job_ended()->mutable_snapshot());
-}
-
-Result<JournalEntry> Get(const pb::JobEnded& in) {
-  Fields f("JobEnded");
-  if (!f.Present("snapshot", in.has_snapshot())) return f.status();
-  JobEnded e{Part(f, "snapshot", FromProto(in.snapshot()))};
-  if (f.status().ok() && !IsFinal(e.snapshot.state)) {
-    f.Fail("snapshot.state", std::string("is ") + JobStateName(e.snapshot.state) +
-                                 ", expected one in which a job has ended");
+template <typename W>
+void Map(W& w, Is<GenerationStarted> auto& e) {
+  MapPoint(w, e);
+  w(ESPALIER_AT(members), e.members, Each{Usual(), kMembersMax});
+  w(ESPALIER_AT(leaves), e.leaves, Each{Usual(), kMembersMax});
+  w(ESPALIER_AT(at_ms), e.at_ms);
+  w(ESPALIER_AT(arithmetic_id), e.arithmetic_id, Raw(kNameBytesMax));
+  w(ESPALIER_AT(reverts), e.reverts);
+  if constexpr (W::kDecodes) {
+    const auto members = static_cast<int64_t>(e.members.size());
+    const auto leaves = static_cast<int64_t>(e.leaves.size());
+    if (leaves != 0) w.fields().In("leaves", leaves, members, members);
+    CheckLeaves(e.leaves, w.fields());
   }
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(std::move(e));
 }
 
-void Set(const JobForgotten& e, pb::JournalEntry* out) {
-  out->mutable_job_forgotten()->set_job(e.job.value);
+template <typename W>
+void Map(W& w, Is<SurveyRecorded> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(survey), e.survey, kRequired);
 }
 
-Result<JournalEntry> Get(const pb::JobForgotten& in) {
-  Fields f("JobForgotten");
-  JobForgotten e{{f.Id("job", in.job())}};
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(e);
+template <typename W>
+void Map(W& w, Is<HistoryRecorded> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(row), e.row, kRequired);
+  w(ESPALIER_AT(number), e.number);
 }
 
-void Set(const IncarnationTaken& e, pb::JournalEntry* out) {
-  out->mutable_incarnation_taken()->set_incarnation(e.incarnation.value);
+template <typename W>
+void Map(W& w, Is<GenerationReserved> auto& e) {
+  MapPoint(w, e);
 }
 
-Result<JournalEntry> Get(const pb::IncarnationTaken& in) {
-  Fields f("IncarnationTaken");
-  IncarnationTaken e{{f.Id("incarnation", in.incarnation())}};
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return JournalEntry(e);
+template <typename W>
+void Map(W& w, Is<MergeTried> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(times), e.times);
 }
 
-}  // namespace
+template <typename W>
+void Map(W& w, Is<TokensReplaced> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(tokens), e.tokens, Each{Usual(), kStorageTokensMax});
+}
+
+template <typename W>
+void Map(W& w, Is<TrainingStarted> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(at_ms), e.at_ms);
+}
+
+template <typename W>
+void Map(W& w, Is<JobEnded> auto& e) {
+  w(ESPALIER_AT(snapshot), e.snapshot, kRequired);
+  if constexpr (W::kDecodes) {
+    if (w.fields().status().ok() && !IsFinal(e.snapshot.state)) {
+      w.fields().Fail("snapshot.state", std::string("is ") + JobStateName(e.snapshot.state) +
+                                            ", expected one in which a job has ended");
+    }
+  }
+}
+
+template <typename W>
+void Map(W& w, Is<JobForgotten> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+}
+
+template <typename W>
+void Map(W& w, Is<IncarnationTaken> auto& e) {
+  w(ESPALIER_AT(incarnation), e.incarnation);
+}
+
+template <typename F>
+void Kinds(F f, const JournalEntry&) {
+  f(std::type_identity<WorkerIdGiven>(), ESPALIER_AT(worker_id_given));
+  f(std::type_identity<JobAccepted>(), ESPALIER_AT(job_accepted));
+  f(std::type_identity<GenerationStarted>(), ESPALIER_AT(generation_started));
+  f(std::type_identity<SurveyRecorded>(), ESPALIER_AT(survey_recorded));
+  f(std::type_identity<HistoryRecorded>(), ESPALIER_AT(history_recorded));
+  f(std::type_identity<TrainingStarted>(), ESPALIER_AT(training_started));
+  f(std::type_identity<JobEnded>(), ESPALIER_AT(job_ended));
+  f(std::type_identity<JobForgotten>(), ESPALIER_AT(job_forgotten));
+  f(std::type_identity<IncarnationTaken>(), ESPALIER_AT(incarnation_taken));
+  f(std::type_identity<GenerationReserved>(), ESPALIER_AT(generation_reserved));
+  f(std::type_identity<TokensReplaced>(), ESPALIER_AT(tokens_replaced));
+  f(std::type_identity<MergeTried>(), ESPALIER_AT(merge_tried));
+}
+
 }  // namespace rpc
 
 Result<std::string> EncodeJournalEntry(const JournalEntry& entry) {
   v1::JournalEntry proto;
-  std::visit([&](const auto& e) { rpc::Set(e, &proto); }, entry);
+  rpc::EncodeKind(entry, &proto);
   std::string bytes;
   if (!proto.SerializeToString(&bytes)) {
     return ResourceExhausted("an entry of the journal has more than 2 GiB");
@@ -277,35 +182,7 @@ Result<JournalEntry> DecodeJournalEntry(std::string_view bytes) {
     return InvalidArgument("malformed JournalEntry: " + std::to_string(bytes.size()) +
                            " bytes that are no protocol buffer");
   }
-  switch (proto.entry_case()) {
-    case v1::JournalEntry::kWorkerIdGiven:
-      return rpc::Get(proto.worker_id_given());
-    case v1::JournalEntry::kJobAccepted:
-      return rpc::Get(proto.job_accepted());
-    case v1::JournalEntry::kGenerationStarted:
-      return rpc::Get(proto.generation_started());
-    case v1::JournalEntry::kSurveyRecorded:
-      return rpc::Get(proto.survey_recorded());
-    case v1::JournalEntry::kHistoryRecorded:
-      return rpc::Get(proto.history_recorded());
-    case v1::JournalEntry::kGenerationReserved:
-      return rpc::Get(proto.generation_reserved());
-    case v1::JournalEntry::kMergeTried:
-      return rpc::Get(proto.merge_tried());
-    case v1::JournalEntry::kTokensReplaced:
-      return rpc::Get(proto.tokens_replaced());
-    case v1::JournalEntry::kTrainingStarted:
-      return rpc::Get(proto.training_started());
-    case v1::JournalEntry::kJobEnded:
-      return rpc::Get(proto.job_ended());
-    case v1::JournalEntry::kJobForgotten:
-      return rpc::Get(proto.job_forgotten());
-    case v1::JournalEntry::kIncarnationTaken:
-      return rpc::Get(proto.incarnation_taken());
-    case v1::JournalEntry::ENTRY_NOT_SET:
-      break;
-  }
-  return InvalidArgument("malformed JournalEntry: it is of no kind that this version knows");
+  return rpc::DecodeKind<JournalEntry>(proto);
 }
 
 }  // namespace espalier

@@ -1,7 +1,7 @@
-#include <vector>
+// Errors, tokens, metrics, progress and results, which other messages hold.
+#include <limits>
 
-#include "src/rpc/convert.h"
-#include "src/rpc/fields.h"
+#include "src/rpc/convert_fields.h"
 
 namespace espalier::rpc {
 
@@ -9,6 +9,8 @@ namespace {
 
 constexpr int kCausesMax = 64;
 constexpr size_t kStatusMessageBytesMax = 16 << 10;
+constexpr size_t kFileSystemBytesMax = 1024;
+constexpr size_t kTokenTextBytesMax = 16 << 10;
 
 void PositionToProto(const InputPosition& position, pb::InputPosition* out) {
   out->set_file(position.file.substr(0, kTextBytesMax));
@@ -59,200 +61,141 @@ Status ErrorFromProto(const pb::ErrorDetail& in, Status* out) {
   return f.status();
 }
 
-void ToProto(const Metrics& m, pb::Metrics* out) {
-  out->set_rows(m.rows);
-  out->set_weight(m.weight);
-  out->set_loss(m.loss);
-  out->set_accuracy(m.accuracy);
-  out->set_precision(m.precision);
-  out->set_recall(m.recall);
-  out->set_f1(m.f1);
-  if (m.auc) out->set_auc(*m.auc);
-  for (const ClassMetrics& c : m.classes) {
-    pb::ClassMetrics* p = out->add_classes();
-    p->set_precision(c.precision);
-    p->set_recall(c.recall);
-    p->set_f1(c.f1);
-    p->set_weight(c.weight);
+template <typename W>
+void Map(W& w, Is<StorageToken> auto& t) {
+  w(ESPALIER_AT(file_system), t.file_system, Present(kFileSystemBytesMax));
+  w(ESPALIER_AT(text), t.text,
+    TextRule{.bytes_max = kTokenTextBytesMax, .required = true, .secret = true});
+}
+
+template <typename W>
+void Map(W& w, Is<ClassMetrics> auto& c) {
+  w(ESPALIER_AT(precision), c.precision);
+  w(ESPALIER_AT(recall), c.recall);
+  w(ESPALIER_AT(f1), c.f1);
+  w(ESPALIER_AT(weight), c.weight);
+}
+
+template <typename W>
+void Map(W& w, Is<Metrics> auto& m) {
+  w(ESPALIER_AT(rows), m.rows);
+  w(ESPALIER_AT(weight), m.weight, kFinite);
+  w(ESPALIER_AT(loss), m.loss);
+  w(ESPALIER_AT(accuracy), m.accuracy);
+  w(ESPALIER_AT(precision), m.precision);
+  w(ESPALIER_AT(recall), m.recall);
+  w(ESPALIER_AT(f1), m.f1);
+  w(ESPALIER_AT(auc), m.auc);
+  w(ESPALIER_AT(classes), m.classes);
+  w(ESPALIER_AT(confusion), m.confusion, Each{kAny, std::numeric_limits<int64_t>::max()});
+  w(ESPALIER_AT(rmse), m.rmse);
+  w(ESPALIER_AT(mae), m.mae);
+  w(ESPALIER_AT(r2), m.r2);
+  w(ESPALIER_AT(classification), m.classification);
+  w(ESPALIER_AT(f1_micro), m.f1_micro);
+  w(ESPALIER_AT(f1_macro), m.f1_macro);
+  if constexpr (W::kDecodes) {
+    const size_t classes = m.classes.size();
+    if (!m.confusion.empty() && m.confusion.size() != classes * classes) {
+      w.fields().Fail("confusion", "has " + std::to_string(m.confusion.size()) +
+                                       " entries, expected " + std::to_string(classes * classes) +
+                                       " or none");
+    }
   }
-  out->mutable_confusion()->Add(m.confusion.begin(), m.confusion.end());
-  out->set_rmse(m.rmse);
-  out->set_mae(m.mae);
-  out->set_r2(m.r2);
-  out->set_classification(m.classification);
-  if (m.f1_micro) out->set_f1_micro(*m.f1_micro);
-  if (m.f1_macro) out->set_f1_macro(*m.f1_macro);
 }
 
-Result<Metrics> FromProto(const pb::Metrics& in) {
-  Fields f("Metrics");
-  Metrics m;
-  m.rows = f.NotNegative("rows", in.rows());
-  m.weight = f.Finite("weight", in.weight());
-  m.loss = in.loss();
-  m.accuracy = in.accuracy();
-  m.precision = in.precision();
-  m.recall = in.recall();
-  m.f1 = in.f1();
-  if (in.has_auc()) m.auc = in.auc();
-  const int64_t classes = in.classes_size();
-  if (!f.Few("classes", classes, kListMax)) return f.status();
-  m.classes.reserve(classes);
-  for (const pb::ClassMetrics& c : in.classes()) {
-    m.classes.push_back({c.precision(), c.recall(), c.f1(), c.weight()});
-  }
-  if (in.confusion_size() != 0 && in.confusion_size() != classes * classes) {
-    f.Fail("confusion", "has " + std::to_string(in.confusion_size()) + " entries, expected " +
-                            std::to_string(classes * classes) + " or none");
-  }
-  m.confusion.assign(in.confusion().begin(), in.confusion().end());
-  m.rmse = in.rmse();
-  m.mae = in.mae();
-  m.r2 = in.r2();
-  m.classification = in.classification();
-  if (in.has_f1_micro()) m.f1_micro = in.f1_micro();
-  if (in.has_f1_macro()) m.f1_macro = in.f1_macro();
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return m;
+template <typename W>
+void Map(W& w, Is<HistoryRow> auto& row) {
+  w(ESPALIER_AT(epoch), row.epoch, kFinite);
+  w(ESPALIER_AT(step), row.step);
+  w(ESPALIER_AT(learning_rate), row.learning_rate, kFinite);
+  w(ESPALIER_AT(train), row.train);
+  w(ESPALIER_AT(validation), row.validation);
 }
 
-void ToProto(const HistoryRow& row, pb::HistoryRow* out) {
-  out->set_epoch(row.epoch);
-  out->set_step(row.step);
-  out->set_learning_rate(row.learning_rate);
-  ToProto(row.train, out->mutable_train());
-  if (row.validation) ToProto(*row.validation, out->mutable_validation());
+template <typename W>
+void Map(W& w, Is<JobProgress> auto& p) {
+  w(ESPALIER_AT(step), p.step);
+  w(ESPALIER_AT(steps_total), p.steps_total);
+  w(ESPALIER_AT(epoch), p.epoch, kFinite);
+  w(ESPALIER_AT(epochs_total), p.epochs_total, kFinite);
+  w(ESPALIER_AT(loss), p.loss);
+  w(ESPALIER_AT(accuracy), p.accuracy);
+  w(ESPALIER_AT(learning_rate), p.learning_rate, kFinite);
+  w(ESPALIER_AT(rows_per_second), p.rows_per_second, kFinite);
+  w(ESPALIER_AT(phase), p.phase, TextRule{.bytes_max = kNameBytesMax, .utf8 = true, .line = true});
+  w(ESPALIER_AT(phase_share), p.phase_share, kFinite);
 }
 
-Result<HistoryRow> FromProto(const pb::HistoryRow& in) {
-  Fields f("HistoryRow");
-  HistoryRow row;
-  row.epoch = f.Finite("epoch", in.epoch());
-  row.step = f.NotNegative("step", in.step());
-  row.learning_rate = f.Finite("learning_rate", in.learning_rate());
-  row.train = Part(f, "train", FromProto(in.train()));
-  if (in.has_validation()) row.validation = Part(f, "validation", FromProto(in.validation()));
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return row;
+template <typename W>
+void Map(W& w, Is<AsyncCounts> auto& c) {
+  w(ESPALIER_AT(largest_lag), c.largest_lag);
+  w(ESPALIER_AT(refused), c.refused);
 }
 
-void ToProto(const Progress& p, pb::Progress* out) {
-  out->set_job(p.job.value);
-  out->set_generation(p.generation.value);
-  out->set_step(p.step);
-  out->set_steps_total(p.steps_total);
-  out->set_epoch(p.epoch);
-  out->set_epochs_total(p.epochs_total);
-  out->set_loss(p.loss);
-  out->set_accuracy(p.accuracy);
-  out->set_learning_rate(p.learning_rate);
-  out->set_rows_per_second(p.rows_per_second);
-  out->set_phase(Utf8(p.phase, kNameBytesMax));
-  out->set_phase_share(p.phase_share);
+template <typename W>
+void Map(W& w, Is<TrainingResult> auto& r) {
+  w(ESPALIER_AT(steps), r.steps);
+  w(ESPALIER_AT(epochs), r.epochs, kFinite);
+  w(ESPALIER_AT(rows_per_epoch), r.rows_per_epoch);
+  w(ESPALIER_AT(train), r.train);
+  w(ESPALIER_AT(validation), r.validation);
+  w(ESPALIER_AT(test), r.test);
+  w(ESPALIER_AT(classes), r.classes, Raw());
+  w(ESPALIER_AT(weights_sha256), r.weights_sha256, kName);
+  w(ESPALIER_AT(bundle), r.bundle, Raw());
+  w(ESPALIER_AT(stopped_because), r.stopped_because,
+    TextRule{.bytes_max = kNameBytesMax, .utf8 = true, .line = true});
+  w(ESPALIER_AT(step_ms_p50), r.step_ms_p50, kFinite);
+  w(ESPALIER_AT(step_ms_p99), r.step_ms_p99, kFinite);
+  w(ESPALIER_AT(skipped_rows), r.skipped_rows);
+  w(ESPALIER_AT(async_counts), r.async);
 }
 
-Result<Progress> FromProto(const pb::Progress& in) {
-  Fields f("Progress");
-  Progress p;
-  p.job = {in.job()};
-  p.generation = {in.generation()};
-  p.step = f.NotNegative("step", in.step());
-  p.steps_total = f.NotNegative("steps_total", in.steps_total());
-  p.epoch = f.Finite("epoch", in.epoch());
-  p.epochs_total = f.Finite("epochs_total", in.epochs_total());
-  p.loss = in.loss();
-  p.accuracy = in.accuracy();
-  p.learning_rate = f.Finite("learning_rate", in.learning_rate());
-  p.rows_per_second = f.Finite("rows_per_second", in.rows_per_second());
-  p.phase = f.Line("phase", in.phase(), kNameBytesMax);
-  p.phase_share = f.Finite("phase_share", in.phase_share());
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return p;
+// Fields of the message of scoring itself.
+template <typename W>
+requires std::same_as<typename W::Proto, pb::ScoringResult>
+void Map(W& w, Is<ScoringResult> auto& r) {
+  w(ESPALIER_AT(rows), r.rows);
+  w(ESPALIER_AT(rejected), r.rejected);
+  w(ESPALIER_AT(first_rejects), r.first_rejects, Each{kRequired, kRejectsKept});
+  w(ESPALIER_AT(parts), r.parts);
+  w(ESPALIER_AT(format), r.format, kName);
 }
 
-namespace {
-
-void ScoringToProto(const ScoringResult& r, pb::ScoringResult* out) {
-  out->set_rows(r.rows);
-  out->set_rejected(r.rejected);
-  for (const Status& why : r.first_rejects) ToProto(why, out->add_first_rejects());
-  out->set_parts(r.parts);
-  out->set_format(r.format);
+// Fields of the message around it.
+template <typename W>
+requires std::same_as<typename W::Proto, pb::JobResult>
+void Map(W& w, Is<ScoringResult> auto& r) {
+  w(ESPALIER_AT(scoring), r);
+  w(ESPALIER_AT(test), r.metrics);
+  w(ESPALIER_AT(classes), r.classes, Raw());
+  w(ESPALIER_AT(bundle), r.output, Raw());
 }
 
-Result<ScoringResult> ScoringFromProto(const pb::ScoringResult& in) {
-  Fields f("ScoringResult");
-  ScoringResult r;
-  r.rows = f.NotNegative("rows", in.rows());
-  r.rejected = f.NotNegative("rejected", in.rejected());
-  r.first_rejects = RejectsFromProto(in.first_rejects(), f);
-  r.parts = f.NotNegative("parts", in.parts());
-  r.format = f.Text("format", in.format(), kNameBytesMax);
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return r;
+void ToProto(const StorageToken& token, pb::StorageToken* out) { EncodeFields(token, out); }
+Result<StorageToken> FromProto(const pb::StorageToken& in) {
+  return DecodeFields<StorageToken>(in);
 }
+void ToProto(const Metrics& metrics, pb::Metrics* out) { EncodeFields(metrics, out); }
+Result<Metrics> FromProto(const pb::Metrics& in) { return DecodeFields<Metrics>(in); }
+void ToProto(const HistoryRow& row, pb::HistoryRow* out) { EncodeFields(row, out); }
+Result<HistoryRow> FromProto(const pb::HistoryRow& in) { return DecodeFields<HistoryRow>(in); }
+void ToProto(const JobProgress& progress, pb::Progress* out) { EncodeFields(progress, out); }
+Result<JobProgress> FromProto(const pb::Progress& in) { return DecodeFields<JobProgress>(in); }
 
-}  // namespace
-
-std::vector<Status> RejectsFromProto(const google::protobuf::RepeatedPtrField<pb::ErrorDetail>& in,
-                                     Fields& f) {
-  std::vector<Status> out;
-  if (!f.Few("first_rejects", in.size(), kRejectsKept)) return out;
-  for (const pb::ErrorDetail& detail : in) {
-    Status why;
-    if (Status bad = ErrorFromProto(detail, &why); !bad.ok()) f.Take("first_rejects", bad);
-    if (why.ok()) f.Fail("first_rejects", "holds no reason");
-    out.push_back(std::move(why));
-  }
-  return out;
-}
-
-void ToProto(const JobResult& r, pb::JobResult* out) {
-  out->set_steps(r.steps);
-  out->set_epochs(r.epochs);
-  out->set_rows_per_epoch(r.rows_per_epoch);
-  ToProto(r.train, out->mutable_train());
-  if (r.validation) ToProto(*r.validation, out->mutable_validation());
-  if (r.test) ToProto(*r.test, out->mutable_test());
-  out->mutable_classes()->Add(r.classes.begin(), r.classes.end());
-  out->set_weights_sha256(Utf8(r.weights_sha256, kNameBytesMax));
-  out->set_bundle(r.bundle);
-  out->set_stopped_because(Utf8(r.stopped_because, kNameBytesMax));
-  out->set_step_ms_p50(r.step_ms_p50);
-  out->set_step_ms_p99(r.step_ms_p99);
-  out->set_skipped_rows(r.skipped_rows);
-  if (r.scoring) ScoringToProto(*r.scoring, out->mutable_scoring());
-  if (!r.async) return;
-  out->mutable_async_counts()->set_largest_lag(r.async->largest_lag);
-  out->mutable_async_counts()->set_refused(r.async->refused);
+void ToProto(const JobResult& result, pb::JobResult* out) {
+  if (const auto* trained = std::get_if<TrainingResult>(&result)) EncodeFields(*trained, out);
+  if (const auto* scored = std::get_if<ScoringResult>(&result)) EncodeFields(*scored, out);
 }
 
 Result<JobResult> FromProto(const pb::JobResult& in) {
-  Fields f("JobResult");
-  JobResult r;
-  r.steps = f.NotNegative("steps", in.steps());
-  r.epochs = f.Finite("epochs", in.epochs());
-  r.rows_per_epoch = f.NotNegative("rows_per_epoch", in.rows_per_epoch());
-  r.train = Part(f, "train", FromProto(in.train()));
-  if (in.has_validation()) r.validation = Part(f, "validation", FromProto(in.validation()));
-  if (in.has_test()) r.test = Part(f, "test", FromProto(in.test()));
-  if (!f.Few("classes", in.classes_size(), kListMax)) return f.status();
-  for (const std::string& c : in.classes())
-    r.classes.push_back(f.Text("classes", c, kTextBytesMax));
-  r.weights_sha256 = f.Text("weights_sha256", in.weights_sha256(), kNameBytesMax);
-  r.bundle = f.Text("bundle", in.bundle(), kTextBytesMax);
-  r.stopped_because = f.Line("stopped_because", in.stopped_because(), kNameBytesMax);
-  r.step_ms_p50 = f.Finite("step_ms_p50", in.step_ms_p50());
-  r.step_ms_p99 = f.Finite("step_ms_p99", in.step_ms_p99());
-  r.skipped_rows = f.NotNegative("skipped_rows", in.skipped_rows());
-  if (in.has_scoring()) r.scoring = Part(f, "scoring", ScoringFromProto(in.scoring()));
-  if (in.has_async_counts()) {
-    r.async =
-        AsyncCounts{f.NotNegative("async_counts.largest_lag", in.async_counts().largest_lag()),
-                    f.NotNegative("async_counts.refused", in.async_counts().refused())};
+  if (in.has_scoring()) {
+    ESPALIER_ASSIGN_OR_RETURN(ScoringResult scored, DecodeFields<ScoringResult>(in));
+    return JobResult(std::move(scored));
   }
-  ESPALIER_RETURN_IF_ERROR(f.status());
-  return r;
+  ESPALIER_ASSIGN_OR_RETURN(TrainingResult trained, DecodeFields<TrainingResult>(in));
+  return JobResult(std::move(trained));
 }
 
 }  // namespace espalier::rpc

@@ -69,9 +69,9 @@ Status CheckSendable(const SurveyResult& survey) {
       "use larger shards (data.shard_bytes), shorter names and labels, or hashed categories");
 }
 
-Status CheckSendable(const JobResult& result) {
+Status CheckSendable(const ScoringResult& result) {
   return Check<pb::JobResult>(
-      result,
+      JobResult(result),
       "the job's result, with metrics of " +
           HumanCount(static_cast<int64_t>(result.classes.size())) + " classes or labels,",
       "look for extreme values in the data, and for names of enormous length in the model");

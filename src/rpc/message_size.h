@@ -27,7 +27,7 @@ Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey)
 Status CheckSendable(const InputPlan& input);
 // The same for the survey's result.
 Status CheckSendable(const SurveyResult& survey);
-// The same for what a job yields, which clients are told and the journal must give back.
-Status CheckSendable(const JobResult& result);
+// The same for the result of scoring, which clients receive and the journal keeps.
+Status CheckSendable(const ScoringResult& result);
 
 }  // namespace espalier

@@ -61,4 +61,13 @@ Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, E
   return {};
 }
 
+ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report) {
+  return {.rows = all.rows,
+          .rejected = all.rejected,
+          .first_rejects = all.first_rejects,
+          .output = std::move(report),
+          .metrics = all.metrics,
+          .classes = ClassNames(model.document.job.model.task, model.document.preprocessing)};
+}
+
 }  // namespace espalier

@@ -45,5 +45,7 @@ void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all);
 // which are empty when there is none. kBadInput: there are rows, and none could be evaluated, or
 // their weights have no finite sum; kInternal: the totals are not of this model.
 Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, Evaluation* all);
+// The result of a finished evaluation. `report`: path of its report; empty: none.
+ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report);
 
 }  // namespace espalier

@@ -151,6 +151,7 @@ Result<ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec) {
   ESPALIER_ASSIGN_OR_RETURN(const PartColumns columns, PredictionColumns(run.model, spec));
   ScorerPool scorers(run.model);
   ScoringResult result;
+  result.output = spec.output;
   result.format = NameOf(spec.format);
   ESPALIER_RETURN_IF_ERROR(InOrder<Result<ShardScore>>(
       run.shards(), run.threads,

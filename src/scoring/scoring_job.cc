@@ -11,18 +11,19 @@
 namespace espalier {
 namespace {
 
-Result<ScoredJob> MergePredictions(const FileSystem& files, const ScoringSpec& spec,
-                                   const ScoringMerge& merge) {
+Result<ScoringResult> MergePredictions(const FileSystem& files, const ScoringSpec& spec,
+                                       const ScoringMerge& merge) {
   const PredictSpec predict = PredictSpecOf(spec);
-  ScoredJob scored;
-  scored.result.format = NameOf(predict.format);
+  ScoringResult result;
+  result.output = predict.output;
+  result.format = NameOf(predict.format);
   for (const ShardScore& shard : merge.shards) {
-    ESPALIER_RETURN_IF_ERROR(AddPrediction(predict, shard, &scored.result));
+    ESPALIER_RETURN_IF_ERROR(AddPrediction(predict, shard, &result));
   }
-  ESPALIER_RETURN_IF_ERROR(JudgePrediction(scored.result));
+  ESPALIER_RETURN_IF_ERROR(JudgePrediction(result));
   ESPALIER_RETURN_IF_ERROR(
       PutPredictions(files, predict, merge.staging, merge.shards, merge.wanted));
-  return scored;
+  return result;
 }
 
 Status CheckWanted(const ScoringMerge& merge) {
@@ -49,8 +50,8 @@ Status ReadResiduals(const FileSystem& files, const ModelOutline& model, const S
   return {};
 }
 
-Result<ScoredJob> MergeEvaluations(const FileSystem& files, const ScoringSpec& spec,
-                                   const ScoringMerge& merge) {
+Result<ScoringResult> MergeEvaluations(const FileSystem& files, const ScoringSpec& spec,
+                                       const ScoringMerge& merge) {
   ESPALIER_ASSIGN_OR_RETURN(const ModelOutline model,
                             LoadModelOutline(files, spec.model, merge.model_sha256));
   Evaluation all;
@@ -63,13 +64,7 @@ Result<ScoredJob> MergeEvaluations(const FileSystem& files, const ScoringSpec& s
     ESPALIER_RETURN_IF_ERROR(CheckWanted(merge));
     ESPALIER_RETURN_IF_ERROR(WriteReport(files, model, all, spec));
   }
-  ScoredJob scored;
-  scored.result.rows = all.rows;
-  scored.result.rejected = all.rejected;
-  scored.result.first_rejects = std::move(all.first_rejects);
-  scored.metrics = std::move(all.metrics);
-  scored.classes = ClassNames(model.document.job.model.task, model.document.preprocessing);
-  return scored;
+  return ResultOf(model, all, spec.output.path);
 }
 
 }  // namespace
@@ -89,8 +84,8 @@ Result<ScoringPlan> PlanScoring(const FileSystem& files, const ScoringSpec& spec
   return ScoringPlan{std::move(scan.input), model.sha256};
 }
 
-Result<ScoredJob> MergeScores(const FileSystem& files, const ScoringSpec& spec,
-                              const ScoringMerge& merge) {
+Result<ScoringResult> MergeScores(const FileSystem& files, const ScoringSpec& spec,
+                                  const ScoringMerge& merge) {
   return spec.kind == JobKind::kPredict ? MergePredictions(files, spec, merge)
                                         : MergeEvaluations(files, spec, merge);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,6 @@
 #include "src/scoring/model_outline.h"
 #include "src/scoring/prediction_plan.h"
 #include "src/spec/input.h"
-#include "src/spec/metrics.h"
 #include "src/spec/scoring_spec.h"
 #include "src/spec/shard_score.h"
 #include "src/storage/file_system.h"
@@ -28,12 +26,6 @@ struct ScoringPlan {
 // whether it may be written (CheckPrediction), of an evaluation whether its report may
 // (CheckReportPath). Errors are those of LoadModelOutline and PlanScan.
 Result<ScoringPlan> PlanScoring(const FileSystem& files, const ScoringSpec& spec);
-
-struct ScoredJob {
-  ScoringResult result;
-  std::optional<Metrics> metrics;    // evaluations
-  std::vector<std::string> classes;  // evaluations of a classification
-};
 
 // Whether members write down the residuals of an evaluation (residual_file.h), for its report.
 bool TellsResiduals(const ScoringSpec& spec, const ModelOutline& model);
@@ -52,7 +44,7 @@ struct ScoringMerge {
 // may leave it, whole). Errors are those of local predictions and evaluations, storage's own, and
 // kFailedPrecondition: the model of an evaluation is not that of the plan; kDataLoss: residuals
 // that members wrote are damaged.
-Result<ScoredJob> MergeScores(const FileSystem& files, const ScoringSpec& spec,
-                              const ScoringMerge& merge);
+Result<ScoringResult> MergeScores(const FileSystem& files, const ScoringSpec& spec,
+                                  const ScoringMerge& merge);
 
 }  // namespace espalier

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/spec/metrics.h"
 
 namespace espalier {
 
@@ -26,13 +28,18 @@ struct ShardScore {
   std::vector<double> totals = {};  // evaluations: of model/metrics.h
 };
 
-// What the job yields, beside the metrics of an evaluation.
+// Result of a job that scores.
 struct ScoringResult {
   int64_t rows = 0;
   int64_t rejected = 0;
   std::vector<Status> first_rejects;  // kRejectsKept at most, in the order of the input
-  int64_t parts = 0;                  // predictions: files of rows
-  std::string format;                 // predictions: "csv" or "parquet"
+  std::string output = {};            // path; empty: an evaluation without a report
+  // Predictions:
+  int64_t parts = 0;        // files of rows
+  std::string format = {};  // "csv" or "parquet"
+  // Evaluations:
+  std::optional<Metrics> metrics = {};
+  std::vector<std::string> classes = {};  // classification
 };
 
 }  // namespace espalier

@@ -103,9 +103,7 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
   hooks.on_report = [this, job, generation, root, epochs_total](const StepReport& r) {
     hooks_.on_step(r.step);
     if (!root) return;
-    Progress p;
-    p.job = job;
-    p.generation = generation;
+    JobProgress p;
     p.step = r.step;
     p.steps_total = r.steps_total;
     p.epoch = r.epoch;
@@ -116,7 +114,7 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     p.rows_per_second = r.rows_per_second;
     p.phase = r.evaluating ? "evaluating" : "training";
     p.phase_share = r.evaluated_share;
-    hooks_.tell(std::move(p));
+    hooks_.tell(Progress{job, generation, std::move(p)});
   };
   if (root) {
     hooks.on_history = [this, job, generation](int64_t number, const HistoryRow& row) {

@@ -174,7 +174,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   const FinishAction& f = trained.finish;
   const SurveyResult& survey = *order.survey;
   JobDone done{order.job, order.generation, {}};
-  JobResult& r = done.result;
+  TrainingResult& r = done.result;
   r.steps = f.steps;
   r.epochs = f.epochs;
   r.rows_per_epoch = survey.train_rows;

@@ -64,7 +64,7 @@ inline JobSnapshot SucceededJob() {
   job.start_phase_ms = 250;
   job.survey_phase_ms = 500;
   job.train_phase_ms = 1250;
-  JobResult r;
+  TrainingResult r;
   r.steps = 3760;
   r.epochs = 20;
   r.rows_per_epoch = 48000;

@@ -16,7 +16,7 @@ std::vector<std::string> Keys(const Json& json) {
 
 TEST_CASE("a job's success is the object that scripts rely on, key for key") {
   JobSnapshot job = SucceededJob();
-  job.result->skipped_rows = 3;
+  job.trained()->skipped_rows = 3;
   const Json json = Json::parse(JsonLine(OutcomeJson(job, 100)));
   CHECK(Keys(json) == std::vector<std::string>{"status", "job", "steps", "epochs",
                                                "stopped_because", "rows_per_epoch", "skipped_rows",
@@ -45,13 +45,13 @@ TEST_CASE("a job's success is the object that scripts rely on, key for key") {
 TEST_CASE("asynchronous training tells how late its gradients came") {
   JobSnapshot job = SucceededJob();
   CHECK_FALSE(OutcomeJson(job, 0).contains("async"));
-  job.result->async = AsyncCounts{5, 2};
+  job.trained()->async = AsyncCounts{5, 2};
   CHECK(OutcomeJson(job, 0)["async"] == Json({{"largest_lag", 5}, {"refused", 2}}));
 }
 
 TEST_CASE("running values have no precision, recall and f1, and none are made up") {
   JobSnapshot job = SucceededJob();
-  job.result->train.classes.clear();
+  job.trained()->train.classes.clear();
   const Json train = OutcomeJson(job, 0)["metrics"]["train"];
   CHECK(train["accuracy"] == 0.95);
   CHECK_FALSE(train.contains("precision"));
@@ -60,7 +60,7 @@ TEST_CASE("running values have no precision, recall and f1, and none are made up
 
 TEST_CASE("a set that a job does not have is null") {
   JobSnapshot job = SucceededJob();
-  job.result->test.reset();
+  job.trained()->test.reset();
   CHECK(OutcomeJson(job, 0)["metrics"]["test"].is_null());
 }
 

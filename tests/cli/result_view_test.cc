@@ -40,8 +40,8 @@ TEST_CASE("a regression's result shows rmse, mae and r2") {
   m.rmse = 2.5;
   m.mae = 1.25;
   m.r2 = 0.75;
-  job.result->train = job.result->validation.emplace(m);
-  job.result->test.reset();
+  job.trained()->train = job.trained()->validation.emplace(m);
+  job.trained()->test.reset();
   const std::string text = ResultText(job, 0, false);
   CHECK_THAT(text, Catch::Contains("validation rmse 2.5000, mae 1.2500, r2 0.7500 (1,200 rows)"));
   CHECK_THAT(text, Catch::Contains("rmse     mae      r2   rows"));
@@ -51,8 +51,8 @@ TEST_CASE("a regression's result shows rmse, mae and r2") {
 
 TEST_CASE("tables by class are left out beyond twenty classes") {
   JobSnapshot job = SucceededJob();
-  job.result->test->classes.resize(21);
-  job.result->test->confusion.resize(21 * 21);
+  job.trained()->test->classes.resize(21);
+  job.trained()->test->confusion.resize(21 * 21);
   const std::string text = ResultText(job, 0, false);
   CHECK_THAT(text, Catch::Contains("21 classes") && Catch::Contains("model.json"));
   CHECK(text.find("confusion matrix") == std::string::npos);
@@ -60,9 +60,9 @@ TEST_CASE("tables by class are left out beyond twenty classes") {
 
 TEST_CASE("a job without validation and skipped rows are said") {
   JobSnapshot job = SucceededJob();
-  job.result->validation.reset();
-  job.result->test.reset();
-  job.result->skipped_rows = 7;
+  job.trained()->validation.reset();
+  job.trained()->test.reset();
+  job.trained()->skipped_rows = 7;
   CHECK_THAT(ResultText(job, 0, false),
              Catch::Contains("skipped 7 bad rows") && Catch::Contains("set data.validation"));
 }
@@ -71,7 +71,7 @@ TEST_CASE(
     "asynchronous training says that its weights do not come again, and how late gradients were") {
   JobSnapshot job = SucceededJob();
   CHECK(ResultText(job, 0, false).find("asynchronous") == std::string::npos);
-  job.result->async = AsyncCounts{5, 1200};
+  job.trained()->async = AsyncCounts{5, 1200};
   CHECK_THAT(
       ResultText(job, 0, false),
       Catch::Contains("asynchronous: another run gives other weights; gradients were applied "

@@ -102,14 +102,11 @@ JobSnapshot ScoredJob(JobKind kind) {
   JobSnapshot job = ScoringJob(kind);
   job.state = JobState::kSucceeded;
   job.survey_phase_ms = 2000;
-  job.result = JobResult();
-  job.result->bundle = "/out";
-  job.result->scoring = ScoringResult{.rows = 1000, .rejected = 1, .parts = 2, .format = "csv"};
-  if (kind == JobKind::kPredict) return job;
-  job.result->test = Metrics();
-  job.result->test->rows = 1000;
-  job.result->test->weight = 1000;
-  job.result->test->accuracy = 0.5;
+  ScoringResult result{.rows = 1000, .rejected = 1, .output = "/out", .parts = 2, .format = "csv"};
+  if (kind == JobKind::kEvaluate) {
+    result.metrics = Metrics{.rows = 1000, .weight = 1000, .accuracy = 0.5};
+  }
+  job.result = std::move(result);
   return job;
 }
 
@@ -151,6 +148,7 @@ TEST_CASE("what came of a job that scored is told as of a local run") {
 
 TEST_CASE("a prediction is told with its parts and its rejects") {
   ScoringResult result;
+  result.output = "/out";
   result.format = "csv";
   result.rows = 1234567;
   result.rejected = 2;
@@ -158,13 +156,13 @@ TEST_CASE("a prediction is told with its parts and its rejects") {
   result.first_rejects = {
       BadInput("it is no number").At({.file = "t.csv", .row = 9, .column = "a"}),
       BadInput("it is no number either")};
-  const std::string text = PredictText(result, "/out", 2000, false);
+  const std::string text = PredictText(result, 2000, false);
   for (const char* words : {"scored 1,234,567 rows", "617,283 rows/s", "2 rows could not be scored",
                             "it is no number", "/out (3 parts)", "/out/_rejects"}) {
     INFO(text);
     CHECK(text.find(words) != std::string::npos);
   }
-  const Json json = PredictJson(result, "/out", 2000);
+  const Json json = PredictJson(result, 2000);
   CHECK(json["rows"] == 1234567);
   CHECK(json["rejects"][0]["row"] == 9);
   CHECK(json["rejects"][1]["row"].is_null());

@@ -155,14 +155,18 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
   s.name = c.Word(1);
   s.owner = c.Text("by");
   s.client_request_id = RequestKey(s.owner, c.Text("request", c.Word(1)));
-  s.kind = FromName<JobKind>(c.Text("kind", "train")).value();
+  const JobKind kind = FromName<JobKind>(c.Text("kind", "train")).value();
+  if (kind == JobKind::kTrain) {
+    s.work = TrainingSubmission{.star = c.Number("star", 0) != 0};
+  } else {
+    s.work = ScoringSubmission{kind};
+  }
   s.job_yaml = "name: " + s.name;
   s.output = c.Text("output", "/models/" + s.name);
   s.output_place = c.Text("place");
   s.workers_min = c.Number("min", 1);
   s.workers_max = c.Number("max", 0);
   s.leaves = c.Number("leaves", 8);
-  s.star = c.Number("star", 0) != 0;
   s.input = std::move(input);
   Feed(Submit{{1}, std::move(s)});
 }
@@ -189,9 +193,9 @@ void CoordinatorPlayer::Merged(const Command& c) {
     return Feed(SurveyMerged{job, generation, error});
   }
   if (scored) {
-    JobResult result;
-    result.scoring = ScoringResult{.rows = 1000};
-    if (c.options.contains("weight")) result.test = Metrics{.weight = std::stod(c.Text("weight"))};
+    ScoringResult result{.rows = 1000};
+    if (c.options.contains("weight"))
+      result.metrics = Metrics{.weight = std::stod(c.Text("weight"))};
     return Feed(JobScored{job, generation, result});
   }
   auto survey = std::make_shared<SurveyResult>();

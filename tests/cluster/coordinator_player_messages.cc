@@ -63,9 +63,9 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
   if (verb == "greets") return Hello{};
   if (verb == "progresses") {
     Progress p{at.job, at.generation};
-    p.step = c.Number("step", 0);
-    p.phase = c.Text("phase", "training");
-    p.phase_share = static_cast<double>(c.Number("percent", 0)) / 100;
+    p.progress.step = c.Number("step", 0);
+    p.progress.phase = c.Text("phase", "training");
+    p.progress.phase_share = static_cast<double>(c.Number("percent", 0)) / 100;
     return p;
   }
   if (verb == "evaluates") {

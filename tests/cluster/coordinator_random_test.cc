@@ -211,7 +211,7 @@ class Chaos {
       }
       case 4: {
         Progress p{job, generation};
-        p.step = number;
+        p.progress.step = number;
         return p;
       }
       case 5:

@@ -26,7 +26,7 @@ Status Submitted(CoordinatorCore& core, const std::string& id, int64_t least_mod
   InputPlan input;
   input.shards.resize(shards);
   submission.input = std::make_shared<const InputPlan>(input);
-  submission.least_model_bytes = least_model_bytes;
+  submission.work = TrainingSubmission{.least_model_bytes = least_model_bytes};
   const CoordinatorActions actions = core.Step(Submit{{1}, submission}, 1000);
   REQUIRE(actions.reply.size() == 1);
   const Result<JobId>& result = actions.reply[0].result;

@@ -52,11 +52,13 @@ TEST_CASE("lists have no confusion matrices, and of all jobs only so many bytes 
     s.job = {id};
     s.state = JobState::kSucceeded;
     s.submitted_ms = s.ended_ms = 1'000;
-    s.result.emplace().steps = 1;
+    TrainingResult result;
+    result.steps = 1;
     Metrics m;
     m.classes.resize(kClasses);
     m.confusion.assign(kClasses * kClasses, static_cast<double>(id));
-    s.result->validation = s.result->test = m;
+    result.validation = result.test = m;
+    s.result = std::move(result);
     past.push_back(JobEnded{s});
   }
   CoordinatorCoreOptions options;
@@ -65,15 +67,15 @@ TEST_CASE("lists have no confusion matrices, and of all jobs only so many bytes 
   const auto check = [&](const CoordinatorCore& core) {
     REQUIRE(core.Jobs().size() == 4);
     for (const JobSnapshot& s : core.Jobs()) {
-      CHECK(s.result->validation->confusion.empty());
-      CHECK(s.result->test->confusion.empty());
-      CHECK(s.result->test->classes.size() == kClasses);
+      CHECK(s.trained()->validation->confusion.empty());
+      CHECK(s.trained()->test->confusion.empty());
+      CHECK(s.trained()->test->classes.size() == kClasses);
     }
     for (uint64_t id = 1; id <= 4; ++id) {
       const auto s = core.Job({id});
       const std::vector<double> kept(kClasses * kClasses, static_cast<double>(id));
-      CHECK(s->result->validation->confusion == (id >= 3 ? kept : std::vector<double>()));
-      CHECK(s->result->test->confusion == (id >= 3 ? kept : std::vector<double>()));
+      CHECK(s->trained()->validation->confusion == (id >= 3 ? kept : std::vector<double>()));
+      CHECK(s->trained()->test->confusion == (id >= 3 ? kept : std::vector<double>()));
     }
   };
   const CoordinatorCore core(options, past);

@@ -48,7 +48,7 @@ class TokensOfAJob {
   CoordinatorActions Submit(JobKind kind = JobKind::kTrain,
                             StorageTokens tokens = {{kFiles, "first"}}, int64_t workers_min = 1) {
     Submission s;
-    s.kind = kind;
+    if (kind != JobKind::kTrain) s.work = ScoringSubmission{kind};
     s.client_request_id = "id-" + std::to_string(journal_.size());
     s.job_yaml = "yaml";
     s.output = "out";

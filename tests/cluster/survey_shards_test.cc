@@ -148,19 +148,7 @@ TEST_CASE("a score is that of its kind of job, and can be true") {
   CHECK(MemoryBytes(large) >= empty + 8000);
 }
 
-TEST_CASE("samples of other widths, or without values, are none of this job's") {
-  RowSample all;
-  REQUIRE(MergeSample({{3, 5}, {1, 2, 3, 4}}, &all).ok());
-  REQUIRE(MergeSample({}, &all).ok());
-  REQUIRE(MergeSample({{4}, {7, 8}}, &all).ok());
-  CHECK(all.keys == std::vector<uint64_t>{3, 4, 5});
-  CHECK(all.values == std::vector<double>{1, 2, 7, 8, 3, 4});
-  CHECK(MergeSample({{6}, {1}}, &all).message() == "its sample has 1 values a row, others 2");
-  RowSample one{{4}, {7, 8}}, other{{4}, {8, 7}};  // of equal keys, too, the order does not matter
-  RowSample again = other;
-  REQUIRE(MergeSample(other, &one).ok());
-  REQUIRE(MergeSample({{4}, {7, 8}}, &again).ok());
-  CHECK(one.values == again.values);
+TEST_CASE("a sample without values is refused") {
   InputPlan input;
   input.schema.features = {0};
   ShardSurvey s;

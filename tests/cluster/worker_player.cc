@@ -137,7 +137,7 @@ FromWorker WorkerPlayer::Own(const Command& c) {
   if (verb == "broken") return LinkBroken{at.job, at.generation, {2}, Unavailable("cut")};
   if (verb == "progress") {
     Progress p{at.job, at.generation};
-    p.step = c.Number("step", 1);
+    p.progress.step = c.Number("step", 1);
     return p;
   }
   if (verb == "history") {
@@ -186,7 +186,8 @@ std::string WorkerPlayer::Tell(const FromWorker& message) {
     return "LinkBroken " + PointText(m->job, m->generation) + " to " + ToString(m->other);
   }
   if (const auto* m = std::get_if<Progress>(&message)) {
-    return "Progress " + PointText(m->job, m->generation) + " step " + std::to_string(m->step);
+    return "Progress " + PointText(m->job, m->generation) + " step " +
+           std::to_string(m->progress.step);
   }
   if (const auto* m = std::get_if<HistoryEntry>(&message)) {
     return "HistoryEntry " + PointText(m->job, m->generation) + " row " +

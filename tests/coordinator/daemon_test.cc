@@ -163,7 +163,7 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
   CHECK(watched.ok());
   REQUIRE(!updates.empty());
   CHECK(updates.back().snapshot.state == JobState::kSucceeded);
-  CHECK(updates.back().snapshot.result->steps == 3);
+  CHECK(updates.back().snapshot.trained()->steps == 3);
   int64_t rows = 0;
   for (const JobUpdate& u : updates) rows += static_cast<int64_t>(u.history.size());
   CHECK(rows == 1);

@@ -37,7 +37,7 @@ TEST_CASE("a submission is parsed and listed, and its output directory made read
   CHECK(submission->workers_min == 2);
   CHECK(submission->workers_max == 3);
   CHECK(submission->leaves == 4);
-  CHECK_FALSE(submission->star);
+  CHECK_FALSE(submission->star());
   CHECK(submission->input->shards.size() == 1);
   CHECK(fs::is_empty(output.parent_path()));  // the probe is gone
 }
@@ -68,7 +68,7 @@ TEST_CASE("paths relative to the submitter's directory are refused") {
 TEST_CASE("members of asynchronous training all exchange messages with one") {
   const auto submission = Prepare((Temporary() / "new" / "star").string(), "{mode: async}");
   REQUIRE(submission.ok());
-  CHECK(submission->star);
+  CHECK(submission->star());
 }
 
 TEST_CASE("an output that exists is replaced only when asked") {

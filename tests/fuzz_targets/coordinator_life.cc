@@ -86,6 +86,7 @@ void Place(FromWorker& message, JobId job, Generation generation, uint64_t numbe
         if constexpr (requires { m.round; }) m.round = number;
         if constexpr (requires { m.other; }) m.other = {number};
         if constexpr (requires { m.number; }) m.number = static_cast<int64_t>(number);
+        if constexpr (requires { m.progress; }) m.progress.step = static_cast<int64_t>(number);
         if constexpr (requires { m.row; }) m.row.step = static_cast<int64_t>(number);
         if constexpr (requires { m.result; }) m.result.steps = static_cast<int64_t>(number);
       },
@@ -171,7 +172,7 @@ void CoordinatorLife::PlayStorage(Input& input, int kind) {
       Feed(SurveyMerged{work.job, work.generation,
                         std::make_shared<const SurveyResult>(SampleSurvey())});
     } else if (good) {
-      Feed(JobScored{work.job, work.generation, SampleResult()});
+      Feed(JobScored{work.job, work.generation, SampleScoring()});
     } else {
       Feed(JobScored{work.job, work.generation, Unavailable("away")});
     }
@@ -229,7 +230,7 @@ CoordinatorLife::Order CoordinatorLife::AnyOrder(Input& input, SessionId session
 Submission CoordinatorLife::AnySubmission(Input& input) const {
   static const Submission kSample = SampleSubmission();
   Submission s = kSample;
-  s.kind = static_cast<JobKind>(input.Byte() % 3);
+  const auto kind = static_cast<JobKind>(input.Byte() % 3);
   const uint8_t choice = input.Byte();
   s.workers_min = 1 + choice % 4;
   s.workers_max = choice / 4 % 4 == 0 ? 0 : s.workers_min + choice / 4 % 4 - 1;
@@ -237,7 +238,11 @@ Submission CoordinatorLife::AnySubmission(Input& input) const {
   s.client_request_id = "request " + std::to_string(input.Byte());
   const uint8_t place = input.Byte();
   s.output_place = "/place/" + std::to_string(place % 8);
-  s.star = place % 16 > 7;
+  if (kind == JobKind::kTrain) {
+    s.work = TrainingSubmission{.star = place % 16 > 7};
+  } else {
+    s.work = ScoringSubmission{kind};
+  }
   if (place < 128) s.tokens.clear();
   return s;
 }

@@ -30,8 +30,8 @@ TEST_CASE("every kind of journal entry survives being stored") {
   const auto back = DecodeJournalEntry(*EncodeJournalEntry(samples[1]));
   const Submission& s = std::get<JobAccepted>(*back).submission;
   CHECK(s.output == "/out/\xff");
-  CHECK(s.kind == JobKind::kPredict);
-  CHECK(s.model_sha256 == "c0de");
+  REQUIRE(s.kind() == JobKind::kPredict);
+  CHECK(s.scoring()->model_sha256 == "c0de");
   CHECK(s.owner == "ann\xff");
   CHECK(s.input->hosts == std::vector<std::vector<std::string>>{{"a", "b"}, {}, {"c"}});
   const auto started = DecodeJournalEntry(*EncodeJournalEntry(samples[2]));
@@ -71,7 +71,7 @@ TEST_CASE("what no coordinator stores is refused by the name of the field") {
     return DecodeJournalEntry(Bytes(proto)).status().ToString();
   };
   v1::JournalEntry proto;
-  CHECK_THAT(problem(proto), Catch::Contains("no kind that this version knows"));
+  CHECK_THAT(problem(proto), Catch::Contains("no message of a kind known here"));
   proto.mutable_worker_id_given();
   CHECK_THAT(problem(proto), Catch::Contains("WorkerIdGiven: worker is 0"));
   REQUIRE(proto.ParseFromString(*EncodeJournalEntry(SampleEntries()[1])));

@@ -32,20 +32,30 @@ inline HistoryRow SampleRow(int64_t step = 40) {
   return {1.5, step, 0.001, SampleMetrics(), SampleMetrics()};
 }
 
-inline Progress SampleProgress() {
-  return {{7}, {3}, 12, 100, 0.5, 5, 0.3, 0.9, 0.001, 5000, "evaluating", 0.25};
+inline JobProgress SampleProgress() {
+  return {12, 100, 0.5, 5, 0.3, 0.9, 0.001, 5000, "evaluating", 0.25};
 }
 
-inline JobResult SampleResult() {
-  JobResult r;
+inline TrainingResult SampleResult() {
+  TrainingResult r;
   r.steps = 100, r.epochs = 5, r.rows_per_epoch = 48'000;
   r.train = SampleMetrics(), r.validation = SampleMetrics(), r.test = SampleMetrics();
   r.classes = {"zero", "\xfe"};
   r.weights_sha256 = "abc", r.bundle = "/out/\xff", r.stopped_because = "epochs";
   r.step_ms_p50 = 1.25, r.step_ms_p99 = 2.5, r.skipped_rows = 3;
   r.async = AsyncCounts{6, 7};
-  r.scoring = ScoringResult{17, 2, {BadInput("y"), SampleError()}, 4, "parquet"};
   return r;
+}
+
+inline ScoringResult SampleScoring() {
+  return {17,
+          2,
+          {BadInput("y"), SampleError()},
+          "/out/\xff",
+          4,
+          "parquet",
+          SampleMetrics(),
+          {"zero", "\xfe"}};
 }
 
 inline ShardSurvey SampleShard(int32_t shard = 1) {
@@ -106,7 +116,7 @@ inline std::vector<FromWorker> SamplesFromWorker() {
           StatesDiffer{{7}, {3}, 40, {1, 2}},
           Uneven{{7}, {3}, 40, {0.5, 1.5}},
           Leaving{"SIGTERM"},
-          SampleProgress(),
+          Progress{{7}, {3}, SampleProgress()},
           HistoryEntry{{7}, {3}, SampleRow(), 9, 4},
           JobDone{{7}, {3}, SampleResult()},
           JobFailed{{7}, {3}, SampleError()},
@@ -185,9 +195,7 @@ inline Submission SampleSubmission() {
           .leaves = 16,
           .input = std::make_shared<const InputPlan>(std::move(input)),
           .tokens = SampleTokens(),
-          .kind = JobKind::kPredict,
-          .model_sha256 = "c0de",
-          .star = true,
+          .work = ScoringSubmission{JobKind::kPredict, "c0de"},
           .output_place = "/place",
           .owner = "ann\xff"};
 }

@@ -67,15 +67,15 @@ class JobFixture : public ScoringFixture {
     return scores;
   }
 
-  Result<ScoredJob> Merge(const FileSystem& through, std::vector<ShardScore> shards,
-                          const ScoringSpec& of, std::function<bool()> wanted = {}) const {
+  Result<ScoringResult> Merge(const FileSystem& through, std::vector<ShardScore> shards,
+                              const ScoringSpec& of, std::function<bool()> wanted = {}) const {
     return MergeScores(through, of,
                        {.staging = staging,
                         .model_sha256 = model.sha256,
                         .shards = std::move(shards),
                         .wanted = std::move(wanted)});
   }
-  Result<ScoredJob> Merge(std::vector<ShardScore> shards) const {
+  Result<ScoringResult> Merge(std::vector<ShardScore> shards) const {
     return Merge(*files, std::move(shards), spec);
   }
 

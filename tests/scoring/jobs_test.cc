@@ -21,11 +21,11 @@ TEST_CASE("what members wrote in several generations becomes the output of a loc
   const auto merged = f.Merge(scores);
   INFO(merged.status().ToString());
   REQUIRE(merged.ok());
-  CHECK(merged->result.rows == 899);
-  CHECK(merged->result.rejected == 1);
-  CHECK(merged->result.first_rejects.size() == 1);
-  CHECK(merged->result.parts == static_cast<int64_t>(scores.size()));
-  CHECK(merged->result.format == "csv");
+  CHECK(merged->rows == 899);
+  CHECK(merged->rejected == 1);
+  CHECK(merged->first_rejects.size() == 1);
+  CHECK(merged->parts == static_cast<int64_t>(scores.size()));
+  CHECK(merged->format == "csv");
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());
   REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, true).ok());
   CHECK_FALSE(f.files->Stat(f.staging).ok());
@@ -141,8 +141,8 @@ TEST_CASE("shards that were evaluated apart come to the metrics of a local evalu
   const auto merged = MergeScores(*f.files, f.spec, merge);
   INFO(merged.status().ToString());
   REQUIRE(merged.ok());
-  CHECK(merged->result.rows == local->rows);
-  CHECK(merged->result.rejected == local->rejected);
+  CHECK(merged->rows == local->rows);
+  CHECK(merged->rejected == local->rejected);
   CHECK(merged->classes == f.model.document.preprocessing.classes);
   REQUIRE(merged->metrics);
   CHECK(merged->metrics->loss == local->metrics.loss);

@@ -100,7 +100,7 @@ TEST_CASE("the report of a job is the page of a local evaluation, by any number 
       const auto merged = MergeScores(*f.files, f.spec, f.Score(members));
       INFO(members << ": " << merged.status().ToString());
       REQUIRE(merged.ok());
-      CHECK(merged->result.rejected == 1);
+      CHECK(merged->rejected == 1);
       CHECK(Content(f.spec.output.path) == local);
       REQUIRE(RemoveStaging(*f.files, f.spec.output.path, f.staging, true).ok());
       CHECK(Content(f.spec.output.path) == local);

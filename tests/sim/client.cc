@@ -121,7 +121,7 @@ void Client::Learn(Job& job, const CoordinatorCore& core, JobId id) {
     const ToyJob& toy = ToyJob::Of(job.kind);
     const SimBundle* written = world_.outputs.Find(job.submission.output);
     if (!lied_to_.contains(id)) job.wrong = CompareHistory(core.History(id, 0), toy.history());
-    if (snapshot.result->weights_sha256 != toy.weights_hash() || written == nullptr) {
+    if (snapshot.trained()->weights_sha256 != toy.weights_hash() || written == nullptr) {
       job.wrong = "succeeded with other weights, or without a bundle";
     }
     return;

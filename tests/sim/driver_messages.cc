@@ -143,7 +143,7 @@ void World::InjectLie() {
     }
     case 3: {
       Progress progress{at.job, at.generation};
-      progress.step = dice.Below(1'000'000'000);
+      progress.progress.step = dice.Below(1'000'000'000);
       lie = std::move(progress);
       break;
     }

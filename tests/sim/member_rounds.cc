@@ -190,8 +190,8 @@ void SimMember::Update(const UpdateAction& update) {
     espalier::Progress p;
     p.job = order_.job;
     p.generation = order_.generation;
-    p.step = machine_.state().step;
-    p.phase = "training";
+    p.progress.step = machine_.state().step;
+    p.progress.phase = "training";
     hooks_.tell(p);
   }
   Go(std::move(after));

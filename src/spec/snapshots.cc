@@ -1,4 +1,4 @@
-#include "src/cluster/messages.h"
+#include "src/spec/snapshots.h"
 
 namespace espalier {
 

@@ -1,0 +1,40 @@
+// Declarations that several kinds of messages about the members of a job share (convert_fields.h).
+// Private to rpc/.
+#pragma once
+
+#include "src/rpc/convert_fields.h"
+
+namespace espalier::rpc {
+
+// Job and generation, which most messages name.
+template <typename W, typename T>
+void MapPoint(W& w, T& m) {
+  w(ESPALIER_AT(job), m.job);
+  w(ESPALIER_AT(generation), m.generation);
+}
+
+// Worker 0: the member has taken part in another job since (journal.proto).
+template <typename W>
+void Map(W& w, Is<Member> auto& m) {
+  w(ESPALIER_AT(worker), m.worker, kMaybe);
+  w(ESPALIER_AT(name), m.name, kName);
+  w(ESPALIER_AT(address), m.address, kName);
+}
+
+template <typename W>
+void Map(W& w, Is<LeafInterval> auto& leaves) {
+  w(ESPALIER_AT(begin), leaves.begin);
+  w(ESPALIER_AT(end), leaves.end);
+}
+
+// The intervals follow each other without gaps from 0.
+inline void CheckLeaves(const std::vector<LeafInterval>& leaves, Fields& f) {
+  int32_t next = 0;
+  for (const LeafInterval& interval : leaves) {
+    f.In("leaves.begin", interval.begin, next, next);
+    f.In("leaves.end", interval.end, next, std::numeric_limits<int32_t>::max());
+    next = interval.end;
+  }
+}
+
+}  // namespace espalier::rpc

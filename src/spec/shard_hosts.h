@@ -1,0 +1,27 @@
+// Hosts whose own disks hold the shards of an input.
+//
+// Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/spec/input.h"
+
+namespace espalier {
+
+// Returns the names that storage may use for a worker's host: the hosts in its name ("host:pid"
+// by default) and in its address ("host:port", or the path of a socket, which has none). Each comes
+// whole and, unless it is a number, also without its domain.
+std::vector<std::string> HostNames(const std::string& worker_name, const std::string& address);
+
+// Shards on the disks of a host with any of these names.
+struct HeldShards {
+  int64_t shards = 0;
+  int64_t bytes = 0;
+  bool operator==(const HeldShards&) const = default;
+};
+HeldShards HeldBy(const InputPlan& input, const std::vector<std::string>& names);
+
+}  // namespace espalier
