@@ -56,10 +56,9 @@ struct Prepared {
 };
 
 // What is asked for, with paths as they are from anywhere.
-Result<ScoringSpec> SpecOf(const CliOptions& options) {
-  const ScoringArguments& s = options.scoring;
+Result<ScoringSpec> SpecOf(JobKind kind, const ScoringArguments& s) {
   ScoringSpec spec;
-  spec.kind = options.command == CommandKind::kPredict ? JobKind::kPredict : JobKind::kEvaluate;
+  spec.kind = kind;
   spec.name = NameOf(spec.kind);
   ESPALIER_ASSIGN_OR_RETURN(spec.model, WholePath(s.model));
   for (const std::string& data : s.data) {
@@ -176,7 +175,7 @@ int RunOnCluster(const CommandContext& context, const ScoringSpec& spec) {
 
 int RunPredict(const CommandContext& context) {
   const auto start = Clock::now();
-  const auto job = SpecOf(context.options);
+  const auto job = SpecOf(JobKind::kPredict, context.options.scoring);
   if (!job.ok()) return FailedPlan(context, job.status());
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
   const PredictSpec spec = PredictSpecOf(*job);
@@ -225,7 +224,7 @@ int RunExport(const CommandContext& context) {
 int RunEvaluate(const CommandContext& context) {
   const auto start = Clock::now();
   const ScoringArguments& s = context.options.scoring;
-  const auto job = SpecOf(context.options);
+  const auto job = SpecOf(JobKind::kEvaluate, context.options.scoring);
   if (!job.ok()) return FailedPlan(context, job.status());
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
   const auto prepared = Prepare(context, *job);

@@ -100,7 +100,7 @@ Result<std::string> GatherLogs(const CommandContext& context, const YarnCluster&
 }  // namespace
 
 int RunYarnUp(const CommandContext& context) {
-  auto cluster = YarnCluster::Open(context);
+  auto cluster = YarnCluster::OpenToStart(context);
   if (!cluster.ok()) return ShowYarnError(context, cluster.status());
   const std::string& name = context.options.yarn.name;
   YarnRequest request = *ToYarnRequest(context.options.yarn);

@@ -184,7 +184,7 @@ int RunYarnRun(const CommandContext& given) {
   if (y.name.empty()) y.name = ToYarnName(file->spec.name);
   context.options.coordinator = kYarnCoordinator + y.name;
   context.options.tls = KeptOfYarn(context.env, y.name).Tls(y.name);
-  auto cluster = YarnCluster::Open(context);
+  auto cluster = YarnCluster::OpenToStart(context);
   if (!cluster.ok()) return ShowError(context, cluster.status(), ExitCodeOf(cluster.status()));
   NoteLocalPaths(context, file->spec);
   NoteSurprises(context, y.workers, file->spec);

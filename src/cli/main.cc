@@ -9,10 +9,10 @@
 #include "src/base/program_path.h"
 #include "src/base/standard_streams.h"
 #include "src/cli/blas_kernel.h"
+#include "src/cli/command_table.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/json_view.h"
-#include "src/cli/options_scoring.h"
 #include "src/cli/result_view.h"
 #include "src/rpc/coordinator_address.h"
 
@@ -29,60 +29,6 @@ std::string Variable(const char* name, const char* otherwise = "") {
 void LogInBy(const std::string& keytab) {
   setenv("KRB5_CLIENT_KTNAME", ("FILE:" + keytab).c_str(), 1);
   setenv("KRB5CCNAME", "MEMORY:", 1);
-}
-
-int RunCommand(const CommandContext& context) {
-  switch (context.options.command) {
-    case CommandKind::kTrain:
-      return RunTrain(context);
-    case CommandKind::kSweep:
-      return RunSweep(context);
-    case CommandKind::kSubmit:
-      return RunSubmit(context);
-    case CommandKind::kWatch:
-      return RunWatch(context);
-    case CommandKind::kList:
-      return RunList(context);
-    case CommandKind::kStatus:
-      return RunStatus(context);
-    case CommandKind::kCancel:
-      return RunCancel(context);
-    case CommandKind::kDrain:
-      return RunDrain(context);
-    case CommandKind::kWorkers:
-      return RunWorkers(context);
-    case CommandKind::kCheck:
-      return RunCheck(context);
-    case CommandKind::kEvaluate:
-      return RunEvaluate(context);
-    case CommandKind::kPredict:
-      return RunPredict(context);
-    case CommandKind::kExport:
-      return RunExport(context);
-    case CommandKind::kCertsInit:
-      return RunCertsInit(context);
-    case CommandKind::kCertsIssue:
-      return RunCertsIssue(context);
-    case CommandKind::kCertsRevoke:
-      return RunCertsRevoke(context);
-    case CommandKind::kCertsCompare:
-      return RunCertsCompare(context);
-    case CommandKind::kYarnUp:
-      return RunYarnUp(context);
-    case CommandKind::kYarnRun:
-      return RunYarnRun(context);
-    case CommandKind::kYarnScale:
-      return RunYarnScale(context);
-    case CommandKind::kYarnStatus:
-      return RunYarnStatus(context);
-    case CommandKind::kYarnLogs:
-      return RunYarnLogs(context);
-    case CommandKind::kYarnDown:
-      return RunYarnDown(context);
-    case CommandKind::kVersion:
-      return RunVersion(context);
-  }
-  return kExitUsage;
 }
 
 // What a command has done is no success when its result could not be written; and nobody has
@@ -116,7 +62,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
     console.Out(parsed.help);
     return CodeOf(kExitSuccess, console, false);
   }
-  if (IsScoring(parsed.options->command)) {
+  if (parsed.command->needs_blas_kernel) {
     const Status kernel = EnsureBlasKernel(std::getenv("OPENBLAS_CORETYPE"),
                                            std::getenv("OPENBLAS_NUM_THREADS"), argv);
     if (!kernel.ok()) {
@@ -140,7 +86,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
                                                     }}}};
   const auto files = MakeFileSystem(storage);
   const auto address_files = MakeFileSystem(ImpatientStorage(storage));
-  const int code = RunCommand(
+  const int code = parsed.command->run(
       {program, *parsed.options, env, console, **interrupts, *files, *address_files, storage});
   return CodeOf(code, console, (*interrupts)->any());
 }

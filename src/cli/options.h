@@ -14,32 +14,7 @@
 
 namespace espalier {
 
-enum class CommandKind {
-  kTrain,
-  kSweep,
-  kSubmit,
-  kWatch,
-  kList,
-  kStatus,
-  kCancel,
-  kDrain,
-  kWorkers,
-  kCheck,
-  kEvaluate,
-  kPredict,
-  kExport,
-  kCertsInit,
-  kCertsIssue,
-  kCertsRevoke,
-  kCertsCompare,
-  kYarnUp,
-  kYarnRun,
-  kYarnScale,
-  kYarnStatus,
-  kYarnLogs,
-  kYarnDown,
-  kVersion
-};
+struct Command;
 
 // What the shell hands in from the environment.
 struct Environment {
@@ -89,7 +64,6 @@ struct ScoringArguments {
 };
 
 struct CliOptions {
-  CommandKind command = CommandKind::kVersion;
   bool json = false;
   // host:port, file:PATH, hdfs://... or yarn:NAME; flag, else environment, else default (of check
   // and sweep: empty, ask none; of evaluate and predict the flag alone counts, and empty is this
@@ -126,6 +100,7 @@ struct CliOptions {
 // One of three: options to act on, text to print (help), or an error (exit code 2).
 struct ParsedArguments {
   std::optional<CliOptions> options;
+  const Command* command = nullptr;  // with options: the row of command_table.h to run
   std::string help;
   Status error;
 };

@@ -2,26 +2,81 @@
 
 #include <CLI/CLI.hpp>
 
-namespace espalier {
+#include "src/base/text.h"
+#include "src/cli/options_yarn.h"
+#include "src/config/units.h"
 
-void AddCoordinator(CLI::App* command, const std::string& without, CliOptions* options,
-                    std::string* timeout) {
-  CliOptions& o = *options;
-  command->add_option(
+namespace espalier {
+namespace {
+
+constexpr int64_t kTimeoutMsMin = 100, kTimeoutMsMax = 86'400'000;
+
+void TakeFromEnvironment(const Environment& env, CliOptions& options) {
+  const auto fill = [](std::string& option, const std::string& variable) {
+    if (option.empty()) option = variable;
+  };
+  if (options.coordinator.starts_with(kYarnCoordinator) && !options.tls.any()) {
+    const std::string service = options.coordinator.substr(std::string(kYarnCoordinator).size());
+    options.tls = KeptOfYarn(env, service).Tls(service);
+    return;
+  }
+  fill(options.tls.ca, env.tls.ca);
+  fill(options.tls.server_name, env.tls.server_name);
+  if (options.token_file.empty()) {
+    fill(options.tls.certificate, env.tls.certificate);
+    fill(options.tls.key, env.tls.key);
+  }
+  // What is said on the command line to be shown is shown, not what the environment has besides.
+  if (options.tls.certificate.empty() || options.tls == env.tls) {
+    fill(options.token_file, env.token_file);
+    options.token = env.token;
+  }
+}
+
+}  // namespace
+
+void AddCoordinator(CLI::App* app, const std::string& without, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  app->add_option(
       "--coordinator", o.coordinator,
       "host:port, unix:/PATH, file:PATH, hdfs://... or yarn:NAME (default: " + without + ")");
-  command->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
-  command->add_option("--tls-certificate", o.tls.certificate, "PEM file: the caller's certificate");
-  command->add_option("--tls-key", o.tls.key, "PEM file: its key");
-  command->add_option(
-      "--tls-server-name", o.tls.server_name,
-      "The host that the coordinator's certificate names (default: the one dialled)");
-  command->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
-  command->add_option(
-      "--timeout", *timeout,
-      "How long a coordinator that is not reached is tried again, and an answer is\n"
-      "waited for: 30s, 5min (default: one try; 30 s, submit 2 min; a coordinator\n"
-      "that goes away while a job is followed 1 min)");
+  app->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
+  app->add_option("--tls-certificate", o.tls.certificate, "PEM file: the caller's certificate");
+  app->add_option("--tls-key", o.tls.key, "PEM file: its key");
+  app->add_option("--tls-server-name", o.tls.server_name,
+                  "The host that the coordinator's certificate names (default: the one dialled)");
+  app->add_option("--token-file", o.token_file, "File with the caller's token, in its place");
+  app->add_option("--timeout", raw->timeout,
+                  "How long a coordinator that is not reached is tried again, and an answer is\n"
+                  "waited for: 30s, 5min (default: one try; 30 s, submit 2 min; a coordinator\n"
+                  "that goes away while a job is followed 1 min)");
+}
+
+Status FinishCluster(const Environment& env, RawArguments* raw) {
+  ESPALIER_RETURN_IF_ERROR(FinishOptionalCluster(env, raw));
+  if (raw->options.coordinator.empty()) raw->options.coordinator = kDefaultCoordinator;
+  return {};
+}
+
+Status FinishOptionalCluster(const Environment& env, RawArguments* raw) {
+  if (raw->options.coordinator.empty()) raw->options.coordinator = env.coordinator;
+  ESPALIER_RETURN_IF_ERROR(FinishIdentity(env, &raw->options));
+  return FinishTimeout(raw);
+}
+
+Status FinishTimeout(RawArguments* raw) {
+  if (raw->timeout.empty()) return {};
+  raw->options.timeout_ms = ParseDuration(raw->timeout);
+  const auto& ms = raw->options.timeout_ms;
+  if (ms && *ms >= kTimeoutMsMin && *ms <= kTimeoutMsMax) return {};
+  return InvalidArgument("--timeout: found '" + Printable(raw->timeout, 40) +
+                         "', expected a time from " + HumanDuration(kTimeoutMsMin) +
+                         " to 24 h, such as 30s or 5min");
+}
+
+Status FinishIdentity(const Environment& env, CliOptions* options) {
+  TakeFromEnvironment(env, *options);
+  return options->tls.Validate(true);
 }
 
 }  // namespace espalier

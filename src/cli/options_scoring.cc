@@ -53,77 +53,89 @@ constexpr const char* kExportExamples =
 
 constexpr const char* kOutputColumns[] = {"prediction", "probabilities"};
 
-void AddCommon(CLI::App* sub, CliOptions* options, std::string* timeout) {
-  ScoringArguments& s = options->scoring;
-  sub->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")->required();
-  sub->add_option("DATA", s.data, "Files, directories or patterns: CSV, Parquet or LIBSVM")
+void AddCommon(CLI::App* app, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  ScoringArguments& s = o.scoring;
+  app->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")->required();
+  app->add_option("DATA", s.data, "Files, directories or patterns: CSV, Parquet or LIBSVM")
       ->required();
-  sub->add_option("--data-format", s.data_format,
+  app->add_option("--data-format", s.data_format,
                   "csv, parquet or libsvm (default: by the files' names, else csv)");
-  sub->add_option("--threads", options->threads, "Threads that read and compute (default: cores)")
+  app->add_option("--threads", o.threads, "Threads that read and compute (default: cores)")
       ->check(CLI::Range(1, kThreadsMax));
-  AddCoordinator(sub, "none, the work is done on this machine", options, timeout);
-  sub->add_flag("--detach", options->detach, "Return as soon as the cluster has accepted the job");
-  sub->add_flag("--json", options->json, "Write JSON to standard output, one object a line");
+  AddCoordinator(app, "none, the work is done on this machine", raw);
+  app->add_flag("--detach", o.detach, "Return as soon as the cluster has accepted the job");
+  app->add_flag("--json", o.json, "Write JSON to standard output, one object a line");
 }
 
-Status CheckHere(const CliOptions& options) {
-  if (!options.detach) return {};
-  return InvalidArgument("--detach is for work on a cluster: give --coordinator");
+Status CheckData(const ScoringArguments& s) {
+  if (s.data_format.empty() || FromName<DataFormat>(s.data_format)) return {};
+  return InvalidArgument("--data-format: found '" + Printable(s.data_format) +
+                         "', expected csv, parquet or libsvm");
 }
 
-Status CheckOnCluster(const CliOptions& options) {
-  if (options.threads) {
+// Here, unless the command line names a coordinator: the environment's does not count.
+Status FinishPlace(const Environment& env, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  const bool here = o.coordinator.empty();
+  if (here && o.detach) {
+    return InvalidArgument("--detach is for work on a cluster: give --coordinator");
+  }
+  if (!here && o.threads) {
     return InvalidArgument(
         "--threads is for work on this machine; each worker of the cluster has "
         "its own: leave --threads or --coordinator out");
   }
-  return {};
+  ESPALIER_RETURN_IF_ERROR(FinishTimeout(raw));
+  return here ? Status() : FinishIdentity(env, &o);
 }
 
 }  // namespace
 
-bool IsScoring(CommandKind kind) {
-  return kind == CommandKind::kEvaluate || kind == CommandKind::kPredict ||
-         kind == CommandKind::kExport;
+void DeclareEvaluate(CLI::App* app, RawArguments* raw) {
+  app->footer(kEvaluateExamples);
+  AddCommon(app, raw);
+  app->add_option("--report", raw->options.scoring.report,
+                  "Write an HTML page with charts to this file");
 }
 
-void AddScoring(CLI::App& app, CliOptions* options, std::string* timeout) {
-  ScoringArguments& s = options->scoring;
-  CLI::App* evaluate = app.add_subcommand("evaluate", "Measure a model on a table with labels");
-  evaluate->footer(kEvaluateExamples);
-  evaluate->callback([options] { options->command = CommandKind::kEvaluate; });
-  AddCommon(evaluate, options, timeout);
-  evaluate->add_option("--report", s.report, "Write an HTML page with charts to this file");
-  CLI::App* predict = app.add_subcommand("predict", "Write a model's answers to a table");
-  predict->footer(kPredictExamples);
-  predict->callback([options] { options->command = CommandKind::kPredict; });
-  AddCommon(predict, options, timeout);
-  predict->add_option("--output", s.output, "The directory to make, here or on HDFS")->required();
-  predict->add_option("--format", s.format,
-                      "csv or parquet (default: by the extension of --output, else csv)");
-  predict->add_option("--keep", s.keep, "Columns of DATA to write beside the answers: a,b")
+void DeclarePredict(CLI::App* app, RawArguments* raw) {
+  ScoringArguments& s = raw->options.scoring;
+  app->footer(kPredictExamples);
+  AddCommon(app, raw);
+  app->add_option("--output", s.output, "The directory to make, here or on HDFS")->required();
+  app->add_option("--format", s.format,
+                  "csv or parquet (default: by the extension of --output, else csv)");
+  app->add_option("--keep", s.keep, "Columns of DATA to write beside the answers: a,b")
       ->delimiter(',');
-  predict
-      ->add_option("--columns", s.columns, "Of classes: prediction, probabilities (default: both)")
+  app->add_option("--columns", s.columns, "Of classes: prediction, probabilities (default: both)")
       ->delimiter(',');
-  predict->add_flag("--spreadsheet-safe", s.spreadsheet_safe,
-                    "CSV: write ' before text that a spreadsheet may run as a formula");
-  predict->add_option("--rejects-limit", s.rejects_max,
-                      "Fail when more rows than these cannot be scored (default: when all)");
-  predict->add_flag("--overwrite", s.overwrite, "Replace the output of an earlier prediction");
-  CLI::App* exported = app.add_subcommand("export", "Write a model as an ONNX file");
-  exported->footer(kExportExamples);
-  exported->callback([options] { options->command = CommandKind::kExport; });
-  exported->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")
-      ->required();
-  exported->add_option("--output", s.output,
-                       "The file, here or on HDFS (default: MODEL/model.onnx)");
-  exported->add_flag("--json", options->json, "Write JSON to standard output");
+  app->add_flag("--spreadsheet-safe", s.spreadsheet_safe,
+                "CSV: write ' before text that a spreadsheet may run as a formula");
+  app->add_option("--rejects-limit", s.rejects_max,
+                  "Fail when more rows than these cannot be scored (default: when all)");
+  app->add_flag("--overwrite", s.overwrite, "Replace the output of an earlier prediction");
 }
 
-Status CheckScoring(const CliOptions& options) {
-  const ScoringArguments& s = options.scoring;
+void DeclareExport(CLI::App* app, RawArguments* raw) {
+  ScoringArguments& s = raw->options.scoring;
+  app->footer(kExportExamples);
+  app->add_option("MODEL", s.model, "The model's bundle: a directory, here or on HDFS")->required();
+  app->add_option("--output", s.output, "The file, here or on HDFS (default: MODEL/model.onnx)");
+  app->add_flag("--json", raw->options.json, "Write JSON to standard output");
+}
+
+Status FinishEvaluate(const Environment& env, RawArguments* raw) {
+  const ScoringArguments& s = raw->options.scoring;
+  ESPALIER_RETURN_IF_ERROR(CheckData(s));
+  if (s.report && s.report->empty()) {
+    return InvalidArgument("--report is empty: give the file for the page");
+  }
+  return FinishPlace(env, raw);
+}
+
+Status FinishPredict(const Environment& env, RawArguments* raw) {
+  const ScoringArguments& s = raw->options.scoring;
   for (const std::string& column : s.columns) {
     if (std::count(std::begin(kOutputColumns), std::end(kOutputColumns), column)) continue;
     return InvalidArgument("--columns: found '" + Printable(column) +
@@ -133,22 +145,15 @@ Status CheckScoring(const CliOptions& options) {
     return InvalidArgument("--format: found '" + Printable(s.format) +
                            "', expected csv or parquet");
   }
-  if (!s.data_format.empty() && !FromName<DataFormat>(s.data_format)) {
-    return InvalidArgument("--data-format: found '" + Printable(s.data_format) +
-                           "', expected csv, parquet or libsvm");
-  }
+  ESPALIER_RETURN_IF_ERROR(CheckData(s));
   if (s.rejects_max && *s.rejects_max < 0) {
     return InvalidArgument("--rejects-limit: found " + std::to_string(*s.rejects_max) +
                            ", expected 0 or more");
   }
-  if (options.command == CommandKind::kPredict && s.output.empty()) {
+  if (s.output.empty()) {
     return InvalidArgument("--output is empty: give the directory for the predictions");
   }
-  if (s.report && s.report->empty()) {
-    return InvalidArgument("--report is empty: give the file for the page");
-  }
-  if (options.command == CommandKind::kExport) return {};
-  return options.coordinator.empty() ? CheckHere(options) : CheckOnCluster(options);
+  return FinishPlace(env, raw);
 }
 
 }  // namespace espalier

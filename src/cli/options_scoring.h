@@ -1,19 +1,20 @@
-// The command lines of `espalier evaluate` and `espalier predict`. Thread rule: pure functions.
+// The command lines of `espalier evaluate`, `predict` and `export`. Thread rule: pure functions.
 #pragma once
 
 #include <CLI/App.hpp>
 
 #include "src/base/status.h"
-#include "src/cli/options.h"
+#include "src/cli/command_table.h"
 
 namespace espalier {
 
-bool IsScoring(CommandKind kind);
+// `declare` of their rows.
+void DeclareEvaluate(CLI::App* app, RawArguments* raw);
+void DeclarePredict(CLI::App* app, RawArguments* raw);
+void DeclareExport(CLI::App* app, RawArguments* raw);
 
-// Adds both commands; they fill `options`.
-void AddScoring(CLI::App& app, CliOptions* options, std::string* timeout);
-
-// Judges what was given.
-Status CheckScoring(const CliOptions& options);
+// `finish` of their rows.
+Status FinishEvaluate(const Environment& env, RawArguments* raw);
+Status FinishPredict(const Environment& env, RawArguments* raw);
 
 }  // namespace espalier

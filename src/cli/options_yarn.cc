@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "src/base/text.h"
+#include "src/cli/options_jobs.h"
 #include "src/config/units.h"
 #include "src/yarn/service_principal.h"
 
@@ -26,7 +27,7 @@ constexpr const char* kYarnExamples =
     "On a cluster with Kerberos `up` and `run` take a keytab; the others use your ticket (kinit):\n"
     "  espalier yarn up mnist --keytab ann.keytab --principal ann/yarn@EXAMPLE.COM";
 
-constexpr const char* kRunExamples =
+constexpr const char* kYarnRunExamples =
     "Starts a cluster, trains, shows the result and ends the cluster. Paths in the job are those "
     "of\n"
     "the cluster's nodes: hdfs://... On a terminal Ctrl-C asks what is to be done. With --detach\n"
@@ -36,32 +37,28 @@ constexpr const char* kRunExamples =
     "  espalier yarn run job.yaml --workers 4 --memory 8GiB --vcores 4\n"
     "  espalier yarn run job.yaml --detach --name mnist";
 
-void AddSizes(CLI::App* sub, YarnArguments& y) {
-  sub->add_option("--workers", y.workers, "Workers, each on a node of its own (1)");
-  sub->add_option("--memory", y.memory, "Of a worker's container (4GiB)");
-  sub->add_option("--vcores", y.vcores, "Of a worker's container: its compute threads (1)");
-  sub->add_option("--coordinator-memory", y.coordinator_memory,
+void AddSizes(CLI::App* app, YarnArguments& y) {
+  app->add_option("--workers", y.workers, "Workers, each on a node of its own (1)");
+  app->add_option("--memory", y.memory, "Of a worker's container (4GiB)");
+  app->add_option("--vcores", y.vcores, "Of a worker's container: its compute threads (1)");
+  app->add_option("--coordinator-memory", y.coordinator_memory,
                   "Of the coordinator's container (1GiB)");
-  sub->add_option("--coordinator-vcores", y.coordinator_vcores,
+  app->add_option("--coordinator-vcores", y.coordinator_vcores,
                   "Of the coordinator's container (1)");
-  sub->add_option("--queue", y.queue, "YARN's queue (default: the user's own)");
-  sub->add_option("--tarball", y.tarball,
+  app->add_option("--queue", y.queue, "YARN's queue (default: the user's own)");
+  app->add_option("--tarball", y.tarball,
                   "espalier-VERSION-linux-x86_64.tar.gz (default: looked for in the working "
                   "directory and beside this program's tree)");
-  sub->add_option("--service", y.service,
+  app->add_option("--service", y.service,
                   "Template of the service (default: deploy/yarn/service.json of this tree)");
-  sub->add_option("--keytab", y.keytab,
+  app->add_option("--keytab", y.keytab,
                   "With Kerberos: the keytab by which the service logs in, and this command, too");
-  sub->add_option("--principal", y.principal, "With --keytab: whose it is, NAME/HOST@REALM");
-  sub->add_option("--wait", y.wait, "How long YARN may take to start the coordinator (5min)");
+  app->add_option("--principal", y.principal, "With --keytab: whose it is, NAME/HOST@REALM");
+  app->add_option("--wait", y.wait, "How long YARN may take to start the coordinator (5min)");
 }
 
-CLI::App* AddOne(CLI::App* yarn, const char* name, const char* what, CommandKind kind,
-                 CliOptions* options) {
-  CLI::App* sub = yarn->add_subcommand(name, what);
-  sub->callback([options, kind] { options->command = kind; });
-  sub->add_flag("--json", options->json, "Write JSON to standard output, one object a line");
-  return sub;
+void AddYarnJson(CLI::App* app, CliOptions& o) {
+  app->add_flag("--json", o.json, "Write JSON to standard output, one object a line");
 }
 
 Result<int64_t> Megabytes(const std::string& text, const char* flag) {
@@ -71,50 +68,7 @@ Result<int64_t> Megabytes(const std::string& text, const char* flag) {
                          "', expected a size such as 4GiB");
 }
 
-}  // namespace
-
-bool IsYarn(CommandKind kind) {
-  return kind >= CommandKind::kYarnUp && kind <= CommandKind::kYarnDown;
-}
-
-void AddYarn(CLI::App& app, CliOptions* options) {
-  YarnArguments& y = options->yarn;
-  CLI::App* yarn = app.add_subcommand("yarn", "Run a cluster in YARN's containers");
-  yarn->footer(kYarnExamples);
-  yarn->require_subcommand(1);
-  CLI::App* up = AddOne(yarn, "up", "Start a cluster", CommandKind::kYarnUp, options);
-  AddSizes(up, y);
-  CLI::App* run = AddOne(yarn, "run", "Start a cluster, train a job on it, end it",
-                         CommandKind::kYarnRun, options);
-  run->footer(kRunExamples);
-  run->add_option("JOB.yaml", options->job_file, "The job file")->required();
-  run->add_option("--name", y.name, "The service's name (default: the job's)");
-  run->add_option("--output", options->output, "Write the bundle here instead of the job's output");
-  run->add_flag("--detach", y.detach, "Return when the job is accepted");
-  AddSizes(run, y);
-  CLI::App* scale = AddOne(yarn, "scale", "Change the number of workers; jobs go on meanwhile",
-                           CommandKind::kYarnScale, options);
-  CLI::App* status = AddOne(yarn, "status", "Show a cluster: containers, coordinator, jobs",
-                            CommandKind::kYarnStatus, options);
-  CLI::App* logs = AddOne(yarn, "logs", "Show the end of what its containers have logged",
-                          CommandKind::kYarnLogs, options);
-  logs->add_option("--container", y.container, "Of this container alone, also one that has ended");
-  logs->add_option("--bytes", y.log_bytes, "At most so much of each (64KiB)");
-  CLI::App* down = AddOne(yarn, "down", "End a cluster and remove what it left on HDFS",
-                          CommandKind::kYarnDown, options);
-  for (CLI::App* sub : {up, scale, status, logs, down}) {
-    sub->add_option("NAME", y.name, "The service's name")->required();
-  }
-  scale->add_option("N", y.workers, "How many workers there shall be")->required();
-}
-
-Status FinishYarn(const Environment& env, CliOptions* options) {
-  YarnArguments& y = options->yarn;
-  if (options->command != CommandKind::kYarnRun || !y.name.empty()) {
-    ESPALIER_RETURN_IF_ERROR(CheckYarnName(y.name));
-    options->coordinator = kYarnCoordinator + y.name;
-    options->tls = KeptOfYarn(env, y.name).Tls(y.name);
-  }
+Status CheckYarn(const YarnArguments& y) {
   if (y.keytab.empty() != y.principal.empty()) {
     return InvalidArgument(
         y.keytab.empty() ? "--principal: expected --keytab FILE, too: the keys of that principal"
@@ -135,6 +89,57 @@ Status FinishYarn(const Environment& env, CliOptions* options) {
   YarnRequest checked = *request;
   if (checked.name.empty()) checked.name = "job";  // will be the job's
   return checked.Validate();
+}
+
+}  // namespace
+
+void DeclareYarn(CLI::App* app, RawArguments*) { app->footer(kYarnExamples); }
+
+void DeclareYarnService(CLI::App* app, RawArguments* raw) {
+  AddYarnJson(app, raw->options);
+  app->add_option("NAME", raw->options.yarn.name, "The service's name")->required();
+}
+
+void DeclareYarnUp(CLI::App* app, RawArguments* raw) {
+  DeclareYarnService(app, raw);
+  AddSizes(app, raw->options.yarn);
+}
+
+void DeclareYarnRun(CLI::App* app, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  app->footer(kYarnRunExamples);
+  AddYarnJson(app, o);
+  app->add_option("JOB.yaml", o.job_file, "The job file")->required();
+  app->add_option("--name", o.yarn.name, "The service's name (default: the job's)");
+  app->add_option("--output", o.output, "Write the bundle here instead of the job's output");
+  app->add_flag("--detach", o.yarn.detach, "Return when the job is accepted");
+  AddSizes(app, o.yarn);
+}
+
+void DeclareYarnScale(CLI::App* app, RawArguments* raw) {
+  DeclareYarnService(app, raw);
+  app->add_option("N", raw->options.yarn.workers, "How many workers there shall be")->required();
+}
+
+void DeclareYarnLogs(CLI::App* app, RawArguments* raw) {
+  YarnArguments& y = raw->options.yarn;
+  DeclareYarnService(app, raw);
+  app->add_option("--container", y.container, "Of this container alone, also one that has ended");
+  app->add_option("--bytes", y.log_bytes, "At most so much of each (64KiB)");
+}
+
+Status FinishYarn(const Environment& env, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  ESPALIER_RETURN_IF_ERROR(CheckYarnName(o.yarn.name));
+  o.coordinator = kYarnCoordinator + o.yarn.name;
+  o.tls = KeptOfYarn(env, o.yarn.name).Tls(o.yarn.name);
+  return CheckYarn(o.yarn);
+}
+
+Status FinishYarnRun(const Environment& env, RawArguments* raw) {
+  const YarnArguments& y = raw->options.yarn;
+  ESPALIER_RETURN_IF_ERROR(y.name.empty() ? CheckYarn(y) : FinishYarn(env, raw));
+  return CheckRun(raw->options);
 }
 
 YarnKept KeptOfYarn(const Environment& env, const std::string& service) {

@@ -5,20 +5,25 @@
 #include <string>
 
 #include "src/base/status.h"
-#include "src/cli/options.h"
+#include "src/cli/command_table.h"
 #include "src/yarn/staging.h"
 
 namespace espalier {
 
 inline constexpr const char* kYarnCoordinator = "yarn:";  // and a service's name
 
-bool IsYarn(CommandKind kind);
+// `declare` of the rows.
+void DeclareYarn(CLI::App* app, RawArguments* raw);
+void DeclareYarnUp(CLI::App* app, RawArguments* raw);
+void DeclareYarnRun(CLI::App* app, RawArguments* raw);
+void DeclareYarnScale(CLI::App* app, RawArguments* raw);
+void DeclareYarnService(CLI::App* app, RawArguments* raw);  // status, down
+void DeclareYarnLogs(CLI::App* app, RawArguments* raw);
 
-// Adds `yarn` and its commands; they fill `options`.
-void AddYarn(CLI::App& app, CliOptions* options);
-
-// Judges what was given; and the coordinator that `run` will speak to.
-Status FinishYarn(const Environment& env, CliOptions* options);
+// `finish` of the rows: FinishYarn of those with a service's name, FinishYarnRun of `run`, where
+// the job may give the name.
+Status FinishYarn(const Environment& env, RawArguments* raw);
+Status FinishYarnRun(const Environment& env, RawArguments* raw);
 
 // What this machine keeps of a service.
 YarnKept KeptOfYarn(const Environment& env, const std::string& service);

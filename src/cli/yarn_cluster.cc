@@ -30,6 +30,14 @@ int64_t SecondsSince1970() {
 }  // namespace
 
 Result<YarnCluster> YarnCluster::Open(const CommandContext& context) {
+  return Open(context, false);
+}
+
+Result<YarnCluster> YarnCluster::OpenToStart(const CommandContext& context) {
+  return Open(context, true);
+}
+
+Result<YarnCluster> YarnCluster::Open(const CommandContext& context, bool starts) {
   const HadoopEnvironment& hadoop = context.env.hadoop;
   if (hadoop.conf_dir.empty()) {
     return InvalidArgument(
@@ -40,7 +48,7 @@ Result<YarnCluster> YarnCluster::Open(const CommandContext& context) {
   ESPALIER_ASSIGN_OR_RETURN(out.config_,
                             HadoopConfig::Read(hadoop.conf_dir, hadoop.user, {"yarn-site.xml"}));
   ESPALIER_ASSIGN_OR_RETURN(out.kerberos_, HasKerberos(out.config_));
-  ESPALIER_RETURN_IF_ERROR(out.TakeIdentity());
+  if (starts) ESPALIER_RETURN_IF_ERROR(out.TakeIdentity());
   ESPALIER_ASSIGN_OR_RETURN(auto addresses, FindResourceManagers(out.config_));
   ESPALIER_RETURN_IF_ERROR(out.FindBase());
   HttpOptions http;
@@ -53,8 +61,6 @@ Result<YarnCluster> YarnCluster::Open(const CommandContext& context) {
 }
 
 Status YarnCluster::TakeIdentity() {
-  const CommandKind command = context_.options.command;
-  if (command != CommandKind::kYarnUp && command != CommandKind::kYarnRun) return {};
   const YarnArguments& y = context_.options.yarn;
   if (!kerberos_ && y.keytab.empty()) return {};
   if (!kerberos_) {

@@ -18,9 +18,11 @@ namespace espalier {
 
 class YarnCluster {
  public:
-  // Reads Hadoop's configuration and, to start a service where there is Kerberos, the keytab; asks
-  // nobody yet, but HDFS for our name where there is Kerberos. `context` must outlive it.
+  // Reads Hadoop's configuration. With Kerberos it also asks HDFS for our name. `context` must
+  // outlive the result.
   static Result<YarnCluster> Open(const CommandContext& context);
+  // The same for commands that start a service. With Kerberos it also reads the keytab.
+  static Result<YarnCluster> OpenToStart(const CommandContext& context);
 
   const ResourceManager& rm() const { return *rm_; }
   YarnPlaces PlacesOf(const std::string& name) const;
@@ -42,6 +44,7 @@ class YarnCluster {
 
  private:
   explicit YarnCluster(const CommandContext& context) : context_(context) {}
+  static Result<YarnCluster> Open(const CommandContext& context, bool starts);
   // By whom a service that is started logs in; what is wrong with that.
   Status TakeIdentity();
   // Who we are on HDFS, and where our files are.

@@ -1,8 +1,11 @@
 #include "src/cli/options.h"
 
 #include <catch2/catch.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include "src/cli/command_table.h"
 
 namespace espalier {
 namespace {
@@ -32,7 +35,7 @@ TEST_CASE("train takes a job file, workers, threads, json and output") {
   const auto parsed =
       Parse({"train", "job.yaml", "--workers", "3", "--threads", "2", "--json", "--output", "out"});
   REQUIRE(parsed.options);
-  CHECK(parsed.options->command == CommandKind::kTrain);
+  CHECK(parsed.command->name == "train");
   CHECK(parsed.options->job_file == "job.yaml");
   CHECK(parsed.options->workers == 3);
   CHECK(parsed.options->threads == 2);
@@ -95,8 +98,8 @@ TEST_CASE("--timeout is a time, of the commands that speak to a coordinator") {
 }
 
 TEST_CASE("--version is the command of that name") {
-  CHECK(Parse({"--version"}).options->command == CommandKind::kVersion);
-  CHECK(Parse({"version", "--json"}).options->command == CommandKind::kVersion);
+  CHECK(Parse({"--version"}).command->name == "version");
+  CHECK(Parse({"version", "--json"}).command->name == "version");
 }
 
 TEST_CASE("help is text and no error") {
@@ -105,6 +108,24 @@ TEST_CASE("help is text and no error") {
   CHECK_THAT(Parse({"train", "--help"}).help,
              Catch::Contains("--workers") && Catch::Contains("Examples"));
   CHECK_THAT(Parse({"--help"}).help, Catch::Contains("--version"));
+}
+
+TEST_CASE("each row of the command table has its help") {
+  std::string group;
+  for (const Command& command : Commands()) {
+    INFO(command.name);
+    std::istringstream name{std::string(command.name)};
+    std::vector<std::string> words;
+    for (std::string word; name >> word;) words.push_back(word);
+    const bool in_group = command.name.starts_with(group + " ");
+    REQUIRE(words.size() == (in_group ? 2U : 1U));
+    const auto parent = in_group ? Parse({group, "--help"}) : Parse({"--help"});
+    if (command.run == nullptr) group = command.name;
+    CHECK_THAT(parent.help, Catch::Contains("  " + words.back() + " ") &&
+                                Catch::Contains(std::string(" ") + command.help + "\n"));
+    words.push_back("--help");
+    CHECK_THAT(Parse(words).help, Catch::StartsWith(command.help));
+  }
 }
 
 TEST_CASE("a job is named with or without job- before its number") {
@@ -162,7 +183,7 @@ TEST_CASE("yarn takes a service's name and the sizes of its containers") {
   const auto up = Parse({"yarn", "up", "mnist", "--workers", "4", "--memory", "8GiB", "--vcores",
                          "2", "--queue", "science"});
   REQUIRE(up.options);
-  CHECK(up.options->command == CommandKind::kYarnUp);
+  CHECK(up.command->name == "yarn up");
   CHECK(up.options->yarn.workers == 4);
   CHECK(up.options->yarn.queue == "science");
   CHECK(up.options->coordinator == "yarn:mnist");
@@ -170,7 +191,7 @@ TEST_CASE("yarn takes a service's name and the sizes of its containers") {
   REQUIRE(scale.options);
   CHECK(scale.options->yarn.workers == 3);
   CHECK(Parse({"yarn", "run", "job.yaml", "--detach"}).options->yarn.detach);
-  CHECK(Parse({"yarn", "down", "mnist"}).options->command == CommandKind::kYarnDown);
+  CHECK(Parse({"yarn", "down", "mnist"}).command->name == "yarn down");
   CHECK_THAT(Parse({"yarn", "up", "Mnist"}).error.message(), Catch::Contains("lower-case"));
   CHECK_THAT(Parse({"yarn", "up", "m", "--memory", "64MiB"}).error.message(),
              Catch::Contains("--memory: found 64, expected 512"));
@@ -196,13 +217,13 @@ TEST_CASE("yarn takes a service's name and the sizes of its containers") {
 TEST_CASE("certs makes an authority, and certificates of a role, a name and hosts") {
   const auto init = Parse({"certs", "init", "--directory", "ca", "--name", "Mine"});
   REQUIRE(init.options);
-  CHECK(init.options->command == CommandKind::kCertsInit);
+  CHECK(init.command->name == "certs init");
   CHECK(init.options->certs_directory == "ca");
   CHECK(init.options->authority_name == "Mine");
   const auto issue = Parse({"certs", "issue", "coordinator", "head", "--host", "a", "--host",
                             "10.0.0.5", "--days", "90", "--output", "new"});
   REQUIRE(issue.options);
-  CHECK(issue.options->command == CommandKind::kCertsIssue);
+  CHECK(issue.command->name == "certs issue");
   CHECK(issue.options->certificate.role == Role::kCoordinator);
   CHECK(issue.options->certificate.name == "head");
   CHECK(issue.options->certificate.hosts == std::vector<std::string>{"a", "10.0.0.5"});
@@ -210,12 +231,12 @@ TEST_CASE("certs makes an authority, and certificates of a role, a name and host
   CHECK(issue.options->certs_output == "new");
   const auto revoke = Parse({"certs", "revoke", "a/tls.crt", "--directory", "ca"});
   REQUIRE(revoke.options);
-  CHECK(revoke.options->command == CommandKind::kCertsRevoke);
+  CHECK(revoke.command->name == "certs revoke");
   CHECK(revoke.options->revoked == "a/tls.crt");
   CHECK_FALSE(Parse({"certs", "revoke"}).error.ok());
   const auto compare = Parse({"certs", "compare", "old.crt", "new.crt"});
   REQUIRE(compare.options);
-  CHECK(compare.options->command == CommandKind::kCertsCompare);
+  CHECK(compare.command->name == "certs compare");
   CHECK(compare.options->compared == std::vector<std::string>{"old.crt", "new.crt"});
   CHECK_FALSE(Parse({"certs", "compare", "old.crt"}).error.ok());
   CHECK_THAT(Parse({"certs", "issue", "root", "x"}).error.message(), Catch::Contains("'root'"));

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "src/cli/command_table.h"
 #include "src/cli/options.h"
 #include "src/cli/progress_view.h"
 #include "src/cli/result_view.h"
@@ -18,7 +19,7 @@ TEST_CASE("predict takes a model, data, an output and what to write") {
                              "--threads",       "3",          "--data-format", "csv"});
   INFO(parsed.error.ToString());
   REQUIRE(parsed.options);
-  CHECK(parsed.options->command == CommandKind::kPredict);
+  CHECK(parsed.command->name == "predict");
   const ScoringArguments& s = parsed.options->scoring;
   CHECK(s.model == "m");
   CHECK(s.data == std::vector<std::string>{"a.csv", "b.csv"});
@@ -35,7 +36,7 @@ TEST_CASE("predict takes a model, data, an output and what to write") {
 TEST_CASE("evaluate takes a model, data and perhaps a page to write") {
   const auto parsed = Parse({"evaluate", "m", "t.csv", "--report", "r.html", "--json"});
   REQUIRE(parsed.options);
-  CHECK(parsed.options->command == CommandKind::kEvaluate);
+  CHECK(parsed.command->name == "evaluate");
   CHECK(parsed.options->scoring.report == "r.html");
   CHECK(parsed.options->json);
   CHECK(!Parse({"evaluate", "m", "t.csv"}).options->scoring.report);

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "src/cli/command_table.h"
 #include "src/cli/options.h"
 
 namespace espalier {
@@ -113,7 +114,7 @@ TEST_CASE("sweep takes a file, a cluster or what one of its own needs") {
   const std::vector<std::string> words = {"sweep", "s.yaml", "--workers", "2", "--json"};
   const auto parsed = ParseArguments(words, {});
   REQUIRE(parsed.options);
-  CHECK(parsed.options->command == CommandKind::kSweep);
+  CHECK(parsed.command->name == "sweep");
   CHECK(parsed.options->job_file == "s.yaml");
   CHECK(parsed.options->workers == 2);
   CHECK(parsed.options->coordinator.empty());  // on this machine

@@ -1,0 +1,39 @@
+// The table of commands. The parser and main walk it; a new command is a new row.
+//
+// Thread rule: constants.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/cli/options.h"
+
+namespace espalier {
+
+struct CommandContext;
+
+// What the command line gives: options, and texts from which `finish` derives options.
+struct RawArguments {
+  CliOptions options;
+  std::string job, role, timeout;
+};
+
+// A command, or a group of commands such as `espalier certs`.
+struct Command {
+  std::string_view name;  // "train"; in a group: "certs init"
+  const char* help;       // one line
+  // Adds the arguments, and the examples that --help shows.
+  void (*declare)(CLI::App* app, RawArguments* raw);
+  // Checks what was given and adds what the environment says. nullptr: there is nothing to do.
+  Status (*finish)(const Environment& env, RawArguments* raw) = nullptr;
+  int (*run)(const CommandContext& context) = nullptr;  // nullptr: a group
+  bool needs_blas_kernel = false;                       // main calls EnsureBlasKernel first
+};
+
+// The rows in the order of --help. A group precedes its commands.
+std::span<const Command> Commands();
+
+}  // namespace espalier

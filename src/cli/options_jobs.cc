@@ -1,0 +1,206 @@
+#include "src/cli/options_jobs.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "src/cli/options_coordinator.h"
+
+namespace espalier {
+namespace {
+
+constexpr const char* kTrainExamples =
+    "Starts one coordinator and N workers on this machine (reached by you alone), trains, shows\n"
+    "the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops at "
+    "once.\n"
+    "The weights are the same bytes for any number of workers and threads.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier train job.yaml\n"
+    "  espalier train job.yaml --workers 2 --threads 1\n"
+    "  espalier train job.yaml --resume models/job    go on with a run that was cut short\n"
+    "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
+
+constexpr const char* kSweepExamples =
+    "Trains one job many times: a grid of values of its keys, or values drawn at random, each\n"
+    "with k-fold cross-validation if asked for. SWEEP.yaml:\n"
+    "  job: job.yaml\n"
+    "  output: models/sweep\n"
+    "  grid: {train.batch: [32, 128], model.hidden: [[16], [64, 32]]}\n"
+    "  folds: 5\n"
+    "  refit: true             with folds: one more job at the end, OUTPUT/best-NNN, by the best\n"
+    "                          trial's values and on all rows (default: false)\n"
+    "  metric: val_loss\n"
+    "  parallel: 4             jobs at a time (default: as many as have workers.min workers each)\n"
+    "or in place of grid\n"
+    "  random:\n"
+    "    trials: 20\n"
+    "    seed: 1\n"
+    "    keys: {train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 0.1]}}\n"
+    "A range may also be uniform, or whole for whole numbers; or a list of values.\n"
+    "\n"
+    "Each run is an ordinary job, its bundle below the output; sweep.json there has the table.\n"
+    "With --coordinator (or ESPALIER_COORDINATOR) on that cluster, else, or with --workers or\n"
+    "--threads, on this machine; several run side by side where workers suffice. Ctrl-C stops\n"
+    "cleanly, and the same command goes on: what is done is not done again.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier sweep sweep.yaml\n"
+    "  espalier sweep sweep.yaml --workers 4 --threads 1\n"
+    "  espalier sweep sweep.yaml --coordinator trainer-1:7700 --json | tail -n 1";
+
+constexpr const char* kSubmitExamples =
+    "Prints the job's id, then follows it. Ctrl-C detaches: the job goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier submit job.yaml --coordinator trainer-1:7700\n"
+    "  espalier submit job.yaml --detach";
+
+constexpr const char* kWatchExamples =
+    "Exits with the job's code. Ctrl-C detaches: the job goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier watch job-17\n"
+    "  espalier watch 17 --json";
+
+constexpr const char* kCheckExamples =
+    "Reads all of the data once, on this machine, without a cluster: files and shards, rows of "
+    "each\n"
+    "set, nulls and ranges by column, label balance, parameters and the memory a job will need.\n"
+    "With --coordinator also how much of the data lies on the disks of each worker's host.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier check job.yaml\n"
+    "  espalier check job.yaml --coordinator trainer-1:7700";
+
+void AddJobFile(CLI::App* app, CliOptions& o) {
+  app->add_option("JOB.yaml", o.job_file, "The job file")->required();
+}
+
+void AddJobId(CLI::App* app, RawArguments* raw) {
+  app->add_option("JOB", raw->job, "The job's id: job-17 or 17")->required();
+}
+
+void AddCluster(CLI::App* app, RawArguments* raw) {
+  AddCoordinator(app, std::string("ESPALIER_COORDINATOR, else ") + kDefaultCoordinator, raw);
+}
+
+void AddOptionalCluster(CLI::App* app, RawArguments* raw) {
+  AddCoordinator(app, "ESPALIER_COORDINATOR, else none is asked", raw);
+}
+
+void AddLocalWorkers(CLI::App* app, CliOptions& o) {
+  app->add_option("--workers", o.workers,
+                  "Worker processes (default: workers.max of the job, else one a core, at most 4)")
+      ->check(CLI::Range(1, kLocalWorkersMax));
+  app->add_option("--threads", o.threads,
+                  "Compute threads a worker (default: cores / workers, at least 1)")
+      ->check(CLI::Range(1, kThreadsMax));
+}
+
+void AddRun(CLI::App* app, CliOptions& o) {
+  app->add_option("--output", o.output, "Write the bundle here instead of the job's `output`");
+  app->add_option("--resume", o.resume,
+                  "Go on from the newest checkpoint of this run, named by its output");
+  app->add_flag("--accept-other-data", o.accept_data,
+                "Resume although the data has changed; the bundle tells");
+  app->add_flag("--accept-other-arithmetic", o.accept_arithmetic,
+                "Resume although another BLAS or version computes; the bundle tells");
+}
+
+void AddJson(CLI::App* app, CliOptions& o) {
+  app->add_flag("--json", o.json, "Write JSON to standard output, one object a line");
+}
+
+}  // namespace
+
+void DeclareTrain(CLI::App* app, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  app->footer(kTrainExamples);
+  AddJobFile(app, o);
+  AddLocalWorkers(app, o);
+  AddRun(app, o);
+  app->add_flag("--exit-with-parent", o.exit_with_parent,
+                "Stop, as after Ctrl-C, when the process that started this one ends");
+  AddJson(app, o);
+}
+
+void DeclareSweep(CLI::App* app, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  app->footer(kSweepExamples);
+  app->add_option("SWEEP.yaml", o.job_file, "What to vary, and of which job")->required();
+  AddOptionalCluster(app, raw);
+  AddLocalWorkers(app, o);
+  AddJson(app, o);
+}
+
+void DeclareSubmit(CLI::App* app, RawArguments* raw) {
+  CliOptions& o = raw->options;
+  app->footer(kSubmitExamples);
+  AddJobFile(app, o);
+  AddCluster(app, raw);
+  AddRun(app, o);
+  app->add_flag("--detach", o.detach, "Return as soon as the job is accepted");
+  AddJson(app, o);
+}
+
+void DeclareCheck(CLI::App* app, RawArguments* raw) {
+  app->footer(kCheckExamples);
+  AddJobFile(app, raw->options);
+  AddOptionalCluster(app, raw);
+  AddJson(app, raw->options);
+}
+
+void DeclareWatch(CLI::App* app, RawArguments* raw) {
+  app->footer(kWatchExamples);
+  DeclareOneJob(app, raw);
+}
+
+void DeclareOneJob(CLI::App* app, RawArguments* raw) {
+  AddJobId(app, raw);
+  DeclareList(app, raw);
+}
+
+void DeclareDrain(CLI::App* app, RawArguments* raw) {
+  app->add_option("WORKER", raw->options.worker, "The worker's name or id: worker-3")->required();
+  DeclareList(app, raw);
+}
+
+void DeclareList(CLI::App* app, RawArguments* raw) {
+  AddCluster(app, raw);
+  AddJson(app, raw->options);
+}
+
+void DeclareVersion(CLI::App* app, RawArguments* raw) { AddJson(app, raw->options); }
+
+Status CheckRun(const CliOptions& options) {
+  if (options.output && options.output->empty()) {
+    return InvalidArgument("--output is empty: give the directory for the bundle");
+  }
+  if (options.resume && options.resume->empty()) {
+    return InvalidArgument("--resume is empty: give the output of the run to go on with");
+  }
+  return {};
+}
+
+Status FinishTrain(const Environment&, RawArguments* raw) { return CheckRun(raw->options); }
+
+Status FinishSubmit(const Environment& env, RawArguments* raw) {
+  ESPALIER_RETURN_IF_ERROR(FinishCluster(env, raw));
+  return CheckRun(raw->options);
+}
+
+Status FinishSweep(const Environment& env, RawArguments* raw) {
+  const CliOptions& o = raw->options;
+  if (!o.workers && !o.threads) return FinishOptionalCluster(env, raw);
+  if (o.coordinator.empty()) return {};  // on this machine, whatever is in force
+  return InvalidArgument(
+      "--workers and --threads are for workers on this machine: leave them out with "
+      "--coordinator");
+}
+
+Status FinishOneJob(const Environment& env, RawArguments* raw) {
+  ESPALIER_ASSIGN_OR_RETURN(raw->options.job, ParseJobId(raw->job));
+  return FinishCluster(env, raw);
+}
+
+}  // namespace espalier

@@ -1,0 +1,31 @@
+// The command lines of the commands about jobs and workers. Thread rule: pure functions.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "src/base/status.h"
+#include "src/cli/command_table.h"
+
+namespace espalier {
+
+// `declare` of their rows.
+void DeclareTrain(CLI::App* app, RawArguments* raw);
+void DeclareSweep(CLI::App* app, RawArguments* raw);
+void DeclareSubmit(CLI::App* app, RawArguments* raw);
+void DeclareCheck(CLI::App* app, RawArguments* raw);
+void DeclareWatch(CLI::App* app, RawArguments* raw);
+void DeclareOneJob(CLI::App* app, RawArguments* raw);  // status, cancel
+void DeclareDrain(CLI::App* app, RawArguments* raw);
+void DeclareList(CLI::App* app, RawArguments* raw);  // list, workers
+void DeclareVersion(CLI::App* app, RawArguments* raw);
+
+// `finish` of their rows.
+Status FinishTrain(const Environment& env, RawArguments* raw);
+Status FinishSweep(const Environment& env, RawArguments* raw);
+Status FinishSubmit(const Environment& env, RawArguments* raw);
+Status FinishOneJob(const Environment& env, RawArguments* raw);  // watch, status, cancel
+
+// Checks --output and --resume of a command that trains.
+Status CheckRun(const CliOptions& options);
+
+}  // namespace espalier
