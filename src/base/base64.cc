@@ -1,56 +1,51 @@
 #include "src/base/base64.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
-#include <cstdint>
 
 namespace espalier {
 namespace {
 
-constexpr std::string_view kPlain =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr std::string_view kUrl =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
 
-std::string Encode(std::string_view bytes, std::string_view alphabet) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t n = std::min<size_t>(3, bytes.size() - i);
-    uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (k < n ? static_cast<unsigned char>(bytes[i + k]) : 0);
-    }
-    for (size_t k = 0; k <= n; ++k) text += alphabet[group >> (18 - 6 * k) & 63];
-  }
-  return text;
+unsigned char* Bytes(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
+
+const unsigned char* Bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 }  // namespace
 
 std::string Base64(std::string_view bytes) {
-  std::string text = Encode(bytes, kPlain);
-  text.append((4 - text.size() % 4) % 4, '=');
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL adds a NUL
+  EVP_EncodeBlock(Bytes(text), Bytes(bytes), static_cast<int>(bytes.size()));
+  text.pop_back();
   return text;
 }
 
-std::string Base64Url(std::string_view bytes) { return Encode(bytes, kUrl); }
+std::string Base64Url(std::string_view bytes) {
+  std::string text = Base64(bytes);
+  text.erase(text.find_last_not_of('=') + 1);
+  std::replace(text.begin(), text.end(), '+', '-');
+  std::replace(text.begin(), text.end(), '/', '_');
+  return text;
+}
 
 std::optional<std::string> FromBase64(std::string_view text) {
-  while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-  if (text.size() % 4 == 1) return std::nullopt;
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3 + 2);
-  uint32_t group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    size_t digit = kPlain.find(c);
-    if (digit == std::string_view::npos) digit = kUrl.find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    group = group << 6 | static_cast<uint32_t>(digit);
-    if ((bits += 6) < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(group >> bits & 255);
+  // OpenSSL itself skips white space and requires padding.
+  std::string digits(text.substr(0, text.find_last_not_of('=') + 1));
+  if (digits.size() % 4 == 1 || digits.find_first_not_of(kDigits) != std::string::npos) {
+    return std::nullopt;
   }
+  std::replace(digits.begin(), digits.end(), '-', '+');
+  std::replace(digits.begin(), digits.end(), '_', '/');
+  const size_t size = digits.size() * 3 / 4;
+  digits.resize((digits.size() + 3) / 4 * 4, '=');
+  std::string bytes(digits.size() / 4 * 3, '\0');
+  EVP_DecodeBlock(Bytes(bytes), Bytes(digits), static_cast<int>(digits.size()));
+  bytes.resize(size);
   return bytes;
 }
 

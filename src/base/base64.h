@@ -1,4 +1,4 @@
-// Base64 (RFC 4648). Thread rule: pure functions.
+// Base64 (RFC 4648), of texts below 1 GiB. Thread rule: pure functions.
 #pragma once
 
 #include <optional>

@@ -96,8 +96,13 @@ TEST_CASE("Base64 is written and read back in both alphabets") {
   }
   CHECK(Base64("\xFF\xFE") == "//4=");
   CHECK(Base64Url("\xFF\xFE") == "__4");
-  CHECK_FALSE(FromBase64("a").has_value());
-  CHECK_FALSE(FromBase64("ab cd").has_value());
+  CHECK(FromBase64("-_+/").value() == "\xFB\xFF\xBF");
+  CHECK(FromBase64("QQ").value() == "A");
+  for (const char* wrong : {"a", "ab cd", "QUJD\n", " QUJD", "QUJDR", "QQ==QQ==", "=QUJ", "QUJ*"}) {
+    INFO(wrong);
+    CHECK_FALSE(FromBase64(wrong).has_value());
+  }
+  CHECK_FALSE(FromBase64(std::string("QU\0D", 4)).has_value());
 }
 
 TEST_CASE("a refused token helps only when another one is there or can be asked for") {
