@@ -300,11 +300,6 @@ void CompleteCompat(JobSpec& job) {
   if (job.data.label.empty()) job.data.label.emplace_back(int64_t{0});
 }
 
-YamlNode* CompatPath(YamlNode& root) {
-  YamlNode* compat = root.Find("compat");
-  YamlNode* spark = compat ? compat->Find("spark-mlp") : nullptr;
-  YamlNode* weights = spark ? spark->Find("initialWeights") : nullptr;
-  return weights && weights->is_scalar() ? weights : nullptr;
-}
+std::vector<std::string> CompatPathKey() { return {"compat", "spark-mlp", "initialWeights"}; }
 
 }  // namespace espalier

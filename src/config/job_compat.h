@@ -8,6 +8,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "src/config/reader.h"
 #include "src/spec/job_spec.h"
@@ -21,7 +23,7 @@ Status ReadCompat(Reader& reader, YamlNode& root, JobSpec& out, std::optional<in
 // What the section says of data that `data` leaves out: of LIBSVM text the features and the label.
 void CompleteCompat(JobSpec& job);
 
-// A file that the section names (spark-mlp.initialWeights), or null. REQUIRES: nothing.
-YamlNode* CompatPath(YamlNode& root);
+// The key that may name a file, from the top.
+std::vector<std::string> CompatPathKey();
 
 }  // namespace espalier

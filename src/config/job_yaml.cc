@@ -1,19 +1,50 @@
 #include "src/config/job_yaml.h"
 
 #include <filesystem>
+#include <optional>
+#include <type_traits>
 
 #include "src/config/job_compat.h"
 #include "src/config/job_sections.h"
 #include "src/config/reader.h"
 #include "src/config/yaml_tree.h"
+#include "src/spec/names.h"
 #include "src/storage/uri.h"
 
 namespace espalier {
 namespace {
 
-void MakeAbsolute(const std::filesystem::path& directory, YamlNode* node) {
+template <typename T>
+struct WithoutOptional {
+  using Type = T;
+};
+template <typename T>
+struct WithoutOptional<std::optional<T>> {
+  using Type = T;
+};
+
+// Appends the keys of S that hold paths. `at` leads to S.
+template <typename S>
+void AddPathKeys(const std::vector<std::string>& at, std::vector<PathKey>* out) {
+  S s;
+  Fields(
+      [&](const Key& key, auto& member) {
+        using Member = typename WithoutOptional<std::remove_reference_t<decltype(member)>>::Type;
+        constexpr bool kText = std::is_same_v<Member, std::string>;
+        std::vector<std::string> names = at;
+        if (!key.inlined) names.emplace_back(key.yaml);
+        if (key.path && kText) out->push_back({at});
+        if (key.path) out->push_back({names, !kText});
+        if constexpr (HasFields<Member>) AddPathKeys<Member>(names, out);
+      },
+      s);
+}
+
+void MakeAbsolute(const std::filesystem::path& directory, bool list, YamlNode* node) {
   if (!node) return;
-  for (YamlNode& item : node->items) MakeAbsolute(directory, &item);
+  if (list) {
+    for (YamlNode& item : node->items) MakeAbsolute(directory, false, &item);
+  }
   if (!node->is_scalar()) return;
   // What is no path at all was told when the job was read.
   const Result<Uri> uri = ParseUri(node->text);
@@ -54,6 +85,17 @@ Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_m
   return job;
 }
 
+std::vector<PathKey> PathKeys() {
+  std::vector<PathKey> keys = {{CompatPathKey()}};
+  AddPathKeys<JobSpec>({}, &keys);
+  for (const auto& [kind, name] : Names<JobKind>::kAll) {
+    if (kind == JobKind::kTrain) continue;
+    keys.push_back({{name, "model"}});
+    keys.push_back({{name, "data"}, true});
+  }
+  return keys;
+}
+
 Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_view directory) {
   if (!directory.starts_with('/')) {
     return InvalidArgument("directory: found '" + std::string(directory) +
@@ -61,30 +103,10 @@ Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_vi
   }
   ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml_text, "job"));
   const std::filesystem::path base(directory);
-  if (YamlNode* data = root.Find("data")) {
-    MakeAbsolute(base, data->Find("train"));
-    MakeAbsolute(base, data->Find("test"));
-    if (YamlNode* validation = data->Find("validation")) {
-      MakeAbsolute(base, validation->Find("files"));
-    }
-  }
-  for (const char* section : {"predict", "evaluate"}) {
-    if (YamlNode* scoring = root.Find(section)) {
-      MakeAbsolute(base, scoring->Find("model"));
-      MakeAbsolute(base, scoring->Find("data"));
-    }
-  }
-  if (YamlNode* train = root.Find("train")) {
-    YamlNode* initial = train->Find("initial");
-    const bool map = initial && initial->kind == YamlNode::Kind::kMap;
-    MakeAbsolute(base, map ? initial->Find("from") : initial);
-  }
-  MakeAbsolute(base, CompatPath(root));
-  if (YamlNode* output = root.Find("output")) {
-    MakeAbsolute(base, output->kind == YamlNode::Kind::kMap ? output->Find("path") : output);
-  }
-  if (YamlNode* resume = root.Find("resume")) {
-    MakeAbsolute(base, resume->kind == YamlNode::Kind::kMap ? resume->Find("from") : resume);
+  for (const PathKey& key : PathKeys()) {
+    YamlNode* node = &root;
+    for (const std::string& name : key.names) node = node ? node->Find(name) : nullptr;
+    MakeAbsolute(base, key.list, node);
   }
   return EmitYaml(root);
 }

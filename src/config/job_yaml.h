@@ -13,6 +13,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/spec/job_spec.h"
@@ -22,11 +23,18 @@ namespace espalier {
 // Parses and validates (JobSpec::Validate). `name_for_messages` is the file's name.
 Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages);
 
-// The same job (of any kind) with relative local paths (data.train, data.test,
-// data.validation.files, output, resume; the model and the data of one that scores) taken relative
-// to `directory`, as YAML text without comments. ParseJob of the answer gives the same spec but for
-// those paths. Values are not checked here: parse the original first, so that messages have its
-// lines. REQUIRES of input: `directory` absolute, else kInvalidArgument.
+// A key that holds a path.
+struct PathKey {
+  std::vector<std::string> names;  // from the top: {"output", "path"}
+  bool list = false;               // it may be a list of paths
+};
+// Those of jobs of any kind.
+std::vector<PathKey> PathKeys();
+
+// The same job (of any kind) with relative local paths (PathKeys) taken relative to `directory`, as
+// YAML text without comments. ParseJob of the answer gives the same spec but for those paths.
+// Values are not checked here: parse the original first, so that messages have its lines. REQUIRES
+// of input: `directory` absolute, else kInvalidArgument.
 Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_view directory);
 
 }  // namespace espalier

@@ -64,7 +64,7 @@ void Fields(F&& f, Is<ValidationSpec> auto& s) {
   f(Key("fraction").In(kFraction), s.fraction);
   f("stratify", s.stratify);
   f("column", s.column);
-  f("files", s.files);
+  f(Key("files").Path(), s.files);
   f("fold", s.fold);
   f(Key("of").Whole(2, 1000), s.of);
 }
@@ -80,8 +80,8 @@ void Fields(F&& f, Is<Shuffle> auto& s) {
 }
 template <typename F>
 void Fields(F&& f, Is<DataSpec> auto& s) {
-  f("train", s.train);
-  f("test", s.test);
+  f(Key("train").Path(), s.train);
+  f(Key("test").Path(), s.test);
   f("format", s.format);
   f("csv", s.csv);
   f("label", s.label);

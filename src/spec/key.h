@@ -41,7 +41,8 @@ struct Key {
   const char* absent = nullptr;
   // Example of a list, for a field that is not a single value in YAML; nullptr: it may be one.
   const char* list = nullptr;
-  // The text is a path or URI.
+  // The text, or each text of the list, is a path or URI. A struct with such a text may be written
+  // as the path alone.
   bool path = false;
   // The keys of its struct are keys of the map around it.
   bool inlined = false;
