@@ -1,7 +1,8 @@
 """What a wheel of the client holds beside the sources here: the stubs of proto/, made by protoc
-with its Python plugin for gRPC, and the version of the tree."""
+with its Python plugin for gRPC, and what the client has in common with the programs: limits, names,
+codes, the version, as tools/facts prints them."""
 import os
-import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -11,14 +12,16 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FACTS = os.path.join(TREE, "build", "facts", "_facts.py")
 SPARK = os.path.join(TREE, "deploy", "spark", "espalier", "spark")  # espalier.spark
 PROTOS = ["api", "types"]  # of the public service
 MODULE = "proto.espalier.v1"
 
 
 def version():
-    with open(os.path.join(TREE, "src", "base", "version.h")) as f:
-        return re.search(r'kVersion = "([^"]+)"', f.read()).group(1)
+    if not os.path.exists(FACTS):
+        sys.exit("%s does not exist. Run tools/build." % FACTS)
+    return runpy.run_path(FACTS)["VERSION"]
 
 
 def compile_protos(output):
@@ -39,8 +42,7 @@ class Build(build_py):
         package = os.path.join(self.build_lib, "espalier")
         shutil.copytree(SPARK, os.path.join(package, "spark"), dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns("__pycache__"))
-        with open(os.path.join(package, "_version.py"), "w") as f:
-            f.write('"""Written when the wheel was built."""\n\n__version__ = "%s"\n' % version())
+        shutil.copyfile(FACTS, os.path.join(package, "_facts.py"))
         self.put_stubs(os.path.join(package, "_proto"))
 
     def put_stubs(self, folder):

@@ -21,6 +21,7 @@ inline constexpr const char* kOnnxFile = "model.onnx";  // of `espalier export`,
 inline constexpr const char* kModelFile = "model.json";
 inline constexpr const char* kHistoryFile = "history.csv";
 inline constexpr const char* kReadmeFile = "README.md";
+inline constexpr int64_t kWeightsBytesMax = int64_t{64} << 30;
 
 struct Bundle {
   std::map<std::string, std::string> files;  // name -> bytes

@@ -17,8 +17,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kBytesMax = int64_t{64} << 30;
-
 std::string Shown(const std::vector<int64_t>& shape) {
   std::string text;
   for (int64_t d : shape) text += (text.empty() ? "[" : ", ") + std::to_string(d);
@@ -124,7 +122,7 @@ Result<std::vector<InitialTensor>> ReadSpark(const FileSystem& files, const Init
   if (!initial.from.empty()) whose += ": " + Printable(initial.from, 4096);
   std::vector<double> values = initial.values;
   if (!initial.from.empty()) {
-    auto text = files.ReadAll(initial.from, kBytesMax);
+    auto text = files.ReadAll(initial.from, kWeightsBytesMax);
     if (!text.ok()) return text.status().Wrap(whose);
     auto parsed = ParseNumbers(*text);
     if (!parsed.ok()) return parsed.status().Wrap(whose);
@@ -275,7 +273,7 @@ Result<std::vector<InitialTensor>> ReadCheckpointed(const FileSystem& files,
     if (!found.ok()) return found.status().Wrap("train.initial");
     checkpoint = std::move(found->checkpoint);
   } else {
-    auto bytes = files.ReadAll(from, kBytesMax);
+    auto bytes = files.ReadAll(from, kWeightsBytesMax);
     if (!bytes.ok()) return bytes.status().Wrap("train.initial");
     auto decoded = DecodeCheckpoint(*std::move(bytes));
     if (!decoded.ok()) return decoded.status().Wrap(whose);
@@ -303,7 +301,7 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
   const std::string slash = initial.from.ends_with('/') ? "" : "/";
   const std::string path = file ? initial.from : initial.from + slash + kWeightsFile;
   const std::string whose = "train.initial: " + Printable(path, 4096);
-  auto bytes = files.ReadAll(path, kBytesMax);
+  auto bytes = files.ReadAll(path, kWeightsBytesMax);
   if (!bytes.ok()) return bytes.status().Wrap("train.initial");
   auto view = DecodeSafetensors(*bytes);
   if (!view.ok()) return view.status().Wrap(whose);

@@ -15,7 +15,6 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 
 using SortedJson = nlohmann::json;
 
-constexpr uint64_t kHeaderBytesMax = 16 << 20;
 constexpr size_t kTensorsMax = 65536;
 constexpr int64_t kElementsMax = int64_t{1} << 48;
 
@@ -136,7 +135,7 @@ Result<SafetensorsView> DecodeSafetensors(std::string_view bytes) {
   if (bytes.size() < sizeof length) return Wrong("shorter than its 8-byte length");
   std::memcpy(&length, bytes.data(), sizeof length);
   bytes.remove_prefix(sizeof length);
-  if (length > bytes.size() || length > kHeaderBytesMax) {
+  if (length > bytes.size() || length > kSafetensorsHeaderBytesMax) {
     return Wrong("a header of " + std::to_string(length) + " bytes in a file of " +
                  std::to_string(bytes.size()));
   }

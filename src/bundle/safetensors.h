@@ -11,6 +11,7 @@
 // Thread rule: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@
 #include "src/spec/tensors.h"
 
 namespace espalier {
+
+inline constexpr uint64_t kSafetensorsHeaderBytesMax = 16 << 20;
 
 enum class ElementType { kFloat32, kFloat64 };
 

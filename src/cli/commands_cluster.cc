@@ -20,8 +20,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kAskAgainMs = 30'000;
-
 // Milliseconds since 1970: the clock of the times in a JobSnapshot.
 int64_t WallClockMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -128,7 +126,7 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
     }
     if (!known && !std::exchange(asked, true)) {
       context.console.Err("the coordinator went away before it answered; asking again\n");
-      again.emplace(context, context.options.timeout_ms.value_or(kAskAgainMs));
+      again.emplace(context, context.options.timeout_ms.value_or(kSubmitAgainMs));
     }
     const Status why = Unavailable(job.status().message());
     if (again->Wait(why)) continue;

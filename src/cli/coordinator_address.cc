@@ -12,9 +12,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kTokenFileBytesMax = 4096;
-constexpr auto kAskAgainPause = std::chrono::milliseconds(250);
-
 // Where a cluster on YARN has its address: told by what `espalier yarn up` left on this machine.
 Result<std::string> AddressOfYarn(const CommandContext& context, const std::string& service) {
   ESPALIER_RETURN_IF_ERROR(CheckYarnName(service));
@@ -37,8 +34,8 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options) {
   std::string token = options.token, where = "ESPALIER_TOKEN";
   if (!options.token_file.empty()) {
     where = "the token file " + options.token_file;
-    ESPALIER_ASSIGN_OR_RETURN(
-        token, ReadSmallFile(options.token_file, Secrecy::kSecret, kTokenFileBytesMax, "token"));
+    ESPALIER_ASSIGN_OR_RETURN(token, ReadSmallFile(options.token_file, Secrecy::kSecret,
+                                                   kClientTokenFileBytesMax, "token"));
   } else if (token.empty()) {
     return out;
   }
@@ -67,7 +64,7 @@ bool AskingAgain::Wait(const Status& error) const {
   const int64_t left_ms = limit_ms_ - PassedMs();
   if (left_ms <= 0) return false;
   waited_ = true;
-  std::this_thread::sleep_for(std::min(kAskAgainPause, std::chrono::milliseconds(left_ms)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(std::min(kAskAgainPauseMs, left_ms)));
   return true;
 }
 

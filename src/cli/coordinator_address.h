@@ -13,6 +13,11 @@
 
 namespace espalier {
 
+inline constexpr int64_t kClientTokenFileBytesMax = 4096;
+inline constexpr int64_t kAskAgainPauseMs = 250;
+// How long a submission is repeated whose answer was not heard.
+inline constexpr int64_t kSubmitAgainMs = 30'000;
+
 // How the options say that connections are secured; reads their files. A token comes from its file,
 // else from the environment.
 Result<ClientSecurity> SecurityOf(const CliOptions& options);

@@ -16,7 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int64_t kTickMs = 100;
-constexpr int64_t kReconnectPauseMs = 500;
 constexpr int64_t kAwayToldMs = 1000;  // a shorter outage is not worth a line
 
 // What the watching thread tells: an update, or why it has ended.
@@ -62,7 +61,7 @@ class Watcher {
         events_.Push(away && told ? status.Wrap(words) : status);
         return;
       }
-      for (int64_t ms = 0; ms < kReconnectPauseMs && !stop_; ms += 50) {
+      for (int64_t ms = 0; ms < kWatchAgainPauseMs && !stop_; ms += 50) {
         std::this_thread::sleep_for(milliseconds(50));
       }
     }

@@ -14,6 +14,9 @@ namespace espalier {
 // Milliseconds that a cancelled job has for its clean end.
 inline constexpr int64_t kCancelWaitMs = 10'000;
 
+// Milliseconds until a stream that broke is asked for again.
+inline constexpr int64_t kWatchAgainPauseMs = 500;
+
 // Whether the coordinator may soon answer otherwise: it is away, or too many ask.
 bool MayComeBack(const Status& error);
 

@@ -30,6 +30,7 @@ struct Environment {
 };
 
 inline constexpr const char* kDefaultCoordinator = "127.0.0.1:7700";
+inline constexpr int64_t kTimeoutMsMin = 100, kTimeoutMsMax = 86'400'000;  // of --timeout
 inline constexpr int kLocalWorkersMax = 64;
 inline constexpr int kThreadsMax = 1024;
 

@@ -9,7 +9,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kTimeoutMsMin = 100, kTimeoutMsMax = 86'400'000;
 
 void TakeFromEnvironment(const Environment& env, CliOptions& options) {
   const auto fill = [](std::string& option, const std::string& variable) {

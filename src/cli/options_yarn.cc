@@ -143,7 +143,7 @@ Status FinishYarnRun(const Environment& env, RawArguments* raw) {
 }
 
 YarnKept KeptOfYarn(const Environment& env, const std::string& service) {
-  return {(env.home.empty() ? "." : env.home) + "/.espalier/yarn/" + service};
+  return {(env.home.empty() ? "." : env.home) + "/" + kYarnKeptDirectory + "/" + service};
 }
 
 Result<YarnRequest> ToYarnRequest(const YarnArguments& y) {

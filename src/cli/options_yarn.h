@@ -11,6 +11,8 @@
 namespace espalier {
 
 inline constexpr const char* kYarnCoordinator = "yarn:";  // and a service's name
+// Where this machine keeps a service, below HOME; and the service's name.
+inline constexpr const char* kYarnKeptDirectory = ".espalier/yarn";
 
 // `declare` of the rows.
 void DeclareYarn(CLI::App* app, RawArguments* raw);

@@ -21,7 +21,6 @@ namespace {
 
 namespace pb = ::espalier::v1;
 
-constexpr int64_t kAnswerBytesMax = int64_t{256} << 20;
 constexpr auto kStopPollInterval = std::chrono::milliseconds(50);
 
 // One watched stream, read a message at a time: the next is asked for when the last was consumed.
@@ -145,7 +144,7 @@ class Client final : public ApiClient {
   Client(const std::string& address, const ApiClientOptions& options)
       : address_(address), options_(options) {
     rpc::TransportSettings settings;
-    settings.message_bytes_max = kAnswerBytesMax;
+    settings.message_bytes_max = kApiAnswerBytesMax;
     settings.keepalive_interval_ms = options.keepalive_interval_ms;
     settings.keepalive_timeout_ms = options.keepalive_timeout_ms;
     settings.connect_timeout_ms = options.connect_timeout_ms;

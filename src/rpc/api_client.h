@@ -20,6 +20,8 @@
 
 namespace espalier {
 
+inline constexpr int64_t kApiAnswerBytesMax = int64_t{256} << 20;
+
 struct ApiClientOptions {
   int64_t connect_timeout_ms = 5'000;
   int64_t call_timeout_ms = 30'000;  // of each call but Watch, Submit and Withdraw

@@ -6,7 +6,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kAddressBytesMax = 1024;
 constexpr int64_t kConnectMs = 2'000, kReplyMs = 3'000, kGiveUpMs = 3'000;
 
 }  // namespace
@@ -15,7 +14,7 @@ Result<std::string> FindCoordinator(const std::string& where, const FileSystem& 
   if (!IsAddressFile(where)) return where;
   constexpr std::string_view kFile = "file:";
   const std::string path = where.starts_with(kFile) ? where.substr(kFile.size()) : where;
-  const Result<std::string> text = files.ReadAll(path, kAddressBytesMax);
+  const Result<std::string> text = files.ReadAll(path, kAddressFileBytesMax);
   if (!text.ok()) {
     return Unavailable("no coordinator's address is in " + QuotedPath(path) + " (" +
                        text.status().message() +

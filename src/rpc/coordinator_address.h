@@ -2,12 +2,15 @@
 // it, written by the coordinator (its address_file) or by whoever started it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "src/base/status.h"
 #include "src/storage/file_systems.h"
 
 namespace espalier {
+
+inline constexpr int64_t kAddressFileBytesMax = 1024;
 
 // The host:port behind `where`, the first line of the file it names. A file is read again at each
 // call, because a coordinator that was started anew may be elsewhere. kUnavailable when it cannot

@@ -23,8 +23,6 @@ namespace espalier::rpc {
 
 namespace {
 
-// Errors travel in trailing metadata, for which gRPC's default limit is 8 KiB.
-constexpr int kMetadataBytesMax = 256 << 10;
 constexpr size_t kErrorBytesMax = 96 << 10;
 constexpr size_t kGrpcMessageBytesMax = 2 << 10;
 constexpr int64_t kProbeTimeoutMs = 1'000;

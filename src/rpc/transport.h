@@ -19,6 +19,7 @@
 #include "src/config/address.h"
 #include "src/rpc/acceptor.h"
 #include "src/rpc/authorizer.h"
+#include "src/rpc/call_metadata.h"
 #include "src/rpc/credentials.h"
 #include "src/rpc/gate.h"
 #include "src/rpc/health.h"
@@ -27,9 +28,6 @@
 #include "src/rpc/security.h"
 
 namespace espalier::rpc {
-
-inline constexpr const char* kVersionKey = "espalier-version";
-inline constexpr const char* kErrorKey = "espalier-error-bin";
 
 struct TransportSettings {
   int64_t message_bytes_max = 0;

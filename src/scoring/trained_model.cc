@@ -13,8 +13,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kWeightsBytesMax = int64_t{64} << 30;
-
 Status CheckTensors(const SafetensorsView& view, const TensorList& wanted, ElementType type) {
   if (view.type != type) {
     return DataLoss(std::string("its numbers are float") +

@@ -8,7 +8,6 @@
 namespace espalier {
 namespace {
 
-constexpr std::string_view kScheme = "espalier://";
 constexpr Role kRoles[] = {Role::kReader, Role::kOperator, Role::kAdmin, Role::kWorker,
                            Role::kCoordinator};
 constexpr size_t kMatchedBytesMax = 512;  // name in a certificate of another authority
@@ -17,8 +16,8 @@ constexpr size_t kMatchedBytesMax = 512;  // name in a certificate of another au
 std::map<Role, std::string> OurRoles(const CertificateNames& names) {
   std::map<Role, std::string> out;
   for (const std::string& uri : names.uris) {
-    if (!uri.starts_with(kScheme)) continue;
-    const std::string_view rest = std::string_view(uri).substr(kScheme.size());
+    if (!uri.starts_with(kRoleScheme)) continue;
+    const std::string_view rest = std::string_view(uri).substr(kRoleScheme.size());
     const size_t slash = rest.find('/');
     if (slash == std::string_view::npos) continue;
     const Result<Role> role = ParseRole(rest.substr(0, slash));
@@ -30,7 +29,7 @@ std::map<Role, std::string> OurRoles(const CertificateNames& names) {
 
 bool HasUriOfOurs(const CertificateNames& names) {
   return std::any_of(names.uris.begin(), names.uris.end(),
-                     [](const std::string& uri) { return uri.starts_with(kScheme); });
+                     [](const std::string& uri) { return uri.starts_with(kRoleScheme); });
 }
 
 std::vector<std::string> AllNames(const CertificateNames& names) {
@@ -87,7 +86,7 @@ Status CheckRoleName(std::string_view name) {
 }
 
 std::string RoleUri(Role role, std::string_view name) {
-  return std::string(kScheme) + RoleName(role) + "/" + std::string(name);
+  return std::string(kRoleScheme) + RoleName(role) + "/" + std::string(name);
 }
 
 bool Identity::May(Role role) const {

@@ -24,6 +24,9 @@
 
 namespace espalier {
 
+// How the URI of a role begins.
+inline constexpr std::string_view kRoleScheme = "espalier://";
+
 enum class Role { kReader, kOperator, kAdmin, kWorker, kCoordinator };
 
 const char* RoleName(Role role);

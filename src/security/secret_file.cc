@@ -14,7 +14,7 @@ namespace espalier {
 namespace {
 
 Status CheckMode(const struct stat& info, const std::string& path, const std::string& what) {
-  if ((info.st_mode & 0027) == 0) return Status::Ok();
+  if ((info.st_mode & kSecretModeRefused) == 0) return Status::Ok();
   const bool others = (info.st_mode & 0007) != 0;
   return PermissionDenied(
       what + ": " + QuotedPath(path) + " is a secret that " +

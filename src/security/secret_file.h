@@ -12,6 +12,9 @@
 
 namespace espalier {
 
+// The bits of a secret's mode that must not be set.
+inline constexpr unsigned kSecretModeRefused = 0027;
+
 // Who may read it.
 enum class Secrecy { kPublic, kSecret };
 

@@ -11,14 +11,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kFileBytesMax = 4 << 20;
-constexpr size_t kPropertiesMax = 20'000;
-constexpr int kIncludeDepthMax = 8;
-constexpr int kIncludedFilesMax = 64;
-constexpr int kElementDepthMax = 16;
-constexpr int kVariableDepthMax = 20;       // as many as Hadoop replaces
-constexpr size_t kValueBytesMax = 1 << 20;  // after replacement
-
 std::string Trimmed(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return {};
@@ -78,7 +70,7 @@ class Document {
 
   void StartElement(std::string_view name, const char** attributes) {
     if (!error_.ok()) return;
-    if (++depth_ > kElementDepthMax) return Fail("elements are nested too deep");
+    if (++depth_ > kHadoopElementDepthMax) return Fail("elements are nested too deep");
     if (depth_ == 1 && name != "configuration") {
       return Fail("the outermost element is <" + Printable(name) + ">; expected <configuration>");
     }
@@ -106,8 +98,8 @@ class Document {
     if (name != "property" || !error_.ok()) return;
     const std::string key = Trimmed(name_);
     if (key.empty()) return Fail("a property has no name");
-    if (++properties_ > kPropertiesMax) {
-      return Fail("more than " + std::to_string(kPropertiesMax) + " properties");
+    if (++properties_ > kHadoopPropertiesMax) {
+      return Fail("more than " + std::to_string(kHadoopPropertiesMax) + " properties");
     }
     if (has_value_) config_->Set(key, Trimmed(value_), Trimmed(final_) == "true");
   }
@@ -121,7 +113,7 @@ class Document {
       return Fail("it includes '" + Printable(href) +
                   "'; only files of the same directory, by their name, are included");
     }
-    if (include_depth_ >= kIncludeDepthMax || ++*included_ > kIncludedFilesMax) {
+    if (include_depth_ >= kHadoopIncludeDepthMax || ++*included_ > kHadoopIncludedFilesMax) {
       return Fail("'" + Printable(href) + "' is included too deep or in a circle");
     }
     const Result<std::string> text = include_(context_, href);
@@ -147,7 +139,7 @@ class Document {
 
 Result<std::string> ReadBeside(const void* context, const std::string& name) {
   const auto& directory = *static_cast<const std::string*>(context);
-  return MakeLocalFileSystem()->ReadAll(directory + "/" + name, kFileBytesMax);
+  return MakeLocalFileSystem()->ReadAll(directory + "/" + name, kHadoopFileBytesMax);
 }
 
 }  // namespace
@@ -168,11 +160,11 @@ Result<HadoopConfig> HadoopConfig::Read(const std::string& directory, const std:
   HadoopConfig config;
   const auto files = MakeLocalFileSystem();
   bool found = false;
-  std::vector<std::string> names = {"core-site.xml", "hdfs-site.xml"};
+  std::vector<std::string> names(kHadoopFiles.begin(), kHadoopFiles.end());
   names.insert(names.end(), more.begin(), more.end());
   for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
-    const Result<std::string> text = files->ReadAll(path, kFileBytesMax);
+    const Result<std::string> text = files->ReadAll(path, kHadoopFileBytesMax);
     if (!text.ok() && text.status().code() == StatusCode::kNotFound) continue;
     if (!text.ok()) return text.status().Wrap("the Hadoop configuration (HADOOP_CONF_DIR)");
     found = true;
@@ -195,7 +187,7 @@ std::vector<std::string> HadoopConfig::Names() const {
 
 std::string JavaTrustStore(const std::string& directory) {
   const std::string path = directory + "/ssl-client.xml";
-  const auto text = MakeLocalFileSystem()->ReadAll(path, kFileBytesMax);
+  const auto text = MakeLocalFileSystem()->ReadAll(path, kHadoopFileBytesMax);
   HadoopConfig config;
   if (!text.ok() || !ParseHadoopXml(*text, path, ReadBeside, &directory, &config).ok()) return "";
   const auto store = config.Get("ssl.client.truststore.location");
@@ -217,9 +209,9 @@ Result<std::string> HadoopConfig::Get(const std::string& name) const {
       continue;
     }
     text.replace(begin, end + 1 - begin, variable->second.text);
-    if (++replaced > kVariableDepthMax || text.size() > kValueBytesMax) {
+    if (++replaced > kHadoopVariableDepthMax || text.size() > kHadoopValueBytesMax) {
       return InvalidArgument("the value of '" + Printable(name) + "' in " + origin_ +
-                             " takes more than " + std::to_string(kVariableDepthMax) +
+                             " takes more than " + std::to_string(kHadoopVariableDepthMax) +
                              " replacements of ${...}; its variables seem to name each other");
     }
   }

@@ -11,6 +11,8 @@
 // Included files lie in the same directory. Thread rule: a value; const calls from any thread.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +21,15 @@
 #include "src/base/status.h"
 
 namespace espalier {
+
+inline constexpr std::array kHadoopFiles = {"core-site.xml", "hdfs-site.xml"};
+inline constexpr int64_t kHadoopFileBytesMax = 4 << 20;
+inline constexpr size_t kHadoopPropertiesMax = 20'000;  // of one document
+inline constexpr int kHadoopIncludeDepthMax = 8;
+inline constexpr int kHadoopIncludedFilesMax = 64;
+inline constexpr int kHadoopElementDepthMax = 16;
+inline constexpr int kHadoopVariableDepthMax = 20;       // as many as Hadoop replaces
+inline constexpr size_t kHadoopValueBytesMax = 1 << 20;  // after replacement
 
 class HadoopConfig {
  public:

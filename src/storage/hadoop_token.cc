@@ -9,8 +9,6 @@
 namespace espalier {
 namespace {
 
-constexpr int64_t kTokensMax = 10'000;
-constexpr std::string_view kMagic = "HDTS";
 constexpr int kVarintBytesMax = 10;
 
 // Reads from the front; the first thing that does not fit makes all further reads fail.
@@ -142,7 +140,7 @@ std::optional<std::vector<HadoopToken>> ReadCredentialsProto(TokenBytes in) {
   const bool good =
       in.ok() && ForEachField(message, [&tokens](uint64_t number, std::string_view entry) {
         if (number != 1) return true;  // secret keys
-        if (static_cast<int64_t>(tokens.size()) >= kTokensMax) return false;
+        if (static_cast<int64_t>(tokens.size()) >= kTokenFileTokensMax) return false;
         return ForEachField(entry, [&tokens](uint64_t part, std::string_view value) {
           return part != 2 || ReadTokenProto(value, &tokens.emplace_back());
         });
@@ -154,7 +152,7 @@ std::optional<std::vector<HadoopToken>> ReadCredentialsProto(TokenBytes in) {
 std::optional<std::vector<HadoopToken>> ReadCredentials(TokenBytes in) {
   std::vector<HadoopToken> tokens;
   const int64_t count = in.Number();
-  if (!in.ok() || count < 0 || count > kTokensMax) return std::nullopt;
+  if (!in.ok() || count < 0 || count > kTokenFileTokensMax) return std::nullopt;
   for (int64_t i = 0; in.ok() && i < count; ++i) {
     in.Text();  // the alias
     tokens.push_back(ReadToken(&in));
@@ -164,8 +162,8 @@ std::optional<std::vector<HadoopToken>> ReadCredentials(TokenBytes in) {
 }
 
 bool IsOfHdfs(const HadoopToken& token) {
-  return token.kind == "HDFS_DELEGATION_TOKEN" || token.kind == "WEBHDFS delegation" ||
-         token.kind == "SWEBHDFS delegation";
+  return std::find(kHdfsTokenKinds.begin(), kHdfsTokenKinds.end(), token.kind) !=
+         kHdfsTokenKinds.end();
 }
 
 }  // namespace
@@ -208,7 +206,7 @@ Result<std::vector<HadoopToken>> ParseTokenFile(std::string_view bytes) {
   TokenBytes in(bytes);
   const std::string_view magic = in.Take(4), version = in.Take(1);
   std::optional<std::vector<HadoopToken>> tokens;
-  if (in.ok() && magic == kMagic && bytes.size() <= kTokenFileBytesMax) {
+  if (in.ok() && magic == kTokenFileMagic && bytes.size() <= kTokenFileBytesMax) {
     if (version[0] == 0) tokens = ReadCredentials(in);
     if (version[0] == 1) tokens = ReadCredentialsProto(in);
   }

@@ -12,6 +12,7 @@
 // without a byte of the token. Thread rule: pure functions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -30,6 +31,11 @@ struct HadoopToken {
 
 inline constexpr size_t kTokenTextBytesMax = 16 << 10;
 inline constexpr size_t kTokenFileBytesMax = 4 << 20;
+inline constexpr int64_t kTokenFileTokensMax = 10'000;
+inline constexpr std::string_view kTokenFileMagic = "HDTS";
+// The kinds of delegation tokens that HDFS takes.
+inline constexpr std::array<std::string_view, 3> kHdfsTokenKinds = {
+    "HDFS_DELEGATION_TOKEN", "WEBHDFS delegation", "SWEBHDFS delegation"};
 
 std::string TokenText(const HadoopToken& token);
 Result<HadoopToken> ParseTokenText(std::string_view text);

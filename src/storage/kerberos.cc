@@ -17,106 +17,22 @@
 
 #include "src/base/base64.h"
 #include "src/base/text.h"
+#include "src/storage/kerberos_meanings.h"
 
 namespace espalier {
 namespace {
 
 constexpr auto kSlice = std::chrono::milliseconds(100);
-constexpr int kLeftBehindMax = 16;  // threads that still wait for a KDC
-constexpr int kWordsMax = 8;        // messages of one failure
 
-// ---- what a failure means ------------------------------------------------------------------
-
-struct KerberosMeaning {
-  std::string_view text;  // that the words hold
-  StatusCode code;
-  const char* why;
-  const char* mend;
-};
-
-using enum StatusCode;
 const std::string kNoCredentials = "No Kerberos credentials available, ";
-constexpr const char* kGetTicket =
-    "name a keytab by KRB5_CLIENT_KTNAME (daemons), or get a ticket with kinit (people)";
-
-constexpr const char* kWrongKeys =
-    "the keys of the keytab are not, or no longer, those of its principal";
-
-// The first match holds.
-constexpr std::array kKerberosMeanings = {
-    KerberosMeaning{
-        "Clock skew too great", kPermissionDenied,
-        "the clocks of this host, of the KDC and of the server differ by more than Kerberos "
-        "allows (5 minutes unless configured otherwise)",
-        "set them by NTP"},
-    KerberosMeaning{
-        "not yet valid", kPermissionDenied,
-        "the ticket begins in the future: the clocks of this host and of the KDC differ",
-        "set them by NTP"},
-    KerberosMeaning{"Cannot contact any KDC", kUnavailable, "no KDC answers",
-                    "is it up, and does krb5.conf (KRB5_CONFIG) name its address?"},
-    KerberosMeaning{"Cannot find KDC", kPermissionDenied, "the realm's KDC is not known",
-                    "name it in krb5.conf (KRB5_CONFIG) under [realms]"},
-    KerberosMeaning{"Cannot resolve", kUnavailable, "the KDC's host name is not known",
-                    "see krb5.conf (KRB5_CONFIG)"},
-    KerberosMeaning{
-        "default realm", kPermissionDenied, "no Kerberos realm is configured",
-        "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"},
-    KerberosMeaning{
-        "Server not found in Kerberos database", kPermissionDenied,
-        "the KDC knows no service of that host name",
-        "name the server by the host name that stands in its principal HTTP/HOST, not by "
-        "an address or another name"},
-    KerberosMeaning{"Client not found in Kerberos database", kPermissionDenied,
-                    "the KDC does not know the principal of the keytab or ticket",
-                    "is the keytab of this realm, and the principal still there?"},
-    KerberosMeaning{"Preauthentication failed", kPermissionDenied, kWrongKeys,
-                    "export the keytab again"},
-    KerberosMeaning{"Decrypt integrity check failed", kPermissionDenied, kWrongKeys,
-                    "export the keytab again"},
-    KerberosMeaning{"Password incorrect", kPermissionDenied, kWrongKeys, "export the keytab again"},
-    KerberosMeaning{"Key table file", kPermissionDenied, "the keytab cannot be read",
-                    "KRB5_CLIENT_KTNAME must name a keytab that this user may read"},
-    KerberosMeaning{"Permission denied", kPermissionDenied,
-                    "the keytab or ticket cache cannot be read",
-                    "KRB5_CLIENT_KTNAME and KRB5CCNAME must name files that this user may read"},
-    KerberosMeaning{"Unsupported key table format", kPermissionDenied, "the file is not a keytab",
-                    "KRB5_CLIENT_KTNAME must name one that ktutil or kadmin wrote"},
-    KerberosMeaning{"Bad format in credentials cache", kPermissionDenied,
-                    "the ticket cache is damaged", "remove it and get a ticket with kinit"},
-    KerberosMeaning{"encryption type", kPermissionDenied,
-                    "client, KDC and service have no encryption type in common",
-                    "see permitted_enctypes in krb5.conf, and the keys of both principals"},
-    KerberosMeaning{
-        "xpired", kPermissionDenied, "the Kerberos ticket has expired",
-        "get a new one with kinit, or name a keytab by KRB5_CLIENT_KTNAME, which needs no "
-        "renewing by hand"},
-    KerberosMeaning{"No Kerberos credentials available", kPermissionDenied,
-                    "there is no Kerberos ticket and no keytab", kGetTicket},
-    KerberosMeaning{"No credentials were supplied", kPermissionDenied,
-                    "there is no Kerberos ticket and no keytab", kGetTicket},
-    KerberosMeaning{
-        "not found in Kerberos database", kPermissionDenied,
-        "the KDC does not know one of the principals",
-        "see that the server is named by the host in its principal HTTP/HOST, and that the "
-        "keytab is of this realm"},
-};
-
-bool IsServer(std::string_view words) {
-  const size_t found = words.find("not found in Kerberos database");
-  return found != words.npos && words.substr(0, found).find("Server") != words.npos;
-}
-
-bool IsClient(std::string_view words) {
-  const size_t found = words.find("not found in Kerberos database");
-  return found != words.npos && words.substr(0, found).find("Client") != words.npos;
-}
 
 // "Server HTTP/x@R not found in ..." has the name in the middle.
 bool Matches(const KerberosMeaning& meaning, std::string_view words) {
-  if (meaning.text.starts_with("Server not")) return IsServer(words);
-  if (meaning.text.starts_with("Client not")) return IsClient(words);
-  return words.find(meaning.text) != words.npos;
+  const size_t star = meaning.text.rfind('*');
+  if (star == meaning.text.npos) return words.find(meaning.text) != words.npos;
+  const size_t found = words.find(meaning.text.substr(star + 1));
+  return found != words.npos &&
+         words.substr(0, found).find(meaning.text.substr(0, star)) != words.npos;
 }
 
 // ---- the library -----------------------------------------------------------------------------
@@ -126,7 +42,7 @@ std::string WordsOf(OM_uint32 major, OM_uint32 minor) {
   std::string words;
   for (const auto& [value, type] : {std::pair{major, GSS_C_GSS_CODE}, {minor, GSS_C_MECH_CODE}}) {
     OM_uint32 context = 0, ignored = 0;
-    for (int i = 0; i < kWordsMax; ++i) {
+    for (int i = 0; i < kKerberosWordsMax; ++i) {
       gss_buffer_desc text = GSS_C_EMPTY_BUFFER;
       if (gss_display_status(&ignored, value, type, GSS_C_NO_OID, &context, &text) !=
           GSS_S_COMPLETE) {
@@ -139,7 +55,7 @@ std::string WordsOf(OM_uint32 major, OM_uint32 minor) {
       if (context == 0) break;
     }
   }
-  return Printable(words, 400);
+  return Printable(words, kKerberosWordsBytesMax);
 }
 
 // 1.3.6.1.5.5.2
@@ -288,7 +204,7 @@ struct Call {
 Result<std::string> Limited(const std::string& doing, const KerberosLimits& limits,
                             std::function<Result<std::string>()> work,
                             int64_t* waited_ms = nullptr) {
-  if (left_behind >= kLeftBehindMax) {
+  if (left_behind >= kKerberosCallsMax) {
     return Unavailable("cannot " + doing + ": no KDC answers, " +
                        std::to_string(left_behind.load()) + " calls wait for one already");
   }

@@ -19,6 +19,10 @@
 
 namespace espalier {
 
+inline constexpr int kKerberosCallsMax = 16;           // that still wait for a KDC
+inline constexpr int kKerberosWordsMax = 8;            // messages of one failure
+inline constexpr size_t kKerberosWordsBytesMax = 400;  // of all of them
+
 struct KerberosLimits {
   int64_t wait_ms = 30'000;         // for the library, which may wait for KDCs
   std::function<bool()> cancelled;  // asked about every 100 ms; true ends the wait; may be empty

@@ -19,7 +19,6 @@ struct Speech {
 };
 const Speech kPlain, kSecure{true, "dfs.namenode.https-address", kDefaultHttpsPort};
 constexpr const char* kRpcAddress = "dfs.namenode.rpc-address";
-constexpr size_t kNameNodesMax = 16;
 
 // The address under `key`; one with host 0.0.0.0 (or empty) gets `host`. Port 0: it is not set.
 Result<HostPort> HttpAddressOf(const HadoopConfig& config, const Speech& speech,

@@ -36,5 +36,6 @@ std::vector<std::string> TokenServices(const Uri& uri, const HadoopConfig& confi
 inline constexpr int kDefaultHttpPort = 9870;
 inline constexpr int kDefaultHttpsPort = 9871;
 inline constexpr int kDefaultRpcPort = 8020;
+inline constexpr size_t kNameNodesMax = 16;  // of one name service
 
 }  // namespace espalier

@@ -12,11 +12,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kMemoryMbMax = 1 << 24, kCoresMax = 1024;
-constexpr size_t kNameBytesMax = 40;
 constexpr int64_t kMib = int64_t{1} << 20;
 constexpr int64_t kOwnShare = 4;  // a quarter, at least 256 MiB, at most 4 GiB
 constexpr int64_t kOwnMinMb = 256, kOwnMaxMb = 4096;
-constexpr int64_t kCoordinatorShares = 4, kCoordinatorShareMaxMb = 1 << 20;
 
 Status InRange(const std::string& flag, int64_t value, int64_t min, int64_t max,
                const std::string& why = "") {
@@ -115,13 +113,13 @@ Status YarnRequest::Validate() const {
 
 Status CheckYarnName(std::string_view name) {
   const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  const bool valid = !name.empty() && name.size() <= kNameBytesMax && letter(name[0]) &&
+  const bool valid = !name.empty() && name.size() <= kYarnNameBytesMax && letter(name[0]) &&
                      std::all_of(name.begin(), name.end(), [&](char c) {
                        return letter(c) || (c >= '0' && c <= '9') || c == '-';
                      });
   if (valid) return {};
   return InvalidArgument("found the service's name '" + Printable(name) + "', expected at most " +
-                         std::to_string(kNameBytesMax) +
+                         std::to_string(kYarnNameBytesMax) +
                          " lower-case letters, digits and -, a letter first, as YARN wants it");
 }
 
@@ -132,7 +130,7 @@ std::string ToYarnName(std::string_view text) {
     out += plain ? static_cast<char>(std::tolower(c)) : '-';
   }
   const bool begins = !out.empty() && std::isalpha(static_cast<unsigned char>(out[0]));
-  return (begins ? out : "job-" + out).substr(0, kNameBytesMax);
+  return (begins ? out : "job-" + out).substr(0, kYarnNameBytesMax);
 }
 
 int64_t RowBytes(int64_t container_memory_mb) {

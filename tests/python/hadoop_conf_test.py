@@ -5,7 +5,6 @@ import http.server
 import json
 import os
 import random
-import re
 import subprocess
 import tempfile
 import threading
@@ -135,18 +134,6 @@ class RulesTest(unittest.TestCase):
                                     r"\(HADOOP_CONF_DIR\) <- cannot read '.*/core-site.xml': it "
                                     r"has more than 4194304 bytes"):
             self.read()
-
-    def test_the_bounds_are_those_of_the_programs(self):
-        with open(os.path.join(daemons.ROOT, "src", "storage", "hadoop_config.cc")) as f:
-            theirs = dict(re.findall(r"constexpr \w+ k(\w+Max) = ([^;]*);", f.read()))
-        self.assertEqual({name: eval(value.replace("'", "_")) for name, value in theirs.items()}, {
-            "FileBytesMax": _hadoop_xml._FILE_BYTES_MAX,
-            "PropertiesMax": _hadoop_xml._PROPERTIES_MAX,
-            "IncludeDepthMax": _hadoop_xml._INCLUDE_DEPTH_MAX,
-            "IncludedFilesMax": _hadoop_xml._INCLUDED_FILES_MAX,
-            "ElementDepthMax": _hadoop_xml._ELEMENT_DEPTH_MAX,
-            "VariableDepthMax": _hadoop_xml._VARIABLE_DEPTH_MAX,
-            "ValueBytesMax": _hadoop_xml._VALUE_LETTERS_MAX})
 
     def test_name_nodes_are_found_through_all_of_it(self):
         self.put(core_site=site('<property name="fs.default.name" value="hdfs://${service}"/>' +

@@ -6,8 +6,8 @@ import pytest
 import espalier
 from espalier._convert import evaluation_of
 from espalier._proto import types_pb2
+from espalier._facts import METRIC_NAMES
 from espalier.history import history_columns
-from espalier.types import METRIC_NAMES
 
 pytestmark = pytest.mark.covers("bundle", "scoring")
 

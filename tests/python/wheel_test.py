@@ -53,7 +53,7 @@ class WheelTest(daemons.EspalierTest):
                    if n.endswith((".py", ".typed"))}
         modules |= {"espalier/spark/" + n for n in os.listdir(SPARK) if n.endswith(".py")}
         self.assertGreaterEqual(names, modules | {"espalier/_proto/api_pb2.pyi",
-                                                  "espalier/_version.py"})
+                                                  "espalier/_facts.py"})
         self.assertEqual({n.split("/")[0] for n in names},
                          {"espalier", "espalier-0.1.0.dist-info"})
 

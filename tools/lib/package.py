@@ -9,7 +9,7 @@ the same bytes: times are those of the commit, or SOURCE_DATE_EPOCH.
 """
 import argparse
 import os
-import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -30,8 +30,7 @@ class PackageError(Exception):
 
 
 def version():
-    with open(os.path.join(ROOT, "src", "base", "version.h")) as f:
-        return re.search(r'kVersion = "([^"]+)"', f.read()).group(1)
+    return runpy.run_path(os.path.join(ROOT, package_python.FACTS))["VERSION"]
 
 
 def commit_time():

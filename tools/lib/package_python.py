@@ -9,8 +9,10 @@ import private_python
 
 ROOT = private_python.ROOT
 TOOLS = ["setuptools==75.8.0", "wheel==0.45.1"]
+# What the client has in common with the programs; tools/build writes it.
+FACTS = os.path.join("build", "facts", "_facts.py")
 # What setup.py reads of the tree.
-OF_THE_TREE = [os.path.join("proto", "espalier", "v1"), os.path.join("src", "base", "version.h")]
+OF_THE_TREE = [os.path.join("proto", "espalier", "v1"), FACTS]
 
 
 class WheelError(Exception):
@@ -20,6 +22,8 @@ class WheelError(Exception):
 def build(output, seconds):
     """Writes espalier-VERSION-py3-none-any.whl into `output`; its path. `seconds`: since 1970, what
     every file is said to be of."""
+    if not os.path.exists(os.path.join(ROOT, FACTS)):
+        raise WheelError("%s does not exist. Run tools/build." % FACTS)
     try:
         python = private_python.ensure("wheel", TOOLS)
     except RuntimeError as error:

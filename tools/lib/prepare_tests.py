@@ -5,6 +5,7 @@ import sys
 
 import hadoop_cds
 import package_python
+import private_python
 import python_client
 import test_python
 from hadoop import Hdfs
@@ -14,10 +15,11 @@ from hadoop_jars import HadoopError
 def main():
     try:
         test_python.ensure()
-        python_client.ensure("python")
-        python_client.ensure("spark")
+        python_client.ensure_packages("python")
+        python_client.ensure_packages("spark")
+        private_python.ensure("wheel", package_python.TOOLS)
         hadoop_cds.prepare(print, Hdfs)
-    except (HadoopError, RuntimeError, package_python.WheelError) as error:
+    except (HadoopError, RuntimeError) as error:
         sys.exit("prepare_tests: %s" % error)
 
 

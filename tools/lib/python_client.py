@@ -24,11 +24,17 @@ SPARKS = {
 SECONDS = 1_000_000_000  # what the wheel's files are said to be of
 
 
-def ensure(name="python"):
-    """The path of the Python of "python" or of one of SPARKS. Raises RuntimeError, or
-    package_python.WheelError."""
+def ensure_packages(name):
+    """The path of the Python of "python" or of one of SPARKS, which may have no client yet. Raises
+    RuntimeError."""
     wheels, sources = SPARKS.get(name, (PACKAGES, ()))
-    python = private_python.ensure(name if name in SPARKS else "client", wheels + PYTEST, sources)
+    return private_python.ensure(name if name in SPARKS else "client", wheels + PYTEST, sources)
+
+
+def ensure(name="python"):
+    """The same with the client. REQUIRES: tools/build. Raises RuntimeError, or
+    package_python.WheelError."""
+    python = ensure_packages(name)
     with tempfile.TemporaryDirectory(prefix="espalier-client-") as folder:
         wheel = package_python.build(folder, SECONDS)
         with open(wheel, "rb") as f:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._version import __version__
+from ._facts import VERSION as __version__
 from .errors import (AbortedError, AlreadyExistsError, BadInputError, CancelledError, DataLossError,
                      DeadlineExceededError, EspalierError, FailedPreconditionError, InputPosition,
                      InternalError, InvalidArgumentError, JobCancelledError, JobError,

@@ -13,16 +13,13 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._version import __version__
+from ._facts import (CODES_MAX, EMBEDDING_MAX, INPUTS_MAX, LAYERS_MAX, MODEL_FILE, WEIGHTS_FILE,
+                     WEIGHTS_HEADER_BYTES_MAX, WIDTH_MAX)
+from ._facts import VERSION as __version__
 from .errors import (BadInputError, DataLossError, FailedPreconditionError, NotFoundError,
                      UnimplementedError)
 
-MODEL_FILE, WEIGHTS_FILE = "model.json", "weights.safetensors"
-MODEL_BYTES_MAX = 256 << 20
-WEIGHTS_BYTES_MAX = 64 << 30
-_HEADER_BYTES_MAX = 100 << 20
 _FORMAT = 1
-_LAYERS_MAX, _WIDTH_MAX, _INPUTS_MAX = 200, 1 << 17, 1 << 24
 _DTYPES: Dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
 
 #: Text of a class, or its bytes where they are not UTF-8.
@@ -215,7 +212,6 @@ _LOSSES = {"classification": _CLASS_LOSSES,
 _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss", "precision",
                "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
                "target_scale", "expected_inputs", "expected_outputs")
-_CODES_MAX, _EMBEDDING_MAX = 1 << 24, 4096
 
 
 def parse_document(raw: bytes) -> Document:
@@ -238,12 +234,12 @@ def parse_document(raw: bytes) -> Document:
     loss = loss_node.one_of(losses) if loss_node else losses[0]
     prepared = root["preprocessing"]
     prepared.only(("features", "targets", "classes", "class_weights"), "kind of preprocessing")
-    features = tuple(_feature(f) for f in prepared["features"].items(_INPUTS_MAX))
+    features = tuple(_feature(f) for f in prepared["features"].items(INPUTS_MAX))
     schema = root["schema"]
-    if not features or len(features) != len(schema["features"].items(_INPUTS_MAX)):
+    if not features or len(features) != len(schema["features"].items(INPUTS_MAX)):
         raise _wrong("preprocessing.features", "one for each of the features of the schema")
     rules_node = schema.get("rules")
-    rules = rules_node.items(_INPUTS_MAX) if rules_node else []
+    rules = rules_node.items(INPUTS_MAX) if rules_node else []
     if rules and len(rules) != len(features):
         raise _wrong("schema.rules", "none, or one for each of the features")
     inputs = sum(f.embedding if f.codes else 1 + f.null_indicator for f in features)
@@ -274,8 +270,8 @@ def _feature(node: Node) -> Feature:
     name = node["name"].label()
     vocabulary = node.get("vocabulary")
     flag = {k: bool(node.get(k) and node[k].flag()) for k in ("null_indicator", "hashed")}
-    codes = node["codes"].whole(0, _CODES_MAX) if node.get("codes") else 0
-    texts = tuple(v.label() for v in vocabulary.items(_CODES_MAX)) if vocabulary else ()
+    codes = node["codes"].whole(0, CODES_MAX) if node.get("codes") else 0
+    texts = tuple(v.label() for v in vocabulary.items(CODES_MAX)) if vocabulary else ()
     sound = codes - len(texts) in (0, 1) if codes and not flag["hashed"] else not texts
     if not sound:
         raise _wrong(node.path + ".vocabulary", "as many texts as codes, or one less; none without "
@@ -284,7 +280,7 @@ def _feature(node: Node) -> Feature:
         name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
         node["shift"].number(), node["factor"].number(), node["null_value"].number(),
         flag["null_indicator"], codes,
-        node["embedding"].whole(0, _EMBEDDING_MAX) if node.get("embedding") else 0,
+        node["embedding"].whole(0, EMBEDDING_MAX) if node.get("embedding") else 0,
         flag["hashed"], texts)
 
 
@@ -309,8 +305,8 @@ def _target(node: Node) -> Tuple[str, float, float]:
 
 
 def _layers(model: Node, inputs: int, outputs: int) -> Tuple[Layer, ...]:
-    hidden = [h.whole(1, _WIDTH_MAX) for h in model["hidden"].items(_LAYERS_MAX)]
-    words = [a.one_of(_ACTIVATIONS) for a in model["activation"].items(_LAYERS_MAX)]
+    hidden = [h.whole(1, WIDTH_MAX) for h in model["hidden"].items(LAYERS_MAX)]
+    words = [a.one_of(_ACTIVATIONS) for a in model["activation"].items(LAYERS_MAX)]
     if len(words) not in (1, len(hidden)):
         raise _wrong("spec.model.activation", "one, or one a hidden layer")
     norm, residual = model["layer_norm"].flag(), model["residual"].flag()
@@ -334,7 +330,7 @@ def parse_safetensors(raw: bytes) -> Dict[str, np.ndarray[Any, Any]]:
     if len(raw) < 8:
         raise wrong("found %d bytes, expected at least 8" % len(raw))
     length = int.from_bytes(raw[:8], "little")
-    if length > min(_HEADER_BYTES_MAX, len(raw) - 8):
+    if length > min(WEIGHTS_HEADER_BYTES_MAX, len(raw) - 8):
         raise wrong("the header has %d bytes, of %d in the file" % (length, len(raw)))
     header = parse_json(raw[8:8 + length], WEIGHTS_FILE)
     if not isinstance(header, dict):

@@ -12,18 +12,16 @@ from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 
+from ._facts import (CATEGORY_BYTES_MAX, DAY_NUMBER_MAX, DAY_NUMBER_MIN, FALSE_WORDS, FIRST_DAY,
+                     LAST_DAY, NULL_WORDS, TRUE_WORDS)
 from .errors import BadInputError
 
-_NULLS = ("", "nan", "NaN", "NAN", "NA", "null", "NULL", "\\N")
-_TRUE = ("true", "True", "TRUE", "yes", "Yes", "YES")
-_FALSE = ("false", "False", "FALSE", "no", "No", "NO")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
                    r"(?:Z|([+-])(\d{2})(?::?(\d{2}))?)?)?", re.A)
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _DAY = 86_400
 _MIDNIGHT = " 00:00:00"
-_FIRST_MOMENT, _END_OF_MOMENTS = -62_135_596_800, 253_402_300_800  # the years 1 to 9999
-_TEXT_BYTES_MAX = 256  # of a category
+_FIRST_MOMENT, _END_OF_MOMENTS = FIRST_DAY * _DAY, (LAST_DAY + 1) * _DAY
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)", re.A | re.I)
 _WHOLE_FLOAT = re.compile(r"(-?0|-?[1-9]\d*)\.0*", re.A)
 
@@ -140,8 +138,8 @@ class Categories:
         """-1: none."""
         text = category_text(value)
         raw = _bytes_of(text)
-        if len(raw) > _TEXT_BYTES_MAX:
-            raise ValueError("expected at most %d bytes" % _TEXT_BYTES_MAX)
+        if len(raw) > CATEGORY_BYTES_MAX:
+            raise ValueError("expected at most %d bytes" % CATEGORY_BYTES_MAX)
         if self._hashed:
             return murmur3(_bytes_of(_whole_text(text))) % self._codes
         codes = (self._known.get(t) for t in [text] + _other_texts(value, text))
@@ -178,7 +176,7 @@ def _number(value: Any) -> float:
         return math.nan
     if isinstance(value, str):
         text = value.strip(" \t\r")
-        if text in _NULLS:
+        if not text or text in NULL_WORDS:
             return math.nan
         if not _NUMBER.fullmatch(text):  # float() takes 1_000 and other nations' digits
             raise ValueError("expected a number")
@@ -191,8 +189,8 @@ def _number(value: Any) -> float:
 def boolean(value: Any) -> float:
     if isinstance(value, str):
         word = value.strip(" \t\r")
-        if word in _TRUE or word in _FALSE:
-            return float(word in _TRUE)
+        if word in TRUE_WORDS or word in FALSE_WORDS:
+            return float(word in TRUE_WORDS)
     number = _number(value)
     if not math.isnan(number) and number not in (0.0, 1.0):
         raise ValueError("expected true, false, yes, no, 1 or 0")
@@ -208,7 +206,7 @@ def logarithm(value: Any) -> float:
 
 def _seconds_of_number(number: float) -> float:
     """20240229 is a day, of the years 1900 to 2199; any other number is seconds already."""
-    if not 19_000_101 <= number <= 21_991_231 or number != int(number):
+    if not DAY_NUMBER_MIN <= number <= DAY_NUMBER_MAX or number != int(number):
         return number
     digits = int(number)
     try:

@@ -11,31 +11,33 @@ from typing import Any, Callable, Iterator, List, Optional, Tuple
 import grpc
 
 from ._convert import clean, error_of
+from ._facts import (ADDRESS_FILE_BYTES_MAX, ANSWER_BYTES_MAX, AWAY_LIMIT_MS, CALL_TIMEOUT_MS,
+                     CONNECT_TIMEOUT_MS, ERROR_KEY, KEEPALIVE_INTERVAL_MS, KEEPALIVE_TIMEOUT_MS,
+                     METADATA_BYTES_MAX, REACH_LIMIT_MS, SUBMIT_TIMEOUT_MS, TIMEOUT_MS_MAX,
+                     TIMEOUT_MS_MIN, VERSION_KEY, WITHDRAW_TIMEOUT_MS, YARN_COORDINATOR)
+from ._facts import VERSION as __version__
 from ._proto import api_pb2_grpc, types_pb2
 from ._security import Security, explain
-from ._version import __version__
-from ._yarn import YARN, kept_of
+from ._yarn import kept_of
 from .errors import (DeadlineExceededError, EspalierError, FailedPreconditionError,
                      InvalidArgumentError, NotFoundError, UnavailableError, make_error)
 
-_ERROR_KEY = "espalier-error-bin"
-_ADDRESS_BYTES_MAX = 1024
 _ON_HDFS = ("hdfs://", "webhdfs://", "swebhdfs://")
 ReadFile = Callable[[str, int], bytes]
 # gRPC's words for a call that found nobody. After any other failure it may have been carried out.
 _NO_CONNECTION = ("failed to connect to all addresses", "DNS resolution failed")
 _OPTIONS: List[Tuple[str, Any]] = [
-    ("grpc.max_receive_message_length", 256 << 20),
-    ("grpc.max_metadata_size", 256 << 10),
-    ("grpc.absolute_max_metadata_size", 256 << 10),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.max_receive_message_length", ANSWER_BYTES_MAX),
+    ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+    ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
+    ("grpc.keepalive_time_ms", KEEPALIVE_INTERVAL_MS),
+    ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),
-    ("grpc.min_reconnect_backoff_ms", 5_000),
+    ("grpc.min_reconnect_backoff_ms", CONNECT_TIMEOUT_MS),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 400),
 ]
@@ -53,19 +55,20 @@ class Limits:
         reach: for one that is not reached at first; 0: a single attempt.
     """
 
-    connect: float = 5.0
-    call: float = 30.0
-    submit: float = 120.0
-    withdraw: float = 3.0
-    away: float = 60.0
-    reach: float = 0.0
+    connect: float = CONNECT_TIMEOUT_MS / 1000
+    call: float = CALL_TIMEOUT_MS / 1000
+    submit: float = SUBMIT_TIMEOUT_MS / 1000
+    withdraw: float = WITHDRAW_TIMEOUT_MS / 1000
+    away: float = AWAY_LIMIT_MS / 1000
+    reach: float = REACH_LIMIT_MS / 1000
 
     @classmethod
     def of(cls, timeout: float) -> Limits:
         """All of them, for a person who waits so long at most, as `espalier --timeout` does."""
-        if not 0.1 <= timeout <= 86_400.0:
-            raise InvalidArgumentError("timeout: found %s, expected seconds from 0.1 to 86400" %
-                                       timeout)
+        low, high = TIMEOUT_MS_MIN / 1000, TIMEOUT_MS_MAX / 1000
+        if not low <= timeout <= high:
+            raise InvalidArgumentError("timeout: found %s, expected seconds from %g to %g" %
+                                       (timeout, low, high))
         return cls(connect=min(cls.connect, timeout), call=timeout, submit=timeout,
                    withdraw=min(cls.withdraw, timeout), away=timeout, reach=timeout)
 
@@ -97,7 +100,7 @@ def is_loopback(host: str) -> bool:
 def find_coordinator(where: str, read: Optional[ReadFile] = None) -> str:
     """The host:port behind `where`; a file is read anew at each call, one on HDFS by `read`, which
     is given its URI and how many bytes are read at most; None: over WebHDFS."""
-    if where.startswith(YARN):
+    if where.startswith(YARN_COORDINATOR):
         where = _line_of("file:" + kept_of(where).coordinator, read)
     return _line_of(where, read)
 
@@ -125,7 +128,7 @@ def _nowhere(path: str, why: str) -> UnavailableError:
 def _local(path: str) -> bytes:
     try:
         with open(path, "rb") as f:
-            return f.read(_ADDRESS_BYTES_MAX)
+            return f.read(ADDRESS_FILE_BYTES_MAX)
     except OSError as error:
         raise _nowhere(path, str(error.strerror)) from error
 
@@ -133,7 +136,7 @@ def _local(path: str) -> bytes:
 def _remote(uri: str, read: Optional[ReadFile]) -> bytes:
     from ._webhdfs import read_file
     try:
-        return (read or read_file)(uri, _ADDRESS_BYTES_MAX)
+        return (read or read_file)(uri, ADDRESS_FILE_BYTES_MAX)
     except (NotFoundError, UnavailableError) as error:
         raise _nowhere(uri, " <- ".join((error.message,) + error.causes)) from error
 
@@ -145,7 +148,7 @@ class Connection:
     def __init__(self, where: str, security: Security, limits: Limits,
                  read: Optional[ReadFile] = None) -> None:
         self.where, self.security, self.limits, self._read = where, security, limits, read
-        if not where.startswith(("file:", YARN) + _ON_HDFS):
+        if not where.startswith(("file:", YARN_COORDINATOR) + _ON_HDFS):
             parse_address(where)
         self._lock = threading.Lock()  # guards what follows
         self._channel: Optional[Any] = None
@@ -212,7 +215,7 @@ class Connection:
         return address if self._is_clear(address) else ""
 
     def _metadata(self) -> List[Tuple[str, str]]:
-        out = [("espalier-version", __version__)]
+        out = [(VERSION_KEY, __version__)]
         if self.security.token:
             out.append(("authorization", "Bearer " + self.security.token))
         return out
@@ -258,7 +261,7 @@ class Connection:
     def translate(self, error: Any, address: str, timeout: Optional[float]) -> EspalierError:
         """What a failed call means."""
         for key, value in error.trailing_metadata() or ():
-            if key == _ERROR_KEY:
+            if key == ERROR_KEY:
                 return _answered(value)
         code, details = error.code(), clean(error.details() or "no message")
         who = "coordinator at " + address

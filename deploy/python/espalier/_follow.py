@@ -7,12 +7,11 @@ from typing import Any, Iterator, Optional
 
 from ._connection import Connection
 from ._convert import evaluation_of, job_of
+from ._facts import WATCH_AGAIN_PAUSE_MS
 from ._proto import api_pb2
 from .errors import (AbortedError, DeadlineExceededError, InternalError, NotFoundError,
                      ResourceExhaustedError, UnavailableError)
 from .types import CoordinatorAway, Ended, Event, JobInfo, StateChanged
-
-_RECONNECT_SECONDS = 0.5
 
 
 class Follower:
@@ -47,7 +46,7 @@ class Follower:
                 # Whoever reads too slowly is dropped by the coordinator, and comes again.
                 if self.last is None:
                     raise
-                time.sleep(_RECONNECT_SECONDS)
+                time.sleep(WATCH_AGAIN_PAUSE_MS / 1000)
             except (UnavailableError, DeadlineExceededError) as error:
                 now = time.monotonic()
                 if until is not None and now >= until:
@@ -65,7 +64,7 @@ class Follower:
                         causes=(error.message,),
                         hint="Whether job-%d goes on is not known; watch() it again when the "
                              "coordinator is back." % self.number) from error
-                time.sleep(_RECONNECT_SECONDS)
+                time.sleep(WATCH_AGAIN_PAUSE_MS / 1000)
 
     def _stream(self, until: Optional[float]) -> Iterator[Event]:
         timeout = None if until is None else max(0.0, until - time.monotonic())

@@ -9,11 +9,11 @@ import re
 import socket
 from typing import List, NamedTuple, Tuple
 
+from ._facts import (NAME_NODE_HTTP_PORT, NAME_NODE_HTTPS_PORT, NAME_NODE_RPC_PORT, NAME_NODES_MAX)
 from ._hadoop_xml import Configuration
 from .errors import FailedPreconditionError, InvalidArgumentError
 
-_NAME_NODES_MAX = 16
-_RPC_PORT, _RPC = 8020, "dfs.namenode.rpc-address"
+_RPC = "dfs.namenode.rpc-address"
 _URI = re.compile(r"(?P<prefix>(?P<scheme>hdfs|s?webhdfs):(?://(?P<name>[^/]*))?)(?P<path>/.*)",
                   re.DOTALL)
 Address = Tuple[str, int]  # port 0: none is given
@@ -27,8 +27,8 @@ class _Speech(NamedTuple):
     port: int
 
 
-_PLAIN = _Speech("http", "dfs.namenode.http-address", 9870)
-_SECURE = _Speech("https", "dfs.namenode.https-address", 9871)
+_PLAIN = _Speech("http", "dfs.namenode.http-address", NAME_NODE_HTTP_PORT)
+_SECURE = _Speech("https", "dfs.namenode.https-address", NAME_NODE_HTTPS_PORT)
 
 
 class NameNode(NamedTuple):
@@ -106,19 +106,19 @@ def _name_nodes(conf: Configuration, speech: _Speech, scheme: str, name: str) ->
     ids = conf.get_list("dfs.ha.namenodes." + name)
     if not port and (ids or name in conf.get_list("dfs.nameservices") or
                      conf.get("dfs.client.failover.proxy.provider." + name)):
-        if len(ids) > _NAME_NODES_MAX:
+        if len(ids) > NAME_NODES_MAX:
             raise FailedPreconditionError("dfs.ha.namenodes.%s in %s lists %d NameNodes; at most "
                                           "%d are used" % (name, conf.origin, len(ids),
-                                                           _NAME_NODES_MAX))
+                                                           NAME_NODES_MAX))
         suffixes = ["." + name + "." + i for i in ids] or ["." + name]
         return [_of_service(conf, speech, suffix) for suffix in suffixes]
     if scheme != "hdfs":
         http = host, port or speech.port
         return [NameNode(http, _rpc_behind(conf, speech, http))]
-    rpc = host, port or _RPC_PORT
+    rpc = host, port or NAME_NODE_RPC_PORT
     for suffix in _suffixes(conf):
         told = conf.get(_RPC + suffix) or ("" if suffix else _default_rpc(conf))
-        if told and _with_port(told, _RPC_PORT) == rpc and conf.get(speech.key + suffix):
+        if told and _with_port(told, NAME_NODE_RPC_PORT) == rpc and conf.get(speech.key + suffix):
             return [NameNode(_http_of(conf, speech, suffix, host), rpc)]
     return [NameNode((host, speech.port), rpc)]
 
@@ -172,7 +172,7 @@ def _http_of(conf: Configuration, speech: _Speech, suffix: str, host: str) -> Ad
 
 
 def _of_service(conf: Configuration, speech: _Speech, suffix: str) -> NameNode:
-    rpc = _with_port(conf.get(_RPC + suffix), _RPC_PORT)
+    rpc = _with_port(conf.get(_RPC + suffix), NAME_NODE_RPC_PORT)
     if conf.get(speech.key + suffix):
         return NameNode(_http_of(conf, speech, suffix, rpc[0]), rpc)
     if not rpc[0]:
@@ -184,7 +184,7 @@ def _of_service(conf: Configuration, speech: _Speech, suffix: str) -> NameNode:
 def _rpc_behind(conf: Configuration, speech: _Speech, http: Address) -> Address:
     """The rpc-address of the NameNode that the configuration knows by this HTTP address."""
     for suffix in _suffixes(conf):
-        rpc = _with_port(conf.get(_RPC + suffix), _RPC_PORT)
+        rpc = _with_port(conf.get(_RPC + suffix), NAME_NODE_RPC_PORT)
         if rpc[0] and conf.get(speech.key + suffix) and \
                 _http_of(conf, speech, suffix, rpc[0]) == http:
             return rpc

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ._facts import (HDFS_TOKEN_KINDS, TOKEN_FILE_BYTES_MAX, TOKEN_FILE_MAGIC,
+                     TOKEN_FILE_TOKENS_MAX)
 from .errors import InvalidArgumentError, NotFoundError
 
-FILE_BYTES_MAX = 4 << 20
-_TOKENS_MAX = 10_000
-_MAGIC = b"HDTS"
-_OF_HDFS = (b"HDFS_DELEGATION_TOKEN", b"WEBHDFS delegation", b"SWEBHDFS delegation")
+_MAGIC = TOKEN_FILE_MAGIC.encode("ascii")
+_OF_HDFS = tuple(kind.encode("ascii") for kind in HDFS_TOKEN_KINDS)
 
 
 class Token(NamedTuple):
@@ -93,7 +93,7 @@ def _fields(message: bytes) -> Iterator[Tuple[int, bytes]]:
 
 def _of_writables(source: _Bytes) -> List[Token]:
     count = source.number()
-    if not 0 <= count <= _TOKENS_MAX:
+    if not 0 <= count <= TOKEN_FILE_TOKENS_MAX:
         raise _Damaged
     tokens = []
     for _ in range(count):
@@ -109,7 +109,7 @@ def _of_protobuf(source: _Bytes) -> List[Token]:
             if part == 2:
                 found: Dict[int, bytes] = dict(_fields(value))
                 tokens.append(Token(*(found.get(i, b"") for i in range(1, 5))))
-        if len(tokens) > _TOKENS_MAX:
+        if len(tokens) > TOKEN_FILE_TOKENS_MAX:
             raise _Damaged
     return tokens
 
@@ -119,7 +119,7 @@ def parse(raw: bytes) -> List[Token]:
     them."""
     source = _Bytes(raw)
     try:
-        if source.take(4) != _MAGIC or len(raw) > FILE_BYTES_MAX:
+        if source.take(4) != _MAGIC or len(raw) > TOKEN_FILE_BYTES_MAX:
             raise _Damaged
         version = source.take(1)[0]
         if version > 1:
@@ -140,7 +140,7 @@ def token_in_file(path: str, services: Sequence[str]) -> Optional[Token]:
     what = "the file that HADOOP_TOKEN_FILE_LOCATION names, '%s'" % path[:1024]
     try:
         with open(path, "rb") as f:
-            raw = f.read(FILE_BYTES_MAX + 1)
+            raw = f.read(TOKEN_FILE_BYTES_MAX + 1)
     except OSError as error:
         raise NotFoundError("%s: it cannot be read: %s" % (what, error.strerror)) from error
     try:

@@ -8,17 +8,12 @@ import os
 from typing import Dict, List, NamedTuple, Optional
 from xml.parsers import expat
 
+from ._facts import (HADOOP_ELEMENT_DEPTH_MAX, HADOOP_FILE_BYTES_MAX, HADOOP_FILES,
+                     HADOOP_INCLUDE_DEPTH_MAX, HADOOP_INCLUDED_FILES_MAX, HADOOP_PROPERTIES_MAX,
+                     HADOOP_VALUE_BYTES_MAX, HADOOP_VARIABLE_DEPTH_MAX)
 from .errors import FailedPreconditionError
 
-_FILE_BYTES_MAX = 4 << 20
-_PROPERTIES_MAX = 20_000
-_INCLUDE_DEPTH_MAX = 8
-_INCLUDED_FILES_MAX = 64
-_ELEMENT_DEPTH_MAX = 16
-_VARIABLE_DEPTH_MAX = 20  # as many as Hadoop replaces
-_VALUE_LETTERS_MAX = 1 << 20  # after replacement
 _BLANKS = " \t\r\n"
-_FILES = ("core-site.xml", "hdfs-site.xml")
 
 
 class _Value(NamedTuple):
@@ -39,7 +34,7 @@ class Configuration:
         """Raises FailedPreconditionError: it has neither file, or one that cannot be read or that
         Hadoop would not understand; the message names file and line."""
         conf, found = cls(), False
-        for name in _FILES:
+        for name in HADOOP_FILES:
             path = os.path.join(folder, name)
             try:
                 raw = _text_of(path)
@@ -80,10 +75,11 @@ class Configuration:
                 continue
             text = text[:begin] + variable.text + text[end + 1:]
             replaced += 1
-            if replaced > _VARIABLE_DEPTH_MAX or len(text) > _VALUE_LETTERS_MAX:
+            if replaced > HADOOP_VARIABLE_DEPTH_MAX or len(text) > HADOOP_VALUE_BYTES_MAX:
                 raise FailedPreconditionError(
                     "the value of '%s' in %s takes more than %d replacements of ${...}; its "
-                    "variables seem to name each other" % (name, self.origin, _VARIABLE_DEPTH_MAX))
+                    "variables seem to name each other" %
+                    (name, self.origin, HADOOP_VARIABLE_DEPTH_MAX))
             begin = text.find("${", begin)
         return text.strip(_BLANKS)
 
@@ -132,7 +128,7 @@ class _Document:
 
     def _start(self, name: str, attributes: Dict[str, str]) -> None:
         self._depth += 1
-        if self._depth > _ELEMENT_DEPTH_MAX:
+        if self._depth > HADOOP_ELEMENT_DEPTH_MAX:
             raise self._wrong("elements are nested too deep")
         if self._depth == 1 and name != "configuration":
             raise self._wrong("the outermost element is <%s>; expected <configuration>" % name[:80])
@@ -154,8 +150,8 @@ class _Document:
         if not key:
             raise self._wrong("a property has no name")
         self._properties += 1
-        if self._properties > _PROPERTIES_MAX:
-            raise self._wrong("more than %d properties" % _PROPERTIES_MAX)
+        if self._properties > HADOOP_PROPERTIES_MAX:
+            raise self._wrong("more than %d properties" % HADOOP_PROPERTIES_MAX)
         if "value" in self._open:
             self._conf.set(key, self._open["value"].strip(_BLANKS),
                            self._open.get("final", "").strip(_BLANKS) == "true")
@@ -165,7 +161,8 @@ class _Document:
             raise self._wrong("it includes '%s'; only files of the same directory, by their name, "
                               "are included" % href[:80])
         self._included[0] += 1
-        if self._include_depth >= _INCLUDE_DEPTH_MAX or self._included[0] > _INCLUDED_FILES_MAX:
+        if self._include_depth >= HADOOP_INCLUDE_DEPTH_MAX or \
+                self._included[0] > HADOOP_INCLUDED_FILES_MAX:
             raise self._wrong("'%s' is included too deep or in a circle" % href[:80])
         try:
             raw = _text_of(os.path.join(self._folder, href))
@@ -180,9 +177,9 @@ class _Document:
 def _text_of(path: str) -> bytes:
     """Raises OSError, and ValueError for a file that is too long."""
     with open(path, "rb") as f:
-        raw = f.read(_FILE_BYTES_MAX + 1)
-    if len(raw) > _FILE_BYTES_MAX:
-        raise ValueError("it has more than %d bytes" % _FILE_BYTES_MAX)
+        raw = f.read(HADOOP_FILE_BYTES_MAX + 1)
+    if len(raw) > HADOOP_FILE_BYTES_MAX:
+        raise ValueError("it has more than %d bytes" % HADOOP_FILE_BYTES_MAX)
     return raw
 
 

@@ -14,20 +14,12 @@ from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
 
 import yaml
 
+from ._facts import JOB_BYTES_MAX, PATH_KEYS, PATH_LIST_KEYS
 from .errors import InvalidArgumentError, NotFoundError
-
-JOB_BYTES_MAX = 1 << 20
 
 #: A job: a path of a YAML file, YAML text (more than one line), or the same as a dict.
 JobSource = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
-# Where paths stand, as keys from the top.
-_PATHS: Tuple[Tuple[str, ...], ...] = (
-    ("data", "train"), ("data", "test"), ("data", "validation", "files"), ("train", "initial"),
-    ("train", "initial", "from"), ("output",), ("output", "path"), ("resume",), ("resume", "from"),
-    ("predict", "model"), ("predict", "data"), ("evaluate", "model"), ("evaluate", "data"))
-# There a list is of numbers.
-_PATH_ALONE = ("compat", "spark-mlp", "initialWeights")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -55,7 +47,8 @@ def job_text(job: JobSource, directory: Optional[str] = None) -> str:
         raise InvalidArgumentError("a job is the path of a YAML file, YAML text or a dict; found "
                                    "a %s" % type(job).__name__)
     if len(text.encode("utf-8", "replace")) > JOB_BYTES_MAX:
-        raise InvalidArgumentError("%s is longer than the 1 MiB that a job may have" % name)
+        raise InvalidArgumentError("%s is longer than the %d MiB that a job may have" %
+                                   (name, JOB_BYTES_MAX >> 20))
     return _with_absolute_paths(text, directory or os.getcwd(), name)
 
 
@@ -115,10 +108,10 @@ def _find(node: Any, keys: Tuple[str, ...]) -> Iterator[Any]:
                 yield from _find(value, keys[1:])
 
 
-def _scalars(node: Any, keys: Tuple[str, ...]) -> Iterator[Any]:
+def _scalars(node: Any, in_list: bool) -> Iterator[Any]:
     if isinstance(node, yaml.ScalarNode):
         yield node
-    elif isinstance(node, yaml.SequenceNode) and keys != _PATH_ALONE:
+    elif isinstance(node, yaml.SequenceNode) and in_list:
         for item in node.value:
             if isinstance(item, yaml.ScalarNode):
                 yield item
@@ -129,9 +122,9 @@ def _path_nodes(text: str, name: str) -> Iterator[Any]:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         raise InvalidArgumentError("%s is no YAML: %s" % (name, error)) from error
-    for keys in (*_PATHS, _PATH_ALONE):
+    for keys in PATH_KEYS + PATH_LIST_KEYS:
         for found in _find(root, keys):
-            yield from _scalars(found, keys)
+            yield from _scalars(found, keys in PATH_LIST_KEYS)
 
 
 def paths_of(text: str) -> List[str]:

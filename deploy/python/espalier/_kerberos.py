@@ -23,74 +23,19 @@ import os
 import sys
 import threading
 from ctypes import POINTER, byref, c_int, c_size_t, c_uint32, c_void_p
-from typing import Any, Callable, List, Tuple, Type
+from typing import Any, Callable, List, Tuple
 
+from ._facts import (KERBEROS_CALLS_MAX, KERBEROS_MEANINGS, KERBEROS_WAIT_MS,
+                     KERBEROS_WORDS_BYTES_MAX, KERBEROS_WORDS_MAX)
 from .errors import (EspalierError, FailedPreconditionError, PermissionDeniedError,
-                     UnavailableError)
+                     UnavailableError, make_error)
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = KERBEROS_WAIT_MS / 1000
 _LIBRARY = "libgssapi_krb5.so.2"
-_CALLS_MAX = 16  # at once, those included that still wait for a KDC
-_WORDS_MAX = 8  # messages of one failure
-_LETTERS_MAX = 400
-_calls = threading.BoundedSemaphore(_CALLS_MAX)
+_calls = threading.BoundedSemaphore(KERBEROS_CALLS_MAX)  # those included that wait for a KDC
 
 
 # ---- what a failure means -----------------------------------------------------------------------
-
-_GET_TICKET = "name a keytab by KRB5_CLIENT_KTNAME (daemons), or get a ticket with kinit (people)"
-_WRONG_KEYS = "the keys of the keytab are not, or no longer, those of its principal"
-_DENIED, _AWAY = PermissionDeniedError, UnavailableError
-
-# What the words hold, what it means, how to mend it: those of src/storage/kerberos.cc. The first
-# match holds; "*" stands for a name.
-_MEANINGS: Tuple[Tuple[str, Type[EspalierError], str, str], ...] = (
-    ("Clock skew too great", _DENIED,
-     "the clocks of this host, of the KDC and of the server differ by more than Kerberos allows (5 "
-     "minutes unless configured otherwise)", "set them by NTP"),
-    ("not yet valid", _DENIED,
-     "the ticket begins in the future: the clocks of this host and of the KDC differ",
-     "set them by NTP"),
-    ("Cannot contact any KDC", _AWAY, "no KDC answers",
-     "is it up, and does krb5.conf (KRB5_CONFIG) name its address?"),
-    ("Cannot find KDC", _DENIED, "the realm's KDC is not known",
-     "name it in krb5.conf (KRB5_CONFIG) under [realms]"),
-    ("Cannot resolve", _AWAY, "the KDC's host name is not known", "see krb5.conf (KRB5_CONFIG)"),
-    ("default realm", _DENIED, "no Kerberos realm is configured",
-     "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"),
-    ("Server*not found in Kerberos database", _DENIED,
-     "the KDC knows no service of that host name",
-     "name the server by the host name that stands in its principal HTTP/HOST, not by an address "
-     "or another name"),
-    ("Client*not found in Kerberos database", _DENIED,
-     "the KDC does not know the principal of the keytab or ticket",
-     "is the keytab of this realm, and the principal still there?"),
-    ("Preauthentication failed", _DENIED, _WRONG_KEYS, "export the keytab again"),
-    ("Decrypt integrity check failed", _DENIED, _WRONG_KEYS, "export the keytab again"),
-    ("Password incorrect", _DENIED, _WRONG_KEYS, "export the keytab again"),
-    ("Key table file", _DENIED, "the keytab cannot be read",
-     "KRB5_CLIENT_KTNAME must name a keytab that this user may read"),
-    ("Permission denied", _DENIED, "the keytab or ticket cache cannot be read",
-     "KRB5_CLIENT_KTNAME and KRB5CCNAME must name files that this user may read"),
-    ("Unsupported key table format", _DENIED, "the file is not a keytab",
-     "KRB5_CLIENT_KTNAME must name one that ktutil or kadmin wrote"),
-    ("Bad format in credentials cache", _DENIED, "the ticket cache is damaged",
-     "remove it and get a ticket with kinit"),
-    ("encryption type", _DENIED,
-     "client, KDC and service have no encryption type in common",
-     "see permitted_enctypes in krb5.conf, and the keys of both principals"),
-    ("xpired", _DENIED, "the Kerberos ticket has expired",
-     "get a new one with kinit, or name a keytab by KRB5_CLIENT_KTNAME, which needs no renewing by "
-     "hand"),
-    ("No Kerberos credentials available", _DENIED, "there is no Kerberos ticket and no keytab",
-     _GET_TICKET),
-    ("No credentials were supplied", _DENIED, "there is no Kerberos ticket and no keytab",
-     _GET_TICKET),
-    ("not found in Kerberos database", _DENIED, "the KDC does not know one of the principals",
-     "see that the server is named by the host in its principal HTTP/HOST, and that the keytab "
-     "is of this realm"),
-)
-
 
 def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
@@ -99,11 +44,12 @@ def printable(text: str) -> str:
 def problem(doing: str, words: str) -> EspalierError:
     """The error for the words in which Kerberos' library, or a server's, says what failed.
     `doing`: "prove who we are to localhost"."""
-    for text, kind, why, mend in _MEANINGS:
+    for text, code, why, mend in KERBEROS_MEANINGS:
         head, _, tail = text.rpartition("*")
         before, found, _ = words.partition(tail)
         if found and head in before:
-            return kind("cannot %s: %s; %s (Kerberos says: %s)" % (doing, why, mend, words))
+            return make_error(code, "cannot %s: %s; %s (Kerberos says: %s)" %
+                              (doing, why, mend, words), hint="")
     return PermissionDeniedError("cannot %s: %s" % (doing, words))
 
 
@@ -199,7 +145,7 @@ class _Library:
         words: List[str] = []
         for value, kind in ((major, _GSS_CODE), (minor, _MECH_CODE)):
             context, ignored = c_uint32(), c_uint32()
-            for _ in range(_WORDS_MAX):
+            for _ in range(KERBEROS_WORDS_MAX):
                 text = _Buffer()
                 if self._library.gss_display_status(byref(ignored), value, kind, None,
                                                     byref(context), byref(text)):
@@ -208,7 +154,7 @@ class _Library:
                 self._library.gss_release_buffer(byref(ignored), byref(text))
                 if not context.value:
                     break
-        return "; ".join(words)[:_LETTERS_MAX]
+        return "; ".join(words)[:KERBEROS_WORDS_BYTES_MAX]
 
     def own(self, end: str, thing: Any, *more: Any) -> Any:
         """`thing`, a handle or a buffer; `end` releases it."""

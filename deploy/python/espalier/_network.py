@@ -10,7 +10,8 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
-from ._bundle import WEIGHTS_FILE, Document, Layer
+from ._bundle import Document, Layer
+from ._facts import WEIGHTS_FILE
 from .errors import BadInputError
 
 Array = "np.ndarray[Any, Any]"

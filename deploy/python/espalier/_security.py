@@ -15,13 +15,10 @@ import stat
 from dataclasses import dataclass, field
 from typing import Any, Optional, Tuple
 
+from ._facts import (CLIENT_TOKEN_FILE_BYTES_MAX, PEM_BYTES_MAX, ROLE_SCHEME,
+                     SECRET_MODE_REFUSED)
 from .errors import (EspalierError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
                      PermissionDeniedError, UnavailableError)
-
-_FILE_BYTES_MAX = 1 << 20
-_TOKEN_BYTES_MAX = 4096
-_MODE_REFUSED = 0o027  # of secrets; as in src/security/secret_file.cc, a group may read them
-_ROLE = "espalier://"
 
 
 @dataclass(frozen=True)
@@ -51,15 +48,15 @@ def _read(path: str, what: str, secret: bool = False) -> bytes:
     try:
         with open(path, "rb") as f:
             mode = os.fstat(f.fileno()).st_mode
-            if secret and mode & _MODE_REFUSED:
+            if secret and mode & SECRET_MODE_REFUSED:
                 raise PermissionDeniedError(
                     "%s=: '%s' is a secret that %s; mend it with `chmod 600 %s`" %
                     (what, path, "everybody on this machine may read or write"
                      if mode & stat.S_IRWXO else "its group may write", path))
-            data = f.read(_FILE_BYTES_MAX + 1)
+            data = f.read(PEM_BYTES_MAX + 1)
     except OSError as error:
         raise NotFoundError("%s=: cannot read %s: %s" % (what, path, error.strerror)) from error
-    if len(data) > _FILE_BYTES_MAX or b"-----BEGIN" not in data and what != "token_file":
+    if len(data) > PEM_BYTES_MAX or b"-----BEGIN" not in data and what != "token_file":
         raise InvalidArgumentError("%s=: %s is no PEM file" % (what, path))
     return data
 
@@ -72,13 +69,13 @@ def make_security(ca: str, cert: str, key: str, server_name: str, token: str,
                                    ("cert" if cert else "key"))
     if token_file and not token:
         raw = _read(token_file, "token_file", secret=True)
-        token = raw[:_TOKEN_BYTES_MAX + 1].decode("utf-8", "replace").strip()
+        token = raw[:CLIENT_TOKEN_FILE_BYTES_MAX + 1].decode("utf-8", "replace").strip()
     if (cert or token or server_name) and not ca:
         raise InvalidArgumentError(
             "a certificate or token is only shown over TLS, whose authority is not named",
             hint="Give ca= (or ESPALIER_TLS_CA) with the authority of the coordinator's "
                  "certificate.")
-    if token and (len(token) > _TOKEN_BYTES_MAX or not token.isascii() or
+    if token and (len(token) > CLIENT_TOKEN_FILE_BYTES_MAX or not token.isascii() or
                   not token.isprintable() or " " in token):
         raise InvalidArgumentError("the token is no line of printable characters without spaces")
     security = Security(ca, cert, key, server_name, token)
@@ -143,8 +140,8 @@ def explain(host: str, port: int, security: Security, timeout: float) -> Optiona
         return FailedPreconditionError(
             "%s: this side speaks plain text and the other one TLS" % who,
             hint="Give ca=, and cert= with key= or token=.")
-    ours = [uri for uri in uris if uri.startswith(_ROLE)]
-    if ours and not any(uri.startswith(_ROLE + "coordinator/") for uri in ours):
+    ours = [uri for uri in uris if uri.startswith(ROLE_SCHEME)]
+    if ours and not any(uri.startswith(ROLE_SCHEME + "coordinator/") for uri in ours):
         return PermissionDeniedError("%s: what answers there shows the certificate of %s, which is "
                                      "no coordinator's" % (who, ours[0]))
     return None

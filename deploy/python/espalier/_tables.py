@@ -11,7 +11,8 @@ from typing import (AbstractSet, Any, Dict, Iterable, List, Mapping, NamedTuple,
 
 import numpy as np
 
-from ._vectors import DENSE, FIELDS, SPARSE, VECTOR_MAX, Vectors
+from ._facts import COLUMNS_MAX
+from ._vectors import DENSE, FIELDS, SPARSE, Vectors
 from .errors import InvalidArgumentError
 
 _ELEMENT = re.compile(r"(.*)\[(0|[1-9][0-9]*)\]", re.S)  # "v[3]": one element of a vector column
@@ -356,7 +357,7 @@ def _vector(value: Any, column: str, row: int) -> Any:
     if value["type"] == DENSE and numbers.ndim == 1:
         return numbers
     size, indices = value["size"], value["indices"]
-    if (value["type"] == SPARSE and size is not None and 0 <= size <= VECTOR_MAX and
+    if (value["type"] == SPARSE and size is not None and 0 <= size <= COLUMNS_MAX and
             indices is not None):
         places = np.asarray(indices, dtype=np.float64)
         inside = np.all((places >= 0) & (places < size)) and np.all(np.diff(places) > 0)

@@ -6,8 +6,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from ._facts import COLUMNS_MAX
+
 FIELDS = ("type", "size", "indices", "values")
-VECTOR_MAX = 1 << 20  # as many columns as a table may have
 SPARSE, DENSE = 0, 1
 
 
@@ -118,7 +119,7 @@ def _stored(kinds: Any, sizes: Any, indices: Any, values: Any) -> Optional[_Stor
     counts[rows] = lengths
     starts = np.concatenate([[0], np.cumsum(counts)])
     if not np.array_equal(lengths, _lengths(indices[rows])) or \
-            not np.all((sizes >= 0) & (sizes <= VECTOR_MAX)):
+            not np.all((sizes >= 0) & (sizes <= COLUMNS_MAX)):
         return None
     if not starts[-1]:
         return _Stored(starts, np.zeros(0, np.int64), np.zeros(0))

@@ -12,10 +12,9 @@ import re
 from typing import NamedTuple
 
 from ._convert import clean
+from ._facts import YARN_COORDINATOR, YARN_KEPT_DIRECTORY, YARN_NAME_BYTES_MAX
 from .errors import InvalidArgumentError, NotFoundError
 
-YARN = "yarn:"  # and a service's name
-_NAME_LETTERS_MAX = 40
 _NAME = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 
 
@@ -38,12 +37,12 @@ def kept_of(where: str) -> Kept:
         InvalidArgumentError: that is no name of a service.
         NotFoundError: none of that name was started here.
     """
-    name = where[len(YARN):]
-    if not _NAME.fullmatch(name) or len(name) > _NAME_LETTERS_MAX:
+    name = where[len(YARN_COORDINATOR):]
+    if not _NAME.fullmatch(name) or len(name) > YARN_NAME_BYTES_MAX:
         raise InvalidArgumentError("found the service's name '%s', expected at most %d lower-case "
                                    "letters, digits and -, a letter first, as YARN wants it" %
-                                   (clean(name[:200]), _NAME_LETTERS_MAX))
-    kept = Kept(name, os.path.join(os.environ.get("HOME") or ".", ".espalier", "yarn", name))
+                                   (clean(name[:200]), YARN_NAME_BYTES_MAX))
+    kept = Kept(name, os.path.join(os.environ.get("HOME") or ".", YARN_KEPT_DIRECTORY, name))
     if not os.path.exists(kept.coordinator):
         raise NotFoundError("no service %s was started here: '%s' is missing" %
                             (name, kept.coordinator),

@@ -10,12 +10,13 @@ from typing import Any, List, Optional, Union
 
 from ._connection import Connection, Limits, ReadFile
 from ._convert import job_of, worker_of
+from ._facts import (ASK_AGAIN_PAUSE_MS, DEFAULT_COORDINATOR, SUBMIT_AGAIN_MS, YARN_COORDINATOR)
+from ._facts import VERSION as __version__
 from ._job_tokens import Delegate, Renewer, fetch_job_tokens
 from ._jobtext import JobSource, job_text, paths_of
 from ._proto import api_pb2
 from ._security import Security, make_security
-from ._version import __version__
-from ._yarn import YARN, kept_of
+from ._yarn import kept_of
 from .errors import (CancelledError, DeadlineExceededError, EspalierError,
                      FailedPreconditionError, InvalidArgumentError, NotFoundError,
                      UnavailableError)
@@ -24,10 +25,7 @@ from .types import JobInfo, WorkerInfo
 
 __all__ = ["Client", "connect"]
 
-DEFAULT_COORDINATOR = "127.0.0.1:7700"
 _NO_JOB = (1 << 64) - 1
-_ASK_AGAIN_SECONDS = 30.0
-_ASK_AGAIN_PAUSE_SECONDS = 0.25
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -78,7 +76,7 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
     def given(value: Optional[PathLike], variable: str) -> str:
         return os.environ.get(variable, "") if value is None else os.fspath(value)
     where = given(address, "ESPALIER_COORDINATOR") or DEFAULT_COORDINATOR
-    if where.startswith(YARN) and (ca, cert, key, server_name) == (None,) * 4:
+    if where.startswith(YARN_COORDINATOR) and (ca, cert, key, server_name) == (None,) * 4:
         security = _security_of_yarn(where, token, token_file)
     else:
         own_token = given(token, "ESPALIER_TOKEN")
@@ -124,7 +122,7 @@ def _reach(client: Client, seconds: float) -> None:
                 raise error if seconds == 0 else UnavailableError(
                     "no coordinator was reached in %.1f s" % tried,
                     causes=(error.message,) + tuple(error.causes), hint=error.hint) from error
-            time.sleep(_ASK_AGAIN_PAUSE_SECONDS)
+            time.sleep(ASK_AGAIN_PAUSE_MS / 1000)
 
 
 class Client:
@@ -286,10 +284,10 @@ class Client:
                 if until is None:
                     print("the coordinator went away before it answered; asking again",
                           file=sys.stderr)
-                    until = time.monotonic() + _ASK_AGAIN_SECONDS
+                    until = time.monotonic() + SUBMIT_AGAIN_MS / 1000
                 if time.monotonic() > until:
                     raise self._give_up(request, error) from None
-                time.sleep(_ASK_AGAIN_PAUSE_SECONDS)
+                time.sleep(ASK_AGAIN_PAUSE_MS / 1000)
             except DeadlineExceededError as error:
                 raise error if error.answered else self._give_up(request, error) from None
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Dict, Optional, Sequence, Tuple, Type
 
+from ._facts import ERROR_CODES
+
 __all__ = [
     "AbortedError", "AlreadyExistsError", "BadInputError", "CancelledError", "DataLossError",
     "DeadlineExceededError", "EspalierError", "FailedPreconditionError", "InputPosition",
@@ -198,13 +200,14 @@ class JobCancelledError(JobError):
         super().__init__(job, error, "was cancelled")
 
 
-_CLASSES: Dict[str, Type[EspalierError]] = {
+_KINDS: Dict[str, Type[EspalierError]] = {
     kind.code: kind for kind in (
         InvalidArgumentError, NotFoundError, AlreadyExistsError, PermissionDeniedError,
         BadInputError, DataLossError, ResourceExhaustedError, UnavailableError,
         DeadlineExceededError, FailedPreconditionError, CancelledError, AbortedError,
         UnimplementedError, InternalError)
 }
+_CLASSES = {code: _KINDS[code] for code in ERROR_CODES}
 
 _HINTS = {
     "PERMISSION_DENIED": "An admin cancels every job and drains workers, an operator submits and "

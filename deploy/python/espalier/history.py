@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence
 
-from .types import METRIC_NAMES, Evaluation, Metrics
+from ._facts import METRIC_NAMES
+from .types import Evaluation, Metrics
 
 if TYPE_CHECKING:
     import pandas

@@ -10,11 +10,13 @@ import subprocess
 import tempfile
 from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
+from ._facts import (EXIT_INTERRUPTED, EXIT_JOB_FAILED, EXIT_UNREACHABLE, EXIT_USAGE,
+                     METRIC_NAMES)
 from .errors import (CancelledError, EspalierError, InputPosition, InternalError, JobCancelledError,
                      JobFailedError, NotFoundError, make_error)
 from .progress import view_for
-from .types import (METRIC_NAMES, AsyncCounts, ClassMetrics, CoordinatorAway, Ended, Evaluation,
-                    Event, JobInfo, JobResult, JobState, Metrics, Progress, StateChanged, Timing)
+from .types import (AsyncCounts, ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo,
+                    JobResult, JobState, Metrics, Progress, StateChanged, Timing)
 
 if TYPE_CHECKING:
     from ._jobtext import JobSource
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["find_program", "train"]
 
 # What the program's exit codes say of an error that has no code of its own.
-_CODES = {1: "INTERNAL", 2: "INVALID_ARGUMENT", 3: "UNAVAILABLE", 130: "CANCELLED"}
+_CODES = {EXIT_JOB_FAILED: "INTERNAL", EXIT_USAGE: "INVALID_ARGUMENT",
+          EXIT_UNREACHABLE: "UNAVAILABLE", EXIT_INTERRUPTED: "CANCELLED"}
 
 
 def find_program() -> str:
@@ -142,7 +145,7 @@ def _failure(last: Mapping[str, Any], code: int, said: str, path: str) -> Espali
     first, *causes = message.split(" <- ")
     # Older programs say none, and no program does that cannot start.
     kind = details.get("code") or (
-        "BAD_INPUT" if position and code == 1 else _CODES.get(code, "INTERNAL"))
+        "BAD_INPUT" if position and code == EXIT_JOB_FAILED else _CODES.get(code, "INTERNAL"))
     error = make_error(kind, first, causes=causes, position=position, hint="")
     if not last.get("job"):
         return error

@@ -7,8 +7,9 @@ from typing import Any, Dict, Optional, Tuple, Union
 
 import numpy as np
 
-from ._bundle import (MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE, Document, Label,
-                      check_digest, parse_document, parse_safetensors, read_local)
+from ._bundle import (Document, Label, check_digest, parse_document, parse_safetensors,
+                      read_local)
+from ._facts import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from ._network import Network, class_indices, probabilities, regression_values
 from ._preprocessing import Preprocessing
 from ._tables import Rows

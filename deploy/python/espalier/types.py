@@ -102,11 +102,6 @@ class Metrics:
     f1_macro: Optional[float] = None
 
 
-#: Names of metrics in the order of history.csv.
-METRIC_NAMES = ("loss", "accuracy", "precision", "recall", "f1", "auc", "rmse", "mae", "r2",
-                "f1_micro", "f1_macro")
-
-
 @dataclass(frozen=True)
 class Progress:
     """Event: how far a training is. Running values are those of the present epoch.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "src/base/text.h"
 #include "src/data/table/class_text.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr double kNull = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kDaySeconds = 86'400;
-constexpr int64_t kFirstDay = -719'162, kLastDay = 2'932'896;  // 0001-01-01 and 9999-12-31
 
 // Days since 1970 and back: Hinnant, "chrono-compatible low-level date algorithms", 2013.
 int64_t DaysOf(int64_t year, int64_t month, int64_t day) {
@@ -114,7 +114,7 @@ bool ParseTime(Scanner& scan, double* seconds) {
   return true;
 }
 
-bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
+bool IsOneOf(std::string_view text, std::span<const std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
@@ -156,7 +156,7 @@ constexpr const char* kNoDate =
 // 20240229 is a day, of the years 1900 to 2199, as much as its text is; any other number is seconds
 // since 1970. Days' seconds are multiples of 100, so that none of them looks like such a day.
 double SecondsOfNumber(double number) {
-  if (!(number >= 19'000'101 && number <= 21'991'231) || number != std::floor(number)) {
+  if (!(number >= kDayNumberMin && number <= kDayNumberMax) || number != std::floor(number)) {
     return number;
   }
   const auto digits = static_cast<int64_t>(number);
@@ -190,8 +190,8 @@ int64_t HashedCode(std::string_view text, int64_t buckets) {
 
 std::optional<bool> BooleanWord(std::string_view text) {
   const std::string_view word = Trimmed(text);
-  if (IsOneOf(word, {"true", "True", "TRUE", "yes", "Yes", "YES"})) return true;
-  if (IsOneOf(word, {"false", "False", "FALSE", "no", "No", "NO"})) return false;
+  if (IsOneOf(word, kTrueWords)) return true;
+  if (IsOneOf(word, kFalseWords)) return false;
   return std::nullopt;
 }
 

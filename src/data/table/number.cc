@@ -17,7 +17,7 @@ std::string_view Trimmed(std::string_view text) {
 NumberKind ParseNumberSlowly(std::string_view text, double* value) {
   text = Trimmed(text);
   if (text.empty()) return NumberKind::kNull;
-  for (const std::string_view null : {"nan", "NaN", "NAN", "NA", "null", "NULL", "\\N"}) {
+  for (const std::string_view null : kNullWords) {
     if (text == null) return NumberKind::kNull;
   }
   if (text.front() == '+') {

@@ -12,9 +12,12 @@
 
 namespace espalier {
 
+inline constexpr std::array<std::string_view, 7> kNullWords = {"nan",  "NaN",  "NAN", "NA",
+                                                               "null", "NULL", "\\N"};
+
 enum class NumberKind : uint8_t {
   kNumber,
-  kNull,      // empty, or one of nan NaN NAN NA null NULL \N
+  kNull,      // empty, or one of kNullWords
   kInfinite,  // inf, infinity, or too large for a double
   kNotNumber,
 };

@@ -14,7 +14,7 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType
 
-from .._bundle import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
+from .._facts import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from ..client import Client
 from ..errors import (DeadlineExceededError, EspalierError, FailedPreconditionError,
                       InvalidArgumentError, JobError, NotFoundError, PermissionDeniedError)

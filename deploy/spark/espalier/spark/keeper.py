@@ -21,13 +21,14 @@ import time
 from dataclasses import dataclass
 from typing import Deque, Dict, List, Optional, Tuple
 
+from .._facts import LEAVE_TIMEOUT_MS
 from ..errors import EspalierError, NotFoundError
 from ..local import find_program
 from .roll import keep_alive, proof_of, read_line, send_line
 
 _CALL_SECONDS = 30.0
 _LOOK_SECONDS = 0.2
-_LEAVE_SECONDS = 40.0  # the worker's own leave_timeout_ms is 30 s
+_LEAVE_SECONDS = LEAVE_TIMEOUT_MS / 1000 + 10.0  # the worker's own limit, and its end
 _WORDS_LINES = 5
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from typing import Dict, List, Optional, Tuple
 
+from .._facts import COORDINATOR_MEMORY_MB_MIN, COORDINATOR_SHARE_MAX_MB, COORDINATOR_SHARES
 from ..errors import (DeadlineExceededError, FailedPreconditionError, InvalidArgumentError,
                       NotFoundError, UnavailableError)
 from ..local import find_program
@@ -18,7 +19,6 @@ PEM = ("ca.crt", "tls.crt", "tls.key")
 _TOOL_SECONDS = 60.0
 _LEAVE_SECONDS = 15.0
 _LOOK_SECONDS = 0.025
-_MEMORY_MIN_MIB, _MEMORY_SHARES, _SHARE_MAX_MIB = 512, 4, 1 << 20
 
 
 class OwnCoordinator:
@@ -128,10 +128,10 @@ def memory_limits(memory: str) -> List[str]:
     container of YARN's (CoordinatorShareBytes of src/yarn). Raises InvalidArgumentError."""
     found = re.fullmatch(r"(\d{1,9})([MG])iB", memory, re.ASCII)
     megabytes = int(found[1]) * {"M": 1, "G": 1024}[found[2]] if found else 0
-    if megabytes < _MEMORY_MIN_MIB:
+    if megabytes < COORDINATOR_MEMORY_MB_MIN:
         raise InvalidArgumentError("coordinator_memory: found %r, expected at least %dMiB, such as "
-                                   "1GiB or 1536MiB" % (memory, _MEMORY_MIN_MIB))
-    share = "%dMiB" % min(megabytes // _MEMORY_SHARES, _SHARE_MAX_MIB)
+                                   "1GiB or 1536MiB" % (memory, COORDINATOR_MEMORY_MB_MIN))
+    share = "%dMiB" % min(megabytes // COORDINATOR_SHARES, COORDINATOR_SHARE_MAX_MB)
     return [word for flag in ("--receive-bytes-max", "--worker-queue-bytes-max",
                               "--survey-bytes-max") for word in (flag, share)]
 

@@ -1,0 +1,185 @@
+// Prints what the programs and the Python client have in common, as a Python module: limits, names,
+// codes, defaults. Each is declared once, in a header of its room. tools/build writes the module to
+// build/facts/_facts.py, and deploy/python/setup.py puts it into the wheel.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/base/version.h"
+#include "src/bundle/bundle.h"
+#include "src/bundle/model_json.h"
+#include "src/bundle/safetensors.h"
+#include "src/cli/coordinator_address.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/follow.h"
+#include "src/cli/options.h"
+#include "src/cli/options_yarn.h"
+#include "src/config/daemon_options.h"
+#include "src/config/job_yaml.h"
+#include "src/config/yaml_tree.h"
+#include "src/data/features/feature_decoder.h"
+#include "src/data/table/number.h"
+#include "src/data/table/schema.h"
+#include "src/model/network.h"
+#include "src/rpc/api_client.h"
+#include "src/rpc/call_metadata.h"
+#include "src/rpc/coordinator_address.h"
+#include "src/security/certificate.h"
+#include "src/security/roles.h"
+#include "src/security/secret_file.h"
+#include "src/spec/input.h"
+#include "src/spec/names.h"
+#include "src/storage/hadoop_config.h"
+#include "src/storage/hadoop_token.h"
+#include "src/storage/kerberos.h"
+#include "src/storage/kerberos_meanings.h"
+#include "src/storage/name_nodes.h"
+#include "src/yarn/service_spec.h"
+#include "src/yarn/staging.h"
+#include "tools/facts/module.h"
+
+namespace espalier::facts {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// The metrics of all tasks, in the order of history.csv.
+Texts AllMetricNames() {
+  Texts names;
+  for (const auto& [task, word] : Names<Task>::kAll) {
+    for (const std::string& name : MetricNames(task)) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+void AddErrors(Module& m) {
+  Texts codes;
+  for (int i = 1; i <= static_cast<int>(StatusCode::kInternal); ++i) {
+    codes.emplace_back(StatusCodeName(static_cast<StatusCode>(i)));
+  }
+  m.Value("ERROR_CODES", codes);
+  m.Number("EXIT_JOB_FAILED", kExitJobFailed);
+  m.Number("EXIT_USAGE", kExitUsage);
+  m.Number("EXIT_UNREACHABLE", kExitUnreachable);
+  m.Number("EXIT_INTERRUPTED", kExitInterrupted);
+}
+
+void AddJobs(Module& m) {
+  m.Number("JOB_BYTES_MAX", kYamlBytesMax);
+  std::vector<Texts> keys, list_keys;
+  for (const PathKey& key : PathKeys()) (key.list ? list_keys : keys).push_back(key.names);
+  m.Value("PATH_KEYS", keys);
+  m.Value("PATH_LIST_KEYS", list_keys);
+  m.Value("METRIC_NAMES", AllMetricNames());
+}
+
+void AddModels(Module& m) {
+  m.Text("MODEL_FILE", kModelFile);
+  m.Text("WEIGHTS_FILE", kWeightsFile);
+  m.Number("MODEL_BYTES_MAX", kModelJsonBytesMax);
+  m.Number("WEIGHTS_BYTES_MAX", kWeightsBytesMax);
+  m.Number("WEIGHTS_HEADER_BYTES_MAX", kSafetensorsHeaderBytesMax);
+  m.Number("LAYERS_MAX", kLayersMax);
+  m.Number("WIDTH_MAX", kWidthMax);
+  m.Number("INPUTS_MAX", kInputsMax);
+  m.Number("CODES_MAX", kCodesMax);
+  m.Number("EMBEDDING_MAX", kEmbeddingMax);
+}
+
+void AddTables(Module& m) {
+  m.List("NULL_WORDS", kNullWords);
+  m.List("TRUE_WORDS", kTrueWords);
+  m.List("FALSE_WORDS", kFalseWords);
+  m.Number("FIRST_DAY", kFirstDay);
+  m.Number("LAST_DAY", kLastDay);
+  m.Number("DAY_NUMBER_MIN", kDayNumberMin);
+  m.Number("DAY_NUMBER_MAX", kDayNumberMax);
+  m.Number("CATEGORY_BYTES_MAX", kCategoryBytesMax);
+  m.Number("COLUMNS_MAX", kColumnsMax);
+}
+
+void AddHadoop(Module& m) {
+  m.List("HADOOP_FILES", kHadoopFiles);
+  m.Number("HADOOP_FILE_BYTES_MAX", kHadoopFileBytesMax);
+  m.Number("HADOOP_PROPERTIES_MAX", kHadoopPropertiesMax);
+  m.Number("HADOOP_INCLUDE_DEPTH_MAX", kHadoopIncludeDepthMax);
+  m.Number("HADOOP_INCLUDED_FILES_MAX", kHadoopIncludedFilesMax);
+  m.Number("HADOOP_ELEMENT_DEPTH_MAX", kHadoopElementDepthMax);
+  m.Number("HADOOP_VARIABLE_DEPTH_MAX", kHadoopVariableDepthMax);
+  m.Number("HADOOP_VALUE_BYTES_MAX", kHadoopValueBytesMax);
+  m.Number("NAME_NODES_MAX", kNameNodesMax);
+  m.Number("NAME_NODE_RPC_PORT", kDefaultRpcPort);
+  m.Number("NAME_NODE_HTTP_PORT", kDefaultHttpPort);
+  m.Number("NAME_NODE_HTTPS_PORT", kDefaultHttpsPort);
+  m.Text("TOKEN_FILE_MAGIC", kTokenFileMagic);
+  m.Number("TOKEN_FILE_BYTES_MAX", kTokenFileBytesMax);
+  m.Number("TOKEN_FILE_TOKENS_MAX", kTokenFileTokensMax);
+  m.List("HDFS_TOKEN_KINDS", kHdfsTokenKinds);
+  m.Number("KERBEROS_WAIT_MS", KerberosLimits().wait_ms);
+  m.Number("KERBEROS_CALLS_MAX", kKerberosCallsMax);
+  m.Number("KERBEROS_WORDS_MAX", kKerberosWordsMax);
+  m.Number("KERBEROS_WORDS_BYTES_MAX", kKerberosWordsBytesMax);
+  std::vector<Texts> meanings;  // what the words hold, code, why, how to fix it
+  for (const KerberosMeaning& meaning : kKerberosMeanings) {
+    meanings.push_back(
+        {std::string(meaning.text), StatusCodeName(meaning.code), meaning.why, meaning.mend});
+  }
+  m.Value("KERBEROS_MEANINGS", meanings);
+}
+
+void AddConnections(Module& m) {
+  const ApiClientOptions client;
+  m.Text("DEFAULT_COORDINATOR", kDefaultCoordinator);
+  m.Text("VERSION_KEY", rpc::kVersionKey);
+  m.Text("ERROR_KEY", rpc::kErrorKey);
+  m.Number("METADATA_BYTES_MAX", rpc::kMetadataBytesMax);
+  m.Number("ANSWER_BYTES_MAX", kApiAnswerBytesMax);
+  m.Number("KEEPALIVE_INTERVAL_MS", client.keepalive_interval_ms);
+  m.Number("KEEPALIVE_TIMEOUT_MS", client.keepalive_timeout_ms);
+  m.Number("CONNECT_TIMEOUT_MS", client.connect_timeout_ms);
+  m.Number("CALL_TIMEOUT_MS", client.call_timeout_ms);
+  m.Number("SUBMIT_TIMEOUT_MS", client.submit_timeout_ms);
+  m.Number("WITHDRAW_TIMEOUT_MS", client.withdraw_timeout_ms);
+  m.Number("AWAY_LIMIT_MS", FollowOptions().away_limit_ms);
+  m.Number("REACH_LIMIT_MS", FollowOptions().reach_limit_ms);
+  m.Number("TIMEOUT_MS_MIN", kTimeoutMsMin);
+  m.Number("TIMEOUT_MS_MAX", kTimeoutMsMax);
+  m.Number("ASK_AGAIN_PAUSE_MS", kAskAgainPauseMs);
+  m.Number("SUBMIT_AGAIN_MS", kSubmitAgainMs);
+  m.Number("WATCH_AGAIN_PAUSE_MS", kWatchAgainPauseMs);
+  m.Number("ADDRESS_FILE_BYTES_MAX", kAddressFileBytesMax);
+  m.Number("PEM_BYTES_MAX", kPemBytesMax);
+  m.Number("CLIENT_TOKEN_FILE_BYTES_MAX", kClientTokenFileBytesMax);
+  m.Number("SECRET_MODE_REFUSED", kSecretModeRefused);
+  m.Text("ROLE_SCHEME", kRoleScheme);
+}
+
+void AddClusters(Module& m) {
+  m.Text("YARN_COORDINATOR", kYarnCoordinator);
+  m.Text("YARN_KEPT_DIRECTORY", kYarnKeptDirectory);
+  m.Number("YARN_NAME_BYTES_MAX", kYarnNameBytesMax);
+  m.Number("COORDINATOR_MEMORY_MB_MIN", kCoordinatorMemoryMbMin);
+  m.Number("COORDINATOR_SHARES", kCoordinatorShares);
+  m.Number("COORDINATOR_SHARE_MAX_MB", kCoordinatorShareMaxMb);
+  m.Number("LEAVE_TIMEOUT_MS", WorkerOptions().leave_timeout_ms);
+}
+
+}  // namespace
+}  // namespace espalier::facts
+
+int main() {
+  espalier::facts::Module module;
+  module.Text("VERSION", espalier::kVersion);
+  espalier::facts::AddErrors(module);
+  espalier::facts::AddJobs(module);
+  espalier::facts::AddModels(module);
+  espalier::facts::AddTables(module);
+  espalier::facts::AddHadoop(module);
+  espalier::facts::AddConnections(module);
+  espalier::facts::AddClusters(module);
+  return std::fputs(module.text().c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
+}
