@@ -124,6 +124,53 @@ class TrainedTest(EspalierTest):
         np.testing.assert_allclose(found[["probability_bad", "probability_good"]],
                                    model.predict_proba(frame), atol=1e-5)
 
+    def test_texts_of_a_csv_file_are_read_as_the_command_reads_them(self):
+        usual = {"when": "2024-02-29", "flag": "yes", "income": "1", "city": "Oslo"}
+        nulls = ["", "NA", "NaN", "nan", "null", "NULL", "\\N", "None", "Null", "N/A", " NA "]
+        numbers = ["+5", "++5", "1.", ".5", "1e", "1e400", "inf", "1_000", "0x10", "-0", "1 "]
+        times = ["", " 23:59", "T23:59:58", "T23:59:58.5", "T23:59:58.123456789", "T12:30.5",
+                 "T23:59:58.1234567891", "T07:08Z", "T07:08+01:00", "T07:08-01", "T07:08+0130",
+                 "T07:08+01:", "T07:08+24:00", "T07:08+01:60", "T24:00", "T23:60", "T23:59:60",
+                 "T23:59:61", "T", "t10:00", "T10", "T10:00:00.", "T10:00Zulu", " "]
+        dates = ["2024-02-29" + time for time in times] + [
+            "2023-02-29", "0000-01-01", "0001-01-01", "9999-12-31T23:59:59", "24-2-9", "2024-1-01",
+            "20240229", "20230229", "20240229.5", "18991231", "21991231", "1.7e12", "-62135596800",
+            "-62135596801", "253402300799", "253402300800"]
+        flags = ["true", "True", "TRUE", "tRUE", "yes", "YES", "no", "No", "False", "off", "1.0",
+                 "0", "2", "1e0"]
+        texts = {"when": nulls + numbers + dates, "flag": nulls + numbers + flags,
+                 "income": nulls + numbers + ["-1", "-0.5"],
+                 "city": nulls + ["Rome ", "rome", "x" * 256, "x" * 257, "\u00e9" * 128]}
+        rows = [dict(usual, **{column: text}) for column, values in texts.items()
+                for text in values]
+        pd.DataFrame([dict(usual, city=city, y=y) for y in range(20) for city in ("Oslo", "Rome")]
+                     ).to_csv(self.path("train.csv"), index=False)
+        pd.DataFrame([dict(row, id=i) for i, row in enumerate(rows)]).to_csv(
+            self.path("new.csv"), index=False)
+        groups = [{"columns": "when", "type": "date", "parts": ["epoch"], "nulls": "mean"},
+                  {"columns": "flag", "type": "boolean", "nulls": "mean"},
+                  {"columns": "income", "log1p": True, "nulls": "mean"},
+                  {"columns": "city", "type": "categorical"}]
+        _, model = self.train(
+            {"train": self.path("train.csv"), "label": "y",
+             "features": {"columns": list(usual), "scale": "none", "groups": groups}},
+            {"task": "regression", "hidden": [], "precision": "float64", "target_scale": "none"},
+            epochs=1, optimizer={"adam": {"learning_rate": 1e-9}})
+        self.espalier("predict", self.path("bundle"), self.path("new.csv"), "--output",
+                      self.path("out"), "--keep", "id")
+        parts = sorted(p for p in os.listdir(self.path("out")) if p.startswith("part-"))
+        found = pd.concat([pd.read_csv(self.path("out", p), float_precision="round_trip")
+                           for p in parts]).set_index("id")["prediction_y"]
+        for i, row in enumerate(rows):
+            with self.subTest(row=row):
+                try:
+                    value = model.predict({k: [v] for k, v in row.items()})[0]
+                except espalier.BadInputError:
+                    self.assertNotIn(i, found.index)
+                else:
+                    self.assertIn(i, found.index)
+                    np.testing.assert_allclose(value, found[i], rtol=1e-12)
+
     def test_ordered_categories_of_pandas_are_kept_beside_predictions(self):
         self.train({"train": self.houses_csv("train.csv", 300), "label": "price",
                     "features": {"columns": "auto", "nulls": "mean"}},

@@ -16,7 +16,7 @@ from ._facts import (CATEGORY_BYTES_MAX, DAY_NUMBER_MAX, DAY_NUMBER_MIN, FALSE_W
                      LAST_DAY, NULL_WORDS, TRUE_WORDS)
 from .errors import BadInputError
 
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2}))?(?:\.(\d{1,9}))?"
                    r"(?:Z|([+-])(\d{2})(?::?(\d{2}))?)?)?", re.A)
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _DAY = 86_400
