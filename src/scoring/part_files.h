@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/parquet/kept_columns.h"
+#include "src/data/table/kept_columns.h"
 #include "src/spec/scoring_spec.h"
 #include "src/storage/file_system.h"
 

@@ -14,6 +14,7 @@
 #include "src/data/features/sparse_choice.h"
 #include "src/data/parquet/decoder.h"
 #include "src/data/parquet/file.h"
+#include "src/data/parquet/kept_arrays.h"
 #include "src/data/table/pack_sparse.h"
 #include "src/data/table/partitions.h"
 #include "src/spec/sparse_rows.h"
@@ -260,7 +261,9 @@ Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shar
       ESPALIER_RETURN_IF_ERROR(
           CheckLabels(labels.size(), path, plan.schema.names[plan.schema.label[0]]));
     }
-    ESPALIER_RETURN_IF_ERROR(kept.SetArrays(std::move(arrays), decoder.good()));
+    ESPALIER_ASSIGN_OR_RETURN(auto of_batch,
+                              ParquetArrays::Make(std::move(arrays), decoder.good()));
+    kept.SetArrays(std::move(of_batch));
     ESPALIER_RETURN_IF_ERROR(take(
         {rows.sets[static_cast<size_t>(FileRole::kTest)], decoder.texts(), kept, rejects, place}));
     decoder.ForgetCategories();

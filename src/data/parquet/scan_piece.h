@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/parquet/kept_columns.h"
 #include "src/data/table/decoded_rows.h"
+#include "src/data/table/kept_columns.h"
 #include "src/data/table/label_texts.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"

@@ -13,6 +13,8 @@
 #include <exception>
 #include <utility>
 
+#include "src/data/parquet/kept_arrays.h"
+
 namespace espalier {
 namespace {
 
@@ -70,9 +72,10 @@ ParquetTable::ParquetTable(std::vector<std::string> kept, std::string word,
 ParquetTable::~ParquetTable() = default;
 
 Status ParquetTable::StartKept(const KeptColumns& kept) {
+  const ParquetArrays* arrays = ParquetArrays::Of(kept);
   columns_->kept.resize(kept_names_.size());
   for (size_t i = 0; i < kept_names_.size(); ++i) {
-    const auto type = kept.arrays().empty() ? arrow::utf8() : kept.arrays()[i]->type();
+    const auto type = arrays == nullptr ? arrow::utf8() : arrays->arrays()[i]->type();
     ESPALIER_RETURN_IF_ERROR(
         FromArrow(arrow::MakeBuilder(arrow::default_memory_pool(), type, &columns_->kept[i])));
   }
@@ -80,15 +83,16 @@ Status ParquetTable::StartKept(const KeptColumns& kept) {
 }
 
 Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t rows) {
+  const ParquetArrays* arrays = ParquetArrays::Of(kept);
   for (size_t i = 0; i < kept_names_.size(); ++i) {
     arrow::ArrayBuilder* builder = columns_->kept[i].get();
-    if (!kept.arrays().empty()) {
-      const arrow::Array& array = *kept.arrays()[i];
+    if (arrays != nullptr) {
+      const arrow::Array& array = *arrays->arrays()[i];
       if (!Fits(*array.type(), *builder->type())) {
         return Internal("the column " + kept_names_[i] + " changed its type within a file");
       }
-      const auto meant = std::span(kept.array_rows())
-                             .subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
+      const auto meant =
+          std::span(arrays->rows()).subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
       ESPALIER_RETURN_IF_ERROR(FromArrow(AppendRows(array, meant, builder)));
       if (array.length() > 0) {  // about: as large as its rows are on the average
         bytes_ += arrow::util::TotalBufferSize(array) / array.length() * rows;

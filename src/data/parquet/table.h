@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/parquet/kept_columns.h"
+#include "src/data/table/kept_columns.h"
 
 namespace espalier {
 

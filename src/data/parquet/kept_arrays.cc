@@ -1,4 +1,4 @@
-#include "src/data/parquet/kept_columns.h"
+#include "src/data/parquet/kept_arrays.h"
 
 #include <arrow/array.h>
 #include <arrow/scalar.h>
@@ -23,34 +23,19 @@ bool IsPlain(const arrow::DataType& type) {
 
 }  // namespace
 
-Status KeptColumns::SetArrays(std::vector<std::shared_ptr<arrow::Array>> arrays,
-                              std::vector<int64_t> rows) {
-  Clear();
-  arrays_ = std::move(arrays);
-  array_rows_ = std::move(rows);
-  for (const auto& array : arrays_) {
-    texts_.emplace_back();
+Result<std::unique_ptr<ParquetArrays>> ParquetArrays::Make(Arrays arrays,
+                                                           std::vector<int64_t> rows) {
+  std::unique_ptr<ParquetArrays> kept(new ParquetArrays(std::move(arrays), std::move(rows)));
+  for (const auto& array : kept->arrays_) {
+    kept->texts_.emplace_back();
     if (!IsPlain(*array->type())) continue;
-    ESPALIER_ASSIGN_OR_RETURN(texts_.back(), ColumnTexts::Make(*array));
+    ESPALIER_ASSIGN_OR_RETURN(kept->texts_.back(), ColumnTexts::Make(*array));
   }
-  return {};
+  return kept;
 }
 
-void KeptColumns::Clear() {
-  text_.clear();
-  ends_.clear();
-  texts_.clear();
-  arrays_.clear();
-  array_rows_.clear();
-}
-
-std::string_view KeptColumns::Text(int64_t row, size_t column, std::string* scratch) const {
-  if (arrays_.empty()) {
-    const size_t field = static_cast<size_t>(row) * columns_ + column;
-    const size_t begin = field == 0 ? 0 : ends_[field - 1];
-    return std::string_view(text_).substr(begin, ends_[field] - begin);
-  }
-  const int64_t at = array_rows_[static_cast<size_t>(row)];
+std::string_view ParquetArrays::Text(int64_t row, size_t column, std::string* scratch) const {
+  const int64_t at = rows_[static_cast<size_t>(row)];
   if (texts_[column] != nullptr) return texts_[column]->At(at, scratch).value_or("");
   if (arrays_[column]->IsNull(at)) return "";
   const auto scalar = arrays_[column]->GetScalar(at);

@@ -1,0 +1,43 @@
+// Kept columns of a batch of Parquet rows, in Arrow's types. Thread rule: one thread at a time.
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/data/parquet/numbers.h"
+#include "src/data/table/kept_columns.h"
+
+namespace espalier {
+
+class ParquetArrays final : public KeptArrays {
+ public:
+  using Arrays = std::vector<std::shared_ptr<arrow::Array>>;
+
+  // `rows`: the rows of the arrays that are meant.
+  static Result<std::unique_ptr<ParquetArrays>> Make(Arrays arrays, std::vector<int64_t> rows);
+  // Returns the arrays of kept columns, or null if these are text. Parquet alone keeps arrays.
+  static const ParquetArrays* Of(const KeptColumns& kept) {
+    return static_cast<const ParquetArrays*>(kept.arrays());
+  }
+
+  std::string_view Text(int64_t row, size_t column, std::string* scratch) const override;
+  const Arrays& arrays() const { return arrays_; }
+  const std::vector<int64_t>& rows() const { return rows_; }
+
+ private:
+  ParquetArrays(Arrays arrays, std::vector<int64_t> rows)
+      : arrays_(std::move(arrays)), rows_(std::move(rows)) {}
+
+  const Arrays arrays_;
+  const std::vector<int64_t> rows_;
+  std::vector<std::unique_ptr<ColumnTexts>> texts_;  // by array; null where Arrow writes it
+};
+
+}  // namespace espalier
