@@ -23,6 +23,7 @@
 #include "src/data/features/column_stats.h"
 #include "src/data/input/column_types.h"
 #include "src/data/input/listing.h"
+#include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/merge.h"
 #include "src/data/profile/survey.h"
 #include "src/data/table/class_text.h"
@@ -47,10 +48,10 @@ class LocalSurvey {
  public:
   LocalSurvey(const FileSystem& files, const InputPlan& plan, const JobSpec& spec,
               const std::string& temporary_directory)
-      : files_(files),
-        plan_(plan),
+      : plan_(plan),
         spec_(spec),
         room_(PhysicalMemoryBytes() / 2, temporary_directory, WorkerOptions{}.spool_bytes_max),
+        reader_(MakeShardReader({files, plan, spec}, {.room = &room_})),
         first_bad_(plan.shards.size()) {}
 
   Result<std::vector<ShardSurvey>> Run(const CommandContext& context) {
@@ -83,7 +84,7 @@ class LocalSurvey {
  private:
   void ReadOne(size_t i) {
     if (i < first_bad_) {
-      Result<SurveyedShard> shard = SurveyShard(files_, plan_, spec_, static_cast<int>(i), &room_);
+      Result<SurveyedShard> shard = SurveyShard(*reader_, static_cast<int>(i));
       std::lock_guard lock(mutex_);
       const Status status = shard.ok() ? Take(i, *shard) : shard.status();
       if (!status.ok() && i < first_bad_) {
@@ -119,10 +120,10 @@ class LocalSurvey {
                         " %\x1b[K");
   }
 
-  const FileSystem& files_;
   const InputPlan& plan_;
   const JobSpec& spec_;
-  RowRoom room_;                      // of the shards underway
+  RowRoom room_;  // of the shards underway
+  const std::unique_ptr<const ShardReader> reader_;
   std::vector<ShardSurvey> surveys_;  // each thread writes its own places
   Queue<size_t> done_;                // at most one item a shard
   std::atomic<size_t> first_bad_;     // written under mutex_, but for an interrupt

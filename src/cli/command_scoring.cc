@@ -133,10 +133,9 @@ Result<T> WithProgress(const CommandContext& context, const Prepared& prepared,
   const ScoringRun run{
       .files = context.files,
       .model = prepared.model,
-      .scan = prepared.scan,
+      .reader = MakeScanReader(context.files, prepared.scan, &room),
       .threads = context.options.threads.value_or(
           static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
-      .room = &room,
       .progress = &progress,
       .cancelled = [&] { return context.interrupts.any() || context.console.out_closed(); }};
   Teller teller(context, progress, run.shards());

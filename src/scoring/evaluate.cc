@@ -21,22 +21,22 @@ class ShardEvaluation {
     if (residuals_ != nullptr) residuals_->resize(ResidualTargets(run.model));
   }
 
-  Result<int64_t> Take(const ScanPiece& piece) {
+  Result<int64_t> Take(const RowPiece& piece) {
     if (run_.model.classification()) FindClasses(piece);
     const int64_t unknown = std::count(classes_.begin(), classes_.end(), -1);
     TakeRejects(piece, unknown);
-    if (piece.rows.rows == 0) return 0;
+    if (piece.rows().rows == 0) return 0;
     const bool residuals = residuals_ != nullptr && !residuals_->empty();
-    scorer_.Evaluate(piece.rows, piece.texts, classes_, &score_.totals,
+    scorer_.Evaluate(piece.rows(), piece.texts, classes_, &score_.totals,
                      residuals ? &values_ : nullptr);
-    if (residuals) AddResiduals(piece.rows);
-    score_.rows += piece.rows.rows - unknown;
+    if (residuals) AddResiduals(piece.rows());
+    score_.rows += piece.rows().rows - unknown;
     return unknown;
   }
 
   // Who is told such a sum could only blame the teller.
   Status CheckSum() const {
-    const InputPlan& input = run_.scan.input;
+    const InputPlan& input = run_.input();
     const Shard& shard = input.shards[static_cast<size_t>(shard_)];
     const Status sum =
         CheckWeights(input.schema, score_.totals[kTotalWeight], "the rows of one shard");
@@ -47,16 +47,16 @@ class ShardEvaluation {
 
  private:
   // `unknown`: how many of the rows have a label that is no class.
-  void TakeRejects(const ScanPiece& piece, int64_t unknown) {
+  void TakeRejects(const RowPiece& piece, int64_t unknown) {
     score_.rejected += static_cast<int64_t>(piece.rejects.size()) + unknown;
     std::vector<int64_t> rows;  // of the first ones, as others are not told
     for (size_t r = 0; r < classes_.size() && rows.size() < kRejectsKept; ++r) {
       if (classes_[r] < 0) rows.push_back(static_cast<int64_t>(r));
     }
     if (score_.first_rejects.size() == kRejectsKept) return;
-    const Schema& schema = run_.scan.input.schema;
+    const Schema& schema = run_.input().schema;
     const auto why = [&](int64_t row) {
-      const int32_t label = piece.rows.labels[static_cast<size_t>(row)];
+      const int32_t label = piece.rows().labels[static_cast<size_t>(row)];
       return BadInput("the label is no class of the model")
           .At({.column = schema.names[schema.label[0]],
                .text = Printable(piece.texts.labels.texts()[label])});
@@ -66,12 +66,12 @@ class ShardEvaluation {
     });
   }
 
-  void FindClasses(const ScanPiece& piece) {
+  void FindClasses(const RowPiece& piece) {
     for (size_t i = class_of_.size(); i < piece.texts.labels.texts().size(); ++i) {
       class_of_.push_back(index_.Of(piece.texts.labels.texts()[i]));
     }
     classes_.clear();
-    for (const int32_t label : piece.rows.labels) {
+    for (const int32_t label : piece.rows().labels) {
       classes_.push_back(class_of_[static_cast<size_t>(label)]);
     }
   }
@@ -105,7 +105,7 @@ Result<ShardScore> EvaluateShard(const ScoringRun& run, const ClassIndex& index,
   auto scorer = scorers->Take();
   ShardEvaluation work(run, index, shard, scorer.get(), residuals);
   const Status read =
-      ScoreShard(run, shard, [&](const ScanPiece& piece) { return work.Take(piece); });
+      ScoreShard(run, shard, [&](const RowPiece& piece) { return work.Take(piece); });
   scorers->Give(std::move(scorer));
   ESPALIER_RETURN_IF_ERROR(read);
   ESPALIER_RETURN_IF_ERROR(work.CheckSum());

@@ -34,15 +34,15 @@ class ShardPrediction {
         rejects_(run.files, spec.output + "/" + kRejectsDirectory, shard, run.shards(),
                  PartFormat::kCsv, reject_columns, spec.part_bytes) {}
 
-  Result<int64_t> Take(const ScanPiece& piece) {
+  Result<int64_t> Take(const RowPiece& piece) {
     overflowed_.clear();
     const int64_t batches = kAnswersAtOnce / (kScoringBatch * run_.model.width());
     const int64_t some = std::max<int64_t>(1, batches) * kScoringBatch;
-    for (int64_t first = 0; first < piece.rows.rows; first += some) {
-      ESPALIER_RETURN_IF_ERROR(TakeRows(piece, first, std::min(some, piece.rows.rows - first)));
+    for (int64_t first = 0; first < piece.rows().rows; first += some) {
+      ESPALIER_RETURN_IF_ERROR(TakeRows(piece, first, std::min(some, piece.rows().rows - first)));
     }
     const auto more = static_cast<int64_t>(overflowed_.size());
-    score_.rows += piece.rows.rows - more;
+    score_.rows += piece.rows().rows - more;
     ESPALIER_RETURN_IF_ERROR(TakeRejects(piece));
     return more;
   }
@@ -56,8 +56,8 @@ class ShardPrediction {
   }
 
  private:
-  Status TakeRows(const ScanPiece& piece, int64_t first, int64_t count) {
-    scorer_.PredictSome(piece.rows, piece.texts, first, count, &values_);
+  Status TakeRows(const RowPiece& piece, int64_t first, int64_t count) {
+    scorer_.PredictSome(piece.rows(), piece.texts, first, count, &values_);
     // From an overflowed row to the next one.
     for (int64_t begin = 0; begin < count; ++begin) {
       const int64_t end = EndOfFinite(begin, count);
@@ -76,7 +76,7 @@ class ShardPrediction {
   }
 
   // Rows [begin, end) of values_, which are those from `first` on of the piece.
-  Status WriteRows(const ScanPiece& piece, int64_t first, int64_t begin, int64_t end) {
+  Status WriteRows(const RowPiece& piece, int64_t first, int64_t begin, int64_t end) {
     const auto width = static_cast<size_t>(run_.model.width());
     const auto values = std::span<const double>(values_).subspan(
         static_cast<size_t>(begin) * width, static_cast<size_t>(end - begin) * width);
@@ -102,7 +102,7 @@ class ShardPrediction {
     return decided_;
   }
 
-  Status TakeRejects(const ScanPiece& piece) {
+  Status TakeRejects(const RowPiece& piece) {
     if (piece.rejects.empty() && overflowed_.empty()) return {};
     if (score_.rejected == 0) {
       ESPALIER_RETURN_IF_ERROR(run_.files.MakeDirectory(spec_.output + "/" + kRejectsDirectory));
@@ -141,7 +141,7 @@ Result<ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& spec,
   auto scorer = scorers->Take();
   ShardPrediction work(run, spec, columns, reject_columns, shard, scorer.get());
   const Status read =
-      ScoreShard(run, shard, [&](const ScanPiece& piece) { return work.Take(piece); });
+      ScoreShard(run, shard, [&](const RowPiece& piece) { return work.Take(piece); });
   scorers->Give(std::move(scorer));
   ESPALIER_RETURN_IF_ERROR(read);
   return work.Finish();

@@ -25,22 +25,21 @@ void ScorerPool::Give(std::unique_ptr<Scorer> scorer) {
 }
 
 Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score) {
-  const auto counted = [&](const ScanPiece& piece) -> Status {
+  const auto counted = [&](const RowPiece& piece) -> Status {
     if (run.cancelled && run.cancelled()) return Cancelled("interrupted");
     ESPALIER_ASSIGN_OR_RETURN(const int64_t more, score(piece));
     if (run.progress != nullptr) {
-      run.progress->rows += piece.rows.rows - more;
+      run.progress->rows += piece.rows().rows - more;
       run.progress->rejected += static_cast<int64_t>(piece.rejects.size()) + more;
     }
     return {};
   };
-  ESPALIER_RETURN_IF_ERROR(
-      ScanShard(run.files, run.scan, static_cast<int>(shard), run.room, counted));
+  ESPALIER_RETURN_IF_ERROR(run.reader->Read(static_cast<int>(shard), counted).status());
   if (run.progress != nullptr) ++run.progress->shards;
   return {};
 }
 
-void MergeRejects(const ScanPiece& piece, const std::vector<int64_t>& rows,
+void MergeRejects(const RowPiece& piece, const std::vector<int64_t>& rows,
                   const std::function<Status(int64_t row)>& why,
                   const std::function<void(const Status& reject)>& take) {
   const auto order = [](const InputPosition& at) {
@@ -48,7 +47,7 @@ void MergeRejects(const ScanPiece& piece, const std::vector<int64_t>& rows,
   };
   size_t next = 0;
   for (const int64_t row : rows) {
-    const InputPosition at = piece.place(row);
+    const InputPosition at = piece.places.OfRow(row);
     while (next < piece.rejects.size() &&
            order(piece.rejects[next].position().value_or(InputPosition{})) < order(at)) {
       take(piece.rejects[next++]);

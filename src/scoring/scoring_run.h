@@ -26,13 +26,13 @@ struct ScoringProgress {
 struct ScoringRun {
   const FileSystem& files;
   const TrainedModel& model;
-  const ScanPlan& scan;
+  std::unique_ptr<const ShardReader> reader;  // MakeScanReader
   int threads = 1;
-  RowRoom* room = nullptr;              // of what is being read; null: memory without a limit
   ScoringProgress* progress = nullptr;  // may be null
   std::function<bool()> cancelled;      // asked at each piece, from any thread; may be empty
 
-  int64_t shards() const { return static_cast<int64_t>(scan.input.shards.size()); }
+  const InputPlan& input() const { return reader->table().plan; }
+  int64_t shards() const { return static_cast<int64_t>(input().shards.size()); }
 };
 
 // The scorers of the threads: as many as there are threads at work, used again shard by shard.
@@ -51,13 +51,13 @@ class ScorerPool {
 };
 
 // Scores a piece; answers how many of its rows turned out to be rejects.
-using ScorePiece = std::function<Result<int64_t>(const ScanPiece& piece)>;
+using ScorePiece = std::function<Result<int64_t>(const RowPiece& piece)>;
 // Reads a shard, counting its rows and rejects in the progress. kCancelled when that is asked for.
 Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score);
 
 // Gives `take` the rejects of a piece and, for each of these of its rows, what `why` says, with its
 // place; all in the order of the input.
-void MergeRejects(const ScanPiece& piece, const std::vector<int64_t>& rows,
+void MergeRejects(const RowPiece& piece, const std::vector<int64_t>& rows,
                   const std::function<Status(int64_t row)>& why,
                   const std::function<void(const Status& reject)>& take);
 

@@ -279,7 +279,7 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
                               options_.spool_directory,
                               std::max<int64_t>(0, options_.spool_bytes_max - rows.spool_bytes)};
   ESPALIER_ASSIGN_OR_RETURN(const auto loader,
-                            RowLoader::Make(files, *input_, spec_, survey, rows.ranges, store));
+                            RowLoader::Make({files, *input_, spec_}, survey, rows.ranges, store));
   std::vector<Source> sources = KeptFirst(*loader);
   if (!beside) shards_->GiveUp();
   std::vector<Status> results(sources.size());

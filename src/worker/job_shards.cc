@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/data/profile/make_shard_reader.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/sparse_record.h"
 
@@ -65,8 +66,8 @@ Status JobShards::TakeOver(const FileSystem& files, int32_t shard) {
 }
 
 Result<KeptShard> JobShards::Read(const FileSystem& files, int32_t shard) {
-  ESPALIER_ASSIGN_OR_RETURN(SurveyedShard read,
-                            SurveyShard(files, *input_, job_, shard, room_.get()));
+  const auto reader = MakeShardReader({files, *input_, job_}, {.room = room_.get()});
+  ESPALIER_ASSIGN_OR_RETURN(SurveyedShard read, SurveyShard(*reader, shard));
   NoteParsed(shard);
   return KeptShard{room_, std::move(read.survey), std::move(read.rows)};
 }

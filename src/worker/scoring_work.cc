@@ -47,9 +47,8 @@ Result<SurveyedShard> ScoringWork::Score(const FileSystem& files, int32_t shard,
                                          const std::function<bool()>& cancelled) {
   const ScoringRun run{.files = files,
                        .model = model_,
-                       .scan = scan_,
+                       .reader = MakeScanReader(files, scan_, room),
                        .threads = 1,
-                       .room = room,
                        .progress = nullptr,
                        .cancelled = cancelled};
   auto score = spec_.kind == JobKind::kPredict

@@ -115,7 +115,7 @@ TEST_CASE("a file that changes after the listing is data loss") {
   const std::string path = f.Train("a,y\n1,0\n2,1\n");
   f.plan = *f.Plan();
   f.dir.Put("train.csv", "a,y\n1,0\n2,1\n3,1\n");
-  const Status error = SurveyShard(*f.files, f.plan, f.job, 0).status();
+  const Status error = SurveyShard(*MakeShardReader({*f.files, f.plan, f.job}), 0).status();
   CHECK(error.code() == StatusCode::kDataLoss);
   CHECK(
       error.message() ==

@@ -15,6 +15,7 @@
 #include "tests/data/fixture.h"
 #include "tests/data/naive_fit.h"
 #include "tests/data/random_table.h"
+#include "tests/data/scan_rows.h"
 #include "tests/testing/scale.h"
 
 namespace espalier {
@@ -43,7 +44,7 @@ std::vector<size_t> KeptRows(const RandomTable& table) {
 // As the leaves get them.
 template <typename T>
 Encoded<T> Trained(DataFixture& f, const RandomTable& table, const SurveyResult& survey) {
-  const auto store = LoadRows(*f.files, f.plan, f.job, survey, f.All(survey), f.shards, {});
+  const auto store = LoadRows({*f.files, f.plan, f.job}, survey, f.All(survey), f.shards, {});
   INFO(store.status().ToString());
   REQUIRE(store.ok());
   const RowStore& rows = **store;
@@ -68,13 +69,13 @@ Encoded<T> Trained(DataFixture& f, const RandomTable& table, const SurveyResult&
 }
 
 template <typename T>
-void AddScored(const ModelDocument& model, const ScanPiece& piece, Encoded<T>* all) {
+void AddScored(const ModelDocument& model, const RowPiece& piece, Encoded<T>* all) {
   const FeatureEncoder encoder(model.preprocessing);
   const ClassIndex classes(model.preprocessing.classes);
   const std::vector<FittedTarget>& targets = model.preprocessing.targets;
   CodeMaps maps;
   Vocabularies(model.preprocessing).Extend(piece.texts.categories, &maps);
-  const DecodedRows& rows = piece.rows;
+  const DecodedRows& rows = piece.rows();
   std::vector<T> inputs(rows.rows * encoder.dense());
   std::vector<int32_t> codes(rows.rows * encoder.coded());
   encoder.EncodeRows<T>(*model.storage, rows, maps, 0, rows.rows, inputs.data(), codes.data());
@@ -100,11 +101,11 @@ Encoded<T> Scored(const DataFixture& f, const ModelDocument& model, int64_t shar
   REQUIRE(scan.ok());
   Encoded<T> all;
   for (size_t shard = 0; shard < scan->input.shards.size(); ++shard) {
-    const Status read = ScanShard(*f.files, *scan, static_cast<int>(shard), nullptr,
-                                  [&](const ScanPiece& piece) -> Status {
-                                    AddScored(model, piece, &all);
-                                    return {};
-                                  });
+    const Status read =
+        ScanRows(*f.files, *scan, static_cast<int>(shard), [&](const RowPiece& piece) -> Status {
+          AddScored(model, piece, &all);
+          return {};
+        });
     INFO(read.ToString());
     REQUIRE(read.ok());
   }

@@ -95,7 +95,7 @@ TEST_CASE("categories have the codes of their vocabulary, in training and elsewh
     CHECK(InputsOf(survey->preprocessing).dense == 1);
     CHECK(InputsOf(survey->preprocessing).coded == std::vector<CodedInput>{{3, 0}});
     auto shards = std::move(f.shards);
-    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), shards, {});
     REQUIRE(store.ok());
     const Gathered train = GatherAll(**store, FileRole::kTrain);
     CHECK(train.inputs == Doubles{1, 2, 4, 5, 6});
@@ -103,7 +103,7 @@ TEST_CASE("categories have the codes of their vocabulary, in training and elsewh
     CHECK(GatherAll(**store, FileRole::kValidation).codes == Codes{-1});  // green
     // Read again from the file.
     std::vector<SurveyedShard> none;
-    const auto again = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), none, {});
+    const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), none, {});
     REQUIRE(again.ok());
     CHECK((GatherAll(**again, FileRole::kTrain) == train));
   }
@@ -122,7 +122,7 @@ TEST_CASE("rare values share one code, which unseen ones have too") {
   CHECK(survey->preprocessing.features[0].vocabulary == Strings{"a"});
   CHECK(survey->preprocessing.features[0].codes == 2);
   CHECK(InputsOf(survey->preprocessing).coded == std::vector<CodedInput>{{2, 4}});
-  const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE(store.ok());
   CHECK(GatherAll(**store, FileRole::kTrain).codes == Codes{0, 1, 0, 1, 1});
   CHECK(GatherAll(**store, FileRole::kValidation).codes == Codes{1, 0, 1});
@@ -222,7 +222,7 @@ TEST_CASE("a vocabulary is of the values with min_count rows, however many there
     CHECK(survey->preprocessing.features[0].codes == 301);
     for (const bool kept : {true, false}) {  // or read again
       for (SurveyedShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
-      const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+      const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
       REQUIRE(store.ok());
       const Gathered all = GatherAll(**store, FileRole::kTrain);
       if (!first) first = all;
@@ -251,9 +251,9 @@ TEST_CASE("values of a column that are to be counted are bounded, in a shard and
     decoder.Decode(0, text, &code);
     counts.emplace_hint(std::prev(counts.end()), text, 1);
   }
-  CHECK(decoder.CheckTexts("file").ok());
+  CHECK(decoder.CheckTexts("file", RowRules::kTraining).ok());
   decoder.Decode(0, "one more", &code);
-  CHECK_THAT(decoder.CheckTexts("file").message(), Catch::Contains(many));
+  CHECK_THAT(decoder.CheckTexts("file", RowRules::kTraining).message(), Catch::Contains(many));
   CHECK_THAT(MergeShardSurveys(f.plan, f.job, std::move(surveys)).status().message(),
              Catch::Contains(many));
 }

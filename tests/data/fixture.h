@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/data/input/listing.h"
+#include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/merge.h"
 #include "src/data/profile/row_store.h"
 #include "src/data/profile/survey.h"
@@ -58,8 +59,9 @@ class DataFixture {
     shards.clear();
     ESPALIER_ASSIGN_OR_RETURN(plan, Plan());
     std::vector<ShardSurvey> surveys;
+    const auto reader = MakeShardReader({*files, plan, job});
     for (size_t i = 0; i < plan.shards.size(); ++i) {
-      ESPALIER_ASSIGN_OR_RETURN(auto shard, SurveyShard(*files, plan, job, static_cast<int>(i)));
+      ESPALIER_ASSIGN_OR_RETURN(auto shard, SurveyShard(*reader, static_cast<int>(i)));
       surveys.push_back(shard.survey);
       shards.push_back(std::move(shard));
     }
@@ -76,7 +78,7 @@ class DataFixture {
     const auto survey = Survey();
     INFO(survey.status().ToString());
     REQUIRE(survey.ok());
-    const auto store = LoadRows(*files, plan, job, *survey, All(*survey), shards, {});
+    const auto store = LoadRows({*files, plan, job}, *survey, All(*survey), shards, {});
     INFO(store.status().ToString());
     REQUIRE(store.ok());
     classes = survey->preprocessing.classes;

@@ -5,6 +5,7 @@
 #include "src/data/profile/table_scan.h"
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
+#include "tests/data/scan_rows.h"
 
 namespace espalier {
 namespace {
@@ -132,12 +133,12 @@ Scored ScanOf(const LibsvmFixture& f, const std::string& path, bool labels) {
   INFO(scan.status().ToString());
   REQUIRE(scan.ok());
   Scored found;
-  const Status read = ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+  const Status read = ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
     const size_t begin = found.rows.size();
-    found.rows.resize(begin + 7 * static_cast<size_t>(piece.rows.rows));
-    Widen(piece.rows.type, piece.rows.features.data(), StorageType::kFloat64,
-          found.rows.data() + begin, 7 * piece.rows.rows);
-    for (int64_t r = 0; r < piece.rows.rows; ++r) {
+    found.rows.resize(begin + 7 * static_cast<size_t>(piece.rows().rows));
+    Widen(piece.rows().type, piece.rows().features.data(), StorageType::kFloat64,
+          found.rows.data() + begin, 7 * piece.rows().rows);
+    for (int64_t r = 0; r < piece.rows().rows; ++r) {
       std::string scratch;
       found.kept.emplace_back(piece.kept.Text(r, 0, &scratch));
     }

@@ -13,7 +13,7 @@ Gathered Rows(DataFixture* f) {
   INFO(survey.status().ToString());
   REQUIRE(survey.ok());
   const auto store =
-      LoadRows(*f->files, f->plan, f->job, *survey, DataFixture::All(*survey), f->shards, {});
+      LoadRows({*f->files, f->plan, f->job}, *survey, DataFixture::All(*survey), f->shards, {});
   REQUIRE(store.ok());
   return GatherAll(**store, FileRole::kTrain);
 }
@@ -63,7 +63,7 @@ TEST_CASE("a compressed shard is read again when its rows were let go") {
   f.shards[0].rows = {};
   f.shards[0].has_rows = false;
   const auto store =
-      LoadRows(*f.files, f.plan, f.job, *survey, DataFixture::All(*survey), f.shards, {});
+      LoadRows({*f.files, f.plan, f.job}, *survey, DataFixture::All(*survey), f.shards, {});
   REQUIRE(store.ok());
   CHECK((GatherAll(**store, FileRole::kTrain) == expected));
 }
@@ -121,7 +121,7 @@ TEST_CASE("columns in another order are matched by name, file by file") {
     INFO(survey.status().ToString());
     REQUIRE(survey.ok());
     const auto store =
-        LoadRows(*f.files, f.plan, f.job, *survey, DataFixture::All(*survey), f.shards, {});
+        LoadRows({*f.files, f.plan, f.job}, *survey, DataFixture::All(*survey), f.shards, {});
     return std::pair(GatherAll(**store, FileRole::kTrain),
                      GatherAll(**store, FileRole::kValidation));
   };

@@ -5,6 +5,7 @@
 #include "src/data/parquet/table.h"
 #include "src/data/profile/table_scan.h"
 #include "tests/data/parquet_fixture.h"
+#include "tests/data/scan_rows.h"
 
 namespace espalier {
 namespace {
@@ -58,9 +59,9 @@ TEST_CASE("kept columns of Parquet stay what they are, row by row") {
   std::vector<Strings> texts;
   std::vector<Status> rejects;
   for (size_t shard = 0; shard < scan->input.shards.size(); ++shard) {
-    const Status read = ScanShard(
-        *f.files, *scan, static_cast<int>(shard), nullptr, [&](const ScanPiece& piece) -> Status {
-          const int64_t rows = piece.rows.rows;
+    const Status read =
+        ScanRows(*f.files, *scan, static_cast<int>(shard), [&](const RowPiece& piece) -> Status {
+          const int64_t rows = piece.rows().rows;
           for (int64_t r = 0; r < rows; ++r) {
             texts.emplace_back();
             for (size_t c = 0; c < names.size(); ++c) {

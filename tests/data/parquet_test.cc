@@ -347,14 +347,15 @@ TEST_CASE("the same table as CSV and as Parquet gives the same rows, scales and 
     f.Train(two.csv);
     const auto csv = f.Survey();
     REQUIRE(csv.ok());
-    const auto from_csv = LoadRows(*f.files, f.plan, f.job, *csv, f.All(*csv), f.shards, {});
+    const auto from_csv = LoadRows({*f.files, f.plan, f.job}, *csv, f.All(*csv), f.shards, {});
     REQUIRE(from_csv.ok());
     for (const int64_t group_rows : {1000, 64}) {
       f.Train(ParquetText(two.fields, {.group_rows = group_rows}), "train.parquet");
       const auto parquet = f.Survey();
       INFO(parquet.status().ToString());
       REQUIRE(parquet.ok());
-      const auto store = LoadRows(*f.files, f.plan, f.job, *parquet, f.All(*parquet), f.shards, {});
+      const auto store =
+          LoadRows({*f.files, f.plan, f.job}, *parquet, f.All(*parquet), f.shards, {});
       REQUIRE(store.ok());
       CHECK(parquet->storage == csv->storage);
       CHECK(parquet->storage == (bytes ? StorageType::kUint8 : StorageType::kFloat64));
@@ -378,7 +379,7 @@ TEST_CASE("validation rows by fraction do not depend on row groups and shards") 
       REQUIRE(survey.ok());
       CHECK(std::abs(survey->validation_rows - 500) < 80);
       CHECK(survey->train_rows + survey->validation_rows == 2000);
-      const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+      const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
       REQUIRE(store.ok());
       const Gathered v = GatherAll(**store, FileRole::kValidation);
       if (validation.inputs.empty()) validation = v;
@@ -458,7 +459,7 @@ TEST_CASE("a shard that is read again is compared with what was surveyed") {
   f.Write({Json("a", arrow::float64(), "[1.5, 3.5]"), Y(2)}, {.dictionary = false});
   std::filesystem::last_write_time(path, time);
   for (SurveyedShard& shard : f.shards) shard.has_rows = false;
-  const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE_FALSE(store.ok());
   CHECK(store.status().code() == StatusCode::kDataLoss);
   CHECK(store.status().message().find(path) != std::string::npos);

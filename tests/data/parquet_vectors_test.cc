@@ -8,6 +8,7 @@
 #include "src/data/parquet/vectors.h"
 #include "src/data/profile/table_scan.h"
 #include "tests/data/parquet_fixture.h"
+#include "tests/data/scan_rows.h"
 
 namespace espalier {
 namespace {
@@ -138,7 +139,7 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
     CHECK(survey->storage == StorageType::kFloat32);
     for (const bool kept : {true, false}) {  // or read again
       for (SurveyedShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
-      const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+      const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
       REQUIRE(store.ok());
       const std::vector<int64_t> wanted = {199, 0, 73};
       SparseRows<double> sparse;
@@ -159,7 +160,7 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
   REQUIRE(weighted.ok());
   REQUIRE(weighted->sparse);
   CHECK(f.shards[0].rows.sets[0].sparse);
-  const auto store = LoadRows(*f.files, f.plan, f.job, *weighted, f.All(*weighted), f.shards, {});
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *weighted, f.All(*weighted), f.shards, {});
   REQUIRE(store.ok());
   SparseRows<double> sparse;
   Doubles targets(2), of(2);
@@ -314,10 +315,10 @@ TEST_CASE("they take the room of their entries, and are the rows of the same tab
     REQUIRE(plan.ok());
     REQUIRE(plan->shards.size() == 1);
     RowRoom room(RowRoom::kReadingBytes, "", 0);
-    auto surveyed = SurveyShard(*of->files, *plan, of->job, 0, &room);
+    auto surveyed = SurveyShard(*MakeShardReader({*of->files, *plan, of->job}, {.room = &room}), 0);
     INFO(surveyed.status().ToString());
     REQUIRE(surveyed.ok());
-    auto read = ReadShard(*of->files, *plan, of->job, 0, &room);
+    auto read = MakeShardReader({*of->files, *plan, of->job}, {.room = &room})->Read(0);
     REQUIRE(read.ok());
     CHECK(read->MemoryBytes() < 1 << 20);
     CheckSame(read->sets[0], surveyed->rows.sets[0]);
@@ -352,19 +353,18 @@ TEST_CASE("they are scored as sparse rows, or spelled out few at a time") {
     INFO(scan.status().ToString());
     REQUIRE(scan.ok());
     int64_t seen = 0;
-    const Status read =
-        ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
-          CHECK(piece.rows.sparse == sparse);
-          CHECK(piece.rows.type == StorageType::kUint8);
-          if (!sparse) CHECK(piece.rows.rows * kWidth <= 4 << 20);
-          for (int64_t r = 0; r < piece.rows.rows; ++r, ++seen) {
-            const uint8_t* values = piece.rows.features.data();
-            CHECK(values[sparse ? piece.rows.begin(r) : r * kWidth + seen * 37] == seen + 1);
-            if (sparse) CHECK(piece.rows.columns[piece.rows.begin(r)] == seen * 37);
-          }
-          CHECK(piece.rows.Nonzeros(kWidth, {}) == piece.rows.rows);
-          return {};
-        });
+    const Status read = ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
+      CHECK(piece.rows().sparse == sparse);
+      CHECK(piece.rows().type == StorageType::kUint8);
+      if (!sparse) CHECK(piece.rows().rows * kWidth <= 4 << 20);
+      for (int64_t r = 0; r < piece.rows().rows; ++r, ++seen) {
+        const uint8_t* values = piece.rows().features.data();
+        CHECK(values[sparse ? piece.rows().begin(r) : r * kWidth + seen * 37] == seen + 1);
+        if (sparse) CHECK(piece.rows().columns[piece.rows().begin(r)] == seen * 37);
+      }
+      CHECK(piece.rows().Nonzeros(kWidth, {}) == piece.rows().rows);
+      return {};
+    });
     INFO(read.ToString());
     CHECK(read.ok());
     CHECK(seen == kRows);

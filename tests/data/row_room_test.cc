@@ -89,12 +89,13 @@ TEST_CASE("a compressed file gives the same survey and rows from the spool as fr
   SetUp(&f);
   const auto plan = f.Plan();
   REQUIRE(plan.ok());
-  const auto expected = SurveyShard(*f.files, *plan, f.job, 0);
+  const auto expected = SurveyShard(*MakeShardReader({*f.files, *plan, f.job}), 0);
   REQUIRE(expected.ok());
   RowRoom room(0, f.dir.path(), kSpool);
   UseUp(&room);
   {
-    const auto spooled = SurveyShard(*f.files, *plan, f.job, 0, &room);
+    const auto spooled =
+        SurveyShard(*MakeShardReader({*f.files, *plan, f.job}, {.room = &room}), 0);
     REQUIRE(spooled.ok());
     CHECK(spooled->rows.spooled());
     CHECK_FALSE(expected->rows.spooled());
@@ -123,7 +124,8 @@ TEST_CASE("a shard without room and spool is refused by the file's name") {
   const auto plan = f.Plan();
   RowRoom room(0, "", 0);
   UseUp(&room);
-  const Status error = SurveyShard(*f.files, *plan, f.job, 0, &room).status();
+  const Status error =
+      SurveyShard(*MakeShardReader({*f.files, *plan, f.job}, {.room = &room}), 0).status();
   CHECK(error.code() == StatusCode::kResourceExhausted);
   REQUIRE(error.position().has_value());
   CHECK(error.position()->file == plan->files[0].path);
@@ -133,27 +135,26 @@ TEST_CASE("a streamed shard hands on all rows once, in small pieces") {
   DataFixture f;
   SetUp(&f);
   const auto plan = f.Plan();
-  const auto expected = ReadShard(*f.files, *plan, f.job, 0);
+  const auto expected = MakeShardReader({*f.files, *plan, f.job})->Read(0);
   REQUIRE(expected.ok());
   RowRoom room(0, "", 0);
   int pieces = 0;
   std::array<size_t, kSets> at{};
-  const auto rest =
-      StreamShard(*f.files, *plan, f.job, 0, &room,
-                  [&](const DecodedSets& sets, const ShardTexts& texts) -> Status {
-                    ++pieces;
-                    for (int set = 0; set < kSets; ++set) {
-                      const DecodedRows& piece = sets[set];
-                      CHECK(piece.features.size() <= 2 << 20);
-                      for (size_t i = 0; i < piece.labels.size(); ++i, ++at[set]) {
-                        if (texts.labels.texts()[piece.labels[i]] !=
-                            expected->texts.labels.texts()[expected->sets[set].labels[at[set]]]) {
-                          return Internal("another label");
-                        }
-                      }
-                    }
-                    return {};
-                  });
+  const auto reader = MakeShardReader({*f.files, *plan, f.job}, {.room = &room});
+  const auto rest = reader->Read(0, [&](const RowPiece& piece) -> Status {
+    ++pieces;
+    for (int set = 0; set < kSets; ++set) {
+      const DecodedRows& rows = piece.sets[set];
+      CHECK(rows.features.size() <= 2 << 20);
+      for (size_t i = 0; i < rows.labels.size(); ++i, ++at[set]) {
+        if (piece.texts.labels.texts()[rows.labels[i]] !=
+            expected->texts.labels.texts()[expected->sets[set].labels[at[set]]]) {
+          return Internal("another label");
+        }
+      }
+    }
+    return {};
+  });
   REQUIRE(rest.ok());
   CHECK(pieces > 5);
   CHECK(rest->checksum == expected->checksum);
@@ -162,9 +163,7 @@ TEST_CASE("a streamed shard hands on all rows once, in small pieces") {
     CHECK(rest->sets[set].rows == 0);
   }
   const Status stopped =
-      StreamShard(*f.files, *plan, f.job, 0, &room, [](const auto&, const auto&) {
-        return Cancelled("enough");
-      }).status();
+      reader->Read(0, [](const RowPiece&) { return Cancelled("enough"); }).status();
   CHECK(stopped.message() == "enough");
 }
 

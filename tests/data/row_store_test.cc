@@ -44,12 +44,12 @@ TEST_CASE("rows in memory, in the spool and read again are the same bytes") {
     CHECK(survey->storage == (fractions ? StorageType::kFloat64 : StorageType::kUint8));
     const RowRanges all = f.All(*survey);
     std::vector<SurveyedShard> none;
-    const auto again = LoadRows(*f.files, f.plan, f.job, *survey, all, none, {});
+    const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, all, none, {});
     const RowStoreOptions spooled = {
         .memory_bytes_max = 0, .spool_directory = f.dir.path(), .spool_bytes_max = 10 << 20};
-    const auto spool = LoadRows(*f.files, f.plan, f.job, *survey, all, none, spooled);
+    const auto spool = LoadRows({*f.files, f.plan, f.job}, *survey, all, none, spooled);
     int64_t told = 0;
-    const auto memory = LoadRows(*f.files, f.plan, f.job, *survey, all, f.shards, {},
+    const auto memory = LoadRows({*f.files, f.plan, f.job}, *survey, all, f.shards, {},
                                  [&told](int64_t done, int64_t of) { told += done == of; });
     REQUIRE(again.ok());
     REQUIRE(spool.ok());
@@ -71,12 +71,12 @@ TEST_CASE("each part of the rows is what the whole has there") {
   DataFixture f;
   SetUpPixels(&f, false);
   const auto survey = f.Survey();
-  const auto whole = *LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto whole = *LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   const Gathered expected = GatherAll(*whole, FileRole::kTrain);
   for (int64_t leaf = 0; leaf < 7; ++leaf) {
     const Range range = LeafRows(survey->train_rows, 7, leaf);
     const auto loader =
-        *RowLoader::Make(*f.files, f.plan, f.job, *survey, {range, Range{3, 3}, Range{}}, {});
+        *RowLoader::Make({*f.files, f.plan, f.job}, *survey, {range, Range{3, 3}, Range{}}, {});
     CHECK(loader->shards().size() < f.plan.shards.size());
     for (const int32_t shard : loader->shards()) REQUIRE(loader->Load(shard, nullptr).ok());
     const auto part = loader->Finish();
@@ -92,8 +92,8 @@ TEST_CASE("shards load in parallel and many threads gather") {
   DataFixture f;
   SetUpPixels(&f, false);
   const auto survey = f.Survey();
-  const auto whole = *LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
-  const auto loader = *RowLoader::Make(*f.files, f.plan, f.job, *survey, f.All(*survey), {});
+  const auto whole = *LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  const auto loader = *RowLoader::Make({*f.files, f.plan, f.job}, *survey, f.All(*survey), {});
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 4; ++t) {
     threads.emplace_back([&loader, t] {
@@ -122,7 +122,7 @@ TEST_CASE("gathered rows are scaled, in the order asked for") {
   f.Train("a,b,w,y\n0,10,1,no\n5,30,0.5,yes\n10,20,2,no\n");
   const auto survey = f.Survey();
   REQUIRE(survey.ok());
-  const auto store = *LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto store = *LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   CHECK(store->storage() == StorageType::kUint8);
   const std::vector<int64_t> rows = {2, 0, 1, 1};
   std::vector<float> inputs(8), weights(4);
@@ -141,7 +141,8 @@ TEST_CASE("bytes that changed between survey and load are data loss") {
   SurveyResult other = *survey;
   other.shards[0].checksum ^= 1;
   std::vector<SurveyedShard> none;
-  const Status error = LoadRows(*f.files, f.plan, f.job, other, f.All(*survey), none, {}).status();
+  const Status error =
+      LoadRows({*f.files, f.plan, f.job}, other, f.All(*survey), none, {}).status();
   CHECK(error.code() == StatusCode::kDataLoss);
   CHECK(error.message() ==
         "bytes 0 to 12 of '" + path +
@@ -155,7 +156,7 @@ TEST_CASE("rows that fit nowhere are an error with the numbers") {
   const auto survey = f.Survey();
   std::vector<SurveyedShard> none;
   const auto load = [&](const RowStoreOptions& options) {
-    return LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), none, options).status();
+    return LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), none, options).status();
   };
   const Status no_spool = load({.memory_bytes_max = 100});
   CHECK(no_spool.code() == StatusCode::kResourceExhausted);

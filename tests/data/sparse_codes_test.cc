@@ -4,6 +4,7 @@
 #include <set>
 
 #include "src/data/profile/table_scan.h"
+#include "tests/data/scan_rows.h"
 #include "tests/data/sparse_fixture.h"
 
 namespace espalier {
@@ -41,7 +42,7 @@ class CodesFixture : public SparseFixture {
   Gathered Rows(bool sparse, const RowStoreOptions& options = {}) {
     SurveyResult as = result;
     as.sparse = sparse;
-    const auto store = LoadRows(*files, plan, job, as, All(as), shards, options);
+    const auto store = LoadRows({*files, plan, job}, as, All(as), shards, options);
     INFO(store.status().ToString());
     REQUIRE(store.ok());
     Gathered g;
@@ -152,7 +153,7 @@ TEST_CASE("sparse rows with categories that are read to be scored are what they 
     f.job.data.shard_bytes = 20'000;
     f.job.data.validation.fraction = 0;
     f.CheckSparse(table.Libsvm(), "a.svm", true);
-    const auto store = LoadRows(*f.files, f.plan, f.job, f.result, f.All(f.result), f.shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, f.result, f.All(f.result), f.shards, {});
     REQUIRE(store.ok());
     std::vector<int64_t> rows(table.rows.size());
     std::iota(rows.begin(), rows.end(), 0);
@@ -172,17 +173,16 @@ TEST_CASE("sparse rows with categories that are read to be scored are what they 
       encoder.BeginSparse(&scored);
       int64_t first = 0;
       for (size_t shard = 0; shard < scan->input.shards.size(); ++shard) {
-        const Status read =
-            ScanShard(*f.files, *scan, static_cast<int>(shard), nullptr,
-                      [&](const ScanPiece& piece) -> Status {
-                        CodeMaps maps;
-                        vocabularies.Extend(piece.texts.categories, &maps);
-                        CHECK(piece.rows.sparse == file.ends_with(".svm"));
-                        encoder.EncodeSparseRows(piece.rows, maps, 0, piece.rows.rows, &scored,
-                                                 codes.data() + first * 3);
-                        first += piece.rows.rows;
-                        return {};
-                      });
+        const Status read = ScanRows(
+            *f.files, *scan, static_cast<int>(shard), [&](const RowPiece& piece) -> Status {
+              CodeMaps maps;
+              vocabularies.Extend(piece.texts.categories, &maps);
+              CHECK(piece.rows().sparse == file.ends_with(".svm"));
+              encoder.EncodeSparseRows(piece.rows(), maps, 0, piece.rows().rows, &scored,
+                                       codes.data() + first * 3);
+              first += piece.rows().rows;
+              return {};
+            });
         INFO(read.ToString());
         REQUIRE(read.ok());
       }

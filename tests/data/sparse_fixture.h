@@ -82,7 +82,7 @@ class SparseFixture : public DataFixture {
     INFO(survey.status().ToString());
     REQUIRE(survey.ok());
     result = *survey;
-    const auto loaded = LoadRows(*files, plan, job, *survey, All(*survey), shards, options);
+    const auto loaded = LoadRows({*files, plan, job}, *survey, All(*survey), shards, options);
     INFO(loaded.status().ToString());
     REQUIRE(loaded.ok());
     memory_bytes = (*loaded)->memory_bytes();

@@ -6,6 +6,7 @@
 
 #include "src/data/features/feature_encoder.h"
 #include "src/data/profile/table_scan.h"
+#include "tests/data/scan_rows.h"
 #include "tests/data/sparse_fixture.h"
 
 namespace espalier {
@@ -74,7 +75,7 @@ TEST_CASE("sparse rows that are read to be scored are the network's inputs bit b
     REQUIRE(survey->sparse);
     const FittedFeature& far = survey->preprocessing.features[700];
     CHECK(IsFarFromZero(far.shift, far.factor));
-    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
     REQUIRE(store.ok());
     std::vector<int64_t> rows(table.rows.size());
     std::iota(rows.begin(), rows.end(), 0);
@@ -92,12 +93,11 @@ TEST_CASE("sparse rows that are read to be scored are the network's inputs bit b
       REQUIRE(scan.ok());
       encoder.BeginSparse(&scored);
       bool decoded_sparse = false;
-      const Status read =
-          ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
-            decoded_sparse = piece.rows.sparse;
-            encoder.EncodeSparseRows(piece.rows, {}, 0, piece.rows.rows, &scored, nullptr);
-            return {};
-          });
+      const Status read = ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
+        decoded_sparse = piece.rows().sparse;
+        encoder.EncodeSparseRows(piece.rows(), {}, 0, piece.rows().rows, &scored, nullptr);
+        return {};
+      });
       INFO(read.ToString());
       REQUIRE(read.ok());
       CHECK(decoded_sparse == file.ends_with(".svm"));
@@ -246,13 +246,13 @@ TEST_CASE("sparse rows are the same from memory, the spool, a second reading, or
   for (SurveyedShard& shard : f.shards) shard.has_rows = false;
   const RowStoreOptions spool = {
       .memory_bytes_max = 0, .spool_directory = f.dir.path(), .spool_bytes_max = int64_t{1} << 30};
-  const auto again = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, spool);
+  const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, spool);
   INFO(again.status().ToString());
   REQUIRE(again.ok());
   CHECK((f.Gather(**again) == inputs));
   RowRanges part = f.All(*survey);
   part[0] = {1000, 1777};
-  const auto some = LoadRows(*f.files, f.plan, f.job, *survey, part, f.shards, {});
+  const auto some = LoadRows({*f.files, f.plan, f.job}, *survey, part, f.shards, {});
   REQUIRE(some.ok());
   const auto begin = inputs.end() - 1777 * kWidth;
   CHECK((f.Gather(**some) == std::vector<double>(begin, begin + 777 * kWidth)));

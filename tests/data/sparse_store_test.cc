@@ -32,7 +32,7 @@ class StoreFixture : public SparseFixture {
 
   Result<std::unique_ptr<RowStore>> Load(const RowStoreOptions& options) {
     std::vector<SurveyedShard> none;
-    return LoadRows(*files, plan, job, result, All(result), none, options);
+    return LoadRows({*files, plan, job}, result, All(result), none, options);
   }
   RowStoreOptions Spool(int64_t memory_bytes_max, int64_t spool_bytes_max = int64_t{1} << 30) {
     return {.memory_bytes_max = memory_bytes_max,
@@ -68,7 +68,7 @@ TEST_CASE("however small its shards are, a sparse store holds its budget and few
 TEST_CASE("sparse rows that will not fit are refused before any is read") {
   StoreFixture f;
   const auto make = [&](const RowStoreOptions& options) {
-    return RowLoader::Make(*f.files, f.plan, f.job, f.result, f.All(f.result), options).status();
+    return RowLoader::Make({*f.files, f.plan, f.job}, f.result, f.All(f.result), options).status();
   };
   CHECK(make({.memory_bytes_max = 2 * StoreFixture::kRecordBytes}).ok());
   const Status refused = make({.memory_bytes_max = StoreFixture::kRecordBytes / 2});
@@ -87,7 +87,7 @@ TEST_CASE("of a shard of which a part is held, room is taken for that part") {
   part[1] = {0, 0};
   std::vector<SurveyedShard> none;
   const auto store =
-      LoadRows(*f.files, f.plan, f.job, f.result, part, none, f.Spool(0, int64_t{1} << 30));
+      LoadRows({*f.files, f.plan, f.job}, f.result, part, none, f.Spool(0, int64_t{1} << 30));
   REQUIRE(store.ok());
   CHECK((*store)->spool_bytes() < StoreFixture::kRecordBytes / 8);
 }
@@ -96,7 +96,7 @@ TEST_CASE("a shard with more numbers than were counted has changed") {
   StoreFixture f;
   --f.result.shards[3].nonzeros;
   const auto loader =
-      RowLoader::Make(*f.files, f.plan, f.job, f.result, f.All(f.result), RowStoreOptions());
+      RowLoader::Make({*f.files, f.plan, f.job}, f.result, f.All(f.result), RowStoreOptions());
   REQUIRE(loader.ok());
   CHECK((*loader)->Load(2, nullptr).ok());
   const Status changed = (*loader)->Load(3, nullptr);
@@ -111,12 +111,12 @@ TEST_CASE("sparse rows without any number are handed on in pieces too") {
   f.Train(text, "a.svm");
   f.plan = *f.Plan();
   int64_t pieces = 0, rows = 0;
-  const auto read = StreamShard(*f.files, f.plan, f.job, 0, nullptr,
-                                [&](const DecodedSets& sets, const ShardTexts&) -> Status {
-                                  ++pieces;
-                                  rows += sets[0].rows;
-                                  return {};
-                                });
+  const auto reader = MakeShardReader({*f.files, f.plan, f.job});
+  const auto read = reader->Read(0, [&](const RowPiece& piece) -> Status {
+    ++pieces;
+    rows += piece.sets[0].rows;
+    return {};
+  });
   REQUIRE(read.ok());
   CHECK(rows == 150'000);
   CHECK(pieces >= 3);
@@ -134,7 +134,7 @@ TEST_CASE("LIBSVM text whose first rows are dense is decoded dense, with the sam
   const std::vector<double> inputs = f.Inputs();
   survey = f.Survey();
   for (SurveyedShard& shard : f.shards) shard.has_rows = false;
-  const auto again = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE(again.ok());
   CHECK((f.Gather(**again) == inputs));
 
@@ -163,7 +163,7 @@ TEST_CASE("rows that were decoded sparse and must not be stored so have their ze
   CHECK_FALSE(survey->sparse);
   f.labels.clear();
   f.result = *survey;
-  const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE(store.ok());
   const std::vector<double> inputs = f.Gather(**store);
   f.labels.clear();

@@ -33,7 +33,7 @@ TEST_CASE("validation rows by fraction do not depend on the cut") {
     f.Train(ManyRows(2000));
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
-    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
     REQUIRE(store.ok());
     const Gathered t = GatherAll(**store, FileRole::kTrain);
     const Gathered v = GatherAll(**store, FileRole::kValidation);
@@ -48,7 +48,7 @@ TEST_CASE("validation rows by fraction do not depend on the cut") {
   f.job.data.validation.fraction = 0.25;
   f.Train(ManyRows(2000));
   const auto survey = f.Survey();
-  const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   CHECK_FALSE(GatherAll(**store, FileRole::kValidation) == validation);
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("each row is in one fold, whatever the cut") {
       f.Train(ManyRows(2000));
       const auto survey = f.Survey();
       REQUIRE(survey.ok());
-      const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+      const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
       REQUIRE(store.ok());
       const Gathered v = GatherAll(**store, FileRole::kValidation);
       if (folds[fold].inputs.empty()) folds[fold] = v;
@@ -133,7 +133,7 @@ TEST_CASE("whole numbers written as floats are the classes of whole numbers, amo
   auto survey = f.Survey();
   REQUIRE(survey.ok());
   CHECK(survey->preprocessing.classes == Strings{"0", "1", "2.50"});
-  auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE(store.ok());
   CHECK(GatherAll(**store, FileRole::kTrain).labels == std::vector<int32_t>{0, 0, 1, 1, 0, 2, 1});
   f.job.data.test = {f.dir.Put("test.csv", "a,y\n1,1.00\n")};
@@ -152,7 +152,7 @@ TEST_CASE("Hive's null is a null in numbers and in classes where it stands alone
   auto survey = f.Survey();
   REQUIRE(survey.ok());
   CHECK(survey->preprocessing.classes == Strings{"\\Nc", "dog"});
-  auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   CHECK(GatherAll(**store, FileRole::kTrain).inputs == std::vector<double>{9, 2});
   f.Train("a,y\n1,dog\n2,\\N\n");
   CHECK(f.Survey().status().position()->row == 3);
@@ -197,7 +197,7 @@ TEST_CASE("nulls become the mean or a constant, or their row is dropped") {
   const auto inputs = [&f] {
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
-    auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
     return GatherAll(**store, FileRole::kTrain).inputs;
   };
   CHECK(inputs() == std::vector<double>{1, 1, 2.5, 2, 2.5, 3, 4, 4});

@@ -7,6 +7,7 @@
 #include "src/data/features/feature_encoder.h"
 #include "src/data/features/vocabulary.h"
 #include "tests/data/fixture.h"
+#include "tests/data/scan_rows.h"
 
 namespace espalier {
 namespace {
@@ -23,16 +24,16 @@ Scanned ScanAll(const FileSystem& files, const ScanPlan& scan) {
   Scanned all;
   const size_t width = scan.input.schema.features.size();
   for (size_t shard = 0; shard < scan.input.shards.size(); ++shard) {
-    const Status read = ScanShard(
-        files, scan, static_cast<int>(shard), nullptr, [&](const ScanPiece& piece) -> Status {
-          std::vector<double> wide(static_cast<size_t>(piece.rows.rows) * width);
-          Widen(piece.rows.type, piece.rows.features.data(), StorageType::kFloat64, wide.data(),
+    const Status read =
+        ScanRows(files, scan, static_cast<int>(shard), [&](const RowPiece& piece) -> Status {
+          std::vector<double> wide(static_cast<size_t>(piece.rows().rows) * width);
+          Widen(piece.rows().type, piece.rows().features.data(), StorageType::kFloat64, wide.data(),
                 static_cast<int64_t>(wide.size()));
-          for (size_t r = 0; r < static_cast<size_t>(piece.rows.rows); ++r) {
+          for (size_t r = 0; r < static_cast<size_t>(piece.rows().rows); ++r) {
             const auto begin = wide.begin() + static_cast<int64_t>(r * width);
             all.features.emplace_back(begin, begin + static_cast<int64_t>(width));
-            if (!scan.input.schema.label.empty() && piece.rows.targets.size() == 0) {
-              all.labels.push_back(piece.texts.labels.texts()[piece.rows.labels[r]]);
+            if (!scan.input.schema.label.empty() && piece.rows().targets.size() == 0) {
+              all.labels.push_back(piece.texts.labels.texts()[piece.rows().labels[r]]);
             }
             all.kept.emplace_back();
             for (size_t c = 0; c < scan.kept.size(); ++c) {
@@ -217,7 +218,7 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
     const std::string path = f.Train(table);
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
-    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
     REQUIRE(store.ok());
     const std::vector<int64_t> rows = {0, 1, 2};
     std::vector<float> stored(6), scaled;
@@ -230,9 +231,9 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
     for (const std::string& file : {path, mixed}) {
       const auto scan = PlanScan(*f.files, {f.job, f.plan.schema, {file}, false, {}, {}, 1 << 20});
       REQUIRE(scan.ok());
-      REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
-                scaled.resize(static_cast<size_t>(piece.rows.rows) * 2);
-                encoder.EncodeRows(survey->storage, piece.rows, {}, 0, piece.rows.rows,
+      REQUIRE(ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
+                scaled.resize(static_cast<size_t>(piece.rows().rows) * 2);
+                encoder.EncodeRows(survey->storage, piece.rows(), {}, 0, piece.rows().rows,
                                    scaled.data(), nullptr);
                 return {};
               }).ok());
@@ -260,7 +261,7 @@ TEST_CASE("however many categories lie beside a row, its inputs are those of the
   const auto survey = f.Survey();
   REQUIRE(survey.ok());
   REQUIRE(survey->storage == StorageType::kUint8);
-  const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE(store.ok());
   std::vector<int64_t> rows(400);
   std::iota(rows.begin(), rows.end(), 0);
@@ -278,14 +279,14 @@ TEST_CASE("however many categories lie beside a row, its inputs are those of the
   REQUIRE(scan.ok());
   const FeatureEncoder encoder(survey->preprocessing);
   const Vocabularies vocabularies(survey->preprocessing);
-  REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
-            REQUIRE(piece.rows.rows == 800);
-            REQUIRE(piece.rows.type > survey->storage);
+  REQUIRE(ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
+            REQUIRE(piece.rows().rows == 800);
+            REQUIRE(piece.rows().type > survey->storage);
             CodeMaps maps;
             vocabularies.Extend(piece.texts.categories, &maps);
             scaled.resize(800);
             codes.resize(800);
-            encoder.EncodeRows(survey->storage, piece.rows, maps, 0, 800, scaled.data(),
+            encoder.EncodeRows(survey->storage, piece.rows(), maps, 0, 800, scaled.data(),
                                codes.data());
             return {};
           }).ok());

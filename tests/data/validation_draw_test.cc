@@ -202,7 +202,7 @@ TEST_CASE("folds have the same share of each class, each row once, however shard
             2);
       sums[label] += counts.at(label);
     }
-    const auto store = LoadRows(*f.files, f.plan, f.job, *whole, f.All(*whole), f.shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *whole, f.All(*whole), f.shards, {});
     REQUIRE(store.ok());
     for (const double a : GatherAll(**store, FileRole::kValidation).inputs) {
       ++taken.at(static_cast<size_t>(a));
@@ -231,7 +231,7 @@ TEST_CASE("dropped rows do not count") {
     f.job.data.validation.stratify = true;
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
-    const auto store = LoadRows(*f.files, f.plan, f.job, *survey, f.All(*survey), f.shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
     REQUIRE(store.ok());
     return GatherAll(**store, FileRole::kValidation).inputs;
   };

@@ -4,6 +4,7 @@
 
 #include "src/model/metrics.h"
 #include "src/scoring/report.h"
+#include "tests/data/scan_rows.h"
 #include "tests/scoring/fixture.h"
 
 namespace espalier {
@@ -26,12 +27,12 @@ TEST_CASE("metrics are those of the rows counted one by one") {
   auto scorer = Scorer::Make(model);
   double loss = 0, correct = 0;
   std::vector<double> confusion(9);
-  REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+  REQUIRE(ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
             std::vector<double> values;
-            scorer->Predict(piece.rows, piece.texts, &values);
+            scorer->Predict(piece.rows(), piece.texts, &values);
             const auto& classes = model.document.preprocessing.classes;
-            for (size_t r = 0; r < static_cast<size_t>(piece.rows.rows); ++r) {
-              const std::string& text = piece.texts.labels.texts()[piece.rows.labels[r]];
+            for (size_t r = 0; r < static_cast<size_t>(piece.rows().rows); ++r) {
+              const std::string& text = piece.texts.labels.texts()[piece.rows().labels[r]];
               const size_t truth =
                   std::find(classes.begin(), classes.end(), text) - classes.begin();
               const double* p = values.data() + 3 * r;

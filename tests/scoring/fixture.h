@@ -93,7 +93,10 @@ class ScoringFixture {
   }
 
   ScoringRun Run(const TrainedModel& model, const ScanPlan& scan, int threads = 1) const {
-    return {.files = *files, .model = model, .scan = scan, .threads = threads};
+    return {.files = *files,
+            .model = model,
+            .reader = MakeScanReader(*files, scan),
+            .threads = threads};
   }
 
   // The part files of an output by name, in order.

@@ -35,7 +35,7 @@ TEST_CASE("model, data and output on HDFS give the bytes that local ones give") 
   INFO(scan.status().ToString());
   REQUIRE(scan.ok());
   const PredictSpec spec{.output = base + "/out", .keep = {"id"}};
-  const ScoringRun run{.files = files, .model = *model, .scan = *scan};
+  const ScoringRun run{.files = files, .model = *model, .reader = MakeScanReader(files, *scan)};
   REQUIRE(CheckPrediction(files, *model, scan->input, spec).ok());
   REQUIRE(BeginPredictions(files, spec.output).ok());
   const auto result = Predict(run, spec);

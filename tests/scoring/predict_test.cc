@@ -7,6 +7,7 @@
 #include "src/model/leaf_pass.h"
 #include "src/scoring/csv_text.h"
 #include "src/storage/passing_files.h"
+#include "tests/data/scan_rows.h"
 #include "tests/scoring/fixture.h"
 
 namespace espalier {
@@ -356,9 +357,9 @@ TEST_CASE("a shard of any size is read in pieces and written in parts of bounded
   REQUIRE(scan.ok());
   REQUIRE(scan->input.shards.size() == 1);
   size_t pieces = 0, features = 0, kept = 0;
-  REQUIRE(ScanShard(*f.files, *scan, 0, nullptr, [&](const ScanPiece& piece) -> Status {
+  REQUIRE(ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
             ++pieces;
-            features = std::max(features, piece.rows.features.size());
+            features = std::max(features, piece.rows().features.size());
             kept = std::max(kept, piece.kept.bytes());
             return {};
           }).ok());
@@ -369,7 +370,8 @@ TEST_CASE("a shard of any size is read in pieces and written in parts of bounded
   const WatchedFiles watched(*f.files);
   const PredictSpec spec{.output = f.dir / "out", .keep = {"id"}, .part_bytes = 1 << 20};
   REQUIRE(BeginPredictions(watched, spec.output).ok());
-  const auto result = Predict({.files = watched, .model = model, .scan = *scan}, spec);
+  const auto result =
+      Predict({.files = watched, .model = model, .reader = MakeScanReader(watched, *scan)}, spec);
   INFO(result.status().ToString());
   REQUIRE(result.ok());
   CHECK(result->rows == 300'000);
@@ -407,7 +409,8 @@ TEST_CASE("the answers of many classes are cut into parts within a piece of rows
     const PredictSpec spec{
         .output = f.dir / "out", .format = format, .keep = {"id"}, .part_bytes = 1 << 20};
     REQUIRE(BeginPredictions(watched, spec.output).ok());
-    const auto result = Predict({.files = watched, .model = model, .scan = *scan}, spec);
+    const auto result =
+        Predict({.files = watched, .model = model, .reader = MakeScanReader(watched, *scan)}, spec);
     INFO(result.status().ToString());
     REQUIRE(result.ok());
     CHECK(result->rows == 4000);

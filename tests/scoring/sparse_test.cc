@@ -5,6 +5,7 @@
 
 #include "src/data/table/schema.h"
 #include "src/scoring/evaluate.h"
+#include "tests/data/scan_rows.h"
 #include "tests/scoring/fixture.h"
 
 namespace espalier {
@@ -90,14 +91,14 @@ Said Ask(const ScoringFixture& f, const TrainedModel& model, const std::string& 
   auto scorer = Scorer::Make(model);
   Said said;
   for (size_t shard = 0; shard < scan->input.shards.size(); ++shard) {
-    const Status read = ScanShard(
-        *f.files, *scan, static_cast<int>(shard), nullptr, [&](const ScanPiece& piece) -> Status {
+    const Status read =
+        ScanRows(*f.files, *scan, static_cast<int>(shard), [&](const RowPiece& piece) -> Status {
           std::vector<double> values;
-          scorer->Predict(piece.rows, piece.texts, &values);
+          scorer->Predict(piece.rows(), piece.texts, &values);
           said.values.insert(said.values.end(), values.begin(), values.end());
           ++said.pieces;
-          said.sparse_pieces += piece.rows.sparse;
-          said.largest = std::max(said.largest, piece.rows.FeatureBytes());
+          said.sparse_pieces += piece.rows().sparse;
+          said.largest = std::max(said.largest, piece.rows().FeatureBytes());
           return {};
         });
     INFO(read.ToString());

@@ -9,6 +9,7 @@
 
 #include "src/config/job_yaml.h"
 #include "src/data/input/listing.h"
+#include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/merge.h"
 #include "src/storage/file_systems.h"
 #include "src/storage/passing_files.h"
@@ -116,7 +117,7 @@ TEST_CASE(
   for (int32_t i = 0; i < shards; ++i) {
     CHECK_FALSE(second.surveyed[static_cast<size_t>(i)].has_rows);
     kept.push_back(second.surveyed[static_cast<size_t>(i)].survey);
-    own_rows.push_back(*SurveyShard(*input.files, *input.plan, other, i));
+    own_rows.push_back(*SurveyShard(*MakeShardReader({*input.files, *input.plan, other}), i));
     own.push_back(own_rows.back().survey);
   }
   const SurveyResult merged = *MergeShardSurveys(*input.plan, other, kept);
@@ -124,12 +125,12 @@ TEST_CASE(
   CHECK(merged.data_fingerprint == expected.data_fingerprint);
   CHECK(merged.preprocessing == expected.preprocessing);
   const RowRanges ranges = {Range{0, merged.train_rows}, Range{}, Range{}};
-  const auto loader = *RowLoader::Make(*input.files, *second.plan, other, merged, ranges, {});
+  const auto loader = *RowLoader::Make({*input.files, *second.plan, other}, merged, ranges, {});
   for (const int32_t shard : loader->shards()) {
     REQUIRE(second.shards.TakeOver(*input.files, shard).ok());
     REQUIRE(loader->Load(shard, &second.shards.Kept(shard)->rows).ok());
   }
-  const auto store = *LoadRows(*input.files, *input.plan, other, expected, ranges, own_rows, {});
+  const auto store = *LoadRows({*input.files, *input.plan, other}, expected, ranges, own_rows, {});
   CHECK(BytesOf(*loader->Finish(), merged.train_rows) == BytesOf(*store, merged.train_rows));
 }
 

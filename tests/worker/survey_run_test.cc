@@ -12,6 +12,7 @@
 
 #include "src/config/job_yaml.h"
 #include "src/data/input/listing.h"
+#include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/merge.h"
 #include "src/worker/watched_files.h"
 
@@ -38,7 +39,7 @@ struct Input {
   }
   SurveyOne Survey() const {
     return [this](const FileSystem& watched, int32_t shard) {
-      return SurveyShard(watched, plan, spec, shard);
+      return SurveyShard(*MakeShardReader({watched, plan, spec}), shard);
     };
   }
 
@@ -105,7 +106,9 @@ TEST_CASE("samples are told without what others make needless, and the scales ar
   for (const auto& shard : told.shards) {
     pruned.push_back(*shard);
     rows += shard->sample.keys.size();
-    whole.push_back(SurveyShard(*input.files, input.plan, input.spec, shard->shard)->survey);
+    whole.push_back(
+        SurveyShard(*MakeShardReader({*input.files, input.plan, input.spec}), shard->shard)
+            ->survey);
   }
   CHECK(rows < 15'000);  // 4,096 of 20,000, and those that were once among them
   const auto expected = MergeShardSurveys(input.plan, input.spec, std::move(whole), nullptr);

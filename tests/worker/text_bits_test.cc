@@ -111,7 +111,7 @@ class TrainFixture : public DataFixture {
     };
     const RowRanges ranges = {range(survey.train_rows), range(survey.validation_rows),
                               range(survey.test_rows)};
-    auto loader = RowLoader::Make(*files, plan, job, survey, ranges, {});
+    auto loader = RowLoader::Make({*files, plan, job}, survey, ranges, {});
     if (!loader.ok()) return loader.status().ToString();
     for (const int32_t shard : (*loader)->shards()) {
       if (const Status read = (*loader)->Load(shard, nullptr); !read.ok()) return read.ToString();

@@ -97,7 +97,7 @@ Result<Measured> Run(const FileSystem& files, const JobSpec& job, int threads) {
   const RowRanges ranges = {Range{0, merged.train_rows}, Range{0, merged.validation_rows},
                             Range{0, merged.test_rows}};
   ESPALIER_ASSIGN_OR_RETURN(const auto store,
-                            LoadRows(files, plan, job, merged, ranges, all.shards, {}));
+                            LoadRows({files, plan, job}, merged, ranges, all.shards, {}));
   m.load_s = Now() - done_merging;
   m.cpu_s = CpuNow() - cpu_start;
   m.merge_s = done_merging - surveyed;

@@ -207,7 +207,7 @@ Result<Measured> Run(const FileSystem& files, const std::string& path, int threa
   ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged, MergeShardSurveys(plan, job, all.surveys));
   const RowRanges ranges = {Range{0, merged.train_rows}, Range{0, 0}, Range{0, 0}};
   ESPALIER_ASSIGN_OR_RETURN(const auto store,
-                            LoadRows(files, plan, job, merged, ranges, all.shards, {}));
+                            LoadRows({files, plan, job}, merged, ranges, all.shards, {}));
   m.load_s = Now() - surveyed;
   m.survey_s = surveyed - planned;
   m.plan_s = planned - start;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/survey.h"
 
 namespace espalier {
@@ -20,13 +21,14 @@ inline Result<Surveyed> SurveyAll(const FileSystem& files, const InputPlan& plan
                                   const JobSpec& job, int threads) {
   Surveyed all;
   all.shards.resize(plan.shards.size());
+  const auto reader = MakeShardReader({files, plan, job});
   std::atomic<size_t> next{0};
   std::vector<Status> ends(static_cast<size_t>(threads));
   std::vector<std::thread> team;
   for (Status& end : ends) {
     team.emplace_back([&] {
       for (size_t i; end.ok() && (i = next++) < plan.shards.size();) {
-        auto shard = SurveyShard(files, plan, job, static_cast<int>(i));
+        auto shard = SurveyShard(*reader, static_cast<int>(i));
         end = shard.status();
         if (shard.ok()) all.shards[i] = std::move(shard).value();
       }

@@ -385,10 +385,11 @@ void FeatureDecoder::ForgetCategories() {
   for (LabelTexts& texts : texts_.categories) texts = {};
 }
 
-Status FeatureDecoder::CheckTexts(const std::string& file) const {
+Status FeatureDecoder::CheckTexts(const std::string& file, RowRules rules) const {
   if (const size_t labels = texts_.labels.texts().size(); labels > kClassesMax) {
     return CheckLabels(labels, file, schema_.names[static_cast<size_t>(schema_.label[0])]);
   }
+  if (rules == RowRules::kScoring) return {};
   for (size_t i = 0; i < texts_.categories.size(); ++i) {
     const size_t found = texts_.categories[i].texts().size();
     if (found <= kCategoriesMax) continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/data/table/label_texts.h"
+#include "src/data/table/shard_rows.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -89,9 +90,9 @@ class FeatureDecoder {
   const ShardTexts& texts() const { return texts_; }
   // From now on categories are numbered anew.
   void ForgetCategories();
-  // kBadInput for a label with more than kClassesMax of them, or another column with more than its
-  // CategoriesCountedMax.
-  Status CheckTexts(const std::string& file) const;
+  // kBadInput for a label with more than kClassesMax of them, or in training another column with
+  // more than its CategoriesCountedMax.
+  Status CheckTexts(const std::string& file, RowRules rules) const;
 
  private:
   std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);

@@ -16,20 +16,21 @@
 
 namespace espalier {
 
-ParquetDecoder::ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
-                               ParquetProjection projection, ShardRows* rows)
-    : schema_(plan.schema),
-      job_(job),
-      path_(plan.files[file].path),
-      role_(plan.files[file].role),
+ParquetDecoder::ParquetDecoder(const TableSource& table, int32_t file, ParquetProjection projection,
+                               ShardRows* rows, UnusableRows* unusable)
+    : schema_(table.plan.schema),
+      job_(table.job),
+      path_(table.plan.files[file].path),
+      role_(table.plan.files[file].role),
       file_(file),
       projection_(std::move(projection)),
-      classification_(job.model.task == Task::kClassification),
-      float32_(job.model.precision == Precision::kFloat32),
-      draw_(job, file),
-      picker_(job.data.features, plan.schema),
+      classification_(job_.model.task == Task::kClassification),
+      float32_(job_.model.precision == Precision::kFloat32),
+      draw_(job_, file),
+      picker_(job_.data.features, schema_),
       rows_(rows),
-      features_(job.data.features, schema_) {
+      unusable_(unusable),
+      features_(job_.data.features, schema_) {
   small_labels_.fill(-1);
 }
 
@@ -246,33 +247,27 @@ InputPosition ParquetDecoder::PlaceOf(int64_t row, int32_t column, int32_t sourc
           .text = ShownValue(*batch_->column(source), row, element)};
 }
 
-Status ParquetDecoder::TakeBadRows() {
-  for (const auto& [row, problem] : problems_) {
-    ESPALIER_RETURN_IF_ERROR(TakeBadRow(job_.data.bad_rows, rows_, [&, row = row, &p = problem] {
-      return BadInput(p.message).At(PlaceOf(row, p.column, p.source, p.element));
-    }));
-  }
-  return {};
+InputPosition ParquetDecoder::PlaceOfLabel(int set, int64_t row) const {
+  const auto in_batch = std::find_if(good_.begin(), good_.end(),
+                                     [&](int64_t r) { return set_of_[r] == set && row-- == 0; });
+  return PlaceOf(*in_batch, schema_.label[0], projection_.label[0], -1);
 }
 
-void ParquetDecoder::DescribeRejects() {
+Status ParquetDecoder::TakeStates() {
+  good_.clear();
   for (int64_t r = 0; r < count_; ++r) {
-    if (states_[r] == State::kDropped) {
-      rejects_->push_back(BadInput(DroppedFault()).At({.file = path_, .row = first_row_ + r + 1}));
-    } else if (states_[r] == State::kBad) {
+    if (states_[r] == State::kGood) {
+      good_.push_back(r);
+    } else if (states_[r] == State::kDropped) {
+      unusable_->TakeDropped(
+          [&] { return BadInput(DroppedFault()).At({.file = path_, .row = first_row_ + r + 1}); });
+    } else {
       const Problem& p = problems_.at(r);
-      rejects_->push_back(BadInput(p.message).At(PlaceOf(r, p.column, p.source, p.element)));
+      ESPALIER_RETURN_IF_ERROR(unusable_->TakeBad(
+          [&] { return BadInput(p.message).At(PlaceOf(r, p.column, p.source, p.element)); }));
     }
   }
-}
-
-void ParquetDecoder::LookForWatched() {
-  if (!watched_ || watched_at_) return;
-  for (const int64_t r : good_) {
-    if (set_of_[r] == kTrainSet || texts().labels.texts()[label_of_[r]] != *watched_) continue;
-    watched_at_ = PlaceOf(r, schema_.label[0], projection_.label[0], -1);
-    return;
-  }
+  return {};
 }
 
 Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
@@ -286,14 +281,7 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
   ESPALIER_RETURN_IF_ERROR(ReadLabels());
   if (projection_.weight >= 0) CheckNumber(projection_.weight, schema_.weight, "weight", true);
   ESPALIER_RETURN_IF_ERROR(ChooseSets());
-  if (rejects_ != nullptr) DescribeRejects();
-  if (rejects_ == nullptr) ESPALIER_RETURN_IF_ERROR(TakeBadRows());
-  good_.clear();
-  for (int64_t r = 0; r < count_; ++r) {
-    if (states_[r] == State::kGood) good_.push_back(r);
-    rows_->dropped += states_[r] == State::kDropped;
-  }
-  LookForWatched();
+  ESPALIER_RETURN_IF_ERROR(TakeStates());
   if (Status appended = Append(); !appended.ok()) return appended.At({.file = path_});
   return {};
 }

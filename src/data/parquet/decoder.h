@@ -9,9 +9,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/status.h"
@@ -20,6 +19,7 @@
 #include "src/data/parquet/numbers.h"
 #include "src/data/parquet/projection.h"
 #include "src/data/table/row_sample.h"
+#include "src/data/table/shard_reader.h"
 #include "src/data/table/shard_rows.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -27,11 +27,11 @@
 namespace espalier {
 
 // Decodes the batches of one shard, in the order of the file. Thread rule: one thread a decoder.
-// `plan`, `job` and `rows` must outlive it.
+// `rows` and `unusable` must outlive it.
 class ParquetDecoder {
  public:
-  ParquetDecoder(const InputPlan& plan, const JobSpec& job, int32_t file,
-                 ParquetProjection projection, ShardRows* rows);
+  ParquetDecoder(const TableSource& table, int32_t file, ParquetProjection projection,
+                 ShardRows* rows, UnusableRows* unusable);
 
   // Rows are without their zeros, and Spark's vectors are not spelled out, unless the rows of the
   // first batch that has any are not sparse (pack_sparse.h). REQUIRES: no row was added;
@@ -43,20 +43,15 @@ class ParquetDecoder {
 
   // The batches until the next call are of the row group that begins with this row of the file.
   void BeginGroup(int64_t first_row) { group_ = first_row; }
-  // The batch's columns are the projection's. The error is that of a bad row, with its place, that
-  // too many were skipped, or that there is no room.
+  // The batch's columns are the projection's. The error is that of UnusableRows for a bad row, with
+  // its place, or that there is no room.
   Status Add(const arrow::RecordBatch& batch, int64_t first_row);
-
-  // From now on remembers where this label first occurs in validation or test rows.
-  void Watch(const std::string& label) { watched_ = label; }
-  const std::optional<InputPosition>& watched_at() const { return watched_at_; }
 
   const FeatureDecoder& features() const { return features_; }
   const ShardTexts& texts() const { return features_.texts(); }
+  ShardTexts TakeTexts() { return std::move(features_.texts()); }
   // From now on categories are numbered anew.
   void ForgetCategories() { features_.ForgetCategories(); }
-  // From now on bad and dropped rows are described there, in order, and a bad one is no error.
-  void Reject(std::vector<Status>* rejects) { rejects_ = rejects; }
   // Of the training rows so far, all of which are still in the shard's rows.
   RowSample Sample() const {
     return picker_.Take(rows_->sets[static_cast<size_t>(FileRole::kTrain)]);
@@ -67,6 +62,9 @@ class ParquetDecoder {
   InputPosition PlaceOf(int64_t good) const {
     return {.file = path_, .row = first_row_ + good_[static_cast<size_t>(good)] + 1};
   }
+  // Where the label of row `row` of the last batch's rows of a set stands. REQUIRES: that batch is
+  // still there, and its rows alone are in the shard's rows.
+  InputPosition PlaceOfLabel(int set, int64_t row) const;
 
  private:
   struct Problem {
@@ -87,10 +85,9 @@ class ParquetDecoder {
   void CheckNumber(int32_t source, int32_t column, const char* what, bool is_weight);
   Status ReadLabels();
   Status ChooseSets();
-  Status TakeBadRows();
-  void DescribeRejects();
+  // Sorts the rows out: those to append, and the others.
+  Status TakeStates();
   InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
-  void LookForWatched();
   Status Append();
   void OfferRows();
   Status AppendDense();
@@ -112,6 +109,7 @@ class ParquetDecoder {
   ValidationDraw draw_;
   RowPicker picker_;
   ShardRows* const rows_;
+  UnusableRows* const unusable_;
   int64_t group_ = 0;  // its first row
 
   // Of the batch:
@@ -132,9 +130,6 @@ class ParquetDecoder {
   StorageType type_ = StorageType::kUint8;  // of the rows so far
   FeatureDecoder features_;
   std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met
-  std::vector<Status>* rejects_ = nullptr;
-  std::optional<std::string> watched_;
-  std::optional<InputPosition> watched_at_;
 };
 
 }  // namespace espalier

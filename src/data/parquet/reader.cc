@@ -6,15 +6,19 @@
 #include <arrow/type.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "src/base/text.h"
 #include "src/data/features/sparse_choice.h"
 #include "src/data/parquet/decoder.h"
 #include "src/data/parquet/file.h"
 #include "src/data/parquet/kept_arrays.h"
+#include "src/data/table/input_file.h"
 #include "src/data/table/pack_sparse.h"
 #include "src/data/table/partitions.h"
 #include "src/spec/sparse_rows.h"
@@ -83,17 +87,18 @@ Status CheckNumbers(const OpenShard& opened, const std::string& path, int64_t nu
   return TooManyNumbers(opened, path, numbers_max);
 }
 
-Result<OpenShard> Open(const ReadableFile& file, const JobSpec& job, const InputPlan& plan,
-                       const Shard& shard, RowRoom* room, std::span<const int32_t> kept = {}) {
+Result<OpenShard> Open(const ReadableFile& file, const TableSource& table,
+                       const ReadOptions& options, const Shard& shard) {
+  const Schema& schema = table.plan.schema;
+  const std::string& path = file.info().path;
   OpenShard opened;
-  ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, room));
+  ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, options.room));
   const std::vector<ParquetColumn>& own = opened.parquet->columns();
-  const size_t partitions = static_cast<size_t>(plan.schema.partitions);
-  const auto names = std::span(plan.schema.names).last(partitions);
-  const auto values = PartitionValues(plan.schema, file.info().path);
+  const auto names = std::span(schema.names).last(static_cast<size_t>(schema.partitions));
+  const auto values = PartitionValues(schema, path);
   ESPALIER_ASSIGN_OR_RETURN(
-      opened.projection, Project(job.data.features, plan.schema, WithPartitionColumns(own, names),
-                                 file.info().path, kept));
+      opened.projection, Project(table.job.data.features, schema, WithPartitionColumns(own, names),
+                                 path, options.kept));
   for (const int column : opened.projection.columns) {
     if (static_cast<size_t>(column) < own.size()) {
       opened.columns.push_back(column);
@@ -109,20 +114,15 @@ Result<OpenShard> Open(const ReadableFile& file, const JobSpec& job, const Input
     opened.rows += group.rows;
   }
   // Where few numbers may be kept, more are begun with.
-  const int64_t times = MayBeSparse(job, plan.schema) ? kSparseShare : 1;
-  ESPALIER_RETURN_IF_ERROR(CheckNumbers(opened, file.info().path, kShardNumbersMax * times));
+  const int64_t times = MayBeSparse(table.job, schema) ? kSparseShare : 1;
+  ESPALIER_RETURN_IF_ERROR(CheckNumbers(opened, path, kShardNumbersMax * times));
   return opened;
 }
 
-// Decodes the row groups of a shard in turn, until `stop`, asked after each batch, says so of a row
-// group.
-// `watch`, if given, sees each batch before `stop` is asked.
-using WatchBatch = std::function<void(const arrow::RecordBatch& batch)>;
-template <typename Stop>
-Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, Stop&& stop,
-                  const WatchBatch& watch = {}) {
+// Decodes the row groups of a shard in turn. `after_batch` sees each batch once its rows are there.
+template <typename AfterBatch>
+Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, AfterBatch&& after_batch) {
   ParquetFile& file = *opened.parquet;
-  bool stopped = false;
   const auto add = [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
     std::shared_ptr<arrow::RecordBatch> whole;
     if (!opened.constants.empty()) {
@@ -130,21 +130,13 @@ Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, Stop&& stop,
     }
     const arrow::RecordBatch& all = whole != nullptr ? *whole : batch;
     ESPALIER_RETURN_IF_ERROR(decoder.Add(all, first));
-    if (watch) watch(all);
-    return {};
+    return after_batch(all);
   };
-  for (size_t i = 0; i < opened.groups.size() && !stopped; ++i) {
-    const size_t group = opened.groups[i];
+  for (const size_t group : opened.groups) {
     const int64_t rows_min = opened.vectors && !decoder.skips_zeros() ? 1 : kBatchRowsMin;
     const int64_t batch_rows = std::clamp(kBatchNumbers / opened.width(), rows_min, kBatchRowsMax);
     decoder.BeginGroup(file.groups()[group].first_row);
-    ESPALIER_RETURN_IF_ERROR(
-        file.ReadGroup(group, opened.columns, batch_rows,
-                       [&](const arrow::RecordBatch& batch, int64_t first) -> Status {
-                         ESPALIER_RETURN_IF_ERROR(add(batch, first));
-                         ESPALIER_ASSIGN_OR_RETURN(stopped, stop());
-                         return {};
-                       }));
+    ESPALIER_RETURN_IF_ERROR(file.ReadGroup(group, opened.columns, batch_rows, add));
   }
   return {};
 }
@@ -194,101 +186,109 @@ class Packer {
   ShardRows packed_;
 };
 
+// One shard that is being read.
+class ParquetShard final : public RowPlaces {
+ public:
+  ParquetShard(const ShardReader& reader, const Shard& range, const OpenShard& opened)
+      : table_(reader.table()),
+        options_(reader.options()),
+        range_(range),
+        opened_(opened),
+        path_(table_.plan.files[range.file].path),
+        rows_(options_.room),
+        unusable_(options_.rules, table_.job.data.bad_rows, &rows_),
+        decoder_(table_, range.file, opened.projection, &rows_, &unusable_) {
+    const bool may_skip = options_.sparse && MayBeSparse(table_.job, table_.plan.schema);
+    if (opened.vectors && may_skip) decoder_.SkipZeros();
+  }
+
+  Result<ShardRows> ReadPieces(const TakePiece& take) {
+    KeptColumns kept(options_.kept.size());
+    ESPALIER_RETURN_IF_ERROR(
+        ReadGroups(opened_, decoder_, [&](const arrow::RecordBatch& batch) -> Status {
+          ESPALIER_RETURN_IF_ERROR(decoder_.features().CheckTexts(path_, options_.rules));
+          if (!options_.kept.empty()) ESPALIER_RETURN_IF_ERROR(Keep(batch, &kept));
+          ESPALIER_RETURN_IF_ERROR(
+              take({rows_.sets, decoder_.texts(), kept, unusable_.rejects(), *this}));
+          for (DecodedRows& set : rows_.sets) set.Clear();
+          if (options_.rules == RowRules::kScoring) decoder_.ForgetCategories();
+          kept.Clear();
+          unusable_.ForgetRejects();
+          return {};
+        }));
+    rows_.checksum = opened_.parquet->checksum();
+    return std::move(rows_);
+  }
+
+  Result<ShardRows> ReadWhole() {
+    Packer packer(table_.job, table_.plan.schema, options_.room, decoder_);
+    ESPALIER_RETURN_IF_ERROR(Reserve(packer));
+    ESPALIER_RETURN_IF_ERROR(
+        ReadGroups(opened_, decoder_, [&](const arrow::RecordBatch&) -> Status {
+          ESPALIER_RETURN_IF_ERROR(decoder_.features().CheckTexts(path_, options_.rules));
+          ESPALIER_RETURN_IF_ERROR(packer.Take(&rows_.sets));
+          return Reserve(packer);
+        }));
+    packer.Finish(&rows_.sets);
+    rows_.checksum = opened_.parquet->checksum();
+    rows_.sample = decoder_.Sample();
+    rows_.texts = decoder_.TakeTexts();
+    return std::move(rows_);
+  }
+
+  InputPosition OfRow(int64_t row) override { return decoder_.PlaceOf(row); }
+  InputPosition OfLabel(int set, int64_t row) override { return decoder_.PlaceOfLabel(set, row); }
+
+ private:
+  // Makes room for all rows, once they are known to keep their zeros.
+  Status Reserve(const Packer& packer) {
+    if (reserved_ || !packer.keeps_zeros()) return {};
+    reserved_ = true;
+    ESPALIER_RETURN_IF_ERROR(CheckNumbers(opened_, path_, kShardNumbersMax));
+    const int64_t numbers_max = kNumbersAByte * (range_.end - range_.begin);
+    decoder_.Reserve(std::min(opened_.rows, numbers_max / opened_.width()));
+    return {};
+  }
+
+  Status Keep(const arrow::RecordBatch& batch, KeptColumns* kept) const {
+    ParquetArrays::Arrays arrays;
+    for (const int32_t source : opened_.projection.kept) arrays.push_back(batch.column(source));
+    ESPALIER_ASSIGN_OR_RETURN(auto of_batch,
+                              ParquetArrays::Make(std::move(arrays), decoder_.good()));
+    kept->SetArrays(std::move(of_batch));
+    return {};
+  }
+
+  const TableSource& table_;
+  const ReadOptions& options_;
+  const Shard& range_;
+  const OpenShard& opened_;
+  const std::string& path_;
+  ShardRows rows_;
+  UnusableRows unusable_;
+  ParquetDecoder decoder_;
+  bool reserved_ = false;
+};
+
+class ParquetReader final : public ShardReader {
+ public:
+  using ShardReader::ShardReader;
+
+  Result<ShardRows> Read(int shard, const TakePiece& take) const override {
+    const Shard& range = table().plan.shards[shard];
+    ESPALIER_ASSIGN_OR_RETURN(const auto file,
+                              OpenUnchanged(table().files, table().plan.files[range.file]));
+    ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(*file, table(), options(), range));
+    ParquetShard underway(*this, range, opened);
+    return take ? underway.ReadPieces(take) : underway.ReadWhole();
+  }
+};
+
 }  // namespace
 
-Result<ShardRows> ReadParquetShard(const ReadableFile& file, const InputPlan& plan,
-                                   const JobSpec& job, int shard, RowRoom* room,
-                                   const TakeRows& take) {
-  const Shard& s = plan.shards[shard];
-  const std::string& path = file.info().path;
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job, plan, s, room));
-  ShardRows rows(room);
-  ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
-  if (opened.vectors && MayBeSparse(job, plan.schema)) decoder.SkipZeros();
-  Packer packer(job, plan.schema, room, decoder);
-  // Rows that are kept with their zeros: makes room for all of them.
-  bool reserved = take != nullptr;
-  const auto reserve = [&]() -> Status {
-    if (reserved || !packer.keeps_zeros()) return {};
-    reserved = true;
-    ESPALIER_RETURN_IF_ERROR(CheckNumbers(opened, path, kShardNumbersMax));
-    decoder.Reserve(std::min(opened.rows, kNumbersAByte * (s.end - s.begin) / opened.width()));
-    return {};
-  };
-  const auto after_batch = [&]() -> Result<bool> {
-    ESPALIER_RETURN_IF_ERROR(decoder.features().CheckTexts(path));
-    if (!take) {
-      ESPALIER_RETURN_IF_ERROR(packer.Take(&rows.sets));
-      ESPALIER_RETURN_IF_ERROR(reserve());
-      return false;
-    }
-    ESPALIER_RETURN_IF_ERROR(take(rows.sets, decoder.texts()));
-    for (DecodedRows& set : rows.sets) set.Clear();
-    return false;
-  };
-  ESPALIER_RETURN_IF_ERROR(reserve());
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, decoder, after_batch));
-  packer.Finish(&rows.sets);
-  rows.checksum = opened.parquet->checksum();
-  rows.texts = decoder.texts();
-  if (!take) rows.sample = decoder.Sample();
-  return rows;
-}
-
-Status ScanParquetShard(const ReadableFile& file, const ScanPlan& scan, int shard, RowRoom* room,
-                        const TakePiece& take) {
-  const InputPlan& plan = scan.input;
-  const Shard& s = plan.shards[shard];
-  const std::string& path = file.info().path;
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, scan.job, plan, s, room, scan.kept));
-  ShardRows rows(room);
-  ParquetDecoder decoder(plan, scan.job, s.file, opened.projection, &rows);
-  if (scan.sparse && opened.vectors && MayBeSparse(scan.job, plan.schema)) decoder.SkipZeros();
-  const std::vector<std::string>& labels = decoder.texts().labels.texts();
-  KeptColumns kept(scan.kept.size());
-  std::vector<Status> rejects;
-  decoder.Reject(&rejects);
-  std::vector<std::shared_ptr<arrow::Array>> arrays;
-  const auto watch = [&](const arrow::RecordBatch& batch) {
-    arrays.clear();
-    for (const int32_t source : opened.projection.kept) arrays.push_back(batch.column(source));
-  };
-  const std::function<InputPosition(int64_t)> place = [&](int64_t row) {
-    return decoder.PlaceOf(row);
-  };
-  const auto after_batch = [&]() -> Result<bool> {
-    if (!plan.schema.label.empty()) {
-      ESPALIER_RETURN_IF_ERROR(
-          CheckLabels(labels.size(), path, plan.schema.names[plan.schema.label[0]]));
-    }
-    ESPALIER_ASSIGN_OR_RETURN(auto of_batch,
-                              ParquetArrays::Make(std::move(arrays), decoder.good()));
-    kept.SetArrays(std::move(of_batch));
-    ESPALIER_RETURN_IF_ERROR(take(
-        {rows.sets[static_cast<size_t>(FileRole::kTest)], decoder.texts(), kept, rejects, place}));
-    decoder.ForgetCategories();
-    kept.Clear();
-    rejects.clear();
-    for (DecodedRows& set : rows.sets) set.Clear();
-    return false;
-  };
-  return ReadGroups(opened, decoder, after_batch, watch);
-}
-
-Result<InputPosition> FindParquetLabel(const ReadableFile& file, const InputPlan& plan,
-                                       const JobSpec& job, int shard, const std::string& label) {
-  const Shard& s = plan.shards[shard];
-  ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(file, job, plan, s, nullptr));
-  ShardRows rows;
-  ParquetDecoder decoder(plan, job, s.file, opened.projection, &rows);
-  if (opened.vectors && MayBeSparse(job, plan.schema)) decoder.SkipZeros();
-  decoder.Watch(label);
-  const auto after_batch = [&]() -> Result<bool> {
-    for (DecodedRows& set : rows.sets) set.Clear();
-    return decoder.watched_at().has_value();
-  };
-  ESPALIER_RETURN_IF_ERROR(ReadGroups(opened, decoder, after_batch));
-  return decoder.watched_at().value_or(InputPosition{});
+std::unique_ptr<ShardReader> MakeParquetReader(const TableSource& table,
+                                               const ReadOptions& options) {
+  return std::make_unique<ParquetReader>(table, options);
 }
 
 }  // namespace espalier

@@ -342,7 +342,7 @@ class Merger {
         at.file = plan_.files[plan_.shards[s.shard].file].path;
         at.text = Printable(text);
         if (files_ != nullptr) {
-          Result<InputPosition> found = FindEvaluationLabel(*files_, plan_, job_, s.shard, text);
+          Result<InputPosition> found = FindEvaluationLabel({*files_, plan_, job_}, s.shard, text);
           if (found.ok() && found->row) at = *std::move(found);
         }
         return BadInput("the label " + Quoted(text) + " is in " + HumanCount(rows) +

@@ -4,6 +4,7 @@
 
 #include "src/base/text.h"
 #include "src/data/features/sparse_choice.h"
+#include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/row_store.h"
 #include "src/data/table/pack_sparse.h"
 
@@ -65,10 +66,10 @@ int64_t RowLoader::BytesOf(Range range) const {
 
 void RowLoader::SetUp(const RowRanges& ranges) {
   store_ = std::make_unique<RowStore>();
-  classification_ = job_.model.task == Task::kClassification;
-  has_weights_ = plan_.schema.weight >= 0;
+  classification_ = table_.job.model.task == Task::kClassification;
+  has_weights_ = table_.plan.schema.weight >= 0;
   store_->encoder_ = FeatureEncoder(survey_.preprocessing);
-  store_->targets_ = classification_ ? 0 : static_cast<int64_t>(plan_.schema.label.size());
+  store_->targets_ = classification_ ? 0 : static_cast<int64_t>(table_.plan.schema.label.size());
   store_->storage_ = survey_.storage;
   store_->sparse_ = survey_.sparse;
   if (survey_.sparse) store_->encoder_.PrepareSparse();
@@ -143,13 +144,16 @@ Status RowLoader::Reserve() {
     spool -= records_expected_ - in_memory;
   }
   room_ = std::make_unique<RowRoom>(memory, options_.spool_directory, spool);
+  reader_ = MakeShardReader(table_, {.room = room_.get()});
   return {};
 }
 
-Result<std::unique_ptr<RowLoader>> RowLoader::Make(const FileSystem& files, const InputPlan& plan,
-                                                   const JobSpec& job, const SurveyResult& survey,
+Result<std::unique_ptr<RowLoader>> RowLoader::Make(const TableSource& table,
+                                                   const SurveyResult& survey,
                                                    const RowRanges& ranges,
                                                    const RowStoreOptions& options) {
+  const InputPlan& plan = table.plan;
+  const JobSpec& job = table.job;
   const int64_t totals[kSets] = {survey.train_rows, survey.validation_rows, survey.test_rows};
   bool fits = survey.shards.size() == plan.shards.size() &&
               survey.preprocessing.features.size() == plan.schema.features.size();
@@ -165,19 +169,19 @@ Result<std::unique_ptr<RowLoader>> RowLoader::Make(const FileSystem& files, cons
   }
   fits = fits && (!survey.sparse || CanBeSparse(job, survey.preprocessing));
   if (!fits) return Internal("the survey, the plan and the rows to load do not fit each other");
-  std::unique_ptr<RowLoader> loader(new RowLoader(files, plan, job, survey, options));
+  std::unique_ptr<RowLoader> loader(new RowLoader(table, survey, options));
   loader->SetUp(ranges);
   ESPALIER_RETURN_IF_ERROR(loader->Reserve());
   return loader;
 }
 
 Status RowLoader::Changed(int32_t shard) const {
-  const Shard& s = plan_.shards[shard];
+  const Shard& s = table_.plan.shards[shard];
   return DataLoss("bytes " + std::to_string(s.begin) + " to " + std::to_string(s.end) + " of " +
-                  QuotedPath(plan_.files[s.file].path) +
+                  QuotedPath(table_.plan.files[s.file].path) +
                   " are not what the survey read (checksums differ); the file changed or the disk "
                   "failed: submit the job again when its input is at rest")
-      .At({.file = plan_.files[s.file].path, .offset = s.begin});
+      .At({.file = table_.plan.files[s.file].path, .offset = s.begin});
 }
 
 Status RowLoader::Check(int32_t shard, uint32_t checksum, const Read& read) const {
@@ -352,11 +356,10 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
 
 Status RowLoader::ReadAgain(int32_t shard) {
   Read read;
-  ESPALIER_ASSIGN_OR_RETURN(const ShardRows rest,
-                            StreamShard(files_, plan_, job_, shard, room_.get(),
-                                        [&](const DecodedSets& rows, const ShardTexts& texts) {
-                                          return Copy(shard, rows, texts, &read);
-                                        }));
+  const auto copy = [&](const RowPiece& piece) {
+    return Copy(shard, piece.sets, piece.texts, &read);
+  };
+  ESPALIER_ASSIGN_OR_RETURN(const ShardRows rest, reader_->Read(shard, copy));
   return Check(shard, rest.checksum, read);
 }
 
@@ -370,12 +373,11 @@ Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
 std::unique_ptr<RowStore> RowLoader::Finish() { return std::move(store_); }
 
 Result<std::unique_ptr<RowStore>> LoadRows(
-    const FileSystem& files, const InputPlan& plan, const JobSpec& job, const SurveyResult& survey,
-    const RowRanges& ranges, std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
+    const TableSource& table, const SurveyResult& survey, const RowRanges& ranges,
+    std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
     const std::function<void(int64_t done, int64_t of)>& progress) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto loader,
-                            RowLoader::Make(files, plan, job, survey, ranges, options));
-  std::vector<SurveyedShard*> kept(plan.shards.size(), nullptr);
+  ESPALIER_ASSIGN_OR_RETURN(const auto loader, RowLoader::Make(table, survey, ranges, options));
+  std::vector<SurveyedShard*> kept(table.plan.shards.size(), nullptr);
   for (SurveyedShard& shard : decoded) {
     const int32_t index = shard.survey.shard;
     if (index < 0 || index >= static_cast<int32_t>(kept.size())) {

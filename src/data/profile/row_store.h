@@ -97,14 +97,14 @@ class RowStore {
 
 // Fills a row store shard by shard.
 // Thread rule: Load is safe from several threads, each shard once; the rest from one.
-// `files`, `plan`, `job` and `survey` must outlive the loader.
+// The table and `survey` must outlive the loader.
 class RowLoader {
  public:
   // Reserves the memory. kResourceExhausted: neither the budget nor the spool hold the rows. Of
   // sparse rows that is told here by how many numbers the survey counted; their records take memory
   // as they come, so that Load may still find that there is none left.
-  static Result<std::unique_ptr<RowLoader>> Make(const FileSystem& files, const InputPlan& plan,
-                                                 const JobSpec& job, const SurveyResult& survey,
+  static Result<std::unique_ptr<RowLoader>> Make(const TableSource& table,
+                                                 const SurveyResult& survey,
                                                  const RowRanges& ranges,
                                                  const RowStoreOptions& options);
 
@@ -120,9 +120,8 @@ class RowLoader {
   std::unique_ptr<RowStore> Finish();
 
  private:
-  RowLoader(const FileSystem& files, const InputPlan& plan, const JobSpec& job,
-            const SurveyResult& survey, const RowStoreOptions& options)
-      : files_(files), plan_(plan), job_(job), survey_(survey), options_(options) {}
+  RowLoader(const TableSource& table, const SurveyResult& survey, const RowStoreOptions& options)
+      : table_(table), survey_(survey), options_(options) {}
   void SetUp(const RowRanges& ranges);
   Status Reserve();
   // What was read of a shard so far.
@@ -159,9 +158,7 @@ class RowLoader {
   int64_t FeatureBytesOf(Range range) const;
   int64_t BytesOf(Range range) const;
 
-  const FileSystem& files_;
-  const InputPlan& plan_;
-  const JobSpec& job_;
+  const TableSource table_;
   const SurveyResult& survey_;
   const RowStoreOptions options_;
   bool has_weights_ = false, classification_ = false;
@@ -171,6 +168,7 @@ class RowLoader {
   Vocabularies vocabularies_;
   std::unique_ptr<RowStore> store_;
   std::unique_ptr<RowRoom> room_;  // for reading
+  std::unique_ptr<ShardReader> reader_;
   std::mutex mutex_;  // guards, while shards are loaded, the store's slabs and bytes, and these:
   int64_t records_expected_ = 0;  // bytes of records for which no slab is there yet
   uint8_t* free_ = nullptr;       // of the last slab, what no records have
@@ -181,8 +179,8 @@ class RowLoader {
 // their rows freed, the others are read. `progress` (may be empty) hears the shards done of the
 // shards there are. `decoded` may hold any shards.
 Result<std::unique_ptr<RowStore>> LoadRows(
-    const FileSystem& files, const InputPlan& plan, const JobSpec& job, const SurveyResult& survey,
-    const RowRanges& ranges, std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
+    const TableSource& table, const SurveyResult& survey, const RowRanges& ranges,
+    std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
     const std::function<void(int64_t done, int64_t of)>& progress = {});
 
 }  // namespace espalier

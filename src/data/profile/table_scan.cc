@@ -6,20 +6,14 @@
 #include <utility>
 
 #include "src/base/text.h"
-#include "src/data/features/sparse_choice.h"
 #include "src/data/input/listing.h"
 #include "src/data/parquet/file.h"
-#include "src/data/parquet/reader.h"
+#include "src/data/profile/make_shard_reader.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/schema.h"
-#include "src/data/table/shard_rows.h"
-#include "src/data/text/text_scan.h"
 
 namespace espalier {
 namespace {
-
-constexpr size_t kScanPieceBytes = 512 << 10;  // of numbers, or of kept text
-constexpr size_t kPieceRejects = 1024;
 
 // Planning speaks of a job's fields; here there is none.
 Status Reworded(const Status& error) {
@@ -298,73 +292,6 @@ class ScanPlanner {
   ScanPlan plan_;
 };
 
-// Where the kept columns stand in a file of text.
-std::vector<size_t> KeptFields(const ScanPlan& scan, const Schema& in_file) {
-  std::vector<size_t> fields;
-  for (const int32_t position : scan.kept) {
-    const std::string& name = scan.input.schema.names[position];
-    fields.push_back(static_cast<size_t>(
-        std::find(in_file.names.begin(), in_file.names.end(), name) - in_file.names.begin()));
-  }
-  return fields;
-}
-
-Status ScanText(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,
-                const TakePiece& take) {
-  const Shard& range = scan.input.shards[shard];
-  const InputFile& file = scan.input.files[range.file];
-  ESPALIER_ASSIGN_OR_RETURN(auto input, TextInput::OpenShard(files, file, range.begin, range.end));
-  const bool sparse = scan.sparse && DecodesSparse(scan.job, scan.input.schema, file.path);
-  TextScan text(std::move(input), scan.input, scan.job, shard, room, sparse);
-  DecodedRows& rows = text.decoder().sets()[static_cast<size_t>(FileRole::kTest)];
-  const ShardTexts& texts = text.decoder().texts();
-  const std::vector<size_t> fields = KeptFields(scan, text.schema());
-  KeptColumns kept(fields.size());
-  std::vector<Status> rejects;
-  std::vector<int64_t> offsets;  // of the rows
-  const std::function<InputPosition(int64_t)> place = [&](int64_t row) {
-    const int64_t offset = offsets[static_cast<size_t>(row)];
-    return text.PlaceOf(offset, offset <= kLinesCounted);
-  };
-  const auto hand_on = [&]() -> Status {
-    if (rows.rows == 0 && rejects.empty()) return {};
-    ESPALIER_RETURN_IF_ERROR(take({rows, texts, kept, rejects, place}));
-    for (DecodedRows& set : text.decoder().sets()) set.Clear();
-    text.decoder().ForgetCategories();
-    kept.Clear();
-    rejects.clear();
-    offsets.clear();
-    return {};
-  };
-  for (;;) {
-    const TextScan::Outcome outcome = text.Next();
-    const bool count_lines = text.reader().record_offset() <= kLinesCounted;
-    switch (outcome) {
-      case TextScan::Outcome::kEnd:
-        return hand_on();
-      case TextScan::Outcome::kFailed:
-        return text.error();
-      case TextScan::Outcome::kBad:
-        rejects.push_back(text.BadRow(count_lines));
-        break;
-      case TextScan::Outcome::kDropped:
-        rejects.push_back(text.DroppedRow(count_lines));
-        break;
-      case TextScan::Outcome::kRow:
-        offsets.push_back(text.reader().record_offset());
-        for (const size_t field : fields) kept.AddField(text.reader().shown(field));
-        break;
-    }
-    if (texts.labels.texts().size() > kClassesMax) {
-      return CheckLabels(texts.labels.texts().size(), file.path,
-                         scan.input.schema.names[scan.input.schema.label[0]]);
-    }
-    const bool full = rows.FeatureBytes() >= kScanPieceBytes || kept.bytes() >= kScanPieceBytes ||
-                      rejects.size() >= kPieceRejects;
-    if (full) ESPALIER_RETURN_IF_ERROR(hand_on());
-  }
-}
-
 }  // namespace
 
 Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request) {
@@ -382,14 +309,11 @@ Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request,
   return ScanPlanner(files, request, true).Resume(std::move(input));
 }
 
-Status ScanShard(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,
-                 const TakePiece& take) {
-  const InputFile& listed = scan.input.files[scan.input.shards[shard].file];
-  if (FormatOf(scan.job.data, listed.path) != DataFormat::kParquet) {
-    return ScanText(files, scan, shard, room, take);
-  }
-  ESPALIER_ASSIGN_OR_RETURN(const auto file, OpenUnchanged(files, listed));
-  return ScanParquetShard(*file, scan, shard, room, take);
+std::unique_ptr<ShardReader> MakeScanReader(const FileSystem& files, const ScanPlan& scan,
+                                            RowRoom* room) {
+  return MakeShardReader(
+      {files, scan.input, scan.job},
+      {.room = room, .rules = RowRules::kScoring, .kept = scan.kept, .sparse = scan.sparse});
 }
 
 }  // namespace espalier

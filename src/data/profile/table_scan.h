@@ -4,18 +4,28 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/parquet/scan_piece.h"
 #include "src/data/table/row_room.h"
+#include "src/data/table/shard_reader.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
 namespace espalier {
+
+struct ScanPlan {
+  InputPlan input;            // all files have the role kTest
+  JobSpec job;                // to decode rows by
+  std::vector<int32_t> kept;  // positions in the schema
+  // Text and Spark's vectors are decoded sparse where they were for the training, if the model
+  // multiplies sparse.
+  bool sparse = false;
+};
 
 struct ScanRequest {
   const JobSpec& job;             // the model's: CSV's options, rules for nulls, precision
@@ -43,11 +53,8 @@ Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request);
 // nothing. kInvalidArgument: a kept column is not in it.
 Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request, InputPlan input);
 
-// Reads a shard; pieces hold some hundred KiB (Parquet: a batch). What is wrong with a row makes it
-// a reject, what is wrong with the file is the error; an error of `take` ends the reading. The rows
-// draw on `room`, which may be null. REQUIRES: `shard` indexes the plan's shards.
-// Thread rule: re-entrant.
-Status ScanShard(const FileSystem& files, const ScanPlan& scan, int shard, RowRoom* room,
-                 const TakePiece& take);
+// Reads the table: its rows in pieces, as RowRules::kScoring has it. Both must outlive the reader.
+std::unique_ptr<ShardReader> MakeScanReader(const FileSystem& files, const ScanPlan& scan,
+                                            RowRoom* room = nullptr);
 
 }  // namespace espalier

@@ -17,6 +17,7 @@ namespace espalier {
 inline constexpr int kSets = 3;  // train, validation, test: FileRole as an index
 inline constexpr int kTrainSet = static_cast<int>(FileRole::kTrain);
 inline constexpr int kValidationSet = static_cast<int>(FileRole::kValidation);
+inline constexpr int kTestSet = static_cast<int>(FileRole::kTest);
 
 inline int64_t ElementBytes(StorageType type) {
   return type == StorageType::kUint8 ? 1 : type == StorageType::kFloat32 ? 4 : 8;

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,23 +35,54 @@ struct ShardRows {
   int64_t MemoryBytes() const;
 };
 
-// Gets the rows that were read since the last call, and the texts that they index, which are those
-// of the last call and more. What it does not copy is gone.
-using TakeRows = std::function<Status(const DecodedSets& rows, const ShardTexts& texts)>;
-
 // More rows of a shard are bad than data.bad_rows tolerates; `last` describes the last one.
 Status TooManySkipped(const BadRows& policy, const Status& last);
 
-// Applies data.bad_rows to a bad row: counts it in `rows`, or returns the error that ends the
-// reading. `describe` makes the row's error; it is called only when somebody will read it.
-template <typename F>
-Status TakeBadRow(const BadRows& policy, ShardRows* rows, F&& describe) {
-  if (!policy.skip) return describe();
-  ++rows->skipped;
-  if (rows->skipped > policy.limit) return TooManySkipped(policy, describe());
-  if (rows->skipped_first.size() < kSkippedKept) rows->skipped_first.push_back(describe());
-  return {};
-}
+// The rules by which training and scoring read a shard.
+enum class RowRules : uint8_t {
+  // A bad row is an error, or with data.bad_rows skip it is counted, as are dropped rows. A shard
+  // numbers its categories once, and there is a limit to them.
+  kTraining,
+  // Bad and dropped rows are rejects. Each piece numbers its categories, without a limit.
+  kScoring,
+};
+
+// Applies the rules to the rows of a shard that have no numbers, in the order of the file.
+// `describe` makes the row's error. It is called only if somebody reads it.
+class UnusableRows {
+ public:
+  // `rows` gets the counts. Both must outlive this.
+  UnusableRows(RowRules rules, const BadRows& policy, ShardRows* rows)
+      : scoring_(rules == RowRules::kScoring), policy_(policy), rows_(*rows) {}
+
+  // An error ends the reading.
+  template <typename F>
+  Status TakeBad(F&& describe) {
+    if (scoring_) {
+      rejects_.push_back(describe());
+      return {};
+    }
+    if (!policy_.skip) return describe();
+    ++rows_.skipped;
+    if (rows_.skipped > policy_.limit) return TooManySkipped(policy_, describe());
+    if (rows_.skipped_first.size() < kSkippedKept) rows_.skipped_first.push_back(describe());
+    return {};
+  }
+  template <typename F>
+  void TakeDropped(F&& describe) {
+    ++rows_.dropped;
+    if (scoring_) rejects_.push_back(describe());
+  }
+
+  const std::vector<Status>& rejects() const { return rejects_; }
+  void ForgetRejects() { rejects_.clear(); }
+
+ private:
+  const bool scoring_;
+  const BadRows& policy_;
+  ShardRows& rows_;
+  std::vector<Status> rejects_;
+};
 
 // kBadInput for a shard with more than kClassesMax labels.
 Status CheckLabels(size_t labels, const std::string& file, const std::string& column);

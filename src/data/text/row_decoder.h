@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/data/features/feature_decoder.h"
@@ -58,9 +59,9 @@ class RowDecoder {
   DecodedSets& sets() { return sets_; }
   const FeatureDecoder& features() const { return features_; }
   const ShardTexts& texts() const { return features_.texts(); }
+  ShardTexts TakeTexts() { return std::move(features_.texts()); }
   // From now on categories are numbered anew.
   void ForgetCategories() { features_.ForgetCategories(); }
-  int32_t file() const { return file_; }
   // Of the training rows so far, all of which are still in sets().
   RowSample Sample() const { return picker_.Take(sets_[static_cast<size_t>(FileRole::kTrain)]); }
 

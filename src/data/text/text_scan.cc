@@ -3,30 +3,38 @@
 #include <utility>
 
 #include "src/base/text.h"
+#include "src/data/table/number.h"
 #include "src/data/table/partitions.h"
 #include "src/data/table/row_words.h"
 #include "src/data/table/schema.h"
 
 namespace espalier {
 
-TextScan::TextScan(std::unique_ptr<TextInput> input, const InputPlan& plan, const JobSpec& job,
-                   int shard, RowRoom* room, bool sparse)
-    : plan_(plan),
-      input_(std::move(input)),
-      schema_(InFileOrder(plan.schema, plan.files[plan.shards[shard].file].columns)),
+Result<std::unique_ptr<TextScan>> TextScan::Open(const TableSource& table, int shard, RowRoom* room,
+                                                 bool sparse) {
+  const Shard& range = table.plan.shards[shard];
+  ESPALIER_ASSIGN_OR_RETURN(
+      auto input,
+      TextInput::OpenShard(table.files, table.plan.files[range.file], range.begin, range.end));
+  return std::unique_ptr<TextScan>(new TextScan(std::move(input), table, shard, room, sparse));
+}
+
+TextScan::TextScan(std::unique_ptr<TextInput> input, const TableSource& table, int shard,
+                   RowRoom* room, bool sparse)
+    : input_(std::move(input)),
+      file_(table.plan.files[table.plan.shards[shard].file]),
+      sparse_(sparse),
+      schema_(InFileOrder(table.plan.schema, file_.columns)),
       lines_(input_->lines()),
       places_(input_->places()),
-      reader_(MakeReader(job.data, plan, plan.shards[shard], sparse)),
-      decoder_(schema_, job, plan.files[plan.shards[shard].file].role, plan.shards[shard].file,
-               room, sparse) {}
+      reader_(MakeReader(table.job.data, table.plan.shards[shard])),
+      decoder_(schema_, table.job, file_.role, table.plan.shards[shard].file, room, sparse) {}
 
-std::unique_ptr<RecordReader> TextScan::MakeReader(const DataSpec& data, const InputPlan& plan,
-                                                   const Shard& shard, bool sparse) const {
-  const std::string& path = plan.files[shard.file].path;
-  const CsvRange range = {shard.begin, shard.end, HasHeader(data, path) && shard.begin == 0};
+std::unique_ptr<RecordReader> TextScan::MakeReader(const DataSpec& data, const Shard& shard) const {
+  const CsvRange range = {shard.begin, shard.end, HasHeader(data, file_.path) && shard.begin == 0};
   const size_t columns = schema_.names.size() - schema_.partitions;
-  return WithPartitions(input_->Records(data, range, columns, CsvReader::kWindowBytes, sparse),
-                        PartitionValues(schema_, path));
+  return WithPartitions(input_->Records(data, range, columns, CsvReader::kWindowBytes, sparse_),
+                        PartitionValues(schema_, file_.path));
 }
 
 TextScan::Outcome TextScan::Next() {
@@ -49,7 +57,7 @@ TextScan::Outcome TextScan::Next() {
     case RowDecoder::Outcome::kDropped:
       return Outcome::kDropped;
     case RowDecoder::Outcome::kFailed:
-      error_ = decoder_.error().At({.file = plan_.files[FileIndex()].path});
+      error_ = decoder_.error().At({.file = file_.path});
       return Outcome::kFailed;
     case RowDecoder::Outcome::kBad:
       break;
@@ -79,15 +87,24 @@ Status TextScan::Located(const RowProblem& problem) const {
 }
 
 InputPosition TextScan::PlaceOf(int64_t record_offset, bool count_lines) {
-  InputPosition at = {.file = plan_.files[FileIndex()].path, .offset = record_offset};
+  InputPosition at = {.file = file_.path, .offset = record_offset};
   if (!count_lines) return at;
   if (const Result<int64_t> row = places_.LineOf(record_offset); row.ok()) at.row = *row;
   return at;
 }
 
+InputPosition TextScan::PlaceOfLabel() {
+  const auto column = static_cast<size_t>(schema_.label[0]);
+  InputPosition at = PlaceOf(reader_->record_offset(), true);
+  at.column = schema_.names[column];
+  at.offset = reader_->field_offset(column);
+  at.text = Printable(Trimmed(reader_->field(column)));
+  return at;
+}
+
 Status TextScan::WithRow(const Status& error, bool count_lines) {
   InputPosition at;
-  at.file = plan_.files[FileIndex()].path;
+  at.file = file_.path;
   if (count_lines && error.code() == StatusCode::kBadInput) {
     if (Result<int64_t> row = lines_.LineOf(reader_->record_offset()); row.ok()) at.row = *row;
   }

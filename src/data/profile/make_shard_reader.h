@@ -1,0 +1,14 @@
+// The ShardReader of a table, by the format of its files. Thread rule: re-entrant.
+#pragma once
+
+#include <memory>
+
+#include "src/data/table/shard_reader.h"
+
+namespace espalier {
+
+// REQUIRES: the plan's files have one format, as planning sees to.
+std::unique_ptr<ShardReader> MakeShardReader(const TableSource& table,
+                                             const ReadOptions& options = {});
+
+}  // namespace espalier

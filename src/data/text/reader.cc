@@ -1,0 +1,165 @@
+#include "src/data/text/reader.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/data/features/sparse_choice.h"
+#include "src/data/table/pack_sparse.h"
+#include "src/data/text/text_scan.h"
+
+namespace espalier {
+namespace {
+
+// Enough to tell how many rows a shard will have, and whether they are sparse.
+constexpr int64_t kRowsBeforeReserve = 256;
+// Rejects that make a piece.
+constexpr size_t kPieceRejects = 1024;
+// Rows that are scored have their line only within these bytes of a text, because counting lines
+// reads it again.
+constexpr int64_t kLinesCounted = int64_t{64} << 20;
+
+// One shard that is being read: its rows are handed on in pieces, or without `take` kept.
+class TextShard final : public RowPlaces {
+ public:
+  TextShard(const ShardReader& reader, int shard, const TakePiece& take, TextScan* scan)
+      : schema_(reader.table().plan.schema),
+        range_(reader.table().plan.shards[shard]),
+        options_(reader.options()),
+        path_(reader.table().plan.files[range_.file].path),
+        scoring_(options_.rules == RowRules::kScoring),
+        take_(take),
+        scan_(*scan),
+        decoder_(scan->decoder()),
+        unusable_(options_.rules, reader.table().job.data.bad_rows, &rows_),
+        kept_(options_.kept.size()) {
+    const std::vector<std::string>& names = scan->schema().names;
+    for (const int32_t position : options_.kept) {
+      const auto field = std::find(names.begin(), names.end(), schema_.names[position]);
+      kept_fields_.push_back(static_cast<size_t>(field - names.begin()));
+    }
+  }
+
+  // False: rows that are kept shall not be decoded sparse, as the first ones show.
+  Result<bool> Read() {
+    for (int64_t taken = 0;;) {
+      const TextScan::Outcome outcome = scan_.Next();
+      if (outcome == TextScan::Outcome::kEnd) break;
+      if (outcome == TextScan::Outcome::kFailed) return scan_.error();
+      // Whatever becomes of a row: its texts are remembered, too.
+      ESPALIER_RETURN_IF_ERROR(decoder_.features().CheckTexts(path_, options_.rules));
+      if (outcome == TextScan::Outcome::kRow) {
+        if (!take_ && !KeepRow(++taken)) return false;
+        if (scoring_) NotePlace();
+      } else if (outcome == TextScan::Outcome::kDropped) {
+        unusable_.TakeDropped([this] { return scan_.DroppedRow(CountsLines()); });
+      } else {
+        ESPALIER_RETURN_IF_ERROR(
+            unusable_.TakeBad([this] { return scan_.BadRow(!scoring_ || CountsLines()); }));
+      }
+      if (take_ && IsFull()) ESPALIER_RETURN_IF_ERROR(HandOn());
+    }
+    if (take_) ESPALIER_RETURN_IF_ERROR(HandOn());
+    return true;
+  }
+
+  // REQUIRES: Read returned true.
+  ShardRows Finish() {
+    rows_.checksum = scan_.reader().checksum();
+    if (take_) return std::move(rows_);
+    rows_.texts = decoder_.TakeTexts();
+    rows_.sample = decoder_.Sample();
+    rows_.sets = std::move(decoder_.sets());
+    return std::move(rows_);
+  }
+
+  InputPosition OfRow(int64_t row) override {
+    const int64_t offset = offsets_[static_cast<size_t>(row)];
+    return scan_.PlaceOf(offset, offset <= kLinesCounted);
+  }
+  // The piece is the row that was just read.
+  InputPosition OfLabel(int /*set*/, int64_t /*row*/) override { return scan_.PlaceOfLabel(); }
+
+ private:
+  bool CountsLines() const { return scan_.reader().record_offset() <= kLinesCounted; }
+
+  // Row number `taken` of those that are kept. False: as for Read.
+  bool KeepRow(int64_t taken) {
+    if (taken != kRowsBeforeReserve) return true;
+    if (scan_.sparse() && !AreSparse(decoder_.sets(), static_cast<int64_t>(schema_.features.size()),
+                                     CodedFeatures(schema_))) {
+      return false;
+    }
+    // What a compressed file will hold cannot be told: its begin may be unlike the rest.
+    if (scan_.compressed()) return true;
+    const auto read = static_cast<double>(scan_.reader().position() - range_.begin);
+    decoder_.Reserve(std::min(1.0, read / static_cast<double>(range_.end - range_.begin)));
+    return true;
+  }
+
+  void NotePlace() {
+    offsets_.push_back(scan_.reader().record_offset());
+    for (const size_t field : kept_fields_) kept_.AddField(scan_.reader().shown(field));
+  }
+
+  bool IsFull() const {
+    size_t bytes = 0;
+    for (const DecodedRows& set : decoder_.sets()) bytes += set.FeatureBytes();
+    return std::max(bytes, kept_.bytes()) >= options_.piece_bytes ||
+           unusable_.rejects().size() >= kPieceRejects;
+  }
+
+  Status HandOn() {
+    const auto is_empty = [](const DecodedRows& set) { return set.rows == 0; };
+    DecodedSets& sets = decoder_.sets();
+    if (std::all_of(sets.begin(), sets.end(), is_empty) && unusable_.rejects().empty()) return {};
+    ESPALIER_RETURN_IF_ERROR(take_({sets, decoder_.texts(), kept_, unusable_.rejects(), *this}));
+    for (DecodedRows& set : sets) set.Clear();
+    if (scoring_) decoder_.ForgetCategories();
+    kept_.Clear();
+    unusable_.ForgetRejects();
+    offsets_.clear();
+    return {};
+  }
+
+  const Schema& schema_;
+  const Shard& range_;
+  const ReadOptions& options_;
+  const std::string& path_;
+  const bool scoring_;
+  const TakePiece& take_;
+  TextScan& scan_;
+  RowDecoder& decoder_;
+  ShardRows rows_;
+  UnusableRows unusable_;
+  std::vector<size_t> kept_fields_;  // where the kept columns are in the file
+  KeptColumns kept_;
+  std::vector<int64_t> offsets_;  // kScoring: of the piece's rows
+};
+
+class TextReader final : public ShardReader {
+ public:
+  using ShardReader::ShardReader;
+
+  Result<ShardRows> Read(int shard, const TakePiece& take) const override {
+    const InputPlan& plan = table().plan;
+    const std::string& path = plan.files[plan.shards[shard].file].path;
+    bool sparse = options().sparse && DecodesSparse(table().job, plan.schema, path);
+    for (;; sparse = false) {
+      ESPALIER_ASSIGN_OR_RETURN(const auto scan,
+                                TextScan::Open(table(), shard, options().room, sparse));
+      TextShard underway(*this, shard, take, scan.get());
+      ESPALIER_ASSIGN_OR_RETURN(const bool done, underway.Read());
+      if (done) return underway.Finish();
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ShardReader> MakeTextReader(const TableSource& table, const ReadOptions& options) {
+  return std::make_unique<TextReader>(table, options);
+}
+
+}  // namespace espalier

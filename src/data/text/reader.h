@@ -1,0 +1,12 @@
+// ShardReader for text: CSV or LIBSVM, plain or compressed. Thread rule: re-entrant.
+#pragma once
+
+#include <memory>
+
+#include "src/data/table/shard_reader.h"
+
+namespace espalier {
+
+std::unique_ptr<ShardReader> MakeTextReader(const TableSource& table, const ReadOptions& options);
+
+}  // namespace espalier

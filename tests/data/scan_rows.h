@@ -1,0 +1,13 @@
+// Reads a shard of a table to be scored. Thread rule: re-entrant.
+#pragma once
+
+#include "src/data/profile/table_scan.h"
+
+namespace espalier {
+
+inline Status ScanRows(const FileSystem& files, const ScanPlan& scan, int shard,
+                       const TakePiece& take) {
+  return MakeScanReader(files, scan)->Read(shard, take).status();
+}
+
+}  // namespace espalier
