@@ -50,6 +50,21 @@ TEST_CASE("each class of a row group has its share of validation, however shards
   CHECK(sums == counts);
 }
 
+TEST_CASE("a label that only validation rows have is found by its row") {
+  ParquetFixture f;
+  f.job.model.task = Task::kClassification;
+  f.job.data.validation.column = std::string("v");
+  const std::string path = f.Write({Json("a", arrow::int64(), "[1, 2, 3, 4, 5]"),
+                                    Json("v", arrow::boolean(), "[false, true, false, true, true]"),
+                                    Json("y", arrow::utf8(), R"(["a", "b", "b", " c ", "c"])")},
+                                   {.group_rows = 5});
+  const Status error = f.Survey().status();
+  CHECK(error.message().find("the label 'c' is in 2 validation or test rows") == 0);
+  REQUIRE(error.position().has_value());
+  CHECK(*error.position() ==
+        InputPosition{.file = path, .row = 4, .column = "y", .offset = {}, .text = " c "});
+}
+
 TEST_CASE("quartiles of Parquet are the same however shards are cut, and those of the rows") {
   ParquetFixture f;
   f.job.data.features.scale.kind = ScaleKind::kRobust;

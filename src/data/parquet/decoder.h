@@ -62,8 +62,8 @@ class ParquetDecoder {
   InputPosition PlaceOf(int64_t good) const {
     return {.file = path_, .row = first_row_ + good_[static_cast<size_t>(good)] + 1};
   }
-  // Where the label of row `row` of the last batch's rows of a set stands. REQUIRES: that batch is
-  // still there, and its rows alone are in the shard's rows.
+  // The position and the text of the label of a row of the last batch, by set and number in it.
+  // REQUIRES: the batch is still there.
   InputPosition PlaceOfLabel(int set, int64_t row) const;
 
  private:
@@ -85,7 +85,7 @@ class ParquetDecoder {
   void CheckNumber(int32_t source, int32_t column, const char* what, bool is_weight);
   Status ReadLabels();
   Status ChooseSets();
-  // Sorts the rows out: those to append, and the others.
+  // Finds the rows to append and reports the others.
   Status TakeStates();
   InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
   Status Append();

@@ -56,8 +56,10 @@ struct RowPiece {
   const DecodedSets& sets;
   // Labels of this and earlier pieces. Categories also, but kScoring: of this piece alone.
   const ShardTexts& texts;
-  const KeptColumns& kept;             // kScoring: columns of the same rows
-  const std::vector<Status>& rejects;  // kScoring: rows since the last piece that have no numbers
+  const KeptColumns& kept;  // kScoring: columns of the same rows
+  // kScoring: rows since the last piece that have no numbers. Those of text have their line in its
+  // first 64 MiB only, because counting lines reads the text again.
+  const std::vector<Status>& rejects;
   RowPlaces& places;
 
   // The rows of a table that is scored, whose files all have the role kTest.
@@ -85,8 +87,8 @@ class ShardReader {
   // REQUIRES: `shard` indexes plan.shards.
   Result<ShardRows> Read(int shard) const { return Read(shard, nullptr); }
 
-  // The same in pieces: `take` gets the rows, and the result has neither rows nor texts. An error
-  // of `take` ends the reading.
+  // Reads a shard in pieces: `take` gets the rows, and the result has neither rows nor texts. An
+  // error of `take` ends the reading. Null: as Read(shard).
   virtual Result<ShardRows> Read(int shard, const TakePiece& take) const = 0;
 
  private:

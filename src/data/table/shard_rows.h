@@ -48,7 +48,7 @@ enum class RowRules : uint8_t {
 };
 
 // Applies the rules to the rows of a shard that have no numbers, in the order of the file.
-// `describe` makes the row's error. It is called only if somebody reads it.
+// `describe` makes the row's error. It is called only if the error is shown.
 class UnusableRows {
  public:
   // `rows` gets the counts. Both must outlive this.

@@ -12,12 +12,12 @@
 namespace espalier {
 namespace {
 
-// Enough to tell how many rows a shard will have, and whether they are sparse.
+// Enough rows to estimate how many a shard has, and whether they are sparse.
 constexpr int64_t kRowsBeforeReserve = 256;
 // Rejects that make a piece.
 constexpr size_t kPieceRejects = 1024;
-// Rows that are scored have their line only within these bytes of a text, because counting lines
-// reads it again.
+// Bytes of a text within which rows that are scored have their line. Counting lines reads the text
+// again.
 constexpr int64_t kLinesCounted = int64_t{64} << 20;
 
 // One shard that is being read: its rows are handed on in pieces, or without `take` kept.
@@ -41,13 +41,13 @@ class TextShard final : public RowPlaces {
     }
   }
 
-  // False: rows that are kept shall not be decoded sparse, as the first ones show.
+  // Returns false if the first rows show that rows that are kept are not sparse.
   Result<bool> Read() {
     for (int64_t taken = 0;;) {
       const TextScan::Outcome outcome = scan_.Next();
       if (outcome == TextScan::Outcome::kEnd) break;
       if (outcome == TextScan::Outcome::kFailed) return scan_.error();
-      // Whatever becomes of a row: its texts are remembered, too.
+      // The texts of a row stay in memory even if the row is left out.
       ESPALIER_RETURN_IF_ERROR(decoder_.features().CheckTexts(path_, options_.rules));
       if (outcome == TextScan::Outcome::kRow) {
         if (!take_ && !KeepRow(++taken)) return false;
@@ -84,14 +84,14 @@ class TextShard final : public RowPlaces {
  private:
   bool CountsLines() const { return scan_.reader().record_offset() <= kLinesCounted; }
 
-  // Row number `taken` of those that are kept. False: as for Read.
+  // Makes room for the whole shard once enough rows are kept. Returns as Read.
   bool KeepRow(int64_t taken) {
     if (taken != kRowsBeforeReserve) return true;
     if (scan_.sparse() && !AreSparse(decoder_.sets(), static_cast<int64_t>(schema_.features.size()),
                                      CodedFeatures(schema_))) {
       return false;
     }
-    // What a compressed file will hold cannot be told: its begin may be unlike the rest.
+    // The length of a compressed file's text is unknown: its begin may be unlike the rest.
     if (scan_.compressed()) return true;
     const auto read = static_cast<double>(scan_.reader().position() - range_.begin);
     decoder_.Reserve(std::min(1.0, read / static_cast<double>(range_.end - range_.begin)));

@@ -42,18 +42,18 @@ inline uint32_t UpToThreeDigits(const char* end, uint32_t length, uint32_t* bad)
 
 }  // namespace
 
-RowDecoder::RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file,
-                       RowRoom* room, bool sparse)
+RowDecoder::RowDecoder(const TableSource& table, const Schema& schema, int32_t file, RowRoom* room,
+                       bool sparse)
     : schema_(schema),
-      job_(job),
-      role_(role),
+      job_(table.job),
+      role_(table.plan.files[file].role),
       file_(file),
-      classification_(job.model.task == Task::kClassification),
-      float32_(job.model.precision == Precision::kFloat32),
+      classification_(job_.model.task == Task::kClassification),
+      float32_(job_.model.precision == Precision::kFloat32),
       sparse_(sparse),
-      draw_(job, file),
-      picker_(job.data.features, schema),
-      features_(job.data.features, schema),
+      draw_(job_, file),
+      picker_(job_.data.features, schema),
+      features_(job_.data.features, schema),
       bytes_(schema.features.size() + 8),  // EightDigits may write past the last one
       values_(schema.features.size()),
       targets_(classification_ ? 0 : schema.label.size()),

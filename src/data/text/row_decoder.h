@@ -13,6 +13,7 @@
 #include "src/data/table/decoded_rows.h"
 #include "src/data/table/record_reader.h"
 #include "src/data/table/row_sample.h"
+#include "src/data/table/shard_reader.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -41,10 +42,10 @@ class RowDecoder {
  public:
   enum class Outcome : uint8_t { kRow, kDropped, kBad, kFailed };
 
-  // `room` may be null; see DecodedRows. `sparse`: of sparse records, to sparse rows. REQUIRES:
-  // then DecodesSparse (sparse_choice.h).
-  RowDecoder(const Schema& schema, const JobSpec& job, FileRole role, int32_t file, RowRoom* room,
-             bool sparse = false);
+  // `schema`: in the order of the file's columns. `room` may be null; see DecodedRows. `sparse`: of
+  // sparse records, to sparse rows. REQUIRES: then DecodesSparse (sparse_choice.h).
+  RowDecoder(const TableSource& table, const Schema& schema, int32_t file, RowRoom* room,
+             bool sparse);
 
   // Decodes the reader's record and adds it to its set. kBad: problem() says why; kFailed: error()
   // does, there is no room.

@@ -28,7 +28,7 @@ TextScan::TextScan(std::unique_ptr<TextInput> input, const TableSource& table, i
       lines_(input_->lines()),
       places_(input_->places()),
       reader_(MakeReader(table.job.data, table.plan.shards[shard])),
-      decoder_(schema_, table.job, file_.role, table.plan.shards[shard].file, room, sparse) {}
+      decoder_(table, schema_, table.plan.shards[shard].file, room, sparse) {}
 
 std::unique_ptr<RecordReader> TextScan::MakeReader(const DataSpec& data, const Shard& shard) const {
   const CsvRange range = {shard.begin, shard.end, HasHeader(data, file_.path) && shard.begin == 0};

@@ -24,8 +24,8 @@ class TextScan {
 
   Outcome Next();
 
-  // The last bad row, with its place. Counts lines, which means reading the file up to there a
-  // second time: not for rows that nobody reads about. Without `count_lines` the row is left out.
+  // The last bad row, with its place; with `count_lines` also its line, for which the file is read
+  // up to there a second time.
   Status BadRow(bool count_lines);
   // The same of the last dropped row.
   Status DroppedRow(bool count_lines);
