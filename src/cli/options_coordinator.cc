@@ -9,7 +9,6 @@
 namespace espalier {
 namespace {
 
-
 void TakeFromEnvironment(const Environment& env, CliOptions& options) {
   const auto fill = [](std::string& option, const std::string& variable) {
     if (option.empty()) option = variable;

@@ -62,7 +62,7 @@ Json Environment(const YarnRequest& request, const std::string& role) {
   } else {
     env["ESPALIER_YARN_INSTANCE"] = "${COMPONENT_ID}";
     env["ESPALIER_YARN_THREADS"] = std::to_string(request.worker.cores);
-    env["ESPALIER_YARN_ROW_BYTES"] = std::to_string(RowBytes(request.worker.memory_mb));
+    env["ESPALIER_YARN_ROW_BYTES"] = std::to_string(WorkerRowBytes(request.worker.memory_mb));
   }
   return env;
 }
@@ -133,7 +133,7 @@ std::string ToYarnName(std::string_view text) {
   return (begins ? out : "job-" + out).substr(0, kYarnNameBytesMax);
 }
 
-int64_t RowBytes(int64_t container_memory_mb) {
+int64_t WorkerRowBytes(int64_t container_memory_mb) {
   const int64_t own = std::clamp(container_memory_mb / kOwnShare, kOwnMinMb, kOwnMaxMb);
   return std::max<int64_t>(container_memory_mb - own, 1) * kMib;
 }

@@ -68,7 +68,7 @@ std::string ToYarnName(std::string_view text);
 
 // Of a worker's container what may hold rows, in bytes: the rest is for the program itself, the
 // model and its gradients.
-int64_t RowBytes(int64_t container_memory_mb);
+int64_t WorkerRowBytes(int64_t container_memory_mb);
 
 // Of the coordinator's container what each of its three large consumers may hold, in bytes: what
 // comes in over all connections, what waits for a worker that reads slowly, and surveys under way.

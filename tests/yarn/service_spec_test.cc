@@ -186,7 +186,7 @@ TEST_CASE("names are YARN's, and any job has one") {
 }
 
 TEST_CASE("a worker keeps a part of its container for itself") {
-  const auto mib = [](int64_t container) { return RowBytes(container) >> 20; };
+  const auto mib = [](int64_t container) { return WorkerRowBytes(container) >> 20; };
   CHECK(mib(512) == 256);
   CHECK(mib(1024) == 768);
   CHECK(mib(8192) == 6144);
