@@ -323,7 +323,7 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
   const bool is_bundle = std::find(names.begin(), names.end(), kModelFile) != names.end();
   if (!names.empty() && !is_bundle) {
     return InvalidArgument("output: " + output.path + " holds no " + kModelFile +
-                           ", so it is no bundle" + advice);
+                           ", so it is not a bundle" + advice);
   }
   return Status::Ok();
 }

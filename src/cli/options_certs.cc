@@ -47,7 +47,7 @@ void DeclareCertsIssue(CLI::App* app, RawArguments* raw) {
   app->add_option("NAME", o.certificate.name, "A worker's --name, or whose it is")->required();
   app->add_option("--host", o.certificate.hosts,
                   "Host name or address its holder is reached by; may be repeated");
-  app->add_option("--days", o.certificate.days, "Valid for so many days (default: 397)");
+  app->add_option("--days", o.certificate.days, "Validity in days (default: 397)");
   app->add_option("--output", o.certs_output,
                   "Directory to make (default: ROLE-NAME in that of the authority)");
   AddDirectory(app, o);

@@ -47,7 +47,7 @@ void AddCoordinator(CLI::App* app, const std::string& without, RawArguments* raw
   app->add_option("--timeout", raw->timeout,
                   "How long a coordinator that is not reached is tried again, and an answer is\n"
                   "waited for: 30s, 5min (default: one try; 30 s, submit 2 min; a coordinator\n"
-                  "that goes away while a job is followed 1 min)");
+                  "that becomes unreachable during a job 1 min)");
 }
 
 Status FinishCluster(const Environment& env, RawArguments* raw) {

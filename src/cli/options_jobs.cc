@@ -39,9 +39,9 @@ constexpr const char* kSweepExamples =
     "A range may also be uniform, or whole for whole numbers; or a list of values.\n"
     "\n"
     "Each run is an ordinary job, its bundle below the output; sweep.json there has the table.\n"
-    "With --coordinator (or ESPALIER_COORDINATOR) on that cluster, else, or with --workers or\n"
-    "--threads, on this machine; several run side by side where workers suffice. Ctrl-C stops\n"
-    "cleanly, and the same command goes on: what is done is not done again.\n"
+    "Jobs run on the cluster of --coordinator or ESPALIER_COORDINATOR. Without a cluster, or with\n"
+    "--workers or --threads, they run on this machine. Several run at once if there are enough\n"
+    "workers. Ctrl-C stops cleanly; the same command continues without repeating finished runs.\n"
     "\n"
     "Examples:\n"
     "  espalier sweep sweep.yaml\n"
@@ -85,7 +85,7 @@ void AddCluster(CLI::App* app, RawArguments* raw) {
 }
 
 void AddOptionalCluster(CLI::App* app, RawArguments* raw) {
-  AddCoordinator(app, "ESPALIER_COORDINATOR, else none is asked", raw);
+  AddCoordinator(app, "ESPALIER_COORDINATOR; without either, no cluster", raw);
 }
 
 void AddLocalWorkers(CLI::App* app, CliOptions& o) {
@@ -102,9 +102,9 @@ void AddRun(CLI::App* app, CliOptions& o) {
   app->add_option("--resume", o.resume,
                   "Go on from the newest checkpoint of this run, named by its output");
   app->add_flag("--accept-other-data", o.accept_data,
-                "Resume although the data has changed; the bundle tells");
+                "Resume although the data has changed; the bundle records it");
   app->add_flag("--accept-other-arithmetic", o.accept_arithmetic,
-                "Resume although another BLAS or version computes; the bundle tells");
+                "Resume with another BLAS or version; the bundle records it");
 }
 
 void AddJson(CLI::App* app, CliOptions& o) {

@@ -106,8 +106,7 @@ void DeclarePredict(CLI::App* app, RawArguments* raw) {
   app->add_option("--output", s.output, "The directory to make, here or on HDFS")->required();
   app->add_option("--format", s.format,
                   "csv or parquet (default: by the extension of --output, else csv)");
-  app->add_option("--keep", s.keep, "Columns of DATA to write beside the answers: a,b")
-      ->delimiter(',');
+  app->add_option("--keep", s.keep, "Columns of DATA to copy to the output: a,b")->delimiter(',');
   app->add_option("--columns", s.columns, "Of classes: prediction, probabilities (default: both)")
       ->delimiter(',');
   app->add_flag("--spreadsheet-safe", s.spreadsheet_safe,

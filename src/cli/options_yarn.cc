@@ -38,7 +38,7 @@ constexpr const char* kYarnRunExamples =
     "  espalier yarn run job.yaml --detach --name mnist";
 
 void AddSizes(CLI::App* app, YarnArguments& y) {
-  app->add_option("--workers", y.workers, "Workers, each on a node of its own (1)");
+  app->add_option("--workers", y.workers, "Workers, each on a separate node (1)");
   app->add_option("--memory", y.memory, "Of a worker's container (4GiB)");
   app->add_option("--vcores", y.vcores, "Of a worker's container: its compute threads (1)");
   app->add_option("--coordinator-memory", y.coordinator_memory,

@@ -28,13 +28,13 @@ struct PathKey {
   std::vector<std::string> names;  // from the top: {"output", "path"}
   bool list = false;               // it may be a list of paths
 };
-// Those of jobs of any kind.
+// Returns the path keys of all kinds of jobs.
 std::vector<PathKey> PathKeys();
 
-// The same job (of any kind) with relative local paths (PathKeys) taken relative to `directory`, as
-// YAML text without comments. ParseJob of the answer gives the same spec but for those paths.
-// Values are not checked here: parse the original first, so that messages have its lines. REQUIRES
-// of input: `directory` absolute, else kInvalidArgument.
+// Returns the job (of any kind) with its relative local paths (PathKeys) joined to `directory`, as
+// YAML text without comments. Parsing the result gives the same spec except for those paths.
+// Values are not checked here: parse the original first, so that messages have its lines.
+// kInvalidArgument: `directory` is not absolute.
 Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_view directory);
 
 }  // namespace espalier

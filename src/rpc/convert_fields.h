@@ -7,11 +7,11 @@
 //   integer     not negative          Within{low, high}, kAny
 //   Number      not 0                 kMaybe: 0 says that there is none
 //   double      any                   kFinite, kPositive
-//   enum        a known value; the message's are one higher, because 0 stands for none there
-//                                     kOrFirst: 0 stands for the first value
-//   text        (none)                kName, kWords, Raw(bytes_max), Present(bytes_max)
+//   enum        a known value; the message's are one higher, because 0 means "unspecified"
+//                                     kOrFirst: 0 means the first value
+//   text        (none)                kName, kWords, kFewWords, Raw(bytes_max), Present(..)
 //   message     may be missing        kRequired
-//   Status      may be OK or missing  kRequired
+//   Status      may be OK or missing  kRequired, kFailure: missing, or an error
 //   list        kListMax entries, each by the usual rule; a rule is that of each entry;
 //               Each{rule, count_max}
 // A std::optional, a std::shared_ptr or a std::variant with std::monostate is set where the field
@@ -42,8 +42,8 @@ namespace espalier::rpc {
 template <typename S, typename T>
 concept Is = std::same_as<std::remove_const_t<S>, T>;
 
-// Access to one field of a message. The functions are only compiled where they are called: a field
-// need not have all of them.
+// Access to one field of a message. A function is compiled only where it is called, because no kind
+// of field has all of them.
 template <typename Get, typename Set, typename Change, typename Has>
 struct Accessor {
   const char* name;
@@ -79,6 +79,8 @@ struct Positive {};
 inline constexpr Positive kPositive;
 struct Required {};
 inline constexpr Required kRequired;
+struct Failure {};
+inline constexpr Failure kFailure;
 struct OrFirst {};
 inline constexpr OrFirst kOrFirst;
 struct TextRule {
@@ -90,6 +92,7 @@ struct TextRule {
 };
 inline constexpr TextRule kName = {.bytes_max = kNameBytesMax, .utf8 = true};
 inline constexpr TextRule kWords = {.utf8 = true, .line = true};
+inline constexpr TextRule kFewWords = {.bytes_max = kNameBytesMax, .utf8 = true, .line = true};
 constexpr TextRule Raw(size_t bytes_max = kTextBytesMax) { return {.bytes_max = bytes_max}; }
 constexpr TextRule Present(size_t bytes_max) { return {.bytes_max = bytes_max, .required = true}; }
 template <typename R>
@@ -223,8 +226,11 @@ void Encode(const T& value, P* out) {
 
 // ---- from a message --------------------------------------------------------------------------
 
-template <typename T, typename P>
-Result<T> Decode(const P& in);
+// Whether convert.h declares a function from message P to T.
+template <typename P, typename T>
+concept HasFromProto = requires(const P& in) {
+  { FromProto(in) } -> std::same_as<Result<T>>;
+};
 
 template <typename P>
 class Decoder {
@@ -247,6 +253,8 @@ class Decoder {
     } else if constexpr (std::same_as<T, Status>) {
       if (at.has(in_)) GetStatus(at.name, at.get(in_), value);
       if (value.ok()) Missing(at.name, rule);
+      if (std::same_as<R, Failure> && at.has(in_) && value.ok())
+        fields_.Fail(at.name, "is not an error");
     } else if constexpr (kIsList<T>) {
       GetList(at.name, at.get(in_), EachBy(rule), value);
     } else if constexpr (std::same_as<T, LabelCounts>) {
@@ -268,14 +276,20 @@ class Decoder {
     if constexpr (std::same_as<R, Required>) fields_.Fail(name, "is missing");
   }
 
+  // Decodes in place: there may be a million of them.
   template <typename M, typename T>
   void GetMessage(const char* name, const M& in, T& value) {
-    Result<T> part = Decode<T>(in);
-    if (part.ok()) {
-      value = *std::move(part);
+    Status status;
+    if constexpr (HasFromProto<M, T>) {
+      Result<T> part = FromProto(in);
+      status = part.status();
+      if (part.ok()) value = *std::move(part);
     } else {
-      fields_.Take(name, part.status());
+      Decoder<M> part(in);
+      Map(part, value);
+      status = part.fields().status();
     }
+    if (!status.ok()) fields_.Take(name, status);
   }
 
   void GetStatus(const char* name, const pb::ErrorDetail& in, Status& value) {
@@ -311,7 +325,7 @@ class Decoder {
       value = fields_.Finite(name, in);
     } else if constexpr (std::same_as<R, Positive>) {
       value = in;
-      if (!(in > 0) || !std::isfinite(in)) fields_.Fail(name, "is no positive number");
+      if (!(in > 0) || !std::isfinite(in)) fields_.Fail(name, "is not a positive number");
     } else if constexpr (std::signed_integral<T> && std::same_as<R, Usual>) {
       value = static_cast<T>(fields_.NotNegative(name, in));
     } else {
@@ -370,9 +384,7 @@ Result<T> DecodeFields(const P& in) {
 
 template <typename T, typename P>
 Result<T> Decode(const P& in) {
-  if constexpr (requires {
-                  { FromProto(in) } -> std::same_as<Result<T>>;
-                }) {
+  if constexpr (HasFromProto<P, T>) {
     return FromProto(in);
   } else {
     return DecodeFields<T>(in);

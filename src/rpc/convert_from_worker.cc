@@ -86,7 +86,7 @@ void Map(W& w, Is<StateKept> auto& m) {
   MapPoint(w, m);
   w(ESPALIER_AT(step), m.step);
   w(ESPALIER_AT(path), m.path, kWords);
-  w(ESPALIER_AT(why), m.why);
+  w(ESPALIER_AT(why), m.why, kFailure);
 }
 
 template <typename W>

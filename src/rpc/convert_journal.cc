@@ -26,12 +26,12 @@ static void DecodeHosts(const pb::JobAccepted& in, Fields& f,
   const auto shards = static_cast<int64_t>(input->shards.size());
   f.In("hosts", in.hosts_size(), shards, shards);
   if (!f.status().ok()) return;
-  auto located = std::make_shared<InputPlan>(*input);
+  // Decoded above and shared with no other owner yet.
+  auto& plan = const_cast<InputPlan&>(*input);
   for (const pb::Hosts& hosts : in.hosts()) {
-    std::vector<std::string>& names = located->hosts.emplace_back();
+    std::vector<std::string>& names = plan.hosts.emplace_back();
     for (const std::string& n : hosts.names()) names.push_back(f.Text("hosts", n, kNameBytesMax));
   }
-  input = std::move(located);
 }
 
 // The kind of work, whose fields lie among those of the entry.

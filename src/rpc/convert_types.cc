@@ -123,7 +123,7 @@ void Map(W& w, Is<JobProgress> auto& p) {
   w(ESPALIER_AT(accuracy), p.accuracy);
   w(ESPALIER_AT(learning_rate), p.learning_rate, kFinite);
   w(ESPALIER_AT(rows_per_second), p.rows_per_second, kFinite);
-  w(ESPALIER_AT(phase), p.phase, TextRule{.bytes_max = kNameBytesMax, .utf8 = true, .line = true});
+  w(ESPALIER_AT(phase), p.phase, kFewWords);
   w(ESPALIER_AT(phase_share), p.phase_share, kFinite);
 }
 
@@ -144,8 +144,7 @@ void Map(W& w, Is<TrainingResult> auto& r) {
   w(ESPALIER_AT(classes), r.classes, Raw());
   w(ESPALIER_AT(weights_sha256), r.weights_sha256, kName);
   w(ESPALIER_AT(bundle), r.bundle, Raw());
-  w(ESPALIER_AT(stopped_because), r.stopped_because,
-    TextRule{.bytes_max = kNameBytesMax, .utf8 = true, .line = true});
+  w(ESPALIER_AT(stopped_because), r.stopped_because, kFewWords);
   w(ESPALIER_AT(step_ms_p50), r.step_ms_p50, kFinite);
   w(ESPALIER_AT(step_ms_p99), r.step_ms_p99, kFinite);
   w(ESPALIER_AT(skipped_rows), r.skipped_rows);

@@ -34,7 +34,7 @@ struct ScoringSpec {
   OutputSpec output;
   // Of predictions alone:
   std::optional<PartFormat> format;   // absent: by the extension of the output, else CSV
-  std::vector<std::string> keep;      // columns of the data to write beside the answers
+  std::vector<std::string> keep;      // columns of the data to copy to the output
   std::vector<AnswerColumn> columns;  // classification; empty: both
   bool spreadsheet_safe = false;      // CSV: an apostrophe before text that may be a formula
   // More rows that cannot be scored are an error; absent: only when none can be.

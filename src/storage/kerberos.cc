@@ -238,7 +238,7 @@ Result<std::string> Limited(const std::string& doing, const KerberosLimits& limi
 Status KerberosProblem(const std::string& doing, const std::string& words) {
   for (const KerberosMeaning& meaning : kKerberosMeanings) {
     if (!Matches(meaning, words)) continue;
-    return {meaning.code, "cannot " + doing + ": " + meaning.why + "; " + meaning.mend +
+    return {meaning.code, "cannot " + doing + ": " + meaning.why + "; " + meaning.fix +
                               " (Kerberos says: " + words + ")"};
   }
   return PermissionDenied("cannot " + doing + ": " + words);

@@ -1,4 +1,4 @@
-// What the words mean in which Kerberos' library, or a server's, says what failed.
+// Meanings of the error texts of Kerberos libraries and servers.
 //
 // Thread rule: values.
 #pragma once
@@ -11,10 +11,10 @@
 namespace espalier {
 
 struct KerberosMeaning {
-  std::string_view text;  // that the words hold; "*" stands for a name
+  std::string_view text;  // part of the error text; "*" stands for a name
   StatusCode code;
   const char* why;
-  const char* mend;
+  const char* fix;  // imperative
 };
 
 inline constexpr const char* kKerberosGetTicket =
@@ -43,11 +43,10 @@ inline constexpr std::array kKerberosMeanings = {
     KerberosMeaning{
         "default realm", StatusCode::kPermissionDenied, "no Kerberos realm is configured",
         "name the cluster's krb5.conf by KRB5_CONFIG, or set default_realm in /etc/krb5.conf"},
-    KerberosMeaning{
-        "Server*not found in Kerberos database", StatusCode::kPermissionDenied,
-        "the KDC knows no service of that host name",
-        "name the server by the host name that stands in its principal HTTP/HOST, not by "
-        "an address or another name"},
+    KerberosMeaning{"Server*not found in Kerberos database", StatusCode::kPermissionDenied,
+                    "the KDC knows no service of that host name",
+                    "name the server by the host name in its principal HTTP/HOST, not by "
+                    "an address or another name"},
     KerberosMeaning{"Client*not found in Kerberos database", StatusCode::kPermissionDenied,
                     "the KDC does not know the principal of the keytab or ticket",
                     "is the keytab of this realm, and the principal still there?"},

@@ -19,8 +19,8 @@ inline constexpr const char* kWorkerComponent = "worker";
 inline constexpr int64_t kCoordinatorMemoryMbMin = 512, kWorkerMemoryMbMin = 512;
 inline constexpr int64_t kYarnWorkersMax = 1000;
 inline constexpr size_t kYarnNameBytesMax = 40;
-// Of a coordinator's container each of its three large consumers may hold one in so many, and so
-// many MiB at most.
+// Each of the coordinator's three large consumers of memory may use one share of its container:
+// 1 / kCoordinatorShares of the memory, and at most kCoordinatorShareMaxMb MiB.
 inline constexpr int64_t kCoordinatorShares = 4, kCoordinatorShareMaxMb = 1 << 20;
 // In the service's folder, and in its containers.
 inline constexpr const char* kHadoopCaFile = "hadoop-ca.pem";

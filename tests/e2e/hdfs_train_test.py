@@ -203,7 +203,7 @@ class RefusalTest(HdfsTest):
                                  "with output: {path: %s, overwrite: true}"),
                 ("other", True, "output: %s holds 'notes.txt', which is not part of a bundle" +
                  mend),
-                ("weights", True, "output: %s holds no model.json, so it is no bundle" + mend),
+                ("weights", True, "output: %s holds no model.json, so it is not a bundle" + mend),
                 ("file", True, "output: %s is a file" + mend)]):
             uri = self.uri(name)
             spec = self.spec(csv, output={"path": uri, "overwrite": overwrite})

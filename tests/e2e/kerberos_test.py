@@ -148,7 +148,7 @@ class WordsTest(Kerberos):
     def test_a_host_name_that_no_principal_has(self):
         port = self.hdfs.daemon("nn1")["http"].partition(":")[2]
         self.said("the KDC knows no service of that host name; name the server by the host name "
-                  "that stands in its principal", uri="webhdfs://127.0.0.1:%s/t.csv" % port)
+                  "in its principal", uri="webhdfs://127.0.0.1:%s/t.csv" % port)
 
     def test_reverse_dns_does_not_choose_the_service(self):
         """127.0.0.1 is localhost to a reverse lookup, and HTTP/localhost is a service."""

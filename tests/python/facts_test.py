@@ -1,4 +1,4 @@
-"""What the client has in common with the programs comes from them (tools/facts)."""
+"""The client takes shared limits, names and codes from the programs (tools/facts)."""
 import ast
 import os
 import sys
@@ -32,7 +32,7 @@ def imported():
 
 
 def is_of(value, kind):
-    """Whether a value has the type that stands next to it."""
+    """Returns whether a value matches its annotation."""
     inner = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
         return isinstance(value, tuple) and all(is_of(v, inner[0]) for v in value)
@@ -44,7 +44,7 @@ def words(enum, prefix):
 
 
 class FactsTest(unittest.TestCase):
-    def test_each_fact_is_used_and_each_one_used_is_there(self):
+    def test_the_client_uses_each_fact_and_no_other(self):
         self.assertEqual(imported(), set(_facts.__annotations__))
 
     def test_each_fact_is_of_its_type_and_no_list_is_empty(self):

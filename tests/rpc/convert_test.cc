@@ -189,6 +189,17 @@ TEST_CASE("leaves with a gap, an empty message and numbers that are not finite a
              Catch::Contains("confusion has 5 entries, expected 4 or none"));
 }
 
+TEST_CASE("a worker reports neither the result of scoring nor an error that is OK") {
+  pb::FromWorker done = Proto<pb::FromWorker>(SamplesFromWorker()[12]);
+  done.mutable_job_done()->mutable_result()->mutable_scoring();
+  CHECK_THAT(FromProto(done).status().ToString(), Catch::Contains("result is of scoring"));
+  pb::FromWorker kept =
+      Proto<pb::FromWorker>(StateKept{{1}, {1}, 4, "/checkpoint", Unavailable("no disk")});
+  CHECK(FromProto(kept).ok());
+  kept.mutable_state_kept()->mutable_why()->Clear();
+  CHECK_THAT(FromProto(kept).status().ToString(), Catch::Contains("why is not an error"));
+}
+
 TEST_CASE("texts above their limit are refused and shown shortened") {
   pb::FromWorker hello = Proto<pb::FromWorker>(SamplesFromWorker()[0]);
   hello.mutable_hello()->set_name(std::string(5000, 'n'));

@@ -1,5 +1,5 @@
-// Prints what the programs and the Python client have in common, as a Python module: limits, names,
-// codes, defaults. Each is declared once, in a header of its room. tools/build writes the module to
+// Prints the limits, names, codes and defaults that the programs share with the Python client, as a
+// Python module. Each is declared once, in a header of its room. tools/build writes the module to
 // build/facts/_facts.py, and deploy/python/setup.py puts it into the wheel.
 #include <algorithm>
 #include <cstdio>
@@ -123,10 +123,10 @@ void AddHadoop(Module& m) {
   m.Number("KERBEROS_CALLS_MAX", kKerberosCallsMax);
   m.Number("KERBEROS_WORDS_MAX", kKerberosWordsMax);
   m.Number("KERBEROS_WORDS_BYTES_MAX", kKerberosWordsBytesMax);
-  std::vector<Texts> meanings;  // what the words hold, code, why, how to fix it
+  std::vector<Texts> meanings;  // text, code, why, fix
   for (const KerberosMeaning& meaning : kKerberosMeanings) {
     meanings.push_back(
-        {std::string(meaning.text), StatusCodeName(meaning.code), meaning.why, meaning.mend});
+        {std::string(meaning.text), StatusCodeName(meaning.code), meaning.why, meaning.fix});
   }
   m.Value("KERBEROS_MEANINGS", meanings);
 }

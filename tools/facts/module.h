@@ -50,12 +50,12 @@ class Module {
   // REQUIRES: a name in capitals that is new; a list that is not empty.
   void Number(const std::string& name, int64_t value) { Add(name, value); }
   void Text(const std::string& name, std::string_view value) { Add(name, std::string(value)); }
-  // Of anything that holds texts.
+  // A list from any container of texts.
   template <typename Texts>
   void List(const std::string& name, const Texts& texts) {
     Value(name, std::vector<std::string>(std::begin(texts), std::end(texts)));
   }
-  // Lists of texts, and of such lists.
+  // A list of texts, or of lists of texts.
   template <typename T>
   void Value(const std::string& name, const std::vector<T>& values) {
     ESPALIER_CHECK(!values.empty(), name);
@@ -76,7 +76,7 @@ class Module {
 
   std::set<std::string> names_;
   std::string text_ =
-      "\"\"\"What the programs and this client have in common. Printed by tools/facts.\"\"\"\n\n"
+      "\"\"\"Limits, names and codes that the programs share. Printed by tools/facts.\"\"\"\n\n"
       "from typing import Tuple\n\n";
 };
 

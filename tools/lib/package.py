@@ -30,7 +30,10 @@ class PackageError(Exception):
 
 
 def version():
-    return runpy.run_path(os.path.join(ROOT, package_python.FACTS))["VERSION"]
+    facts = os.path.join(ROOT, package_python.FACTS)
+    if not os.path.exists(facts):
+        raise PackageError("%s does not exist. Run tools/build." % facts)
+    return runpy.run_path(facts)["VERSION"]
 
 
 def commit_time():

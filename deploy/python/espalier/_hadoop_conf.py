@@ -117,8 +117,9 @@ def _name_nodes(conf: Configuration, speech: _Speech, scheme: str, name: str) ->
         return [NameNode(http, _rpc_behind(conf, speech, http))]
     rpc = host, port or NAME_NODE_RPC_PORT
     for suffix in _suffixes(conf):
-        told = conf.get(_RPC + suffix) or ("" if suffix else _default_rpc(conf))
-        if told and _with_port(told, NAME_NODE_RPC_PORT) == rpc and conf.get(speech.key + suffix):
+        configured = conf.get(_RPC + suffix) or ("" if suffix else _default_rpc(conf))
+        matches = configured and _with_port(configured, NAME_NODE_RPC_PORT) == rpc
+        if matches and conf.get(speech.key + suffix):
             return [NameNode(_http_of(conf, speech, suffix, host), rpc)]
     return [NameNode((host, speech.port), rpc)]
 

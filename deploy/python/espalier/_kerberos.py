@@ -44,12 +44,12 @@ def printable(text: str) -> str:
 def problem(doing: str, words: str) -> EspalierError:
     """The error for the words in which Kerberos' library, or a server's, says what failed.
     `doing`: "prove who we are to localhost"."""
-    for text, code, why, mend in KERBEROS_MEANINGS:
+    for text, code, why, fix in KERBEROS_MEANINGS:
         head, _, tail = text.rpartition("*")
         before, found, _ = words.partition(tail)
         if found and head in before:
             return make_error(code, "cannot %s: %s; %s (Kerberos says: %s)" %
-                              (doing, why, mend, words), hint="")
+                              (doing, why, fix, words), hint="")
     return PermissionDeniedError("cannot %s: %s" % (doing, words))
 
 

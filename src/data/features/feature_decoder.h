@@ -36,7 +36,7 @@ Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
 // its bucket.
 int64_t HashedCode(std::string_view text, int64_t buckets);
 
-// What a boolean column may say beside 1 and 0.
+// Words of a boolean column, in addition to 1 and 0.
 inline constexpr std::array<std::string_view, 6> kTrueWords = {"true", "True", "TRUE",
                                                                "yes",  "Yes",  "YES"};
 inline constexpr std::array<std::string_view, 6> kFalseWords = {"false", "False", "FALSE",
@@ -49,7 +49,7 @@ double Log1p(double x);
 
 // The days that dates may name, counted from 1970: 0001-01-01 and 9999-12-31.
 inline constexpr int64_t kFirstDay = -719'162, kLastDay = 2'932'896;
-// The numbers that may be days, such as 20240229.
+// Range of the numbers that are read as days, such as 20240229.
 inline constexpr int64_t kDayNumberMin = 19'000'101, kDayNumberMax = 21'991'231;
 
 // Seconds since 1970 of "2024-02-29", or with a time "2024-02-29 23:59", "2024-02-29T23:59:58.5",

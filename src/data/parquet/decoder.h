@@ -43,8 +43,8 @@ class ParquetDecoder {
 
   // The batches until the next call are of the row group that begins with this row of the file.
   void BeginGroup(int64_t first_row) { group_ = first_row; }
-  // The batch's columns are the projection's. The error is that of UnusableRows for a bad row, with
-  // its place, or that there is no room.
+  // Adds the rows of a batch, whose columns are the projection's. Errors: that of UnusableRows for
+  // a bad row, with its position; kResourceExhausted: the memory budget is used up.
   Status Add(const arrow::RecordBatch& batch, int64_t first_row);
 
   const FeatureDecoder& features() const { return features_; }

@@ -33,7 +33,8 @@ struct ReadOptions {
   // Bytes of features, or of kept fields, that make a piece. 0: each row of text is a piece. A
   // piece of Parquet is a batch in any case.
   size_t piece_bytes = 512 << 10;
-  // Positions in the schema of the columns that pieces also keep as they are in the input.
+  // Positions in the schema of the columns that pieces also keep as they are in the input. The
+  // positions must outlive the reader.
   std::span<const int32_t> kept = {};
   // Text and Spark's vectors may be decoded without zeros (features/sparse_choice.h).
   bool sparse = true;
