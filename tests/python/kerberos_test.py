@@ -123,7 +123,7 @@ class LoadTest(Secured):
         self.said(denied, "empty.keytab is empty, or no keytab",
                   **dict(self.nobody(), KRB5_CLIENT_KTNAME="FILE:" + empty))
         self.said(denied, "the KDC knows no service of that host name; name the server by the "
-                  "host name that", self.web.replace("localhost", "127.0.0.1"))
+                  "host name", self.web.replace("localhost", "127.0.0.1"))
         with open(os.path.join(self.hdfs.dir, "kdc", "krb5.conf")) as f:
             other = f.read()
         gone = self.write("away.conf", re.sub(r"kdc = .*", "kdc = 127.0.0.1:1", other))
