@@ -21,11 +21,16 @@
 namespace espalier {
 
 template <>
-struct Names<StorageType> {
-  static constexpr EnumName<StorageType> kAll[] = {{StorageType::kUint8, "uint8"},
-                                                   {StorageType::kFloat32, "float32"},
-                                                   {StorageType::kFloat64, "float64"}};
+struct spec::Names<spec::StorageType> {
+  static constexpr spec::EnumName<spec::StorageType> kAll[] = {
+      {spec::StorageType::kUint8, "uint8"},
+      {spec::StorageType::kFloat32, "float32"},
+      {spec::StorageType::kFloat64, "float64"}};
 };
+
+}  // namespace espalier
+
+namespace espalier::bundle {
 
 // Members of one struct, so that nested types find each other whatever the order of definition.
 struct JsonWriter {
@@ -49,16 +54,16 @@ struct JsonWriter {
       return TextToJson(value);
     } else if constexpr (std::is_same_v<T, char>) {
       return std::string(1, value);
-    } else if constexpr (Named<T>) {
-      return NameOf(value);
+    } else if constexpr (spec::Named<T>) {
+      return spec::NameOf(value);
     } else if constexpr (std::is_floating_point_v<T>) {
       return NumberToJson(value);
     } else if constexpr (std::is_arithmetic_v<T>) {
       return value;
     } else {
       Json object = Json::object();
-      Fields(
-          [&](const Key& key, const auto& member) {
+      spec::Fields(
+          [&](const spec::Key& key, const auto& member) {
             if (!key.LeftOut(member)) object[key.name] = (*this)(member);
           },
           value);
@@ -108,8 +113,9 @@ struct JsonReader {
       if (!(*this)(json, path, text).ok() || text.size() != 1) return Wrong(path, "one character");
       out = text[0];
       return {};
-    } else if constexpr (Named<T>) {
-      const auto value = json.is_string() ? FromName<T>(json.get<std::string>()) : std::nullopt;
+    } else if constexpr (spec::Named<T>) {
+      const auto value =
+          json.is_string() ? spec::FromName<T>(json.get<std::string>()) : std::nullopt;
       if (!value) return Wrong(path, "one of the words of this version");
       out = *value;
       return {};
@@ -141,8 +147,8 @@ struct JsonReader {
   Status Object(const Json& json, const std::string& path, T& out) const {
     if (!json.is_object()) return Wrong(path, "an object");
     Status first;
-    Fields(
-        [&](const Key& key, auto& member) {
+    spec::Fields(
+        [&](const spec::Key& key, auto& member) {
           if (!first.ok()) return;
           const std::string child = path + "." + key.name;
           const auto it = json.find(key.name);
@@ -157,4 +163,4 @@ struct JsonReader {
   }
 };
 
-}  // namespace espalier
+}  // namespace espalier::bundle

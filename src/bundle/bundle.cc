@@ -6,10 +6,10 @@
 #include "src/bundle/history.h"
 #include "src/bundle/readme.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
-Bundle MakeBundle(ModelDocument document, const TensorList& tensors, const void* flat,
-                  ElementType type, std::span<const HistoryRow> history) {
+Bundle MakeBundle(ModelDocument document, const spec::TensorList& tensors, const void* flat,
+                  ElementType type, std::span<const spec::HistoryRow> history) {
   Bundle bundle;
   std::string weights = EncodeSafetensors(tensors, flat, type);
   bundle.weights_sha256 = Sha256Hex(weights);
@@ -21,4 +21,4 @@ Bundle MakeBundle(ModelDocument document, const TensorList& tensors, const void*
   return bundle;
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

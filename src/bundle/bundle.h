@@ -14,7 +14,7 @@
 #include "src/spec/metrics.h"
 #include "src/spec/tensors.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 inline constexpr const char* kWeightsFile = "weights.safetensors";
 inline constexpr const char* kOnnxFile = "model.onnx";  // of `espalier export`, made later
@@ -30,7 +30,7 @@ struct Bundle {
 
 // `document.weights_sha256` is filled in. `flat` holds the parameters, elements of `type`, tensors
 // at their offsets.
-Bundle MakeBundle(ModelDocument document, const TensorList& tensors, const void* flat,
-                  ElementType type, std::span<const HistoryRow> history);
+Bundle MakeBundle(ModelDocument document, const spec::TensorList& tensors, const void* flat,
+                  ElementType type, std::span<const spec::HistoryRow> history);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

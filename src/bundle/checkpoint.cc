@@ -9,7 +9,7 @@
 #include "src/base/version.h"
 #include "src/bundle/json.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 constexpr std::string_view kMagic = "ESPALCKP";
@@ -217,4 +217,4 @@ Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& hea
   return accepted;
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

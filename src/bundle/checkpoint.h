@@ -27,7 +27,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 struct CheckpointHeader {
   int64_t step = 0;  // committed
@@ -83,4 +83,4 @@ struct CheckpointDemand {
 Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& header,
                                                      const CheckpointDemand& demand);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -8,7 +8,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 constexpr std::string_view kPrefix = "step-", kSuffix = ".ckpt", kTemporary = ".tmp-";
@@ -31,7 +31,8 @@ bool IsLeftover(const std::string& name, const WriterName& writer) {
 }
 
 // The names in the directory; none when it is not there.
-Result<std::vector<std::string>> NamesIn(const FileSystem& files, const std::string& directory) {
+Result<std::vector<std::string>> NamesIn(const storage::FileSystem& files,
+                                         const std::string& directory) {
   auto names = files.Names(directory);
   if (!names.ok() && names.status().code() == StatusCode::kNotFound) {
     return std::vector<std::string>();
@@ -40,7 +41,7 @@ Result<std::vector<std::string>> NamesIn(const FileSystem& files, const std::str
 }
 
 // Names of checkpoints by step, newest first.
-Result<std::vector<std::string>> NewestFirst(const FileSystem& files,
+Result<std::vector<std::string>> NewestFirst(const storage::FileSystem& files,
                                              const std::string& directory) {
   ESPALIER_ASSIGN_OR_RETURN(auto names, NamesIn(files, directory));
   std::erase_if(names, [](const std::string& n) { return !StepOf(n); });
@@ -51,7 +52,7 @@ Result<std::vector<std::string>> NewestFirst(const FileSystem& files,
 }
 
 // Exactly `bytes`, or kDataLoss.
-Result<std::string> ReadExactly(const ReadableFile& file, size_t bytes) {
+Result<std::string> ReadExactly(const storage::ReadableFile& file, size_t bytes) {
   std::string out(bytes, '\0');
   ESPALIER_ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, out));
   if (got != bytes) {
@@ -62,7 +63,7 @@ Result<std::string> ReadExactly(const ReadableFile& file, size_t bytes) {
 }
 
 // Reads one file. What is wrong with its content is kDataLoss.
-Result<Checkpoint> ReadOne(const FileSystem& files, const std::string& path,
+Result<Checkpoint> ReadOne(const storage::FileSystem& files, const std::string& path,
                            const CheckpointDemand& demand, CheckpointPart part) {
   ESPALIER_ASSIGN_OR_RETURN(const auto file, files.Open(path));
   const auto length = static_cast<uint64_t>(file->info().length);
@@ -107,14 +108,15 @@ Status NothingFits(const std::string& directory, const std::vector<Status>& faul
           message + told->message()};
 }
 
-bool IsOfSameJob(const FileSystem& files, const std::string& path, const CheckpointHeader& mine) {
+bool IsOfSameJob(const storage::FileSystem& files, const std::string& path,
+                 const CheckpointHeader& mine) {
   const auto its = ReadOne(files, path, {}, CheckpointPart::kHeader);
   return its.ok() && its->header.job == mine.job &&
          its->header.data_fingerprint == mine.data_fingerprint &&
          its->header.arithmetic_id == mine.arithmetic_id && its->header.accepted == mine.accepted;
 }
 
-Status RemoveLeftovers(const FileSystem& files, const std::string& directory,
+Status RemoveLeftovers(const storage::FileSystem& files, const std::string& directory,
                        const WriterName& writer) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(files, directory));
   for (const std::string& name : names) {
@@ -124,8 +126,8 @@ Status RemoveLeftovers(const FileSystem& files, const std::string& directory,
   return {};
 }
 
-Status Prune(const FileSystem& files, const std::string& directory, const CheckpointHeader& mine,
-             int64_t keep) {
+Status Prune(const storage::FileSystem& files, const std::string& directory,
+             const CheckpointHeader& mine, int64_t keep) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NewestFirst(files, directory));
   if (static_cast<int64_t>(names.size()) <= keep) return {};
   const std::string own = CheckpointFileName(mine.step);
@@ -155,8 +157,9 @@ std::string CheckpointFileName(int64_t step) {
   return std::string(kPrefix) + digits + std::string(kSuffix);
 }
 
-Result<FoundCheckpoint> FindCheckpoint(const FileSystem& files, const std::string& directory,
-                                       const CheckpointDemand& demand, CheckpointPart part) {
+Result<FoundCheckpoint> FindCheckpoint(const storage::FileSystem& files,
+                                       const std::string& directory, const CheckpointDemand& demand,
+                                       CheckpointPart part) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NewestFirst(files, directory));
   FoundCheckpoint found;
   std::vector<Status> faults;
@@ -182,7 +185,7 @@ Result<FoundCheckpoint> FindCheckpoint(const FileSystem& files, const std::strin
   return NothingFits(directory, faults);
 }
 
-Result<std::string> WriteCheckpoint(const FileSystem& files, const std::string& directory,
+Result<std::string> WriteCheckpoint(const storage::FileSystem& files, const std::string& directory,
                                     const CheckpointHeader& header, std::string_view state,
                                     int64_t keep, const WriterName& writer) {
   const std::string path = directory + "/" + CheckpointFileName(header.step);
@@ -199,7 +202,7 @@ Result<std::string> WriteCheckpoint(const FileSystem& files, const std::string& 
   return path;
 }
 
-Status RemoveUncompared(const FileSystem& files, const std::string& directory) {
+Status RemoveUncompared(const storage::FileSystem& files, const std::string& directory) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NewestFirst(files, directory));
   for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
@@ -212,7 +215,7 @@ Status RemoveUncompared(const FileSystem& files, const std::string& directory) {
   return {};
 }
 
-Status RemoveCheckpoints(const FileSystem& files, const std::string& directory,
+Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& directory,
                          const WriterName& writer) {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, NamesIn(files, directory));
   bool all = true;
@@ -226,10 +229,10 @@ Status RemoveCheckpoints(const FileSystem& files, const std::string& directory,
   return all ? files.RemoveTree(directory) : Status::Ok();
 }
 
-Status CheckBeginning(const FileSystem& files, const JobSpec& job) {
+Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job) {
   if (job.resume) {
     CheckpointDemand demand;
-    demand.job = CanonicalText(job);
+    demand.job = spec::CanonicalText(job);
     demand.accept_data = job.resume->accept_data;
     const std::string directory = CheckpointDirectory(job.resume->from);
     const auto found = FindCheckpoint(files, directory, demand, CheckpointPart::kHeader);
@@ -252,4 +255,4 @@ Status CheckBeginning(const FileSystem& files, const JobSpec& job) {
                        ", begin anew with output: {overwrite: true}, or remove that directory");
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -18,7 +18,7 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 inline constexpr const char* kCheckpointsSuffix = ".checkpoints";
 
@@ -41,27 +41,28 @@ enum class CheckpointPart { kHeader, kAll };
 // Errors: kNotFound, there is none at all; kFailedPrecondition, none meets the demand (the message
 // is the newest's); kDataLoss, all are damaged; storage's own (a file system that is away is no
 // reason to go back further).
-Result<FoundCheckpoint> FindCheckpoint(const FileSystem& files, const std::string& directory,
-                                       const CheckpointDemand& demand, CheckpointPart part);
+Result<FoundCheckpoint> FindCheckpoint(const storage::FileSystem& files,
+                                       const std::string& directory, const CheckpointDemand& demand,
+                                       CheckpointPart part);
 
 // Writes the checkpoint, then removes what dead writers left and all but the `keep` newest: this
 // one, then those of the same job, data and arithmetic by step, then the others. Returns its path.
 // On error the older ones are all still there.
-Result<std::string> WriteCheckpoint(const FileSystem& files, const std::string& directory,
+Result<std::string> WriteCheckpoint(const storage::FileSystem& files, const std::string& directory,
                                     const CheckpointHeader& header, std::string_view state,
                                     int64_t keep, const WriterName& writer);
 
 // Removes the checkpoints whose states nobody had compared: some were found to differ, so these may
 // be wrong.
-Status RemoveUncompared(const FileSystem& files, const std::string& directory);
+Status RemoveUncompared(const storage::FileSystem& files, const std::string& directory);
 
 // Removes all checkpoints, and the directory when nothing else is in it.
-Status RemoveCheckpoints(const FileSystem& files, const std::string& directory,
+Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& directory,
                          const WriterName& writer);
 
 // Whether the job can begin as it asks to. With `resume`: there is a checkpoint of this job (its
 // data and arithmetic are compared when they are known, on the workers). Without: no unfinished run
 // has left checkpoints at the output, unless `overwrite` allows to begin anew (kAlreadyExists).
-Status CheckBeginning(const FileSystem& files, const JobSpec& job);
+Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

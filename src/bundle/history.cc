@@ -6,7 +6,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 // A column of metrics of one of the two sets.
@@ -15,21 +15,21 @@ struct Column {
   bool validation = false;
 };
 
-std::optional<double> ValueOf(const HistoryRow& row, const Column& column) {
-  if (!column.validation) return MetricValue(row.train, column.metric);
+std::optional<double> ValueOf(const spec::HistoryRow& row, const Column& column) {
+  if (!column.validation) return spec::MetricValue(row.train, column.metric);
   const auto validation = CountedValidation(row);
-  return validation ? MetricValue(*validation, column.metric) : std::nullopt;
+  return validation ? spec::MetricValue(*validation, column.metric) : std::nullopt;
 }
 
-std::vector<Column> Columns(std::span<const HistoryRow> history, Task task) {
+std::vector<Column> Columns(std::span<const spec::HistoryRow> history, spec::Task task) {
   std::vector<Column> columns;
   for (const bool validation : {false, true}) {
-    for (const std::string& metric : MetricNames(task)) {
+    for (const std::string& metric : spec::MetricNames(task)) {
       const Column column{metric, validation};
-      const bool seen = std::any_of(history.begin(), history.end(), [&](const HistoryRow& row) {
-        return ValueOf(row, column).has_value();
-      });
-      const bool always = metric == "loss" || metric == "accuracy" || PredictsNumbers(task);
+      const bool seen = std::any_of(
+          history.begin(), history.end(),
+          [&](const spec::HistoryRow& row) { return ValueOf(row, column).has_value(); });
+      const bool always = metric == "loss" || metric == "accuracy" || spec::PredictsNumbers(task);
       if (seen || (!validation && always)) columns.push_back(column);
     }
   }
@@ -38,20 +38,20 @@ std::vector<Column> Columns(std::span<const HistoryRow> history, Task task) {
 
 }  // namespace
 
-std::optional<Metrics> CountedValidation(const HistoryRow& row) {
+std::optional<spec::Metrics> CountedValidation(const spec::HistoryRow& row) {
   auto validation = row.validation;
   if (validation && validation->weight > 0) validation->classes.resize(1);
   return validation;
 }
 
-std::string HistoryCsv(std::span<const HistoryRow> history, Task task) {
+std::string HistoryCsv(std::span<const spec::HistoryRow> history, spec::Task task) {
   const std::vector<Column> columns = Columns(history, task);
   std::string out = "epoch,step,learning_rate";
   for (const Column& column : columns) {
     out += (column.validation ? ",val_" : ",") + column.metric;
   }
   out += '\n';
-  for (const HistoryRow& row : history) {
+  for (const spec::HistoryRow& row : history) {
     out += ShortestDouble(row.epoch) + "," + std::to_string(row.step) + "," +
            ShortestDouble(row.learning_rate);
     for (const Column& column : columns) {
@@ -64,4 +64,4 @@ std::string HistoryCsv(std::span<const HistoryRow> history, Task task) {
   return out;
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -14,7 +14,7 @@
 #include "src/bundle/safetensors.h"
 #include "src/bundle/same_columns.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 std::string Shown(const std::vector<int64_t>& shape) {
@@ -31,7 +31,7 @@ bool Wanted(const std::string& name, const std::vector<int64_t>& layers) {
 }
 
 // Of a categorical column.
-bool IsTable(const TensorInfo& t) {
+bool IsTable(const spec::TensorInfo& t) {
   return t.name.find(".one_hot.") != std::string::npos ||
          t.name.find(".embeddings.") != std::string::npos;
 }
@@ -48,9 +48,9 @@ double Element(const SafetensorsView& view, int64_t i) {
   return static_cast<double>(value);
 }
 
-Result<InitialTensor> Take(const SafetensorsView& view, const TensorInfo& wanted) {
+Result<spec::InitialTensor> Take(const SafetensorsView& view, const spec::TensorInfo& wanted) {
   const auto at = std::find_if(view.tensors.begin(), view.tensors.end(),
-                               [&](const TensorInfo& t) { return t.name == wanted.name; });
+                               [&](const spec::TensorInfo& t) { return t.name == wanted.name; });
   if (at == view.tensors.end() || at->shape != wanted.shape) {
     const std::string found = at == view.tensors.end() ? "none" : "one of " + Shown(at->shape);
     return FailedPrecondition("found " + found + " for the tensor " + wanted.name + " of " +
@@ -58,7 +58,7 @@ Result<InitialTensor> Take(const SafetensorsView& view, const TensorInfo& wanted
                               "; train a network of the same layers and inputs, or name the layers "
                               "that are the same: {from: MODEL, layers: [0]}");
   }
-  InitialTensor tensor{wanted.offset, {}};
+  spec::InitialTensor tensor{wanted.offset, {}};
   tensor.values.reserve(static_cast<size_t>(at->size));
   for (int64_t i = 0; i < at->size; ++i) {
     tensor.values.push_back(Element(view, at->offset + i));
@@ -86,10 +86,10 @@ Result<std::vector<double>> ParseNumbers(std::string_view text) {
   return values;
 }
 
-Result<std::vector<InitialTensor>> FromSpark(const std::vector<double>& values,
-                                             const TensorList& network) {
+Result<std::vector<spec::InitialTensor>> FromSpark(const std::vector<double>& values,
+                                                   const spec::TensorList& network) {
   int64_t size = 0;
-  for (const TensorInfo& t : network) {
+  for (const spec::TensorInfo& t : network) {
     size += t.size;
     if (!IsTable(t)) continue;
     return FailedPrecondition(
@@ -103,10 +103,10 @@ Result<std::vector<InitialTensor>> FromSpark(const std::vector<double>& values,
   if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) {
     return BadInput("holds a value that is no finite number");
   }
-  std::vector<InitialTensor> tensors;
-  for (const TensorInfo& t : network) {
+  std::vector<spec::InitialTensor> tensors;
+  for (const spec::TensorInfo& t : network) {
     const auto begin = values.begin() + t.offset;
-    InitialTensor tensor{t.offset, {begin, begin + t.size}};
+    spec::InitialTensor tensor{t.offset, {begin, begin + t.size}};
     const int64_t rows = t.shape[0], columns = t.shape.size() == 2 ? t.shape[1] : 1;
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < columns; ++c) tensor.values[r * columns + c] = begin[c * rows + r];
@@ -116,8 +116,9 @@ Result<std::vector<InitialTensor>> FromSpark(const std::vector<double>& values,
   return tensors;
 }
 
-Result<std::vector<InitialTensor>> ReadSpark(const FileSystem& files, const InitialSpec& initial,
-                                             const TensorList& network) {
+Result<std::vector<spec::InitialTensor>> ReadSpark(const storage::FileSystem& files,
+                                                   const spec::InitialSpec& initial,
+                                                   const spec::TensorList& network) {
   std::string whose = "compat.spark-mlp.initialWeights";
   if (!initial.from.empty()) whose += ": " + Printable(initial.from, 4096);
   std::vector<double> values = initial.values;
@@ -133,9 +134,9 @@ Result<std::vector<InitialTensor>> ReadSpark(const FileSystem& files, const Init
 }
 
 // The widths of the hidden layers.
-std::vector<int64_t> HiddenOf(const TensorList& network) {
+std::vector<int64_t> HiddenOf(const spec::TensorList& network) {
   std::vector<int64_t> widths;
-  for (const TensorInfo& t : network) {
+  for (const spec::TensorInfo& t : network) {
     if (t.name == "layers." + std::to_string(widths.size()) + ".bias") widths.push_back(t.size);
   }
   if (!widths.empty()) widths.pop_back();
@@ -154,9 +155,9 @@ std::vector<int64_t> HiddenOf(const CheckpointHeader& header) {
 }
 
 // Two numbers for each input of a hidden layer, which as many other inputs would have, too.
-bool HasNorms(const TensorList& network) {
+bool HasNorms(const spec::TensorList& network) {
   return std::any_of(network.begin(), network.end(),
-                     [](const TensorInfo& t) { return t.name.ends_with(".norm.weight"); });
+                     [](const spec::TensorInfo& t) { return t.name.ends_with(".norm.weight"); });
 }
 bool HasNorms(const CheckpointHeader& header) {
   return header.job.find("\nmodel.layer_norm=true\n") != std::string::npos;
@@ -167,7 +168,7 @@ bool HasNorms(const CheckpointHeader& header) {
 // and then, each after its size (int64), the parameters; with lbfgs these are a point that is only
 // tried, and the first of its slots, whose number comes before them (int64), is what has been
 // reached.
-Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const TensorList& network) {
+Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const spec::TensorList& network) {
   std::string_view state = checkpoint.state;
   const Status bad = DataLoss("its state does not begin with parameters");
   const auto take = [&](auto* value) {
@@ -191,7 +192,7 @@ Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const TensorLi
     if (!take(&slots) || slots < 1 || !begins()) return bad;
   }
   int64_t size = 0;
-  for (const TensorInfo& t : network) size += t.size;
+  for (const spec::TensorInfo& t : network) size += t.size;
   const auto words = [](int64_t parameters, const std::vector<int64_t>& hidden, bool norms) {
     return HumanCount(parameters) + " parameters and hidden layers of " + Shown(hidden) +
            (norms ? ", normalised" : "");
@@ -209,10 +210,12 @@ Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const TensorLi
   return view;
 }
 
-Result<std::vector<InitialTensor>> TakeAll(const SafetensorsView& view, const InitialSpec& initial,
-                                           const TensorList& network, const std::string& whose) {
-  std::vector<InitialTensor> tensors;
-  for (const TensorInfo& wanted : network) {
+Result<std::vector<spec::InitialTensor>> TakeAll(const SafetensorsView& view,
+                                                 const spec::InitialSpec& initial,
+                                                 const spec::TensorList& network,
+                                                 const std::string& whose) {
+  std::vector<spec::InitialTensor> tensors;
+  for (const spec::TensorInfo& wanted : network) {
     if (!Wanted(wanted.name, initial.layers)) continue;
     auto tensor = Take(view, wanted);
     if (!tensor.ok()) {
@@ -223,14 +226,14 @@ Result<std::vector<InitialTensor>> TakeAll(const SafetensorsView& view, const In
   return tensors;
 }
 
-bool HasTables(const InitialSpec& initial, const TensorList& network) {
-  return std::any_of(network.begin(), network.end(), [&](const TensorInfo& t) {
+bool HasTables(const spec::InitialSpec& initial, const spec::TensorList& network) {
+  return std::any_of(network.begin(), network.end(), [&](const spec::TensorInfo& t) {
     return IsTable(t) && Wanted(t.name, initial.layers);
   });
 }
 
-Status CheckNamesOf(const Preprocessing& model, const Preprocessing& fitted,
-                    const InitialSpec& initial, const TensorList& network,
+Status CheckNamesOf(const spec::Preprocessing& model, const spec::Preprocessing& fitted,
+                    const spec::InitialSpec& initial, const spec::TensorList& network,
                     const std::string& otherwise) {
   const auto last = static_cast<int64_t>(HiddenOf(network).size());
   const auto wanted = [&](int64_t layer) {
@@ -240,8 +243,8 @@ Status CheckNamesOf(const Preprocessing& model, const Preprocessing& fitted,
 }
 
 // What the places of its weights do not tell: whether they are for these columns and answers.
-Status CheckHeader(const CheckpointHeader& header, const InitialSpec& initial,
-                   const TensorList& network, const Preprocessing& fitted) {
+Status CheckHeader(const CheckpointHeader& header, const spec::InitialSpec& initial,
+                   const spec::TensorList& network, const spec::Preprocessing& fitted) {
   const bool tables = HasTables(initial, network);
   if (header.preprocessing.empty()) {
     if (!tables) return {};
@@ -261,10 +264,10 @@ std::string WithoutSlash(std::string path) {
   return path;
 }
 
-Result<std::vector<InitialTensor>> ReadCheckpointed(const FileSystem& files,
-                                                    const InitialSpec& initial,
-                                                    const TensorList& network,
-                                                    const Preprocessing& fitted) {
+Result<std::vector<spec::InitialTensor>> ReadCheckpointed(const storage::FileSystem& files,
+                                                          const spec::InitialSpec& initial,
+                                                          const spec::TensorList& network,
+                                                          const spec::Preprocessing& fitted) {
   const std::string from = WithoutSlash(initial.from);
   const std::string whose = "train.initial: " + Printable(from, 4096);
   Checkpoint checkpoint;
@@ -288,10 +291,10 @@ Result<std::vector<InitialTensor>> ReadCheckpointed(const FileSystem& files,
 
 }  // namespace
 
-Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
-                                                      const InitialSpec& initial,
-                                                      const TensorList& network,
-                                                      const Preprocessing& fitted) {
+Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileSystem& files,
+                                                            const spec::InitialSpec& initial,
+                                                            const spec::TensorList& network,
+                                                            const spec::Preprocessing& fitted) {
   if (initial.spark) return ReadSpark(files, initial, network);
   if (const std::string from = WithoutSlash(initial.from);
       from.ends_with(".ckpt") || from.ends_with(kCheckpointsSuffix)) {
@@ -330,4 +333,4 @@ Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
   return same.ok() ? Result(std::move(tensors)) : refuse(same);
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -9,7 +9,7 @@
 #include "src/spec/tensors.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 // The tensors of `network` that `initial` names, from a file of safetensors (a path that ends in
 // `.safetensors`) or the one in a model's directory, or from a checkpoint of a network of the same
@@ -27,9 +27,9 @@ namespace espalier {
 // written down, which are refused for categories);
 // FindCheckpoint's and DecodeCheckpoint's; kBadInput for values that are no finite numbers;
 // DecodeSafetensors', DecodeModelJson's and storage's own.
-Result<std::vector<InitialTensor>> ReadInitialWeights(const FileSystem& files,
-                                                      const InitialSpec& initial,
-                                                      const TensorList& network,
-                                                      const Preprocessing& fitted);
+Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileSystem& files,
+                                                            const spec::InitialSpec& initial,
+                                                            const spec::TensorList& network,
+                                                            const spec::Preprocessing& fitted);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -5,7 +5,7 @@
 #include "src/bundle/metrics_json.h"
 #include "src/storage/bounded_json.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 int HexDigit(char c) {
@@ -21,10 +21,10 @@ bool IsUtf8(std::string_view text) {
   return back.is_string() && back.get_ref<const std::string&>() == text;
 }
 
-Json PerClass(const Metrics& m, std::span<const std::string> classes) {
+Json PerClass(const spec::Metrics& m, std::span<const std::string> classes) {
   Json list = Json::array();
   for (size_t k = 0; k < m.classes.size(); ++k) {
-    const ClassMetrics& c = m.classes[k];
+    const spec::ClassMetrics& c = m.classes[k];
     list.push_back(
         {{"class", k < classes.size() ? TextToJson(classes[k]) : Json(std::to_string(k))},
          {"precision", NumberToJson(c.precision)},
@@ -35,7 +35,7 @@ Json PerClass(const Metrics& m, std::span<const std::string> classes) {
   return list;
 }
 
-Json ConfusionMatrix(const Metrics& m) {
+Json ConfusionMatrix(const spec::Metrics& m) {
   Json matrix = Json::array();
   const size_t n = m.classes.size();
   for (size_t i = 0; i < n; ++i) {
@@ -49,7 +49,7 @@ Json ConfusionMatrix(const Metrics& m) {
 }  // namespace
 
 Json ParseJson(std::string_view text) {
-  if (NestedTooDeep(text)) return Json(Json::value_t::discarded);
+  if (storage::NestedTooDeep(text)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, false);
 }
 
@@ -85,7 +85,7 @@ Json NumberToJson(double value) {
   return value;
 }
 
-Json MetricsToJson(const Metrics& m, std::span<const std::string> classes) {
+Json MetricsToJson(const spec::Metrics& m, std::span<const std::string> classes) {
   Json out = {{"rows", m.rows}, {"weight", NumberToJson(m.weight)}, {"loss", NumberToJson(m.loss)}};
   if (!m.classification) {
     out["rmse"] = NumberToJson(m.rmse);
@@ -95,7 +95,7 @@ Json MetricsToJson(const Metrics& m, std::span<const std::string> classes) {
   }
   out["accuracy"] = NumberToJson(m.accuracy);
   for (const char* name : {"precision", "recall", "f1"}) {
-    if (const auto value = MetricValue(m, name)) out[name] = NumberToJson(*value);
+    if (const auto value = spec::MetricValue(m, name)) out[name] = NumberToJson(*value);
   }
   if (m.auc) out["auc"] = NumberToJson(*m.auc);
   if (m.f1_micro) out["f1_micro"] = NumberToJson(*m.f1_micro);
@@ -108,8 +108,8 @@ Json MetricsToJson(const Metrics& m, std::span<const std::string> classes) {
   return out;
 }
 
-std::string MetricsJsonText(const Metrics& metrics, std::span<const std::string> classes) {
+std::string MetricsJsonText(const spec::Metrics& metrics, std::span<const std::string> classes) {
   return MetricsToJson(metrics, classes).dump();
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

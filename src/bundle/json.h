@@ -10,7 +10,7 @@
 #include "src/base/status.h"
 #include "src/spec/metrics.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 // Keys stay in the order they were given, which is the order for readers.
 using Json = nlohmann::ordered_json;
@@ -24,6 +24,6 @@ Result<std::string> TextFromJson(const Json& json, const std::string& path);
 // A number, without fraction when it is whole; null when it is not finite.
 Json NumberToJson(double value);
 
-Json MetricsToJson(const Metrics& metrics, std::span<const std::string> classes);
+Json MetricsToJson(const spec::Metrics& metrics, std::span<const std::string> classes);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -6,7 +6,7 @@
 
 #include "src/spec/metrics.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 // One object on one line. Classification:
 //   {"rows":..,"weight":..,"loss":..,"accuracy":..,"precision":..,"recall":..,"f1":..,"auc":..,
@@ -18,6 +18,6 @@ namespace espalier {
 //   {"rows":..,"weight":..,"loss":..,"rmse":..,"mae":..,"r2":..}
 // Numbers that are not finite are null. `classes` names the classes in order; positions stand in
 // for names that are missing.
-std::string MetricsJsonText(const Metrics& metrics, std::span<const std::string> classes);
+std::string MetricsJsonText(const spec::Metrics& metrics, std::span<const std::string> classes);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -5,7 +5,7 @@
 #include "src/bundle/archive.h"
 #include "src/bundle/json.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 constexpr int kModelFormat = 1;
@@ -20,8 +20,8 @@ Json TrainingToJson(const ModelDocument& d) {
   return training;
 }
 
-Json OptionalMetrics(const std::optional<Metrics>& metrics, const ModelDocument& d) {
-  return metrics ? MetricsToJson(*metrics, ClassNames(d.job.model.task, d.preprocessing))
+Json OptionalMetrics(const std::optional<spec::Metrics>& metrics, const ModelDocument& d) {
+  return metrics ? MetricsToJson(*metrics, spec::ClassNames(d.job.model.task, d.preprocessing))
                  : Json(nullptr);
 }
 
@@ -33,7 +33,7 @@ const Json& Member(const Json& object, const char* name) {
   return it == object.end() ? null : *it;
 }
 
-Status ReadSpec(const Json& spec, JobSpec& job) {
+Status ReadSpec(const Json& spec, spec::JobSpec& job) {
   const JsonReader read;
   ESPALIER_RETURN_IF_ERROR(read(Member(spec, "name"), "spec.name", job.name));
   ESPALIER_RETURN_IF_ERROR(read(Member(spec, "data"), "spec.data", job.data));
@@ -100,17 +100,17 @@ Status CheckDocument(const ModelDocument& d) {
         std::pair("schema.validation", OneColumn(d.schema.validation))}) {
     ESPALIER_RETURN_IF_ERROR(CheckColumns(name, columns, d.schema.names.size()));
   }
-  ESPALIER_RETURN_IF_ERROR(CheckRules(d.job.data.features, d.schema));
+  ESPALIER_RETURN_IF_ERROR(spec::CheckRules(d.job.data.features, d.schema));
   for (size_t i = 0; i < d.preprocessing.features.size(); ++i) {
-    const FittedFeature& f = d.preprocessing.features[i];
-    const FeatureRule rule = d.schema.rule(i);
-    const bool coded = rule.type == FeatureType::kCategorical;
+    const spec::FittedFeature& f = d.preprocessing.features[i];
+    const spec::FeatureRule rule = d.schema.rule(i);
+    const bool coded = rule.type == spec::FeatureType::kCategorical;
     const auto texts = static_cast<int64_t>(f.vocabulary.size());
-    const bool vocabulary = HasVocabulary(d.job.data.features, rule);
+    const bool vocabulary = spec::HasVocabulary(d.job.data.features, rule);
     const bool sound = f.hashed == (coded && !vocabulary) &&
                        (vocabulary ? f.codes == texts || f.codes == texts + 1 : texts == 0);
-    if (f.codes < 0 || f.codes > kCodesMax || f.embedding < 0 || f.embedding > kEmbeddingMax ||
-        coded != (f.codes > 0) || !sound) {
+    if (f.codes < 0 || f.codes > spec::kCodesMax || f.embedding < 0 ||
+        f.embedding > spec::kEmbeddingMax || coded != (f.codes > 0) || !sound) {
       return BadInput("preprocessing.features[" + std::to_string(i) + "]: found " +
                       std::to_string(f.codes) + " codes and a vocabulary of " +
                       std::to_string(texts) + ", which do not fit the feature's rule");
@@ -120,12 +120,12 @@ Status CheckDocument(const ModelDocument& d) {
     return BadInput("schema.partitions: found " + std::to_string(d.schema.partitions) + " of " +
                     std::to_string(d.schema.names.size()) + " columns");
   }
-  const bool itself = d.job.model.task == Task::kAutoencoder;
+  const bool itself = d.job.model.task == spec::Task::kAutoencoder;
   if (d.schema.label.empty() && !itself) return BadInput("schema.label: found no column");
-  for (const FittedTarget& target : d.preprocessing.targets) {
+  for (const spec::FittedTarget& target : d.preprocessing.targets) {
     if (target.factor == 0) return BadInput("preprocessing.targets: found a factor of 0");
   }
-  const bool classes = d.job.model.task == Task::kClassification;
+  const bool classes = d.job.model.task == spec::Task::kClassification;
   if (classes ? d.preprocessing.classes.empty() : d.preprocessing.targets.empty()) {
     return BadInput(std::string("preprocessing.") + (classes ? "classes" : "targets") +
                     ": found none, expected at least one");
@@ -137,19 +137,19 @@ Status CheckDocument(const ModelDocument& d) {
                     std::to_string(answers) + (itself ? " features" : " label columns") +
                     " of the schema");
   }
-  JobSpec job = d.job;
+  spec::JobSpec job = d.job;
   job.output.path = "unused";
   return job.Validate();
 }
 
 }  // namespace
 
-std::string EncodePreprocessing(const Preprocessing& preprocessing) {
+std::string EncodePreprocessing(const spec::Preprocessing& preprocessing) {
   return JsonWriter()(preprocessing).dump();
 }
 
-Result<Preprocessing> DecodePreprocessing(std::string_view text) {
-  Preprocessing preprocessing;
+Result<spec::Preprocessing> DecodePreprocessing(std::string_view text) {
+  spec::Preprocessing preprocessing;
   ESPALIER_RETURN_IF_ERROR(JsonReader()(ParseJson(text), "preprocessing", preprocessing));
   return preprocessing;
 }
@@ -174,10 +174,10 @@ std::string EncodeModelJson(const ModelDocument& d) {
         {"skipped", d.skipped_rows}}},
       {"training", TrainingToJson(d)},
       {"metrics",
-       {{"train", MetricsToJson(d.train, ClassNames(d.job.model.task, d.preprocessing))},
+       {{"train", MetricsToJson(d.train, spec::ClassNames(d.job.model.task, d.preprocessing))},
         {"validation", OptionalMetrics(d.validation, d)},
         {"test", OptionalMetrics(d.test, d)}}},
-      {"job_fingerprint", Fingerprint(d.job)},
+      {"job_fingerprint", spec::Fingerprint(d.job)},
       {"data_fingerprint", write(d.data_fingerprint)},
       {"arithmetic_id", write(d.arithmetic_id)},
       {"weights_sha256", write(d.weights_sha256)},
@@ -211,4 +211,4 @@ Result<ModelDocument> DecodeModelJson(std::string_view text) {
   return document;
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

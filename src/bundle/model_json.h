@@ -43,25 +43,25 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/metrics.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 inline constexpr int64_t kModelJsonBytesMax = int64_t{256} << 20;
 
 struct ModelDocument {
-  JobSpec job;  // output and workers are not kept
-  Schema schema;
-  Preprocessing preprocessing;
+  spec::JobSpec job;  // output and workers are not kept
+  spec::Schema schema;
+  spec::Preprocessing preprocessing;
   // Absent: not known, in bundles of before it was written down.
-  std::optional<StorageType> storage;
+  std::optional<spec::StorageType> storage;
   // Whether rows are multiplied sparse; false also in bundles of before it was written down.
   bool sparse = false;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0, skipped_rows = 0;
   int64_t steps = 0;
   double epochs = 0;
-  std::string stopped_because;              // "epochs", "steps", "time", "early stopping"
-  std::optional<AsyncCounts> async;         // of asynchronous training; written, not read
-  Metrics train;                            // running values of the last epoch
-  std::optional<Metrics> validation, test;  // of the saved weights
+  std::string stopped_because;                    // "epochs", "steps", "time", "early stopping"
+  std::optional<spec::AsyncCounts> async;         // of asynchronous training; written, not read
+  spec::Metrics train;                            // running values of the last epoch
+  std::optional<spec::Metrics> validation, test;  // of the saved weights
   std::string data_fingerprint;
   std::string arithmetic_id;
   std::string weights_sha256;
@@ -69,8 +69,8 @@ struct ModelDocument {
 };
 
 // Its `preprocessing`, alone. kBadInput as below.
-std::string EncodePreprocessing(const Preprocessing& preprocessing);
-Result<Preprocessing> DecodePreprocessing(std::string_view text);
+std::string EncodePreprocessing(const spec::Preprocessing& preprocessing);
+Result<spec::Preprocessing> DecodePreprocessing(std::string_view text);
 
 std::string EncodeModelJson(const ModelDocument& document);
 
@@ -78,4 +78,4 @@ std::string EncodeModelJson(const ModelDocument& document);
 // for another format. `text` may have up to kModelJsonBytesMax bytes.
 Result<ModelDocument> DecodeModelJson(std::string_view text);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

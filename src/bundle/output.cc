@@ -12,7 +12,7 @@
 #include "src/bundle/output_commit.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 constexpr std::string_view kWriting = ".writing-", kDraft = ".draft-", kFenced = ".fenced-";
@@ -59,7 +59,8 @@ std::string ParentOf(const std::string& output) {
 }
 
 // Lists what all writers have left beside an output.
-Result<std::vector<OutputLeftover>> Leftovers(const FileSystem& files, const std::string& output) {
+Result<std::vector<OutputLeftover>> Leftovers(const storage::FileSystem& files,
+                                              const std::string& output) {
   const size_t slash = output.rfind('/');
   const std::string base = output.substr(slash == std::string::npos ? 0 : slash + 1);
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(ParentOf(output)));
@@ -98,7 +99,8 @@ struct WriterRecord {
 
 // Returns the record of the bundle at `output`; nullopt for a bundle of version 0.1.0, a damaged
 // record, or no bundle.
-Result<std::optional<WriterRecord>> ReadWriter(const FileSystem& files, const std::string& output) {
+Result<std::optional<WriterRecord>> ReadWriter(const storage::FileSystem& files,
+                                               const std::string& output) {
   const std::optional<WriterRecord> none;
   const auto text = files.ReadAll(output + "/" + kWriterFile, kWriterBytesMax);
   if (!text.ok()) {
@@ -161,7 +163,8 @@ Status CheckOutputName(const std::string& output) {
 // Performs the actions of a commit or a sweep on a file system.
 class OutputShell {
  public:
-  OutputShell(const FileSystem& files, std::string output) : files_(files), output_(output) {}
+  OutputShell(const storage::FileSystem& files, std::string output)
+      : files_(files), output_(output) {}
 
   OutputResult List() const {
     auto found = Leftovers(files_, output_);
@@ -218,14 +221,14 @@ class OutputShell {
     return Removed(slot);
   }
 
-  const FileSystem& files_;
+  const storage::FileSystem& files_;
   const std::string output_;
 };
 
 class CommitShell : private OutputShell {
  public:
-  CommitShell(const FileSystem& files, const OutputSpec& output, const Bundle& bundle,
-              const OutputWriter& writer, const CommitStop& stop)
+  CommitShell(const storage::FileSystem& files, const spec::OutputSpec& output,
+              const Bundle& bundle, const OutputWriter& writer, const CommitStop& stop)
       : OutputShell(files, output.path),
         overwrite_(output.overwrite),
         bundle_(bundle),
@@ -298,9 +301,9 @@ class CommitShell : private OutputShell {
 
 }  // namespace
 
-Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
+Status CheckOutput(const storage::FileSystem& files, const spec::OutputSpec& output) {
   ESPALIER_RETURN_IF_ERROR(CheckOutputName(output.path));
-  const Result<FileInfo> found = files.Stat(output.path);
+  const Result<storage::FileInfo> found = files.Stat(output.path);
   if (!found.ok()) {
     if (found.status().code() == StatusCode::kNotFound) return Status::Ok();
     return found.status().Wrap("output");
@@ -328,8 +331,9 @@ Status CheckOutput(const FileSystem& files, const OutputSpec& output) {
   return Status::Ok();
 }
 
-Status ProbeOutput(const FileSystem& files, const OutputSpec& output, const std::string& who) {
-  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(output.path));
+Status ProbeOutput(const storage::FileSystem& files, const spec::OutputSpec& output,
+                   const std::string& who) {
+  ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(output.path));
   const std::string path = WithoutSlashes(uri.path);
   const size_t slash = path.rfind('/');
   const std::string parent =
@@ -353,7 +357,8 @@ Status ProbeOutput(const FileSystem& files, const OutputSpec& output, const std:
                    " bytes more, and they cannot be made: choose another name for it");
 }
 
-Status ReserveOutput(const FileSystem& files, const std::string& output, const WriterName& writer) {
+Status ReserveOutput(const storage::FileSystem& files, const std::string& output,
+                     const WriterName& writer) {
   const std::string path = WithoutSlashes(output);
   ESPALIER_ASSIGN_OR_RETURN(const auto record, ReadWriter(files, path));
   if (record) ESPALIER_RETURN_IF_ERROR(CheckNotLater(*record, path, writer));
@@ -367,9 +372,9 @@ Status ReserveOutput(const FileSystem& files, const std::string& output, const W
   return files.MakeDirectory(SlotOf(path, writer)).Wrap("output");
 }
 
-Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& spec,
-                 const OutputWriter& writer, const CommitStop& stop) {
-  const OutputSpec output = {WithoutSlashes(spec.path), spec.overwrite};
+Status PutBundle(const storage::FileSystem& files, const Bundle& bundle,
+                 const spec::OutputSpec& spec, const OutputWriter& writer, const CommitStop& stop) {
+  const spec::OutputSpec output = {WithoutSlashes(spec.path), spec.overwrite};
   const CommitShell shell(files, output, bundle, writer, stop);
   const CommitShell cleaner(stop.cleaning == nullptr ? files : *stop.cleaning, output, bundle,
                             writer, stop);
@@ -389,7 +394,7 @@ Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec
                               output.path + where);
 }
 
-Status FenceOutput(const FileSystem& files, const std::string& output,
+Status FenceOutput(const storage::FileSystem& files, const std::string& output,
                    const std::function<bool(const WriterName&)>& stale) {
   const OutputShell shell(files, WithoutSlashes(output));
   OutputSweep sweep(stale);
@@ -398,7 +403,7 @@ Status FenceOutput(const FileSystem& files, const std::string& output,
   return sweep.status();
 }
 
-Result<bool> HoldsModel(const FileSystem& files, const std::string& output,
+Result<bool> HoldsModel(const storage::FileSystem& files, const std::string& output,
                         const WriterName& writer, const std::string& submission,
                         const std::string& weights_sha256) {
   const std::string path = WithoutSlashes(output);
@@ -409,11 +414,12 @@ Result<bool> HoldsModel(const FileSystem& files, const std::string& output,
   return record->name.Supersedes(writer);
 }
 
-Result<std::optional<Generation>> WrittenBy(const FileSystem& files, const std::string& output,
+Result<std::optional<Generation>> WrittenBy(const storage::FileSystem& files,
+                                            const std::string& output,
                                             const std::string& submission) {
   ESPALIER_ASSIGN_OR_RETURN(const auto record, ReadWriter(files, WithoutSlashes(output)));
   const bool of_it = record && record->submission == submission;
   return of_it ? std::optional(record->name.generation) : std::nullopt;
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

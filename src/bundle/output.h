@@ -15,20 +15,21 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 // OK when nothing is there, or an empty directory or a bundle that may be overwritten.
 // kAlreadyExists: something is there and overwrite is not set. kInvalidArgument: overwrite is set,
 // but the path holds other files than a bundle; the message names one. Or jobs use this name for
 // their own files next to an output, and another job would remove it.
-Status CheckOutput(const FileSystem& files, const OutputSpec& output);
+Status CheckOutput(const storage::FileSystem& files, const spec::OutputSpec& output);
 
 // Whether a bundle can be put there, before anything is trained: the directory that the output will
 // stand in is made when it is not there; beside the output a hidden directory is made whose name is
 // the output's with as many bytes more as any that a job makes there (kNameBytesAdded), a file is
 // written in it, and both are removed. `who` tells this caller from others. Errors name the output:
 // kInvalidArgument when its file system takes no such name.
-Status ProbeOutput(const FileSystem& files, const OutputSpec& output, const std::string& who);
+Status ProbeOutput(const storage::FileSystem& files, const spec::OutputSpec& output,
+                   const std::string& who);
 
 inline constexpr size_t kNameBytesAdded = 64;
 
@@ -45,15 +46,17 @@ struct OutputWriter {
 
 // How a commit is stopped.
 struct CommitStop {
-  std::function<bool()> stopped;         // true ends the commit before its next step; may be empty
-  const FileSystem* cleaning = nullptr;  // cleans up if the commit's files cancel; null: these do
+  std::function<bool()> stopped;  // true ends the commit before its next step; may be empty
+  const storage::FileSystem* cleaning =
+      nullptr;  // cleans up if the commit's files cancel; null: these do
 };
 
 // Gives a writer the right to commit (output_commit.h). Call it before the member that would write
 // the output reports that it is ready. If the output is missing, moves an old bundle back that the
 // writer of an earlier job has set aside. kFailedPrecondition if the output holds the model of a
 // job that was submitted later (writer_name.h).
-Status ReserveOutput(const FileSystem& files, const std::string& output, const WriterName& writer);
+Status ReserveOutput(const storage::FileSystem& files, const std::string& output,
+                     const WriterName& writer);
 
 // Puts a finished job's bundle in place, by the steps of output_commit.h: the output is never half
 // a bundle, and this writer never replaces the bundle of a later one.
@@ -63,22 +66,24 @@ Status ReserveOutput(const FileSystem& files, const std::string& output, const W
 // Errors: kAborted if the writer was fenced; kAlreadyExists or kInvalidArgument (CheckOutput) if
 // the output exists and may not be replaced; kCancelled if stopped; or storage's own. Nothing
 // temporary is left, or the message says where.
-Status PutBundle(const FileSystem& files, const Bundle& bundle, const OutputSpec& output,
-                 const OutputWriter& writer, const CommitStop& stop = {});
+Status PutBundle(const storage::FileSystem& files, const Bundle& bundle,
+                 const spec::OutputSpec& output, const OutputWriter& writer,
+                 const CommitStop& stop = {});
 
 // Fences the writers that `stale` selects: none of them changes the output from now on. Removes
 // what they left, and moves an old bundle that one had set aside back.
-Status FenceOutput(const FileSystem& files, const std::string& output,
+Status FenceOutput(const storage::FileSystem& files, const std::string& output,
                    const std::function<bool(const WriterName&)>& stale);
 
 // Whether the bundle at `output` is the one with these weights that a writer of this submission has
 // put there, or that of a later job. Lists the directory first: then NFS looks again.
-Result<bool> HoldsModel(const FileSystem& files, const std::string& output,
+Result<bool> HoldsModel(const storage::FileSystem& files, const std::string& output,
                         const WriterName& writer, const std::string& submission,
                         const std::string& weights_sha256);
 
 // Returns the generation that wrote the bundle at `output`, if it is of this submission.
-Result<std::optional<Generation>> WrittenBy(const FileSystem& files, const std::string& output,
+Result<std::optional<Generation>> WrittenBy(const storage::FileSystem& files,
+                                            const std::string& output,
                                             const std::string& submission);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

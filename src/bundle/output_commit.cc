@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 // An output that changes more often while a job commits is in use by another program.
@@ -207,4 +207,4 @@ std::optional<OutputAction> OutputCommit::End(Status status) {
   return Next({});
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -33,7 +33,7 @@
 #include "src/base/status.h"
 #include "src/bundle/writer_name.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 enum class OutputOp : uint8_t {
   kList,          // lists slots, drafts and fenced slots of all writers
@@ -137,4 +137,4 @@ class OutputCommit {
   Status status_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::bundle

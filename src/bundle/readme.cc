@@ -6,7 +6,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 // Text that neither Markdown nor HTML takes for markup: printable, HTML's characters as entities,
@@ -40,7 +40,7 @@ std::string Rounded(double value, double weight = 1) {
   return text;
 }
 
-std::string MetricsLine(const char* set, const Metrics& m) {
+std::string MetricsLine(const char* set, const spec::Metrics& m) {
   std::string line = std::string("| ") + set + " | " + HumanCount(m.rows) + " | ";
   if (m.classification) {
     return line + "loss " + Rounded(m.loss, m.weight) + ", accuracy " +
@@ -51,24 +51,24 @@ std::string MetricsLine(const char* set, const Metrics& m) {
 }
 
 std::string Layers(const ModelDocument& d) {
-  const InputShape inputs = InputsOf(d.preprocessing);
+  const spec::InputShape inputs = spec::InputsOf(d.preprocessing);
   int64_t width = inputs.dense;
-  for (const CodedInput& coded : inputs.coded) {
+  for (const spec::CodedInput& coded : inputs.coded) {
     width += coded.embedding == 0 ? coded.codes : coded.embedding;
   }
   std::string text = std::to_string(width);
   for (const int64_t width : d.job.model.hidden) text += " - " + std::to_string(width);
-  return text + " - " + std::to_string(AnswersOf(d.job.model.task, d.preprocessing));
+  return text + " - " + std::to_string(spec::AnswersOf(d.job.model.task, d.preprocessing));
 }
 
 const char* MeaningOfOutputs(const ModelDocument& d) {
-  if (d.job.model.task == Task::kClassification) {
+  if (d.job.model.task == spec::Task::kClassification) {
     return ";\noutput k is the score of `preprocessing.classes[k]`.\n";
   }
-  if (d.job.model.task == Task::kMultilabel) {
+  if (d.job.model.task == spec::Task::kMultilabel) {
     return ";\nthe sigmoid of output k is the probability of label k of `preprocessing.targets`.\n";
   }
-  if (EffectiveLoss(d.job.model) == Loss::kPoisson) {
+  if (spec::EffectiveLoss(d.job.model) == spec::Loss::kPoisson) {
     return ";\noutput y means exp(y) of `preprocessing.targets`.\n";
   }
   return ";\noutput y means y / factor + shift of `preprocessing.targets`.\n";
@@ -80,23 +80,23 @@ std::vector<size_t> NumbersThat(const ModelDocument& d, Is is) {
   std::vector<size_t> places;
   for (size_t i = 0; i < d.preprocessing.features.size(); ++i) {
     if (d.preprocessing.features[i].codes > 0) continue;
-    if (is(OptionsOf(d.job.data.features, d.schema.rule(i)))) places.push_back(i);
+    if (is(spec::OptionsOf(d.job.data.features, d.schema.rule(i)))) places.push_back(i);
   }
   return places;
 }
 std::vector<size_t> Logarithms(const ModelDocument& d) {
-  return NumbersThat(d, [](const FeatureOptions& o) { return o.log1p; });
+  return NumbersThat(d, [](const spec::FeatureOptions& o) { return o.log1p; });
 }
 std::vector<size_t> NullsReplaced(const ModelDocument& d) {
-  return NumbersThat(d, [](const FeatureOptions& o) {
-    return o.nulls->kind == NullKind::kMean || o.nulls->kind == NullKind::kConstant;
+  return NumbersThat(d, [](const spec::FeatureOptions& o) {
+    return o.nulls->kind == spec::NullKind::kMean || o.nulls->kind == spec::NullKind::kConstant;
   });
 }
 
 // How features that are not plain numbers enter.
 std::string FeaturesDo(const ModelDocument& d) {
   bool indicators = false, coded = false;
-  for (const FittedFeature& f : d.preprocessing.features) {
+  for (const spec::FittedFeature& f : d.preprocessing.features) {
     indicators = indicators || f.null_indicator;
     coded = coded || f.codes > 0;
   }
@@ -128,7 +128,7 @@ std::string FeaturesDo(const ModelDocument& d) {
 }
 
 // What the layers do beyond weight, bias and activation.
-std::string LayersDo(const ModelSpec& model) {
+std::string LayersDo(const spec::ModelSpec& model) {
   std::string text;
   if (model.layer_norm) {
     text +=
@@ -142,9 +142,9 @@ std::string LayersDo(const ModelSpec& model) {
 }
 
 // What the weights are averages of.
-std::string Averages(const Averaging& averaging) {
-  if (averaging.kind == AveragingKind::kNone) return "";
-  const bool ema = averaging.kind == AveragingKind::kEma;
+std::string Averages(const spec::Averaging& averaging) {
+  if (averaging.kind == spec::AveragingKind::kNone) return "";
+  const bool ema = averaging.kind == spec::AveragingKind::kEma;
   return std::string("The weights are the ") + (ema ? "exponential moving average" : "mean") +
          " of those after each update" + (ema ? ", decay " + ShortestDouble(averaging.decay) : "") +
          ".\n";
@@ -152,7 +152,7 @@ std::string Averages(const Averaging& averaging) {
 
 // What another run would not give again.
 std::string HowTrained(const ModelDocument& d) {
-  if (d.job.train.mode == TrainMode::kSync) return "";
+  if (d.job.train.mode == spec::TrainMode::kSync) return "";
   std::string text =
       "\nTrained with `mode: async`: the weights depend on which worker was quick, and another run "
       "of the job\ngives other ones.";
@@ -187,23 +187,23 @@ std::string HowToUse() {
          "```\n";
 }
 
-const char* FormulaOf(Activation activation) {
+const char* FormulaOf(spec::Activation activation) {
   switch (activation) {
-    case Activation::kIdentity:
+    case spec::Activation::kIdentity:
       return "z";
-    case Activation::kRelu:
+    case spec::Activation::kRelu:
       return "np.maximum(z, 0)";
-    case Activation::kTanh:
+    case spec::Activation::kTanh:
       return "np.tanh(z)";
-    case Activation::kSigmoid:
+    case spec::Activation::kSigmoid:
       return "1 / (1 + np.exp(-z))";
-    case Activation::kLeakyRelu:
+    case spec::Activation::kLeakyRelu:
       return "np.where(z > 0, z, 0.01 * z)";
-    case Activation::kElu:
+    case spec::Activation::kElu:
       return "np.where(z > 0, z, np.expm1(z))";
-    case Activation::kSilu:
+    case spec::Activation::kSilu:
       return "z / (1 + np.exp(-z))";
-    case Activation::kGelu:
+    case spec::Activation::kGelu:
       break;
   }
   return "z / 2 * (1 + np.vectorize(math.erf)(z / math.sqrt(2)))";
@@ -211,14 +211,14 @@ const char* FormulaOf(Activation activation) {
 
 // From the sums z of the output layer to the answer, in Python.
 std::string AnswerInPython(const ModelDocument& d) {
-  if (d.job.model.task == Task::kMultilabel) return "answer = 1 / (1 + np.exp(-z))\n";
-  if (d.job.model.task != Task::kClassification) {
-    const bool poisson = EffectiveLoss(d.job.model) == Loss::kPoisson;
+  if (d.job.model.task == spec::Task::kMultilabel) return "answer = 1 / (1 + np.exp(-z))\n";
+  if (d.job.model.task != spec::Task::kClassification) {
+    const bool poisson = spec::EffectiveLoss(d.job.model) == spec::Loss::kPoisson;
     return std::string("targets = model[\"preprocessing\"][\"targets\"]\n") +
            "answer = " + (poisson ? "np.exp(z)" : "z") +
            " / [t[\"factor\"] for t in targets] + [t[\"shift\"] for t in targets]\n";
   }
-  if (EffectiveLoss(d.job.model) == Loss::kBinaryCrossEntropy) {
+  if (spec::EffectiveLoss(d.job.model) == spec::Loss::kBinaryCrossEntropy) {
     return "q = 1 / (1 + np.exp(-z))\n"
            "answer = np.hstack([1 - q, q])  # of the two classes\n";
   }
@@ -253,16 +253,16 @@ std::string PreparedInPython(const ModelDocument& d) {
 
 // The whole way from features to answers with NumPy alone, where all features are numbers.
 std::string InNumpy(const ModelDocument& d) {
-  for (const FittedFeature& f : d.preprocessing.features) {
+  for (const spec::FittedFeature& f : d.preprocessing.features) {
     if (f.codes > 0 || f.null_indicator) return "";
   }
-  const ModelSpec& model = d.job.model;
+  const spec::ModelSpec& model = d.job.model;
   const size_t hidden = model.hidden.size();
   std::string activations;
   bool erf = false;
   for (size_t i = 0; i < hidden; ++i) {
-    const Activation a = model.activation[model.activation.size() == 1 ? 0 : i];
-    erf = erf || a == Activation::kGelu;
+    const spec::Activation a = model.activation[model.activation.size() == 1 ? 0 : i];
+    erf = erf || a == spec::Activation::kGelu;
     activations += (i == 0 ? "lambda z: " : ",\n               lambda z: ");
     activations += FormulaOf(a);
   }
@@ -296,13 +296,13 @@ std::string InNumpy(const ModelDocument& d) {
 
 }  // namespace
 
-std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
+std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors) {
   int64_t parameters = 0;
-  for (const TensorInfo& t : tensors) parameters += t.size;
+  for (const spec::TensorInfo& t : tensors) parameters += t.size;
   std::string out = "# " + MarkdownText(d.job.name, 128) + "\n\nA multi-layer perceptron for " +
-                    Name(d.job.model.task) + ", trained by Espalier: " + Layers(d) + " units, " +
-                    HumanCount(parameters) + " parameters, " + HumanCount(d.steps) + " steps, " +
-                    Rounded(d.epochs) + " epochs.\n\n";
+                    spec::Name(d.job.model.task) + ", trained by Espalier: " + Layers(d) +
+                    " units, " + HumanCount(parameters) + " parameters, " + HumanCount(d.steps) +
+                    " steps, " + Rounded(d.epochs) + " epochs.\n\n";
   out += "| rows | count | result |\n|---|---|---|\n" + MetricsLine("training", d.train);
   if (d.validation) out += MetricsLine("validation", *d.validation);
   if (d.test) out += MetricsLine("test", *d.test);
@@ -325,4 +325,4 @@ std::string BundleReadme(const ModelDocument& d, const TensorList& tensors) {
   return out + "\nSHA-256 of the weights: " + d.weights_sha256 + "\n";
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

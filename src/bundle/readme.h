@@ -6,8 +6,8 @@
 #include "src/bundle/model_json.h"
 #include "src/spec/tensors.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
-std::string BundleReadme(const ModelDocument& document, const TensorList& tensors);
+std::string BundleReadme(const ModelDocument& document, const spec::TensorList& tensors);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

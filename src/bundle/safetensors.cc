@@ -8,7 +8,7 @@
 #include "src/base/text.h"
 #include "src/storage/bounded_json.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are written as they lie");
@@ -42,7 +42,7 @@ Result<int64_t> Elements(const std::string& name, const SortedJson& shape,
 }
 
 struct Entry {
-  TensorInfo info;
+  spec::TensorInfo info;
   uint64_t begin = 0, end = 0;  // bytes
   ElementType type = ElementType::kFloat32;
 };
@@ -105,11 +105,11 @@ Result<SafetensorsView> Assemble(std::vector<Entry> entries, std::string_view da
 
 size_t ElementSize(ElementType type) { return type == ElementType::kFloat32 ? 4 : 8; }
 
-std::string EncodeSafetensors(const TensorList& tensors, const void* flat, ElementType type) {
+std::string EncodeSafetensors(const spec::TensorList& tensors, const void* flat, ElementType type) {
   const size_t element = ElementSize(type);
   SortedJson header = SortedJson::object();
   size_t data_bytes = 0;
-  for (const TensorInfo& t : tensors) {
+  for (const spec::TensorInfo& t : tensors) {
     const size_t bytes = static_cast<size_t>(t.size) * element;
     header[t.name] = {{"dtype", type == ElementType::kFloat32 ? "F32" : "F64"},
                       {"shape", t.shape},
@@ -123,7 +123,7 @@ std::string EncodeSafetensors(const TensorList& tensors, const void* flat, Eleme
   out.reserve(sizeof length + text.size() + data_bytes);
   out.append(reinterpret_cast<const char*>(&length), sizeof length);
   out += text;
-  for (const TensorInfo& t : tensors) {
+  for (const spec::TensorInfo& t : tensors) {
     out.append(static_cast<const char*>(flat) + static_cast<size_t>(t.offset) * element,
                static_cast<size_t>(t.size) * element);
   }
@@ -141,7 +141,7 @@ Result<SafetensorsView> DecodeSafetensors(std::string_view bytes) {
   }
   const std::string_view data = bytes.substr(length);
   const std::string_view text = bytes.substr(0, length);
-  if (NestedTooDeep(text)) return Wrong("the header is nested too deep");
+  if (storage::NestedTooDeep(text)) return Wrong("the header is nested too deep");
   const SortedJson header = SortedJson::parse(text, nullptr, false);
   if (!header.is_object()) return Wrong("the header is not a JSON object");
   if (header.size() > kTensorsMax) return Wrong("too many tensors");
@@ -154,4 +154,4 @@ Result<SafetensorsView> DecodeSafetensors(std::string_view bytes) {
   return Assemble(std::move(entries), data);
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

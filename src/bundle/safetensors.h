@@ -18,7 +18,7 @@
 #include "src/base/status.h"
 #include "src/spec/tensors.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 inline constexpr uint64_t kSafetensorsHeaderBytesMax = 16 << 20;
 
@@ -29,17 +29,17 @@ size_t ElementSize(ElementType type);
 
 // `flat` holds elements of `type`; each tensor lies at its offset there. REQUIRES: sizes that fit
 // their shapes, as TensorList promises.
-std::string EncodeSafetensors(const TensorList& tensors, const void* flat, ElementType type);
+std::string EncodeSafetensors(const spec::TensorList& tensors, const void* flat, ElementType type);
 
 // What a file holds. `data` points into the decoded bytes and has no alignment.
 struct SafetensorsView {
   ElementType type = ElementType::kFloat32;
-  TensorList tensors;     // in the order of their data; offsets count elements of `data`
-  std::string_view data;  // all elements, without holes
+  spec::TensorList tensors;  // in the order of their data; offsets count elements of `data`
+  std::string_view data;     // all elements, without holes
 };
 
 // Validates everything: sizes, shapes, one element type, no holes or overlaps. kBadInput for
 // anything else, kUnimplemented for element types other than F32 and F64.
 Result<SafetensorsView> DecodeSafetensors(std::string_view bytes);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

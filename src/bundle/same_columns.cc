@@ -6,7 +6,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 // What stands where `now` has something else, in words; nothing: they are the same.
@@ -30,10 +30,10 @@ std::vector<std::string> NamesOf(const std::vector<Part>& parts) {
 
 }  // namespace
 
-Status CheckCategories(const Preprocessing& model, const Preprocessing& fitted) {
-  const auto coded = [](const Preprocessing& p) {
-    std::vector<const FittedFeature*> features;
-    for (const FittedFeature& f : p.features) {
+Status CheckCategories(const spec::Preprocessing& model, const spec::Preprocessing& fitted) {
+  const auto coded = [](const spec::Preprocessing& p) {
+    std::vector<const spec::FittedFeature*> features;
+    for (const spec::FittedFeature& f : p.features) {
       if (f.codes > 0) features.push_back(&f);
     }
     return features;
@@ -53,8 +53,8 @@ Status CheckCategories(const Preprocessing& model, const Preprocessing& fitted) 
   return {};
 }
 
-Status CheckNames(const Preprocessing& model, const Preprocessing& fitted, const LayersTaken& taken,
-                  const std::string& otherwise) {
+Status CheckNames(const spec::Preprocessing& model, const spec::Preprocessing& fitted,
+                  const LayersTaken& taken, const std::string& otherwise) {
   if (const auto found = Difference(NamesOf(model.features), NamesOf(fitted.features));
       found && taken.first) {
     return FailedPrecondition(
@@ -73,8 +73,8 @@ Status CheckNames(const Preprocessing& model, const Preprocessing& fitted, const
   return {};
 }
 
-Status CheckPlaces(const Preprocessing& model, const Preprocessing& fitted) {
-  const InputShape earlier = InputsOf(model), now = InputsOf(fitted);
+Status CheckPlaces(const spec::Preprocessing& model, const spec::Preprocessing& fitted) {
+  const spec::InputShape earlier = spec::InputsOf(model), now = spec::InputsOf(fitted);
   if (earlier.dense == now.dense && earlier.coded == now.coded &&
       model.classes.size() == fitted.classes.size() &&
       model.targets.size() == fitted.targets.size()) {
@@ -85,4 +85,4 @@ Status CheckPlaces(const Preprocessing& model, const Preprocessing& fitted) {
       "the same layers and inputs");
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

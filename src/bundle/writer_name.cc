@@ -3,7 +3,7 @@
 #include <charconv>
 #include <utility>
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 // Takes `prefix` and a whole number from the front of `text`.
@@ -49,4 +49,4 @@ std::optional<WriterName> FindWriter(std::string_view text, std::string_view mar
                     static_cast<int64_t>(submitted_ms.value_or(0))};
 }
 
-}  // namespace espalier
+}  // namespace espalier::bundle

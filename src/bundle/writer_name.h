@@ -18,7 +18,7 @@
 
 #include "src/base/ids.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 struct WriterName {
   JobId job;
@@ -40,4 +40,4 @@ struct WriterName {
 // counter: ".step-7.ckpt.tmp-g3-m1-t1-job-17-2" with the marker ".tmp-".
 std::optional<WriterName> FindWriter(std::string_view text, std::string_view marker);
 
-}  // namespace espalier
+}  // namespace espalier::bundle

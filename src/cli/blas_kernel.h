@@ -3,7 +3,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // OpenBLAS chooses its kernel when it is loaded: unless the environment asks for the one that all
 // workers have (model/arithmetic.h), starts this program again with one that does. So what is
@@ -12,4 +12,4 @@ namespace espalier {
 // REQUIRES: called in main, before any other thread exists.
 Status EnsureBlasKernel(const char* core_type, const char* threads, char** argv);
 
-}  // namespace espalier
+}  // namespace espalier::cli

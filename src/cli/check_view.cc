@@ -6,14 +6,14 @@
 #include "src/base/text.h"
 #include "src/cli/format.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 using Cells = std::vector<std::vector<std::string>>;
 
 uint64_t Bytes(int64_t bytes) { return static_cast<uint64_t>(std::max<int64_t>(0, bytes)); }
 
-double Deviation(const ColumnStats& s) {
+double Deviation(const spec::ColumnStats& s) {
   return s.count > 0 ? std::sqrt(std::max(0.0, s.m2 / static_cast<double>(s.count))) : 0;
 }
 
@@ -128,7 +128,7 @@ std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
       encodings += "  " + Printable(columns[i].name, 32) + ": " + columns[i].encoding + "\n";
       continue;
     }
-    const ColumnStats& s = columns[i].stats;
+    const spec::ColumnStats& s = columns[i].stats;
     const bool any = s.count > 0;
     rows.push_back({Printable(columns[i].name, 32), HumanCount(s.nulls), any ? Short(s.min) : "",
                     any ? Short(s.max) : "", any ? Short(s.mean) : "",
@@ -253,7 +253,7 @@ Json CheckJson(const CheckReport& report) {
   return {
       {"status", "OK"},
       {"name", report.job_name},
-      {"task", Name(report.task)},
+      {"task", spec::Name(report.task)},
       {"sets", std::move(sets)},
       {"schema",
        {{"format", report.schema.format},
@@ -286,4 +286,4 @@ Json CheckJson(const CheckReport& report) {
       {"output", report.output}};
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -11,7 +11,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 inline constexpr size_t kColumnsShownMax = 20;
 
@@ -40,7 +40,7 @@ struct SchemaSummary {
 // A feature or a target over the training rows.
 struct ColumnSummary {
   std::string name;
-  ColumnStats stats;
+  spec::ColumnStats stats;
   std::string encoding = {};  // of a category: "12 values, one-hot"; else empty
 };
 
@@ -58,7 +58,7 @@ struct NearWorker {
 // What there is to know of a job before it is trained.
 struct CheckReport {
   std::string job_name;
-  Task task = Task::kClassification;
+  spec::Task task = spec::Task::kClassification;
   std::vector<SetSummary> sets;
   SchemaSummary schema;
   int64_t shards = 0;
@@ -88,4 +88,4 @@ std::string CheckText(const CheckReport& report, bool color);
 // The same as one object: {"status":"OK","job":..,"sets":[..],...}.
 Json CheckJson(const CheckReport& report);
 
-}  // namespace espalier
+}  // namespace espalier::cli

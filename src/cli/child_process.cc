@@ -13,7 +13,7 @@
 #include <cstring>
 #include <fstream>
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // Runs in the child between fork and exec: only async-signal-safe calls. Returns when exec fails.
@@ -138,4 +138,4 @@ std::string ChildProcess::LogTail(int lines) const {
   return text.substr(begin);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -10,7 +10,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // Thread rule: Signal from any thread, all else from one thread, which must be the one that lives
 // to the end of the process: the kernel sends the parent-death signal when the *thread* that
@@ -54,4 +54,4 @@ class ChildProcess {
   std::atomic<int> wait_status_{-1};  // -1: not seen to have ended
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

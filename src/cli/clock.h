@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::cli {
 
 // Milliseconds of a clock that never goes back, since an unspecified moment.
 inline int64_t NowMs() {
@@ -13,4 +13,4 @@ inline int64_t NowMs() {
       .count();
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -13,7 +13,7 @@
 #include "src/security/secret_file.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr const char* kDirectory = "espalier-ca";
@@ -43,33 +43,37 @@ Status MakeDirectory(const std::string& path, bool old_too) {
 Status InitFiles(const CliOptions& options) {
   const std::string directory = DirectoryOf(options);
   ESPALIER_ASSIGN_OR_RETURN(
-      const KeyAndCertificate authority,
-      MakeAuthority(options.authority_name.empty() ? kAuthority : options.authority_name, NowS()));
+      const security::KeyAndCertificate authority,
+      security::MakeAuthority(options.authority_name.empty() ? kAuthority : options.authority_name,
+                              NowS()));
   ESPALIER_RETURN_IF_ERROR(MakeDirectory(directory, true));
   // The key first: where one is, there is an authority.
   ESPALIER_RETURN_IF_ERROR(
-      WriteNewFile(directory + "/ca.key", authority.key_pem, Secrecy::kSecret));
-  return WriteNewFile(directory + "/ca.crt", authority.certificate_pem, Secrecy::kPublic);
+      security::WriteNewFile(directory + "/ca.key", authority.key_pem, security::Secrecy::kSecret));
+  return security::WriteNewFile(directory + "/ca.crt", authority.certificate_pem,
+                                security::Secrecy::kPublic);
 }
 
-Result<KeyAndCertificate> ReadAuthority(const std::string& directory) {
-  KeyAndCertificate out;
+Result<security::KeyAndCertificate> ReadAuthority(const std::string& directory) {
+  security::KeyAndCertificate out;
   const auto mend = [](const Status& s) {
     return s.code() == StatusCode::kNotFound
                ? NotFound(s.message() + "; `espalier certs init` makes an authority")
                : s;
   };
-  auto certificate =
-      ReadSmallFile(directory + "/ca.crt", Secrecy::kPublic, kPemBytesMax, "authority");
+  auto certificate = security::ReadSmallFile(directory + "/ca.crt", security::Secrecy::kPublic,
+                                             security::kPemBytesMax, "authority");
   if (!certificate.ok()) return mend(certificate.status());
-  auto key = ReadSmallFile(directory + "/ca.key", Secrecy::kSecret, kPemBytesMax, "authority");
+  auto key = security::ReadSmallFile(directory + "/ca.key", security::Secrecy::kSecret,
+                                     security::kPemBytesMax, "authority");
   if (!key.ok()) return mend(key.status());
-  return KeyAndCertificate{*std::move(key), *std::move(certificate)};
+  return security::KeyAndCertificate{*std::move(key), *std::move(certificate)};
 }
 
 // The authority's file with its list, as it was written last; empty: it has taken nothing back.
 Result<std::string> ReadList(const std::string& directory) {
-  auto text = ReadSmallFile(directory + kTrust, Secrecy::kPublic, kPemBytesMax, "revocation list");
+  auto text = security::ReadSmallFile(directory + kTrust, security::Secrecy::kPublic,
+                                      security::kPemBytesMax, "revocation list");
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) return std::string();
   return text;
 }
@@ -77,57 +81,64 @@ Result<std::string> ReadList(const std::string& directory) {
 // The directory that was made.
 Result<std::string> IssueFiles(const CliOptions& options) {
   const std::string authority_at = DirectoryOf(options);
-  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate authority, ReadAuthority(authority_at));
+  ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate authority,
+                            ReadAuthority(authority_at));
   ESPALIER_ASSIGN_OR_RETURN(const std::string list, ReadList(authority_at));
-  Result<std::string> trust = TrustOf(authority, list);
+  Result<std::string> trust = security::TrustOf(authority, list);
   if (!trust.ok()) return trust.status().Wrap(QuotedPath(authority_at + kTrust));
-  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate issued,
-                            Issue(authority, options.certificate, NowS()));
-  const std::string output =
-      options.certs_output.empty()
-          ? authority_at + "/" + RoleName(options.certificate.role) + "-" + options.certificate.name
-          : options.certs_output;
+  ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate issued,
+                            security::Issue(authority, options.certificate, NowS()));
+  const std::string output = options.certs_output.empty()
+                                 ? authority_at + "/" +
+                                       security::RoleName(options.certificate.role) + "-" +
+                                       options.certificate.name
+                                 : options.certs_output;
   ESPALIER_RETURN_IF_ERROR(MakeDirectory(output, false));
-  ESPALIER_RETURN_IF_ERROR(WriteNewFile(output + "/tls.key", issued.key_pem, Secrecy::kSecret));
   ESPALIER_RETURN_IF_ERROR(
-      WriteNewFile(output + "/tls.crt", issued.certificate_pem, Secrecy::kPublic));
-  ESPALIER_RETURN_IF_ERROR(WriteNewFile(output + "/ca.crt", *trust, Secrecy::kPublic));
+      security::WriteNewFile(output + "/tls.key", issued.key_pem, security::Secrecy::kSecret));
+  ESPALIER_RETURN_IF_ERROR(security::WriteNewFile(output + "/tls.crt", issued.certificate_pem,
+                                                  security::Secrecy::kPublic));
+  ESPALIER_RETURN_IF_ERROR(
+      security::WriteNewFile(output + "/ca.crt", *trust, security::Secrecy::kPublic));
   return output;
 }
 
 // The file that was written.
 Result<std::string> RevokeIn(const CliOptions& options) {
   const std::string path = DirectoryOf(options) + kTrust;
-  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate authority, ReadAuthority(DirectoryOf(options)));
+  ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate authority,
+                            ReadAuthority(DirectoryOf(options)));
   ESPALIER_ASSIGN_OR_RETURN(
       const std::string revoked,
-      ReadSmallFile(options.revoked, Secrecy::kPublic, kPemBytesMax, "the certificate to revoke"));
+      security::ReadSmallFile(options.revoked, security::Secrecy::kPublic, security::kPemBytesMax,
+                              "the certificate to revoke"));
   ESPALIER_ASSIGN_OR_RETURN(const std::string list_so_far, ReadList(DirectoryOf(options)));
   ESPALIER_ASSIGN_OR_RETURN(const std::string list,
-                            Revoke(authority, list_so_far, revoked, NowS()));
-  const auto files = MakeFileSystem();
+                            security::Revoke(authority, list_so_far, revoked, NowS()));
+  const auto files = storage::MakeFileSystem();
   ESPALIER_RETURN_IF_ERROR(files->WriteAtomically(path, authority.certificate_pem + list));
   return path;
 }
 
 Status CompareFiles(const CliOptions& options) {
   const auto read = [](const std::string& path) {
-    return ReadSmallFile(path, Secrecy::kPublic, kPemBytesMax, "CA file");
+    return security::ReadSmallFile(path, security::Secrecy::kPublic, security::kPemBytesMax,
+                                   "CA file");
   };
   ESPALIER_ASSIGN_OR_RETURN(const std::string before, read(options.compared[0]));
   ESPALIER_ASSIGN_OR_RETURN(const std::string after, read(options.compared[1]));
-  return CheckReplaces({before, options.compared[0]}, {after, options.compared[1]});
+  return security::CheckReplaces({before, options.compared[0]}, {after, options.compared[1]});
 }
 
-std::string NextSteps(const CertificateRequest& request, const std::string& at) {
+std::string NextSteps(const security::CertificateRequest& request, const std::string& at) {
   const std::string files = "--tls-ca " + at + "/ca.crt --tls-certificate " + at +
                             "/tls.crt --tls-key " + at + "/tls.key";
   switch (request.role) {
-    case Role::kCoordinator:
+    case security::Role::kCoordinator:
       return "Copy it to the coordinator's host, then\n  espalier-coordinator --listen "
              "0.0.0.0:7700 " +
              files + "\n";
-    case Role::kWorker:
+    case security::Role::kWorker:
       return "Copy it to the worker's host, then\n  espalier-worker --name " + request.name +
              " --listen 0.0.0.0:7701 --advertise " +
              (request.hosts.empty() ? "HOST" : request.hosts[0]) + " --coordinator HOST:7700 " +
@@ -161,15 +172,15 @@ int RunCertsInit(const CommandContext& context) {
 int RunCertsIssue(const CommandContext& context) {
   const Result<std::string> made = IssueFiles(context.options);
   if (!made.ok()) return ShowError(context, made.status(), ExitCodeOf(made.status()));
-  const CertificateRequest& request = context.options.certificate;
+  const security::CertificateRequest& request = context.options.certificate;
   if (context.options.json) {
     context.console.Out(JsonLine({{"certificate", *made},
-                                  {"role", RoleName(request.role)},
+                                  {"role", security::RoleName(request.role)},
                                   {"name", request.name},
                                   {"days", request.days}}));
     return kExitSuccess;
   }
-  context.console.Out("The certificate of " + std::string(RoleName(request.role)) + " " +
+  context.console.Out("The certificate of " + std::string(security::RoleName(request.role)) + " " +
                       request.name + ", for " + std::to_string(request.days) + " days, is in " +
                       *made + "/ (ca.crt, tls.crt and the secret tls.key).\n" +
                       NextSteps(request, *made));
@@ -203,4 +214,4 @@ int RunCertsCompare(const CommandContext& context) {
   return kExitSuccess;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -37,7 +37,7 @@
 #include "src/spec/shard_hosts.h"
 #include "src/spec/shard_sums.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr int kReaderThreadsMax = 16;
@@ -46,15 +46,16 @@ constexpr int kReaderThreadsMax = 16;
 // several errors the first shard's is told, whichever thread was faster.
 class LocalSurvey {
  public:
-  LocalSurvey(const FileSystem& files, const InputPlan& plan, const JobSpec& spec,
-              const std::string& temporary_directory)
+  LocalSurvey(const storage::FileSystem& files, const spec::InputPlan& plan,
+              const spec::JobSpec& spec, const std::string& temporary_directory)
       : plan_(plan),
         spec_(spec),
-        room_(PhysicalMemoryBytes() / 2, temporary_directory, WorkerOptions{}.spool_bytes_max),
-        reader_(MakeShardReader({files, plan, spec}, {.room = &room_})),
+        room_(PhysicalMemoryBytes() / 2, temporary_directory,
+              config::WorkerOptions{}.spool_bytes_max),
+        reader_(data::MakeShardReader({files, plan, spec}, {.room = &room_})),
         first_bad_(plan.shards.size()) {}
 
-  Result<std::vector<ShardSurvey>> Run(const CommandContext& context) {
+  Result<std::vector<spec::ShardSurvey>> Run(const CommandContext& context) {
     surveys_.resize(plan_.shards.size());
     JobPool pool(std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1,
                                  kReaderThreadsMax));
@@ -84,7 +85,7 @@ class LocalSurvey {
  private:
   void ReadOne(size_t i) {
     if (i < first_bad_) {
-      Result<SurveyedShard> shard = SurveyShard(*reader_, static_cast<int>(i));
+      Result<data::SurveyedShard> shard = data::SurveyShard(*reader_, static_cast<int>(i));
       std::lock_guard lock(mutex_);
       const Status status = shard.ok() ? Take(i, *shard) : shard.status();
       if (!status.ok() && i < first_bad_) {
@@ -96,20 +97,21 @@ class LocalSurvey {
   }
 
   // What would be much for all shards together is added up as it comes, as a coordinator does.
-  Status Take(size_t i, SurveyedShard& shard) {
+  Status Take(size_t i, data::SurveyedShard& shard) {
     const int64_t bytes = shard.rows.MemoryBytes() + FetchedBytes(plan_.shards[i]);
     reading_bytes_ = std::max(reading_bytes_, bytes);
     surveys_[i] = std::move(shard.survey);
-    ESPALIER_RETURN_IF_ERROR(MergeSample(std::exchange(surveys_[i].sample, {}), &sample_));
-    AddCategories(surveys_[i].categories, &categories_);
+    ESPALIER_RETURN_IF_ERROR(spec::MergeSample(std::exchange(surveys_[i].sample, {}), &sample_));
+    spec::AddCategories(surveys_[i].categories, &categories_);
     for (auto& values : surveys_[i].categories) values.clear();
     return Status::Ok();
   }
 
   // Parquet is decoded from memory, text as it comes.
-  int64_t FetchedBytes(const Shard& shard) const {
+  int64_t FetchedBytes(const spec::Shard& shard) const {
     const std::string& path = plan_.files[static_cast<size_t>(shard.file)].path;
-    return FormatOf(spec_.data, path) == DataFormat::kParquet ? shard.end - shard.begin : 0;
+    return spec::FormatOf(spec_.data, path) == spec::DataFormat::kParquet ? shard.end - shard.begin
+                                                                          : 0;
   }
 
   void Draw(const CommandContext& context, size_t done) const {
@@ -120,50 +122,51 @@ class LocalSurvey {
                         " %\x1b[K");
   }
 
-  const InputPlan& plan_;
-  const JobSpec& spec_;
-  RowRoom room_;  // of the shards underway
-  const std::unique_ptr<const ShardReader> reader_;
-  std::vector<ShardSurvey> surveys_;  // each thread writes its own places
-  Queue<size_t> done_;                // at most one item a shard
-  std::atomic<size_t> first_bad_;     // written under mutex_, but for an interrupt
-  std::mutex mutex_;                  // guards all below
+  const spec::InputPlan& plan_;
+  const spec::JobSpec& spec_;
+  data::RowRoom room_;  // of the shards underway
+  const std::unique_ptr<const data::ShardReader> reader_;
+  std::vector<spec::ShardSurvey> surveys_;  // each thread writes its own places
+  Queue<size_t> done_;                      // at most one item a shard
+  std::atomic<size_t> first_bad_;           // written under mutex_, but for an interrupt
+  std::mutex mutex_;                        // guards all below
   Status error_;
   int64_t reading_bytes_ = 0;
-  RowSample sample_;
-  CategoryCounts categories_;
+  spec::RowSample sample_;
+  spec::CategoryCounts categories_;
 };
 
-std::vector<ColumnSummary> MergeColumns(const std::vector<ShardSurvey>& surveys,
-                                        std::vector<ColumnStats> ShardSurvey::*columns,
+std::vector<ColumnSummary> MergeColumns(const std::vector<spec::ShardSurvey>& surveys,
+                                        std::vector<spec::ColumnStats> spec::ShardSurvey::*columns,
                                         const std::vector<std::string>& names) {
   std::vector<ColumnSummary> merged;
   for (const std::string& name : names) merged.push_back({name, {}});
-  for (const ShardSurvey& survey : surveys) {
-    const std::vector<ColumnStats>& shard = survey.*columns;
+  for (const spec::ShardSurvey& survey : surveys) {
+    const std::vector<spec::ColumnStats>& shard = survey.*columns;
     for (size_t c = 0; c < std::min(merged.size(), shard.size()); ++c) {
-      merged[c].stats = Merged(merged[c].stats, shard[c]);
+      merged[c].stats = data::Merged(merged[c].stats, shard[c]);
     }
   }
   return merged;
 }
 
-std::vector<std::string> NamesOf(const Schema& schema, const std::vector<int32_t>& positions) {
+std::vector<std::string> NamesOf(const spec::Schema& schema,
+                                 const std::vector<int32_t>& positions) {
   std::vector<std::string> names;
   for (int32_t p : positions) names.push_back(schema.names[static_cast<size_t>(p)]);
   return names;
 }
 
-SchemaSummary SummaryOf(const DataSpec& data, const InputPlan& plan) {
+SchemaSummary SummaryOf(const spec::DataSpec& data, const spec::InputPlan& plan) {
   constexpr const char* kFormatNames[] = {"csv", "parquet", "libsvm"};
-  const Schema& schema = plan.schema;
+  const spec::Schema& schema = plan.schema;
   SchemaSummary summary;
-  summary.format = kFormatNames[static_cast<size_t>(FormatOf(data, plan.files.front().path))];
+  summary.format = kFormatNames[static_cast<size_t>(spec::FormatOf(data, plan.files.front().path))];
   summary.columns = static_cast<int64_t>(schema.names.size());
   summary.label = NamesOf(schema, schema.label);
   if (schema.weight >= 0) summary.weight = schema.names[schema.weight];
   if (schema.validation >= 0) summary.validation = schema.names[schema.validation];
-  summary.inferred = InferredText(schema);
+  summary.inferred = spec::InferredText(schema);
   for (const std::string& name : schema.names) summary.list.push_back({name, "", "ignored"});
   for (const int32_t c : schema.features) summary.list[c].role = "feature";
   for (const int32_t c : schema.label) summary.list[c].role = "label";
@@ -176,26 +179,27 @@ SchemaSummary SummaryOf(const DataSpec& data, const InputPlan& plan) {
 }
 
 // The classes are known of all rows, other types of text from the first ones.
-Status AddTypes(const FileSystem& files, const JobSpec& spec, const InputPlan& plan,
-                const std::vector<std::string>& classes, SchemaSummary* summary) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto types, ColumnTypes(files, spec.data, plan));
+Status AddTypes(const storage::FileSystem& files, const spec::JobSpec& spec,
+                const spec::InputPlan& plan, const std::vector<std::string>& classes,
+                SchemaSummary* summary) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto types, data::ColumnTypes(files, spec.data, plan));
   for (size_t c = 0; c < types.size(); ++c) summary->list[c].type = types[c];
   double value = 0;
   const bool text = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
-    return ParseNumberSlowly(name, &value) != NumberKind::kNumber;
+    return data::ParseNumberSlowly(name, &value) != data::NumberKind::kNumber;
   });
   if (text && summary->format != "parquet") summary->list[plan.schema.label[0]].type = "text";
   return {};
 }
 
-std::vector<LabelSummary> CountLabels(const std::vector<ShardSurvey>& surveys,
+std::vector<LabelSummary> CountLabels(const std::vector<spec::ShardSurvey>& surveys,
                                       const std::vector<std::string>& classes) {
   std::map<std::string, LabelSummary> counts;
   for (const std::string& name : classes) counts[name];
   const auto of = [&counts](const std::string& label) -> LabelSummary& {
-    return counts[counts.contains(label) ? label : ClassText(label)];
+    return counts[counts.contains(label) ? label : data::ClassText(label)];
   };
-  for (const ShardSurvey& survey : surveys) {
+  for (const spec::ShardSurvey& survey : surveys) {
     for (const auto& [label, rows] : survey.labels) of(label).train_rows += rows;
     for (const auto& [label, rows] : survey.evaluation_labels) of(label).evaluation_rows += rows;
   }
@@ -208,8 +212,8 @@ std::vector<LabelSummary> CountLabels(const std::vector<ShardSurvey>& surveys,
 }
 
 // Everything that comes from the shards before they are merged.
-CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
-                         const std::vector<ShardSurvey>& surveys) {
+CheckReport ReportShards(const spec::JobSpec& spec, const spec::InputPlan& plan,
+                         const std::vector<spec::ShardSurvey>& surveys) {
   CheckReport report;
   report.job_name = spec.name;
   report.task = spec.model.task;
@@ -217,7 +221,7 @@ CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
   report.output = spec.output.path;
   report.schema = SummaryOf(spec.data, plan);
   report.sets = {{"train"}, {"validation"}, {"test"}};
-  for (const InputFile& file : plan.files) {
+  for (const spec::InputFile& file : plan.files) {
     SetSummary& set = report.sets[static_cast<size_t>(file.role)];
     ++set.files;
     set.bytes += file.length;
@@ -229,23 +233,23 @@ CheckReport ReportShards(const JobSpec& spec, const InputPlan& plan,
     }
   }
   report.hosts.assign(near.begin(), near.end());
-  for (const ShardSurvey& s : surveys) {
+  for (const spec::ShardSurvey& s : surveys) {
     report.dropped_rows += s.dropped_rows;
     report.skipped_rows += s.skipped_rows;
     for (const Status& bad : s.skipped) {
-      if (report.skipped.size() < kSkippedKept) report.skipped.push_back(bad);
+      if (report.skipped.size() < data::kSkippedKept) report.skipped.push_back(bad);
     }
   }
-  report.features =
-      MergeColumns(surveys, &ShardSurvey::features, NamesOf(plan.schema, plan.schema.features));
-  if (spec.model.task != Task::kClassification && !plan.schema.label.empty()) {
+  report.features = MergeColumns(surveys, &spec::ShardSurvey::features,
+                                 NamesOf(plan.schema, plan.schema.features));
+  if (spec.model.task != spec::Task::kClassification && !plan.schema.label.empty()) {
     report.targets =
-        MergeColumns(surveys, &ShardSurvey::targets, NamesOf(plan.schema, plan.schema.label));
+        MergeColumns(surveys, &spec::ShardSurvey::targets, NamesOf(plan.schema, plan.schema.label));
   }
   return report;
 }
 
-std::string EncodingOf(const FittedFeature& feature) {
+std::string EncodingOf(const spec::FittedFeature& feature) {
   if (feature.codes == 0) return "";
   const auto values = static_cast<int64_t>(feature.vocabulary.size());
   std::string text = feature.hashed ? "hashed to " + HumanCount(feature.codes)
@@ -257,66 +261,69 @@ std::string EncodingOf(const FittedFeature& feature) {
 }
 
 // The model and what it needs in memory.
-Status ReportModel(const FileSystem& files, const JobSpec& spec, const SurveyResult& survey,
-                   CheckReport* report) {
-  const InputShape inputs = InputsOf(survey.preprocessing);
-  const bool classes = spec.model.task == Task::kClassification;
+Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
+                   const spec::SurveyResult& survey, CheckReport* report) {
+  const spec::InputShape inputs = spec::InputsOf(survey.preprocessing);
+  const bool classes = spec.model.task == spec::Task::kClassification;
   ESPALIER_ASSIGN_OR_RETURN(
-      const NetworkShape shape,
-      MakeNetworkShape(spec, inputs, AnswersOf(spec.model.task, survey.preprocessing)));
+      const model::NetworkShape shape,
+      model::MakeNetworkShape(spec, inputs,
+                              spec::AnswersOf(spec.model.task, survey.preprocessing)));
   if (spec.train.initial) {  // whether it fits
-    ESPALIER_RETURN_IF_ERROR(
-        ReadInitialWeights(files, *spec.train.initial, Tensors(shape), survey.preprocessing)
-            .status());
+    ESPALIER_RETURN_IF_ERROR(bundle::ReadInitialWeights(files, *spec.train.initial,
+                                                        model::Tensors(shape), survey.preprocessing)
+                                 .status());
   }
   for (size_t i = 0; i < report->features.size(); ++i) {
     report->features[i].name = survey.preprocessing.features[i].name;
     report->features[i].encoding = EncodingOf(survey.preprocessing.features[i]);
   }
   report->layers = {shape.layers.front().in};
-  for (const LayerShape& layer : shape.layers) report->layers.push_back(layer.out);
-  report->parameters = ParameterCount(shape);
-  report->leaves = LeafCount(spec.train);
+  for (const model::LayerShape& layer : shape.layers) report->layers.push_back(layer.out);
+  report->parameters = model::ParameterCount(shape);
+  report->leaves = spec::LeafCount(spec.train);
   report->batch = spec.train.batch;
-  report->steps_per_epoch = StepsPerEpoch(survey.train_rows, spec.train.batch);
+  report->steps_per_epoch = plan::StepsPerEpoch(survey.train_rows, spec.train.batch);
 
   constexpr const char* kStorageNames[] = {"uint8", "float32", "float64"};
   report->storage = kStorageNames[static_cast<size_t>(survey.storage)];
   const int64_t rows = survey.train_rows + survey.validation_rows + survey.test_rows;
   const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(spec.data.label.size());
   const auto stored = static_cast<int64_t>(survey.preprocessing.features.size());
-  int64_t numbers_bytes = rows * stored * ElementBytes(survey.storage);
+  int64_t numbers_bytes = rows * stored * data::ElementBytes(survey.storage);
   if (survey.sparse) {
     report->sparse = true;
-    numbers_bytes = rows * (8 + SparseRecordBytes(0, survey.storage));
-    for (const ShardSurvey& shard : survey.shards) {
-      numbers_bytes += shard.nonzeros * (4 + ElementBytes(survey.storage));
+    numbers_bytes = rows * (8 + data::SparseRecordBytes(0, survey.storage));
+    for (const spec::ShardSurvey& shard : survey.shards) {
+      numbers_bytes += shard.nonzeros * (4 + data::ElementBytes(survey.storage));
     }
   }
   report->rows_bytes = numbers_bytes + rows * label_bytes;
   // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, the
   // best parameters so far, the averaged ones, and the gradient of several steps.
   const bool keeps_best = spec.train.early_stopping && spec.train.early_stopping->restore_best;
-  const bool averages = spec.train.averaging.kind != AveragingKind::kNone;
-  const OptimizerKind kind = spec.train.optimizer.kind;
-  const bool accumulates =
-      kind == OptimizerKind::kLbfgs ||
-      (kind == OptimizerKind::kGd ? report->steps_per_epoch > 1 : spec.train.accumulate_steps > 1);
-  const int64_t vectors = 3 + SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
+  const bool averages = spec.train.averaging.kind != spec::AveragingKind::kNone;
+  const spec::OptimizerKind kind = spec.train.optimizer.kind;
+  const bool accumulates = kind == spec::OptimizerKind::kLbfgs ||
+                           (kind == spec::OptimizerKind::kGd ? report->steps_per_epoch > 1
+                                                             : spec.train.accumulate_steps > 1);
+  const int64_t vectors =
+      3 + model::SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
   report->model_bytes =
-      report->parameters * vectors * (spec.model.precision == Precision::kFloat64 ? 8 : 4);
+      report->parameters * vectors * (spec.model.precision == spec::Precision::kFloat64 ? 8 : 4);
   if (survey.validation_rows + survey.test_rows > 0) {
-    report->evaluation_bytes = EvaluationBytes(shape, report->leaves);
+    report->evaluation_bytes = model::EvaluationBytes(shape, report->leaves);
   }
   return Status::Ok();
 }
 
-Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, const InputPlan& plan,
-                               std::vector<ShardSurvey> surveys) {
+Result<CheckReport> MakeReport(const storage::FileSystem& files, const spec::JobSpec& spec,
+                               const spec::InputPlan& plan,
+                               std::vector<spec::ShardSurvey> surveys) {
   CheckReport report = ReportShards(spec, plan, surveys);
-  ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged,
-                            MergeShardSurveys(plan, spec, surveys, &files));
-  if (spec.model.task == Task::kClassification) {
+  ESPALIER_ASSIGN_OR_RETURN(const spec::SurveyResult merged,
+                            data::MergeShardSurveys(plan, spec, surveys, &files));
+  if (spec.model.task == spec::Task::kClassification) {
     report.labels = CountLabels(surveys, merged.preprocessing.classes);
   }
   report.sets[0].rows = merged.train_rows;
@@ -331,18 +338,18 @@ Result<CheckReport> MakeReport(const FileSystem& files, const JobSpec& spec, con
 
 // What lies near the workers of the cluster that is named; a cluster that does not answer is no
 // reason to show nothing.
-void AskWorkers(const CommandContext& context, const InputPlan& plan, CheckReport* report) {
+void AskWorkers(const CommandContext& context, const spec::InputPlan& plan, CheckReport* report) {
   if (context.options.coordinator.empty()) return;
-  const auto workers =
-      Ask<std::vector<WorkerSnapshot>>(context, [](ApiClient& client) { return client.Workers(); });
+  const auto workers = Ask<std::vector<spec::WorkerSnapshot>>(
+      context, [](rpc::ApiClient& client) { return client.Workers(); });
   if (!workers.ok()) {
     context.console.Err("note: what lies near the workers is not shown: " +
                         MessageWithCauses(workers.status()) + "\n");
     return;
   }
   report->workers.emplace();
-  for (const WorkerSnapshot& w : *workers) {
-    const HeldShards held = HeldBy(plan, HostNames(w.name, w.address));
+  for (const spec::WorkerSnapshot& w : *workers) {
+    const spec::HeldShards held = spec::HeldBy(plan, spec::HostNames(w.name, w.address));
     report->workers->push_back({ToString(w.worker), w.name, w.address, held.shards, held.bytes});
   }
 }
@@ -358,11 +365,11 @@ ExitCode LocalExitCode(const Status& error) {
 int RunCheck(const CommandContext& context) {
   const Result<JobFile> file = LoadJobFile(context.options.job_file, {});
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
-  Result<InputPlan> plan = PlanLocally(context.files, file->spec);
+  Result<spec::InputPlan> plan = PlanLocally(context.files, file->spec);
   if (!plan.ok()) return ShowError(context, plan.status(), PlanExitCode(plan.status()));
-  FindHosts(context.files, &*plan);
+  data::FindHosts(context.files, &*plan);
   LocalSurvey survey(context.files, *plan, file->spec, context.env.temporary_directory);
-  Result<std::vector<ShardSurvey>> surveys = survey.Run(context);
+  Result<std::vector<spec::ShardSurvey>> surveys = survey.Run(context);
   if (!surveys.ok()) {
     const bool interrupted = context.interrupts.any();
     return ShowError(context, surveys.status(),
@@ -379,4 +386,4 @@ int RunCheck(const CommandContext& context) {
   return output.ok() ? kExitSuccess : ShowError(context, output, PlanExitCode(output));
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

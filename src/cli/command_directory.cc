@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,4 +67,4 @@ void CommandDirectory::Remove() {
   path_.clear();
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

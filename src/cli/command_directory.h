@@ -6,7 +6,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // Thread rule: one thread; path and Remove of one that is made also from others.
 class CommandDirectory {
@@ -32,4 +32,4 @@ class CommandDirectory {
   int lock_ = -1;
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -25,7 +25,7 @@
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -38,9 +38,9 @@ int64_t MsSince(Clock::time_point start) {
 
 // Paths of this machine as they are from anywhere, without slashes at the end.
 Result<std::string> WholePath(const std::string& text) {
-  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(text));
+  ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(text));
   std::string path = uri.prefix + uri.path;
-  if (uri.kind == Uri::Kind::kLocal) {
+  if (uri.kind == storage::Uri::Kind::kLocal) {
     std::error_code error;
     path = std::filesystem::absolute(uri.path, error).lexically_normal().string();
     if (error) return NotFound("the working directory is gone: " + error.message());
@@ -51,22 +51,22 @@ Result<std::string> WholePath(const std::string& text) {
 
 // All that both commands need before they begin.
 struct Prepared {
-  TrainedModel model;
-  ScanPlan scan;
+  scoring::TrainedModel model;
+  data::ScanPlan scan;
 };
 
 // What is asked for, with paths as they are from anywhere.
-Result<ScoringSpec> SpecOf(JobKind kind, const ScoringArguments& s) {
-  ScoringSpec spec;
+Result<spec::ScoringSpec> SpecOf(spec::JobKind kind, const ScoringArguments& s) {
+  spec::ScoringSpec spec;
   spec.kind = kind;
-  spec.name = NameOf(spec.kind);
+  spec.name = spec::NameOf(spec.kind);
   ESPALIER_ASSIGN_OR_RETURN(spec.model, WholePath(s.model));
   for (const std::string& data : s.data) {
     ESPALIER_ASSIGN_OR_RETURN(std::string whole, WholePath(data));
     spec.data.push_back(std::move(whole));
   }
-  if (!s.data_format.empty()) spec.data_format = FromName<DataFormat>(s.data_format);
-  if (spec.kind == JobKind::kEvaluate) {
+  if (!s.data_format.empty()) spec.data_format = spec::FromName<spec::DataFormat>(s.data_format);
+  if (spec.kind == spec::JobKind::kEvaluate) {
     if (s.report) {
       ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(*s.report));
     }
@@ -74,28 +74,28 @@ Result<ScoringSpec> SpecOf(JobKind kind, const ScoringArguments& s) {
   }
   ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(s.output));
   spec.output.overwrite = s.overwrite;
-  if (!s.format.empty()) spec.format = FromName<PartFormat>(s.format);
+  if (!s.format.empty()) spec.format = spec::FromName<spec::PartFormat>(s.format);
   spec.keep = s.keep;
   for (const std::string& column : s.columns) {
-    spec.columns.push_back(*FromName<AnswerColumn>(column));
+    spec.columns.push_back(*spec::FromName<spec::AnswerColumn>(column));
   }
   spec.spreadsheet_safe = s.spreadsheet_safe;
   spec.rejects_limit = s.rejects_max;
   return spec;
 }
 
-Result<Prepared> Prepare(const CommandContext& context, const ScoringSpec& spec) {
+Result<Prepared> Prepare(const CommandContext& context, const spec::ScoringSpec& spec) {
   Prepared prepared;
-  ESPALIER_ASSIGN_OR_RETURN(prepared.model, LoadTrainedModel(context.files, spec.model));
-  ESPALIER_ASSIGN_OR_RETURN(prepared.scan,
-                            PlanScan(context.files, ScanRequestOf(spec, prepared.model)));
+  ESPALIER_ASSIGN_OR_RETURN(prepared.model, scoring::LoadTrainedModel(context.files, spec.model));
+  ESPALIER_ASSIGN_OR_RETURN(
+      prepared.scan, data::PlanScan(context.files, scoring::ScanRequestOf(spec, prepared.model)));
   return prepared;
 }
 
 // Tells how far the work is, on the main thread.
 class Teller {
  public:
-  Teller(const CommandContext& context, const ScoringProgress& progress, int64_t shards)
+  Teller(const CommandContext& context, const scoring::ScoringProgress& progress, int64_t shards)
       : context_(context), progress_(progress), shards_(shards) {}
 
   void Tell() {
@@ -117,7 +117,7 @@ class Teller {
 
  private:
   const CommandContext& context_;
-  const ScoringProgress& progress_;
+  const scoring::ScoringProgress& progress_;
   const int64_t shards_;
   const Clock::time_point start_ = Clock::now();
   int64_t last_ms_ = 0;
@@ -126,14 +126,14 @@ class Teller {
 // Runs `work` on a thread of its own and tells of its progress meanwhile.
 template <typename T>
 Result<T> WithProgress(const CommandContext& context, const Prepared& prepared,
-                       const std::function<Result<T>(const ScoringRun&)>& work) {
-  RowRoom room(PhysicalMemoryBytes() / 2, context.env.temporary_directory,
-               WorkerOptions{}.spool_bytes_max);
-  ScoringProgress progress;
-  const ScoringRun run{
+                       const std::function<Result<T>(const scoring::ScoringRun&)>& work) {
+  data::RowRoom room(PhysicalMemoryBytes() / 2, context.env.temporary_directory,
+                     config::WorkerOptions{}.spool_bytes_max);
+  scoring::ScoringProgress progress;
+  const scoring::ScoringRun run{
       .files = context.files,
       .model = prepared.model,
-      .reader = MakeScanReader(context.files, prepared.scan, &room),
+      .reader = data::MakeScanReader(context.files, prepared.scan, &room),
       .threads = context.options.threads.value_or(
           static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
       .progress = &progress,
@@ -165,32 +165,32 @@ int FailedPlan(const CommandContext& context, const Status& error) {
 }
 
 // As a job of the cluster that was named.
-int RunOnCluster(const CommandContext& context, const ScoringSpec& spec) {
+int RunOnCluster(const CommandContext& context, const spec::ScoringSpec& spec) {
   if (const Status bad = spec.Validate(); !bad.ok()) return FailedPlan(context, bad);
-  return SubmitAndFollow(context, ScoringYaml(spec), PathsOf(spec));
+  return SubmitAndFollow(context, config::ScoringYaml(spec), PathsOf(spec));
 }
 
 }  // namespace
 
 int RunPredict(const CommandContext& context) {
   const auto start = Clock::now();
-  const auto job = SpecOf(JobKind::kPredict, context.options.scoring);
+  const auto job = SpecOf(spec::JobKind::kPredict, context.options.scoring);
   if (!job.ok()) return FailedPlan(context, job.status());
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
-  const PredictSpec spec = PredictSpecOf(*job);
+  const scoring::PredictSpec spec = scoring::PredictSpecOf(*job);
   const auto prepared = Prepare(context, *job);
   if (!prepared.ok()) return FailedPlan(context, prepared.status());
-  const std::function<Result<ScoringResult>(const ScoringRun&)> work = [&](const ScoringRun& run) {
-    return Predict(run, spec);
-  };
-  const Status may = CheckPrediction(context.files, prepared->model, prepared->scan.input, spec);
+  const std::function<Result<spec::ScoringResult>(const scoring::ScoringRun&)> work =
+      [&](const scoring::ScoringRun& run) { return scoring::Predict(run, spec); };
+  const Status may =
+      scoring::CheckPrediction(context.files, prepared->model, prepared->scan.input, spec);
   if (!may.ok()) return FailedPlan(context, may);
-  const Result<bool> made = BeginPredictions(context.files, spec.output);
+  const Result<bool> made = scoring::BeginPredictions(context.files, spec.output);
   if (!made.ok()) return FailedPlan(context, made.status());
   const auto result = WithProgress(context, *prepared, work);
   if (!result.ok()) {
     context.interrupts.BeginEnding();
-    const Status removed = DropPredictions(context.files, spec.output, *made);
+    const Status removed = scoring::DropPredictions(context.files, spec.output, *made);
     if (!removed.ok()) context.console.Err("note: " + removed.ToString() + "\n");
     return FailedWork(context, result.status());
   }
@@ -205,11 +205,11 @@ int RunExport(const CommandContext& context) {
   const ScoringArguments& s = context.options.scoring;
   const auto model_path = WholePath(s.model);
   if (!model_path.ok()) return FailedPlan(context, model_path.status());
-  const auto path = WholePath(s.output.empty() ? *model_path + "/" + kOnnxFile : s.output);
+  const auto path = WholePath(s.output.empty() ? *model_path + "/" + bundle::kOnnxFile : s.output);
   if (!path.ok()) return FailedPlan(context, path.status());
-  const auto model = LoadTrainedModel(context.files, *model_path);
+  const auto model = scoring::LoadTrainedModel(context.files, *model_path);
   if (!model.ok()) return FailedPlan(context, model.status());
-  const auto file = EncodeOnnx(*model);
+  const auto file = scoring::EncodeOnnx(*model);
   if (!file.ok()) return FailedPlan(context, file.status());
   const Status written = context.files.WriteAtomically(*path, *file);
   if (!written.ok()) return FailedWork(context, written);
@@ -223,31 +223,32 @@ int RunExport(const CommandContext& context) {
 int RunEvaluate(const CommandContext& context) {
   const auto start = Clock::now();
   const ScoringArguments& s = context.options.scoring;
-  const auto job = SpecOf(JobKind::kEvaluate, context.options.scoring);
+  const auto job = SpecOf(spec::JobKind::kEvaluate, context.options.scoring);
   if (!job.ok()) return FailedPlan(context, job.status());
   if (!context.options.coordinator.empty()) return RunOnCluster(context, *job);
   const auto prepared = Prepare(context, *job);
   if (!prepared.ok()) return FailedPlan(context, prepared.status());
-  const Schema& trained = prepared->model.document.schema;
+  const spec::Schema& trained = prepared->model.document.schema;
   if (trained.weight >= 0 && prepared->scan.input.schema.weight < 0) {
     context.console.Err("note: the rows have no column '" +
                         Printable(trained.names[static_cast<size_t>(trained.weight)]) +
                         "' with weights, as those of the training had; each counts 1\n");
   }
   if (s.report) {
-    const Status may = CheckReportPath(context.files, prepared->scan.input, job->output.path);
+    const Status may =
+        scoring::CheckReportPath(context.files, prepared->scan.input, job->output.path);
     if (!may.ok()) return FailedPlan(context, may);
   }
-  const std::function<Result<Evaluation>(const ScoringRun&)> work = [&](const ScoringRun& run) {
-    return Evaluate(run, s.report.has_value());
-  };
+  const std::function<Result<scoring::Evaluation>(const scoring::ScoringRun&)> work =
+      [&](const scoring::ScoringRun& run) { return scoring::Evaluate(run, s.report.has_value()); };
   const auto evaluation = WithProgress(context, *prepared, work);
   if (!evaluation.ok()) return FailedWork(context, evaluation.status());
   if (s.report) {
-    const Status written = WriteReport(context.files, prepared->model, *evaluation, *job);
+    const Status written = scoring::WriteReport(context.files, prepared->model, *evaluation, *job);
     if (!written.ok()) return FailedWork(context, written);
   }
-  const ScoringResult result = ResultOf(prepared->model, *evaluation, s.report.value_or(""));
+  const spec::ScoringResult result =
+      scoring::ResultOf(prepared->model, *evaluation, s.report.value_or(""));
   const int64_t elapsed_ms = MsSince(start);
   context.console.Out(context.options.json
                           ? JsonLine(EvaluateJson(result, elapsed_ms))
@@ -255,4 +256,4 @@ int RunEvaluate(const CommandContext& context) {
   return kExitSuccess;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

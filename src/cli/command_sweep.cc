@@ -23,7 +23,7 @@
 #include "src/cli/sweep_results.h"
 #include "src/cli/sweep_run.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // The table, for people and machines, below the sweep's output.
@@ -33,17 +33,17 @@ constexpr int64_t kResultsBytesMax = int64_t{256} << 20;
 // One call of the command. Its parts are called in order by RunSweep.
 class SweepCommand {
  public:
-  SweepCommand(const CommandContext& context, Sweep sweep)
+  SweepCommand(const CommandContext& context, config::Sweep sweep)
       : context_(context), sweep_(std::move(sweep)), outcomes_(sweep_.runs.size()) {}
 
-  const Sweep& sweep() const { return sweep_; }
+  const config::Sweep& sweep() const { return sweep_; }
 
   Status LookForFinished() {
     before_ = KeptListings();
     for (size_t i = 0; i < sweep_.runs.size(); ++i) {
       ESPALIER_RETURN_IF_ERROR(LookFor(sweep_.runs[i], &outcomes_[i]));
     }
-    for (const SweepRun& run : sweep_.refits) ListOnce(run);
+    for (const config::SweepRun& run : sweep_.refits) ListOnce(run);
     ESPALIER_RETURN_IF_ERROR(LookForRefit());
     if (finished_ > 0 && !context_.options.json) {
       context_.console.Out(std::to_string(finished_) + " of " + Count() +
@@ -71,16 +71,17 @@ class SweepCommand {
   }
 
   Status RunOnCluster() {
-    ESPALIER_ASSIGN_OR_RETURN(const auto workers,
-                              Ask<std::vector<WorkerSnapshot>>(
-                                  context_, [](ApiClient& client) { return client.Workers(); }));
+    ESPALIER_ASSIGN_OR_RETURN(
+        const auto workers, Ask<std::vector<spec::WorkerSnapshot>>(
+                                context_, [](rpc::ApiClient& client) { return client.Workers(); }));
     const auto count = static_cast<int64_t>(workers.size());
     SweepRunOptions options = Options(count);
     options.connect = [this] { return ConnectTo(context_); };
     options.submit = [this, count,
-                      parallel = options.parallel](const SweepRun& run) -> Result<JobId> {
+                      parallel = options.parallel](const config::SweepRun& run) -> Result<JobId> {
       ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, count, parallel));
-      ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, PathsOf(job.spec)));
+      ESPALIER_ASSIGN_OR_RETURN(const spec::StorageTokens tokens,
+                                TokensFor(context_, PathsOf(job.spec)));
       Result<JobId> submitted = SubmitOnce(context_, job.yaml, tokens);
       if (!kept_) (void)Keep(Table(true));
       return submitted;
@@ -144,13 +145,13 @@ class SweepCommand {
   InputListings KeptListings() const {
     const auto text = context_.files.ReadAll(sweep_.output + "/" + kResultsFile, kResultsBytesMax);
     if (!text.ok()) return {};
-    const Json table = ParseJson(*text);
+    const Json table = bundle::ParseJson(*text);
     return table.is_object() && table.contains("inputs") ? ReadListings(table["inputs"])
                                                          : InputListings();
   }
 
   // Whether the run is done, and of a table that is still what it was.
-  Status LookFor(const SweepRun& run, SweepOutcome* outcome) {
+  Status LookFor(const config::SweepRun& run, SweepOutcome* outcome) {
     const InputListing* now = ListOnce(run);
     ESPALIER_ASSIGN_OR_RETURN(const auto finished, ReadFinished(context_.files, sweep_, run));
     if (!finished) return {};
@@ -166,7 +167,7 @@ class SweepCommand {
 
   // The run's files, which are listed at its first of them; those of before where they cannot be.
   // Null: not known.
-  const InputListing* ListOnce(const SweepRun& run) {
+  const InputListing* ListOnce(const config::SweepRun& run) {
     const std::string key = InputKey(run.spec);
     if (listed_.insert(key).second) {
       const auto then = before_.find(key);
@@ -181,7 +182,7 @@ class SweepCommand {
   }
 
   // What a run that has just ended has read is what the others have.
-  Status Check(const SweepRun& run, const FinishedRun& finished) {
+  Status Check(const config::SweepRun& run, const FinishedRun& finished) {
     const auto then = inputs_.find(InputKey(run.spec));
     const auto now = then == inputs_.end() ? std::nullopt : ListInput(context_.files, run.spec);
     if (now) ESPALIER_RETURN_IF_ERROR(CheckListing(run.name, then->second, *now));
@@ -198,7 +199,7 @@ class SweepCommand {
     ESPALIER_RETURN_IF_ERROR(RunSweepJobs(sweep_, context_.files, options, &outcomes_));
     if (!refit_) ESPALIER_RETURN_IF_ERROR(LookForRefit());
     if (!refit_ || refit_->outcome.state == SweepState::kDone || Stopping()) return {};
-    Sweep last = sweep_;
+    config::Sweep last = sweep_;
     last.runs = {refit_->run};
     std::vector<SweepOutcome> outcomes(1);
     const Status status = RunSweepJobs(last, context_.files, options, &outcomes);
@@ -213,21 +214,21 @@ class SweepCommand {
   bool Stopping() const { return context_.interrupts.any() || context_.console.out_closed(); }
 
   // As it is submitted: it goes on from the checkpoints of an earlier call that was cut short.
-  Result<JobFile> JobOf(const SweepRun& run, int64_t workers, int64_t parallel) const {
+  Result<JobFile> JobOf(const config::SweepRun& run, int64_t workers, int64_t parallel) const {
     const JobFile file = {run.spec, run.yaml};
     JobOverrides overrides = {.workers =
                                   ShareOf(run.spec.workers, workers, run.refit ? 1 : parallel)};
     if (context_.options.coordinator.empty()) {  // no others will come
       overrides.workers = std::min(*overrides.workers, static_cast<int>(workers));
     }
-    if (CheckBeginning(context_.files, run.spec).code() == StatusCode::kAlreadyExists) {
+    if (bundle::CheckBeginning(context_.files, run.spec).code() == StatusCode::kAlreadyExists) {
       overrides.resume = BundleOf(sweep_, run);
     }
     return Override(file, overrides);
   }
 
   // Of so many workers, those that one of the jobs may take, so that the others have theirs.
-  int ShareOf(const WorkerRange& range, int64_t workers, int64_t parallel) const {
+  int ShareOf(const spec::WorkerRange& range, int64_t workers, int64_t parallel) const {
     const int64_t jobs = std::min(parallel, static_cast<int64_t>(outcomes_.size()));
     const int64_t share = std::max({int64_t{1}, range.min, workers / std::max<int64_t>(1, jobs)});
     return static_cast<int>(range.max > 0 ? std::min(range.max, share) : share);
@@ -239,16 +240,18 @@ class SweepCommand {
     options.parallel = sweep_.parallel.value_or(std::max<int64_t>(1, workers / each));
     options.stopping = [this] { return Stopping(); };
     options.ending = [this] { context_.interrupts.BeginEnding(); };
-    options.check = [this](const SweepRun& run, const FinishedRun& finished) {
+    options.check = [this](const config::SweepRun& run, const FinishedRun& finished) {
       return Check(run, finished);
     };
-    options.tell = [this](const SweepRun& run, const SweepOutcome& outcome) { Tell(run, outcome); };
+    options.tell = [this](const config::SweepRun& run, const SweepOutcome& outcome) {
+      Tell(run, outcome);
+    };
     return options;
   }
 
   Status RunOn(LocalCluster& cluster, int workers) {
     ESPALIER_RETURN_IF_ERROR(cluster.Start([this] { return Stopping(); }));
-    ESPALIER_ASSIGN_OR_RETURN(const auto client, ApiClient::Make(cluster.address()));
+    ESPALIER_ASSIGN_OR_RETURN(const auto client, rpc::ApiClient::Make(cluster.address()));
     const auto still = [&]() -> Status {
       Status death;
       for (const DaemonDeath& d : cluster.TakeDeaths()) {
@@ -269,8 +272,9 @@ class SweepCommand {
       return Stopping() ? Cancelled("stopped before a job could start") : still();
     }));
     SweepRunOptions options = Options(workers);
-    options.connect = [&] { return ApiClient::Make(cluster.address()); };
-    options.submit = [&, parallel = options.parallel](const SweepRun& run) -> Result<JobId> {
+    options.connect = [&] { return rpc::ApiClient::Make(cluster.address()); };
+    options.submit = [&,
+                      parallel = options.parallel](const config::SweepRun& run) -> Result<JobId> {
       ESPALIER_ASSIGN_OR_RETURN(const JobFile job, JobOf(run, workers - lost_, parallel));
       needed_ = std::max(needed_, job.spec.workers.min);
       return client->Submit({.client_request_id = RandomRequestId(), .job_yaml = job.yaml}, nullptr,
@@ -281,7 +285,7 @@ class SweepCommand {
     return RunJobs(options);
   }
 
-  void Tell(const SweepRun& run, const SweepOutcome& outcome) {
+  void Tell(const config::SweepRun& run, const SweepOutcome& outcome) {
     ++finished_;
     if (!kept_) (void)Keep(Table(true));
     if (context_.options.json) {
@@ -302,7 +306,7 @@ class SweepCommand {
   }
 
   const CommandContext& context_;
-  const Sweep sweep_;
+  const config::Sweep sweep_;
   std::vector<SweepOutcome> outcomes_;  // by run
   std::optional<Refit> refit_;          // once it is known which
   InputListings before_;                // what an earlier call has kept of inputs
@@ -315,12 +319,12 @@ class SweepCommand {
   int64_t needed_ = 0;  // by a job that was submitted, on this machine
 };
 
-Result<Sweep> Load(const std::string& path) {
+Result<config::Sweep> Load(const std::string& path) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
   std::error_code error;
   const auto directory = std::filesystem::current_path(error);
   if (error) return NotFound("the working directory is gone: " + error.message());
-  return ParseSweep(text, path, directory.string(), ReadJobText);
+  return config::ParseSweep(text, path, directory.string(), ReadJobText);
 }
 
 }  // namespace
@@ -343,4 +347,4 @@ int RunSweep(const CommandContext& context) {
   return command.Finish(local ? command.RunOnThisMachine(*workers) : command.RunOnCluster());
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

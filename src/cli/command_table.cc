@@ -7,7 +7,7 @@
 #include "src/cli/options_scoring.h"
 #include "src/cli/options_yarn.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr bool kNeedsBlasKernel = true;
@@ -66,4 +66,4 @@ constexpr Command kCommands[] = {
 
 std::span<const Command> Commands() { return kCommands; }
 
-}  // namespace espalier
+}  // namespace espalier::cli

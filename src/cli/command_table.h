@@ -11,7 +11,7 @@
 #include "src/base/status.h"
 #include "src/cli/options.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 struct CommandContext;
 
@@ -36,4 +36,4 @@ struct Command {
 // The rows in the order of --help. A group precedes its commands.
 std::span<const Command> Commands();
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -14,7 +14,7 @@
 #include "src/cli/local_start.h"
 #include "src/cli/request_id.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // One run. Its parts are called in order by RunTrain.
@@ -25,7 +25,7 @@ class TrainRun {
 
   Status Submit(const std::string& yaml) {
     ESPALIER_RETURN_IF_ERROR(cluster_.Start([this] { return Stopping(); }));
-    ESPALIER_ASSIGN_OR_RETURN(client_, ApiClient::Make(cluster_.address()));
+    ESPALIER_ASSIGN_OR_RETURN(client_, rpc::ApiClient::Make(cluster_.address()));
     ESPALIER_RETURN_IF_ERROR(AwaitAll());
     ESPALIER_ASSIGN_OR_RETURN(
         job_, client_->Submit({.client_request_id = RandomRequestId(), .job_yaml = yaml}, nullptr,
@@ -37,8 +37,8 @@ class TrainRun {
   FollowEnd FollowToEnd() {
     view_ = MakeProgressView(context_);
     FollowOptions options;
-    options.connect = [this] { return ApiClient::Make(cluster_.address()); };
-    options.tick = [this](const JobSnapshot* job) { return Tick(job); };
+    options.connect = [this] { return rpc::ApiClient::Make(cluster_.address()); };
+    options.tick = [this](const spec::JobSnapshot* job) { return Tick(job); };
     options.submitted_here = true;
     options.away_limit_ms = 5'000;  // on one machine a coordinator that is away is dead
     return Follow(*job_, *view_, options);
@@ -60,7 +60,7 @@ class TrainRun {
   int64_t client_start_ms() const { return submitted_ms_ - began_ms_; }
 
  private:
-  Status Tick(const JobSnapshot* job) {
+  Status Tick(const spec::JobSnapshot* job) {
     if (Stopping() && cancelled_ms_ == 0) {
       cancelled_ms_ = NowMs();
       view_->Pause();
@@ -80,7 +80,7 @@ class TrainRun {
     }
     TellDeaths();
     if (coordinator_died_) return Aborted("the coordinator died; the job is lost");
-    const bool queued = job == nullptr || job->state == JobState::kQueued;
+    const bool queued = job == nullptr || job->state == spec::JobState::kQueued;
     if (queued && workers_died_ == workers_) return Aborted("all workers died");
     return Status::Ok();
   }
@@ -100,7 +100,7 @@ class TrainRun {
   const int workers_;
   const int64_t began_ms_;
   int64_t submitted_ms_ = 0, cancelled_ms_ = 0;
-  std::unique_ptr<ApiClient> client_;
+  std::unique_ptr<rpc::ApiClient> client_;
   std::optional<JobId> job_;
   std::unique_ptr<ProgressView> view_;
   std::string first_death_;
@@ -120,7 +120,7 @@ int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
     return ShowError(context, status, code == kExitUnreachable ? kExitJobFailed : code);
   }
   const FollowEnd end = run.FollowToEnd();
-  if (!end.status.ok() || end.last->state != JobState::kSucceeded) run.TellDeaths();
+  if (!end.status.ok() || end.last->state != spec::JobState::kSucceeded) run.TellDeaths();
   if (end.status.ok()) {
     const int code = ShowOutcome(context, *end.last, run.client_start_ms());
     return run.Stopping() && code != kExitSuccess ? kExitInterrupted : code;
@@ -139,7 +139,7 @@ int RunTrain(const CommandContext& context) {
   if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
   const Status output = CheckStartHere(context.files, file->spec);
   if (!output.ok()) return ShowError(context, output, PlanExitCode(output));
-  const Result<InputPlan> input = PlanLocally(context.files, file->spec);
+  const Result<spec::InputPlan> input = PlanLocally(context.files, file->spec);
   if (!input.ok()) return ShowError(context, input.status(), PlanExitCode(input.status()));
   const Result<JobFile> job = Override(*file, {.workers = *workers});
   if (!job.ok()) return ShowError(context, job.status(), kExitUsage);
@@ -158,4 +158,4 @@ int RunTrain(const CommandContext& context) {
   return code;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -16,7 +16,7 @@
 
 extern char** environ;
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr size_t kAnswerBytesMax = 4096;
@@ -70,4 +70,4 @@ int RunVersion(const CommandContext& context) {
   return kExitSuccess;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

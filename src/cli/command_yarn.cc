@@ -11,7 +11,7 @@
 #include "src/config/units.h"
 #include "src/rpc/coordinator_address.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr int64_t kWorkersWaitMs = 120'000;
@@ -24,7 +24,7 @@ int ShowYarnError(const CommandContext& context, const Status& error) {
 
 // What the coordinator itself says, when it can be reached.
 void AskCoordinator(const CommandContext& context, YarnView* view) {
-  const auto address = FindCoordinator(view->address_file, context.address_files);
+  const auto address = rpc::FindCoordinator(view->address_file, context.address_files);
   if (address.ok()) view->coordinator = *address;
   const auto client = ConnectTo(context);
   if (!client.ok()) return;
@@ -35,7 +35,7 @@ void AskCoordinator(const CommandContext& context, YarnView* view) {
   view->jobs = *jobs;
 }
 
-Status CheckEnds(const YarnService& service) {
+Status CheckEnds(const yarn::YarnService& service) {
   if (!service.ended()) return {};
   return FailedPrecondition("the service " + service.name + " has ended (" +
                             Printable(service.state) + "); `espalier yarn up " + service.name +
@@ -43,7 +43,7 @@ Status CheckEnds(const YarnService& service) {
 }
 
 // Of one container the end of each log file that it has; text for standard output.
-Result<std::string> LogsOf(const ResourceManager& rm, const YarnPlace& place,
+Result<std::string> LogsOf(const yarn::ResourceManager& rm, const yarn::YarnPlace& place,
                            const std::string& title, int64_t bytes) {
   std::string out;
   Status last;
@@ -62,16 +62,16 @@ Result<std::string> LogsOf(const ResourceManager& rm, const YarnPlace& place,
 
 // Each container of the service that runs, and the one asked for wherever it may have been.
 Result<std::string> GatherLogs(const CommandContext& context, const YarnCluster& cluster,
-                               const YarnService& service, int* unreadable) {
+                               const yarn::YarnService& service, int* unreadable) {
   const std::string& wanted = context.options.yarn.container;
-  const int64_t bytes = *ParseBytes(context.options.yarn.log_bytes);
+  const int64_t bytes = *config::ParseBytes(context.options.yarn.log_bytes);
   ESPALIER_ASSIGN_OR_RETURN(auto places, cluster.rm().Places(service.application));
   if (!wanted.empty()) {
-    std::erase_if(places, [&wanted](const YarnPlace& p) { return p.container != wanted; });
+    std::erase_if(places, [&wanted](const yarn::YarnPlace& p) { return p.container != wanted; });
     if (places.empty()) {
       // One that has ended is on one of the nodes.
       ESPALIER_ASSIGN_OR_RETURN(const auto nodes, cluster.rm().Nodes());
-      for (const YarnNode& node : nodes) {
+      for (const yarn::YarnNode& node : nodes) {
         const auto log = LogsOf(cluster.rm(), {wanted, node.http}, wanted, bytes);
         if (log.ok() && !log->empty()) return log;
       }
@@ -82,7 +82,7 @@ Result<std::string> GatherLogs(const CommandContext& context, const YarnCluster&
     }
   }
   std::string out;
-  for (const YarnPlace& place : places) {
+  for (const yarn::YarnPlace& place : places) {
     const std::string title = ContainerTitle(service, place.container);
     const auto log = LogsOf(cluster.rm(), place, title, bytes);
     if (log.ok()) {
@@ -103,7 +103,7 @@ int RunYarnUp(const CommandContext& context) {
   auto cluster = YarnCluster::OpenToStart(context);
   if (!cluster.ok()) return ShowYarnError(context, cluster.status());
   const std::string& name = context.options.yarn.name;
-  YarnRequest request = *ToYarnRequest(context.options.yarn);
+  yarn::YarnRequest request = *ToYarnRequest(context.options.yarn);
   if (const Status s = cluster->Start(request); !s.ok()) return ShowYarnError(context, s);
   const auto leave = [&context, &name](const Status& error) {
     const int code = ShowYarnError(context, error);
@@ -134,12 +134,12 @@ int RunYarnScale(const CommandContext& context) {
   const YarnArguments& y = context.options.yarn;
   auto cluster = YarnCluster::Open(context);
   if (!cluster.ok()) return ShowYarnError(context, cluster.status());
-  const Result<YarnService> service = cluster->rm().Service(y.name);
+  const Result<yarn::YarnService> service = cluster->rm().Service(y.name);
   if (!service.ok()) return ShowYarnError(context, service.status());
   if (const Status s = CheckEnds(*service); !s.ok()) return ShowYarnError(context, s);
-  const YarnComponent* workers = service->Find(kWorkerComponent);
+  const yarn::YarnComponent* workers = service->Find(yarn::kWorkerComponent);
   const int64_t before = workers == nullptr ? 0 : workers->wanted;
-  const Status s = cluster->rm().SetContainers(y.name, kWorkerComponent, y.workers);
+  const Status s = cluster->rm().SetContainers(y.name, yarn::kWorkerComponent, y.workers);
   if (!s.ok()) return ShowYarnError(context, s);
   if (context.options.json) {
     context.console.Out(JsonLine({{"service", y.name}, {"workers", y.workers}, {"was", before}}));
@@ -156,7 +156,7 @@ int RunYarnStatus(const CommandContext& context) {
   if (!cluster.ok()) return ShowYarnError(context, cluster.status());
   const std::string& name = context.options.yarn.name;
   YarnView view;
-  Result<YarnService> service = cluster->rm().Service(name);
+  Result<yarn::YarnService> service = cluster->rm().Service(name);
   if (!service.ok()) return ShowYarnError(context, service.status());
   view.service = *std::move(service);
   view.address_file = cluster->PlacesOf(name).address();
@@ -168,7 +168,7 @@ int RunYarnStatus(const CommandContext& context) {
 int RunYarnLogs(const CommandContext& context) {
   auto cluster = YarnCluster::Open(context);
   if (!cluster.ok()) return ShowYarnError(context, cluster.status());
-  const Result<YarnService> service = cluster->rm().Service(context.options.yarn.name);
+  const Result<yarn::YarnService> service = cluster->rm().Service(context.options.yarn.name);
   if (!service.ok()) return ShowYarnError(context, service.status());
   int unreadable = 0;
   const auto logs = GatherLogs(context, *cluster, *service, &unreadable);
@@ -200,4 +200,4 @@ int RunYarnDown(const CommandContext& context) {
   return kExitSuccess;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

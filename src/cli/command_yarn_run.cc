@@ -19,7 +19,7 @@
 #include "src/cli/yarn_cluster.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // A node that is lost with the coordinator on it is noticed by YARN after ten minutes.
@@ -50,7 +50,7 @@ class YarnRun {
   // The cluster, and the job on it. After an error nothing of both is left, but for what Start
   // says.
   Status Begin(const JobFile& file) {
-    YarnRequest request = *ToYarnRequest(context_.options.yarn);
+    yarn::YarnRequest request = *ToYarnRequest(context_.options.yarn);
     request.ends_by_itself = true;
     ESPALIER_RETURN_IF_ERROR(cluster_.Start(request));
     Status status = cluster_.AwaitCoordinator(context_, name());
@@ -64,7 +64,7 @@ class YarnRun {
     view_ = MakeProgressView(context_);
     FollowOptions options;
     options.connect = [this] { return ConnectTo(context_); };
-    options.tick = [this](const JobSnapshot*) { return Tick(); };
+    options.tick = [this](const spec::JobSnapshot*) { return Tick(); };
     options.submitted_here = true;
     options.away_limit_ms = kAwayLimitMs;
     const FollowEnd end = Follow(job_, *view_, options);
@@ -105,7 +105,8 @@ class YarnRun {
 
  private:
   Status Submit(const JobFile& file) {
-    ESPALIER_ASSIGN_OR_RETURN(const StorageTokens tokens, TokensFor(context_, PathsOf(file.spec)));
+    ESPALIER_ASSIGN_OR_RETURN(const spec::StorageTokens tokens,
+                              TokensFor(context_, PathsOf(file.spec)));
     ESPALIER_ASSIGN_OR_RETURN(job_, SubmitOnce(context_, file.yaml, tokens));
     return Status::Ok();
   }
@@ -162,12 +163,12 @@ class YarnRun {
 };
 
 // A path that only this machine knows is rarely meant.
-void NoteLocalPaths(const CommandContext& context, const JobSpec& spec) {
+void NoteLocalPaths(const CommandContext& context, const spec::JobSpec& spec) {
   std::vector<std::string> paths = spec.data.train;
   paths.push_back(spec.output.path);
   for (const std::string& path : paths) {
-    const Result<Uri> uri = ParseUri(path);
-    if (uri.ok() && uri->kind != Uri::Kind::kLocal) continue;
+    const Result<storage::Uri> uri = storage::ParseUri(path);
+    if (uri.ok() && uri->kind != storage::Uri::Kind::kLocal) continue;
     context.console.Err("note: " + QuotedPath(path) +
                         " is a path of each node's own: data must be there, and a bundle is "
                         "written on whichever node; hdfs://... is the same everywhere\n");
@@ -181,7 +182,7 @@ int RunYarnRun(const CommandContext& given) {
   if (!file.ok()) return ShowError(given, file.status(), kExitUsage);
   CommandContext context = given;
   YarnArguments& y = context.options.yarn;
-  if (y.name.empty()) y.name = ToYarnName(file->spec.name);
+  if (y.name.empty()) y.name = yarn::ToYarnName(file->spec.name);
   context.options.coordinator = kYarnCoordinator + y.name;
   context.options.tls = KeptOfYarn(context.env, y.name).Tls(y.name);
   auto cluster = YarnCluster::OpenToStart(context);
@@ -196,4 +197,4 @@ int RunYarnRun(const CommandContext& given) {
   return y.detach ? run.TellDetached() : run.FollowToEnd();
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -11,7 +11,7 @@
 #include "src/cli/options.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // All that a command works with. Owned by main.
 struct CommandContext {
@@ -20,9 +20,9 @@ struct CommandContext {
   Environment env;
   Console& console;
   Interrupts& interrupts;
-  const FileSystem& files;
-  const FileSystem& address_files;  // the same, for where a coordinator is: soon given up
-  const StorageOptions& storage;    // that `files` was made with
+  const storage::FileSystem& files;
+  const storage::FileSystem& address_files;  // the same, for where a coordinator is: soon given up
+  const storage::StorageOptions& storage;    // that `files` was made with
 };
 
 int RunTrain(const CommandContext& context);
@@ -59,7 +59,8 @@ Result<std::string> ProgramDirectory(const CommandContext& context);
 std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context);
 
 // Shows how a job has ended and returns its code. REQUIRES: the state is final.
-int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t client_start_ms);
+int ShowOutcome(const CommandContext& context, const spec::JobSnapshot& job,
+                int64_t client_start_ms);
 
 // Shows an error as text on standard error and, with --json, as one object on standard output;
 // returns `code`.
@@ -70,12 +71,12 @@ int ShowError(const CommandContext& context, const Status& error, int code,
 // one that takes its place is asked again: the id makes that the same job. When it is there and
 // does not answer, or the person interrupts, the submission is withdrawn.
 Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
-                         const StorageTokens& tokens);
+                         const spec::StorageTokens& tokens);
 
 // The delegation tokens to send along with a job, one for each secured file system that it names;
 // notes for the person go to standard error. kFailedPrecondition: they would not stay secret.
-Result<StorageTokens> TokensFor(const CommandContext& context,
-                                const std::vector<std::string>& paths);
+Result<spec::StorageTokens> TokensFor(const CommandContext& context,
+                                      const std::vector<std::string>& paths);
 
 // Submits, tells the id, and follows the job unless that is not wanted; returns the exit code.
 // `paths`: that the job names.
@@ -84,6 +85,6 @@ int SubmitAndFollow(const CommandContext& context, const std::string& yaml,
 
 // Says on standard error that more workers than leaves stand by, and that asynchronous training
 // does not give the same model again.
-void NoteSurprises(const CommandContext& context, int64_t workers, const JobSpec& spec);
+void NoteSurprises(const CommandContext& context, int64_t workers, const spec::JobSpec& spec);
 
-}  // namespace espalier
+}  // namespace espalier::cli

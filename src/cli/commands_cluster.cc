@@ -17,7 +17,7 @@
 #include "src/cli/request_id.h"
 #include "src/cli/result_view.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // Milliseconds since 1970: the clock of the times in a JobSnapshot.
@@ -54,7 +54,7 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   const auto view = MakeProgressView(context);
   FollowOptions options;
   options.connect = [&context] { return ConnectTo(context); };
-  options.tick = [&context](const JobSnapshot*) {
+  options.tick = [&context](const spec::JobSnapshot*) {
     const bool enough = context.interrupts.any() || context.console.out_closed();
     return enough ? Cancelled("detached") : Status::Ok();
   };
@@ -85,7 +85,7 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
 }
 
 // The end of a submission whose answer is not waited for any more: nothing may come of it.
-Status GiveUp(const Result<std::unique_ptr<ApiClient>>& client, const std::string& id,
+Status GiveUp(const Result<std::unique_ptr<rpc::ApiClient>>& client, const std::string& id,
               const Status& why) {
   const Status withdrawn = client.ok() ? (*client)->Withdraw(id) : client.status();
   if (withdrawn.code() == StatusCode::kFailedPrecondition) {  // its job has ended by now
@@ -97,15 +97,15 @@ Status GiveUp(const Result<std::unique_ptr<ApiClient>>& client, const std::strin
                                                   "`espalier list` shows it"));
 }
 
-Result<std::vector<WorkerSnapshot>> Workers(const CommandContext& context) {
-  return Ask<std::vector<WorkerSnapshot>>(context,
-                                          [](ApiClient& client) { return client.Workers(); });
+Result<std::vector<spec::WorkerSnapshot>> Workers(const CommandContext& context) {
+  return Ask<std::vector<spec::WorkerSnapshot>>(
+      context, [](rpc::ApiClient& client) { return client.Workers(); });
 }
 
 }  // namespace
 
 Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
-                         const StorageTokens& tokens) {
+                         const spec::StorageTokens& tokens) {
   const std::string id = RandomRequestId();
   const auto stop = [&context] { return context.interrupts.any(); };
   std::optional<AskingAgain> again;
@@ -134,11 +134,11 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
   }
 }
 
-Result<StorageTokens> TokensFor(const CommandContext& context,
-                                const std::vector<std::string>& paths) {
+Result<spec::StorageTokens> TokensFor(const CommandContext& context,
+                                      const std::vector<std::string>& paths) {
   ESPALIER_ASSIGN_OR_RETURN(
       JobTokens job, FetchJobTokens(paths, context.storage, [&]() -> Result<std::string> {
-        return Ask<std::string>(context, [](ApiClient& client) { return client.Renewer(); });
+        return Ask<std::string>(context, [](rpc::ApiClient& client) { return client.Renewer(); });
       }));
   for (const std::string& note : job.notes) context.console.Note(note);
   if (job.tokens.empty()) return job.tokens;
@@ -153,9 +153,9 @@ Result<StorageTokens> TokensFor(const CommandContext& context,
 
 int RunSubmit(const CommandContext& context) {
   const std::string& path = context.options.job_file;
-  const Result<JobKind> kind = KindOfJobFile(path);
+  const Result<spec::JobKind> kind = KindOfJobFile(path);
   if (!kind.ok()) return ShowError(context, kind.status(), kExitUsage);
-  if (*kind != JobKind::kTrain) {
+  if (*kind != spec::JobKind::kTrain) {
     const Result<ScoringFile> file = LoadScoringFile(path, OverridesOf(context.options));
     if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
     return SubmitAndFollow(context, file->yaml, PathsOf(file->spec));
@@ -168,7 +168,7 @@ int RunSubmit(const CommandContext& context) {
 
 int SubmitAndFollow(const CommandContext& context, const std::string& yaml,
                     const std::vector<std::string>& paths) {
-  const Result<StorageTokens> tokens = TokensFor(context, paths);
+  const Result<spec::StorageTokens> tokens = TokensFor(context, paths);
   if (!tokens.ok()) {
     const bool interrupted = context.interrupts.any();
     return ShowError(context, tokens.status(),
@@ -197,12 +197,12 @@ int RunWatch(const CommandContext& context) {
 }
 
 int RunList(const CommandContext& context) {
-  const auto jobs =
-      Ask<std::vector<JobSnapshot>>(context, [](ApiClient& client) { return client.List(); });
+  const auto jobs = Ask<std::vector<spec::JobSnapshot>>(
+      context, [](rpc::ApiClient& client) { return client.List(); });
   if (!jobs.ok()) return ShowEnd(context, jobs.status());
   if (context.options.json) {
     Json list = Json::array();
-    for (const JobSnapshot& job : *jobs) list.push_back(JobJson(job));
+    for (const spec::JobSnapshot& job : *jobs) list.push_back(JobJson(job));
     context.console.Out(JsonLine({{"jobs", std::move(list)}}));
   } else {
     context.console.Out(JobTable(*jobs, WallClockMs()));
@@ -211,8 +211,8 @@ int RunList(const CommandContext& context) {
 }
 
 int RunStatus(const CommandContext& context) {
-  const Result<JobUpdate> job = Ask<JobUpdate>(
-      context, [&context](ApiClient& client) { return client.Get(context.options.job); });
+  const Result<spec::JobUpdate> job = Ask<spec::JobUpdate>(
+      context, [&context](rpc::ApiClient& client) { return client.Get(context.options.job); });
   if (!job.ok()) return ShowEnd(context, job.status());
   if (context.options.json) {
     context.console.Out(JsonLine(JobJson(job->snapshot)));
@@ -225,7 +225,7 @@ int RunStatus(const CommandContext& context) {
 }
 
 int RunCancel(const CommandContext& context) {
-  const Result<JobId> cancelled = Ask<JobId>(context, [&context](ApiClient& client) {
+  const Result<JobId> cancelled = Ask<JobId>(context, [&context](rpc::ApiClient& client) {
     const Status status = client.Cancel(context.options.job);
     return status.ok() ? Result<JobId>(context.options.job) : Result<JobId>(status);
   });
@@ -251,7 +251,7 @@ int RunDrain(const CommandContext& context) {
                                      "' is attached now; `espalier workers` shows the names and "
                                      "ids of those that are"));
   }
-  const auto drained = Ask<WorkerId>(context, [found](ApiClient& client) {
+  const auto drained = Ask<WorkerId>(context, [found](rpc::ApiClient& client) {
     const Status status = client.Drain(found->worker);
     return status.ok() ? Result<WorkerId>(found->worker) : Result<WorkerId>(status);
   });
@@ -273,7 +273,7 @@ int RunWorkers(const CommandContext& context) {
   if (!workers.ok()) return ShowEnd(context, workers.status());
   if (context.options.json) {
     Json list = Json::array();
-    for (const WorkerSnapshot& worker : *workers) list.push_back(WorkerJson(worker));
+    for (const spec::WorkerSnapshot& worker : *workers) list.push_back(WorkerJson(worker));
     context.console.Out(JsonLine({{"workers", std::move(list)}}));
   } else {
     context.console.Out(WorkerTable(*workers));
@@ -281,4 +281,4 @@ int RunWorkers(const CommandContext& context) {
   return kExitSuccess;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -5,7 +5,7 @@
 #include "src/cli/json_view.h"
 #include "src/cli/result_view.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 Result<std::string> ProgramDirectory(const CommandContext& context) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, ProgramPath(context.program));
@@ -22,10 +22,11 @@ std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context) {
   return std::make_unique<PlainView>(console.OutSink());
 }
 
-int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t client_start_ms) {
+int ShowOutcome(const CommandContext& context, const spec::JobSnapshot& job,
+                int64_t client_start_ms) {
   Console& console = context.console;
-  if (job.state != JobState::kSucceeded) {
-    const bool cancelled = job.state == JobState::kCancelled;
+  if (job.state != spec::JobState::kSucceeded) {
+    const bool cancelled = job.state == spec::JobState::kCancelled;
     const bool lost = console.out_lost() && !context.interrupts.any();
     if (cancelled && lost) return ExitCodeOf(job);  // which is why, and was said
     const Status error = job.error.ok() ? Internal("its coordinator does not say why") : job.error;
@@ -39,14 +40,14 @@ int ShowOutcome(const CommandContext& context, const JobSnapshot& job, int64_t c
   return ExitCodeOf(job);
 }
 
-void NoteSurprises(const CommandContext& context, int64_t workers, const JobSpec& spec) {
-  if (spec.train.mode == TrainMode::kAsync) {
+void NoteSurprises(const CommandContext& context, int64_t workers, const spec::JobSpec& spec) {
+  if (spec.train.mode == spec::TrainMode::kAsync) {
     context.console.Err(
         "note: train.mode is async: the weights depend on which worker is quick, and another run "
         "of "
         "the job gives other ones\n");
   }
-  const int64_t leaves = LeafCount(spec.train);
+  const int64_t leaves = spec::LeafCount(spec.train);
   if (workers <= leaves) return;
   context.console.Err("note: the job has " + std::to_string(leaves) +
                       (leaves == 1 ? " leaf" : " leaves") + " for up to " +
@@ -64,4 +65,4 @@ int ShowError(const CommandContext& context, const Status& error, int code,
   return code;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

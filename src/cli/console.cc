@@ -12,7 +12,7 @@
 
 #include "src/cli/result_view.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr int kLookEveryMs = 100, kUnreadLooks = 10;
@@ -66,4 +66,4 @@ int Console::Width() const {
   return size.ws_col;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -10,7 +10,7 @@
 #include "src/cli/options.h"
 #include "src/cli/progress_view.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // Thread rule: one thread.
 class Console {
@@ -59,4 +59,4 @@ class Console {
   std::function<bool()> interrupted_ = [] { return false; };
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -9,15 +9,15 @@
 #include "src/rpc/coordinator_address.h"
 #include "src/security/secret_file.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // Where a cluster on YARN has its address: told by what `espalier yarn up` left on this machine.
 Result<std::string> AddressOfYarn(const CommandContext& context, const std::string& service) {
-  ESPALIER_RETURN_IF_ERROR(CheckYarnName(service));
-  const YarnKept kept = KeptOfYarn(context.env, service);
-  const auto where = FindCoordinator("file:" + kept.CoordinatorFile(), context.address_files);
-  if (where.ok()) return FindCoordinator(*where, context.address_files);
+  ESPALIER_RETURN_IF_ERROR(yarn::CheckYarnName(service));
+  const yarn::YarnKept kept = KeptOfYarn(context.env, service);
+  const auto where = rpc::FindCoordinator("file:" + kept.CoordinatorFile(), context.address_files);
+  if (where.ok()) return rpc::FindCoordinator(*where, context.address_files);
   return NotFound("no service " + service +
                   " was started here: " + QuotedPath(kept.CoordinatorFile()) +
                   " is missing; it and the certificates beside it are made by `espalier yarn up " +
@@ -26,16 +26,17 @@ Result<std::string> AddressOfYarn(const CommandContext& context, const std::stri
 
 }  // namespace
 
-Result<ClientSecurity> SecurityOf(const CliOptions& options) {
-  ClientSecurity out;
+Result<rpc::ClientSecurity> SecurityOf(const CliOptions& options) {
+  rpc::ClientSecurity out;
   if (options.tls.any()) {
-    ESPALIER_ASSIGN_OR_RETURN(out.keychain, Keychain::Open(options.tls));
+    ESPALIER_ASSIGN_OR_RETURN(out.keychain, security::Keychain::Open(options.tls));
   }
   std::string token = options.token, where = "ESPALIER_TOKEN";
   if (!options.token_file.empty()) {
     where = "the token file " + options.token_file;
-    ESPALIER_ASSIGN_OR_RETURN(token, ReadSmallFile(options.token_file, Secrecy::kSecret,
-                                                   kClientTokenFileBytesMax, "token"));
+    ESPALIER_ASSIGN_OR_RETURN(
+        token, security::ReadSmallFile(options.token_file, security::Secrecy::kSecret,
+                                       kClientTokenFileBytesMax, "token"));
   } else if (token.empty()) {
     return out;
   }
@@ -44,7 +45,7 @@ Result<ClientSecurity> SecurityOf(const CliOptions& options) {
         "a token is only sent over TLS: give --tls-ca (ESPALIER_TLS_CA) with "
         "the authority of the coordinator's certificate");
   }
-  ESPALIER_ASSIGN_OR_RETURN(out.token, CleanToken(token, where));
+  ESPALIER_ASSIGN_OR_RETURN(out.token, security::CleanToken(token, where));
   return out;
 }
 
@@ -81,27 +82,28 @@ Status AskingAgain::Explain(const Status& error) const {
 
 Result<bool> IsPrivate(const CommandContext& context) {
   if (context.options.tls.any()) return true;
-  ESPALIER_ASSIGN_OR_RETURN(const std::string address,
-                            FindCoordinator(context.options.coordinator, context.address_files));
-  ESPALIER_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
-  return IsLoopback(parsed);
+  ESPALIER_ASSIGN_OR_RETURN(
+      const std::string address,
+      rpc::FindCoordinator(context.options.coordinator, context.address_files));
+  ESPALIER_ASSIGN_OR_RETURN(const config::Address parsed, config::ParseAddress(address));
+  return config::IsLoopback(parsed);
 }
 
-Result<std::unique_ptr<ApiClient>> ConnectTo(const CommandContext& context) {
+Result<std::unique_ptr<rpc::ApiClient>> ConnectTo(const CommandContext& context) {
   const CliOptions& options = context.options;
   const std::string_view yarn = kYarnCoordinator;
   ESPALIER_ASSIGN_OR_RETURN(const std::string address,
                             options.coordinator.starts_with(yarn)
                                 ? AddressOfYarn(context, options.coordinator.substr(yarn.size()))
-                                : FindCoordinator(options.coordinator, context.address_files));
-  ApiClientOptions client;
+                                : rpc::FindCoordinator(options.coordinator, context.address_files));
+  rpc::ApiClientOptions client;
   if (options.timeout_ms) {
     client.connect_timeout_ms = std::min(client.connect_timeout_ms, *options.timeout_ms);
     client.withdraw_timeout_ms = std::min(client.withdraw_timeout_ms, *options.timeout_ms);
     client.call_timeout_ms = client.submit_timeout_ms = *options.timeout_ms;
   }
   ESPALIER_ASSIGN_OR_RETURN(client.security, SecurityOf(options));
-  return ApiClient::Make(address, client);
+  return rpc::ApiClient::Make(address, client);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

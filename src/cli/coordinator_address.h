@@ -11,7 +11,7 @@
 #include "src/cli/commands.h"
 #include "src/rpc/api_client.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 inline constexpr int64_t kClientTokenFileBytesMax = 4096;
 inline constexpr int64_t kAskAgainPauseMs = 250;
@@ -20,7 +20,7 @@ inline constexpr int64_t kSubmitAgainMs = 30'000;
 
 // How the options say that connections are secured; reads their files. A token comes from its file,
 // else from the environment.
-Result<ClientSecurity> SecurityOf(const CliOptions& options);
+Result<rpc::ClientSecurity> SecurityOf(const CliOptions& options);
 
 // The time for which a coordinator that is not reached is asked again.
 class AskingAgain {
@@ -44,13 +44,14 @@ class AskingAgain {
 // A client of the coordinator that the options name; does not connect yet. A file that holds its
 // address is read again at each call (rpc/coordinator_address.h). kInvalidArgument for what is no
 // address, and the errors of SecurityOf.
-Result<std::unique_ptr<ApiClient>> ConnectTo(const CommandContext& context);
+Result<std::unique_ptr<rpc::ApiClient>> ConnectTo(const CommandContext& context);
 
 // What `call` says of such a client. While the coordinator is not reached it is asked again with a
 // new one, until `--timeout` is over, when the error tells for how long, or Ctrl-C (kCancelled); so
 // it must do no harm twice.
 template <typename T>
-Result<T> Ask(const CommandContext& context, const std::function<Result<T>(ApiClient&)>& call) {
+Result<T> Ask(const CommandContext& context,
+              const std::function<Result<T>(rpc::ApiClient&)>& call) {
   for (AskingAgain again(context);;) {
     const auto client = ConnectTo(context);
     Result<T> answer = client.ok() ? call(**client) : Result<T>(client.status());
@@ -63,4 +64,4 @@ Result<T> Ask(const CommandContext& context, const std::function<Result<T>(ApiCl
 // Whether what is sent there stays secret: it is encrypted, or does not leave this machine.
 Result<bool> IsPrivate(const CommandContext& context);
 
-}  // namespace espalier
+}  // namespace espalier::cli

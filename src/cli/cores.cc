@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::cli {
 
 std::vector<int> AllowedCores() {
   std::vector<int> cores;
@@ -26,4 +26,4 @@ std::vector<int> ShareOfCores(const std::vector<int>& cores, int workers, int th
   return {cores.begin() + count * index / workers, cores.begin() + count * (index + 1) / workers};
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace espalier {
+namespace espalier::cli {
 
 // The cores this process may run on, ascending. Never empty.
 std::vector<int> AllowedCores();
@@ -17,4 +17,4 @@ std::vector<int> AllowedCores();
 // 0 <= index < workers, threads (a worker) positive.
 std::vector<int> ShareOfCores(const std::vector<int>& cores, int workers, int threads, int index);
 
-}  // namespace espalier
+}  // namespace espalier::cli

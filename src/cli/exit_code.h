@@ -4,7 +4,7 @@
 #include "src/base/status.h"
 #include "src/spec/snapshots.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 enum ExitCode : int {
   kExitSuccess = 0,
@@ -58,8 +58,8 @@ inline ExitCode SubmitExitCode(const Status& error) {
 }
 
 // The code for a job that was accepted and has ended: what is wrong with its spec was said before.
-inline ExitCode ExitCodeOf(const JobSnapshot& job) {
-  return job.state == JobState::kSucceeded ? kExitSuccess : kExitJobFailed;
+inline ExitCode ExitCodeOf(const spec::JobSnapshot& job) {
+  return job.state == spec::JobState::kSucceeded ? kExitSuccess : kExitJobFailed;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -10,7 +10,7 @@
 #include "src/base/text.h"
 #include "src/cli/clock.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 using std::chrono::milliseconds;
@@ -19,7 +19,7 @@ constexpr int64_t kTickMs = 100;
 constexpr int64_t kAwayToldMs = 1000;  // a shorter outage is not worth a line
 
 // What the watching thread tells: an update, or why it has ended.
-using WatchEvent = std::variant<JobUpdate, Status>;
+using WatchEvent = std::variant<spec::JobUpdate, Status>;
 
 // The watching thread. Each stream begins with the whole history; rows that were passed on before
 // are dropped.
@@ -71,13 +71,13 @@ class Watcher {
     ESPALIER_ASSIGN_OR_RETURN(const auto client, options_.connect());
     return client->Watch(
         job_,
-        [&](JobUpdate update) {
+        [&](spec::JobUpdate update) {
           if (IsAnother(update.snapshot)) return;
           reached_ = true;
           away_since_ms_ = 0;
           // A new stream begins with all rows that are kept, of long histories the newest.
           std::erase_if(update.history,
-                        [this](const HistoryRow& row) { return row.step <= step_told_; });
+                        [this](const spec::HistoryRow& row) { return row.step <= step_told_; });
           if (!update.history.empty()) step_told_ = update.history.back().step;
           events_.Push(std::move(update));
         },
@@ -85,7 +85,7 @@ class Watcher {
   }
 
   // A coordinator that kept nothing numbers its jobs anew: the number may be another job's by now.
-  bool IsAnother(const JobSnapshot& job) {
+  bool IsAnother(const spec::JobSnapshot& job) {
     if (!reached_) submitted_ms_ = job.submitted_ms;
     if (job.submitted_ms != submitted_ms_) stop_ = replaced_ = true;
     return replaced_;
@@ -124,7 +124,7 @@ FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options) {
         end.status = *status;
         break;
       }
-      JobUpdate& update = std::get<JobUpdate>(*event);
+      spec::JobUpdate& update = std::get<spec::JobUpdate>(*event);
       view.OnUpdate(update, now_ms);
       end.last = std::move(update.snapshot);
     }
@@ -137,10 +137,10 @@ FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options) {
   }
   end.away_ms = watcher.AwayMs(NowMs());
   view.Pause();
-  if (end.status.ok() && !(end.last && IsFinal(end.last->state))) {
+  if (end.status.ok() && !(end.last && spec::IsFinal(end.last->state))) {
     end.status = Internal("the coordinator ended the stream before the job was over");
   }
   return end;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -6,7 +6,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 std::string Print(const char* format, double value) {
@@ -90,4 +90,4 @@ std::string LeftTable(const std::vector<std::vector<std::string>>& rows, std::st
   return MakeTable(rows, indent, false);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

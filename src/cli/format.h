@@ -8,7 +8,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // A loss or an error: "0.1234", "1.234e-05", "nan".
 std::string FormatValue(double value);
@@ -37,4 +37,4 @@ std::string Table(const std::vector<std::vector<std::string>>& rows, std::string
 // As Table with every column aligned to the left.
 std::string LeftTable(const std::vector<std::vector<std::string>>& rows, std::string_view indent);
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -12,7 +12,7 @@
 
 #include "src/cli/exit_code.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr int kParentEveryMs = 200;
@@ -99,4 +99,4 @@ void Interrupts::DieAtOnce() {
   _exit(kExitInterrupted);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

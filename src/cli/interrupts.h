@@ -12,7 +12,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // Takes the three signals from all threads for the rest of the process's life. The first one only
 // raises count(): who works looks at it several times a second and ends cleanly. The second ends
@@ -55,4 +55,4 @@ class Interrupts {
   std::thread thread_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -16,29 +16,30 @@
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-YamlNode Scalar(std::string text, bool quoted) {
-  return {.kind = YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
+config::YamlNode Scalar(std::string text, bool quoted) {
+  return {.kind = config::YamlNode::Kind::kScalar, .text = std::move(text), .quoted = quoted};
 }
 
-YamlNode& Entry(YamlNode& map, const std::string& key) {
-  if (YamlNode* found = map.Find(key)) return *found;
-  map.entries.emplace_back(Scalar(key, false), YamlNode());
+config::YamlNode& Entry(config::YamlNode& map, const std::string& key) {
+  if (config::YamlNode* found = map.Find(key)) return *found;
+  map.entries.emplace_back(Scalar(key, false), config::YamlNode());
   return map.entries.back().second;
 }
 
-Result<YamlNode> AbsolutePath(const std::string& directory, const std::string& path) {
-  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(path));
-  if (uri.kind != Uri::Kind::kLocal) return Scalar(path, true);
+Result<config::YamlNode> AbsolutePath(const std::string& directory, const std::string& path) {
+  ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(path));
+  if (uri.kind != storage::Uri::Kind::kLocal) return Scalar(path, true);
   return Scalar((fs::path(directory) / uri.path).lexically_normal().string(), true);
 }
 
 // `resume: RUN` becomes {from: RUN, ..}, so that it can say more.
-Status WriteResume(YamlNode& root, const std::string& directory, const JobOverrides& overrides) {
+Status WriteResume(config::YamlNode& root, const std::string& directory,
+                   const JobOverrides& overrides) {
   const bool accepts = overrides.accept_data || overrides.accept_arithmetic;
   if (!overrides.resume && !accepts) return {};
   if (!overrides.resume && root.Find("resume") == nullptr) {
@@ -46,9 +47,9 @@ Status WriteResume(YamlNode& root, const std::string& directory, const JobOverri
                            (overrides.accept_data ? "data" : "arithmetic") +
                            " is for a run that is resumed: add --resume RUN");
   }
-  YamlNode& resume = Entry(root, "resume");
-  if (resume.kind != YamlNode::Kind::kMap) {
-    YamlNode map = {.kind = YamlNode::Kind::kMap};
+  config::YamlNode& resume = Entry(root, "resume");
+  if (resume.kind != config::YamlNode::Kind::kMap) {
+    config::YamlNode map = {.kind = config::YamlNode::Kind::kMap};
     Entry(map, "from") = resume;
     resume = std::move(map);
   }
@@ -62,21 +63,22 @@ Status WriteResume(YamlNode& root, const std::string& directory, const JobOverri
 
 Result<std::string> WriteOverrides(const std::string& yaml, const std::string& directory,
                                    int64_t workers_min, const JobOverrides& overrides) {
-  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml, "job"));
+  ESPALIER_ASSIGN_OR_RETURN(config::YamlNode root, config::ParseYaml(yaml, "job"));
   if (overrides.output) {
-    YamlNode& output = Entry(root, "output");
-    YamlNode& path = output.kind == YamlNode::Kind::kMap ? Entry(output, "path") : output;
+    config::YamlNode& output = Entry(root, "output");
+    config::YamlNode& path =
+        output.kind == config::YamlNode::Kind::kMap ? Entry(output, "path") : output;
     ESPALIER_ASSIGN_OR_RETURN(path, AbsolutePath(directory, *overrides.output));
   }
   ESPALIER_RETURN_IF_ERROR(WriteResume(root, directory, overrides));
   if (overrides.workers) {
-    YamlNode& range = Entry(root, "workers");
-    if (range.kind != YamlNode::Kind::kMap) range = {.kind = YamlNode::Kind::kMap};
+    config::YamlNode& range = Entry(root, "workers");
+    if (range.kind != config::YamlNode::Kind::kMap) range = {.kind = config::YamlNode::Kind::kMap};
     const int64_t least = std::min<int64_t>(workers_min, *overrides.workers);
     Entry(range, "min") = Scalar(std::to_string(least), false);
     Entry(range, "max") = Scalar(std::to_string(*overrides.workers), false);
   }
-  return EmitYaml(root);
+  return config::EmitYaml(root);
 }
 
 Result<std::string> WorkingDirectory() {
@@ -96,16 +98,16 @@ Result<std::string> ReadJobText(const std::string& path) {
     return NotFound("cannot read the job file " + path + ": " +
                     (file ? "it is a directory" : std::strerror(errno)));
   }
-  std::string text(kYamlBytesMax + 1, '\0');
+  std::string text(config::kYamlBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   return text;
 }
 
-Status CheckOutputHere(const FileSystem& files, const OutputSpec& output) {
-  ESPALIER_RETURN_IF_ERROR(CheckOutput(files, output));
-  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(output.path));
-  if (uri.kind != Uri::Kind::kLocal) return Status::Ok();  // the coordinator tries it
+Status CheckOutputHere(const storage::FileSystem& files, const spec::OutputSpec& output) {
+  ESPALIER_RETURN_IF_ERROR(bundle::CheckOutput(files, output));
+  ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(output.path));
+  if (uri.kind != storage::Uri::Kind::kLocal) return Status::Ok();  // the coordinator tries it
   fs::path above = fs::path(output.path + "/").lexically_normal().parent_path().parent_path();
   std::error_code error;
   while (above.has_relative_path() && !fs::exists(above, error)) above = above.parent_path();
@@ -116,9 +118,9 @@ Status CheckOutputHere(const FileSystem& files, const OutputSpec& output) {
   return Status::Ok();
 }
 
-Status CheckStartHere(const FileSystem& files, const JobSpec& spec) {
+Status CheckStartHere(const storage::FileSystem& files, const spec::JobSpec& spec) {
   ESPALIER_RETURN_IF_ERROR(CheckOutputHere(files, spec.output));
-  return CheckBeginning(files, spec);
+  return bundle::CheckBeginning(files, spec);
 }
 
 JobOverrides OverridesOf(const CliOptions& options) {
@@ -128,8 +130,8 @@ JobOverrides OverridesOf(const CliOptions& options) {
           .accept_arithmetic = options.accept_arithmetic};
 }
 
-Result<InputPlan> PlanLocally(const FileSystem& files, const JobSpec& spec) {
-  return PlanInput(files, spec.data, spec.data.shard_bytes);
+Result<spec::InputPlan> PlanLocally(const storage::FileSystem& files, const spec::JobSpec& spec) {
+  return data::PlanInput(files, spec.data, spec.data.shard_bytes);
 }
 
 Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {
@@ -137,44 +139,44 @@ Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {
   JobFile changed;
   ESPALIER_ASSIGN_OR_RETURN(changed.yaml,
                             WriteOverrides(file.yaml, directory, file.spec.workers.min, overrides));
-  ESPALIER_ASSIGN_OR_RETURN(changed.spec, ParseJob(changed.yaml, "job"));
+  ESPALIER_ASSIGN_OR_RETURN(changed.spec, config::ParseJob(changed.yaml, "job"));
   return changed;
 }
 
-Result<JobKind> KindOfJobFile(const std::string& path) {
+Result<spec::JobKind> KindOfJobFile(const std::string& path) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
-  return JobKindOf(text, path);
+  return config::JobKindOf(text, path);
 }
 
 Result<ScoringFile> LoadScoringFile(const std::string& path, const JobOverrides& overrides) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
   ScoringFile file;
-  ESPALIER_ASSIGN_OR_RETURN(file.spec, ParseScoring(text, path));
+  ESPALIER_ASSIGN_OR_RETURN(file.spec, config::ParseScoring(text, path));
   if (overrides.resume || overrides.accept_data || overrides.accept_arithmetic) {
     return InvalidArgument("a job that scores has nothing to resume: leave --resume out");
   }
   ESPALIER_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
-  ESPALIER_ASSIGN_OR_RETURN(file.yaml, MakePathsAbsolute(text, directory));
+  ESPALIER_ASSIGN_OR_RETURN(file.yaml, config::MakePathsAbsolute(text, directory));
   ESPALIER_ASSIGN_OR_RETURN(file.yaml, WriteOverrides(file.yaml, directory, 1, overrides));
-  ESPALIER_ASSIGN_OR_RETURN(file.spec, ParseScoring(file.yaml, "job"));
+  ESPALIER_ASSIGN_OR_RETURN(file.spec, config::ParseScoring(file.yaml, "job"));
   return file;
 }
 
 Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrides) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text, ReadJobText(path));
-  ESPALIER_ASSIGN_OR_RETURN(const JobKind kind, JobKindOf(text, path));
-  if (kind != JobKind::kTrain) {
-    return InvalidArgument(path + ": this job is to " + NameOf(kind) +
+  ESPALIER_ASSIGN_OR_RETURN(const spec::JobKind kind, config::JobKindOf(text, path));
+  if (kind != spec::JobKind::kTrain) {
+    return InvalidArgument(path + ": this job is to " + spec::NameOf(kind) +
                            "; hand it to a cluster with "
                            "`espalier submit`, or use `espalier " +
-                           NameOf(kind) + "` here");
+                           spec::NameOf(kind) + "` here");
   }
   // The text as it was written is validated first, so that messages have its lines.
   JobFile file;
-  ESPALIER_ASSIGN_OR_RETURN(file.spec, ParseJob(text, path));
+  ESPALIER_ASSIGN_OR_RETURN(file.spec, config::ParseJob(text, path));
   ESPALIER_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
-  ESPALIER_ASSIGN_OR_RETURN(file.yaml, MakePathsAbsolute(text, directory));
+  ESPALIER_ASSIGN_OR_RETURN(file.yaml, config::MakePathsAbsolute(text, directory));
   return Override(file, overrides);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -12,7 +12,7 @@
 #include "src/spec/scoring_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // What the command line says otherwise than the file.
 struct JobOverrides {
@@ -28,11 +28,11 @@ JobOverrides OverridesOf(const CliOptions& options);
 
 // Whether a job file asks for a training, a prediction or an evaluation. kNotFound when it cannot
 // be read.
-Result<JobKind> KindOfJobFile(const std::string& path);
+Result<spec::JobKind> KindOfJobFile(const std::string& path);
 
 struct JobFile {
-  JobSpec spec;      // with absolute paths and overrides
-  std::string yaml;  // the same as text, to be submitted
+  spec::JobSpec spec;  // with absolute paths and overrides
+  std::string yaml;    // the same as text, to be submitted
 };
 
 // The text of a job's, or a sweep's, file as it stands; kNotFound when it cannot be read.
@@ -45,7 +45,7 @@ Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrid
 
 // The same for a job that scores. Of the overrides it takes `output` alone.
 struct ScoringFile {
-  ScoringSpec spec;
+  spec::ScoringSpec spec;
   std::string yaml;
 };
 Result<ScoringFile> LoadScoringFile(const std::string& path, const JobOverrides& overrides);
@@ -56,10 +56,10 @@ Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides);
 // Before a job runs on this machine. All errors are the caller's to mend.
 // The bundle's directory must not exist (unless `overwrite`), and what is above it must be
 // writable.
-Status CheckOutputHere(const FileSystem& files, const OutputSpec& output);
+Status CheckOutputHere(const storage::FileSystem& files, const spec::OutputSpec& output);
 // The same, and there is something to resume from, or nothing that should be resumed.
-Status CheckStartHere(const FileSystem& files, const JobSpec& spec);
+Status CheckStartHere(const storage::FileSystem& files, const spec::JobSpec& spec);
 // Lists the input files, reads the first header and settles the schema.
-Result<InputPlan> PlanLocally(const FileSystem& files, const JobSpec& spec);
+Result<spec::InputPlan> PlanLocally(const storage::FileSystem& files, const spec::JobSpec& spec);
 
-}  // namespace espalier
+}  // namespace espalier::cli

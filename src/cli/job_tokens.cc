@@ -7,9 +7,9 @@
 #include "src/storage/kerberos.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::cli {
 
-std::vector<std::string> PathsOf(const JobSpec& spec) {
+std::vector<std::string> PathsOf(const spec::JobSpec& spec) {
   std::vector<std::string> paths = spec.data.train;
   paths.insert(paths.end(), spec.data.test.begin(), spec.data.test.end());
   const std::vector<std::string>& validation = spec.data.validation.files;
@@ -22,7 +22,7 @@ std::vector<std::string> PathsOf(const JobSpec& spec) {
   return paths;
 }
 
-std::vector<std::string> PathsOf(const ScoringSpec& spec) {
+std::vector<std::string> PathsOf(const spec::ScoringSpec& spec) {
   std::vector<std::string> paths = spec.data;
   paths.push_back(spec.model);
   if (!spec.output.path.empty()) paths.push_back(spec.output.path);
@@ -32,19 +32,19 @@ std::vector<std::string> PathsOf(const ScoringSpec& spec) {
 std::vector<std::string> FileSystemsOf(const std::vector<std::string>& paths) {
   std::set<std::string> found;
   for (const std::string& path : paths) {
-    const Result<Uri> uri = ParseUri(path);
-    if (uri.ok() && uri->kind != Uri::Kind::kLocal) found.insert(uri->prefix);
+    const Result<storage::Uri> uri = storage::ParseUri(path);
+    if (uri.ok() && uri->kind != storage::Uri::Kind::kLocal) found.insert(uri->prefix);
   }
   return {found.begin(), found.end()};
 }
 
 Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
-                                 const StorageOptions& storage,
+                                 const storage::StorageOptions& storage,
                                  const std::function<Result<std::string>()>& renewer) {
   JobTokens job;
   std::optional<std::string> principal;
   for (const std::string& file_system : FileSystemsOf(paths)) {
-    const Result<bool> secured = IsSecured(storage, file_system);
+    const Result<bool> secured = storage::IsSecured(storage, file_system);
     if (secured.status().code() == StatusCode::kCancelled) return secured.status();
     if (!secured.ok()) {
       job.notes.push_back("no delegation token of " + file_system +
@@ -56,7 +56,7 @@ Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
     if (!*secured) continue;
     if (!principal) {
       const auto own =
-          OwnPrincipal({storage.webhdfs.http.reply_ms, storage.webhdfs.http.cancelled});
+          storage::OwnPrincipal({storage.webhdfs.http.reply_ms, storage.webhdfs.http.cancelled});
       if (own.status().code() == StatusCode::kPermissionDenied) {
         job.notes.push_back("no delegation token of " + file_system +
                             " goes with the job, so that the daemons must have a keytab of their "
@@ -77,10 +77,11 @@ Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
       }
       principal = asked.ok() ? *asked : *own;
     }
-    ESPALIER_ASSIGN_OR_RETURN(std::string text, FetchToken(storage, file_system, *principal, ""));
+    ESPALIER_ASSIGN_OR_RETURN(std::string text,
+                              storage::FetchToken(storage, file_system, *principal, ""));
     job.tokens.push_back({file_system, std::move(text)});
   }
   return job;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

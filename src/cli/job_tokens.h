@@ -13,17 +13,17 @@
 #include "src/spec/storage_token.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // The paths that a job names.
-std::vector<std::string> PathsOf(const JobSpec& spec);
-std::vector<std::string> PathsOf(const ScoringSpec& spec);
+std::vector<std::string> PathsOf(const spec::JobSpec& spec);
+std::vector<std::string> PathsOf(const spec::ScoringSpec& spec);
 
 // What paths begin with, each once: "hdfs://ns". Local ones are left out.
 std::vector<std::string> FileSystemsOf(const std::vector<std::string>& paths);
 
 struct JobTokens {
-  StorageTokens tokens;
+  spec::StorageTokens tokens;
   std::vector<std::string> notes;  // for the person: what was not done, and what follows
 };
 
@@ -32,7 +32,7 @@ struct JobTokens {
 // daemons may have identities, and ways, of their own. An error: the file system, or Kerberos,
 // fails otherwise.
 Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
-                                 const StorageOptions& storage,
+                                 const storage::StorageOptions& storage,
                                  const std::function<Result<std::string>()>& renewer);
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -8,7 +8,7 @@
 #include "src/cli/scoring_view.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr int64_t kProgressEveryMs = 1000;
@@ -21,22 +21,22 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-Json SetJson(const std::optional<Metrics>& metrics, const std::vector<std::string>& classes) {
-  return metrics ? Json::parse(MetricsJsonText(*metrics, classes)) : Json();
+Json SetJson(const std::optional<spec::Metrics>& metrics, const std::vector<std::string>& classes) {
+  return metrics ? Json::parse(bundle::MetricsJsonText(*metrics, classes)) : Json();
 }
 
-Json StateJson(const JobSnapshot& job) {
+Json StateJson(const spec::JobSnapshot& job) {
   return {{"event", "state"},
           {"job", ToString(job.job)},
-          {"state", JobStateName(job.state)},
+          {"state", spec::JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
           {"inferred", TextOrNull(job.inferred)},
           {"trouble", TextOrNull(job.trouble)},
           {"workers", job.workers}};
 }
 
-Json ProgressFields(const JobSnapshot& job) {
-  const JobProgress& p = job.progress;
+Json ProgressFields(const spec::JobSnapshot& job) {
+  const spec::JobProgress& p = job.progress;
   return {{"phase", TextOrNull(p.phase)},
           {"phase_share", p.phase_share},
           {"step", p.step},
@@ -51,14 +51,14 @@ Json ProgressFields(const JobSnapshot& job) {
           {"survey_bytes_done", job.survey_bytes_done}};
 }
 
-Json ProgressJson(const JobSnapshot& job) {
+Json ProgressJson(const spec::JobSnapshot& job) {
   Json json = {{"event", "progress"}, {"job", ToString(job.job)}};
   json.update(ProgressFields(job));
   return json;
 }
 
-Json EvaluationJson(const JobSnapshot& job, const HistoryRow& row) {
-  Json validation = SetJson(CountedValidation(row), {});
+Json EvaluationJson(const spec::JobSnapshot& job, const spec::HistoryRow& row) {
+  Json validation = SetJson(bundle::CountedValidation(row), {});
   if (validation.is_object()) validation.erase("per_class");
   return {{"event", "evaluation"},
           {"job", ToString(job.job)},
@@ -69,8 +69,8 @@ Json EvaluationJson(const JobSnapshot& job, const HistoryRow& row) {
           {"validation", std::move(validation)}};
 }
 
-Json SuccessJson(const JobSnapshot& job, int64_t client_start_ms) {
-  const TrainingResult& r = *job.trained();
+Json SuccessJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
+  const spec::TrainingResult& r = *job.trained();
   const int64_t start_ms = client_start_ms + job.start_phase_ms;
   Json metrics = {{"train", SetJson(r.train, r.classes)},
                   {"validation", SetJson(r.validation, r.classes)},
@@ -104,11 +104,11 @@ std::string JsonLine(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms) {
+Json OutcomeJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
   if (job.scored() != nullptr) return ScoredJobJson(job);
   if (job.trained() != nullptr) return SuccessJson(job, client_start_ms);
   Json json = ErrorJson(job.job, job.error);
-  json["status"] = job.state == JobState::kCancelled ? "CANCELLED" : "FAILED";
+  json["status"] = job.state == spec::JobState::kCancelled ? "CANCELLED" : "FAILED";
   return json;
 }
 
@@ -127,12 +127,12 @@ Json ErrorJson(std::optional<JobId> job, const Status& error) {
       {"error", std::move(details)}};
 }
 
-Json JobJson(const JobSnapshot& job) {
+Json JobJson(const spec::JobSnapshot& job) {
   return {{"job", ToString(job.job)},
-          {"kind", NameOf(job.kind)},
+          {"kind", spec::NameOf(job.kind)},
           {"name", job.name},
           {"owner", TextOrNull(job.owner)},
-          {"state", JobStateName(job.state)},
+          {"state", spec::JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
           {"trouble", TextOrNull(job.trouble)},
           {"output", job.output},
@@ -145,10 +145,10 @@ Json JobJson(const JobSnapshot& job) {
           {"training_ms", job.training_ms},
           {"ended_ms", job.ended_ms},
           {"progress", ProgressFields(job)},
-          {"outcome", IsFinal(job.state) ? OutcomeJson(job, 0) : Json()}};
+          {"outcome", spec::IsFinal(job.state) ? OutcomeJson(job, 0) : Json()}};
 }
 
-Json WorkerJson(const WorkerSnapshot& worker) {
+Json WorkerJson(const spec::WorkerSnapshot& worker) {
   return {{"worker", ToString(worker.worker)},
           {"name", worker.name},
           {"address", worker.address},
@@ -166,17 +166,17 @@ void JsonView::OnAway(int64_t away_ms) {
   out_(JsonLine({{"event", "coordinator_away"}, {"job", job_}, {"away_s", Seconds(away_ms)}}));
 }
 
-void JsonView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
-  const JobSnapshot& job = update.snapshot;
+void JsonView::OnUpdate(const spec::JobUpdate& update, int64_t now_ms) {
+  const spec::JobSnapshot& job = update.snapshot;
   job_ = ToString(job.job);
   std::string state = JsonLine(StateJson(job));
   if (state != last_state_) out_(state);
   last_state_ = std::move(state);
-  for (const HistoryRow& row : update.history) out_(JsonLine(EvaluationJson(job, row)));
-  if (IsFinal(job.state) || job.state == JobState::kQueued) return;
+  for (const spec::HistoryRow& row : update.history) out_(JsonLine(EvaluationJson(job, row)));
+  if (spec::IsFinal(job.state) || job.state == spec::JobState::kQueued) return;
   if (last_progress_ms_ && now_ms - *last_progress_ms_ < kProgressEveryMs) return;
   last_progress_ms_ = now_ms;
   out_(JsonLine(ProgressJson(job)));
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -25,7 +25,7 @@
 #include "src/cli/progress_view.h"
 #include "src/spec/snapshots.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 using Json = nlohmann::ordered_json;
 
@@ -40,7 +40,7 @@ std::string JsonLine(const Json& json);
 // and of asynchronous training "async":{"largest_lag":..,"refused":..}
 // (validation and test are null when there is no such set), else as ErrorJson.
 // `client_start_ms` is what the command did before the job was submitted; it counts to start_s.
-Json OutcomeJson(const JobSnapshot& job, int64_t client_start_ms);
+Json OutcomeJson(const spec::JobSnapshot& job, int64_t client_start_ms);
 
 // {"status":"FAILED","job":..,"error":{"code":"NOT_FOUND","message":..,"file":..,"row":..,
 //  "column":..,"offset":..}};
@@ -49,14 +49,14 @@ Json ErrorJson(std::optional<JobId> job, const Status& error);
 
 // A job as `espalier list --json` and `status --json` show it: everything but its history. A job
 // that has ended has its outcome under "outcome".
-Json JobJson(const JobSnapshot& job);
-Json WorkerJson(const WorkerSnapshot& worker);
+Json JobJson(const spec::JobSnapshot& job);
+Json WorkerJson(const spec::WorkerSnapshot& worker);
 
 // The lines of a running job; progress at most once a second.
 class JsonView final : public ProgressView {
  public:
   explicit JsonView(TextSink out) : out_(std::move(out)) {}
-  void OnUpdate(const JobUpdate& update, int64_t now_ms) override;
+  void OnUpdate(const spec::JobUpdate& update, int64_t now_ms) override;
   void OnTick(int64_t) override { away_told_ = false; }
   void OnAway(int64_t away_ms) override;
   void Pause() override {}
@@ -69,4 +69,4 @@ class JsonView final : public ProgressView {
   std::optional<int64_t> last_progress_ms_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -14,7 +14,7 @@
 #include "src/cli/cores.h"
 #include "src/config/address.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr const char* kCoordinatorProgram = "espalier-coordinator";
@@ -67,7 +67,7 @@ Status LocalCluster::Start(const std::function<bool()>& interrupted) {
 Status LocalCluster::MakeDirectories() {
   const std::string& parent = options_.temporary_directory;
   const std::string longest(CommandDirectory::kNameBytes + kSocketNameBytesMax - 1, 'x');
-  const bool fits = ParseAddress("unix:" + parent + "/" + longest).ok();
+  const bool fits = config::ParseAddress("unix:" + parent + "/" + longest).ok();
   CommandDirectory::RemoveOrphans(parent);
   if (!fits) CommandDirectory::RemoveOrphans(kShortParent);
   std::lock_guard lock(mutex_);
@@ -195,4 +195,4 @@ void LocalCluster::KillAtOnce() {
   short_directory_.Remove();
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -15,7 +15,7 @@
 #include "src/cli/child_process.h"
 #include "src/cli/command_directory.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 struct LocalClusterOptions {
   int workers = 1;
@@ -83,4 +83,4 @@ class LocalCluster {
   std::vector<bool> death_told_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -8,7 +8,7 @@
 #include "src/base/text.h"
 #include "src/cli/clock.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr int kDefaultWorkersMax = 4;
@@ -20,7 +20,7 @@ int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurre
 
 }  // namespace
 
-Result<int> LocalWorkers(const CliOptions& options, const WorkerRange& range) {
+Result<int> LocalWorkers(const CliOptions& options, const spec::WorkerRange& range) {
   if (options.workers) return *options.workers;
   const bool few_do = range.min <= kLocalWorkersMax;
   if (range.max > kLocalWorkersMax || !few_do) {
@@ -53,7 +53,7 @@ void TellStart(const CommandContext& context, const LocalClusterOptions& options
                       " on this machine\n");
 }
 
-Status AwaitWorkers(ApiClient& client, int workers, const std::function<Status()>& still) {
+Status AwaitWorkers(rpc::ApiClient& client, int workers, const std::function<Status()>& still) {
   const int64_t begin_ms = NowMs();
   for (;;) {
     const auto attached = client.Workers();
@@ -72,4 +72,4 @@ Status AwaitWorkers(ApiClient& client, int workers, const std::function<Status()
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -9,10 +9,10 @@
 #include "src/rpc/api_client.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // --workers, else the job's workers.max, else one a core, at most 4 and at least workers.min.
-Result<int> LocalWorkers(const CliOptions& options, const WorkerRange& range);
+Result<int> LocalWorkers(const CliOptions& options, const spec::WorkerRange& range);
 
 // So many workers with --threads, or the cores shared among them; the programs are beside this one.
 Result<LocalClusterOptions> LocalOptions(const CommandContext& context, int workers);
@@ -21,6 +21,6 @@ Result<LocalClusterOptions> LocalOptions(const CommandContext& context, int work
 void TellStart(const CommandContext& context, const LocalClusterOptions& options);
 
 // Waits until all workers are there. `still`: an error ends the waiting.
-Status AwaitWorkers(ApiClient& client, int workers, const std::function<Status()>& still);
+Status AwaitWorkers(rpc::ApiClient& client, int workers, const std::function<Status()>& still);
 
-}  // namespace espalier
+}  // namespace espalier::cli

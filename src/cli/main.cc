@@ -16,7 +16,7 @@
 #include "src/cli/result_view.h"
 #include "src/rpc/coordinator_address.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 std::string Variable(const char* name, const char* otherwise = "") {
@@ -50,7 +50,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
       .terminal = Variable("TERM"),
       .temporary_directory = Variable("TMPDIR", "/tmp"),
       .home = Variable("HOME"),
-      .hadoop = ReadHadoopEnvironment([](const char* name) { return Variable(name); })};
+      .hadoop = storage::ReadHadoopEnvironment([](const char* name) { return Variable(name); })};
   OpenLog("espalier", LogLevel::kError);
   Console console(env);
   const ParsedArguments parsed = ParseArguments(arguments, env);
@@ -77,25 +77,25 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
     return kExitJobFailed;
   }
   console.SetInterrupted([&] { return (*interrupts)->any(); });
-  const StorageOptions storage = {
+  const storage::StorageOptions storage = {
       .hadoop_conf_dir = env.hadoop.conf_dir,
       // Who gives a keytab is its principal, and not whose container this shell runs in.
       .token_file = parsed.options->yarn.keytab.empty() ? env.hadoop.token_file : "",
       .webhdfs = {.user = env.hadoop.user, .http = {.ca_file = env.hadoop.ca, .cancelled = [&] {
                                                       return (*interrupts)->cancels();
                                                     }}}};
-  const auto files = MakeFileSystem(storage);
-  const auto address_files = MakeFileSystem(ImpatientStorage(storage));
+  const auto files = storage::MakeFileSystem(storage);
+  const auto address_files = storage::MakeFileSystem(rpc::ImpatientStorage(storage));
   const int code = parsed.command->run(
       {program, *parsed.options, env, console, **interrupts, *files, *address_files, storage});
   return CodeOf(code, console, (*interrupts)->any());
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli
 
 int main(int argc, char** argv) {
   if (!espalier::OpenMissingStreams()) return 1;
   espalier::ShowProgramName(argv[0]);
-  return espalier::Main(argv, std::vector<std::string>(argv + 1, argv + argc));
+  return espalier::cli::Main(argv, std::vector<std::string>(argv + 1, argv + argc));
 }

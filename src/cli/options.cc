@@ -9,7 +9,7 @@
 #include "src/base/text.h"
 #include "src/cli/command_table.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr const char* kMainExamples =
@@ -118,4 +118,4 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
   return parsed;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

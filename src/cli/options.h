@@ -12,21 +12,21 @@
 #include "src/security/keychain.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 struct Command;
 
 // What the shell hands in from the environment.
 struct Environment {
   std::string coordinator;          // ESPALIER_COORDINATOR
-  TlsFiles tls;                     // ESPALIER_TLS_CA, _CERTIFICATE, _KEY
+  security::TlsFiles tls;           // ESPALIER_TLS_CA, _CERTIFICATE, _KEY
   std::string token;                // ESPALIER_TOKEN
   std::string token_file;           // ESPALIER_TOKEN_FILE
   bool no_color = false;            // NO_COLOR is set to anything but nothing
   std::string terminal;             // TERM
   std::string temporary_directory;  // TMPDIR, else /tmp
   std::string home;                 // HOME, else the working directory
-  HadoopEnvironment hadoop;
+  storage::HadoopEnvironment hadoop;
 };
 
 inline constexpr const char* kDefaultCoordinator = "127.0.0.1:7700";
@@ -71,29 +71,29 @@ struct CliOptions {
   // machine)
   std::string coordinator;
   // Of those that speak to it: flag, else environment. A token itself is never an argument.
-  TlsFiles tls;
+  security::TlsFiles tls;
   std::string token_file;
   std::string token;  // from the environment
   // How long an unreachable coordinator is tried, at first and when it goes away, and how long an
   // answer is waited for; none: as ApiClientOptions and FollowOptions say.
   std::optional<int64_t> timeout_ms;
-  std::string certs_directory;        // certs: of the authority
-  std::string certs_output;           // certs issue: a new directory; "": below the authority's
-  std::string authority_name;         // certs init
-  CertificateRequest certificate;     // certs issue
-  std::string revoked;                // certs revoke: a PEM file
-  std::vector<std::string> compared;  // certs compare: two CA files
-  std::string job_file;               // train, sweep (the sweep's), submit, check
-  JobId job;                          // watch, status, cancel
-  std::string worker;                 // drain: name or id
-  std::optional<int> workers;         // train, sweep
-  std::optional<int> threads;         // train, sweep, evaluate, predict
-  std::optional<std::string> output;  // train, submit
-  std::optional<std::string> resume;  // train, submit: the run to go on with
-  bool accept_data = false;           // train, submit: it may have had other data
-  bool accept_arithmetic = false;     // train, submit: and been computed by other arithmetic
-  bool exit_with_parent = false;      // train: stop when the process that started it ends
-  bool detach = false;                // submit; evaluate and predict on a cluster
+  std::string certs_directory;  // certs: of the authority
+  std::string certs_output;     // certs issue: a new directory; "": below the authority's
+  std::string authority_name;   // certs init
+  security::CertificateRequest certificate;  // certs issue
+  std::string revoked;                       // certs revoke: a PEM file
+  std::vector<std::string> compared;         // certs compare: two CA files
+  std::string job_file;                      // train, sweep (the sweep's), submit, check
+  JobId job;                                 // watch, status, cancel
+  std::string worker;                        // drain: name or id
+  std::optional<int> workers;                // train, sweep
+  std::optional<int> threads;                // train, sweep, evaluate, predict
+  std::optional<std::string> output;         // train, submit
+  std::optional<std::string> resume;         // train, submit: the run to go on with
+  bool accept_data = false;                  // train, submit: it may have had other data
+  bool accept_arithmetic = false;            // train, submit: and been computed by other arithmetic
+  bool exit_with_parent = false;             // train: stop when the process that started it ends
+  bool detach = false;                       // submit; evaluate and predict on a cluster
   YarnArguments yarn;
   ScoringArguments scoring;
 };
@@ -112,4 +112,4 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
 // "job-17" or "17".
 Result<JobId> ParseJobId(const std::string& text);
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr const char* kCertsExamples =
@@ -70,8 +70,8 @@ void DeclareCertsCompare(CLI::App* app, RawArguments* raw) {
 }
 
 Status FinishCertsIssue(const Environment&, RawArguments* raw) {
-  ESPALIER_ASSIGN_OR_RETURN(raw->options.certificate.role, ParseRole(raw->role));
+  ESPALIER_ASSIGN_OR_RETURN(raw->options.certificate.role, security::ParseRole(raw->role));
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

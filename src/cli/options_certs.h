@@ -6,7 +6,7 @@
 #include "src/base/status.h"
 #include "src/cli/command_table.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // `declare` of their rows.
 void DeclareCerts(CLI::App* app, RawArguments* raw);
@@ -18,4 +18,4 @@ void DeclareCertsCompare(CLI::App* app, RawArguments* raw);
 // `finish` of `certs issue`.
 Status FinishCertsIssue(const Environment& env, RawArguments* raw);
 
-}  // namespace espalier
+}  // namespace espalier::cli

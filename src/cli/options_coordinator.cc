@@ -6,7 +6,7 @@
 #include "src/cli/options_yarn.h"
 #include "src/config/units.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 void TakeFromEnvironment(const Environment& env, CliOptions& options) {
@@ -64,7 +64,7 @@ Status FinishOptionalCluster(const Environment& env, RawArguments* raw) {
 
 Status FinishTimeout(RawArguments* raw) {
   if (raw->timeout.empty()) return {};
-  raw->options.timeout_ms = ParseDuration(raw->timeout);
+  raw->options.timeout_ms = config::ParseDuration(raw->timeout);
   const auto& ms = raw->options.timeout_ms;
   if (ms && *ms >= kTimeoutMsMin && *ms <= kTimeoutMsMax) return {};
   return InvalidArgument("--timeout: found '" + Printable(raw->timeout, 40) +
@@ -77,4 +77,4 @@ Status FinishIdentity(const Environment& env, CliOptions* options) {
   return options->tls.Validate(true);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -7,7 +7,7 @@
 #include "src/base/status.h"
 #include "src/cli/command_table.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // Adds --coordinator (`without` says what holds without it), --tls-..., --token-file and --timeout.
 void AddCoordinator(CLI::App* app, const std::string& without, RawArguments* raw);
@@ -25,4 +25,4 @@ Status FinishTimeout(RawArguments* raw);
 // `yarn:NAME` from what this machine keeps of that cluster, and checks it.
 Status FinishIdentity(const Environment& env, CliOptions* options);
 
-}  // namespace espalier
+}  // namespace espalier::cli

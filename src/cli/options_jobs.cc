@@ -5,7 +5,7 @@
 
 #include "src/cli/options_coordinator.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr const char* kTrainExamples =
@@ -203,4 +203,4 @@ Status FinishOneJob(const Environment& env, RawArguments* raw) {
   return FinishCluster(env, raw);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -6,7 +6,7 @@
 #include "src/base/status.h"
 #include "src/cli/command_table.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // `declare` of their rows.
 void DeclareTrain(CLI::App* app, RawArguments* raw);
@@ -28,4 +28,4 @@ Status FinishOneJob(const Environment& env, RawArguments* raw);  // watch, statu
 // Checks --output and --resume of a command that trains.
 Status CheckRun(const CliOptions& options);
 
-}  // namespace espalier
+}  // namespace espalier::cli

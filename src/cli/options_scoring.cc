@@ -7,7 +7,7 @@
 #include "src/cli/options_coordinator.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr const char* kPredictExamples =
@@ -69,7 +69,7 @@ void AddCommon(CLI::App* app, RawArguments* raw) {
 }
 
 Status CheckData(const ScoringArguments& s) {
-  if (s.data_format.empty() || FromName<DataFormat>(s.data_format)) return {};
+  if (s.data_format.empty() || spec::FromName<spec::DataFormat>(s.data_format)) return {};
   return InvalidArgument("--data-format: found '" + Printable(s.data_format) +
                          "', expected csv, parquet or libsvm");
 }
@@ -155,4 +155,4 @@ Status FinishPredict(const Environment& env, RawArguments* raw) {
   return FinishPlace(env, raw);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

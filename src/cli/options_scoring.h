@@ -6,7 +6,7 @@
 #include "src/base/status.h"
 #include "src/cli/command_table.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // `declare` of their rows.
 void DeclareEvaluate(CLI::App* app, RawArguments* raw);
@@ -17,4 +17,4 @@ void DeclareExport(CLI::App* app, RawArguments* raw);
 Status FinishEvaluate(const Environment& env, RawArguments* raw);
 Status FinishPredict(const Environment& env, RawArguments* raw);
 
-}  // namespace espalier
+}  // namespace espalier::cli

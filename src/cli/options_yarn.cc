@@ -7,7 +7,7 @@
 #include "src/config/units.h"
 #include "src/yarn/service_principal.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr const char* kYarnExamples =
@@ -62,7 +62,7 @@ void AddYarnJson(CLI::App* app, CliOptions& o) {
 }
 
 Result<int64_t> Megabytes(const std::string& text, const char* flag) {
-  const auto bytes = ParseBytes(text);
+  const auto bytes = config::ParseBytes(text);
   if (bytes && *bytes >= 0) return *bytes >> 20;
   return InvalidArgument(std::string(flag) + ": found '" + Printable(text) +
                          "', expected a size such as 4GiB");
@@ -75,18 +75,18 @@ Status CheckYarn(const YarnArguments& y) {
                          : "--keytab: expected --principal NAME/HOST@REALM, too: whose keys "
                            "of that file are meant");
   }
-  if (!y.principal.empty()) ESPALIER_RETURN_IF_ERROR(CheckPrincipal(y.principal));
-  if (!ParseMilliseconds(y.wait)) {
+  if (!y.principal.empty()) ESPALIER_RETURN_IF_ERROR(yarn::CheckPrincipal(y.principal));
+  if (!config::ParseMilliseconds(y.wait)) {
     return InvalidArgument("--wait: found '" + Printable(y.wait) +
                            "', expected a time such as 5min");
   }
-  if (!ParseBytes(y.log_bytes) || *ParseBytes(y.log_bytes) < 1) {
+  if (!config::ParseBytes(y.log_bytes) || *config::ParseBytes(y.log_bytes) < 1) {
     return InvalidArgument("--bytes: found '" + Printable(y.log_bytes) +
                            "', expected a size such as 64KiB");
   }
-  const Result<YarnRequest> request = ToYarnRequest(y);
+  const Result<yarn::YarnRequest> request = ToYarnRequest(y);
   ESPALIER_RETURN_IF_ERROR(request.status());
-  YarnRequest checked = *request;
+  yarn::YarnRequest checked = *request;
   if (checked.name.empty()) checked.name = "job";  // will be the job's
   return checked.Validate();
 }
@@ -130,7 +130,7 @@ void DeclareYarnLogs(CLI::App* app, RawArguments* raw) {
 
 Status FinishYarn(const Environment& env, RawArguments* raw) {
   CliOptions& o = raw->options;
-  ESPALIER_RETURN_IF_ERROR(CheckYarnName(o.yarn.name));
+  ESPALIER_RETURN_IF_ERROR(yarn::CheckYarnName(o.yarn.name));
   o.coordinator = kYarnCoordinator + o.yarn.name;
   o.tls = KeptOfYarn(env, o.yarn.name).Tls(o.yarn.name);
   return CheckYarn(o.yarn);
@@ -142,12 +142,12 @@ Status FinishYarnRun(const Environment& env, RawArguments* raw) {
   return CheckRun(raw->options);
 }
 
-YarnKept KeptOfYarn(const Environment& env, const std::string& service) {
+yarn::YarnKept KeptOfYarn(const Environment& env, const std::string& service) {
   return {(env.home.empty() ? "." : env.home) + "/" + kYarnKeptDirectory + "/" + service};
 }
 
-Result<YarnRequest> ToYarnRequest(const YarnArguments& y) {
-  YarnRequest request;
+Result<yarn::YarnRequest> ToYarnRequest(const YarnArguments& y) {
+  yarn::YarnRequest request;
   request.name = y.name;
   request.queue = y.queue;
   request.workers = y.workers;
@@ -159,4 +159,4 @@ Result<YarnRequest> ToYarnRequest(const YarnArguments& y) {
   return request;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -8,7 +8,7 @@
 #include "src/cli/command_table.h"
 #include "src/yarn/staging.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 inline constexpr const char* kYarnCoordinator = "yarn:";  // and a service's name
 // Where this machine keeps a service, below HOME; and the service's name.
@@ -28,9 +28,9 @@ Status FinishYarn(const Environment& env, RawArguments* raw);
 Status FinishYarnRun(const Environment& env, RawArguments* raw);
 
 // What this machine keeps of a service.
-YarnKept KeptOfYarn(const Environment& env, const std::string& service);
+yarn::YarnKept KeptOfYarn(const Environment& env, const std::string& service);
 
 // The parts of a request that the command line gives. kInvalidArgument: a size is none.
-Result<YarnRequest> ToYarnRequest(const YarnArguments& arguments);
+Result<yarn::YarnRequest> ToYarnRequest(const YarnArguments& arguments);
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -8,7 +8,7 @@
 #include "src/base/text.h"
 #include "src/cli/format.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr int kBarWidthMax = 24, kBarWidthMin = 6;
@@ -41,7 +41,7 @@ std::string FitPieces(std::vector<Piece> pieces, int width) {
   return Fit(line, width);
 }
 
-std::string EpochHead(const JobProgress& p) {
+std::string EpochHead(const spec::JobProgress& p) {
   const double running = std::floor(p.epoch + 1e-9) + 1;
   if (p.epochs_total <= 0) return "epoch " + FormatEpochs(running);
   return "epoch " + FormatEpochs(std::min(running, std::ceil(p.epochs_total))) + "/" +
@@ -58,7 +58,7 @@ std::string LeftText(int64_t ms) {
          two(seconds % 60) + " left";
 }
 
-double StepShare(const JobProgress& p) {
+double StepShare(const spec::JobProgress& p) {
   if (p.steps_total > 0) return static_cast<double>(p.step) / static_cast<double>(p.steps_total);
   return p.epochs_total > 0 ? p.epoch / p.epochs_total : 0;
 }
@@ -80,16 +80,16 @@ std::string FitWithBar(std::vector<Piece> pieces, double share, int width) {
          line.substr(at + narrow.size());
 }
 
-std::string ValidationText(const std::optional<HistoryRow>& last) {
+std::string ValidationText(const std::optional<spec::HistoryRow>& last) {
   if (!last || !last->validation) return "";
-  const Metrics& v = *last->validation;
+  const spec::Metrics& v = *last->validation;
   return v.classification ? "val " + FormatShare(v.accuracy)
                           : "val_rmse " + FormatMean(v.rmse, v.weight);
 }
 
-std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>& last,
+std::string TrainingLine(const spec::JobSnapshot& job, const std::optional<spec::HistoryRow>& last,
                          std::optional<int64_t> left_ms, int width) {
-  const JobProgress& p = job.progress;
+  const spec::JobProgress& p = job.progress;
   if (p.phase == "writing") return Fit("writing the bundle", width);
   if (p.step == 0) return Fit("starting the first step", width);
   const std::string head = EpochHead(p);
@@ -115,11 +115,11 @@ std::string TrainingLine(const JobSnapshot& job, const std::optional<HistoryRow>
                     share, width);
 }
 
-std::string SurveyWord(const JobSnapshot& job) {
-  return job.kind == JobKind::kTrain ? "reading the data" : "scoring";
+std::string SurveyWord(const spec::JobSnapshot& job) {
+  return job.kind == spec::JobKind::kTrain ? "reading the data" : "scoring";
 }
 
-std::string SurveyLine(const JobSnapshot& job, int width) {
+std::string SurveyLine(const spec::JobSnapshot& job, int width) {
   if (job.input_bytes <= 0) return Fit(SurveyWord(job), width);
   const double share =
       static_cast<double>(job.survey_bytes_done) / static_cast<double>(job.input_bytes);
@@ -130,12 +130,12 @@ std::string SurveyLine(const JobSnapshot& job, int width) {
                     share, width);
 }
 
-std::string Waiting(const JobSnapshot& job) {
+std::string Waiting(const spec::JobSnapshot& job) {
   return job.waiting_because.empty() ? "queued"
                                      : "waiting because: " + Printable(job.waiting_because, 300);
 }
 
-std::string WorkerList(const JobSnapshot& job) {
+std::string WorkerList(const spec::JobSnapshot& job) {
   constexpr size_t kShown = 8;
   std::string text =
       std::to_string(job.workers.size()) + (job.workers.size() == 1 ? " worker (" : " workers (");
@@ -146,17 +146,17 @@ std::string WorkerList(const JobSnapshot& job) {
 }
 
 // Whether storage keeps the job from getting on. (A training goes on while a checkpoint waits.)
-bool WaitsForStorage(const JobSnapshot& job) {
+bool WaitsForStorage(const spec::JobSnapshot& job) {
   return !job.waiting_because.empty() &&
-         (job.state == JobState::kSurveying || job.state == JobState::kLoading ||
-          (job.state == JobState::kTraining && job.progress.phase == "writing"));
+         (job.state == spec::JobState::kSurveying || job.state == spec::JobState::kLoading ||
+          (job.state == spec::JobState::kTraining && job.progress.phase == "writing"));
 }
 
-std::string WaitingFor(const JobSnapshot& job) {
+std::string WaitingFor(const spec::JobSnapshot& job) {
   return "waiting: " + Printable(job.waiting_because, 400);
 }
 
-std::string Recovering(const JobSnapshot& job) {
+std::string Recovering(const spec::JobSnapshot& job) {
   if (!job.waiting_because.empty()) return WaitingFor(job);
   return "recovering: generation " + std::to_string(job.generation.value) + " on " +
          WorkerList(job);
@@ -195,27 +195,28 @@ std::string Bar(double share, int width) {
   return "[" + text + "]";
 }
 
-std::string LiveLine(const JobSnapshot& job, const std::optional<HistoryRow>& last_evaluation,
+std::string LiveLine(const spec::JobSnapshot& job,
+                     const std::optional<spec::HistoryRow>& last_evaluation,
                      std::optional<int64_t> left_ms, int width) {
   const int room = std::max(1, width - 1);
   if (WaitsForStorage(job)) return Fit(WaitingFor(job), room);
   switch (job.state) {
-    case JobState::kQueued:
+    case spec::JobState::kQueued:
       return Fit(Waiting(job), room);
-    case JobState::kSurveying:
+    case spec::JobState::kSurveying:
       return SurveyLine(job, room);
-    case JobState::kLoading:
+    case spec::JobState::kLoading:
       return Fit("loading rows and connecting the workers", room);
-    case JobState::kTraining:
+    case spec::JobState::kTraining:
       return TrainingLine(job, last_evaluation, left_ms, room);
-    case JobState::kRecovering:
+    case spec::JobState::kRecovering:
       return Fit(Recovering(job), room);
     default:
-      return Fit(JobStateName(job.state), room);
+      return Fit(spec::JobStateName(job.state), room);
   }
 }
 
-std::string EvaluationLine(const HistoryRow& row, double epochs_total) {
+std::string EvaluationLine(const spec::HistoryRow& row, double epochs_total) {
   std::string line = "epoch " + FormatEpochs(row.epoch);
   if (epochs_total > 0) line += "/" + FormatEpochs(epochs_total);
   line +=
@@ -226,7 +227,7 @@ std::string EvaluationLine(const HistoryRow& row, double epochs_total) {
     line += "  rmse " + FormatMean(row.train.rmse, row.train.weight);
   }
   if (row.validation) {
-    const Metrics& v = *row.validation;
+    const spec::Metrics& v = *row.validation;
     line += "  val_loss " + FormatMean(v.loss, v.weight);
     line += v.classification ? "  val_accuracy " + FormatShare(v.accuracy)
                              : "  val_rmse " + FormatMean(v.rmse, v.weight) + "  val_r2 " +
@@ -235,39 +236,39 @@ std::string EvaluationLine(const HistoryRow& row, double epochs_total) {
   return line;
 }
 
-std::string StateLine(const JobSnapshot& job) {
+std::string StateLine(const spec::JobSnapshot& job) {
   const std::string head = ToString(job.job) + " ";
   if (WaitsForStorage(job)) return head + WaitingFor(job);
   switch (job.state) {
-    case JobState::kQueued:
+    case spec::JobState::kQueued:
       return head + Waiting(job);
-    case JobState::kSurveying:
+    case spec::JobState::kSurveying:
       return head + SurveyWord(job) + ": " +
              HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.input_bytes))) + " on " +
              WorkerList(job);
-    case JobState::kLoading:
+    case spec::JobState::kLoading:
       return head + "loading rows and connecting the workers";
-    case JobState::kTraining:
+    case spec::JobState::kTraining:
       return head + "training: " + HumanCount(job.leaves) +
              (job.leaves == 1 ? " leaf on " : " leaves on ") + WorkerList(job);
-    case JobState::kRecovering:
+    case spec::JobState::kRecovering:
       return head + Recovering(job);
-    case JobState::kSucceeded:
+    case spec::JobState::kSucceeded:
       return head + "succeeded";
-    case JobState::kFailed:
+    case spec::JobState::kFailed:
       return head + "failed";
-    case JobState::kCancelled:
+    case spec::JobState::kCancelled:
       return head + "cancelled";
   }
   return head + "is in an unknown state";
 }
 
-std::string InferredLine(const JobSnapshot& job) {
+std::string InferredLine(const spec::JobSnapshot& job) {
   return job.inferred.empty() ? "" : "features: auto: " + Printable(job.inferred, 2000);
 }
 
-std::string TroubleLine(const JobSnapshot& job, std::string* told) {
-  if (job.trouble == *told || IsFinal(job.state)) return {};
+std::string TroubleLine(const spec::JobSnapshot& job, std::string* told) {
+  if (job.trouble == *told || spec::IsFinal(job.state)) return {};
   *told = job.trouble;
   return ToString(job.job) + (job.trouble.empty() ? " has no trouble with its tokens any more\n"
                                                   : ": " + Printable(job.trouble, 1000) + "\n");
@@ -277,19 +278,19 @@ std::string AwayLine(int64_t away_ms) {
   return "coordinator not reached since " + std::to_string(away_ms / 1000) + " s, trying again";
 }
 
-void LiveView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
+void LiveView::OnUpdate(const spec::JobUpdate& update, int64_t now_ms) {
   job_ = update.snapshot;
-  const JobProgress& p = job_->progress;
+  const spec::JobProgress& p = job_->progress;
   if (!job_->inferred.empty() && !std::exchange(inferred_told_, true)) {
     Pause();
     out_(InferredLine(*job_) + "\n");
   }
-  if (job_->state == JobState::kTraining) pace_.Observe(p.step, p.steps_total, now_ms);
+  if (job_->state == spec::JobState::kTraining) pace_.Observe(p.step, p.steps_total, now_ms);
   if (const std::string line = TroubleLine(*job_, &trouble_); !line.empty()) {
     Pause();
     out_(line);
   }
-  for (const HistoryRow& row : update.history) {
+  for (const spec::HistoryRow& row : update.history) {
     Pause();
     out_(EvaluationLine(row, p.epochs_total) + "\n");
     last_ = row;
@@ -297,7 +298,7 @@ void LiveView::OnUpdate(const JobUpdate& update, int64_t now_ms) {
 }
 
 void LiveView::OnTick(int64_t now_ms) {
-  if (!job_ || IsFinal(job_->state)) return;
+  if (!job_ || spec::IsFinal(job_->state)) return;
   std::string line = LiveLine(*job_, last_, pace_.LeftMs(now_ms), width_());
   const size_t open = line.find('['), close = line.find(']');
   if (color_ && open != std::string::npos && close != std::string::npos) {
@@ -322,21 +323,21 @@ void PlainView::OnAway(int64_t away_ms) {
   if (!std::exchange(away_told_, true)) out_(AwayLine(away_ms) + "\n");
 }
 
-void PlainView::OnUpdate(const JobUpdate& update, int64_t) {
-  const JobSnapshot& job = update.snapshot;
+void PlainView::OnUpdate(const spec::JobUpdate& update, int64_t) {
+  const spec::JobSnapshot& job = update.snapshot;
   const std::string state = StateLine(job);
   if (!job.inferred.empty() && !std::exchange(inferred_told_, true)) {
     out_(InferredLine(job) + "\n");
   }
   // A final state is the result view's to tell, after the last evaluations.
-  if (state != last_state_ && !IsFinal(job.state)) {
+  if (state != last_state_ && !spec::IsFinal(job.state)) {
     out_(state + "\n");
     last_state_ = state;
   }
   if (const std::string line = TroubleLine(job, &trouble_); !line.empty()) out_(line);
-  for (const HistoryRow& row : update.history) {
+  for (const spec::HistoryRow& row : update.history) {
     out_(EvaluationLine(row, job.progress.epochs_total) + "\n");
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

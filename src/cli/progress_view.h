@@ -17,7 +17,7 @@
 
 #include "src/spec/snapshots.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // Where views write. Text for people goes to standard output.
 using TextSink = std::function<void(std::string_view)>;
@@ -39,22 +39,23 @@ std::string Bar(double share, int width);
 
 // The line of the running epoch, at most `width` - 1 characters (a full last column would wrap on
 // some terminals); what matters least goes first when it is narrow. Never empty.
-std::string LiveLine(const JobSnapshot& job, const std::optional<HistoryRow>& last_evaluation,
+std::string LiveLine(const spec::JobSnapshot& job,
+                     const std::optional<spec::HistoryRow>& last_evaluation,
                      std::optional<int64_t> left_ms, int width);
 
 // The permanent line of an evaluation, without line end.
-std::string EvaluationLine(const HistoryRow& row, double epochs_total);
+std::string EvaluationLine(const spec::HistoryRow& row, double epochs_total);
 
 // One line on the state a job has come to, without line end: "job-17 training: 16 leaves on 2
 // workers (local-1, local-2)".
-std::string StateLine(const JobSnapshot& job);
+std::string StateLine(const spec::JobSnapshot& job);
 
 // What `features: auto` found, for one line: "features: auto: categorical: job; numeric: 3 others";
 // empty: nothing beside numbers.
-std::string InferredLine(const JobSnapshot& job);
+std::string InferredLine(const spec::JobSnapshot& job);
 // What a view that has told `told` is to say of the job's trouble now, with line end: the trouble,
 // that it is over, or nothing.
-std::string TroubleLine(const JobSnapshot& job, std::string* told);
+std::string TroubleLine(const spec::JobSnapshot& job, std::string* told);
 
 // "coordinator not reached since 12 s, trying again".
 std::string AwayLine(int64_t away_ms);
@@ -63,7 +64,7 @@ std::string AwayLine(int64_t away_ms);
 class ProgressView {
  public:
   virtual ~ProgressView() = default;
-  virtual void OnUpdate(const JobUpdate& update, int64_t now_ms) = 0;
+  virtual void OnUpdate(const spec::JobUpdate& update, int64_t now_ms) = 0;
   // Called about ten times a second.
   virtual void OnTick(int64_t now_ms) = 0;
   // Called in place of OnTick while the coordinator is not reached, for `away_ms` by now.
@@ -77,7 +78,7 @@ class LiveView final : public ProgressView {
   // `width` tells the terminal's width in columns each time it is drawn.
   LiveView(TextSink out, std::function<int()> width, bool color)
       : out_(std::move(out)), width_(std::move(width)), color_(color) {}
-  void OnUpdate(const JobUpdate& update, int64_t now_ms) override;
+  void OnUpdate(const spec::JobUpdate& update, int64_t now_ms) override;
   void OnTick(int64_t now_ms) override;
   void OnAway(int64_t away_ms) override;
   void Pause() override;
@@ -88,15 +89,15 @@ class LiveView final : public ProgressView {
   const bool color_;
   bool drawn_ = false, inferred_told_ = false;
   std::string trouble_;  // told last
-  std::optional<JobSnapshot> job_;
-  std::optional<HistoryRow> last_;
+  std::optional<spec::JobSnapshot> job_;
+  std::optional<spec::HistoryRow> last_;
   PaceEstimate pace_;
 };
 
 class PlainView final : public ProgressView {
  public:
   explicit PlainView(TextSink out) : out_(std::move(out)) {}
-  void OnUpdate(const JobUpdate& update, int64_t now_ms) override;
+  void OnUpdate(const spec::JobUpdate& update, int64_t now_ms) override;
   void OnTick(int64_t) override { away_told_ = false; }
   void OnAway(int64_t away_ms) override;
   void Pause() override {}
@@ -109,4 +110,4 @@ class PlainView final : public ProgressView {
   bool inferred_told_ = false;
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

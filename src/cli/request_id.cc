@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <random>
 
-namespace espalier {
+namespace espalier::cli {
 
 std::string RandomRequestId() {
   std::random_device device;
@@ -16,4 +16,4 @@ std::string RandomRequestId() {
   return id;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

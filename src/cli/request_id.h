@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace espalier {
+namespace espalier::cli {
 
 // 32 hexadecimal digits from the system's random device. Thread rule: any thread.
 std::string RandomRequestId();
 
-}  // namespace espalier
+}  // namespace espalier::cli

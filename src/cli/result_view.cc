@@ -10,7 +10,7 @@
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // Rows are whole numbers, weights may not be.
@@ -25,7 +25,7 @@ std::string ClassName(const std::vector<std::string>& classes, size_t k) {
   return k < classes.size() ? Printable(classes[k], 24) : std::to_string(k);
 }
 
-std::vector<std::string> MetricCells(const std::string& name, const Metrics& m) {
+std::vector<std::string> MetricCells(const std::string& name, const spec::Metrics& m) {
   std::vector<std::string> cells = {name, FormatMean(m.loss, m.weight)};
   if (m.classification) {
     cells.push_back(FormatShare(m.accuracy));
@@ -45,7 +45,7 @@ std::vector<std::string> MetricCells(const std::string& name, const Metrics& m) 
 }
 
 // A row a set.
-std::string MetricsTable(const std::vector<std::pair<std::string, const Metrics*>>& sets) {
+std::string MetricsTable(const std::vector<std::pair<std::string, const spec::Metrics*>>& sets) {
   std::vector<std::vector<std::string>> rows;
   const bool classification = sets.front().second->classification;
   if (classification) {
@@ -64,11 +64,11 @@ std::string MetricsTable(const std::vector<std::pair<std::string, const Metrics*
   return Table(rows, "  ");
 }
 
-std::string ClassTable(const Metrics& m, const std::vector<std::string>& classes) {
+std::string ClassTable(const spec::Metrics& m, const std::vector<std::string>& classes) {
   std::vector<std::vector<std::string>> rows = {
       {m.f1_micro ? "label" : "class", "precision", "recall", "f1", "rows"}};
   for (size_t k = 0; k < m.classes.size(); ++k) {
-    const ClassMetrics& c = m.classes[k];
+    const spec::ClassMetrics& c = m.classes[k];
     rows.push_back({ClassName(classes, k), FormatShare(c.precision), FormatShare(c.recall),
                     FormatShare(c.f1), FormatWeight(c.weight)});
   }
@@ -76,7 +76,7 @@ std::string ClassTable(const Metrics& m, const std::vector<std::string>& classes
 }
 
 // The tables by class of a set; `elsewhere`: where they are when there are too many to be shown.
-std::string ClassTables(const std::string& set, const Metrics& m,
+std::string ClassTables(const std::string& set, const spec::Metrics& m,
                         const std::vector<std::string>& classes, const std::string& elsewhere) {
   if (!m.classification || m.classes.empty()) return "";
   const size_t count = m.classes.size();
@@ -93,21 +93,21 @@ std::string ClassTables(const std::string& set, const Metrics& m,
 }
 
 // Those of the best set there is: test, else validation.
-std::string ClassTables(const TrainingResult& r) {
-  const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
+std::string ClassTables(const spec::TrainingResult& r) {
+  const spec::Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
   if (m == nullptr) return "";
   return ClassTables(r.test ? "test" : "validation", *m, r.classes, "in model.json");
 }
 
-std::string MetricsTable(const TrainingResult& r) {
-  std::vector<std::pair<std::string, const Metrics*>> sets = {{"train", &r.train}};
+std::string MetricsTable(const spec::TrainingResult& r) {
+  std::vector<std::pair<std::string, const spec::Metrics*>> sets = {{"train", &r.train}};
   if (r.validation) sets.emplace_back("validation", &*r.validation);
   if (r.test) sets.emplace_back("test", &*r.test);
   return MetricsTable(sets);
 }
 
-std::string Headline(const TrainingResult& r, bool color) {
-  const Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
+std::string Headline(const spec::TrainingResult& r, bool color) {
+  const spec::Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
   const std::string set = r.test ? "test" : "validation";
   if (m == nullptr) return "";
   const std::string text = m->classification ? set + " accuracy " + FormatShare(m->accuracy)
@@ -117,13 +117,13 @@ std::string Headline(const TrainingResult& r, bool color) {
   return Colored(text, Ink::kBold, color) + " (" + HumanCount(m->rows) + " rows)\n";
 }
 
-std::string TimeText(const JobSnapshot& job, int64_t client_start_ms) {
+std::string TimeText(const spec::JobSnapshot& job, int64_t client_start_ms) {
   const int64_t start_ms = client_start_ms + job.start_phase_ms;
   const int64_t total_ms = start_ms + job.survey_phase_ms + job.train_phase_ms;
   std::string text = "start " + HumanDuration(start_ms) + ", survey " +
                      HumanDuration(job.survey_phase_ms) + ", training " +
                      HumanDuration(job.train_phase_ms) + ", total " + HumanDuration(total_ms);
-  const TrainingResult& r = *job.trained();
+  const spec::TrainingResult& r = *job.trained();
   if (r.step_ms_p50 > 0) {
     text += "; a step " + FormatValue(r.step_ms_p50) + " ms (median), " +
             FormatValue(r.step_ms_p99) + " ms (p99)";
@@ -132,7 +132,7 @@ std::string TimeText(const JobSnapshot& job, int64_t client_start_ms) {
 }
 
 // Advice that the numbers themselves give, at most one sentence.
-std::string Advice(const TrainingResult& r) {
+std::string Advice(const spec::TrainingResult& r) {
   if (!(r.train.weight > 0)) {
     return "no step of the last epoch counted (on_nonfinite: skip): try a lower learning_rate";
   }
@@ -147,11 +147,11 @@ std::string Advice(const TrainingResult& r) {
   return "";
 }
 
-std::string NextSteps(const TrainingResult& r) {
+std::string NextSteps(const spec::TrainingResult& r) {
   const std::string bundle = Printable(r.bundle, 400);
   std::vector<std::vector<std::string>> rows = {{"curves", bundle + "/history.csv"}};
-  const auto uri = ParseUri(r.bundle);
-  if (uri.ok() && uri->kind != Uri::Kind::kLocal) {
+  const auto uri = storage::ParseUri(r.bundle);
+  if (uri.ok() && uri->kind != storage::Uri::Kind::kLocal) {
     rows.push_back({"copy", "hdfs dfs -get '" + bundle + "'"});
   } else {
     rows.push_back({"Python", "safetensors.numpy.load_file('" + bundle + "/weights.safetensors')"});
@@ -161,41 +161,41 @@ std::string NextSteps(const TrainingResult& r) {
 }
 
 // As a person would say it: what a job that scores does is no survey.
-std::string StateName(const JobSnapshot& job) {
-  const bool scores = job.kind != JobKind::kTrain && job.state == JobState::kSurveying;
-  return scores ? "SCORING" : JobStateName(job.state);
+std::string StateName(const spec::JobSnapshot& job) {
+  const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kSurveying;
+  return scores ? "SCORING" : spec::JobStateName(job.state);
 }
 
 // Result of a job, in one cell.
-std::string Summary(const ScoringResult& r) {
+std::string Summary(const spec::ScoringResult& r) {
   if (!r.metrics) return HumanCount(r.rows) + " rows";
   return r.metrics->classification ? "accuracy " + FormatShare(r.metrics->accuracy)
                                    : "rmse " + FormatValue(r.metrics->rmse);
 }
 
-std::string Summary(const TrainingResult& r) {
-  const Metrics& m = r.test ? *r.test : r.validation ? *r.validation : r.train;
+std::string Summary(const spec::TrainingResult& r) {
+  const spec::Metrics& m = r.test ? *r.test : r.validation ? *r.validation : r.train;
   const std::string set = r.test ? "test" : r.validation ? "validation" : "train";
   return m.classification ? set + " accuracy " + FormatShare(m.accuracy)
                           : set + " rmse " + FormatValue(m.rmse);
 }
 
-std::string StateOf(const JobSnapshot& job) {
+std::string StateOf(const spec::JobSnapshot& job) {
   if (!job.waiting_because.empty()) {
     return "waiting because: " + Printable(job.waiting_because, 120);
   }
-  if (job.state == JobState::kTraining) {
-    const JobProgress& p = job.progress;
+  if (job.state == spec::JobState::kTraining) {
+    const spec::JobProgress& p = job.progress;
     std::string text = "epoch " + FormatEpochs(p.epoch);
     if (p.epochs_total > 0) text += "/" + FormatEpochs(p.epochs_total);
     return text + ", loss " + (std::isnan(p.loss) ? "-" : FormatValue(p.loss));
   }
-  if (const ScoringResult* result = job.scored()) return Summary(*result);
-  if (const TrainingResult* result = job.trained()) return Summary(*result);
+  if (const spec::ScoringResult* result = job.scored()) return Summary(*result);
+  if (const spec::TrainingResult* result = job.trained()) return Summary(*result);
   return Fit(Printable(job.error.ok() ? "" : job.error.message(), 120), 120);
 }
 
-int64_t AgeMs(const JobSnapshot& job, int64_t now_ms) {
+int64_t AgeMs(const spec::JobSnapshot& job, int64_t now_ms) {
   return std::max<int64_t>(0, (job.ended_ms > 0 ? job.ended_ms : now_ms) - job.submitted_ms);
 }
 
@@ -214,15 +214,15 @@ std::string ConfusionText(const std::vector<std::string>& classes,
   return Table(rows, "  ");
 }
 
-std::string MetricsText(const std::string& name, const Metrics& metrics,
+std::string MetricsText(const std::string& name, const spec::Metrics& metrics,
                         const std::vector<std::string>& classes) {
   return MetricsTable({{name, &metrics}}) +
          ClassTables(name, metrics, classes, "shown by --json and --report");
 }
 
-std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool color) {
+std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms, bool color) {
   if (job.scored() != nullptr) return ScoredJobText(job, color);
-  const TrainingResult& r = *job.trained();
+  const spec::TrainingResult& r = *job.trained();
   std::string text = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                      Colored("succeeded", Ink::kGreen, color) + ": " + FormatEpochs(r.epochs) +
                      (r.epochs == 1 ? " epoch of " : " epochs of ") + HumanCount(r.rows_per_epoch) +
@@ -261,16 +261,16 @@ std::string ErrorText(const Status& error, bool color) {
   return text + LeftTable(rows, "  ");
 }
 
-std::string JobTable(const std::vector<JobSnapshot>& jobs, int64_t now_ms) {
+std::string JobTable(const std::vector<spec::JobSnapshot>& jobs, int64_t now_ms) {
   if (jobs.empty()) return "no jobs\n";
   const bool owned =
       std::any_of(jobs.begin(), jobs.end(), [](const auto& job) { return !job.owner.empty(); });
   std::vector<std::vector<std::string>> rows = {
       {"JOB", "KIND", "NAME", "STATE", "TIME", "WORKERS", ""}};
-  for (const JobSnapshot& job : jobs) {
-    rows.push_back({ToString(job.job), NameOf(job.kind), Printable(job.name, 32), StateName(job),
-                    HumanDuration(AgeMs(job, now_ms)), std::to_string(job.workers.size()),
-                    StateOf(job)});
+  for (const spec::JobSnapshot& job : jobs) {
+    rows.push_back({ToString(job.job), spec::NameOf(job.kind), Printable(job.name, 32),
+                    StateName(job), HumanDuration(AgeMs(job, now_ms)),
+                    std::to_string(job.workers.size()), StateOf(job)});
   }
   constexpr int kOwnerColumn = 3;
   for (size_t i = 0; owned && i < rows.size(); ++i) {
@@ -280,11 +280,11 @@ std::string JobTable(const std::vector<JobSnapshot>& jobs, int64_t now_ms) {
   return LeftTable(rows, "");
 }
 
-std::string WorkerTable(const std::vector<WorkerSnapshot>& workers) {
+std::string WorkerTable(const std::vector<spec::WorkerSnapshot>& workers) {
   if (workers.empty()) return "no workers are attached\n";
   std::vector<std::vector<std::string>> rows = {
       {"WORKER", "NAME", "ADDRESS", "THREADS", "MEMORY", "JOB", "HEARD", "VERSION"}};
-  for (const WorkerSnapshot& w : workers) {
+  for (const spec::WorkerSnapshot& w : workers) {
     rows.push_back({ToString(w.worker), Printable(w.name, 40), Printable(w.address, 60),
                     std::to_string(w.threads),
                     HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, w.memory_bytes))),
@@ -294,13 +294,13 @@ std::string WorkerTable(const std::vector<WorkerSnapshot>& workers) {
   return LeftTable(rows, "");
 }
 
-std::string LastEvaluations(const JobUpdate& job, const std::string& all_with) {
-  const std::vector<HistoryRow>& rows = job.history;
+std::string LastEvaluations(const spec::JobUpdate& job, const std::string& all_with) {
+  const std::vector<spec::HistoryRow>& rows = job.history;
   const size_t left_out =
       rows.size() > kEvaluationsShownMax ? rows.size() - kEvaluationsShownMax : 0;
   std::string text;
   if (left_out > 0) {
-    const TrainingResult* result = job.snapshot.trained();
+    const spec::TrainingResult* result = job.snapshot.trained();
     text = HumanCount(static_cast<int64_t>(left_out)) +
            (left_out == 1 ? " evaluation" : " evaluations") + " before these: " +
            (result != nullptr ? Printable(result->bundle, 400) + "/history.csv, or " : "") + "`" +
@@ -312,7 +312,7 @@ std::string LastEvaluations(const JobUpdate& job, const std::string& all_with) {
   return text;
 }
 
-std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
+std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color) {
   if (job.has_result()) {
     const std::string owner =
         job.owner.empty() ? "" : LeftTable({{"owner", Printable(job.owner, 128)}}, "");
@@ -320,14 +320,14 @@ std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
   }
   std::vector<std::vector<std::string>> rows = {
       {"job", ToString(job.job) + " '" + Printable(job.name) + "'"},
-      {"kind", NameOf(job.kind)},
+      {"kind", spec::NameOf(job.kind)},
       {"state", StateName(job)},
       {"age", HumanDuration(AgeMs(job, now_ms))}};
   if (!job.owner.empty()) rows.push_back({"owner", Printable(job.owner, 128)});
   if (!job.output.empty()) rows.push_back({"output", Printable(job.output, 400)});
   if (!job.workers.empty()) rows.push_back({"now", StateLine(job)});
-  const bool scores = job.kind != JobKind::kTrain && job.state == JobState::kSurveying;
-  if (job.state == JobState::kTraining || scores) {
+  const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kSurveying;
+  if (job.state == spec::JobState::kTraining || scores) {
     rows.push_back({"progress", LiveLine(job, std::nullopt, std::nullopt, 100)});
   }
   if (!job.waiting_because.empty()) rows.push_back({"why", Printable(job.waiting_because, 400)});
@@ -338,4 +338,4 @@ std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color) {
   return text;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

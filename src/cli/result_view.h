@@ -6,7 +6,7 @@
 
 #include "src/spec/snapshots.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 inline constexpr size_t kClassesShownMax = 20;  // more classes: no tables
 
@@ -14,27 +14,27 @@ inline constexpr size_t kClassesShownMax = 20;  // more classes: no tables
 // classes), where the time went, where the bundle is and what to try next. Ends with '\n'.
 // `client_start_ms` is what the command did before the job was submitted (`train` starts daemons).
 // REQUIRES: job.has_result().
-std::string ResultText(const JobSnapshot& job, int64_t client_start_ms, bool color);
+std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms, bool color);
 
 // An error with its position on lines of its own: "error: ..." and, when known, file, row, column,
 // byte offset and the text found. Ends with '\n'.
 std::string ErrorText(const Status& error, bool color);
 
 // The tables of `espalier list` and `espalier workers`. `now_ms` is milliseconds since 1970.
-std::string JobTable(const std::vector<JobSnapshot>& jobs, int64_t now_ms);
-std::string WorkerTable(const std::vector<WorkerSnapshot>& workers);
+std::string JobTable(const std::vector<spec::JobSnapshot>& jobs, int64_t now_ms);
+std::string WorkerTable(const std::vector<spec::WorkerSnapshot>& workers);
 
 // `espalier status`: all that is known of a job that has not ended, else its result or error.
-std::string StatusText(const JobSnapshot& job, int64_t now_ms, bool color);
+std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color);
 
 // A line for each of the newest kEvaluationsShownMax evaluations, after one that says how many
 // came before and where they are: in history.csv when the job has its bundle, and what
 // `all_with`, a command, prints. Empty when there was none.
 inline constexpr size_t kEvaluationsShownMax = 10;
-std::string LastEvaluations(const JobUpdate& job, const std::string& all_with);
+std::string LastEvaluations(const spec::JobUpdate& job, const std::string& all_with);
 
 // The metrics of one set, a row called `name` and, for classes, the tables by class as above.
-std::string MetricsText(const std::string& name, const Metrics& metrics,
+std::string MetricsText(const std::string& name, const spec::Metrics& metrics,
                         const std::vector<std::string>& classes);
 
 // A confusion matrix: rows are true classes, columns predicted ones. REQUIRES: confusion holds
@@ -42,4 +42,4 @@ std::string MetricsText(const std::string& name, const Metrics& metrics,
 std::string ConfusionText(const std::vector<std::string>& classes,
                           const std::vector<double>& confusion);
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -9,7 +9,7 @@
 #include "src/cli/result_view.h"
 #include "src/scoring/part_files.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr size_t kRejectsShown = 3;
@@ -55,7 +55,7 @@ Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int
           {"rejected", rejected}};
 }
 
-std::string PredictText(const ScoringResult& r, int64_t elapsed_ms, bool color) {
+std::string PredictText(const spec::ScoringResult& r, int64_t elapsed_ms, bool color) {
   const std::string output = Printable(r.output, 400);
   std::string text = Colored("scored " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + ", " + HumanCount(Pace(r.rows, elapsed_ms)) +
@@ -63,11 +63,11 @@ std::string PredictText(const ScoringResult& r, int64_t elapsed_ms, bool color) 
   text += RejectsText(r.rejected, r.first_rejects, "scored", color);
   std::vector<std::vector<std::string>> rows = {
       {"output", output + " (" + std::to_string(r.parts) + (r.parts == 1 ? " part)" : " parts)")}};
-  if (r.rejected > 0) rows.push_back({"rejects", output + "/" + kRejectsDirectory});
+  if (r.rejected > 0) rows.push_back({"rejects", output + "/" + scoring::kRejectsDirectory});
   return text + LeftTable(rows, "");
 }
 
-Json PredictJson(const ScoringResult& r, int64_t elapsed_ms) {
+Json PredictJson(const spec::ScoringResult& r, int64_t elapsed_ms) {
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
@@ -78,7 +78,7 @@ Json PredictJson(const ScoringResult& r, int64_t elapsed_ms) {
           {"seconds", Seconds(elapsed_ms)}};
 }
 
-std::string EvaluateText(const ScoringResult& r, int64_t elapsed_ms, bool color) {
+std::string EvaluateText(const spec::ScoringResult& r, int64_t elapsed_ms, bool color) {
   std::string text = Colored("evaluated " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + "\n";
   text += RejectsText(r.rejected, r.first_rejects, "evaluated", color) + "\n";
@@ -87,26 +87,26 @@ std::string EvaluateText(const ScoringResult& r, int64_t elapsed_ms, bool color)
   return text;
 }
 
-Json EvaluateJson(const ScoringResult& r, int64_t elapsed_ms) {
+Json EvaluateJson(const spec::ScoringResult& r, int64_t elapsed_ms) {
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
-          {"metrics", Json::parse(MetricsJsonText(*r.metrics, r.classes))},
+          {"metrics", Json::parse(bundle::MetricsJsonText(*r.metrics, r.classes))},
           {"report", r.output.empty() ? Json() : Json(r.output)},
           {"rejects", RejectsJson(r.first_rejects)},
           {"seconds", Seconds(elapsed_ms)}};
 }
 
-std::string ScoredJobText(const JobSnapshot& job, bool color) {
-  const ScoringResult& r = *job.scored();
+std::string ScoredJobText(const spec::JobSnapshot& job, bool color) {
+  const spec::ScoringResult& r = *job.scored();
   const std::string head = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                            Colored("succeeded", Ink::kGreen, color) + "\n";
   return head + (r.metrics ? EvaluateText(r, job.survey_phase_ms, color)
                            : PredictText(r, job.survey_phase_ms, color));
 }
 
-Json ScoredJobJson(const JobSnapshot& job) {
-  const ScoringResult& r = *job.scored();
+Json ScoredJobJson(const spec::JobSnapshot& job) {
+  const spec::ScoringResult& r = *job.scored();
   Json json =
       r.metrics ? EvaluateJson(r, job.survey_phase_ms) : PredictJson(r, job.survey_phase_ms);
   json["job"] = ToString(job.job);
@@ -117,4 +117,4 @@ Json ExportJson(const std::string& path, int64_t bytes) {
   return {{"event", "exported"}, {"file", path}, {"bytes", bytes}};
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -17,24 +17,24 @@
 #include "src/spec/shard_score.h"
 #include "src/spec/snapshots.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // How far it is: "scoring [====>   ]  34 %  1,234,567 rows  12,345 rows/s".
 std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms);
 Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int64_t rejected);
 
-std::string PredictText(const ScoringResult& result, int64_t elapsed_ms, bool color);
-Json PredictJson(const ScoringResult& result, int64_t elapsed_ms);
+std::string PredictText(const spec::ScoringResult& result, int64_t elapsed_ms, bool color);
+Json PredictJson(const spec::ScoringResult& result, int64_t elapsed_ms);
 
 // REQUIRES: result.metrics.
-std::string EvaluateText(const ScoringResult& result, int64_t elapsed_ms, bool color);
-Json EvaluateJson(const ScoringResult& result, int64_t elapsed_ms);
+std::string EvaluateText(const spec::ScoringResult& result, int64_t elapsed_ms, bool color);
+Json EvaluateJson(const spec::ScoringResult& result, int64_t elapsed_ms);
 
 // The same of a job of a cluster that has succeeded; as JSON the object tells the job, too.
 // REQUIRES: job.scored().
-std::string ScoredJobText(const JobSnapshot& job, bool color);
-Json ScoredJobJson(const JobSnapshot& job);
+std::string ScoredJobText(const spec::JobSnapshot& job, bool color);
+Json ScoredJobJson(const spec::JobSnapshot& job);
 
 Json ExportJson(const std::string& path, int64_t bytes);
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -5,12 +5,12 @@
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // f(role, patterns) for each kind of a job's files.
 template <typename F>
-void EachRole(const DataSpec& data, F&& f) {
+void EachRole(const spec::DataSpec& data, F&& f) {
   f("train", data.train);
   f("validation", data.validation.files);
   f("test", data.test);
@@ -33,7 +33,7 @@ constexpr const char* kHowToMend =
 
 }  // namespace
 
-std::string InputKey(const JobSpec& job) {
+std::string InputKey(const spec::JobSpec& job) {
   Sha256 hash;
   EachRole(job.data, [&](const char* role, const std::vector<std::string>& patterns) {
     AddText(role, &hash);
@@ -42,7 +42,7 @@ std::string InputKey(const JobSpec& job) {
   return hash.FinishHex();
 }
 
-std::optional<InputListing> ListInput(const FileSystem& files, const JobSpec& job) {
+std::optional<InputListing> ListInput(const storage::FileSystem& files, const spec::JobSpec& job) {
   InputListing listing;
   Sha256 hash;
   bool listed = true;
@@ -53,7 +53,7 @@ std::optional<InputListing> ListInput(const FileSystem& files, const JobSpec& jo
       const auto found = files.List(pattern);
       listed = found.ok();
       if (!listed) return;
-      for (const FileInfo& file : *found) {
+      for (const storage::FileInfo& file : *found) {
         ++listing.files;
         listing.bytes += file.length;
         AddText(file.path, &hash);
@@ -109,15 +109,15 @@ Status CheckListing(const std::string& name, const InputListing& before, const I
              : ""));
 }
 
-Status ReadData::Take(const std::string& name, const JobSpec& job,
+Status ReadData::Take(const std::string& name, const spec::JobSpec& job,
                       const std::string& data_fingerprint) {
   if (data_fingerprint.empty()) return {};
-  JobSpec rows;  // all that says which rows there are, and in which set each is
+  spec::JobSpec rows;  // all that says which rows there are, and in which set each is
   rows.data = job.data;
   rows.model.task = job.model.task;
   rows.model.precision = job.model.precision;
   rows.train.seed = job.train.seed;
-  const auto [at, added] = runs_.emplace(Fingerprint(rows), Run{name, data_fingerprint});
+  const auto [at, added] = runs_.emplace(spec::Fingerprint(rows), Run{name, data_fingerprint});
   if (added || at->second.data_fingerprint == data_fingerprint) return {};
   return FailedPrecondition(
       at->second.name + " and " + name + " have read different rows (data_fingerprint " +
@@ -127,4 +127,4 @@ Status ReadData::Take(const std::string& name, const JobSpec& job,
       kHowToMend);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

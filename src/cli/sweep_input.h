@@ -19,7 +19,7 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 // The files of a job's data.
 struct InputListing {
@@ -31,10 +31,10 @@ struct InputListing {
 using InputListings = std::map<std::string, InputListing>;
 
 // The same for jobs that name the same files.
-std::string InputKey(const JobSpec& job);
+std::string InputKey(const spec::JobSpec& job);
 // None when this machine cannot list them: then the job itself says what is wrong, or only its
 // workers see them.
-std::optional<InputListing> ListInput(const FileSystem& files, const JobSpec& job);
+std::optional<InputListing> ListInput(const storage::FileSystem& files, const spec::JobSpec& job);
 
 // [{"input":KEY,"files":..,"bytes":..,"sha256":..}, ..].
 Json ListingsJson(const InputListings& listings);
@@ -49,7 +49,8 @@ class ReadData {
  public:
   // kFailedPrecondition: a run before this one, of a job that splits the same rows alike, has read
   // others. `data_fingerprint` may be empty: not known.
-  Status Take(const std::string& name, const JobSpec& job, const std::string& data_fingerprint);
+  Status Take(const std::string& name, const spec::JobSpec& job,
+              const std::string& data_fingerprint);
 
  private:
   struct Run {
@@ -58,4 +59,4 @@ class ReadData {
   std::map<std::string, Run> runs_;  // by what their jobs say of rows
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

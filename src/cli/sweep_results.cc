@@ -12,7 +12,7 @@
 #include "src/cli/result_view.h"
 #include "src/spec/metrics.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr size_t kFailuresShown = 5;
@@ -32,22 +32,25 @@ const char* StateName(SweepState state) {
   return "FAILED";
 }
 
-Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+bundle::Json NumberJson(double value) {
+  return std::isfinite(value) ? bundle::Json(value) : bundle::Json();
+}
 
-Json RunJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome) {
+bundle::Json RunJson(const config::Sweep& sweep, const config::SweepRun& run,
+                     const SweepOutcome& outcome) {
   const bool done = outcome.state == SweepState::kDone,
              failed = outcome.state == SweepState::kFailed;
   return {{"name", run.name},
-          {"fold", run.fold ? Json(*run.fold) : Json()},
+          {"fold", run.fold ? bundle::Json(*run.fold) : bundle::Json()},
           {"status", StateName(outcome.state)},
           {"earlier", outcome.earlier},
-          {"value", done ? NumberJson(outcome.value) : Json()},
-          {"bundle", done ? Json(BundleOf(sweep, run)) : Json()},
-          {"error", failed ? ErrorJson(std::nullopt, outcome.error)["error"] : Json()}};
+          {"value", done ? NumberJson(outcome.value) : bundle::Json()},
+          {"bundle", done ? bundle::Json(BundleOf(sweep, run)) : bundle::Json()},
+          {"error", failed ? ErrorJson(std::nullopt, outcome.error)["error"] : bundle::Json()}};
 }
 
-Json ValuesJson(const Sweep& sweep, size_t trial) {
-  Json values = Json::object();
+bundle::Json ValuesJson(const config::Sweep& sweep, size_t trial) {
+  bundle::Json values = bundle::Json::object();
   for (size_t k = 0; k < sweep.keys.size(); ++k) values[sweep.keys[k]] = sweep.values[trial][k];
   return values;
 }
@@ -66,7 +69,7 @@ std::string NoteOf(const TrialResult& r, bool best) {
 }
 
 // Below the best trial.
-std::string RefitText(const Sweep& sweep, const std::optional<Refit>& refit, bool color) {
+std::string RefitText(const config::Sweep& sweep, const std::optional<Refit>& refit, bool color) {
   if (sweep.refits.empty()) {
     return sweep.runs.front().fold
                ? "each of them lacks the rows of its fold; `refit: true` in the "
@@ -87,19 +90,20 @@ std::string RefitText(const Sweep& sweep, const std::optional<Refit>& refit, boo
 
 }  // namespace
 
-std::string BundleOf(const Sweep& sweep, const SweepRun& run) {
+std::string BundleOf(const config::Sweep& sweep, const config::SweepRun& run) {
   return sweep.output + "/" + run.name;
 }
 
-Result<std::optional<FinishedRun>> ReadFinished(const FileSystem& files, const Sweep& sweep,
-                                                const SweepRun& run) {
+Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files,
+                                                const config::Sweep& sweep,
+                                                const config::SweepRun& run) {
   const std::string bundle = BundleOf(sweep, run);
-  const auto text = files.ReadAll(bundle + "/" + kModelFile, kModelJsonBytesMax);
+  const auto text = files.ReadAll(bundle + "/" + bundle::kModelFile, bundle::kModelJsonBytesMax);
   if (text.status().code() == StatusCode::kNotFound) return std::optional<FinishedRun>();
   if (!text.ok()) return text.status();
-  const Json json = ParseJson(*text);
+  const bundle::Json json = bundle::ParseJson(*text);
   const bool fits = json.is_object() && json.contains("job_fingerprint") &&
-                    json["job_fingerprint"] == Fingerprint(run.spec);
+                    json["job_fingerprint"] == spec::Fingerprint(run.spec);
   if (!fits) {
     return FailedPrecondition(
         QuotedPath(bundle) +
@@ -116,7 +120,7 @@ Result<std::optional<FinishedRun>> ReadFinished(const FileSystem& files, const S
   return std::optional<FinishedRun>(std::move(finished));
 }
 
-std::vector<TrialResult> TrialResults(const Sweep& sweep,
+std::vector<TrialResult> TrialResults(const config::Sweep& sweep,
                                       const std::vector<SweepOutcome>& outcomes) {
   std::vector<TrialResult> results(static_cast<size_t>(sweep.trials()));
   for (size_t t = 0; t < results.size(); ++t) results[t].trial = static_cast<int64_t>(t);
@@ -141,8 +145,9 @@ std::vector<TrialResult> TrialResults(const Sweep& sweep,
   return results;
 }
 
-std::optional<size_t> BestTrial(const Sweep& sweep, const std::vector<TrialResult>& results) {
-  const bool higher = HigherIsBetter(sweep.metric.substr(4));
+std::optional<size_t> BestTrial(const config::Sweep& sweep,
+                                const std::vector<TrialResult>& results) {
+  const bool higher = spec::HigherIsBetter(sweep.metric.substr(4));
   std::optional<size_t> best;
   for (size_t t = 0; t < results.size(); ++t) {
     const TrialResult& r = results[t];
@@ -152,7 +157,8 @@ std::optional<size_t> BestTrial(const Sweep& sweep, const std::vector<TrialResul
   return best;
 }
 
-std::optional<Refit> RefitOfBest(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes) {
+std::optional<Refit> RefitOfBest(const config::Sweep& sweep,
+                                 const std::vector<SweepOutcome>& outcomes) {
   const bool ended = std::all_of(outcomes.begin(), outcomes.end(), [](const SweepOutcome& o) {
     return o.state == SweepState::kDone || o.state == SweepState::kFailed;
   });
@@ -162,7 +168,7 @@ std::optional<Refit> RefitOfBest(const Sweep& sweep, const std::vector<SweepOutc
   return Refit{.run = sweep.refits[*best]};
 }
 
-std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+std::string SweepText(const config::Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
                       const std::optional<Refit>& refit, bool color) {
   const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
   const auto best = BestTrial(sweep, results);
@@ -189,7 +195,7 @@ std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outco
   if (best) {
     text += "\nbest: trial " + std::to_string(*best + 1) + ", " +
             Colored(sweep.metric + " " + ResultCell(results[*best]), Ink::kBold, color) + "\n";
-    for (const SweepRun& run : sweep.runs) {
+    for (const config::SweepRun& run : sweep.runs) {
       if (run.trial != static_cast<int64_t>(*best)) continue;
       text += "  " + Printable(BundleOf(sweep, run), 400) + "\n";
     }
@@ -198,8 +204,8 @@ std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outco
   return text;
 }
 
-Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
-               const std::optional<Refit>& refit, bool running) {
+bundle::Json SweepJson(const config::Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+                       const std::optional<Refit>& refit, bool running) {
   const std::vector<TrialResult> results = TrialResults(sweep, outcomes);
   const auto any = [&](SweepState state) {
     return (refit && refit->outcome.state == state) ||
@@ -208,22 +214,22 @@ Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
   };
   const bool left = any(SweepState::kWaiting) || any(SweepState::kRunning);
   const bool failed = any(SweepState::kFailed);
-  Json trials = Json::array();
+  bundle::Json trials = bundle::Json::array();
   for (const TrialResult& r : results) {
     trials.push_back({{"trial", r.trial + 1},
                       {"values", ValuesJson(sweep, static_cast<size_t>(r.trial))},
                       {"mean", NumberJson(r.mean)},
                       {"deviation", NumberJson(r.deviation)},
-                      {"runs", Json::array()}});
+                      {"runs", bundle::Json::array()}});
   }
   for (size_t i = 0; i < sweep.runs.size(); ++i) {
-    Json& runs = trials[static_cast<size_t>(sweep.runs[i].trial)]["runs"];
+    bundle::Json& runs = trials[static_cast<size_t>(sweep.runs[i].trial)]["runs"];
     runs.push_back(RunJson(sweep, sweep.runs[i], outcomes[i]));
   }
-  Json best;
+  bundle::Json best;
   if (const auto t = BestTrial(sweep, results)) {
-    Json bundles = Json::array();
-    for (const SweepRun& run : sweep.runs) {
+    bundle::Json bundles = bundle::Json::array();
+    for (const config::SweepRun& run : sweep.runs) {
       if (run.trial == static_cast<int64_t>(*t)) bundles.push_back(BundleOf(sweep, run));
     }
     best = {{"trial", *t + 1},
@@ -240,15 +246,16 @@ Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
           {"metric", sweep.metric},
           {"trials", std::move(trials)},
           {"best", std::move(best)},
-          {"refit", refit ? RunJson(sweep, refit->run, refit->outcome) : Json()}};
+          {"refit", refit ? RunJson(sweep, refit->run, refit->outcome) : bundle::Json()}};
 }
 
-Json SweepEventJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome) {
-  Json event = {{"event", run.refit ? "refit" : "trial"},
-                {"trial", run.trial + 1},
-                {"values", ValuesJson(sweep, static_cast<size_t>(run.trial))}};
+bundle::Json SweepEventJson(const config::Sweep& sweep, const config::SweepRun& run,
+                            const SweepOutcome& outcome) {
+  bundle::Json event = {{"event", run.refit ? "refit" : "trial"},
+                        {"trial", run.trial + 1},
+                        {"values", ValuesJson(sweep, static_cast<size_t>(run.trial))}};
   event.update(RunJson(sweep, run, outcome));
   return event;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

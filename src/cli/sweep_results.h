@@ -14,7 +14,7 @@
 #include "src/config/sweep_yaml.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 enum class SweepState { kWaiting, kRunning, kDone, kFailed };
 
@@ -27,7 +27,7 @@ struct SweepOutcome {
 };
 
 // The place of a run's bundle.
-std::string BundleOf(const Sweep& sweep, const SweepRun& run);
+std::string BundleOf(const config::Sweep& sweep, const config::SweepRun& run);
 
 struct FinishedRun {
   double value = 0;              // of the sweep's metric; NaN where it is not known
@@ -36,12 +36,13 @@ struct FinishedRun {
 
 // Of a run whose bundle is there; none when it is not. kFailedPrecondition: what is there is
 // another job's.
-Result<std::optional<FinishedRun>> ReadFinished(const FileSystem& files, const Sweep& sweep,
-                                                const SweepRun& run);
+Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files,
+                                                const config::Sweep& sweep,
+                                                const config::SweepRun& run);
 
 // The job that is trained on all rows by the best trial's values, of a sweep that has one.
 struct Refit {
-  SweepRun run;
+  config::SweepRun run;
   SweepOutcome outcome;
 };
 
@@ -53,17 +54,19 @@ struct TrialResult {
 };
 
 // By trial. `outcomes` are by run.
-std::vector<TrialResult> TrialResults(const Sweep& sweep,
+std::vector<TrialResult> TrialResults(const config::Sweep& sweep,
                                       const std::vector<SweepOutcome>& outcomes);
 // The place of the best trial among those whose runs are all done; the first of equal ones.
-std::optional<size_t> BestTrial(const Sweep& sweep, const std::vector<TrialResult>& results);
+std::optional<size_t> BestTrial(const config::Sweep& sweep,
+                                const std::vector<TrialResult>& results);
 
 // The one of the best trial; none without `refit`, and as long as any run has not ended.
-std::optional<Refit> RefitOfBest(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes);
+std::optional<Refit> RefitOfBest(const config::Sweep& sweep,
+                                 const std::vector<SweepOutcome>& outcomes);
 
 // The table of all trials, the best one marked, and where its bundles are, and that of `refit`
 // (none: as RefitOfBest says). Ends with '\n'.
-std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+std::string SweepText(const config::Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
                       const std::optional<Refit>& refit, bool color);
 // {"status":"SUCCEEDED","sweep":..,"output":..,"metric":..,"trials":[{"trial":1,"values":{KEY:..},
 // "mean":..,"deviation":..,"runs":[{"name":..,"fold":..,"status":..,"value":..,"bundle":..,
@@ -71,10 +74,11 @@ std::string SweepText(const Sweep& sweep, const std::vector<SweepOutcome>& outco
 // runs}}. status is that of the sweep: SUCCEEDED, FAILED (of any run) or CANCELLED (some are left;
 // RUNNING with `running`). best and refit are null where there is none. sweep.json has "inputs"
 // besides, of sweep_input.h.
-Json SweepJson(const Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
+Json SweepJson(const config::Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
                const std::optional<Refit>& refit, bool running = false);
 // One line of what has happened to a run: {"event":"trial",..}, or "refit", with its members as
 // above.
-Json SweepEventJson(const Sweep& sweep, const SweepRun& run, const SweepOutcome& outcome);
+Json SweepEventJson(const config::Sweep& sweep, const config::SweepRun& run,
+                    const SweepOutcome& outcome);
 
-}  // namespace espalier
+}  // namespace espalier::cli

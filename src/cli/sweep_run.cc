@@ -7,15 +7,15 @@
 #include "src/cli/clock.h"
 #include "src/cli/follow.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(100);
 
 class Runner {
  public:
-  Runner(const Sweep& sweep, const FileSystem& files, const SweepRunOptions& options,
-         std::vector<SweepOutcome>* outcomes)
+  Runner(const config::Sweep& sweep, const storage::FileSystem& files,
+         const SweepRunOptions& options, std::vector<SweepOutcome>* outcomes)
       : sweep_(sweep), files_(files), options_(options), outcomes_(*outcomes) {}
 
   Status Run() {
@@ -57,7 +57,7 @@ class Runner {
   }
 
   Status Begin(size_t index) {
-    const SweepRun& run = sweep_.runs[index];
+    const config::SweepRun& run = sweep_.runs[index];
     Result<JobId> job = options_.submit(run);
     if (job.status().code() == StatusCode::kAlreadyExists) {
       const auto running = WhoWrites(BundleOf(sweep_, run));
@@ -81,8 +81,8 @@ class Runner {
   Result<JobId> WhoWrites(const std::string& output) {
     ESPALIER_ASSIGN_OR_RETURN(const auto client, options_.connect());
     ESPALIER_ASSIGN_OR_RETURN(const auto jobs, client->List());
-    for (const JobSnapshot& job : jobs) {
-      if (!IsFinal(job.state) && job.output == output) return job.job;
+    for (const spec::JobSnapshot& job : jobs) {
+      if (!spec::IsFinal(job.state) && job.output == output) return job.job;
     }
     return NotFound("no job writes there");
   }
@@ -101,7 +101,7 @@ class Runner {
     Status checked;
     for (auto at = in_flight_.begin(); at != in_flight_.end();) {
       const auto found = jobs->find(at->second);
-      if (found != jobs->end() && !IsFinal(found->second.state)) {
+      if (found != jobs->end() && !spec::IsFinal(found->second.state)) {
         ++at;
         continue;
       }
@@ -113,26 +113,27 @@ class Runner {
     return cancelling_ ? Status() : checked;
   }
 
-  Result<std::map<JobId, JobSnapshot>> Jobs() {
+  Result<std::map<JobId, spec::JobSnapshot>> Jobs() {
     ESPALIER_ASSIGN_OR_RETURN(const auto client, options_.connect());
     ESPALIER_ASSIGN_OR_RETURN(auto list, client->List());
-    std::map<JobId, JobSnapshot> jobs;
-    for (JobSnapshot& job : list) jobs.emplace(job.job, std::move(job));
+    std::map<JobId, spec::JobSnapshot> jobs;
+    for (spec::JobSnapshot& job : list) jobs.emplace(job.job, std::move(job));
     return jobs;
   }
 
   // An error is that of `check`.
-  Status End(size_t index, const JobSnapshot* job) {
-    const SweepRun& run = sweep_.runs[index];
+  Status End(size_t index, const spec::JobSnapshot* job) {
+    const config::SweepRun& run = sweep_.runs[index];
     SweepOutcome& outcome = outcomes_[index];
-    const bool cancelled = cancelling_ && (job == nullptr || job->state == JobState::kCancelled);
+    const bool cancelled =
+        cancelling_ && (job == nullptr || job->state == spec::JobState::kCancelled);
     if (cancelled) {
       outcome = {};
       return {};
     }
     outcome.state = SweepState::kFailed;
     Status checked;
-    if (job != nullptr && job->state != JobState::kSucceeded) {
+    if (job != nullptr && job->state != spec::JobState::kSucceeded) {
       outcome.error = job->error.ok() ? Internal("its coordinator does not say why") : job->error;
     } else {
       checked = TakeBundle(run, job == nullptr, &outcome);
@@ -142,7 +143,7 @@ class Runner {
   }
 
   // Also of a job that was forgotten since.
-  Status TakeBundle(const SweepRun& run, bool forgotten, SweepOutcome* outcome) {
+  Status TakeBundle(const config::SweepRun& run, bool forgotten, SweepOutcome* outcome) {
     const auto finished = ReadFinished(files_, sweep_, run);
     if (!finished.ok()) {
       outcome->error = finished.status();
@@ -177,8 +178,8 @@ class Runner {
     }
   }
 
-  const Sweep& sweep_;
-  const FileSystem& files_;
+  const config::Sweep& sweep_;
+  const storage::FileSystem& files_;
   const SweepRunOptions& options_;
   std::vector<SweepOutcome>& outcomes_;
   std::map<size_t, JobId> in_flight_;  // by run
@@ -192,9 +193,9 @@ class Runner {
 
 }  // namespace
 
-Status RunSweepJobs(const Sweep& sweep, const FileSystem& files, const SweepRunOptions& options,
-                    std::vector<SweepOutcome>* outcomes) {
+Status RunSweepJobs(const config::Sweep& sweep, const storage::FileSystem& files,
+                    const SweepRunOptions& options, std::vector<SweepOutcome>* outcomes) {
   return Runner(sweep, files, options, outcomes).Run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -9,19 +9,19 @@
 #include "src/cli/sweep_results.h"
 #include "src/rpc/api_client.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 struct SweepRunOptions {
-  int64_t parallel = 1;                                         // jobs at a time
-  std::function<Result<std::unique_ptr<ApiClient>>()> connect;  // for each look
-  std::function<Result<JobId>(const SweepRun&)> submit;
+  int64_t parallel = 1;                                              // jobs at a time
+  std::function<Result<std::unique_ptr<rpc::ApiClient>>()> connect;  // for each look
+  std::function<Result<JobId>(const config::SweepRun&)> submit;
   std::function<bool()> stopping;  // somebody wants the end
   std::function<void()> ending;    // called before jobs are cancelled
   std::function<Status()> tick;    // an error ends the sweep
   // Whether a run that has succeeded has read the table that the others did; an error is that run's
   // failure, and ends the sweep.
-  std::function<Status(const SweepRun&, const FinishedRun&)> check;
-  std::function<void(const SweepRun&, const SweepOutcome&)> tell;  // done or failed
+  std::function<Status(const config::SweepRun&, const FinishedRun&)> check;
+  std::function<void(const config::SweepRun&, const SweepOutcome&)> tell;  // done or failed
   int64_t away_limit_ms = 60'000;   // how long the coordinator may be gone
   int64_t full_wait_ms = 2'000;     // before a coordinator that takes no more jobs is asked again
   int64_t cancel_wait_ms = 10'000;  // for the ends of cancelled jobs
@@ -33,7 +33,7 @@ struct SweepRunOptions {
 // it says, is an outcome; an error is what keeps the sweep from going on: `tick`'s, `check`'s,
 // another failure to submit, or the coordinator is away for too long. Jobs in flight are cancelled
 // then too. Thread rule: blocks, one thread.
-Status RunSweepJobs(const Sweep& sweep, const FileSystem& files, const SweepRunOptions& options,
-                    std::vector<SweepOutcome>* outcomes);
+Status RunSweepJobs(const config::Sweep& sweep, const storage::FileSystem& files,
+                    const SweepRunOptions& options, std::vector<SweepOutcome>* outcomes);
 
-}  // namespace espalier
+}  // namespace espalier::cli

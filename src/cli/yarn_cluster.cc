@@ -15,7 +15,7 @@
 #include "src/storage/keytab.h"
 #include "src/yarn/capacity.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr int64_t kYarnPollMs = 500, kYarnLookMs = 3'000, kReplyMs = 30'000;
@@ -38,25 +38,25 @@ Result<YarnCluster> YarnCluster::OpenToStart(const CommandContext& context) {
 }
 
 Result<YarnCluster> YarnCluster::Open(const CommandContext& context, bool starts) {
-  const HadoopEnvironment& hadoop = context.env.hadoop;
+  const storage::HadoopEnvironment& hadoop = context.env.hadoop;
   if (hadoop.conf_dir.empty()) {
     return InvalidArgument(
         "HADOOP_CONF_DIR is not set: expected the directory with core-site.xml, hdfs-site.xml and "
         "yarn-site.xml of the cluster");
   }
   YarnCluster out(context);
-  ESPALIER_ASSIGN_OR_RETURN(out.config_,
-                            HadoopConfig::Read(hadoop.conf_dir, hadoop.user, {"yarn-site.xml"}));
-  ESPALIER_ASSIGN_OR_RETURN(out.kerberos_, HasKerberos(out.config_));
+  ESPALIER_ASSIGN_OR_RETURN(
+      out.config_, storage::HadoopConfig::Read(hadoop.conf_dir, hadoop.user, {"yarn-site.xml"}));
+  ESPALIER_ASSIGN_OR_RETURN(out.kerberos_, yarn::HasKerberos(out.config_));
   if (starts) ESPALIER_RETURN_IF_ERROR(out.TakeIdentity());
-  ESPALIER_ASSIGN_OR_RETURN(auto addresses, FindResourceManagers(out.config_));
+  ESPALIER_ASSIGN_OR_RETURN(auto addresses, yarn::FindResourceManagers(out.config_));
   ESPALIER_RETURN_IF_ERROR(out.FindBase());
-  HttpOptions http;
+  storage::HttpOptions http;
   http.reply_ms = kReplyMs;
   http.ca_file = hadoop.ca;
   http.cancelled = [&context] { return context.interrupts.any(); };
-  out.rm_ = std::make_unique<ResourceManager>(
-      std::move(addresses), YarnCaller{.user = out.user_, .kerberos = out.kerberos_}, http);
+  out.rm_ = std::make_unique<yarn::ResourceManager>(
+      std::move(addresses), yarn::YarnCaller{.user = out.user_, .kerberos = out.kerberos_}, http);
   return out;
 }
 
@@ -75,15 +75,15 @@ Status YarnCluster::TakeIdentity() {
         "coordinator and the workers log in by themselves, for longer than a person's ticket "
         "lasts");
   }
-  const auto limit = static_cast<int64_t>(kKeytabBytesMax);
-  auto bytes = ReadSmallFile(y.keytab, Secrecy::kSecret, limit, "--keytab");
+  const auto limit = static_cast<int64_t>(storage::kKeytabBytesMax);
+  auto bytes = security::ReadSmallFile(y.keytab, security::Secrecy::kSecret, limit, "--keytab");
   if (bytes.status().code() == StatusCode::kPermissionDenied) {
     context_.console.Err("note: " + bytes.status().message() + "\n");
-    bytes = ReadSmallFile(y.keytab, Secrecy::kPublic, limit, "--keytab");
+    bytes = security::ReadSmallFile(y.keytab, security::Secrecy::kPublic, limit, "--keytab");
   }
   ESPALIER_RETURN_IF_ERROR(bytes.status());
   identity_ = {y.principal, *std::move(bytes)};
-  ESPALIER_RETURN_IF_ERROR(CheckKeytab(identity_, QuotedPath(y.keytab)));
+  ESPALIER_RETURN_IF_ERROR(yarn::CheckKeytab(identity_, QuotedPath(y.keytab)));
   ESPALIER_ASSIGN_OR_RETURN(const std::string policy, config_.Get("dfs.http.policy"));
   if (policy != "HTTPS_ONLY") {
     context_.console.Err(
@@ -96,22 +96,22 @@ Status YarnCluster::TakeIdentity() {
 
 Status YarnCluster::FindBase() {
   user_ = context_.env.hadoop.user;
-  ESPALIER_ASSIGN_OR_RETURN(const std::string hdfs, DefaultHdfs(config_));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string hdfs, yarn::DefaultHdfs(config_));
   if (user_.empty() && !kerberos_) {
     return InvalidArgument(
         "nobody knows who is asking: set HADOOP_USER_NAME to the name of a user of the cluster");
   }
   std::string home = "/user/" + user_;
   if (kerberos_) {
-    ESPALIER_ASSIGN_OR_RETURN(home, HdfsHome(context_.storage, hdfs));
+    ESPALIER_ASSIGN_OR_RETURN(home, storage::HdfsHome(context_.storage, hdfs));
     user_ = home.substr(home.rfind('/') + 1);
   }
-  base_ = YarnBase(hdfs, home);
+  base_ = yarn::YarnBase(hdfs, home);
   return {};
 }
 
-YarnPlaces YarnCluster::PlacesOf(const std::string& name) const {
-  return {.folder = YarnFolder(base_, name)};
+yarn::YarnPlaces YarnCluster::PlacesOf(const std::string& name) const {
+  return {.folder = yarn::YarnFolder(base_, name)};
 }
 
 void YarnCluster::Say(const std::string& words) const {
@@ -123,7 +123,7 @@ void YarnCluster::SayNew(const std::string& words) {
 }
 
 Status YarnCluster::CheckNameIsFree(const std::string& name) {
-  const Result<YarnService> there = rm_->Service(name);
+  const Result<yarn::YarnService> there = rm_->Service(name);
   if (there.status().code() == StatusCode::kNotFound) return {};
   ESPALIER_RETURN_IF_ERROR(there.status());
   if (there->ended()) return rm_->Destroy(name);
@@ -132,9 +132,9 @@ Status YarnCluster::CheckNameIsFree(const std::string& name) {
                        "` ends it, another name goes beside it");
 }
 
-Status YarnCluster::CheckNodes(const YarnRequest& request) {
+Status YarnCluster::CheckNodes(const yarn::YarnRequest& request) {
   ESPALIER_ASSIGN_OR_RETURN(const auto nodes, rm_->Nodes());
-  ESPALIER_ASSIGN_OR_RETURN(nodes_, CountWorkerNodes(nodes, request));
+  ESPALIER_ASSIGN_OR_RETURN(nodes_, yarn::CountWorkerNodes(nodes, request));
   if (request.workers > nodes_) {
     context_.console.Err("note: " + std::to_string(nodes_) +
                          (nodes_ == 1 ? " node has" : " nodes have") +
@@ -146,7 +146,7 @@ Status YarnCluster::CheckNodes(const YarnRequest& request) {
 
 // Without it YARN takes a service and never starts its containers, nor says why.
 Status YarnCluster::CheckZooKeeper() const {
-  ESPALIER_ASSIGN_OR_RETURN(const auto quorum, FindZooKeepers(config_));
+  ESPALIER_ASSIGN_OR_RETURN(const auto quorum, yarn::FindZooKeepers(config_));
   if (quorum.empty()) return {};
   for (const std::string& member : quorum) {
     if (!rm_->IsClosed(member)) return {};
@@ -188,20 +188,20 @@ Result<std::string> YarnCluster::ReadTemplate() const {
   return text.status().Wrap("the template of the service (--service)");
 }
 
-Status YarnCluster::Start(YarnRequest request) {
+Status YarnCluster::Start(yarn::YarnRequest request) {
   request.user = user_;
   request.principal = identity_.principal;
   ESPALIER_RETURN_IF_ERROR(request.Validate());
   ESPALIER_ASSIGN_OR_RETURN(const std::string tarball, FindTarball());
   ESPALIER_ASSIGN_OR_RETURN(const std::string form, ReadTemplate());
-  ESPALIER_ASSIGN_OR_RETURN(YarnHadoop hadoop,
-                            HadoopForNodes(context_.files, config_, context_.env.hadoop.ca));
+  ESPALIER_ASSIGN_OR_RETURN(yarn::YarnHadoop hadoop,
+                            yarn::HadoopForNodes(context_.files, config_, context_.env.hadoop.ca));
   request.places = PlacesOf(request.name);
   request.places.hadoop_ca = !hadoop.ca_pem.empty();
   hadoop.keytab = identity_.keytab;
   request.places.keytab = !hadoop.keytab.empty();
   request.places.package = base_;  // a stand-in, to find what is wrong with the form early
-  ESPALIER_RETURN_IF_ERROR(BuildService(form, request).status());
+  ESPALIER_RETURN_IF_ERROR(yarn::BuildService(form, request).status());
   // HDFS first: without it the ResourceManager only fails in words of its own.
   const Status hdfs = context_.files.Stat(base_).status();
   if (!hdfs.ok() && hdfs.code() != StatusCode::kNotFound) return hdfs;
@@ -211,19 +211,19 @@ Status YarnCluster::Start(YarnRequest request) {
   ESPALIER_RETURN_IF_ERROR(CheckZooKeeper());
   bool sent = false;
   ESPALIER_ASSIGN_OR_RETURN(request.places.package,
-                            SendPackage(context_.files, base_, tarball, &sent));
+                            yarn::SendPackage(context_.files, base_, tarball, &sent));
   Say((sent ? "sent the tarball: " : "the tarball is there: ") + request.places.package);
   // Sending may take long; what somebody else's `up` has started meanwhile needs its folder.
   if (sent) ESPALIER_RETURN_IF_ERROR(CheckNameIsFree(request.name));
   const Status made =
-      PrepareFolder(context_.files, request.places, request.name, hadoop, request.user,
-                    KeptOfYarn(context_.env, request.name).directory, SecondsSince1970());
+      yarn::PrepareFolder(context_.files, request.places, request.name, hadoop, request.user,
+                          KeptOfYarn(context_.env, request.name).directory, SecondsSince1970());
   if (!made.ok()) {
     // What is there already is another `up`'s, of this very moment.
     if (made.code() != StatusCode::kAlreadyExists) TakeBack(request.name);
     return made;
   }
-  ESPALIER_ASSIGN_OR_RETURN(const std::string spec, BuildService(form, request));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string spec, yarn::BuildService(form, request));
   if (Status created = rm_->Create(spec); !created.ok()) {
     if (created.code() == StatusCode::kCancelled || created.code() == StatusCode::kUnavailable) {
       return created.Wrap("YARN did not answer whether it starts the service " + request.name +
@@ -242,7 +242,7 @@ Status YarnCluster::Start(YarnRequest request) {
 }
 
 Status YarnCluster::CheckAlive(const std::string& name) {
-  const Result<YarnService> service = rm_->Service(name);
+  const Result<yarn::YarnService> service = rm_->Service(name);
   if (service.status().code() == StatusCode::kNotFound) {
     return Aborted("the service " + name + " was ended by somebody");
   }
@@ -262,7 +262,8 @@ Status YarnCluster::CheckAlive(const std::string& name) {
 }
 
 Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::string& name) {
-  const int64_t begin_ms = NowMs(), limit_ms = *ParseMilliseconds(context.options.yarn.wait);
+  const int64_t begin_ms = NowMs(),
+                limit_ms = *config::ParseMilliseconds(context.options.yarn.wait);
   int64_t look_ms = begin_ms + kYarnLookMs;
   for (;;) {
     const auto client = ConnectTo(context);
@@ -309,7 +310,7 @@ Result<bool> YarnCluster::AwaitWorkers(const CommandContext& context, int64_t co
 }
 
 Result<bool> YarnCluster::End(const std::string& name) {
-  const Result<YarnService> service = rm_->Service(name);
+  const Result<yarn::YarnService> service = rm_->Service(name);
   const bool there = service.status().code() != StatusCode::kNotFound;
   if (there) {
     ESPALIER_RETURN_IF_ERROR(service.status());
@@ -327,7 +328,7 @@ Result<bool> YarnCluster::End(const std::string& name) {
 
 // Names of services are each user's own on YARN, but not in this person's home.
 Status YarnCluster::CheckKeptKeys(const std::string& name) const {
-  const YarnKept kept = KeptOfYarn(context_.env, name);
+  const yarn::YarnKept kept = KeptOfYarn(context_.env, name);
   const auto whose = context_.files.ReadAll(kept.CoordinatorFile(), kAddressBytesMax);
   if (!whose.ok() || *whose == PlacesOf(name).address() + "\n") return {};
   return AlreadyExists("the keys of a service " + name +
@@ -344,8 +345,8 @@ void YarnCluster::TakeBack(const std::string& name) const {
 }
 
 Status YarnCluster::RemoveRemains(const std::string& name) const {
-  const YarnPlaces places = PlacesOf(name);
-  const YarnKept kept = KeptOfYarn(context_.env, name);
+  const yarn::YarnPlaces places = PlacesOf(name);
+  const yarn::YarnKept kept = KeptOfYarn(context_.env, name);
   const Status remote = context_.files.RemoveTree(places.folder);
   // Who is somebody else by now, by another ticket say, leaves what the first one needs.
   const auto whose = context_.files.ReadAll(kept.CoordinatorFile(), kAddressBytesMax);
@@ -354,4 +355,4 @@ Status YarnCluster::RemoveRemains(const std::string& name) const {
   return remote.ok() ? local : remote;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -14,7 +14,7 @@
 #include "src/yarn/service_spec.h"
 #include "src/yarn/staging.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 class YarnCluster {
  public:
@@ -24,13 +24,13 @@ class YarnCluster {
   // The same for commands that start a service. With Kerberos it also reads the keytab.
   static Result<YarnCluster> OpenToStart(const CommandContext& context);
 
-  const ResourceManager& rm() const { return *rm_; }
-  YarnPlaces PlacesOf(const std::string& name) const;
+  const yarn::ResourceManager& rm() const { return *rm_; }
+  yarn::YarnPlaces PlacesOf(const std::string& name) const;
 
   // Sends what is needed and has YARN start the service; what goes on is told on standard output
   // unless JSON is wanted. An ended service of that name is removed first. An error leaves nothing
   // running, unless YARN did not answer when it was asked: then it says so.
-  Status Start(YarnRequest request);
+  Status Start(yarn::YarnRequest request);
   // Until the coordinator answers; how far it is, is told as Start does. `context`: with the
   // coordinator to be reached in its options.
   Status AwaitCoordinator(const CommandContext& context, const std::string& name);
@@ -50,7 +50,7 @@ class YarnCluster {
   // Who we are on HDFS, and where our files are.
   Status FindBase();
   Status CheckNameIsFree(const std::string& name);
-  Status CheckNodes(const YarnRequest& request);
+  Status CheckNodes(const yarn::YarnRequest& request);
   Status CheckZooKeeper() const;
   Result<std::string> FindTarball() const;
   Result<std::string> ReadTemplate() const;
@@ -65,13 +65,13 @@ class YarnCluster {
   Status CheckAlive(const std::string& name);
 
   const CommandContext& context_;
-  HadoopConfig config_;
+  storage::HadoopConfig config_;
   bool kerberos_ = false;
-  YarnIdentity identity_;
+  yarn::YarnIdentity identity_;
   std::string user_, base_;
-  std::unique_ptr<ResourceManager> rm_;
+  std::unique_ptr<yarn::ResourceManager> rm_;
   int64_t nodes_ = 0;
   std::string said_;  // by SayNew
 };
 
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -3,7 +3,7 @@
 #include "src/base/text.h"
 #include "src/cli/format.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 std::string Count(int64_t n, const char* noun) {
@@ -11,15 +11,15 @@ std::string Count(int64_t n, const char* noun) {
 }
 
 // "job-1 TRAINING (mnist)".
-std::string JobWords(const JobSnapshot& job) {
-  return ToString(job.job) + " " + JobStateName(job.state) + " (" + Printable(job.name) + ")";
+std::string JobWords(const spec::JobSnapshot& job) {
+  return ToString(job.job) + " " + spec::JobStateName(job.state) + " (" + Printable(job.name) + ")";
 }
 
-std::string JobsLine(const std::vector<JobSnapshot>& jobs) {
+std::string JobsLine(const std::vector<spec::JobSnapshot>& jobs) {
   std::string open;
   size_t ended = 0;
-  for (const JobSnapshot& job : jobs) {
-    if (IsFinal(job.state)) {
+  for (const spec::JobSnapshot& job : jobs) {
+    if (spec::IsFinal(job.state)) {
       ++ended;
     } else {
       open += (open.empty() ? "" : ", ") + JobWords(job);
@@ -37,18 +37,18 @@ std::string GoesOnNote(const Status& error, const std::string& name) {
          "` ends it\n";
 }
 
-std::string YarnProgress(const YarnService& service) {
+std::string YarnProgress(const yarn::YarnService& service) {
   std::string out = "YARN: " + Printable(service.state);
-  for (const YarnComponent& c : service.components) {
+  for (const yarn::YarnComponent& c : service.components) {
     out += (&c == service.components.data() ? "; containers: " : ", ") + Printable(c.name) + " " +
            std::to_string(c.containers.size()) + " of " + std::to_string(c.wanted);
   }
   return out;
 }
 
-std::string ContainerTitle(const YarnService& service, const std::string& container) {
-  for (const YarnComponent& component : service.components) {
-    for (const YarnContainer& c : component.containers) {
+std::string ContainerTitle(const yarn::YarnService& service, const std::string& container) {
+  for (const yarn::YarnComponent& component : service.components) {
+    for (const yarn::YarnContainer& c : component.containers) {
       if (c.id == container) return Printable(c.instance) + " (" + container + ")";
     }
   }
@@ -56,7 +56,7 @@ std::string ContainerTitle(const YarnService& service, const std::string& contai
 }
 
 std::string YarnText(const YarnView& view) {
-  const YarnService& s = view.service;
+  const yarn::YarnService& s = view.service;
   std::string out = "service      " + Printable(s.name) + ": " + Printable(s.state) +
                     (s.queue.empty() ? "" : ", queue " + Printable(s.queue)) + "\n";
   if (!s.application.empty()) out += "application  " + Printable(s.application) + "\n";
@@ -72,8 +72,8 @@ std::string YarnText(const YarnView& view) {
   }
   if (view.jobs) out += "jobs         " + JobsLine(*view.jobs) + "\n";
   std::vector<std::vector<std::string>> rows = {{"CONTAINER", "STATE", "HOST", "ID"}};
-  for (const YarnComponent& component : s.components) {
-    for (const YarnContainer& c : component.containers) {
+  for (const yarn::YarnComponent& component : s.components) {
+    for (const yarn::YarnContainer& c : component.containers) {
       rows.push_back(
           {Printable(c.instance), Printable(c.state), Printable(c.host), Printable(c.id)});
     }
@@ -88,9 +88,9 @@ std::string YarnText(const YarnView& view) {
 Json YarnJson(const YarnView& view) {
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
   Json components = Json::array();
-  for (const YarnComponent& component : view.service.components) {
+  for (const yarn::YarnComponent& component : view.service.components) {
     Json containers = Json::array();
-    for (const YarnContainer& c : component.containers) {
+    for (const yarn::YarnContainer& c : component.containers) {
       containers.push_back(
           {{"id", c.id}, {"instance", c.instance}, {"host", c.host}, {"state", c.state}});
     }
@@ -100,9 +100,10 @@ Json YarnJson(const YarnView& view) {
   Json jobs;
   if (view.jobs) {
     jobs = Json::array();
-    for (const JobSnapshot& job : *view.jobs) {
-      jobs.push_back(
-          {{"job", ToString(job.job)}, {"name", job.name}, {"state", JobStateName(job.state)}});
+    for (const spec::JobSnapshot& job : *view.jobs) {
+      jobs.push_back({{"job", ToString(job.job)},
+                      {"name", job.name},
+                      {"state", spec::JobStateName(job.state)}});
     }
   }
   return {{"service", view.service.name},
@@ -114,4 +115,4 @@ Json YarnJson(const YarnView& view) {
           {"jobs", std::move(jobs)}};
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

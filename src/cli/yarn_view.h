@@ -9,15 +9,15 @@
 #include "src/spec/snapshots.h"
 #include "src/yarn/answers.h"
 
-namespace espalier {
+namespace espalier::cli {
 
 struct YarnView {
-  YarnService service;
+  yarn::YarnService service;
   std::string address_file;  // where the coordinator's address is
   std::string coordinator;   // "host:port"; "": not known
   // What it says; absent: it was not reached.
-  std::optional<std::vector<WorkerSnapshot>> workers;
-  std::optional<std::vector<JobSnapshot>> jobs;
+  std::optional<std::vector<spec::WorkerSnapshot>> workers;
+  std::optional<std::vector<spec::JobSnapshot>> jobs;
 };
 
 // A few lines and a table of containers. Ends with '\n'.
@@ -33,9 +33,9 @@ Json YarnJson(const YarnView& view);
 std::string GoesOnNote(const Status& error, const std::string& name);
 
 // "YARN: ACCEPTED; containers: coordinator 0 of 1, worker 1 of 2".
-std::string YarnProgress(const YarnService& service);
+std::string YarnProgress(const yarn::YarnService& service);
 
 // "worker-0 (container_...)", or the id alone when the service does not know it.
-std::string ContainerTitle(const YarnService& service, const std::string& container);
+std::string ContainerTitle(const yarn::YarnService& service, const std::string& container);
 
-}  // namespace espalier
+}  // namespace espalier::cli

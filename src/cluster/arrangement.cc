@@ -4,7 +4,7 @@
 
 #include "src/base/random.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 constexpr double kGainMin = 0.15;
@@ -25,10 +25,11 @@ bool Fits(const std::vector<WorkerId>& workers, const Edges& edges, const Worker
 }  // namespace
 
 std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> workers,
-                                                    const Ownership& ownership, int32_t leaves,
-                                                    bool star, const WorkerPairs& broken) {
+                                                    const plan::Ownership& ownership,
+                                                    int32_t leaves, bool star,
+                                                    const WorkerPairs& broken) {
   if (broken.empty()) return workers;
-  const Edges edges = EdgesOf(PlanTree(ownership, leaves), star);
+  const Edges edges = plan::EdgesOf(plan::PlanTree(ownership, leaves), star);
   if (Fits(workers, edges, broken)) return workers;
   size_t swaps = 0;
   for (size_t i = 0; i < workers.size(); ++i) {
@@ -75,10 +76,10 @@ std::optional<BetterPlan> BetterOwnership(const std::vector<LeafInterval>& leave
   std::vector<double> speeds;
   for (double ms : leaf_ms) speeds.push_back(1 / ms);
   BetterPlan better;
-  better.ownership = PlanOwnership(leaves.back().end, speeds, kNodesAfterMove);
+  better.ownership = plan::PlanOwnership(leaves.back().end, speeds, plan::kNodesAfterMove);
   double now = 0, then = 0;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    const LeafSpan& next = better.ownership.intervals[i];
+    const plan::LeafSpan& next = better.ownership.intervals[i];
     now = std::max(now, leaf_ms[i] * (leaves[i].end - leaves[i].begin));
     then = std::max(then, leaf_ms[i] * (next.end - next.begin));
   }
@@ -87,4 +88,4 @@ std::optional<BetterPlan> BetterOwnership(const std::vector<LeafInterval>& leave
   return better;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -13,7 +13,7 @@
 #include "src/cluster/messages.h"
 #include "src/plan/ownership.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 // Pairs of workers whose link broke though both live; each pair in ascending order.
 using WorkerPairs = std::set<std::pair<WorkerId, WorkerId>>;
@@ -28,8 +28,9 @@ inline std::pair<WorkerId, WorkerId> PairOf(WorkerId a, WorkerId b) {
 // some hundred permutations. None: there seems to be no such order. REQUIRES: as many workers as
 // intervals.
 std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> workers,
-                                                    const Ownership& ownership, int32_t leaves,
-                                                    bool star, const WorkerPairs& broken);
+                                                    const plan::Ownership& ownership,
+                                                    int32_t leaves, bool star,
+                                                    const WorkerPairs& broken);
 
 // From whom each member takes the job state, when their states are at `rounds`: itself at the
 // newest round; else one that is, or one that will be by taking it itself, not across a pair of
@@ -40,7 +41,7 @@ std::vector<int32_t> StateSources(const std::vector<WorkerId>& members,
 
 // Leaves dealt out by what each member takes for one.
 struct BetterPlan {
-  Ownership ownership;
+  plan::Ownership ownership;
   double gain = 0;  // of a step's time, as a share of it, by the slowest member
 };
 // None: a step would be shorter by less than 15 %. `leaf_ms`: what a leaf takes each member (> 0).
@@ -48,4 +49,4 @@ struct BetterPlan {
 std::optional<BetterPlan> BetterOwnership(const std::vector<LeafInterval>& leaves,
                                           const std::vector<double>& leaf_ms);
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -15,7 +15,7 @@
 #include "src/cluster/messages.h"
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 using SessionId = Number<struct SessionIdTag>;  // one stream from a worker; numbered by the shell
 using RequestId = Number<struct RequestIdTag>;  // a client's call that waits for an answer
@@ -52,7 +52,7 @@ struct TrainingSubmission {
 };
 
 struct ScoringSubmission {
-  JobKind kind = JobKind::kPredict;  // not kTrain
+  spec::JobKind kind = spec::JobKind::kPredict;  // not kTrain
   // SHA-256 of the model.json by which the input was planned. Empty: unknown, in the journals of
   // earlier versions.
   std::string model_sha256 = {};
@@ -68,8 +68,8 @@ struct Submission {
   int64_t workers_min = 1;
   int64_t workers_max = 0;  // 0: no limit
   int64_t leaves = 1;
-  std::shared_ptr<const InputPlan> input;
-  StorageTokens tokens = {};
+  std::shared_ptr<const spec::InputPlan> input;
+  spec::StorageTokens tokens = {};
   std::variant<TrainingSubmission, ScoringSubmission> work = {};
   // Canonical form of `output` (storage/uri.h): two names of one place have the same. Empty: it is
   // `output` itself.
@@ -80,7 +80,9 @@ struct Submission {
   const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }
   const TrainingSubmission* training() const { return std::get_if<TrainingSubmission>(&work); }
   const ScoringSubmission* scoring() const { return std::get_if<ScoringSubmission>(&work); }
-  JobKind kind() const { return scoring() == nullptr ? JobKind::kTrain : scoring()->kind; }
+  spec::JobKind kind() const {
+    return scoring() == nullptr ? spec::JobKind::kTrain : scoring()->kind;
+  }
   bool star() const { return training() != nullptr && training()->star; }
 };
 
@@ -122,14 +124,14 @@ struct DrainWorker {
 struct SurveyMerged {
   JobId job;
   Generation generation;
-  Result<std::shared_ptr<const SurveyResult>> result;
+  Result<std::shared_ptr<const spec::SurveyResult>> result;
 };
 
 // The same of a job that scores: its result, with its output in place.
 struct JobScored {
   JobId job;
   Generation generation;
-  Result<ScoringResult> result;
+  Result<spec::ScoringResult> result;
 };
 
 // What came of a TokenWork that keeps a token.
@@ -207,11 +209,11 @@ struct GenerationStarted {
 };
 struct SurveyRecorded {
   JobId job;
-  std::shared_ptr<const SurveyResult> survey;
+  std::shared_ptr<const spec::SurveyResult> survey;
 };
 struct HistoryRecorded {
   JobId job;
-  HistoryRow row;
+  spec::HistoryRow row;
   int64_t number = 0;  // of the row, from 0; one that was there before takes the place of it
 };
 struct GenerationReserved {
@@ -224,7 +226,7 @@ struct TrainingStarted {
   int64_t at_ms = 0;  // when the first generation did
 };
 struct JobEnded {
-  JobSnapshot snapshot;
+  spec::JobSnapshot snapshot;
 };
 struct JobForgotten {
   JobId job;
@@ -237,7 +239,7 @@ struct IncarnationTaken {
 // All delegation tokens of a job, from now on.
 struct TokensReplaced {
   JobId job;
-  StorageTokens tokens;
+  spec::StorageTokens tokens;
 };
 // The merge of what members found is to begin, for the n-th time in a row without an end.
 struct MergeTried {
@@ -282,10 +284,10 @@ struct MergeWork {
   JobId job;
   Generation generation;
   std::string job_yaml;
-  std::shared_ptr<const InputPlan> input;
+  std::shared_ptr<const spec::InputPlan> input;
   ShardSurveys shards;  // in shard order; of their samples the first one has what all come to
-  StorageTokens tokens = {};
-  JobKind kind = JobKind::kTrain;
+  spec::StorageTokens tokens = {};
+  spec::JobKind kind = spec::JobKind::kTrain;
   std::string request_id = {}, model_sha256 = {};  // of the submission
   std::vector<double> totals = {};                 // of an evaluation: of all shards together
 };
@@ -296,7 +298,7 @@ struct FenceWork {
   JobId job;
   int64_t submitted_ms = 0;  // since 1970
   std::string output, request_id;
-  StorageTokens tokens = {};
+  spec::StorageTokens tokens = {};
 };
 
 // A root reports that its model is in place: the output is to be read, off the control loop.
@@ -305,7 +307,7 @@ struct CheckWork {
   JobId job;
   int64_t submitted_ms = 0;  // since 1970
   std::string output, request_id, weights_sha256;
-  StorageTokens tokens = {};
+  spec::StorageTokens tokens = {};
 };
 
 // A job has ended: what it has written beside its output is to be removed, after any MergeWork of
@@ -314,10 +316,10 @@ struct CheckWork {
 // would need them.
 struct ClearWork {
   JobId job;
-  JobKind kind = JobKind::kTrain;
+  spec::JobKind kind = spec::JobKind::kTrain;
   int64_t submitted_ms = 0;  // since 1970
   std::string output, request_id;
-  StorageTokens tokens = {};
+  spec::StorageTokens tokens = {};
   bool succeeded = false;
   bool again = false;  // after a restart: it may have been done before
 };
@@ -326,7 +328,7 @@ struct ClearWork {
 // leads no further (TokenKept brings the answer), or, with `cancel`, made worthless.
 struct TokenWork {
   JobId job;
-  StorageToken token;
+  spec::StorageToken token;
   bool cancel = false;
 };
 
@@ -353,4 +355,4 @@ struct CoordinatorActions {
   std::vector<LogLine> log;
 };
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -6,27 +6,28 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 Status CoordinatorCore::HasEnded(const JobRecord& job) {
-  const JobSnapshot& s = job.snapshot;
-  return FailedPrecondition(ToString(s.job) + " has already ended (" + JobStateName(s.state) + ")");
+  const spec::JobSnapshot& s = job.snapshot;
+  return FailedPrecondition(ToString(s.job) + " has already ended (" + spec::JobStateName(s.state) +
+                            ")");
 }
 
 void CoordinatorCore::On(const OutputFenced& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr || !job->cancelling) return;  // it has ended meanwhile
-  const JobSnapshot& s = job->snapshot;
+  const spec::JobSnapshot& s = job->snapshot;
   const std::string at = Printable(s.output, 1024);
   std::string reason = job->cancelling->reason;
   if (!event.written.ok()) {
     reason += "; a worker may still write to " + at + ": " + event.written.status().ToString();
   } else if (*event.written) {
-    const bool waits = s.state == JobState::kQueued || job->recovery.since_ms != 0;
+    const bool waits = s.state == spec::JobState::kQueued || job->recovery.since_ms != 0;
     if (!waits) return GoOnToTheEnd(*job, at);
     reason += "; its model was in " + at + " already";
   }
-  EndJob(*job, JobState::kCancelled, Cancelled(std::move(reason)), {});
+  EndJob(*job, spec::JobState::kCancelled, Cancelled(std::move(reason)), {});
 }
 
 // Its members report the end.
@@ -50,13 +51,13 @@ void CoordinatorCore::CheckCancelling(JobRecord& job) {
 // Answers the clients that wanted to cancel a job, which has ended.
 void CoordinatorCore::AnswerCancelling(JobRecord& job) {
   if (!job.cancelling) return;
-  const JobSnapshot& s = job.snapshot;
+  const spec::JobSnapshot& s = job.snapshot;
   for (const RequestId request : job.cancelling->requests) {
     Result<JobId> answer = s.job;
-    if (s.state != JobState::kCancelled) answer = HasEnded(job);
+    if (s.state != spec::JobState::kCancelled) answer = HasEnded(job);
     out_.reply.push_back({request, std::move(answer)});
   }
   job.cancelling.reset();
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -5,7 +5,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 CoordinatorCore::CoordinatorCore(CoordinatorCoreOptions options,
                                  const std::vector<JournalEntry>& past)
@@ -34,8 +34,8 @@ void CoordinatorCore::On(const Tick&) {
   for (WorkerId id : gone) Dismissed(*FindWorker(id));
   std::vector<JobId> running;
   for (const auto& [id, job] : jobs_) {
-    const JobState state = job.snapshot.state;
-    if (state != JobState::kQueued && !IsFinal(state)) running.push_back(id);
+    const spec::JobState state = job.snapshot.state;
+    if (state != spec::JobState::kQueued && !spec::IsFinal(state)) running.push_back(id);
   }
   for (JobId id : running) CheckJob(*FindJob(id));
   if (!stopping_ && !Awaits()) ChangeJobs();
@@ -113,7 +113,7 @@ void CoordinatorCore::CheckJob(JobRecord& job) {
   const JobId id = job.snapshot.job;
   const auto runs = [&] {  // and is remembered
     const JobRecord* found = FindJob(id);
-    return found != nullptr && !IsFinal(found->snapshot.state);
+    return found != nullptr && !spec::IsFinal(found->snapshot.state);
   };
   CheckComplaints(job);
   if (runs()) CheckCancelling(job);
@@ -123,43 +123,45 @@ void CoordinatorCore::CheckJob(JobRecord& job) {
   if (runs()) CheckStall(job);
 }
 
-int64_t CoordinatorCore::StallLimit(JobState state) const {
-  if (state == JobState::kSurveying) return options_.survey_timeout_ms;
-  return state == JobState::kTraining ? options_.step_timeout_ms : options_.start_timeout_ms;
+int64_t CoordinatorCore::StallLimit(spec::JobState state) const {
+  if (state == spec::JobState::kSurveying) return options_.survey_timeout_ms;
+  return state == spec::JobState::kTraining ? options_.step_timeout_ms : options_.start_timeout_ms;
 }
 
 // Those that the job waits for and who showed no progress for the limit, with how long.
 std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const {
-  const JobState state = job.snapshot.state;
+  const spec::JobState state = job.snapshot.state;
   std::string late;
   bool all_surveyed = true;
   for (const MemberState& m : job.members) {
     all_surveyed = all_surveyed && m.shards_missing == 0;
-    const bool missing = state == JobState::kSurveying ? m.shards_missing > 0 : !m.ready;
-    const int64_t since = state == JobState::kSurveying ? m.moved_ms : job.moved_ms;
-    if (state == JobState::kTraining || !missing || now_ms_ - since < limit_ms) continue;
+    const bool missing = state == spec::JobState::kSurveying ? m.shards_missing > 0 : !m.ready;
+    const int64_t since = state == spec::JobState::kSurveying ? m.moved_ms : job.moved_ms;
+    if (state == spec::JobState::kTraining || !missing || now_ms_ - since < limit_ms) continue;
     late += (late.empty() ? "" : ", ") + Printable(m.member.name, 128) + " (" +
             ToString(m.member.worker) + ", " + Printable(m.member.address, 256) + ") for " +
             HumanDuration(now_ms_ - since);
   }
   if (now_ms_ - job.moved_ms < limit_ms) return late;
   const std::string waited = " for " + HumanDuration(now_ms_ - job.moved_ms);
-  if (state == JobState::kTraining) return "its members" + waited;
-  if (state == JobState::kSurveying && all_surveyed) return "the coordinator's merge" + waited;
+  if (state == spec::JobState::kTraining) return "its members" + waited;
+  if (state == spec::JobState::kSurveying && all_surveyed)
+    return "the coordinator's merge" + waited;
   return late;
 }
 
 void CoordinatorCore::CheckStall(JobRecord& job) {
   if (job.recovery.since_ms != 0) return;  // it waits for workers: another limit
-  const JobState state = job.snapshot.state;
+  const spec::JobState state = job.snapshot.state;
   const std::string late = Late(job, StallLimit(state));
   if (late.empty()) return;
-  const bool scores = job.snapshot.kind != JobKind::kTrain;
-  const char* what = state == JobState::kSurveying  ? scores ? "no progress of the scoring from "
-                                                             : "no progress of the survey from "
-                     : state == JobState::kTraining ? "no step from "
-                                                    : "no readiness to train from ";
-  const bool loads = state != JobState::kSurveying && state != JobState::kTraining;
+  const bool scores = job.snapshot.kind != spec::JobKind::kTrain;
+  const char* what =
+      state == spec::JobState::kSurveying
+          ? scores ? "no progress of the scoring from " : "no progress of the survey from "
+      : state == spec::JobState::kTraining ? "no step from "
+                                           : "no readiness to train from ";
+  const bool loads = state != spec::JobState::kSurveying && state != spec::JobState::kTraining;
   Fail(job, DeadlineExceeded(what + late + "; see the log there, then submit again" +
                              (loads ? ", with a longer start_timeout_ms of the coordinator if it "
                                       "tells of no trouble"
@@ -171,12 +173,12 @@ void CoordinatorCore::On(const Shutdown& event) {
   stopping_ = true;
   std::vector<JobId> open;
   for (auto& [id, job] : jobs_) {
-    if (!event.jobs_go_on && !IsFinal(job.snapshot.state)) open.push_back(id);
+    if (!event.jobs_go_on && !spec::IsFinal(job.snapshot.state)) open.push_back(id);
     // This life ends by itself, and not by its merge.
     if (job.surveyed.merging) out_.persist.push_back(MergeTried{id, --job.merges_tried});
   }
   for (JobId id : open) {
-    EndJob(*FindJob(id), JobState::kCancelled,
+    EndJob(*FindJob(id), spec::JobState::kCancelled,
            Cancelled("the coordinator was stopped (" + event.reason + ")"), {});
   }
   for (const auto& [id, session] : sessions_) {
@@ -189,8 +191,8 @@ void CoordinatorCore::On(const Shutdown& event) {
 
 // ---- queries ---------------------------------------------------------------------------------
 
-JobSnapshot CoordinatorCore::Outline(const JobRecord& job) const {
-  JobSnapshot s = job.snapshot;
+spec::JobSnapshot CoordinatorCore::Outline(const JobRecord& job) const {
+  spec::JobSnapshot s = job.snapshot;
   const int64_t end = s.ended_ms != 0 ? s.ended_ms : now_ms_;
   const int64_t started = s.started_ms != 0 ? s.started_ms : end;
   const int64_t training = s.training_ms != 0 ? s.training_ms : end;
@@ -205,33 +207,35 @@ JobSnapshot CoordinatorCore::Outline(const JobRecord& job) const {
   return s;
 }
 
-std::pair<Metrics*, Metrics*> CoordinatorCore::Evaluated(JobSnapshot& s) {
-  const auto get = [](std::optional<Metrics>& metrics) { return metrics ? &*metrics : nullptr; };
-  if (TrainingResult* r = s.trained()) return {get(r->validation), get(r->test)};
-  if (ScoringResult* r = s.scored()) return {nullptr, get(r->metrics)};
+std::pair<spec::Metrics*, spec::Metrics*> CoordinatorCore::Evaluated(spec::JobSnapshot& s) {
+  const auto get = [](std::optional<spec::Metrics>& metrics) {
+    return metrics ? &*metrics : nullptr;
+  };
+  if (spec::TrainingResult* r = s.trained()) return {get(r->validation), get(r->test)};
+  if (spec::ScoringResult* r = s.scored()) return {nullptr, get(r->metrics)};
   return {nullptr, nullptr};
 }
 
-JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
-  JobSnapshot s = Outline(job);
+spec::JobSnapshot CoordinatorCore::Snapshot(const JobRecord& job) const {
+  spec::JobSnapshot s = Outline(job);
   const auto [validation, test] = Evaluated(s);
   if (!job.validation_confusion.empty()) validation->confusion = job.validation_confusion;
   if (!job.test_confusion.empty()) test->confusion = job.test_confusion;
   return s;
 }
 
-std::vector<JobSnapshot> CoordinatorCore::Jobs() const {
-  std::vector<JobSnapshot> out;
+std::vector<spec::JobSnapshot> CoordinatorCore::Jobs() const {
+  std::vector<spec::JobSnapshot> out;
   for (const auto& [id, job] : jobs_) out.push_back(Outline(job));
   return out;
 }
 
-std::optional<JobSnapshot> CoordinatorCore::Job(JobId id) const {
+std::optional<spec::JobSnapshot> CoordinatorCore::Job(JobId id) const {
   const JobRecord* job = FindJob(id);
   return job == nullptr ? std::nullopt : std::make_optional(Snapshot(*job));
 }
 
-std::vector<HistoryRow> CoordinatorCore::History(JobId id, int64_t from) const {
+std::vector<spec::HistoryRow> CoordinatorCore::History(JobId id, int64_t from) const {
   const JobRecord* job = FindJob(id);
   if (job == nullptr) return {};
   const int64_t kept = static_cast<int64_t>(job->history.size());
@@ -244,8 +248,8 @@ int64_t CoordinatorCore::HistoryEnd(JobId id) const {
   return job == nullptr ? 0 : HistoryEnd(*job);
 }
 
-std::vector<WorkerSnapshot> CoordinatorCore::Workers() const {
-  std::vector<WorkerSnapshot> out;
+std::vector<spec::WorkerSnapshot> CoordinatorCore::Workers() const {
+  std::vector<spec::WorkerSnapshot> out;
   for (const auto& [id, w] : workers_) {
     if (w.awaited) continue;
     out.push_back({.worker = id,
@@ -281,7 +285,7 @@ const CoordinatorCore::JobRecord* CoordinatorCore::FindJob(JobId id) const {
 }
 
 void CoordinatorCore::Changed(const JobRecord& job, bool progress_only) {
-  out_.notify.push_back({job.snapshot.job, progress_only, IsFinal(job.snapshot.state)});
+  out_.notify.push_back({job.snapshot.job, progress_only, spec::IsFinal(job.snapshot.state)});
 }
 
 void CoordinatorCore::Send(SessionId session, ToWorker message) {
@@ -297,4 +301,4 @@ void CoordinatorCore::Log(LogLevel level, std::string text) {
   out_.log.push_back({level, std::move(text)});
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

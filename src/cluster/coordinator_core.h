@@ -74,9 +74,9 @@
 #include "src/cluster/messages.h"
 #include "src/spec/coordinator_limits.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
-struct CoordinatorCoreOptions : CoordinatorLimits {
+struct CoordinatorCoreOptions : spec::CoordinatorLimits {
   Incarnation incarnation;
   std::string version = kVersion;      // workers of another version are refused
   std::string arithmetic_id;           // of all workers; empty: that of the first one
@@ -101,15 +101,15 @@ class CoordinatorCore : CoordinatorRecords {
 
   // Snapshots as of the newest event, sorted by id; without confusion matrices, which Job has
   // (CoordinatorCoreOptions::confusion_bytes_max).
-  std::vector<JobSnapshot> Jobs() const;
-  std::optional<JobSnapshot> Job(JobId job) const;
+  std::vector<spec::JobSnapshot> Jobs() const;
+  std::optional<spec::JobSnapshot> Job(JobId job) const;
   // History rows from number `from` on (rows are numbered from 0; forgotten ones are left out).
   // Rows carry no confusion matrix and no figures a class: the result has them.
-  std::vector<HistoryRow> History(JobId job, int64_t from) const;
+  std::vector<spec::HistoryRow> History(JobId job, int64_t from) const;
   // Rows recorded so far: the `from` for what comes next.
   int64_t HistoryEnd(JobId job) const;
   // Without those of an earlier life who have not come back yet.
-  std::vector<WorkerSnapshot> Workers() const;
+  std::vector<spec::WorkerSnapshot> Workers() const;
   // All that the entries so far have said, in as few as possible: a core made with them is in the
   // same state as one made with all entries.
   std::vector<JournalEntry> Remember() const;
@@ -125,7 +125,7 @@ class CoordinatorCore : CoordinatorRecords {
   void CheckJob(JobRecord& job);
   void CheckStall(JobRecord& job);
   std::string Late(const JobRecord& job, int64_t limit_ms) const;
-  int64_t StallLimit(JobState state) const;
+  int64_t StallLimit(spec::JobState state) const;
 
   // coordinator_workers.cc: sessions, Hello, Goodbye, loss.
   void On(const SessionOpened& event);
@@ -161,13 +161,13 @@ class CoordinatorCore : CoordinatorRecords {
   void BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers, Generation number);
   void GiveShards(JobRecord& job, std::vector<std::vector<int32_t>> runs);
   // The same workers, in the order of the runs they are to survey.
-  static std::vector<Worker*> NearTo(const InputPlan& input,
+  static std::vector<Worker*> NearTo(const spec::InputPlan& input,
                                      const std::vector<std::vector<int32_t>>& runs,
                                      std::vector<Worker*> workers);
   std::vector<Worker*> FreeWorkers();
   // Of these, those that the job may take.
   std::vector<Worker*> FreeFor(const JobRecord& job);
-  void EndJob(JobRecord& job, JobState state, Status error, JobResult result);
+  void EndJob(JobRecord& job, spec::JobState state, Status error, spec::JobResult result);
   void Fail(JobRecord& job, Status error);
   void ReleaseMembers(const JobRecord& job, const std::string& words);
   static bool Leaves(const JobRecord& job);
@@ -178,7 +178,7 @@ class CoordinatorCore : CoordinatorRecords {
   void ForgetOldJobs();
   void SetConfusionAside(JobRecord& job);
   // Metrics of the result on validation and test rows; nullptr: none.
-  static std::pair<Metrics*, Metrics*> Evaluated(JobSnapshot& s);
+  static std::pair<spec::Metrics*, spec::Metrics*> Evaluated(spec::JobSnapshot& s);
   StartSurvey SurveyOrder(const JobRecord& job, Generation generation) const;  // of no shards
   void SendSurvey(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);
@@ -249,7 +249,7 @@ class CoordinatorCore : CoordinatorRecords {
   std::optional<int64_t> LeftMs(const JobRecord& job) const;
   static bool IsMember(const JobRecord& job, const Worker& worker);
   bool PlanGeneration(JobRecord& job, const std::vector<Worker*>& workers,
-                      const Ownership& ownership, std::string why);
+                      const plan::Ownership& ownership, std::string why);
   void AbandonPlan(JobRecord& job, const std::string& why);
   // While the job's members are still those of before the plan.
   void PlanEnded(JobRecord& job, const Plan& plan);
@@ -286,8 +286,8 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const SurveyProgress& message);
   void Obey(Worker& worker, const SurveyPart& message);
   Status TakeShard(JobRecord& job, MemberState& member,
-                   const std::shared_ptr<const ShardSurvey>& shard);
-  static Status AddUp(const ShardSurvey& shard, SurveyState& all);
+                   const std::shared_ptr<const spec::ShardSurvey>& shard);
+  static Status AddUp(const spec::ShardSurvey& shard, SurveyState& all);
   // When the surveys of all shards are there.
   void MergeIfSurveyed(JobRecord& job);
   void LetMembersGo(JobRecord& job);
@@ -321,7 +321,7 @@ class CoordinatorCore : CoordinatorRecords {
   // Also a later life is to know that all members had their orders.
   void Met(JobRecord& job);
   static bool Knows(const JobRecord& job, const HistoryEntry& message, bool earlier);
-  void SetHistory(JobRecord& job, HistoryRow row, int64_t number);
+  void SetHistory(JobRecord& job, spec::HistoryRow row, int64_t number);
   static void EndHistory(JobRecord& job, int64_t steps);
   static int64_t HistoryEnd(const JobRecord& job) {
     return job.history_begin + static_cast<int64_t>(job.history.size());
@@ -371,8 +371,8 @@ class CoordinatorCore : CoordinatorRecords {
 
   JobRecord* FindJob(JobId job);
   const JobRecord* FindJob(JobId job) const;
-  JobSnapshot Outline(const JobRecord& job) const;  // without confusion matrices
-  JobSnapshot Snapshot(const JobRecord& job) const;
+  spec::JobSnapshot Outline(const JobRecord& job) const;  // without confusion matrices
+  spec::JobSnapshot Snapshot(const JobRecord& job) const;
   void Changed(const JobRecord& job, bool progress_only = false);
   // To a worker without a stream nothing is sent: when it comes back it gets what it lacks.
   void Send(SessionId session, ToWorker message);
@@ -399,4 +399,4 @@ class CoordinatorCore : CoordinatorRecords {
   CoordinatorActions out_;    // of the step in progress
 };
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -7,19 +7,19 @@
 #include "src/cluster/coordinator_core.h"
 #include "src/cluster/survey_shards.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 int64_t PlanBytes(const Submission& submission) {
   auto bytes = static_cast<int64_t>(submission.job_yaml.size());
   if (submission.input == nullptr) return bytes;
-  const InputPlan& input = *submission.input;
+  const spec::InputPlan& input = *submission.input;
   const auto of_text = [](const std::string& text) {
     return static_cast<int64_t>(sizeof(text) + text.capacity());
   };
-  for (const InputFile& f : input.files) {
+  for (const spec::InputFile& f : input.files) {
     bytes += static_cast<int64_t>(sizeof(f) + f.path.capacity() + 4 * f.columns.capacity());
   }
-  bytes += static_cast<int64_t>(sizeof(Shard) * input.shards.size());
+  bytes += static_cast<int64_t>(sizeof(spec::Shard) * input.shards.size());
   for (const auto& hosts : input.hosts) {
     bytes += static_cast<int64_t>(sizeof(hosts));
     for (const std::string& host : hosts) bytes += of_text(host);
@@ -42,16 +42,17 @@ void CoordinatorCore::On(const Submit& event) {
   JobRecord& job = jobs_[id];
   job.submission = submission;
   job.plan_bytes = PlanBytes(submission);
-  JobSnapshot& s = job.snapshot;
+  spec::JobSnapshot& s = job.snapshot;
   s.job = id;
   s.kind = submission.kind();
   s.name = submission.name;
   s.owner = submission.owner;
   s.output = submission.output;
   s.leaves = submission.leaves;
-  s.inferred = InferredText(submission.input->schema);
+  s.inferred = spec::InferredText(submission.input->schema);
   s.submitted_ms = now_ms_;
-  for (const Shard& shard : submission.input->shards) s.input_bytes += shard.end - shard.begin;
+  for (const spec::Shard& shard : submission.input->shards)
+    s.input_bytes += shard.end - shard.begin;
   out_.persist.push_back(JobAccepted{id, now_ms_, submission});
   out_.reply.push_back({event.request, id});
   Changed(job);
@@ -87,9 +88,10 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
   }
   if (submission.output.empty()) return Status::Ok();  // an evaluation without a report
   for (const auto& [id, job] : jobs_) {
-    if (!IsFinal(job.snapshot.state) && job.submission.OutputPlace() == submission.OutputPlace()) {
+    if (!spec::IsFinal(job.snapshot.state) &&
+        job.submission.OutputPlace() == submission.OutputPlace()) {
       return AlreadyExists("output: " + submission.output + " is reserved by " + ToString(id) +
-                           ", which is " + JobStateName(job.snapshot.state) +
+                           ", which is " + spec::JobStateName(job.snapshot.state) +
                            "; choose another output or cancel that job");
     }
   }
@@ -138,13 +140,13 @@ void CoordinatorCore::On(const CancelJob& event) {
     out_.reply.push_back({event.request, std::move(s)});
     return;
   }
-  if (IsFinal(job->snapshot.state)) {
+  if (spec::IsFinal(job->snapshot.state)) {
     out_.reply.push_back({event.request, HasEnded(*job)});
     return;
   }
   if (!job->may_write) {
     out_.reply.push_back({event.request, event.job});
-    EndJob(*job, JobState::kCancelled, Cancelled(Printable(event.reason, 200)), {});
+    EndJob(*job, spec::JobState::kCancelled, Cancelled(Printable(event.reason, 200)), {});
     return;
   }
   // Its root may be putting the model in place. Only the storage knows whether it has.
@@ -171,11 +173,11 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeFor(const JobRecord& 
 }
 
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
-    const InputPlan& input, const std::vector<std::vector<int32_t>>& runs,
+    const spec::InputPlan& input, const std::vector<std::vector<int32_t>>& runs,
     std::vector<Worker*> workers) {
   std::vector<std::vector<std::string>> names;
   for (const Worker* worker : workers) {
-    names.push_back(HostNames(worker->hello.name, worker->hello.address));
+    names.push_back(spec::HostNames(worker->hello.name, worker->hello.address));
   }
   std::vector<Worker*> placed;
   for (const size_t w : PlaceRuns(input, runs, names)) placed.push_back(workers[w]);
@@ -193,7 +195,7 @@ void CoordinatorCore::StartJob(JobRecord& job, const std::vector<Worker*>& worke
 
 void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers,
                                       Generation number) {
-  JobSnapshot& s = job.snapshot;
+  spec::JobSnapshot& s = job.snapshot;
   s.generation = number;
   s.waiting_because.clear();
   s.workers.clear();
@@ -229,7 +231,7 @@ void CoordinatorCore::GiveShards(JobRecord& job, std::vector<std::vector<int32_t
     m.shards = std::move(runs[i]);
     m.shards_missing = m.shards.size();
     for (int32_t k : m.shards) {
-      const Shard& shard = job.submission.input->shards[static_cast<size_t>(k)];
+      const spec::Shard& shard = job.submission.input->shards[static_cast<size_t>(k)];
       m.bytes += shard.end - shard.begin;
     }
   }
@@ -268,13 +270,14 @@ void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
 }
 
 void CoordinatorCore::Fail(JobRecord& job, Status error) {
-  EndJob(job, JobState::kFailed, std::move(error), {});
+  EndJob(job, spec::JobState::kFailed, std::move(error), {});
 }
 
-void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error, JobResult result) {
-  JobSnapshot& s = job.snapshot;
-  ESPALIER_CHECK(!IsFinal(s.state), ToString(s.job) + " ended twice");
-  if (s.state == JobState::kQueued) std::erase(queue_, s.job);
+void CoordinatorCore::EndJob(JobRecord& job, spec::JobState state, Status error,
+                             spec::JobResult result) {
+  spec::JobSnapshot& s = job.snapshot;
+  ESPALIER_CHECK(!spec::IsFinal(s.state), ToString(s.job) + " ended twice");
+  if (s.state == spec::JobState::kQueued) std::erase(queue_, s.job);
   s.state = state;
   queue_moved_ = true;
   s.waiting_because.clear();
@@ -289,8 +292,9 @@ void CoordinatorCore::EndJob(JobRecord& job, JobState state, Status error, JobRe
   for (WorkerId id : std::exchange(job.departing, {})) {
     if (Worker* worker = FindWorker(id)) LetGo(*worker, job);
   }
-  const std::string words =
-      error.ok() ? JobStateName(state) : std::string(JobStateName(state)) + ": " + error.ToString();
+  const std::string words = error.ok()
+                                ? spec::JobStateName(state)
+                                : std::string(spec::JobStateName(state)) + ": " + error.ToString();
   ReleaseMembers(job, words);
   if (Leaves(job)) {
     ClearAway(job);
@@ -316,13 +320,13 @@ void CoordinatorCore::ReleaseMembers(const JobRecord& job, const std::string& wo
 
 // Whether it may have written something beside its output.
 bool CoordinatorCore::Leaves(const JobRecord& job) {
-  const JobSnapshot& s = job.snapshot;
+  const spec::JobSnapshot& s = job.snapshot;
   return !s.output.empty() && s.generation.value != 0;
 }
 
 // What it has written may need its tokens to be removed, and be removed by a later life.
 void CoordinatorCore::ClearAway(JobRecord& job) {
-  const JobSnapshot& s = job.snapshot;
+  const spec::JobSnapshot& s = job.snapshot;
   job.tokens.clear();
   out_.clear.push_back({.job = s.job,
                         .kind = s.kind,
@@ -330,7 +334,7 @@ void CoordinatorCore::ClearAway(JobRecord& job) {
                         .output = s.output,
                         .request_id = job.submission.client_request_id,
                         .tokens = job.submission.tokens,
-                        .succeeded = s.state == JobState::kSucceeded});
+                        .succeeded = s.state == spec::JobState::kSucceeded});
 }
 
 void CoordinatorCore::ForgetWork(JobRecord& job) {
@@ -373,7 +377,7 @@ void CoordinatorCore::SetConfusionAside(JobRecord& job) {
 void CoordinatorCore::ForgetOldJobs() {
   std::vector<std::pair<int64_t, JobId>> over, clearing;  // by when they ended
   for (const auto& [id, job] : jobs_) {
-    if (!IsFinal(job.snapshot.state)) continue;
+    if (!spec::IsFinal(job.snapshot.state)) continue;
     (Leaves(job) && !job.cleared ? clearing : over).emplace_back(job.snapshot.ended_ms, id);
   }
   for (auto* jobs : {&over, &clearing}) {
@@ -388,4 +392,4 @@ void CoordinatorCore::ForgetOldJobs() {
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

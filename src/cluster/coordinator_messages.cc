@@ -9,10 +9,10 @@
 #include "src/cluster/survey_shards.h"
 #include "src/plan/ownership.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
-Status CheckProgress(const JobProgress& p) {
+Status CheckProgress(const spec::JobProgress& p) {
   const bool good = p.step >= 0 && p.steps_total >= 0 && std::isfinite(p.epoch) && p.epoch >= 0 &&
                     std::isfinite(p.epochs_total) && p.epochs_total >= 0 && p.phase.size() <= 64 &&
                     p.phase_share >= 0 && p.phase_share <= 1;
@@ -24,12 +24,12 @@ Status CheckProgress(const JobProgress& p) {
 }
 
 // What is not so could not be read again from a journal.
-bool IsCounted(const Metrics& m) { return m.rows >= 0 && std::isfinite(m.weight); }
-bool IsCounted(const std::optional<Metrics>& m) { return !m || IsCounted(*m); }
+bool IsCounted(const spec::Metrics& m) { return m.rows >= 0 && std::isfinite(m.weight); }
+bool IsCounted(const std::optional<spec::Metrics>& m) { return !m || IsCounted(*m); }
 
 // Each evaluation has a step of its own.
 Status CheckHistory(const HistoryEntry& m) {
-  const HistoryRow& row = m.row;
+  const spec::HistoryRow& row = m.row;
   const bool good = row.step >= 0 && row.step < std::numeric_limits<int64_t>::max() &&
                     std::isfinite(row.epoch) && row.epoch >= 0 && m.first >= 0 &&
                     m.first <= m.number && m.number <= row.step && IsCounted(row.train) &&
@@ -44,24 +44,24 @@ constexpr size_t kRootsKeptMax = 64;  // earlier generations whose root may stil
 
 bool Same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-bool Same(const Metrics& a, const Metrics& b) {
+bool Same(const spec::Metrics& a, const spec::Metrics& b) {
   return a.rows == b.rows && Same(a.weight, b.weight) && Same(a.loss, b.loss) &&
          Same(a.accuracy, b.accuracy) && Same(a.rmse, b.rmse) && Same(a.mae, b.mae);
 }
 
-bool Same(const HistoryRow& a, const HistoryRow& b) {
+bool Same(const spec::HistoryRow& a, const spec::HistoryRow& b) {
   return a.step == b.step && Same(a.learning_rate, b.learning_rate) && Same(a.train, b.train) &&
          a.validation.has_value() == b.validation.has_value() &&
          (!a.validation || Same(*a.validation, *b.validation));
 }
 
-Status CheckMetrics(const std::optional<Metrics>& metrics) {
+Status CheckMetrics(const std::optional<spec::Metrics>& metrics) {
   if (IsCounted(metrics)) return {};
   return FailedPrecondition("its metrics are of " + std::to_string(metrics->rows) +
                             " rows of weight " + ShortestDouble(metrics->weight));
 }
 
-Status CheckResult(const TrainingResult& r) {
+Status CheckResult(const spec::TrainingResult& r) {
   ESPALIER_RETURN_IF_ERROR(CheckMetrics(r.validation));
   ESPALIER_RETURN_IF_ERROR(CheckMetrics(r.test));
   const bool good = r.steps >= 0 && std::isfinite(r.epochs) && r.epochs >= 0 &&
@@ -72,7 +72,7 @@ Status CheckResult(const TrainingResult& r) {
                                    " steps, " + std::to_string(r.rows_per_epoch) + " rows");
 }
 
-void DropLargeFigures(Metrics& metrics) {
+void DropLargeFigures(spec::Metrics& metrics) {
   metrics.classes = {};
   metrics.confusion = {};
 }
@@ -99,10 +99,10 @@ CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, co
 
 // Index of the member that is the root of the summation tree. REQUIRES: the job has leaves.
 size_t CoordinatorCore::RootPlace(const JobRecord& job) {
-  Ownership ownership;
+  plan::Ownership ownership;
   for (const LeafInterval& i : job.leaves) ownership.intervals.push_back({i.begin, i.end});
   return static_cast<size_t>(
-      RootOf(PlanTree(ownership, static_cast<int32_t>(job.snapshot.leaves))));
+      plan::RootOf(plan::PlanTree(ownership, static_cast<int32_t>(job.snapshot.leaves))));
 }
 
 void CoordinatorCore::NoteRoot(JobRecord& job) {
@@ -131,12 +131,12 @@ void CoordinatorCore::Blame(JobRecord& job, const Worker& worker, Status error) 
 
 void CoordinatorCore::On(const JobScored& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
+  if (job == nullptr || spec::IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
   if (!event.result.ok()) return Fail(*job, event.result.status());
   if (Status s = CheckMetrics(event.result->metrics); !s.ok()) {
     return Fail(*job, s.Wrap("the merge of all shards"));
   }
-  EndJob(*job, JobState::kSucceeded, Status::Ok(), *event.result);
+  EndJob(*job, spec::JobState::kSucceeded, Status::Ok(), *event.result);
 }
 
 void CoordinatorCore::Met(JobRecord& job) {
@@ -148,8 +148,8 @@ void CoordinatorCore::Met(JobRecord& job) {
 void CoordinatorCore::EnterTraining(JobRecord& job) {
   job.moved_ms = now_ms_;
   if (job.recovery.since_ms != 0) return;  // told before the members heard that one is lost
-  if (job.snapshot.state == JobState::kTraining) return;
-  job.snapshot.state = JobState::kTraining;
+  if (job.snapshot.state == spec::JobState::kTraining) return;
+  job.snapshot.state = spec::JobState::kTraining;
   if (job.snapshot.training_ms == 0) job.snapshot.training_ms = now_ms_;
   Changed(job);
   Log(LogLevel::kInfo, ToString(job.snapshot.job) + " trains");
@@ -159,7 +159,7 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "Progress");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
-  const JobProgress& progress = message.progress;
+  const spec::JobProgress& progress = message.progress;
   Status s = CheckProgress(progress);
   if (s.ok() && job.leaves.empty()) {
     s = FailedPrecondition("Progress came before StartTraining");
@@ -169,7 +169,7 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
     Blame(job, worker, std::move(s));
     return;
   }
-  const JobProgress& last = job.snapshot.progress;
+  const spec::JobProgress& last = job.snapshot.progress;
   if (progress.step < last.step) return;
   const bool moved = progress.step != last.step || progress.phase != last.phase ||
                      progress.phase_share > last.phase_share;
@@ -208,7 +208,7 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
   if (message.number > end && message.first <= end) return;
   if (Knows(job, message, earlier)) return;
   if (!earlier) EnterTraining(job);
-  HistoryRow row = message.row;
+  spec::HistoryRow row = message.row;
   DropLargeFigures(row.train);
   if (row.validation) DropLargeFigures(*row.validation);
   out_.persist.push_back(HistoryRecorded{job.snapshot.job, row, message.number});
@@ -223,7 +223,7 @@ bool CoordinatorCore::Knows(const JobRecord& job, const HistoryEntry& message, b
   return Same(job.history[static_cast<size_t>(message.number - job.history_begin)], message.row);
 }
 
-void CoordinatorCore::SetHistory(JobRecord& job, HistoryRow row, int64_t number) {
+void CoordinatorCore::SetHistory(JobRecord& job, spec::HistoryRow row, int64_t number) {
   if (number < job.history_begin) return;
   if (number < HistoryEnd(job)) {
     job.history[static_cast<size_t>(number - job.history_begin)] = std::move(row);
@@ -273,7 +273,7 @@ void CoordinatorCore::On(const OutputChecked& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr || !job->finishing) return;  // it has ended meanwhile
   const Finishing finishing = *std::exchange(job->finishing, std::nullopt);
-  const TrainingResult& result = finishing.result;
+  const spec::TrainingResult& result = finishing.result;
   const std::string output = Printable(job->submission.output, 1024);
   if (!event.holds.ok()) {
     Log(LogLevel::kWarning, ToString(event.job) + ": the model in " + output +
@@ -285,10 +285,10 @@ void CoordinatorCore::On(const OutputChecked& event) {
                        "). See the log of that worker, then submit the job again."));
   }
   EndHistory(*job, result.steps);
-  JobProgress& last = job->snapshot.progress;  // what came each second had not got to the end
+  spec::JobProgress& last = job->snapshot.progress;  // what came each second had not got to the end
   last.step = result.steps;
   last.epoch = result.epochs;
-  EndJob(*job, JobState::kSucceeded, Status::Ok(), result);
+  EndJob(*job, spec::JobState::kSucceeded, Status::Ok(), result);
 }
 
 void CoordinatorCore::CheckFinishing(JobRecord& job) {
@@ -338,4 +338,4 @@ void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
   Fail(*at.job, own ? message.error : message.error.Wrap(Label(worker) + " failed"));
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -15,7 +15,7 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 std::string Named(const std::string& owner) { return "'" + Printable(owner, 128) + "'"; }
@@ -53,7 +53,7 @@ void CoordinatorCore::On(const WithdrawSubmission& event) {
     const bool same = MayEnd(owner, event.by) && job.submission.client_request_id ==
                                                      RequestKey(owner, event.client_request_id);
     if (!same) continue;
-    const std::pair rank(owner == event.by.name, !IsFinal(job.snapshot.state));
+    const std::pair rank(owner == event.by.name, !spec::IsFinal(job.snapshot.state));
     if (found != nullptr && rank <= best) continue;
     found = &job;
     best = rank;
@@ -62,12 +62,12 @@ void CoordinatorCore::On(const WithdrawSubmission& event) {
     out_.reply.push_back({event.request, JobId{}});
     return;
   }
-  const JobSnapshot& s = found->snapshot;
-  if (IsFinal(s.state)) {
+  const spec::JobSnapshot& s = found->snapshot;
+  if (spec::IsFinal(s.state)) {
     out_.reply.push_back(
         {event.request, FailedPrecondition("there is nothing to withdraw: " + ToString(s.job) +
                                            " of this submission has already ended (" +
-                                           JobStateName(s.state) + ")")});
+                                           spec::JobStateName(s.state) + ")")});
     return;
   }
   const bool own = event.by.name.empty() || found->submission.owner == event.by.name;
@@ -108,10 +108,10 @@ CoordinatorCore::OwnerUses CoordinatorCore::UsesOfOwners() const {
     if (worker.at.job) ++workers[worker.at.job];
   }
   for (const auto& [id, job] : jobs_) {
-    const JobState state = job.snapshot.state;
-    if (job.submission.owner.empty() || IsFinal(state)) continue;
+    const spec::JobState state = job.snapshot.state;
+    if (job.submission.owner.empty() || spec::IsFinal(state)) continue;
     OwnerUse& use = uses[job.submission.owner];
-    if (state == JobState::kQueued) continue;
+    if (state == spec::JobState::kQueued) continue;
     ++use.running;
     use.workers += std::max(workers[id], job.members.empty() ? 0 : Least(job));
   }
@@ -182,4 +182,4 @@ bool CoordinatorCore::MakeRoom() {
   return false;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -8,26 +8,26 @@
 #include "src/cluster/coordinator_core.h"
 #include "src/plan/ownership.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
-std::vector<LeafInterval> IntervalsOf(const Ownership& ownership) {
+std::vector<LeafInterval> IntervalsOf(const plan::Ownership& ownership) {
   std::vector<LeafInterval> out;
-  for (const LeafSpan& i : ownership.intervals) out.push_back({i.begin, i.end});
+  for (const plan::LeafSpan& i : ownership.intervals) out.push_back({i.begin, i.end});
   return out;
 }
 
 }  // namespace
 
 bool CoordinatorCore::MayChange(const JobRecord& job) const {
-  return job.snapshot.state == JobState::kTraining && !job.plan && job.complaints.empty() &&
+  return job.snapshot.state == spec::JobState::kTraining && !job.plan && job.complaints.empty() &&
          job.departing.empty() && !job.outdated &&
          std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; });
 }
 
 // Milliseconds that the training will still take at the present pace; none: not known.
 std::optional<int64_t> CoordinatorCore::LeftMs(const JobRecord& job) const {
-  const JobProgress& p = job.snapshot.progress;
+  const spec::JobProgress& p = job.snapshot.progress;
   if (p.step < 1 || p.steps_total < 1) return std::nullopt;
   const double passed = static_cast<double>(now_ms_ - job.snapshot.training_ms);
   return static_cast<int64_t>(passed * static_cast<double>(p.steps_total - p.step) /
@@ -40,7 +40,7 @@ bool CoordinatorCore::IsMember(const JobRecord& job, const Worker& worker) {
 
 // Orders the preparation of a generation of these workers. False: no tree spans them.
 bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>& workers,
-                                     const Ownership& ownership, std::string why) {
+                                     const plan::Ownership& ownership, std::string why) {
   std::vector<WorkerId> ids;
   for (const Worker* w : workers) ids.push_back(w->id);
   auto order = ArrangeMembers(std::move(ids), ownership, static_cast<int32_t>(job.snapshot.leaves),
@@ -236,7 +236,7 @@ void CoordinatorCore::CheckPlan(JobRecord& job) {
         std::max(m.joined ? options_.join_timeout_ms : 0, options_.liveness_limit_ms);
     return !m.ready && now_ms_ - job.planned_ms >= limit;
   });
-  if (job.snapshot.state == JobState::kTraining && job.planned_ms != 0 &&
+  if (job.snapshot.state == spec::JobState::kTraining && job.planned_ms != 0 &&
       late != job.members.end()) {
     MemberLost(job, Printable(late->member.name, 128) + " did not begin the generation for " +
                         HumanDuration(now_ms_ - job.planned_ms));
@@ -300,8 +300,8 @@ bool CoordinatorCore::ReleaseLeavers(JobRecord& job) {
   // Somebody must have the job state: the first of them goes with the next change.
   if (all_go) stay.insert(stay.begin(), go.front());
   if (static_cast<int64_t>(stay.size()) > job.snapshot.leaves) return false;
-  const auto ownership =
-      PlanOwnership(static_cast<int32_t>(job.snapshot.leaves), static_cast<int32_t>(stay.size()));
+  const auto ownership = plan::PlanOwnership(static_cast<int32_t>(job.snapshot.leaves),
+                                             static_cast<int32_t>(stay.size()));
   return PlanGeneration(job, stay, ownership, leavers + " wants to leave");
 }
 
@@ -330,4 +330,4 @@ void CoordinatorCore::Obey(Worker& worker, const Uneven& message) {
                      ShortestDouble(std::round(*slow * 1000) / 1000) + " ms a leaf");
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -5,7 +5,7 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 // Returns the oldest waiting job that no quota holds back, or null.
 CoordinatorCore::JobRecord* CoordinatorCore::NextInQueue() {
@@ -84,4 +84,4 @@ std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place, Job
   return workers_.empty() ? why + " (no worker is attached)" : why;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

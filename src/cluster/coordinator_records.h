@@ -20,7 +20,7 @@
 #include "src/cluster/messages.h"
 #include "src/cluster/shard_totals.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 struct CoordinatorRecords {
   struct Session {
@@ -67,7 +67,7 @@ struct CoordinatorRecords {
     // What is taken out of them, added up as they come: it is the bulk of an evaluation's shards,
     // of those whose features are scaled by quartiles, and of those with large vocabularies.
     ShardTotals totals;
-    RowSample sample;
+    spec::RowSample sample;
     std::vector<std::map<std::string, int64_t>> categories;
     int64_t category_bytes = 0;  // what these take in memory ...
     int64_t bytes = 0;           // ... and all that, until it is merged
@@ -102,7 +102,7 @@ struct CoordinatorRecords {
   // A job whose root has reported the end, while its output is read.
   struct Finishing {
     std::string root;  // its label, for messages
-    TrainingResult result;
+    spec::TrainingResult result;
     int64_t since_ms = 0;
   };
   // Of a token of a job: when it is to be kept again. Not remembered: a coordinator that begins
@@ -135,12 +135,12 @@ struct CoordinatorRecords {
     std::string last_words;  // of the newest loss
   };
   struct JobRecord {
-    JobSnapshot snapshot;
+    spec::JobSnapshot snapshot;
     Submission submission;   // without yaml and input once the job has ended
     int64_t plan_bytes = 0;  // PlanBytes(submission); 0 once the job has ended
     std::vector<MemberState> members;
     SurveyState surveyed;
-    std::shared_ptr<const SurveyResult> survey;
+    std::shared_ptr<const spec::SurveyResult> survey;
     std::vector<LeafInterval> leaves;
     std::vector<Proceed> proceed;  // of this generation, each member's, once all were ready
     Recovery recovery;
@@ -152,7 +152,7 @@ struct CoordinatorRecords {
     int64_t planned_ms = 0;        // when the newest plan ended, one way or the other
     int64_t shared_ms = 0;         // likewise, of those that were to change how many workers it has
     std::set<WorkerId> departing;  // members of the generation before, until all are in this one
-    std::deque<HistoryRow> history;
+    std::deque<spec::HistoryRow> history;
     int64_t history_begin = 0;          // number of the first row kept
     int64_t moved_ms = 0;               // when the phase began or last showed progress
     std::vector<Complaint> complaints;  // of this generation
@@ -176,4 +176,4 @@ struct CoordinatorRecords {
   };
 };
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -7,7 +7,7 @@
 #include "src/cluster/survey_shards.h"
 #include "src/plan/ownership.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 // Generations in a row that may come to nothing, beside one for each member.
@@ -96,7 +96,7 @@ void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>
 
 // Shards that nobody present has are spread over all; what was taken already stays.
 void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
-  const InputPlan& input = *job.submission.input;
+  const spec::InputPlan& input = *job.submission.input;
   const auto is_open = [&](int32_t k) {
     return !job.surveyed.merging && job.surveyed.shards[static_cast<size_t>(k)] == nullptr;
   };
@@ -111,10 +111,10 @@ void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
     }
   }
   std::vector<int32_t> spread;
-  std::vector<Shard> shards;
+  std::vector<spec::Shard> shards;
   job.surveyed.bytes_done = 0;
   for (int32_t k = 0; k < static_cast<int32_t>(input.shards.size()); ++k) {
-    const Shard& shard = input.shards[static_cast<size_t>(k)];
+    const spec::Shard& shard = input.shards[static_cast<size_t>(k)];
     if (!is_open(k)) job.surveyed.bytes_done += shard.end - shard.begin;
     if (!is_open(k) || kept.contains(k)) continue;
     spread.push_back(k);
@@ -126,7 +126,7 @@ void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
     std::sort(runs[i].begin(), runs[i].end());
   }
   if (job.members.empty()) workers = NearTo(input, runs, std::move(workers));
-  job.snapshot.state = JobState::kSurveying;
+  job.snapshot.state = spec::JobState::kSurveying;
   BeginGeneration(job, workers, {++job.generations});
   GiveShards(job, std::move(runs));
   for (size_t i = 0; i < job.members.size(); ++i) SendSurvey(job, i);
@@ -135,10 +135,10 @@ void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
 
 void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
   const auto leaves = static_cast<int32_t>(job.snapshot.leaves);
-  Ownership ownership;
+  plan::Ownership ownership;
   std::optional<std::vector<WorkerId>> order;
   for (;;) {
-    ownership = PlanOwnership(leaves, static_cast<int32_t>(workers.size()));
+    ownership = plan::PlanOwnership(leaves, static_cast<int32_t>(workers.size()));
     std::vector<WorkerId> ids;
     for (const Worker* w : workers) ids.push_back(w->id);
     order = ArrangeMembers(std::move(ids), ownership, leaves, job.submission.star(), job.broken);
@@ -156,9 +156,9 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
   NoteRoot(job);
   job.may_write = true;
   job.leaves.clear();
-  for (const LeafSpan& i : ownership.intervals) job.leaves.push_back({i.begin, i.end});
+  for (const plan::LeafSpan& i : ownership.intervals) job.leaves.push_back({i.begin, i.end});
   const bool first = job.snapshot.training_ms == 0;
-  job.snapshot.state = first ? JobState::kLoading : JobState::kRecovering;
+  job.snapshot.state = first ? spec::JobState::kLoading : spec::JobState::kRecovering;
   BeginGeneration(job, workers, {++job.generations});
   for (size_t i = 0; i < job.members.size(); ++i) {
     if (job.members[i].joined) SendSurvey(job, i);
@@ -197,9 +197,9 @@ void CoordinatorCore::Expel(JobRecord& job, std::vector<Worker*>& workers) {
 // A member that lost the generation before without having had its last total.
 bool CoordinatorCore::MissesSwitch(Worker& worker, const LinkBroken& message) {
   JobRecord* job = FindJob(worker.at.job);
-  if (job == nullptr || job->snapshot.state != JobState::kTraining || !IsMember(*job, worker) ||
-      job->members[worker.place].ready || message.job != job->snapshot.job ||
-      message.generation >= worker.at.generation) {
+  if (job == nullptr || job->snapshot.state != spec::JobState::kTraining ||
+      !IsMember(*job, worker) || job->members[worker.place].ready ||
+      message.job != job->snapshot.job || message.generation >= worker.at.generation) {
     return false;
   }
   MemberLost(*job, Label(worker) + " did not get the last sum of the generation before");
@@ -305,7 +305,7 @@ std::vector<Proceed> CoordinatorCore::ProceedOf(const JobRecord& job) const {
   const uint64_t newest = *std::max_element(rounds.begin(), rounds.end());
   const std::vector<int32_t> sources = StateSources(ids, rounds, job.broken);
   std::vector<Proceed> out;
-  const JobSnapshot& s = job.snapshot;
+  const spec::JobSnapshot& s = job.snapshot;
   for (int32_t source : sources) {
     out.push_back({options_.incarnation, s.job, s.generation, newest, source});
   }
@@ -316,4 +316,4 @@ std::vector<Proceed> CoordinatorCore::ProceedOf(const JobRecord& job) const {
   return out;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 // What a worker says it has seen is believed within reason, so that numbers never run out.
@@ -32,7 +32,7 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   JobRecord& job = jobs_[e.job];
   job.submission = e.submission;
   job.plan_bytes = PlanBytes(job.submission);
-  JobSnapshot& s = job.snapshot;
+  spec::JobSnapshot& s = job.snapshot;
   s.job = e.job;
   s.kind = e.submission.kind();
   s.name = e.submission.name;
@@ -41,14 +41,15 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   s.leaves = e.submission.leaves;
   s.submitted_ms = e.submitted_ms;
   if (e.submission.input == nullptr) return;
-  s.inferred = InferredText(e.submission.input->schema);
-  for (const Shard& shard : e.submission.input->shards) s.input_bytes += shard.end - shard.begin;
+  s.inferred = spec::InferredText(e.submission.input->schema);
+  for (const spec::Shard& shard : e.submission.input->shards)
+    s.input_bytes += shard.end - shard.begin;
 }
 
 void CoordinatorCore::Recall(const GenerationStarted& e) {
   JobRecord* job = FindJob(e.job);
   if (job == nullptr) return;
-  JobSnapshot& s = job->snapshot;
+  spec::JobSnapshot& s = job->snapshot;
   s.generation = std::max(s.generation, e.generation);
   job->generations = std::max(job->generations, e.generation.value);
   if (e.members.empty()) s.started_ms = s.training_ms = 0;  // it gave its workers up
@@ -75,7 +76,7 @@ void CoordinatorCore::LeaveOtherJobs(const GenerationStarted& e) {
     for (MemberState& m : other.members) {
       if (!taken.contains(m.member.worker)) continue;
       m.member.worker = {};
-      if (!IsFinal(other.snapshot.state)) std::erase(other.snapshot.workers, m.member.name);
+      if (!spec::IsFinal(other.snapshot.state)) std::erase(other.snapshot.workers, m.member.name);
     }
   }
 }
@@ -132,9 +133,9 @@ void CoordinatorCore::Recall(const MergeTried& e) {
 // it trains; where it was surveyed, that begins anew.
 void CoordinatorCore::FinishRecall() {
   for (auto& [id, job] : jobs_) {
-    JobSnapshot& s = job.snapshot;
-    if (IsFinal(s.state)) continue;
-    job.may_write = s.kind == JobKind::kTrain && s.generation.value != 0;
+    spec::JobSnapshot& s = job.snapshot;
+    if (spec::IsFinal(s.state)) continue;
+    job.may_write = s.kind == spec::JobKind::kTrain && s.generation.value != 0;
     const bool surveyed = job.survey != nullptr && !job.leaves.empty() && !job.members.empty();
     if (!surveyed) {
       awaiting_ = awaiting_ || s.generation.value != 0;
@@ -143,7 +144,7 @@ void CoordinatorCore::FinishRecall() {
       continue;
     }
     awaiting_ = true;
-    s.state = s.training_ms == 0 ? JobState::kLoading : JobState::kRecovering;
+    s.state = s.training_ms == 0 ? spec::JobState::kLoading : spec::JobState::kRecovering;
     // Of members that have not met yet some may have had their order, of the life before, and links
     // are of one incarnation: they meet in a generation of this one.
     job.outdated = !job.met;
@@ -157,8 +158,8 @@ void CoordinatorCore::FinishRecall() {
 }
 
 void CoordinatorCore::QueueAgain(JobRecord& job) {
-  JobSnapshot& s = job.snapshot;
-  s.state = JobState::kQueued;
+  spec::JobSnapshot& s = job.snapshot;
+  s.state = spec::JobState::kQueued;
   s.workers.clear();
   s.waiting_because.clear();
   s.started_ms = s.training_ms = 0;
@@ -224,7 +225,7 @@ void CoordinatorCore::BeginLife() {
 // The life before may have ended first.
 void CoordinatorCore::ClearAwayAgain() {
   for (auto& [id, job] : jobs_) {
-    if (!IsFinal(job.snapshot.state) || !Leaves(job) || job.cleared) continue;
+    if (!spec::IsFinal(job.snapshot.state) || !Leaves(job) || job.cleared) continue;
     ClearAway(job);
     out_.clear.back().again = true;
   }
@@ -264,7 +265,7 @@ void CoordinatorCore::CheckAwaited() {
   for (auto& [id, job] : jobs_) {
     if (!job.outdated || (Awaits() && MissesMembers(job))) continue;
     job.outdated = false;
-    if (!IsFinal(job.snapshot.state)) outdated.push_back(id);
+    if (!spec::IsFinal(job.snapshot.state)) outdated.push_back(id);
   }
   for (JobId id : outdated) Regroup(*FindJob(id));
   if (Awaits()) return;
@@ -344,24 +345,25 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
   }
   for (const JobId id : ids) {
     const JobRecord& job = *FindJob(id);
-    const JobSnapshot& s = job.snapshot;
+    const spec::JobSnapshot& s = job.snapshot;
     out.push_back(JobAccepted{id, s.submitted_ms, job.submission});
-    if (!IsFinal(s.state) && job.generations > s.generation.value) {
+    if (!spec::IsFinal(s.state) && job.generations > s.generation.value) {
       out.push_back(GenerationReserved{id, {job.generations}});
     }
-    if (!IsFinal(s.state) && s.generation.value != 0) {
+    if (!spec::IsFinal(s.state) && s.generation.value != 0) {
       if (job.survey != nullptr) out.push_back(SurveyRecorded{id, job.survey});
       const TrainingStarted trains{id, s.training_ms};
       if (s.training_ms != 0) out.push_back(trains);
       out.push_back(StartOf(job));  // these may not have met yet
       if (job.met && !job.outdated && !job.reverts) out.push_back(trains);
     }
-    if (!IsFinal(s.state) && job.merges_tried != 0) {
+    if (!spec::IsFinal(s.state) && job.merges_tried != 0) {
       out.push_back(MergeTried{id, job.merges_tried});
     }
     int64_t number = job.history_begin;
-    for (const HistoryRow& row : job.history) out.push_back(HistoryRecorded{id, row, number++});
-    if (IsFinal(s.state)) out.push_back(JobEnded{Snapshot(job)});
+    for (const spec::HistoryRow& row : job.history)
+      out.push_back(HistoryRecorded{id, row, number++});
+    if (spec::IsFinal(s.state)) out.push_back(JobEnded{Snapshot(job)});
     if (job.cleared) out.push_back(TokensReplaced{id, {}});
   }
   const JobId last{next_job_ - 1};
@@ -371,7 +373,7 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
 
 // The entry of the job's generation.
 GenerationStarted CoordinatorCore::StartOf(const JobRecord& job) {
-  const JobSnapshot& s = job.snapshot;
+  const spec::JobSnapshot& s = job.snapshot;
   GenerationStarted started{s.job,        s.generation,      {},         job.leaves,
                             s.started_ms, job.arithmetic_id, job.reverts};
   for (const MemberState& m : job.members) started.members.push_back(m.member);
@@ -382,10 +384,10 @@ GenerationStarted CoordinatorCore::StartOf(const JobRecord& job) {
 void CoordinatorCore::On(const JobRefused& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr) return;
-  if (!IsFinal(job->snapshot.state)) Fail(*job, event.why);
+  if (!spec::IsFinal(job->snapshot.state)) Fail(*job, event.why);
   if (jobs_.erase(event.job) == 0) return;
   out_.persist.push_back(JobForgotten{event.job});
   out_.notify.push_back({event.job});
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -6,7 +6,7 @@
 #include "src/cluster/coordinator_core.h"
 #include "src/plan/ownership.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 int64_t CoordinatorCore::Surplus(const JobRecord& job) {
   return static_cast<int64_t>(job.members.size()) - Least(job);
@@ -47,8 +47,8 @@ void CoordinatorCore::Grow(JobRecord& job, size_t jobs) {
   take = std::min(take, static_cast<size_t>(MostWorkers(job)) - workers.size());
   if (take == 0) return;
   workers.insert(workers.end(), free.begin(), free.begin() + static_cast<int64_t>(take));
-  const auto ownership = PlanOwnership(static_cast<int32_t>(job.snapshot.leaves),
-                                       static_cast<int32_t>(workers.size()));
+  const auto ownership = plan::PlanOwnership(static_cast<int32_t>(job.snapshot.leaves),
+                                             static_cast<int32_t>(workers.size()));
   PlanGeneration(job, workers, ownership,
                  std::to_string(take) + (take == 1 ? " worker joins" : " workers join"));
 }
@@ -56,8 +56,8 @@ void CoordinatorCore::Grow(JobRecord& job, size_t jobs) {
 void CoordinatorCore::Shrink(JobRecord& job, int64_t give, const std::string& why) {
   std::vector<Worker*> stay = Survivors(job);
   stay.resize(stay.size() - static_cast<size_t>(give));
-  const auto ownership =
-      PlanOwnership(static_cast<int32_t>(job.snapshot.leaves), static_cast<int32_t>(stay.size()));
+  const auto ownership = plan::PlanOwnership(static_cast<int32_t>(job.snapshot.leaves),
+                                             static_cast<int32_t>(stay.size()));
   PlanGeneration(job, stay, ownership, why);
 }
 
@@ -134,4 +134,4 @@ void CoordinatorCore::ShareEvenly() {
              " workers beyond its minimum, this job " + std::to_string(Surplus(*rich)));
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

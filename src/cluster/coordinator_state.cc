@@ -5,7 +5,7 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
   if (at.job == nullptr) return;
@@ -100,4 +100,4 @@ void CoordinatorCore::Obey(Worker& worker, const StateKept& message) {
                         (message.why.ok() ? "" : ": " + message.why.ToString())));
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -7,7 +7,7 @@
 #include "src/cluster/survey_shards.h"
 #include "src/plan/ownership.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
   JobRecord* planning = FindJob(worker.at.job);
@@ -18,7 +18,7 @@ void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
   }
   const Place at = Judge(worker, {message.job, message.generation}, "SurveyProgress");
   if (at.job == nullptr) return;
-  if (at.job->snapshot.state != JobState::kSurveying) {  // it reads the rows of its leaves
+  if (at.job->snapshot.state != spec::JobState::kSurveying) {  // it reads the rows of its leaves
     if (!at.member->ready) at.job->moved_ms = now_ms_;
     return;
   }
@@ -65,31 +65,31 @@ void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
 }
 
 Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
-                                  const std::shared_ptr<const ShardSurvey>& shard) {
+                                  const std::shared_ptr<const spec::ShardSurvey>& shard) {
   SurveyState& all = job.surveyed;
   auto& kept = all.shards[static_cast<size_t>(shard->shard)];
   if (kept != nullptr) return Status::Ok();  // told again
   const auto added_up = [&all] {
-    return all.totals.bytes() + MemoryBytes(all.sample) + all.category_bytes;
+    return all.totals.bytes() + spec::MemoryBytes(all.sample) + all.category_bytes;
   };
   const int64_t before = added_up();
   ESPALIER_RETURN_IF_ERROR(AddUp(*shard, all));
   const bool counted = shard->score && !shard->score->totals.empty();
   const auto skipped_max = static_cast<size_t>(options_.skipped_rows_kept_max);
   if (counted) {  // of many classes the totals are long: they are not copied to be dropped
-    const ShardScore& score = *shard->score;
-    auto shorter = std::make_shared<ShardSurvey>();
+    const spec::ShardScore& score = *shard->score;
+    auto shorter = std::make_shared<spec::ShardSurvey>();
     shorter->shard = shard->shard;
-    shorter->score = ShardScore{.rows = score.rows,
-                                .rejected = score.rejected,
-                                .first_rejects = score.first_rejects,
-                                .parts = score.parts,
-                                .reject_parts = score.reject_parts,
-                                .generation = score.generation};
+    shorter->score = spec::ShardScore{.rows = score.rows,
+                                      .rejected = score.rejected,
+                                      .first_rejects = score.first_rejects,
+                                      .parts = score.parts,
+                                      .reject_parts = score.reject_parts,
+                                      .generation = score.generation};
     kept = std::move(shorter);
   } else if (!shard->sample.keys.empty() || !shard->categories.empty() ||
              shard->skipped.size() > skipped_max) {
-    auto shorter = std::make_shared<ShardSurvey>(*shard);
+    auto shorter = std::make_shared<spec::ShardSurvey>(*shard);
     shorter->skipped.resize(std::min(shorter->skipped.size(), skipped_max));
     shorter->sample = {};
     for (auto& values : shorter->categories) values.clear();
@@ -104,14 +104,14 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
   return Status::Ok();
 }
 
-Status CoordinatorCore::AddUp(const ShardSurvey& shard, SurveyState& all) {
+Status CoordinatorCore::AddUp(const spec::ShardSurvey& shard, SurveyState& all) {
   const size_t columns = shard.categories.size();
   if (!all.categories.empty() && columns != all.categories.size()) {
     return FailedPrecondition("it counts the values of " + std::to_string(columns) +
                               " columns, others of " + std::to_string(all.categories.size()));
   }
-  ESPALIER_RETURN_IF_ERROR(MergeSample(shard.sample, &all.sample));
-  all.category_bytes += AddCategories(shard.categories, &all.categories);
+  ESPALIER_RETURN_IF_ERROR(spec::MergeSample(shard.sample, &all.sample));
+  all.category_bytes += spec::AddCategories(shard.categories, &all.categories);
   if (!shard.score || shard.score->totals.empty()) return Status::Ok();
   const std::vector<double>& totals = shard.score->totals;
   if (all.totals.width() != 0 && totals.size() != all.totals.width()) {
@@ -129,7 +129,7 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
   }
   SurveyState& all = job.surveyed;
   if (!all.sample.keys.empty() || !all.categories.empty()) {
-    auto first = std::make_shared<ShardSurvey>(*all.shards.front());
+    auto first = std::make_shared<spec::ShardSurvey>(*all.shards.front());
     first->sample = std::exchange(all.sample, {});
     first->categories = std::exchange(all.categories, {});
     all.shards.front() = std::move(first);
@@ -146,7 +146,7 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
                  .request_id = submission.client_request_id};
   if (const ScoringSubmission* scoring = submission.scoring()) {
     work.model_sha256 = scoring->model_sha256;
-    if (scoring->kind == JobKind::kEvaluate) work.totals = all.totals.Take();
+    if (scoring->kind == spec::JobKind::kEvaluate) work.totals = all.totals.Take();
   }
   out_.persist.push_back(MergeTried{job.snapshot.job, ++job.merges_tried});
   out_.work.push_back(std::move(work));
@@ -157,7 +157,7 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
 // All is scored: what is left is the coordinator's own work, for which nobody must wait, and which
 // nobody's loss can harm.
 void CoordinatorCore::LetMembersGo(JobRecord& job) {
-  JobSnapshot& s = job.snapshot;
+  spec::JobSnapshot& s = job.snapshot;
   for (const MemberState& m : job.members) job.surveyed.bytes_done += m.bytes_done;
   ReleaseMembers(job, "all of it is scored");
   job.members.clear();
@@ -165,7 +165,7 @@ void CoordinatorCore::LetMembersGo(JobRecord& job) {
   job.recovery = {};
   job.keeping.reset();
   job.moved_ms = now_ms_;
-  s.state = JobState::kSurveying;
+  s.state = spec::JobState::kSurveying;
   s.waiting_because.clear();
   queue_moved_ = true;
   Changed(job);
@@ -181,7 +181,7 @@ Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
       std::to_string(job.surveyed.shards.size()) + " shards take " + bytes(job.surveyed.bytes) +
       ", other jobs " + bytes(survey_bytes_ - job.surveyed.bytes) + ", together at most " +
       bytes(options_.survey_bytes_max) + " (survey_bytes_max of the coordinator) are allowed; " +
-      (job.snapshot.kind != JobKind::kTrain ? "raise it, or score fewer files at a time"
+      (job.snapshot.kind != spec::JobKind::kTrain ? "raise it, or score fewer files at a time"
        : counts ? "raise it, or hash categories of many values (data.features.groups, hash)"
                 : "use fewer, larger shards (data.shard_bytes)") +
       (survey_bytes_ > job.surveyed.bytes ? ", or submit again when the others have ended" : ""));
@@ -194,7 +194,7 @@ void CoordinatorCore::ForgetSurvey(JobRecord& job) {
 
 void CoordinatorCore::On(const SurveyMerged& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
+  if (job == nullptr || spec::IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
   if (!event.result.ok()) {
     Fail(*job, event.result.status());
     return;
@@ -207,15 +207,15 @@ void CoordinatorCore::On(const SurveyMerged& event) {
       ToString(event.job) + " surveyed: " + HumanCount(job->survey->train_rows) + " training rows");
   if (job->recovery.since_ms != 0) return;  // too few workers are left
   // The same generation goes on, now with leaves.
-  const auto ownership = PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
-                                       static_cast<int32_t>(job->members.size()));
-  for (const LeafSpan& i : ownership.intervals) job->leaves.push_back({i.begin, i.end});
+  const auto ownership = plan::PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
+                                             static_cast<int32_t>(job->members.size()));
+  for (const plan::LeafSpan& i : ownership.intervals) job->leaves.push_back({i.begin, i.end});
   out_.persist.push_back(StartOf(*job));
-  job->snapshot.state = JobState::kLoading;
+  job->snapshot.state = spec::JobState::kLoading;
   job->moved_ms = now_ms_;
   job->may_write = true;
   for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
   Changed(*job);
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

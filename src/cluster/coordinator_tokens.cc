@@ -9,7 +9,7 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 constexpr int64_t kTokenPauseMs = 500;         // at least, between two works on one token
@@ -27,15 +27,15 @@ std::string UtcTime(int64_t ms) {
 
 bool HasToken(const Submission& submission, const std::string& text) {
   return std::any_of(submission.tokens.begin(), submission.tokens.end(),
-                     [&](const StorageToken& token) { return token.text == text; });
+                     [&](const spec::StorageToken& token) { return token.text == text; });
 }
 
 }  // namespace
 
 void CoordinatorCore::CheckTokens() {
   for (auto& [id, job] : jobs_) {
-    if (IsFinal(job.snapshot.state)) continue;
-    for (const StorageToken& token : job.submission.tokens) {
+    if (spec::IsFinal(job.snapshot.state)) continue;
+    for (const spec::StorageToken& token : job.submission.tokens) {
       TokenState& state = job.tokens[token.file_system];
       if (state.working || now_ms_ < state.due_ms) continue;
       state.working = true;
@@ -47,7 +47,7 @@ void CoordinatorCore::CheckTokens() {
 
 void CoordinatorCore::On(const TokenKept& event) {
   JobRecord* job = FindJob(event.job);
-  const bool over = job == nullptr || IsFinal(job->snapshot.state);
+  const bool over = job == nullptr || spec::IsFinal(job->snapshot.state);
   if (over) {  // a new one that nobody will use; what is to be cleared away may need the old one
     if (event.result.ok() && (job == nullptr || !HasToken(job->submission, event.result->text))) {
       out_.tokens.push_back({event.job, {event.file_system, event.result->text}, true});
@@ -70,7 +70,7 @@ void CoordinatorCore::TakeToken(JobRecord& job, const std::string& file_system,
   state.due_ms = now_ms_ + std::max(kTokenPauseMs, (kept.ends_ms - now_ms_) * 2 / 3);
   const std::string which =
       ToString(job.snapshot.job) + ": the delegation token of " + Printable(file_system, 300);
-  for (StorageToken& token : job.submission.tokens) {
+  for (spec::StorageToken& token : job.submission.tokens) {
     if (token.file_system != file_system || token.text == kept.text) continue;
     token.text = kept.text;
     out_.persist.push_back(TokensReplaced{job.snapshot.job, job.submission.tokens});
@@ -128,7 +128,7 @@ void CoordinatorCore::SendTokens(const JobRecord& job, const Worker& worker) {
 }
 
 void CoordinatorCore::CancelTokens(JobRecord& job) {
-  for (StorageToken& token : job.submission.tokens) {
+  for (spec::StorageToken& token : job.submission.tokens) {
     out_.tokens.push_back({job.snapshot.job, std::move(token), true});
   }
   job.submission.tokens.clear();
@@ -139,7 +139,7 @@ void CoordinatorCore::CancelTokens(JobRecord& job) {
 // them, and where there were none they are as good as gone.
 void CoordinatorCore::On(const JobCleared& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || !IsFinal(job->snapshot.state) || job->cleared) return;
+  if (job == nullptr || !spec::IsFinal(job->snapshot.state) || job->cleared) return;
   job->submission.tokens.clear();
   job->cleared = true;
   out_.persist.push_back(TokensReplaced{event.job, {}});
@@ -149,7 +149,7 @@ void CoordinatorCore::Recall(const TokensReplaced& e) {
   JobRecord* job = FindJob(e.job);
   if (job == nullptr) return;
   job->submission.tokens = e.tokens;
-  job->cleared = IsFinal(job->snapshot.state) && e.tokens.empty();
+  job->cleared = spec::IsFinal(job->snapshot.state) && e.tokens.empty();
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

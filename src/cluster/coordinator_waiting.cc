@@ -5,7 +5,7 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 std::string CountOfWorkers(int64_t n) {
@@ -15,14 +15,14 @@ std::string CountOfWorkers(int64_t n) {
 }  // namespace
 
 void CoordinatorCore::AwaitWorkers(JobRecord& job, size_t survivors) {
-  JobSnapshot& s = job.snapshot;
+  spec::JobSnapshot& s = job.snapshot;
   Recovery& r = job.recovery;
   std::string why = "needs " + CountOfWorkers(Least(job)) + ", " + std::to_string(survivors) +
                     (survivors == 1 ? " is left: " : " are left: ") + r.last_words;
   if (r.since_ms != 0 && why == s.waiting_because) return;
   if (r.since_ms == 0) r.since_ms = now_ms_;
   job.complaints.clear();
-  s.state = JobState::kRecovering;
+  s.state = spec::JobState::kRecovering;
   s.waiting_because = std::move(why);
   Changed(job);
   Log(LogLevel::kWarning, ToString(s.job) + " waits: " + s.waiting_because);
@@ -61,7 +61,7 @@ bool CoordinatorCore::RegroupWaitingJobs() {
     JobRecord& job = *FindJob(*it);
     if (job.recovery.since_ms == 0) continue;  // it has yielded
     Regroup(job);
-    if (IsFinal(job.snapshot.state) || job.recovery.since_ms == 0) continue;
+    if (spec::IsFinal(job.snapshot.state) || job.recovery.since_ms == 0) continue;
     const std::vector<JobRecord*> yield = Yielding(job, waiting);
     if (yield.empty()) {
       GoOn(waiting, job);
@@ -121,10 +121,10 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
 // It runs, by members (a merge of scores has none any more), and no change of them has begun, nor a
 // return to an earlier state.
 bool CoordinatorCore::MayYield(const JobRecord& job) {
-  const JobState state = job.snapshot.state;
+  const spec::JobState state = job.snapshot.state;
   const bool changes = (job.plan && job.plan->ordered) || !job.departing.empty() || job.outdated;
-  return state != JobState::kQueued && !IsFinal(state) && job.recovery.since_ms == 0 && !changes &&
-         !job.members.empty() && !job.reverts;
+  return state != spec::JobState::kQueued && !spec::IsFinal(state) && job.recovery.since_ms == 0 &&
+         !changes && !job.members.empty() && !job.reverts;
 }
 
 bool CoordinatorCore::WaitedLong(const JobRecord& job) const {
@@ -134,12 +134,12 @@ bool CoordinatorCore::WaitedLong(const JobRecord& job) const {
 
 // It stands still until its state is kept. When the older job does not need it any more it goes on.
 void CoordinatorCore::BeginToYield(JobRecord& job, const JobRecord& older) {
-  JobSnapshot& s = job.snapshot;
+  spec::JobSnapshot& s = job.snapshot;
   job.recovery.since_ms = now_ms_;
   job.recovery.last_words = ToString(older.snapshot.job) + " is older and needs workers";
   AbandonPlan(job, job.recovery.last_words);
   job.complaints.clear();
-  s.state = JobState::kRecovering;
+  s.state = spec::JobState::kRecovering;
   s.waiting_because = "keeps its state and gives its workers up: " + job.recovery.last_words;
   Changed(job);
   Log(LogLevel::kWarning, ToString(s.job) + " " + s.waiting_because);
@@ -165,4 +165,4 @@ void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const JobRecord& older) {
                               " is older and needed its workers");
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

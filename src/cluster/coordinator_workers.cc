@@ -6,7 +6,7 @@
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 // What a worker may say of itself.
@@ -98,14 +98,14 @@ void CoordinatorCore::Obey(Worker& worker, const Heartbeat& message) {
   if (message.step <= member.step) return;
   member.step = message.step;
   job.recovery.step = std::max(job.recovery.step, message.step);
-  if (job.snapshot.state == JobState::kTraining) job.moved_ms = now_ms_;
+  if (job.snapshot.state == spec::JobState::kTraining) job.moved_ms = now_ms_;
 }
 
 // A job that works, but not all of its members can. (While it is recovering without workers enough
 // the reason is another.)
 void CoordinatorCore::TellWaiting(JobRecord& job) {
-  JobSnapshot& s = job.snapshot;
-  if (s.state == JobState::kRecovering) return;
+  spec::JobSnapshot& s = job.snapshot;
+  if (s.state == spec::JobState::kRecovering) return;
   std::string why;
   for (const MemberState& member : job.members) {
     const Worker* worker = FindWorker(member.member.worker);
@@ -133,7 +133,7 @@ void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
 // A crash may be the fault of a machine. A crash under another name is the fault of the job.
 void CoordinatorCore::NoteCrash(const Worker& worker, const std::string& signal) {
   JobRecord* job = FindJob(worker.at.job);
-  if (job == nullptr || IsFinal(job->snapshot.state)) return;
+  if (job == nullptr || spec::IsFinal(job->snapshot.state)) return;
   // Processes that follow each other on a machine differ after the colon.
   const std::string name = worker.hello.name.substr(0, worker.hello.name.find(':'));
   const std::string crash = Label(worker) + " by " + signal;
@@ -349,4 +349,4 @@ std::string CoordinatorCore::Label(const Worker& worker) const {
          Printable(worker.hello.address, 256) + ")";
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

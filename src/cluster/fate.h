@@ -6,7 +6,7 @@
 
 #include "src/base/ids.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 // A point in a job's life: its numbered membership.
 struct JobPoint {
@@ -28,4 +28,4 @@ inline Fate JudgeMessage(JobPoint message, JobPoint current) {
   return message.generation == current.generation ? Fate::kObey : Fate::kError;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -49,7 +49,7 @@
 #include "src/spec/snapshots.h"
 #include "src/spec/storage_token.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 // A worker taking part in a job; its index is its place in StartTraining::members.
 struct Member {
@@ -91,7 +91,7 @@ struct Heartbeat {
 };
 
 // Surveys of shards, shared: they are large and pass through several hands.
-using ShardSurveys = std::vector<std::shared_ptr<const ShardSurvey>>;
+using ShardSurveys = std::vector<std::shared_ptr<const spec::ShardSurvey>>;
 
 // What the member found in the next of its shards, in the order in which it was given them. The
 // survey is over when it has told all.
@@ -158,7 +158,7 @@ struct LinkBroken {
 struct Progress {
   JobId job;
   Generation generation;
-  JobProgress progress;
+  spec::JobProgress progress;
 };
 
 // From the root: an evaluation. Each generation begins with all that the job has had, and so does
@@ -166,7 +166,7 @@ struct Progress {
 struct HistoryEntry {
   JobId job;
   Generation generation;
-  HistoryRow row;
+  spec::HistoryRow row;
   int64_t number = 0;  // of the row, from 0
   int64_t first = 0;   // of the oldest row that is still told; filled in by WorkerCore
 };
@@ -176,7 +176,7 @@ inline constexpr int64_t kHistoryRowsMax = 10'000;
 struct JobDone {
   JobId job;
   Generation generation;
-  TrainingResult result;
+  spec::TrainingResult result;
 };
 
 struct JobFailed {
@@ -230,9 +230,9 @@ struct StartSurvey {
   JobId job;
   Generation generation;
   std::string job_yaml;
-  std::shared_ptr<const InputPlan> input;
+  std::shared_ptr<const spec::InputPlan> input;
   std::vector<int32_t> shards;  // indices into input->shards, ascending
-  StorageTokens tokens;
+  spec::StorageTokens tokens;
   std::string request_id = {};  // of the submission: tells this job from all of other coordinators
   std::string model_sha256 = {};  // as ScoringSubmission's
 };
@@ -241,7 +241,7 @@ struct StartSurvey {
 struct NewTokens {
   Incarnation incarnation;
   JobId job;
-  StorageTokens tokens;
+  spec::StorageTokens tokens;
 };
 
 // So many of the member's shards have arrived. Answers each SurveyPart.
@@ -257,7 +257,7 @@ struct StartTraining {
   JobId job;
   Generation generation;
   std::vector<Member> members;  // the receiver finds itself by its id
-  std::shared_ptr<const SurveyResult> survey;
+  std::shared_ptr<const spec::SurveyResult> survey;
   std::vector<LeafInterval> leaves;  // one a member, in member order; together all leaves
   // A planned change: rows are loaded while the generation before still trains, MemberReady tells
   // when they are; it begins after the step into whose total the root stamps it. Then a member that
@@ -320,4 +320,4 @@ struct KeepState {
 using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, SwitchOver, Proceed,
                               Release, Dismiss, Pulse, SurveyTaken, KeepState, NewTokens>;
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -5,17 +5,17 @@
 #include "src/base/check.h"
 #include "src/plan/summation_tree.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 // A node that is whole is joined with its sibling as soon as that is whole, too.
 void ShardTotals::Add(int32_t shard, std::vector<double> totals) {
   ESPALIER_CHECK(0 <= shard && shard < shards_ && (width_ == 0 || totals.size() == width_),
                  std::to_string(shard) + " of " + std::to_string(shards_));
   width_ = totals.size();
-  TreeNode node{0, shard};
-  for (const int32_t root = RootLevel(shards_); node.level < root;) {
-    const TreeNode sibling{node.level, node.index ^ 1};
-    if (SpanOf(sibling, shards_).begin < shards_) {
+  plan::TreeNode node{0, shard};
+  for (const int32_t root = plan::RootLevel(shards_); node.level < root;) {
+    const plan::TreeNode sibling{node.level, node.index ^ 1};
+    if (plan::SpanOf(sibling, shards_).begin < shards_) {
       const auto other = nodes_.find({sibling.level, sibling.index});
       if (other == nodes_.end()) break;
       for (size_t i = 0; i < width_; ++i) totals[i] += other->second[i];
@@ -28,11 +28,11 @@ void ShardTotals::Add(int32_t shard, std::vector<double> totals) {
 
 std::vector<double> ShardTotals::Take() {
   if (shards_ == 0) return {};
-  const auto root = nodes_.find({RootLevel(shards_), 0});
+  const auto root = nodes_.find({plan::RootLevel(shards_), 0});
   ESPALIER_CHECK(root != nodes_.end(), "not all shards have come");
   std::vector<double> sum = std::move(root->second);
   nodes_.clear();
   return sum;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::cluster {
 
 class ShardTotals {
  public:
@@ -33,4 +33,4 @@ class ShardTotals {
   std::map<std::pair<int32_t, int32_t>, std::vector<double>> nodes_;  // by level and index
 };
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -8,7 +8,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 // More than any shard has, of rows or of numbers that are not 0; sums over all shards of a job, of
@@ -16,18 +16,18 @@ namespace {
 constexpr int64_t kRowsMax = int64_t{1} << 40;
 // The totals of an evaluation begin with these (model/metrics.h).
 enum TotalsIndex : size_t { kRows = 0, kWeight = 1, kTotalsMin = 2 };
-constexpr size_t kColumnBytes = sizeof(ColumnStats);
+constexpr size_t kColumnBytes = sizeof(spec::ColumnStats);
 
 bool InRange(int64_t count) { return count >= 0 && count <= kRowsMax; }
 
-Status CheckColumns(const char* what, const std::vector<ColumnStats>& columns, size_t expected,
-                    int64_t rows) {
+Status CheckColumns(const char* what, const std::vector<spec::ColumnStats>& columns,
+                    size_t expected, int64_t rows) {
   if (columns.size() != expected) {
     return FailedPrecondition("it has statistics of " + std::to_string(columns.size()) + " " +
                               what + " columns, expected " + std::to_string(expected));
   }
   for (size_t i = 0; i < columns.size(); ++i) {
-    const ColumnStats& c = columns[i];
+    const spec::ColumnStats& c = columns[i];
     const bool counts = InRange(c.count) && InRange(c.nulls) && c.count + c.nulls <= rows;
     // Moments may overflow; whether they are needed is the merge's to judge.
     const bool moments = (c.count == 0 || c.min <= c.max) && (c.m2 >= 0 || !std::isfinite(c.m2));
@@ -50,14 +50,15 @@ Status CheckLabels(const std::map<std::string, int64_t>& labels, int64_t rows) {
   return Status::Ok();
 }
 
-Status CheckShard(const Schema& schema, const ShardSurvey& s) {
+Status CheckShard(const spec::Schema& schema, const spec::ShardSurvey& s) {
   for (int64_t n : {s.train_rows, s.validation_rows, s.test_rows, s.dropped_rows, s.skipped_rows}) {
     if (!InRange(n)) return FailedPrecondition("a row count is " + std::to_string(n));
   }
   if (static_cast<int64_t>(s.skipped.size()) > s.skipped_rows) {
     return FailedPrecondition("it lists more skipped rows than it counts");
   }
-  if (s.storage > StorageType::kFloat64) return FailedPrecondition("its storage type is unknown");
+  if (s.storage > spec::StorageType::kFloat64)
+    return FailedPrecondition("its storage type is unknown");
   if (!std::isfinite(s.train_weight) || s.train_weight < 0) {
     return FailedPrecondition("its training weight is out of range");
   }
@@ -88,7 +89,7 @@ Status CheckShard(const Schema& schema, const ShardSurvey& s) {
   return CheckLabels(s.evaluation_labels, s.validation_rows + s.test_rows);
 }
 
-Status CheckScore(JobKind kind, const ShardScore& s) {
+Status CheckScore(spec::JobKind kind, const spec::ShardScore& s) {
   for (int64_t n : {s.rows, s.rejected, s.parts, s.reject_parts}) {
     if (!InRange(n)) return FailedPrecondition("a count of its score is " + std::to_string(n));
   }
@@ -97,17 +98,17 @@ Status CheckScore(JobKind kind, const ShardScore& s) {
     return FailedPrecondition("its score tells of more files than rows");
   }
   const auto described = static_cast<int64_t>(s.first_rejects.size());
-  if (described != std::min<int64_t>(s.rejected, kRejectsKept)) {
+  if (described != std::min<int64_t>(s.rejected, spec::kRejectsKept)) {
     return FailedPrecondition("its score counts " + std::to_string(s.rejected) +
                               " rejected rows and describes " + std::to_string(described));
   }
   for (const Status& reject : s.first_rejects) {
     if (reject.ok()) return FailedPrecondition("its score rejects a row without a reason");
   }
-  if (kind == JobKind::kPredict ? !s.totals.empty() : s.totals.size() < kTotalsMin) {
+  if (kind == spec::JobKind::kPredict ? !s.totals.empty() : s.totals.size() < kTotalsMin) {
     return FailedPrecondition("its score is not of this kind of job");
   }
-  if (kind == JobKind::kPredict) return Status::Ok();
+  if (kind == spec::JobKind::kPredict) return Status::Ok();
   // The losses may be anything; these are what is counted, and must be a number of rows.
   const double rows = s.totals[kRows], weight = s.totals[kWeight];
   if (rows >= 0 && rows <= static_cast<double>(kRowsMax) && weight >= 0 && std::isfinite(weight)) {
@@ -119,10 +120,11 @@ Status CheckScore(JobKind kind, const ShardScore& s) {
 
 }  // namespace
 
-std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards, int members) {
+std::vector<std::vector<int32_t>> AssignShards(const std::vector<spec::Shard>& shards,
+                                               int members) {
   std::vector<std::vector<int32_t>> runs(static_cast<size_t>(members));
   double total = 0;
-  for (const Shard& s : shards) total += static_cast<double>(s.end - s.begin);
+  for (const spec::Shard& s : shards) total += static_cast<double>(s.end - s.begin);
   double before = 0;
   for (size_t i = 0; i < shards.size(); ++i) {
     const double bytes = static_cast<double>(shards[i].end - shards[i].begin);
@@ -135,7 +137,8 @@ std::vector<std::vector<int32_t>> AssignShards(const std::vector<Shard>& shards,
   return runs;
 }
 
-std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vector<int32_t>>& runs,
+std::vector<size_t> PlaceRuns(const spec::InputPlan& input,
+                              const std::vector<std::vector<int32_t>>& runs,
                               const std::vector<std::vector<std::string>>& names) {
   std::vector<size_t> place;
   std::vector<bool> taken(names.size(), false);
@@ -168,14 +171,14 @@ std::vector<size_t> PlaceRuns(const InputPlan& input, const std::vector<std::vec
   return place;
 }
 
-Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32_t>& given,
-                   const ShardSurveys& found) {
+Status CheckSurvey(const spec::InputPlan& input, spec::JobKind kind,
+                   const std::vector<int32_t>& given, const ShardSurveys& found) {
   for (const auto& shard : found) {
     if (!std::binary_search(given.begin(), given.end(), shard->shard)) {
       return FailedPrecondition("it surveyed shard " + std::to_string(shard->shard) +
                                 ", which it was not given");
     }
-    if (shard->score.has_value() != (kind != JobKind::kTrain)) {
+    if (shard->score.has_value() != (kind != spec::JobKind::kTrain)) {
       return FailedPrecondition("what it found in shard " + std::to_string(shard->shard) +
                                 " is not of this kind of job");
     }
@@ -188,15 +191,15 @@ Status CheckSurvey(const InputPlan& input, JobKind kind, const std::vector<int32
   return Status::Ok();
 }
 
-int64_t MemoryBytes(const ShardSurvey& survey) {
+int64_t MemoryBytes(const spec::ShardSurvey& survey) {
   size_t bytes = sizeof survey + (survey.features.size() + survey.targets.size()) * kColumnBytes;
   const auto add = [&bytes](const std::map<std::string, int64_t>& counts) {
-    for (const auto& [text, count] : counts) bytes += kCountBytes + text.size();
+    for (const auto& [text, count] : counts) bytes += spec::kCountBytes + text.size();
   };
   add(survey.labels);
   add(survey.evaluation_labels);
   for (const auto& values : survey.categories) add(values);
-  bytes += static_cast<size_t>(MemoryBytes(survey.sample));
+  bytes += static_cast<size_t>(spec::MemoryBytes(survey.sample));
   for (const Status& why : survey.skipped) bytes += sizeof(Status) + why.ToString().size();
   if (survey.score) {
     bytes += survey.score->totals.size() * sizeof(double);
@@ -207,7 +210,7 @@ int64_t MemoryBytes(const ShardSurvey& survey) {
   return static_cast<int64_t>(bytes);
 }
 
-Status CheckSurveySize(const InputPlan& input, int64_t bytes_max) {
+Status CheckSurveySize(const spec::InputPlan& input, int64_t bytes_max) {
   const size_t columns = input.schema.features.size() + input.schema.label.size();
   const double bytes = static_cast<double>(input.shards.size()) * static_cast<double>(columns) *
                        static_cast<double>(kColumnBytes);
@@ -220,4 +223,4 @@ Status CheckSurveySize(const InputPlan& input, int64_t bytes_max) {
       " that this coordinator has room for (survey_bytes_max); use fewer, larger shards");
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

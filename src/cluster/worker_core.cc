@@ -6,7 +6,7 @@
 #include "src/base/random.h"
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 constexpr int64_t kLimitMsMax = 3'600'000;
@@ -367,4 +367,4 @@ void WorkerCore::LeaveJob(const std::string& reason) {
   EnterGeneration({});
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -29,7 +29,7 @@
 #include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
 
-namespace espalier {
+namespace espalier::cluster {
 
 struct WorkerCoreOptions {
   Hello hello;                   // what does not change: version, session, name, address, ...
@@ -130,7 +130,7 @@ struct RunKeep {
 };
 // The job's delegation tokens are these from now on; what runs goes on.
 struct RunTokens {
-  StorageTokens tokens;
+  spec::StorageTokens tokens;
 };
 // Drop everything about that job: threads, links, rows. Comes before any RunSurvey of another one.
 struct AbortJob {
@@ -246,4 +246,4 @@ class WorkerCore {
   bool ended_ = false;
 };
 
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -5,7 +5,7 @@
 
 #include "src/cluster/worker_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 // The generation a report is about; Hello, Heartbeat and Goodbye are not reports.
@@ -95,4 +95,4 @@ void WorkerCore::Keep(const FromWorker& message) {
   ++history_first_;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cluster

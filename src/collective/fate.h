@@ -6,7 +6,7 @@
 
 #include "src/collective/message.h"
 
-namespace espalier {
+namespace espalier::collective {
 
 enum class ReduceFate { kTake, kDrop, kHold, kError };
 
@@ -30,4 +30,4 @@ inline ReduceFate FateOf(const ReduceMessage& m, const ReduceIdentity& here, uin
   return m.round == round + 1 ? ReduceFate::kHold : ReduceFate::kError;
 }
 
-}  // namespace espalier
+}  // namespace espalier::collective

@@ -6,7 +6,7 @@
 #include "src/base/status.h"
 #include "src/collective/message.h"
 
-namespace espalier {
+namespace espalier::collective {
 
 // What a member's links tell it. Called from the link's own threads. An
 // implementation may add and Send from within, but never waits and never destroys the links.
@@ -29,4 +29,4 @@ class Links {
   virtual void Send(ReduceMessage message) = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::collective

@@ -7,7 +7,7 @@
 #include "src/base/check.h"
 #include "src/base/random.h"
 
-namespace espalier {
+namespace espalier::collective {
 
 class MemoryNetwork::MemoryLinks : public Links {
  public:
@@ -116,4 +116,4 @@ void MemoryNetwork::Cut(uint32_t a, uint32_t b) {
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::collective

@@ -16,7 +16,7 @@
 
 #include "src/collective/link.h"
 
-namespace espalier {
+namespace espalier::collective {
 
 class MemoryNetwork : public std::enable_shared_from_this<MemoryNetwork> {
  public:
@@ -45,4 +45,4 @@ class MemoryNetwork : public std::enable_shared_from_this<MemoryNetwork> {
   uint64_t seed_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::collective

@@ -2,7 +2,7 @@
 
 #include <new>
 
-namespace espalier {
+namespace espalier::collective {
 
 MutablePayload AllocatePayload(size_t bytes) {
   void* memory = ::operator new (bytes, std::align_val_t{kBufferAlignment});
@@ -11,4 +11,4 @@ MutablePayload AllocatePayload(size_t bytes) {
   return {std::move(owner), static_cast<std::byte*>(memory), bytes};
 }
 
-}  // namespace espalier
+}  // namespace espalier::collective

@@ -11,7 +11,7 @@
 #include "src/base/aligned.h"
 #include "src/base/ids.h"
 
-namespace espalier {
+namespace espalier::collective {
 
 // Immutable bytes that share their owner; `data` is aligned to at least 16 bytes.
 struct Payload {
@@ -57,4 +57,4 @@ struct ReduceMessage {
                         // after another
 };
 
-}  // namespace espalier
+}  // namespace espalier::collective

@@ -7,7 +7,7 @@
 
 #include "src/base/check.h"
 
-namespace espalier {
+namespace espalier::collective {
 namespace {
 
 // At most this many messages of the next round are held: two inputs a bucket, and the other part or
@@ -30,7 +30,7 @@ void AddVectors(const BucketShape& shape, const std::byte* a, const std::byte* b
 
 // Joins the nodes of two inputs into the canonical nodes of their union. A position that is kept
 // adds up in its place of the result; one that is joined further up adds up in memory of its own.
-Payload Join(const JoinPlan& plan, const BucketShape& shape, size_t left_nodes, size_t nodes,
+Payload Join(const plan::JoinPlan& plan, const BucketShape& shape, size_t left_nodes, size_t nodes,
              const Payload& left, const Payload& right) {
   const auto bytes = static_cast<size_t>(shape.bytes());
   MutablePayload result = AllocatePayload(plan.kept.size() * bytes);
@@ -41,7 +41,7 @@ Payload Join(const JoinPlan& plan, const BucketShape& shape, size_t left_nodes, 
     value[i] = i < left_nodes ? left.data + i * bytes : right.data + (i - left_nodes) * bytes;
   }
   for (size_t k = 0; k < plan.kept.size(); ++k) sum[plan.kept[k]] = result.data + k * bytes;
-  for (const JoinStep& step : plan.steps) {
+  for (const plan::JoinStep& step : plan.steps) {
     if (sum[step.into] == nullptr) {
       scratch.push_back(AllocatePayload(bytes));
       sum[step.into] = scratch.back().data;
@@ -56,15 +56,15 @@ Payload Join(const JoinPlan& plan, const BucketShape& shape, size_t left_nodes, 
 }
 
 // Whether a message up the tree is what this source sends.
-bool Sends(const JoinSource& source, const ReduceMessage& m) {
-  const SourceKind kind =
-      m.kind == MessageKind::kLeafUp ? SourceKind::kLeavesOf : SourceKind::kJoinOf;
+bool Sends(const plan::JoinSource& source, const ReduceMessage& m) {
+  const plan::SourceKind kind =
+      m.kind == MessageKind::kLeafUp ? plan::SourceKind::kLeavesOf : plan::SourceKind::kJoinOf;
   return source.kind == kind && source.member == static_cast<int32_t>(m.from);
 }
 
 }  // namespace
 
-TreeReducer::TreeReducer(ReduceIdentity identity, TreePlace place)
+TreeReducer::TreeReducer(ReduceIdentity identity, plan::TreePlace place)
     : identity_(identity), place_(std::move(place)) {}
 
 ReduceActions TreeReducer::BeginRound(uint64_t round, RoundShape shape) {
@@ -100,7 +100,7 @@ ReduceActions TreeReducer::OnOwn(uint32_t bucket, Payload nodes) {
   } else if (place_.leaves_to < 0) {
     TakeTotal(bucket, std::move(nodes), actions);
   } else if (place_.leaves_to == place_.self) {
-    TakeInput(bucket, place_.left.kind == SourceKind::kOwnLeaves, std::move(nodes), actions);
+    TakeInput(bucket, place_.left.kind == plan::SourceKind::kOwnLeaves, std::move(nodes), actions);
   } else {
     actions.send.push_back(Make(MessageKind::kLeafUp, place_.leaves_to, bucket, std::move(nodes)));
   }
@@ -219,7 +219,7 @@ void TreeReducer::TakePart(uint32_t bucket, bool is_left, Payload nodes, ReduceA
   if (std::exchange(has, true)) return FailTwice(bucket, actions);
   (is_left ? state.top_left : state.top_right) = std::move(nodes);
   if (!state.has_top_left || !state.has_top_right) return;
-  const TopJoin& top = *place_.top;
+  const plan::TopJoin& top = *place_.top;
   const size_t left_nodes = (top.holds_left ? top.own : top.theirs).size();
   Payload total = Join(top.join, shape_[bucket], left_nodes, top.own.size() + top.theirs.size(),
                        state.top_left, state.top_right);
@@ -265,4 +265,4 @@ void TreeReducer::Fail(Status error, ReduceActions& actions) {
   actions.error = std::move(error);
 }
 
-}  // namespace espalier
+}  // namespace espalier::collective

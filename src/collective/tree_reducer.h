@@ -24,7 +24,7 @@
 #include "src/collective/message.h"
 #include "src/plan/ownership.h"
 
-namespace espalier {
+namespace espalier::collective {
 
 // So many floats, then so many doubles. REQUIRES: an even number of floats.
 struct BucketShape {
@@ -50,7 +50,7 @@ struct ReduceActions {
 
 class TreeReducer {
  public:
-  TreeReducer(ReduceIdentity identity, TreePlace place);
+  TreeReducer(ReduceIdentity identity, plan::TreePlace place);
 
   // Begins round `round` (the first may be any; each later one is the one before plus 1) and takes
   // what was held for it. REQUIRES: the round before has all its totals.
@@ -87,7 +87,7 @@ class TreeReducer {
   void Fail(Status error, ReduceActions& actions);
 
   ReduceIdentity identity_;
-  TreePlace place_;
+  plan::TreePlace place_;
   uint64_t round_ = 0;
   bool begun_ = false;
   RoundShape shape_;
@@ -96,4 +96,4 @@ class TreeReducer {
   Status failure_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::collective

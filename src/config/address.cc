@@ -9,7 +9,7 @@
 #include "src/base/text.h"
 #include "src/config/units.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 bool IsIpv4(const std::string& host) {
@@ -126,4 +126,4 @@ Status CheckListen(std::string_view listen, bool secured, bool insecure) {
       "trusted");
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

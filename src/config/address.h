@@ -8,7 +8,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::config {
 
 inline constexpr size_t kSocketPathBytesMax = 107;  // the kernel's limit, without the final zero
 
@@ -44,4 +44,4 @@ bool IsAddressFile(std::string_view where);
 // socket is the user's alone and takes no TLS: certificates name hosts.
 Status CheckListen(std::string_view listen, bool secured, bool insecure);
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -9,7 +9,7 @@
 #include "src/config/yaml_tree.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 std::string FlagOf(const std::string& key) {
@@ -61,7 +61,7 @@ const char* TypeName(const Option& option, bool number) {
 
 // Rules of roles are lists: only a file holds them.
 template <typename T>
-constexpr bool kHasFlag = !std::is_same_v<T, std::vector<RoleRule>>;
+constexpr bool kHasFlag = !std::is_same_v<T, std::vector<security::RoleRule>>;
 
 }  // namespace
 
@@ -97,7 +97,7 @@ template <typename Options>
 Result<Options> OptionsFrom(const DaemonFlags& flags) {
   Options options;
   if (!flags.config.empty()) {
-    ESPALIER_ASSIGN_OR_RETURN(auto files, FileSystemFor(flags.config));
+    ESPALIER_ASSIGN_OR_RETURN(auto files, storage::FileSystemFor(flags.config));
     ESPALIER_ASSIGN_OR_RETURN(const std::string text, files->ReadAll(flags.config, kYamlBytesMax));
     ESPALIER_ASSIGN_OR_RETURN(options, ParseOptions<Options>(text, flags.config));
   }
@@ -110,4 +110,4 @@ template void AddDaemonFlags<WorkerOptions>(CLI::App&, DaemonFlags&);
 template Result<CoordinatorOptions> OptionsFrom<CoordinatorOptions>(const DaemonFlags&);
 template Result<WorkerOptions> OptionsFrom<WorkerOptions>(const DaemonFlags&);
 
-}  // namespace espalier
+}  // namespace espalier::config

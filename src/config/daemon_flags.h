@@ -15,7 +15,7 @@ namespace CLI {
 class App;
 }
 
-namespace espalier {
+namespace espalier::config {
 
 // What the command line holds.
 struct DaemonFlags {
@@ -32,4 +32,4 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags);
 template <typename Options>
 Result<Options> OptionsFrom(const DaemonFlags& flags);
 
-}  // namespace espalier
+}  // namespace espalier::config

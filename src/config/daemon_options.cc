@@ -14,13 +14,17 @@
 namespace espalier {
 
 template <>
-struct Names<LogLevel> {
-  static constexpr EnumName<LogLevel> kAll[] = {{LogLevel::kDebug, "debug"},
-                                                {LogLevel::kInfo, "info"},
-                                                {LogLevel::kWarning, "warning"},
-                                                {LogLevel::kError, "error"},
-                                                {LogLevel::kOff, "off"}};
+struct spec::Names<LogLevel> {
+  static constexpr spec::EnumName<LogLevel> kAll[] = {{LogLevel::kDebug, "debug"},
+                                                      {LogLevel::kInfo, "info"},
+                                                      {LogLevel::kWarning, "warning"},
+                                                      {LogLevel::kError, "error"},
+                                                      {LogLevel::kOff, "off"}};
 };
+
+}  // namespace espalier
+
+namespace espalier::config {
 
 namespace {
 
@@ -46,7 +50,7 @@ Status CheckCoordinator(const std::string& where) {
     return InvalidArgument("coordinator: found 'file:', expected file:PATH");
   }
   if (IsAddressFile(where)) {
-    const Status uri = ParseUri(where).status();
+    const Status uri = storage::ParseUri(where).status();
     return uri.ok() ? uri : InvalidArgument("coordinator: " + uri.message());
   }
   const auto address = ParseAddress(where);
@@ -68,12 +72,12 @@ Status CheckAdvertise(const std::string& advertise) {
                          "', expected a host or host:port by which others can reach this one");
 }
 
-Status CheckRoles(const std::vector<RoleRule>& roles, const TlsFiles& tls) {
+Status CheckRoles(const std::vector<security::RoleRule>& roles, const security::TlsFiles& tls) {
   if (!roles.empty() && !tls.any()) {
     return InvalidArgument(
         "roles: found without tls, expected tls.ca, tls.certificate and tls.key");
   }
-  for (const RoleRule& rule : roles) {
+  for (const security::RoleRule& rule : roles) {
     if (!rule.name.empty() && rule.name != "*.") continue;
     return InvalidArgument("roles: found the name '" + rule.name +
                            "', expected a name in certificates, or *.DOMAIN");
@@ -82,10 +86,10 @@ Status CheckRoles(const std::vector<RoleRule>& roles, const TlsFiles& tls) {
 }
 
 Status ReadRole(Reader& r, const YamlNode& node, const std::string& path,
-                std::vector<RoleRule>& roles) {
-  RoleRule rule;
+                std::vector<security::RoleRule>& roles) {
+  security::RoleRule rule;
   const ReadValue read_role = [&](const YamlNode& value, const std::string& at) -> Status {
-    const Result<Role> role = ParseRole(value.is_scalar() ? value.text : "");
+    const Result<security::Role> role = security::ParseRole(value.is_scalar() ? value.text : "");
     if (!role.ok()) return r.UnknownWord(value, at, {"worker", "admin", "operator", "reader"});
     rule.role = *role;
     return {};
@@ -108,8 +112,8 @@ class RangeCheck {
       status_ = Plain(option.key, value, static_cast<size_t>(option.max));
     } else if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, int>) {
       status_ = InRange(option.key, value, option.min, option.max);
-    } else if constexpr (std::is_same_v<T, std::vector<RoleRule>>) {
-      for (const RoleRule& rule : value) {
+    } else if constexpr (std::is_same_v<T, std::vector<security::RoleRule>>) {
+      for (const security::RoleRule& rule : value) {
         if (status_.ok()) status_ = Plain(option.key, rule.name, static_cast<size_t>(option.max));
       }
     }
@@ -158,7 +162,7 @@ class KeyTable {
  private:
   template <typename T>
   Field FieldOf(const Option& option, std::string key, T& value) {
-    if constexpr (std::is_same_v<T, std::vector<RoleRule>>) {
+    if constexpr (std::is_same_v<T, std::vector<security::RoleRule>>) {
       return {std::move(key), [this, &value](const YamlNode& node, const std::string& path) {
                 return reader_.ReadOneOrMany(node, path,
                                              [&](const YamlNode& item, const std::string& at) {
@@ -256,12 +260,12 @@ class ConfigurationWriter {
 
   template <typename T>
   static std::string ValueText(const Option& option, const T& value) {
-    if constexpr (std::is_same_v<T, std::vector<RoleRule>>) {
+    if constexpr (std::is_same_v<T, std::vector<security::RoleRule>>) {
       if (value.empty()) return " []";
       std::string out;
-      for (const RoleRule& rule : value) {
+      for (const security::RoleRule& rule : value) {
         out += std::string("\n- {name: ") + EmitScalar(ScalarNode(rule.name)) +
-               ", role: " + RoleName(rule.role) + "}";
+               ", role: " + security::RoleName(rule.role) + "}";
       }
       return out;
     } else if constexpr (std::is_same_v<T, std::string>) {
@@ -269,7 +273,7 @@ class ConfigurationWriter {
     } else if constexpr (std::is_same_v<T, bool>) {
       return value ? " true" : " false";
     } else if constexpr (std::is_same_v<T, LogLevel>) {
-      return std::string(" ") + NameOf(value);
+      return std::string(" ") + spec::NameOf(value);
     } else {
       return " " + WithUnit(value, option.unit);
     }
@@ -361,4 +365,4 @@ std::string ConfigurationText(const WorkerOptions& options) {
   return Written("espalier-worker", options);
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

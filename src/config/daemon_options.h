@@ -20,16 +20,16 @@
 #include "src/security/roles.h"
 #include "src/spec/coordinator_limits.h"
 
-namespace espalier {
+namespace espalier::config {
 
-struct CoordinatorOptions : CoordinatorLimits {
+struct CoordinatorOptions : spec::CoordinatorLimits {
   std::string listen = "127.0.0.1:7700";
   std::string advertise;
   std::string address_file;
   std::string state_directory;
-  TlsFiles tls;
+  security::TlsFiles tls;
   std::string tokens;
-  std::vector<RoleRule> roles;
+  std::vector<security::RoleRule> roles;
   bool insecure = false;
   int64_t idle_limit_ms = 0;
   std::string arithmetic;
@@ -65,7 +65,7 @@ struct WorkerOptions {
   int64_t leave_timeout_ms = 30'000;
   int64_t peer_timeout_ms = 5000;
   int64_t sum_timeout_ms = 600'000;
-  TlsFiles tls;
+  security::TlsFiles tls;
   bool insecure = false;
   std::string kernel = "Haswell";
   LogLevel log_level = LogLevel::kInfo;
@@ -419,4 +419,4 @@ Status SetOptions(const std::map<std::string, std::string>& texts,
 std::string ConfigurationText(const CoordinatorOptions& options);
 std::string ConfigurationText(const WorkerOptions& options);
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/config/job_sections.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 // A number within bounds; `what` says which.
@@ -52,7 +52,7 @@ struct SparkMlp {
   int64_t max_iter = 100, block_size = 128, seed = 1;
   double tol = 1e-6, step_size = 0.03;
   bool gd = false;
-  std::optional<InitialSpec> initial;
+  std::optional<spec::InitialSpec> initial;
   std::vector<double> thresholds;
 };
 
@@ -70,7 +70,7 @@ Status ReadNumbers(Reader& reader, const YamlNode& node, const std::string& path
 
 Status ReadSparkInitial(Reader& reader, const YamlNode& node, const std::string& path,
                         SparkMlp& out) {
-  InitialSpec& initial = out.initial.emplace();
+  spec::InitialSpec& initial = out.initial.emplace();
   initial.spark = true;
   if (node.is_scalar()) return ReadPath(reader, node, path, initial.from);
   return ReadNumbers(reader, node, path, initial.values);
@@ -111,32 +111,32 @@ Status CheckSparkMlp(Reader& reader, const std::string& path, const SparkMlp& sp
   return {};
 }
 
-void MapSparkMlp(const SparkMlp& spark, JobSpec& job) {
+void MapSparkMlp(const SparkMlp& spark, spec::JobSpec& job) {
   const auto& layers = spark.layers;
   job.model.expected_inputs = layers.front();
   job.model.expected_outputs = layers.back();
   job.model.hidden.assign(layers.begin() + 1, layers.end() - 1);
-  job.model.activation = {Activation::kSigmoid};
-  job.model.loss = Loss::kSoftmaxCrossEntropy;
-  job.model.precision = Precision::kFloat64;
+  job.model.activation = {spec::Activation::kSigmoid};
+  job.model.loss = spec::Loss::kSoftmaxCrossEntropy;
+  job.model.precision = spec::Precision::kFloat64;
   job.model.thresholds = spark.thresholds;
-  job.data.features.scale.kind = ScaleKind::kNone;
+  job.data.features.scale.kind = spec::ScaleKind::kNone;
   job.train.seed = static_cast<uint64_t>(spark.seed);
   job.train.initial = spark.initial;
   if (spark.gd) {
-    job.train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+    job.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kGd);
     job.train.optimizer.learning_rate = spark.step_size;
     job.train.optimizer.step_tolerance = spark.tol;
     job.train.epochs = static_cast<double>(spark.max_iter);
     return;
   }
-  job.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+  job.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kLbfgs);
   job.train.optimizer.max_iterations = spark.max_iter;
   job.train.optimizer.tolerance = spark.tol;
 }
 
 Status ReadSparkMlp(Reader& reader, const YamlNode& body, const std::string& path, YamlNode& root,
-                    JobSpec& job, std::optional<int64_t>&) {
+                    spec::JobSpec& job, std::optional<int64_t>&) {
   SparkMlp spark;
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
       body, path,
@@ -200,17 +200,17 @@ Status RefuseWholeEpochs(Reader& reader, YamlNode& root, bool hogwild) {
   return {};
 }
 
-void MapSparkTorch(const SparkTorch& torch, JobSpec& job, std::optional<int64_t>& batch) {
+void MapSparkTorch(const SparkTorch& torch, spec::JobSpec& job, std::optional<int64_t>& batch) {
   const int64_t iterations = torch.iters * torch.shuffles;
   if (torch.hogwild) {  // each partition makes all iterations, and each of them is an update
-    job.train.mode = TrainMode::kAsync;
+    job.train.mode = spec::TrainMode::kAsync;
     batch = torch.mini_batch;
     job.train.steps = iterations * torch.partitions;
   } else if (torch.mini_batch > 0) {
     batch = torch.mini_batch * torch.partitions;
     job.train.steps = iterations;
   } else {  // each iteration is an update of all rows
-    batch = DefaultBatch(OptimizerKind::kGd);
+    batch = spec::DefaultBatch(spec::OptimizerKind::kGd);
     job.train.accumulate_steps = kWholeEpoch;
     job.train.epochs = static_cast<double>(iterations);
   }
@@ -225,7 +225,7 @@ void MapSparkTorch(const SparkTorch& torch, JobSpec& job, std::optional<int64_t>
 }
 
 Status ReadSparkTorch(Reader& reader, const YamlNode& body, const std::string& path, YamlNode& root,
-                      JobSpec& job, std::optional<int64_t>& batch) {
+                      spec::JobSpec& job, std::optional<int64_t>& batch) {
   SparkTorch torch;
   const auto whole = [&](const char* key, int64_t& out, int64_t min, int64_t max) {
     return Field{key, Within<int64_t>(reader, out, min, max,
@@ -278,7 +278,8 @@ Status ReadSparkTorch(Reader& reader, const YamlNode& body, const std::string& p
 
 }  // namespace
 
-Status ReadCompat(Reader& reader, YamlNode& root, JobSpec& out, std::optional<int64_t>& batch) {
+Status ReadCompat(Reader& reader, YamlNode& root, spec::JobSpec& out,
+                  std::optional<int64_t>& batch) {
   const YamlNode* node = root.Find("compat");
   if (!node) return {};
   const auto choice = [&](const char* word, auto read) {
@@ -293,13 +294,13 @@ Status ReadCompat(Reader& reader, YamlNode& root, JobSpec& out, std::optional<in
       *node, "compat", {choice("spark-mlp", ReadSparkMlp), choice("sparktorch", ReadSparkTorch)});
 }
 
-void CompleteCompat(JobSpec& job) {
-  if (!job.model.expected_inputs || FormatOf(job.data) != DataFormat::kLibsvm) return;
+void CompleteCompat(spec::JobSpec& job) {
+  if (!job.model.expected_inputs || spec::FormatOf(job.data) != spec::DataFormat::kLibsvm) return;
   auto& columns = job.data.features.columns;
-  if (columns.empty()) columns.emplace_back(ColumnRange{1, *job.model.expected_inputs});
+  if (columns.empty()) columns.emplace_back(spec::ColumnRange{1, *job.model.expected_inputs});
   if (job.data.label.empty()) job.data.label.emplace_back(int64_t{0});
 }
 
 std::vector<std::string> CompatPathKey() { return {"compat", "spark-mlp", "initialWeights"}; }
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -14,16 +14,17 @@
 #include "src/config/reader.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::config {
 
 // Reads root's `compat`, if there is one, into `out` and `batch` (train.batch, if it says one), and
 // refuses what contradicts it elsewhere.
-Status ReadCompat(Reader& reader, YamlNode& root, JobSpec& out, std::optional<int64_t>& batch);
+Status ReadCompat(Reader& reader, YamlNode& root, spec::JobSpec& out,
+                  std::optional<int64_t>& batch);
 
 // What the section says of data that `data` leaves out: of LIBSVM text the features and the label.
-void CompleteCompat(JobSpec& job);
+void CompleteCompat(spec::JobSpec& job);
 
 // The key that may name a file, from the top.
 std::vector<std::string> CompatPathKey();
 
-}  // namespace espalier
+}  // namespace espalier::config

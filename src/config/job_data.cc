@@ -4,11 +4,11 @@
 #include "src/config/units.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::config {
 
 Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out) {
   ESPALIER_RETURN_IF_ERROR(reader.Read(node, path, out));
-  const auto uri = ParseUri(out);
+  const auto uri = storage::ParseUri(out);
   if (!uri.ok()) return reader.ErrorAt(node.mark, path + ": " + uri.status().message());
   return {};
 }
@@ -58,17 +58,17 @@ Status ReadPathOrMap(Reader& reader, const YamlNode& node, const std::string& pa
 }
 
 // "1..784": whole numbers on both sides of two dots.
-std::optional<ColumnRange> ParseRange(const std::string& text) {
+std::optional<spec::ColumnRange> ParseRange(const std::string& text) {
   const size_t dots = text.find("..");
   if (dots == std::string::npos) return std::nullopt;
   const auto first = ParseWhole(text.substr(0, dots));
   const auto last = ParseWhole(text.substr(dots + 2));
   if (!first || !last) return std::nullopt;
-  return ColumnRange{*first, *last};
+  return spec::ColumnRange{*first, *last};
 }
 
 Status ReadColumnsOrAuto(Reader& reader, const YamlNode& node, const std::string& path,
-                         std::vector<ColumnPattern>& out) {
+                         std::vector<spec::ColumnPattern>& out) {
   out.clear();
   if (node.is_scalar() && !node.quoted && node.text == "auto") return {};
   return ReadSpec(reader, node, path, out);
@@ -76,7 +76,7 @@ Status ReadColumnsOrAuto(Reader& reader, const YamlNode& node, const std::string
 
 // `one_hot`, or `{embedding: 8}`.
 Status ReadEncoding(Reader& reader, const YamlNode& node, const std::string& path,
-                    FeatureGroup& out) {
+                    spec::FeatureGroup& out) {
   out.embedding = 0;
   ESPALIER_RETURN_IF_ERROR(reader.ReadChoice(
       node, path,
@@ -89,38 +89,39 @@ Status ReadEncoding(Reader& reader, const YamlNode& node, const std::string& pat
 
 }  // namespace
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Scale& out) {
-  const auto set = [&out](ScaleKind kind) { return [&out, kind] { out.kind = kind; }; };
-  return reader.ReadChoice(
-      node, path,
-      {Word(reader, "none", set(ScaleKind::kNone)),
-       Word(reader, "standard", set(ScaleKind::kStandard)),
-       Word(reader, "minmax", set(ScaleKind::kMinMax)),
-       Word(reader, "robust", set(ScaleKind::kRobust)),
-       WithValue(reader, "divide", "scale: {divide: 255}", out.divisor, set(ScaleKind::kDivide))});
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::Scale& out) {
+  const auto set = [&out](spec::ScaleKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(node, path,
+                           {Word(reader, "none", set(spec::ScaleKind::kNone)),
+                            Word(reader, "standard", set(spec::ScaleKind::kStandard)),
+                            Word(reader, "minmax", set(spec::ScaleKind::kMinMax)),
+                            Word(reader, "robust", set(spec::ScaleKind::kRobust)),
+                            WithValue(reader, "divide", "scale: {divide: 255}", out.divisor,
+                                      set(spec::ScaleKind::kDivide))});
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, NullPolicy& out) {
-  const auto set = [&out](NullKind kind) { return [&out, kind] { out.kind = kind; }; };
-  return reader.ReadChoice(
-      node, path,
-      {Word(reader, "fail", set(NullKind::kFail)), Word(reader, "mean", set(NullKind::kMean)),
-       Word(reader, "drop", set(NullKind::kDrop)),
-       Word(reader, "category", set(NullKind::kCategory)),
-       WithValue(reader, "constant", "nulls: {constant: 0}", out.constant,
-                 set(NullKind::kConstant))});
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::NullPolicy& out) {
+  const auto set = [&out](spec::NullKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(node, path,
+                           {Word(reader, "fail", set(spec::NullKind::kFail)),
+                            Word(reader, "mean", set(spec::NullKind::kMean)),
+                            Word(reader, "drop", set(spec::NullKind::kDrop)),
+                            Word(reader, "category", set(spec::NullKind::kCategory)),
+                            WithValue(reader, "constant", "nulls: {constant: 0}", out.constant,
+                                      set(spec::NullKind::kConstant))});
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Shuffle& out) {
-  const auto set = [&out](ShuffleKind kind) { return [&out, kind] { out.kind = kind; }; };
-  return reader.ReadChoice(
-      node, path,
-      {Word(reader, "full", set(ShuffleKind::kFull)), Word(reader, "none", set(ShuffleKind::kNone)),
-       WithValue(reader, "window", "shuffle: {window: 100000}", out.window_rows,
-                 set(ShuffleKind::kWindow))});
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::Shuffle& out) {
+  const auto set = [&out](spec::ShuffleKind kind) { return [&out, kind] { out.kind = kind; }; };
+  return reader.ReadChoice(node, path,
+                           {Word(reader, "full", set(spec::ShuffleKind::kFull)),
+                            Word(reader, "none", set(spec::ShuffleKind::kNone)),
+                            WithValue(reader, "window", "shuffle: {window: 100000}",
+                                      out.window_rows, set(spec::ShuffleKind::kWindow))});
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, BadRows& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::BadRows& out) {
   bool has_limit = false;
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
       node, path,
@@ -150,7 +151,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
 
 // A name, a position, a range, or a list of them.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
-                std::vector<ColumnPattern>& out) {
+                std::vector<spec::ColumnPattern>& out) {
   out.clear();
   if (node.kind == YamlNode::Kind::kSequence && node.items.empty()) {
     return reader.ErrorAt(node.mark, path + ": found an empty list, expected columns or `auto`");
@@ -162,14 +163,15 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
         return Status();
       }
     }
-    ColumnRef column;
+    spec::ColumnRef column;
     ESPALIER_RETURN_IF_ERROR(reader.Read(item, at, column));
     std::visit([&](auto& value) { out.emplace_back(std::move(value)); }, column);
     return Status();
   });
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, FeatureGroup& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::FeatureGroup& out) {
   std::vector<Field> fields = FieldsOf(reader, out);
   fields.push_back({"encode", [&](const auto& value, const auto& at) {
                       return ReadEncoding(reader, value, at, out);
@@ -178,7 +180,8 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, F
 }
 
 // `auto` or columns alone, or a map.
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, FeatureSpec& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::FeatureSpec& out) {
   if (node.kind != YamlNode::Kind::kMap) return ReadColumnsOrAuto(reader, node, path, out.columns);
   std::vector<Field> fields = FieldsOf(reader, out);
   fields.push_back({"columns", [&](const auto& value, const auto& at) {
@@ -187,32 +190,36 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, F
   return reader.ReadMap(node, path, fields);
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, WorkerRange& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::WorkerRange& out) {
   std::vector<Field> fields = FieldsOf(reader, out);
   fields.push_back(reader.Value("cache_input", out.cache_input));
   return reader.ReadMap(node, path, fields);
 }
 
 std::string OneSpelling(const std::string& place) {
-  const Result<Uri> uri = ParseUri(place);
+  const Result<storage::Uri> uri = storage::ParseUri(place);
   if (!uri.ok()) return place;  // what is wrong with it is told where it is used
-  if (uri->kind != Uri::Kind::kLocal) return uri->prefix + uri->path;
+  if (uri->kind != storage::Uri::Kind::kLocal) return uri->prefix + uri->path;
   if (uri->path.find("/..") != std::string::npos) return uri->path;  // it may lead behind a link
   std::string path = std::filesystem::path(uri->path).lexically_normal().string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::OutputSpec& out) {
   return ReadPathOrMap(reader, node, path, out.path, out);
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ResumeSpec& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ResumeSpec& out) {
   return ReadPathOrMap(reader, node, path, out.from, out);
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, InitialSpec& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::InitialSpec& out) {
   return ReadPathOrMap(reader, node, path, out.from, out);
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -13,42 +13,55 @@
 #include "src/spec/fields.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::config {
 
 // ---- types that YAML spells in another way ---------------------------------------------------
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Scale& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, NullPolicy& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Shuffle& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, BadRows& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, FeatureGroup& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, FeatureSpec& out);
-inline Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Span& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::Scale& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::NullPolicy& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::Shuffle& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::BadRows& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::FeatureGroup& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::FeatureSpec& out);
+inline Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                       spec::Span& out) {
   return reader.Read(node, path, out);
 }
 // Patterns of input files.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::vector<std::string>& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
-                std::vector<ColumnPattern>& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ModelSpec& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, OptimizerSpec& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ScheduleSpec& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Averaging& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ClassWeights& out);
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, WorkerRange& out);
+                std::vector<spec::ColumnPattern>& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ModelSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::OptimizerSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ScheduleSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::Averaging& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ClassWeights& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::WorkerRange& out);
 // `output: PATH` or `output: {path: PATH, overwrite: true}`.
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, OutputSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::OutputSpec& out);
 // `resume: RUN` or `resume: {from: RUN, accept_data: true, ..}`.
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ResumeSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ResumeSpec& out);
 // `initial: MODEL` or `initial: {from: MODEL, layers: [0, 1]}`.
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, InitialSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::InitialSpec& out);
 
 // A path or pattern, local or on HDFS.
 Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out);
 // The section `train`. `batch` is separate, because its default depends on the optimizer.
-Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path, JobSpec& out,
-                        std::optional<int64_t>& batch);
+Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
+                        spec::JobSpec& out, std::optional<int64_t>& batch);
 // A place that may be spelt in several ways, in one: two jobs must not have one output.
 std::string OneSpelling(const std::string& place);
 
@@ -76,7 +89,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
 // A scalar, or a struct as a map.
 template <typename T>
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, T& out) {
-  if constexpr (HasFields<T>) {
+  if constexpr (spec::HasFields<T>) {
     return reader.ReadMap(node, path, FieldsOf(reader, out));
   } else {
     return reader.Read(node, path, out);
@@ -84,14 +97,15 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, T
 }
 
 template <typename T>
-Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, const Key& key,
+Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, const spec::Key& key,
                T& out) {
   if (key.list != nullptr && node.kind != YamlNode::Kind::kSequence) {
     return reader.Unexpected(node, path, std::string("a list of ") + key.list);
   }
   if constexpr (std::is_same_v<T, int64_t>) {
-    if (key.unit == Key::Unit::kMilliseconds) return reader.ReadDuration(node, path, false, out);
-    if (key.unit == Key::Unit::kBytes) return reader.ReadBytes(node, path, out);
+    if (key.unit == spec::Key::Unit::kMilliseconds)
+      return reader.ReadDuration(node, path, false, out);
+    if (key.unit == spec::Key::Unit::kBytes) return reader.ReadBytes(node, path, out);
     return reader.Read(node, path, out);
   } else if constexpr (std::is_same_v<T, std::optional<int64_t>>) {
     if (key.absent != nullptr && node.is_scalar() && node.text == key.absent) {
@@ -111,13 +125,13 @@ Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, co
 // Appends the keys of the fields for which `belongs` holds. `s` must outlive the reading.
 template <typename S, typename F>
 void AppendFields(Reader& reader, S& s, F belongs, std::vector<Field>& out) {
-  Fields(
-      [&](const Key& key, auto& member) {
+  spec::Fields(
+      [&](const spec::Key& key, auto& member) {
         if (!belongs(key)) return;
         if (key.inlined) {
-          if constexpr (HasFields<std::remove_reference_t<decltype(member)>>) {
+          if constexpr (spec::HasFields<std::remove_reference_t<decltype(member)>>) {
             AppendFields(
-                reader, member, [](const Key&) { return true; }, out);
+                reader, member, [](const spec::Key&) { return true; }, out);
           }
         } else if (key.yaml[0] != '\0') {
           out.push_back(
@@ -133,15 +147,15 @@ template <typename S>
 std::vector<Field> FieldsOf(Reader& reader, S& s) {
   std::vector<Field> fields;
   AppendFields(
-      reader, s, [](const Key&) { return true; }, fields);
+      reader, s, [](const spec::Key&) { return true; }, fields);
   return fields;
 }
 
 // A word of E, or `{word: {key: value, ..}}` with the keys of `choose(word)`, which takes the word.
-template <Named E, typename F>
+template <spec::Named E, typename F>
 std::vector<Choice> Kinds(Reader& reader, F choose) {
   std::vector<Choice> choices;
-  for (const EnumName<E>& entry : Names<E>::kAll) {
+  for (const spec::EnumName<E>& entry : spec::Names<E>::kAll) {
     choices.push_back({entry.name,
                        [&reader, choose, kind = entry.value](const YamlNode* body,
                                                              const std::string& path) -> Status {
@@ -163,10 +177,10 @@ Status ReadKind(Reader& reader, const YamlNode& node, const std::string& path, S
     begin(kind);
     std::vector<Field> fields;
     AppendFields(
-        reader, out, [kind](const Key& key) { return key.Belongs(kind); }, fields);
+        reader, out, [kind](const spec::Key& key) { return key.Belongs(kind); }, fields);
     return fields;
   };
   return reader.ReadChoice(node, path, Kinds<decltype(out.kind)>(reader, choose));
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

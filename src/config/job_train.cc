@@ -1,18 +1,20 @@
 #include "src/config/job_sections.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
-Status ReadLoss(Reader& reader, const YamlNode& node, const std::string& path, ModelSpec& out) {
-  return reader.ReadChoice(node, path, Kinds<Loss>(reader, [&](Loss loss) -> std::vector<Field> {
+Status ReadLoss(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ModelSpec& out) {
+  return reader.ReadChoice(node, path,
+                           Kinds<spec::Loss>(reader, [&](spec::Loss loss) -> std::vector<Field> {
                              out.loss = loss;
                              switch (loss) {
-                               case Loss::kSoftmaxCrossEntropy:
-                               case Loss::kBinaryCrossEntropy:
+                               case spec::Loss::kSoftmaxCrossEntropy:
+                               case spec::Loss::kBinaryCrossEntropy:
                                  return {reader.Value("label_smoothing", out.label_smoothing)};
-                               case Loss::kHuber:
+                               case spec::Loss::kHuber:
                                  return {reader.Value("delta", out.huber_delta)};
-                               case Loss::kQuantile:
+                               case spec::Loss::kQuantile:
                                  return {reader.Value("quantile", out.quantile)};
                                default:
                                  return {};
@@ -31,7 +33,7 @@ Status ReadOnNonfinite(Reader& reader, const YamlNode& node, const std::string& 
 
 // `none`, or {every_steps: N, every: 10 min, keep: K}; with every_steps alone there is no time.
 Status ReadCheckpoint(Reader& reader, const YamlNode& node, const std::string& path,
-                      std::optional<CheckpointSpec>& out) {
+                      std::optional<spec::CheckpointSpec>& out) {
   if (node.is_scalar() && node.text == "none") {
     out.reset();
     return {};
@@ -39,7 +41,7 @@ Status ReadCheckpoint(Reader& reader, const YamlNode& node, const std::string& p
   if (node.kind != YamlNode::Kind::kMap) {
     return reader.Unexpected(node, path, "`none` or a map such as {every: 10 min, keep: 3}");
   }
-  CheckpointSpec& c = out.emplace();
+  spec::CheckpointSpec& c = out.emplace();
   c.asked_for = true;
   std::optional<int64_t> every_ms;
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(node, path,
@@ -56,20 +58,25 @@ Status ReadCheckpoint(Reader& reader, const YamlNode& node, const std::string& p
 
 }  // namespace
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, OptimizerSpec& out) {
-  return ReadKind(reader, node, path, out, [&](OptimizerKind k) { out = DefaultOptimizer(k); });
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::OptimizerSpec& out) {
+  return ReadKind(reader, node, path, out,
+                  [&](spec::OptimizerKind k) { out = spec::DefaultOptimizer(k); });
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ScheduleSpec& out) {
-  return ReadKind(reader, node, path, out, [&](ScheduleKind k) { out.kind = k; });
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ScheduleSpec& out) {
+  return ReadKind(reader, node, path, out, [&](spec::ScheduleKind k) { out.kind = k; });
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, Averaging& out) {
-  return ReadKind(reader, node, path, out, [&](AveragingKind k) { out.kind = k; });
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::Averaging& out) {
+  return ReadKind(reader, node, path, out, [&](spec::AveragingKind k) { out.kind = k; });
 }
 
 // `none`, `balanced`, or a map from labels to weights.
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ClassWeights& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ClassWeights& out) {
   out = {};
   if (node.kind != YamlNode::Kind::kMap) {
     const std::vector<std::string> known = {"none", "balanced"};
@@ -92,7 +99,8 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, C
   return reader.ReadMap(node, path, fields);
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, ModelSpec& out) {
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ModelSpec& out) {
   std::vector<Field> fields = FieldsOf(reader, out);
   fields.push_back({"loss", [&](const auto& value, const auto& at) {
                       return ReadLoss(reader, value, at, out);
@@ -100,8 +108,8 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, M
   return reader.ReadMap(node, path, fields);
 }
 
-Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path, JobSpec& job,
-                        std::optional<int64_t>& batch) {
+Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
+                        spec::JobSpec& job, std::optional<int64_t>& batch) {
   std::vector<Field> fields = FieldsOf(reader, job.train);
   fields.push_back(reader.Value("batch", batch));
   fields.push_back({"on_nonfinite", [&](const auto& value, const auto& at) {
@@ -113,4 +121,4 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
   return reader.ReadMap(node, path, fields);
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

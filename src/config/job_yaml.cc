@@ -11,7 +11,7 @@
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 template <typename T>
@@ -27,15 +27,15 @@ struct WithoutOptional<std::optional<T>> {
 template <typename S>
 void AddPathKeys(const std::vector<std::string>& at, std::vector<PathKey>* out) {
   S s;
-  Fields(
-      [&](const Key& key, auto& member) {
+  spec::Fields(
+      [&](const spec::Key& key, auto& member) {
         using Member = typename WithoutOptional<std::remove_reference_t<decltype(member)>>::Type;
         constexpr bool kText = std::is_same_v<Member, std::string>;
         std::vector<std::string> names = at;
         if (!key.inlined) names.emplace_back(key.yaml);
         if (key.path && kText) out->push_back({at});
         if (key.path) out->push_back({names, !kText});
-        if constexpr (HasFields<Member>) AddPathKeys<Member>(names, out);
+        if constexpr (spec::HasFields<Member>) AddPathKeys<Member>(names, out);
       },
       s);
 }
@@ -47,17 +47,17 @@ void MakeAbsolute(const std::filesystem::path& directory, bool list, YamlNode* n
   }
   if (!node->is_scalar()) return;
   // What is no path at all was told when the job was read.
-  const Result<Uri> uri = ParseUri(node->text);
-  if (!uri.ok() || uri->kind != Uri::Kind::kLocal || uri->path.starts_with('/')) return;
+  const Result<storage::Uri> uri = storage::ParseUri(node->text);
+  if (!uri.ok() || uri->kind != storage::Uri::Kind::kLocal || uri->path.starts_with('/')) return;
   node->text = (directory / uri->path).lexically_normal().string();
 }
 
 }  // namespace
 
-Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages) {
+Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages) {
   ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml_text, name_for_messages));
   Reader reader(name_for_messages);
-  JobSpec job;
+  spec::JobSpec job;
   std::optional<int64_t> batch;
   ESPALIER_RETURN_IF_ERROR(ReadCompat(reader, root, job, batch));
   const auto spec = [&reader](auto& out) -> ReadValue {
@@ -78,7 +78,7 @@ Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_m
                       {"workers", spec(job.workers)},
                       {"output", spec(job.output)},
                       {"resume", spec(job.resume)}}));
-  job.train.batch = batch.value_or(DefaultBatch(job.train.optimizer.kind));
+  job.train.batch = batch.value_or(spec::DefaultBatch(job.train.optimizer.kind));
   CompleteCompat(job);
   if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
   job.output.path = OneSpelling(job.output.path);
@@ -87,9 +87,9 @@ Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_m
 
 std::vector<PathKey> PathKeys() {
   std::vector<PathKey> keys = {{CompatPathKey()}};
-  AddPathKeys<JobSpec>({}, &keys);
-  for (const auto& [kind, name] : Names<JobKind>::kAll) {
-    if (kind == JobKind::kTrain) continue;
+  AddPathKeys<spec::JobSpec>({}, &keys);
+  for (const auto& [kind, name] : spec::Names<spec::JobKind>::kAll) {
+    if (kind == spec::JobKind::kTrain) continue;
     keys.push_back({{name, "model"}});
     keys.push_back({{name, "data"}, true});
   }
@@ -111,4 +111,4 @@ Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_vi
   return EmitYaml(root);
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

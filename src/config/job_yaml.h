@@ -18,10 +18,10 @@
 #include "src/base/status.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::config {
 
 // Parses and validates (JobSpec::Validate). `name_for_messages` is the file's name.
-Result<JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages);
+Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages);
 
 // A key that holds a path.
 struct PathKey {
@@ -37,4 +37,4 @@ std::vector<PathKey> PathKeys();
 // kInvalidArgument: `directory` is not absolute.
 Result<std::string> MakePathsAbsolute(std::string_view yaml_text, std::string_view directory);
 
-}  // namespace espalier
+}  // namespace espalier::config

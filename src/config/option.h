@@ -8,12 +8,12 @@
 
 #include "src/spec/key.h"
 
-namespace espalier {
+namespace espalier::config {
 
 inline constexpr int64_t kPathBytesMax = 4096;
 
 struct Option {
-  using Unit = Key::Unit;
+  using Unit = spec::Key::Unit;
 
   static constexpr Option Text(const char* key, const char* doc,
                                int64_t bytes_max = kPathBytesMax) {
@@ -41,4 +41,4 @@ struct Option {
   Unit unit = Unit::kNone;
 };
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -6,7 +6,7 @@
 #include "src/base/text.h"
 #include "src/config/units.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 std::string Describe(const YamlNode& node) {
@@ -196,14 +196,14 @@ Status Reader::Read(const YamlNode& node, const std::string& path, std::string& 
   return {};
 }
 
-Status Reader::Read(const YamlNode& node, const std::string& path, Span& out) {
+Status Reader::Read(const YamlNode& node, const std::string& path, spec::Span& out) {
   const auto value = node.is_scalar() ? ParseSpan(node.text) : std::nullopt;
   if (!value) return Unexpected(node, path, "an amount such as `1 epoch` or `100 steps`");
   out = *value;
   return {};
 }
 
-Status Reader::Read(const YamlNode& node, const std::string& path, ColumnRef& out) {
+Status Reader::Read(const YamlNode& node, const std::string& path, spec::ColumnRef& out) {
   if (!node.is_scalar()) return Unexpected(node, path, "a column's name or position");
   const auto position = node.quoted ? std::nullopt : ParseWhole(node.text);
   if (position) {
@@ -246,4 +246,4 @@ Field Reader::Bytes(std::string key, int64_t& out) {
           }};
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -18,7 +18,7 @@
 #include "src/config/yaml_tree.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::config {
 
 // Reads one value; `path` is where it stands ("train.batch").
 using ReadValue = std::function<Status(const YamlNode& node, const std::string& path)>;
@@ -62,16 +62,16 @@ class Reader {
   Status Read(const YamlNode& node, const std::string& path, uint64_t& out);
   Status Read(const YamlNode& node, const std::string& path, double& out);
   Status Read(const YamlNode& node, const std::string& path, std::string& out);
-  Status Read(const YamlNode& node, const std::string& path, Span& out);
+  Status Read(const YamlNode& node, const std::string& path, spec::Span& out);
   // A plain integer is a position, all else a name.
-  Status Read(const YamlNode& node, const std::string& path, ColumnRef& out);
-  template <Named E>
+  Status Read(const YamlNode& node, const std::string& path, spec::ColumnRef& out);
+  template <spec::Named E>
   Status Read(const YamlNode& node, const std::string& path, E& out) {
-    if (const auto value = node.is_scalar() ? FromName<E>(node.text) : std::nullopt) {
+    if (const auto value = node.is_scalar() ? spec::FromName<E>(node.text) : std::nullopt) {
       out = *value;
       return {};
     }
-    return UnknownWord(node, path, AllNames<E>());
+    return UnknownWord(node, path, spec::AllNames<E>());
   }
   template <typename T>
   Status Read(const YamlNode& node, const std::string& path, std::optional<T>& out) {
@@ -107,4 +107,4 @@ class Reader {
   std::map<std::string, YamlMark> marks_;  // by path: of scalars the value's, else the key's
 };
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -6,15 +6,15 @@
 #include "src/config/reader.h"
 #include "src/config/yaml_tree.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
-JobKind KindOf(const YamlNode& root) {
+spec::JobKind KindOf(const YamlNode& root) {
   for (const auto& [key, value] : root.entries) {
-    const auto kind = FromName<JobKind>(key.text);
-    if (kind && *kind != JobKind::kTrain) return *kind;
+    const auto kind = spec::FromName<spec::JobKind>(key.text);
+    if (kind && *kind != spec::JobKind::kTrain) return *kind;
   }
-  return JobKind::kTrain;
+  return spec::JobKind::kTrain;
 }
 
 Field Texts(Reader& reader, std::string key, std::vector<std::string>& out, bool paths) {
@@ -29,13 +29,13 @@ Field Texts(Reader& reader, std::string key, std::vector<std::string>& out, bool
 }
 
 Status ReadScoring(Reader& reader, const YamlNode& node, const std::string& path,
-                   ScoringSpec& out) {
+                   spec::ScoringSpec& out) {
   std::vector<Field> fields = {
       {"model",
        [&](const auto& value, const auto& at) { return ReadPath(reader, value, at, out.model); }},
       Texts(reader, "data", out.data, true),
       reader.Value("data_format", out.data_format)};
-  if (out.kind == JobKind::kPredict) {
+  if (out.kind == spec::JobKind::kPredict) {
     fields.push_back(reader.Value("format", out.format));
     fields.push_back(Texts(reader, "keep", out.keep, false));
     fields.push_back({"columns", [&](const YamlNode& value, const std::string& at) {
@@ -68,21 +68,22 @@ void AddTexts(YamlNode* map, const char* key, const std::vector<std::string>& te
 
 }  // namespace
 
-Result<JobKind> JobKindOf(std::string_view yaml_text, std::string_view name_for_messages) {
+Result<spec::JobKind> JobKindOf(std::string_view yaml_text, std::string_view name_for_messages) {
   ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml_text, name_for_messages));
   return KindOf(root);
 }
 
-Result<ScoringSpec> ParseScoring(std::string_view yaml_text, std::string_view name_for_messages) {
+Result<spec::ScoringSpec> ParseScoring(std::string_view yaml_text,
+                                       std::string_view name_for_messages) {
   ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml_text, name_for_messages));
   Reader reader(name_for_messages);
-  ScoringSpec spec;
+  spec::ScoringSpec spec;
   spec.kind = KindOf(root);
-  if (spec.kind == JobKind::kTrain) {
+  if (spec.kind == spec::JobKind::kTrain) {
     return InvalidArgument(std::string(name_for_messages) +
                            ": expected a job with `predict` or `evaluate`");
   }
-  const std::string section = NameOf(spec.kind);
+  const std::string section = spec::NameOf(spec.kind);
   spec.name = section;
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(
       root, "",
@@ -103,15 +104,16 @@ Result<ScoringSpec> ParseScoring(std::string_view yaml_text, std::string_view na
   return spec;
 }
 
-std::string ScoringYaml(const ScoringSpec& spec) {
+std::string ScoringYaml(const spec::ScoringSpec& spec) {
   YamlNode section;
   Add(&section, "model", ScalarNode(spec.model, true));
   AddTexts(&section, "data", spec.data, true);
-  if (spec.data_format) Add(&section, "data_format", ScalarNode(NameOf(*spec.data_format), false));
-  if (spec.format) Add(&section, "format", ScalarNode(NameOf(*spec.format), false));
+  if (spec.data_format)
+    Add(&section, "data_format", ScalarNode(spec::NameOf(*spec.data_format), false));
+  if (spec.format) Add(&section, "format", ScalarNode(spec::NameOf(*spec.format), false));
   AddTexts(&section, "keep", spec.keep, true);
   std::vector<std::string> columns;
-  for (const AnswerColumn column : spec.columns) columns.emplace_back(NameOf(column));
+  for (const spec::AnswerColumn column : spec.columns) columns.emplace_back(spec::NameOf(column));
   AddTexts(&section, "columns", columns, false);
   if (spec.spreadsheet_safe) Add(&section, "spreadsheet_safe", ScalarNode("true", false));
   if (spec.rejects_limit) {
@@ -119,7 +121,7 @@ std::string ScoringYaml(const ScoringSpec& spec) {
   }
   YamlNode root, workers;
   Add(&root, "name", ScalarNode(spec.name, true));
-  Add(&root, NameOf(spec.kind), std::move(section));
+  Add(&root, spec::NameOf(spec.kind), std::move(section));
   Add(&workers, "min", ScalarNode(std::to_string(spec.workers.min), false));
   Add(&workers, "max", ScalarNode(std::to_string(spec.workers.max), false));
   Add(&root, "workers", std::move(workers));
@@ -132,4 +134,4 @@ std::string ScoringYaml(const ScoringSpec& spec) {
   return EmitYaml(root);
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -8,7 +8,7 @@
 #include "src/config/reader.h"
 #include "src/config/sweep_yaml.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 constexpr size_t kKeysMax = 64;
@@ -210,4 +210,4 @@ Result<SweepPlan> ReadSweepPlan(const YamlNode& root, std::string_view name) {
   return SweepReader(name).Read(root);
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -10,7 +10,7 @@
 #include "src/base/status.h"
 #include "src/config/yaml_tree.h"
 
-namespace espalier {
+namespace espalier::config {
 
 // Where the values of one key come from.
 struct SweepAxis {
@@ -39,4 +39,4 @@ struct SweepPlan {
 // Errors name the place in the file, called `name`.
 Result<SweepPlan> ReadSweepPlan(const YamlNode& root, std::string_view name);
 
-}  // namespace espalier
+}  // namespace espalier::config

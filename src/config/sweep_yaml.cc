@@ -14,7 +14,7 @@
 #include "src/config/yaml_tree.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 // A value on one line, as a person would write it.
@@ -126,9 +126,9 @@ std::string Numbered(const char* what, int64_t number, int width) {
 }
 
 // The metric must be one that every run has.
-Status CheckMetric(const std::string& metric, const JobSpec& job) {
+Status CheckMetric(const std::string& metric, const spec::JobSpec& job) {
   std::vector<std::string> known;
-  for (const std::string& name : MetricNames(job.model.task)) known.push_back("val_" + name);
+  for (const std::string& name : spec::MetricNames(job.model.task)) known.push_back("val_" + name);
   if (std::find(known.begin(), known.end(), metric) == known.end()) {
     const auto near = Nearest(metric, known);
     return InvalidArgument("metric: found '" + Printable(metric) + "', expected one such as " +
@@ -147,9 +147,9 @@ class Maker {
   Result<Sweep> Make() {
     sweep_.metric = plan_.metric.value_or("val_loss");
     sweep_.parallel = plan_.parallel;
-    ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(plan_.output));
+    ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(plan_.output));
     sweep_.output = plan_.output;
-    if (uri.kind == Uri::Kind::kLocal) {
+    if (uri.kind == storage::Uri::Kind::kLocal) {
       sweep_.output = (std::filesystem::path(directory_) / uri.path).lexically_normal().string();
     }
     sweep_.output = OneSpelling(sweep_.output);  // as its jobs' outputs are
@@ -242,4 +242,4 @@ Result<Sweep> ParseSweep(std::string_view yaml_text, std::string_view name,
   return Maker(plan, name, directory, *plan.job).Make();
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

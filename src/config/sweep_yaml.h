@@ -35,7 +35,7 @@
 #include "src/base/status.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::config {
 
 // One job of a sweep.
 struct SweepRun {
@@ -44,7 +44,7 @@ struct SweepRun {
   bool refit = false;           // of the best trial, without folds
   std::string name;  // "trial-003", "trial-003/fold-1", "best-003": its place below the output
   std::string yaml;  // paths absolute
-  JobSpec spec;
+  spec::JobSpec spec;
 };
 
 struct Sweep {
@@ -70,4 +70,4 @@ Result<Sweep> ParseSweep(std::string_view yaml_text, std::string_view name,
                          std::string_view directory,
                          const std::function<Result<std::string>(const std::string&)>& read);
 
-}  // namespace espalier
+}  // namespace espalier::config

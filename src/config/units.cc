@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 template <typename T>
@@ -74,12 +74,12 @@ std::optional<int64_t> ParseBytes(std::string_view text) {
   return whole ? whole : Scaled(text, kUnits);
 }
 
-std::optional<Span> ParseSpan(std::string_view text) {
+std::optional<spec::Span> ParseSpan(std::string_view text) {
   const auto amount = Split(text);
   if (!amount) return std::nullopt;
-  if (amount->unit == "epoch" || amount->unit == "epochs") return Span{amount->number, true};
-  if (amount->unit == "step" || amount->unit == "steps") return Span{amount->number, false};
+  if (amount->unit == "epoch" || amount->unit == "epochs") return spec::Span{amount->number, true};
+  if (amount->unit == "step" || amount->unit == "steps") return spec::Span{amount->number, false};
   return std::nullopt;
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

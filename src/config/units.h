@@ -8,7 +8,7 @@
 
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::config {
 
 // A decimal number, finite: "3", "-0.5", "1e-3".
 std::optional<double> ParseReal(std::string_view text);
@@ -23,6 +23,6 @@ std::optional<int64_t> ParseMilliseconds(std::string_view text);
 // number alone is bytes.
 std::optional<int64_t> ParseBytes(std::string_view text);
 // "1 epoch", "2.5 epochs", "100 steps".
-std::optional<Span> ParseSpan(std::string_view text);
+std::optional<spec::Span> ParseSpan(std::string_view text);
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -11,7 +11,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 YamlMark ToMark(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
@@ -315,4 +315,4 @@ std::string EmitYaml(const YamlNode& root) {
   return out;
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

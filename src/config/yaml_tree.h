@@ -12,7 +12,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::config {
 
 inline constexpr size_t kYamlBytesMax = 1 << 20;
 inline constexpr int kYamlDepthMax = 32;
@@ -64,4 +64,4 @@ std::string EmitScalar(const YamlNode& scalar);
 // "name:line:column", as far as known.
 std::string Place(std::string_view name, YamlMark mark);
 
-}  // namespace espalier
+}  // namespace espalier::config

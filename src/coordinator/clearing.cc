@@ -9,11 +9,11 @@
 #include "src/scoring/staging.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
-std::string FileSystemOf(const ClearWork& work) {
-  const Result<Uri> uri = ParseUri(work.output);
+std::string FileSystemOf(const cluster::ClearWork& work) {
+  const Result<storage::Uri> uri = storage::ParseUri(work.output);
   return uri.ok() ? uri->prefix : std::string();
 }
 
@@ -24,17 +24,17 @@ bool IsAway(const Status& done) {
 // Of this output alone: its directory is full, or another job is filling it.
 bool IsTaken(const Status& done) { return done.code() == StatusCode::kResourceExhausted; }
 
-std::string Words(const ClearWork& work, const std::string& what, const Status& why) {
+std::string Words(const cluster::ClearWork& work, const std::string& what, const Status& why) {
   const std::string where =
-      work.kind == JobKind::kTrain
+      work.kind == spec::JobKind::kTrain
           ? "beside " + QuotedPath(work.output)
-          : "in " + QuotedPath(StagingDirectory(work.output, work.request_id));
+          : "in " + QuotedPath(scoring::StagingDirectory(work.output, work.request_id));
   return ToString(work.job) + ": what it wrote stays " + where + what + ": " + why.ToString();
 }
 
 }  // namespace
 
-void Clearing::Add(ClearWork work) {
+void Clearing::Add(cluster::ClearWork work) {
   {
     std::lock_guard lock(mutex_);
     waiting_.push_back({.work = std::move(work)});
@@ -59,7 +59,7 @@ void Clearing::Continue() {
     waiting_.erase(best);
     working_ = true;
   }
-  const JobKind kind = next.work.kind;
+  const spec::JobKind kind = next.work.kind;
   hooks_.submit(kind, [this, item = std::move(next)] { Work(item); });
 }
 
@@ -81,7 +81,7 @@ void Clearing::Close() {
 
 void Clearing::Work(Item item) {
   if (item.first_ms == 0) item.first_ms = hooks_.now_ms();
-  const ClearWork work = item.work;
+  const cluster::ClearWork work = item.work;
   if (Ended(std::move(item), hooks_.clear(work))) hooks_.over(work);
   {
     std::lock_guard lock(mutex_);
@@ -123,4 +123,4 @@ bool Clearing::Ended(Item item, const Status& done) {
   return false;
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -25,7 +25,7 @@
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 inline constexpr int64_t kClearSoonMs = 500;         // until another try
 inline constexpr int64_t kClearTriesMs = 10'000;     // in which it is tried so
@@ -36,14 +36,14 @@ class Clearing {
   struct Hooks {
     std::function<int64_t()> now_ms;
     // To the thread for work of this kind, in order.
-    std::function<void(JobKind, std::function<void()>)> submit;
+    std::function<void(spec::JobKind, std::function<void()>)> submit;
     // On that thread.
-    std::function<Status(const ClearWork&)> clear;
-    std::function<void(const ClearWork&)> over;  // it was done or given up
+    std::function<Status(const cluster::ClearWork&)> clear;
+    std::function<void(const cluster::ClearWork&)> over;  // it was done or given up
   };
   explicit Clearing(Hooks hooks) : hooks_(std::move(hooks)) {}
 
-  void Add(ClearWork work);
+  void Add(cluster::ClearWork work);
   // Begins what has waited long enough. To be called again and again.
   void Continue();
   // Whether anything is being done, or soon; not what waits for a file system.
@@ -54,7 +54,7 @@ class Clearing {
 
  private:
   struct Item {
-    ClearWork work;
+    cluster::ClearWork work;
     int64_t first_ms = 0;  // when it was tried first; 0: not yet
     int64_t due_ms = 0;
     bool away = false;  // its file system was, when it was tried last
@@ -70,4 +70,4 @@ class Clearing {
   bool working_ = false, closed_ = false;
 };
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -13,7 +13,7 @@
 #include "src/coordinator/preparation.h"
 #include "src/coordinator/token_keeper.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 constexpr int64_t kShutdownLimitMs = 2000;  // for open calls to end
@@ -34,9 +34,10 @@ int64_t SteadyUs() {
       .count();
 }
 
-CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnation incarnation) {
-  CoordinatorCoreOptions core;
-  static_cast<CoordinatorLimits&>(core) = options;
+cluster::CoordinatorCoreOptions CoreOptions(const config::CoordinatorOptions& options,
+                                            Incarnation incarnation) {
+  cluster::CoordinatorCoreOptions core;
+  static_cast<spec::CoordinatorLimits&>(core) = options;
   core.incarnation = incarnation;
   core.arithmetic_id = options.arithmetic;
   if (options.tls.any()) {
@@ -45,8 +46,8 @@ CoordinatorCoreOptions CoreOptions(const CoordinatorOptions& options, Incarnatio
   return core;
 }
 
-CoordinatorServerLimits ServerLimits(const CoordinatorOptions& options) {
-  CoordinatorServerLimits limits;
+rpc::CoordinatorServerLimits ServerLimits(const config::CoordinatorOptions& options) {
+  rpc::CoordinatorServerLimits limits;
   limits.calls_a_caller_max = options.calls_a_caller_max;
   limits.memory_bytes_max = options.receive_bytes_max;
   limits.unread_bytes_max = options.receive_bytes_max / 8;
@@ -54,18 +55,18 @@ CoordinatorServerLimits ServerLimits(const CoordinatorOptions& options) {
   return limits;
 }
 
-Result<ServerSecurity> SecurityOf(const CoordinatorOptions& options) {
-  ServerSecurity security;
+Result<rpc::ServerSecurity> SecurityOf(const config::CoordinatorOptions& options) {
+  rpc::ServerSecurity security;
   if (!options.tls.any()) return security;
-  ESPALIER_ASSIGN_OR_RETURN(security.keychain, Keychain::Open(options.tls));
+  ESPALIER_ASSIGN_OR_RETURN(security.keychain, security::Keychain::Open(options.tls));
   if (!options.tokens.empty()) {
-    ESPALIER_ASSIGN_OR_RETURN(security.tokens, TokenFile::Open(options.tokens));
+    ESPALIER_ASSIGN_OR_RETURN(security.tokens, security::TokenFile::Open(options.tokens));
   }
   security.roles = options.roles;
   return security;
 }
 
-void Write(const LogLine& line) {
+void Write(const cluster::LogLine& line) {
   switch (line.level) {
     case LogLevel::kDebug:
       LogDebug(line.text);
@@ -84,7 +85,7 @@ void Write(const LogLine& line) {
 
 }  // namespace
 
-StorageOptions StorageOf(const CoordinatorOptions& options) {
+storage::StorageOptions StorageOf(const config::CoordinatorOptions& options) {
   return {.hadoop_conf_dir = options.hadoop_conf_dir,
           .token_file = options.hadoop_token_file,
           .webhdfs = {.user = options.hadoop_user, .http = {.ca_file = options.hadoop_ca}}};
@@ -93,8 +94,8 @@ StorageOptions StorageOf(const CoordinatorOptions& options) {
 namespace {
 
 // What a job names must not be the coordinator's own: its key, people's tokens, the journal.
-StorageOptions StorageOfJobs(const CoordinatorOptions& options) {
-  StorageOptions storage = StorageOf(options);
+storage::StorageOptions StorageOfJobs(const config::CoordinatorOptions& options) {
+  storage::StorageOptions storage = StorageOf(options);
   storage.secrets = options.secrets;
   for (const std::string& path : {options.tls.key, options.tokens, options.state_directory}) {
     if (!path.empty()) storage.secrets.push_back(path);
@@ -104,24 +105,25 @@ StorageOptions StorageOfJobs(const CoordinatorOptions& options) {
 
 }  // namespace
 
-Status CoordinatorDaemon::Check(const CoordinatorOptions& options) {
+Status CoordinatorDaemon::Check(const config::CoordinatorOptions& options) {
   ESPALIER_RETURN_IF_ERROR(SecurityOf(options).status());
-  return CoordinatorServer::CheckCanListen(options.listen);
+  return rpc::CoordinatorServer::CheckCanListen(options.listen);
 }
 
 Result<std::unique_ptr<CoordinatorDaemon>> CoordinatorDaemon::Make(
-    const CoordinatorOptions& options, OpenedJournal journal) {
+    const config::CoordinatorOptions& options, OpenedJournal journal) {
   const std::string incarnation = std::to_string(journal.incarnation.value);
   std::unique_ptr<CoordinatorDaemon> daemon(new CoordinatorDaemon(options, std::move(journal)));
-  ESPALIER_ASSIGN_OR_RETURN(const ServerSecurity security, SecurityOf(options));
+  ESPALIER_ASSIGN_OR_RETURN(const rpc::ServerSecurity security, SecurityOf(options));
   ESPALIER_ASSIGN_OR_RETURN(
       daemon->server_,
-      CoordinatorServer::Make(options.listen, daemon.get(), ServerLimits(options), security));
+      rpc::CoordinatorServer::Make(options.listen, daemon.get(), ServerLimits(options), security));
   LogInfo("listening on " + daemon->address() + ", incarnation " + incarnation);
   return daemon;
 }
 
-CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJournal journal)
+CoordinatorDaemon::CoordinatorDaemon(const config::CoordinatorOptions& options,
+                                     OpenedJournal journal)
     : options_(options),
       storage_(StorageOfJobs(options)),
       started_(std::chrono::steady_clock::now()),
@@ -131,7 +133,7 @@ CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJo
       intake_(std::make_unique<Intake>(
           PatienceOfIntake(storage_), IntakeLimits{},
           [this](std::function<void()> call) { boost::asio::post(loop_, std::move(call)); },
-          [this](Submission submission, std::vector<Done<JobId>> callers) {
+          [this](cluster::Submission submission, std::vector<rpc::Done<JobId>> callers) {
             EndSubmission(std::move(submission), std::move(callers));
           })),
       pool_(std::make_unique<JobPool>(1)),
@@ -145,8 +147,8 @@ CoordinatorDaemon::CoordinatorDaemon(const CoordinatorOptions& options, OpenedJo
 
 OutboxHooks CoordinatorDaemon::Hooks() {
   OutboxHooks hooks;
-  hooks.perform = [this](CoordinatorActions actions) { Act(std::move(actions)); };
-  hooks.refuse = [this](JobId job, const Status& why) { Feed(JobRefused{job, why}); };
+  hooks.perform = [this](cluster::CoordinatorActions actions) { Act(std::move(actions)); };
+  hooks.refuse = [this](JobId job, const Status& why) { Feed(cluster::JobRefused{job, why}); };
   hooks.fail = [this](Status why) {
     failure_ = std::move(why);
     LogError(failure_.ToString());
@@ -163,7 +165,7 @@ CoordinatorDaemon::~CoordinatorDaemon() {
 std::string CoordinatorDaemon::address() const {
   char name[256] = {};
   const bool named = gethostname(name, sizeof name - 1) == 0;
-  return AdvertisedAddress(options_.advertise, server_->address(), named ? name : "");
+  return config::AdvertisedAddress(options_.advertise, server_->address(), named ? name : "");
 }
 
 Status CoordinatorDaemon::Run(const ServiceEnvironment& service, Reread reread) {
@@ -171,7 +173,7 @@ Status CoordinatorDaemon::Run(const ServiceEnvironment& service, Reread reread) 
   reread_ = std::move(reread);
   WaitForSignal();
   service_->Ready();
-  Feed(Tick{});  // before any question: what was restored then knows the time
+  Feed(cluster::Tick{});  // before any question: what was restored then knows the time
   TickLater();
   loop_.run();
   AwaitWork(kShutdownLimitMs);
@@ -200,11 +202,11 @@ void CoordinatorDaemon::Reload() {
          [this] { boost::asio::post(loop_, [this, read = reread_()] { EndReload(read); }); });
 }
 
-void CoordinatorDaemon::EndReload(const Result<CoordinatorOptions>& read) {
+void CoordinatorDaemon::EndReload(const Result<config::CoordinatorOptions>& read) {
   if (!read.ok()) {
     LogError("SIGHUP: the options stay as they are: " + read.status().ToString());
   } else {
-    CoordinatorOptions others = *read;
+    config::CoordinatorOptions others = *read;
     others.log_level = options_.log_level;
     SetLogLevel(read->log_level);
     LogInfo(std::string("SIGHUP: the log level is as configured now; ") +
@@ -218,9 +220,9 @@ void CoordinatorDaemon::TellStatus() {
   if (!service_->listens() || NowMs() < next_status_ms_) return;
   next_status_ms_ = NowMs() + kStatusIntervalMs;
   int64_t waiting = 0, running = 0;
-  for (const JobSnapshot& job : core_.Jobs()) {
-    waiting += job.state == JobState::kQueued;
-    running += job.state != JobState::kQueued && !IsFinal(job.state);
+  for (const spec::JobSnapshot& job : core_.Jobs()) {
+    waiting += job.state == spec::JobState::kQueued;
+    running += job.state != spec::JobState::kQueued && !spec::IsFinal(job.state);
   }
   service_->Status("workers: " + std::to_string(core_.Workers().size()) +
                    ", jobs running: " + std::to_string(running) +
@@ -231,7 +233,7 @@ void CoordinatorDaemon::TellStatus() {
 bool CoordinatorDaemon::IdleTooLong() {
   if (options_.idle_limit_ms == 0) return false;
   bool idle = !intake_->busy() && !clearing_.open();
-  for (const JobSnapshot& job : core_.Jobs()) idle = idle && IsFinal(job.state);
+  for (const spec::JobSnapshot& job : core_.Jobs()) idle = idle && spec::IsFinal(job.state);
   if (!idle) {
     idle_since_ms_ = 0;
   } else if (idle_since_ms_ == 0) {
@@ -246,7 +248,7 @@ void CoordinatorDaemon::TickLater() {
   timer_.expires_after(std::chrono::milliseconds(wait));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error || stopping_) return;
-    Feed(Tick{});
+    Feed(cluster::Tick{});
     intake_->DropAbandoned();
     clearing_.Continue();
     watchers_.FlushProgress();
@@ -261,7 +263,7 @@ void CoordinatorDaemon::Stop(const std::string& why) {
   if (std::exchange(stopping_, true)) return;
   LogInfo("stopping: " + why);
   if (service_) service_->Stopping();
-  Perform(core_.Step(Shutdown{why, outbox_.durable()}, NowMs()));
+  Perform(core_.Step(cluster::Shutdown{why, outbox_.durable()}, NowMs()));
   outbox_.Close(kShutdownLimitMs);
   watchers_.CloseAll(Unavailable("the coordinator was stopped"));
   replies_.clear();
@@ -273,49 +275,53 @@ void CoordinatorDaemon::Stop(const std::string& why) {
 
 // ---- events ----------------------------------------------------------------------------------
 
-void CoordinatorDaemon::Feed(const CoordinatorEvent& event) {
+void CoordinatorDaemon::Feed(const cluster::CoordinatorEvent& event) {
   if (!stopping_) Perform(core_.Step(event, NowMs()));
 }
 
 // Log lines say what happened, not what was done: they need not wait.
-void CoordinatorDaemon::Perform(CoordinatorActions actions) {
-  for (const LogLine& line : actions.log) Write(line);
+void CoordinatorDaemon::Perform(cluster::CoordinatorActions actions) {
+  for (const cluster::LogLine& line : actions.log) Write(line);
   actions.log.clear();
   outbox_.Push(std::move(actions));
   if (outbox_.wants_rewrite()) outbox_.Rewrite(core_.Remember());
 }
 
 // In the order that CoordinatorActions states, after their entries were kept.
-void CoordinatorDaemon::Act(CoordinatorActions actions) {
-  for (const ClearWork& work : actions.clear) {  // before anybody hears that the job is over
+void CoordinatorDaemon::Act(cluster::CoordinatorActions actions) {
+  for (const cluster::ClearWork& work :
+       actions.clear) {  // before anybody hears that the job is over
     if (const auto it = wanted_.find(work.job); it != wanted_.end()) *it->second = false;
   }
-  for (SendToWorker& send : actions.send) server_->Send(send.session, std::move(send.message));
-  for (CloseSession& close : actions.close) server_->Close(close.session, std::move(close.why));
-  for (const Reply& reply : actions.reply) {
+  for (cluster::SendToWorker& send : actions.send)
+    server_->Send(send.session, std::move(send.message));
+  for (cluster::CloseSession& close : actions.close)
+    server_->Close(close.session, std::move(close.why));
+  for (const cluster::Reply& reply : actions.reply) {
     const auto it = replies_.find(reply.request);
     if (it == replies_.end()) continue;
-    for (const Done<JobId>& done : it->second) done(reply.result);
+    for (const rpc::Done<JobId>& done : it->second) done(reply.result);
     replies_.erase(it);
   }
-  for (const DrainReply& reply : actions.drained) {
+  for (const cluster::DrainReply& reply : actions.drained) {
     const auto it = drains_.find(reply.request);
     if (it == drains_.end()) continue;
     it->second(reply.result);
     drains_.erase(it);
   }
   watchers_.Notify(actions.notify);
-  for (MergeWork& work : actions.work) StartMerge(std::move(work));
-  for (FenceWork& work : actions.fence) StartFence(std::move(work));
-  for (CheckWork& work : actions.check) StartCheck(std::move(work));
-  for (ClearWork& work : actions.clear) clearing_.Add(std::move(work));
-  for (TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
+  for (cluster::MergeWork& work : actions.work) StartMerge(std::move(work));
+  for (cluster::FenceWork& work : actions.fence) StartFence(std::move(work));
+  for (cluster::CheckWork& work : actions.check) StartCheck(std::move(work));
+  for (cluster::ClearWork& work : actions.clear) clearing_.Add(std::move(work));
+  for (cluster::TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
 }
 
 // Delegation tokens are worth what their owner may do: they travel in the clear on loopback alone.
-Status CoordinatorDaemon::CheckTokens(const SubmitRequest& request) const {
-  const Result<Address> listen = ParseAddress(options_.listen);
-  if (request.tokens.empty() || options_.tls.any() || (listen.ok() && IsLoopback(*listen))) {
+Status CoordinatorDaemon::CheckTokens(const spec::SubmitRequest& request) const {
+  const Result<config::Address> listen = config::ParseAddress(options_.listen);
+  if (request.tokens.empty() || options_.tls.any() ||
+      (listen.ok() && config::IsLoopback(*listen))) {
     return {};
   }
   return FailedPrecondition(
@@ -324,13 +330,13 @@ Status CoordinatorDaemon::CheckTokens(const SubmitRequest& request) const {
       "their own and submit without a Kerberos ticket");
 }
 
-void CoordinatorDaemon::StartSubmission(const std::string& owner, SubmitRequest request,
-                                        CallerGone gone, Done<JobId> done) {
-  const std::string key = RequestKey(owner, request.client_request_id);
+void CoordinatorDaemon::StartSubmission(const std::string& owner, spec::SubmitRequest request,
+                                        rpc::CallerGone gone, rpc::Done<JobId> done) {
+  const std::string key = cluster::RequestKey(owner, request.client_request_id);
   if (const auto known = core_.FindSubmission(key)) {
-    const RequestId again{next_request_++};
+    const cluster::RequestId again{next_request_++};
     replies_[again] = {std::move(done)};
-    CoordinatorActions answer;  // in its turn: the job may not be in the journal yet
+    cluster::CoordinatorActions answer;  // in its turn: the job may not be in the journal yet
     answer.reply.push_back({again, *known});
     outbox_.Push(std::move(answer));
     return;
@@ -343,10 +349,11 @@ void CoordinatorDaemon::StartSubmission(const std::string& owner, SubmitRequest 
   intake_->Add(owner, std::move(request), std::move(gone), std::move(done));
 }
 
-void CoordinatorDaemon::EndSubmission(Submission submission, std::vector<Done<JobId>> callers) {
-  const RequestId request{next_request_++};
+void CoordinatorDaemon::EndSubmission(cluster::Submission submission,
+                                      std::vector<rpc::Done<JobId>> callers) {
+  const cluster::RequestId request{next_request_++};
   replies_[request] = std::move(callers);
-  Feed(Submit{request, std::move(submission)});
+  Feed(cluster::Submit{request, std::move(submission)});
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -32,21 +32,21 @@
 #include "src/rpc/coordinator_server.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 // How the coordinator reaches files.
-StorageOptions StorageOf(const CoordinatorOptions& options);
+storage::StorageOptions StorageOf(const config::CoordinatorOptions& options);
 
-class CoordinatorDaemon : private CoordinatorHandler {
+class CoordinatorDaemon : private rpc::CoordinatorHandler {
  public:
-  using Reread = std::function<Result<CoordinatorOptions>()>;
+  using Reread = std::function<Result<config::CoordinatorOptions>()>;
 
   // What Make would fail at but for the journal. Before that is opened: opening takes it over from
   // a coordinator that may be running.
-  static Status Check(const CoordinatorOptions& options);
+  static Status Check(const config::CoordinatorOptions& options);
   // Listens, and goes on from where the journal's past ends. REQUIRES: options are valid; signals
   // SIGTERM, SIGINT and SIGHUP are this object's from now on.
-  static Result<std::unique_ptr<CoordinatorDaemon>> Make(const CoordinatorOptions& options,
+  static Result<std::unique_ptr<CoordinatorDaemon>> Make(const config::CoordinatorOptions& options,
                                                          OpenedJournal journal);
   ~CoordinatorDaemon() override;
 
@@ -64,64 +64,67 @@ class CoordinatorDaemon : private CoordinatorHandler {
   bool busy() const { return busy_ > 0 || intake_->busy() || outbox_.busy(); }
 
  private:
-  CoordinatorDaemon(const CoordinatorOptions& options, OpenedJournal journal);
+  CoordinatorDaemon(const config::CoordinatorOptions& options, OpenedJournal journal);
   OutboxHooks Hooks();
 
-  void OnWorkerOpened(SessionId session, std::string peer) override;
-  void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) override;
-  void OnWorkerClosed(SessionId session, Status why) override;
-  void OnSubmit(Requester by, SubmitRequest request, CallerGone gone, Done<JobId> done) override;
-  void OnRenewer(Done<std::string> done) override;
-  void OnWithdraw(Requester by, std::string client_request_id, Done<JobId> done) override;
-  void OnCancel(Requester by, JobId job, Done<JobId> done) override;
-  void OnDrain(WorkerId worker, Done<WorkerId> done) override;
-  void OnList(CallerGone gone, Done<std::vector<JobSnapshot>> done) override;
-  void OnGet(JobId job, CallerGone gone, Done<JobUpdate> done) override;
-  void OnWorkers(CallerGone gone, Done<std::vector<WorkerSnapshot>> done) override;
-  void OnWatch(JobId job, std::shared_ptr<WatchSink> sink) override;
+  void OnWorkerOpened(cluster::SessionId session, std::string peer) override;
+  void OnWorkerMessage(cluster::SessionId session, cluster::FromWorker message,
+                       rpc::MessageHold hold) override;
+  void OnWorkerClosed(cluster::SessionId session, Status why) override;
+  void OnSubmit(cluster::Requester by, spec::SubmitRequest request, rpc::CallerGone gone,
+                rpc::Done<JobId> done) override;
+  void OnRenewer(rpc::Done<std::string> done) override;
+  void OnWithdraw(cluster::Requester by, std::string client_request_id,
+                  rpc::Done<JobId> done) override;
+  void OnCancel(cluster::Requester by, JobId job, rpc::Done<JobId> done) override;
+  void OnDrain(WorkerId worker, rpc::Done<WorkerId> done) override;
+  void OnList(rpc::CallerGone gone, rpc::Done<std::vector<spec::JobSnapshot>> done) override;
+  void OnGet(JobId job, rpc::CallerGone gone, rpc::Done<spec::JobUpdate> done) override;
+  void OnWorkers(rpc::CallerGone gone, rpc::Done<std::vector<spec::WorkerSnapshot>> done) override;
+  void OnWatch(JobId job, std::shared_ptr<rpc::WatchSink> sink) override;
 
   // All below: on the control loop.
   int64_t NowMs() const;
-  void Feed(const CoordinatorEvent& event);
-  void Perform(CoordinatorActions actions);
-  void Act(CoordinatorActions actions);
-  void StartSubmission(const std::string& owner, SubmitRequest request, CallerGone gone,
-                       Done<JobId> done);
-  void EndSubmission(Submission submission, std::vector<Done<JobId>> callers);
-  void StartMerge(MergeWork work);
-  void StartFence(FenceWork work);
-  void StartCheck(CheckWork work);
+  void Feed(const cluster::CoordinatorEvent& event);
+  void Perform(cluster::CoordinatorActions actions);
+  void Act(cluster::CoordinatorActions actions);
+  void StartSubmission(const std::string& owner, spec::SubmitRequest request, rpc::CallerGone gone,
+                       rpc::Done<JobId> done);
+  void EndSubmission(cluster::Submission submission, std::vector<rpc::Done<JobId>> callers);
+  void StartMerge(cluster::MergeWork work);
+  void StartFence(cluster::FenceWork work);
+  void StartCheck(cluster::CheckWork work);
   Clearing::Hooks ClearingHooks();
   // Until no work is left, or for so long; somewhat longer for what jobs have left.
   void AwaitWork(int64_t limit_ms);
-  void StartTokenWork(TokenWork work);
+  void StartTokenWork(cluster::TokenWork work);
   // From any thread: gives an answer that may be long, each in a turn of the loop of its own, to
   // who has not gone away.
-  void Tell(CallerGone gone, std::function<void()> answer);
+  void Tell(rpc::CallerGone gone, std::function<void()> answer);
   void TellNext();
-  Status CheckTokens(const SubmitRequest& request) const;
+  Status CheckTokens(const spec::SubmitRequest& request) const;
   void OnPool(JobPool& pool, std::function<void()> work);
   void TickLater();
   void TellStatus();
   bool IdleTooLong();
   void WaitForSignal();
   void Reload();
-  void EndReload(const Result<CoordinatorOptions>& read);
+  void EndReload(const Result<config::CoordinatorOptions>& read);
   void Stop(const std::string& why);
 
-  const CoordinatorOptions options_;
-  const StorageOptions storage_;
+  const config::CoordinatorOptions options_;
+  const storage::StorageOptions storage_;
   const std::chrono::steady_clock::time_point started_;
   const int64_t started_ms_;  // since 1970
   boost::asio::io_context loop_;
   boost::asio::steady_timer timer_{loop_};
   boost::asio::signal_set signals_{loop_};
-  CoordinatorCore core_;
+  cluster::CoordinatorCore core_;
   Watchers watchers_{&core_, options_.watchers_max};
-  std::map<RequestId, std::vector<Done<JobId>>> replies_;
-  std::map<RequestId, Done<WorkerId>> drains_;
+  std::map<cluster::RequestId, std::vector<rpc::Done<JobId>>> replies_;
+  std::map<cluster::RequestId, rpc::Done<WorkerId>> drains_;
   struct Answer {
-    CallerGone gone;
+    rpc::CallerGone gone;
     std::function<void()> tell;
   };
   std::deque<Answer> answers_;  // to give; the first one is posted
@@ -135,7 +138,7 @@ class CoordinatorDaemon : private CoordinatorHandler {
   Reread reread_;
   Status failure_;
   std::atomic<int> busy_{0};
-  std::unique_ptr<CoordinatorServer> server_;
+  std::unique_ptr<rpc::CoordinatorServer> server_;
   Outbox outbox_;
   Clearing clearing_{ClearingHooks()};
   // Destroyed first: their work posts to all above.
@@ -146,4 +149,4 @@ class CoordinatorDaemon : private CoordinatorHandler {
   std::unique_ptr<JobPool> fencing_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

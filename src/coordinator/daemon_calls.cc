@@ -7,75 +7,77 @@
 #include "src/coordinator/daemon.h"
 #include "src/storage/kerberos.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
-void CoordinatorDaemon::OnWorkerOpened(SessionId session, std::string peer) {
+void CoordinatorDaemon::OnWorkerOpened(cluster::SessionId session, std::string peer) {
   boost::asio::post(loop_, [this, session, peer = std::move(peer)] {
-    Feed(SessionOpened{session, peer});
+    Feed(cluster::SessionOpened{session, peer});
   });
 }
 
-void CoordinatorDaemon::OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) {
+void CoordinatorDaemon::OnWorkerMessage(cluster::SessionId session, cluster::FromWorker message,
+                                        rpc::MessageHold hold) {
   boost::asio::post(loop_, [this, session, message = std::move(message), hold]() mutable {
-    Feed(WorkerMessage{session, std::move(message)});
+    Feed(cluster::WorkerMessage{session, std::move(message)});
     hold.reset();
   });
 }
 
-void CoordinatorDaemon::OnWorkerClosed(SessionId session, Status why) {
+void CoordinatorDaemon::OnWorkerClosed(cluster::SessionId session, Status why) {
   boost::asio::post(loop_, [this, session, why = std::move(why)] {
-    Feed(SessionClosed{session, why});
+    Feed(cluster::SessionClosed{session, why});
   });
 }
 
-void CoordinatorDaemon::OnSubmit(Requester by, SubmitRequest request, CallerGone gone,
-                                 Done<JobId> done) {
+void CoordinatorDaemon::OnSubmit(cluster::Requester by, spec::SubmitRequest request,
+                                 rpc::CallerGone gone, rpc::Done<JobId> done) {
   boost::asio::post(loop_, [this, by = std::move(by), request = std::move(request),
                             gone = std::move(gone), done = std::move(done)]() mutable {
     StartSubmission(by.name, std::move(request), std::move(gone), std::move(done));
   });
 }
 
-void CoordinatorDaemon::OnRenewer(Done<std::string> done) {
+void CoordinatorDaemon::OnRenewer(rpc::Done<std::string> done) {
   boost::asio::post(loop_, [this, done = std::move(done)]() mutable {
     OnPool(*keeping_tokens_, [this, done = std::move(done)] {
       const Result<std::string> own =
-          OwnPrincipal({PatienceOfIntake(storage_).webhdfs.http.reply_ms, {}});
+          storage::OwnPrincipal({PatienceOfIntake(storage_).webhdfs.http.reply_ms, {}});
       done(own.ok() ? own : Result<std::string>(FailedPrecondition(own.status().message())));
     });
   });
 }
 
-void CoordinatorDaemon::OnWithdraw(Requester by, std::string client_request_id, Done<JobId> done) {
+void CoordinatorDaemon::OnWithdraw(cluster::Requester by, std::string client_request_id,
+                                   rpc::Done<JobId> done) {
   boost::asio::post(loop_, [this, by = std::move(by), id = std::move(client_request_id),
                             done = std::move(done)]() mutable {
     intake_->Withdraw(by, id);
-    const RequestId request{next_request_++};
+    const cluster::RequestId request{next_request_++};
     replies_[request].push_back(std::move(done));
-    Feed(WithdrawSubmission{request, std::move(id), std::move(by)});
+    Feed(cluster::WithdrawSubmission{request, std::move(id), std::move(by)});
   });
 }
 
-void CoordinatorDaemon::OnCancel(Requester by, JobId job, Done<JobId> done) {
+void CoordinatorDaemon::OnCancel(cluster::Requester by, JobId job, rpc::Done<JobId> done) {
   boost::asio::post(loop_, [this, by = std::move(by), job, done = std::move(done)]() mutable {
-    const RequestId request{next_request_++};
+    const cluster::RequestId request{next_request_++};
     replies_[request].push_back(std::move(done));
     const std::string who = by.name.empty() ? "a client" : "'" + Printable(by.name, 128) + "'";
-    Feed(CancelJob{request, job, "cancelled by " + who, std::move(by)});
+    Feed(cluster::CancelJob{request, job, "cancelled by " + who, std::move(by)});
   });
 }
 
-void CoordinatorDaemon::OnDrain(WorkerId worker, Done<WorkerId> done) {
+void CoordinatorDaemon::OnDrain(WorkerId worker, rpc::Done<WorkerId> done) {
   boost::asio::post(loop_, [this, worker, done = std::move(done)]() mutable {
-    const RequestId request{next_request_++};
+    const cluster::RequestId request{next_request_++};
     drains_[request] = std::move(done);
-    Feed(DrainWorker{request, worker, "drained by a client"});
+    Feed(cluster::DrainWorker{request, worker, "drained by a client"});
   });
 }
 
 // What workers have said meanwhile is heard between any two of these: a flood of them must not make
 // a living worker look like a lost one.
-void CoordinatorDaemon::Tell(CallerGone gone, std::function<void()> answer) {
+void CoordinatorDaemon::Tell(rpc::CallerGone gone, std::function<void()> answer) {
   boost::asio::post(loop_, [this, gone = std::move(gone), answer = std::move(answer)]() mutable {
     answers_.push_back({std::move(gone), std::move(answer)});
     if (answers_.size() == 1) TellNext();
@@ -94,35 +96,37 @@ void CoordinatorDaemon::TellNext() {
   });
 }
 
-void CoordinatorDaemon::OnList(CallerGone gone, Done<std::vector<JobSnapshot>> done) {
+void CoordinatorDaemon::OnList(rpc::CallerGone gone,
+                               rpc::Done<std::vector<spec::JobSnapshot>> done) {
   Tell(std::move(gone), [this, done = std::move(done)] { done(core_.Jobs()); });
 }
 
-void CoordinatorDaemon::OnGet(JobId job, CallerGone gone, Done<JobUpdate> done) {
+void CoordinatorDaemon::OnGet(JobId job, rpc::CallerGone gone, rpc::Done<spec::JobUpdate> done) {
   Tell(std::move(gone), [this, job, done = std::move(done)] {
     const auto snapshot = core_.Job(job);
     if (!snapshot) {
       done(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
     } else {
-      done(JobUpdate{*snapshot, core_.History(job, 0)});
+      done(spec::JobUpdate{*snapshot, core_.History(job, 0)});
     }
   });
 }
 
-void CoordinatorDaemon::OnWorkers(CallerGone gone, Done<std::vector<WorkerSnapshot>> done) {
+void CoordinatorDaemon::OnWorkers(rpc::CallerGone gone,
+                                  rpc::Done<std::vector<spec::WorkerSnapshot>> done) {
   Tell(std::move(gone), [this, done = std::move(done)] { done(core_.Workers()); });
 }
 
-void CoordinatorDaemon::OnWatch(JobId job, std::shared_ptr<WatchSink> sink) {
+void CoordinatorDaemon::OnWatch(JobId job, std::shared_ptr<rpc::WatchSink> sink) {
   Tell([sink] { return sink->cancelled(); },
        [this, job, sink]() mutable {
          watchers_.Add(job, std::move(sink));
          const auto snapshot = core_.Job(job);
-         if (!snapshot || !IsFinal(snapshot->state)) return;
-         CoordinatorActions end;
+         if (!snapshot || !spec::IsFinal(snapshot->state)) return;
+         cluster::CoordinatorActions end;
          end.notify.push_back({.job = job, .over = true});
          outbox_.Push(std::move(end));
        });
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

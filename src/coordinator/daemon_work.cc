@@ -9,7 +9,7 @@
 #include "src/coordinator/preparation.h"
 #include "src/coordinator/token_keeper.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 constexpr int64_t kAwaitMs = 10;
@@ -25,40 +25,40 @@ void CoordinatorDaemon::OnPool(JobPool& pool, std::function<void()> work) {
   });
 }
 
-void CoordinatorDaemon::StartMerge(MergeWork work) {
+void CoordinatorDaemon::StartMerge(cluster::MergeWork work) {
   auto wanted = std::make_shared<std::atomic<bool>>(true);
-  if (work.kind != JobKind::kTrain) wanted_[work.job] = wanted;
-  OnPool(*merging_, [this, wanted, shared = std::make_shared<MergeWork>(std::move(work))] {
+  if (work.kind != spec::JobKind::kTrain) wanted_[work.job] = wanted;
+  OnPool(*merging_, [this, wanted, shared = std::make_shared<cluster::MergeWork>(std::move(work))] {
     const JobId job = shared->job;
     const Generation generation = shared->generation;
-    const StorageOptions storage = WithTokens(storage_, shared->tokens);
-    if (shared->kind != JobKind::kTrain) {
-      JobScored scored{job, generation, MergeScored(std::move(*shared), storage, [&wanted] {
-                         return wanted->load();
-                       })};
+    const storage::StorageOptions storage = WithTokens(storage_, shared->tokens);
+    if (shared->kind != spec::JobKind::kTrain) {
+      cluster::JobScored scored{
+          job, generation,
+          MergeScored(std::move(*shared), storage, [&wanted] { return wanted->load(); })};
       boost::asio::post(loop_, [this, scored = std::move(scored)] {
         wanted_.erase(scored.job);
         Feed(scored);
       });
       return;
     }
-    SurveyMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
+    cluster::SurveyMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
     boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
   });
 }
 
-void CoordinatorDaemon::StartFence(FenceWork work) {
+void CoordinatorDaemon::StartFence(cluster::FenceWork work) {
   OnPool(*fencing_, [this, work = std::move(work)] {
-    OutputFenced fenced{work.job,
-                        FenceJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
+    cluster::OutputFenced fenced{
+        work.job, FenceJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
     boost::asio::post(loop_, [this, fenced = std::move(fenced)] { Feed(fenced); });
   });
 }
 
-void CoordinatorDaemon::StartCheck(CheckWork work) {
+void CoordinatorDaemon::StartCheck(cluster::CheckWork work) {
   OnPool(*fencing_, [this, work = std::move(work)] {
-    OutputChecked checked{work.job,
-                          CheckJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
+    cluster::OutputChecked checked{
+        work.job, CheckJob(work, WithTokens(PatienceOfIntake(storage_), work.tokens))};
     boost::asio::post(loop_, [this, checked = std::move(checked)] { Feed(checked); });
   });
 }
@@ -66,34 +66,34 @@ void CoordinatorDaemon::StartCheck(CheckWork work) {
 Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
   Clearing::Hooks hooks;
   hooks.now_ms = [this] { return NowMs(); };
-  hooks.submit = [this](JobKind kind, std::function<void()> work) {
-    OnPool(kind == JobKind::kTrain ? *fencing_ : *merging_, std::move(work));
+  hooks.submit = [this](spec::JobKind kind, std::function<void()> work) {
+    OnPool(kind == spec::JobKind::kTrain ? *fencing_ : *merging_, std::move(work));
   };
-  hooks.clear = [this](const ClearWork& work) {
-    StorageOptions storage = WithTokens(PatienceOfIntake(storage_), work.tokens);
+  hooks.clear = [this](const cluster::ClearWork& work) {
+    storage::StorageOptions storage = WithTokens(PatienceOfIntake(storage_), work.tokens);
     storage.webhdfs.http.cancelled = [this] { return clearing_.closed(); };
     return ClearJob(work, storage);
   };
-  hooks.over = [this](const ClearWork& work) {
+  hooks.over = [this](const cluster::ClearWork& work) {
     if (clearing_.closed()) return;  // nobody hears of it: the next life clears with the tokens
-    for (const StorageToken& token : work.tokens) {
+    for (const spec::StorageToken& token : work.tokens) {
       const Status cancelled = CancelToken(token, PatienceOfIntake(storage_));
       if (!cancelled.ok()) LogInfo(ToString(work.job) + ": " + cancelled.ToString());
     }
-    boost::asio::post(loop_, [this, job = work.job] { Feed(JobCleared{job}); });
+    boost::asio::post(loop_, [this, job = work.job] { Feed(cluster::JobCleared{job}); });
   };
   return hooks;
 }
 
-void CoordinatorDaemon::StartTokenWork(TokenWork work) {
+void CoordinatorDaemon::StartTokenWork(cluster::TokenWork work) {
   OnPool(*keeping_tokens_, [this, work = std::move(work)] {
-    const StorageOptions storage = PatienceOfIntake(storage_);
+    const storage::StorageOptions storage = PatienceOfIntake(storage_);
     if (work.cancel) {
       const Status done = CancelToken(work.token, storage);
       if (!done.ok()) LogInfo(ToString(work.job) + ": " + done.ToString());
       return;
     }
-    TokenKept kept{work.job, work.token.file_system, KeepToken(work.token, storage)};
+    cluster::TokenKept kept{work.job, work.token.file_system, KeepToken(work.token, storage)};
     boost::asio::post(loop_, [this, kept = std::move(kept)] { Feed(kept); });
   });
 }
@@ -110,4 +110,4 @@ void CoordinatorDaemon::AwaitWork(int64_t limit_ms) {
   clearing_.Close();
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

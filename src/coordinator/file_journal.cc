@@ -12,7 +12,7 @@
 #include "src/base/log.h"
 #include "src/coordinator/segment.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 constexpr int64_t kSegmentBytesMax = int64_t{4} << 30;
@@ -65,16 +65,16 @@ std::optional<SegmentName> ParseSegment(const std::string& name) {
 
 class FileJournal : public Journal {
  public:
-  FileJournal(std::string directory, std::unique_ptr<FileSystem> files)
+  FileJournal(std::string directory, std::unique_ptr<storage::FileSystem> files)
       : directory_(std::move(directory)), files_(std::move(files)) {
     while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
   }
 
-  Result<std::vector<JournalEntry>> Begin(int64_t now_us);
+  Result<std::vector<cluster::JournalEntry>> Begin(int64_t now_us);
   Incarnation incarnation() const { return {life_}; }
 
-  Status Append(const std::vector<JournalEntry>& entries) override;
-  Status Rewrite(const std::vector<JournalEntry>& entries) override;
+  Status Append(const std::vector<cluster::JournalEntry>& entries) override;
+  Status Rewrite(const std::vector<cluster::JournalEntry>& entries) override;
   bool wants_rewrite() const override { return growth_.large() || segments_ >= kSegmentsMax; }
   Status CheckOurs() override { return CheckNotReplaced(); }
   bool durable() const override { return true; }
@@ -89,14 +89,15 @@ class FileJournal : public Journal {
   Status MakeLife(uint64_t number);
   Status TakeLife(int64_t now_us);
   // kNotFound: somebody tidied up meanwhile.
-  Result<std::vector<JournalEntry>> Load();
+  Result<std::vector<cluster::JournalEntry>> Load();
   Result<Segment> LoadSegment(const SegmentName& name) const;
-  Status Write(const SegmentName& name, const std::vector<JournalEntry>& entries, int64_t* bytes);
+  Status Write(const SegmentName& name, const std::vector<cluster::JournalEntry>& entries,
+               int64_t* bytes);
   // Deletes what the segment that was just written replaces; what cannot be deleted does no harm.
   void DeleteOlder(const SegmentName& than);
 
   std::string directory_;
-  const std::unique_ptr<FileSystem> files_;
+  const std::unique_ptr<storage::FileSystem> files_;
   uint64_t life_ = 0;     // our number
   uint64_t log_ = 0;      // the number in the names of our segments: the first that we had
   uint64_t next_ = 1;     // sequence
@@ -150,7 +151,7 @@ Result<Segment> FileJournal::LoadSegment(const SegmentName& name) const {
   return DecodeSegment(bytes, path, name.first);
 }
 
-Result<std::vector<JournalEntry>> FileJournal::Load() {
+Result<std::vector<cluster::JournalEntry>> FileJournal::Load() {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files_->Names(directory_));
   std::vector<SegmentName> found;  // sorted by incarnation, then first; as the names are
   for (const std::string& name : names) {
@@ -159,8 +160,8 @@ Result<std::vector<JournalEntry>> FileJournal::Load() {
   }
   const auto newest =
       std::find_if(found.rbegin(), found.rend(), [](const SegmentName& s) { return s.snapshot; });
-  if (newest == found.rend()) return std::vector<JournalEntry>();
-  std::vector<JournalEntry> entries;
+  if (newest == found.rend()) return std::vector<cluster::JournalEntry>();
+  std::vector<cluster::JournalEntry> entries;
   next_ = newest->first;
   for (auto it = newest.base() - 1; it != found.end(); ++it) {
     if (it->incarnation != newest->incarnation) break;
@@ -182,7 +183,7 @@ Result<std::vector<JournalEntry>> FileJournal::Load() {
   return entries;
 }
 
-Result<std::vector<JournalEntry>> FileJournal::Begin(int64_t now_us) {
+Result<std::vector<cluster::JournalEntry>> FileJournal::Begin(int64_t now_us) {
   ESPALIER_RETURN_IF_ERROR(files_->MakeDirectory(directory_));
   ESPALIER_RETURN_IF_ERROR(TakeLife(now_us));
   for (int attempt = 0;; ++attempt) {
@@ -194,8 +195,8 @@ Result<std::vector<JournalEntry>> FileJournal::Begin(int64_t now_us) {
   }
 }
 
-Status FileJournal::Write(const SegmentName& name, const std::vector<JournalEntry>& entries,
-                          int64_t* bytes) {
+Status FileJournal::Write(const SegmentName& name,
+                          const std::vector<cluster::JournalEntry>& entries, int64_t* bytes) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string content, EncodeSegment(name.first, entries));
   ESPALIER_RETURN_IF_ERROR(files_->WriteAtomically(PathOf(name.ToString()), content));
   ESPALIER_RETURN_IF_ERROR(CheckNotReplaced());
@@ -204,10 +205,10 @@ Status FileJournal::Write(const SegmentName& name, const std::vector<JournalEntr
   return Status::Ok();
 }
 
-Status FileJournal::Append(const std::vector<JournalEntry>& entries) {
+Status FileJournal::Append(const std::vector<cluster::JournalEntry>& entries) {
   if (entries.empty()) return Status::Ok();
-  for (const JournalEntry& entry : entries) {
-    const auto* taken = std::get_if<IncarnationTaken>(&entry);
+  for (const cluster::JournalEntry& entry : entries) {
+    const auto* taken = std::get_if<cluster::IncarnationTaken>(&entry);
     if (taken == nullptr || taken->incarnation.value <= life_) continue;
     ESPALIER_RETURN_IF_ERROR(CheckNotReplaced());
     const Status made = MakeLife(taken->incarnation.value);
@@ -227,7 +228,7 @@ Status FileJournal::Append(const std::vector<JournalEntry>& entries) {
   return Status::Ok();
 }
 
-Status FileJournal::Rewrite(const std::vector<JournalEntry>& entries) {
+Status FileJournal::Rewrite(const std::vector<cluster::JournalEntry>& entries) {
   // One number is left out: an append that failed may have left a file of that number.
   const SegmentName name{log_, next_ + 1, true};
   doubtful_ = name;
@@ -259,7 +260,7 @@ void FileJournal::DeleteOlder(const SegmentName& than) {
 }  // namespace
 
 Result<OpenedJournal> OpenFileJournal(const std::string& directory,
-                                      std::unique_ptr<FileSystem> files, int64_t now_us) {
+                                      std::unique_ptr<storage::FileSystem> files, int64_t now_us) {
   auto journal = std::make_unique<FileJournal>(directory, std::move(files));
   auto past = journal->Begin(now_us);
   if (!past.ok()) return past.status().Wrap("state_directory");
@@ -267,4 +268,4 @@ Result<OpenedJournal> OpenFileJournal(const std::string& directory,
   return OpenedJournal{std::move(journal), incarnation, *std::move(past)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

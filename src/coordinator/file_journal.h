@@ -22,10 +22,10 @@
 #include "src/coordinator/journal.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 // As OpenJournal. `directory`: a URI.
 Result<OpenedJournal> OpenFileJournal(const std::string& directory,
-                                      std::unique_ptr<FileSystem> files, int64_t now_us);
+                                      std::unique_ptr<storage::FileSystem> files, int64_t now_us);
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

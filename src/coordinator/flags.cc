@@ -5,14 +5,14 @@
 #include "src/base/build_info.h"
 #include "src/config/daemon_flags.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv) {
   CoordinatorFlags flags;
-  DaemonFlags given;
+  config::DaemonFlags given;
   CLI::App app("espalier-coordinator: brings workers together and runs jobs on them");
   app.set_version_flag("--version", VersionText("espalier-coordinator", ""));
-  AddDaemonFlags<CoordinatorOptions>(app, given);
+  config::AddDaemonFlags<config::CoordinatorOptions>(app, given);
   app.add_option("--ready-fd", flags.ready_fd,
                  "Descriptor to which the address is written once the coordinator listens");
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "Exit when the parent process exits");
@@ -27,10 +27,10 @@ Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv
   } catch (const CLI::Error& error) {
     return InvalidArgument(std::string(error.what()) + "; --help lists the flags");
   }
-  ESPALIER_ASSIGN_OR_RETURN(flags.options, OptionsFrom<CoordinatorOptions>(given));
+  ESPALIER_ASSIGN_OR_RETURN(flags.options, config::OptionsFrom<config::CoordinatorOptions>(given));
   ESPALIER_RETURN_IF_ERROR(flags.options.Validate());
-  if (given.print_config) flags.answer = ConfigurationText(flags.options);
+  if (given.print_config) flags.answer = config::ConfigurationText(flags.options);
   return flags;
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

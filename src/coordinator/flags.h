@@ -10,10 +10,10 @@
 #include "src/base/status.h"
 #include "src/config/daemon_options.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 struct CoordinatorFlags {
-  CoordinatorOptions options;
+  config::CoordinatorOptions options;
   int ready_fd = -1;              // the address in use is written there, one line; -1: nowhere
   bool exit_with_parent = false;  // end when the parent process does
   // --help and --version: print this and end.
@@ -23,4 +23,4 @@ struct CoordinatorFlags {
 // kInvalidArgument: a flag, or the file, is wrong.
 Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv);
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

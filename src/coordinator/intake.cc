@@ -10,7 +10,7 @@
 #include "src/coordinator/preparation.h"
 #include "src/coordinator/token_keeper.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 constexpr int64_t kStorageGiveUpMs = 20'000;
@@ -18,10 +18,10 @@ constexpr int64_t kStorageConnectMs = 5'000;
 
 }  // namespace
 
-StorageOptions PatienceOfIntake(StorageOptions storage) {
-  RetryOptions& retry = storage.webhdfs.retry;
+storage::StorageOptions PatienceOfIntake(storage::StorageOptions storage) {
+  storage::RetryOptions& retry = storage.webhdfs.retry;
   retry.give_up_ms = std::min(retry.give_up_ms, kStorageGiveUpMs);
-  HttpOptions& http = storage.webhdfs.http;
+  storage::HttpOptions& http = storage.webhdfs.http;
   http.connect_ms = std::min(http.connect_ms, kStorageConnectMs);
   http.reply_ms = std::min(http.reply_ms, kStorageGiveUpMs);
   http.stall_ms = std::min(http.stall_ms, kStorageGiveUpMs);
@@ -47,7 +47,8 @@ std::set<std::string> FileSystemsNamed(const std::string& job_yaml) {
   return out;
 }
 
-Intake::Intake(const StorageOptions& storage, const IntakeLimits& limits, Post post, Ready ready)
+Intake::Intake(const storage::StorageOptions& storage, const IntakeLimits& limits, Post post,
+               Ready ready)
     : storage_(storage),
       limits_(limits),
       post_(std::move(post)),
@@ -56,9 +57,9 @@ Intake::Intake(const StorageOptions& storage, const IntakeLimits& limits, Post p
 
 Intake::~Intake() { Close(); }
 
-void Intake::Add(const std::string& owner, SubmitRequest request, CallerGone gone,
-                 Done<JobId> done) {
-  request.client_request_id = RequestKey(owner, request.client_request_id);
+void Intake::Add(const std::string& owner, spec::SubmitRequest request, rpc::CallerGone gone,
+                 rpc::Done<JobId> done) {
+  request.client_request_id = cluster::RequestKey(owner, request.client_request_id);
   const auto it = by_key_.find(request.client_request_id);
   if (it != by_key_.end()) {
     it->second.callers.push_back({std::move(gone), std::move(done)});
@@ -116,9 +117,9 @@ void Intake::ReadNext() {
 
 // On a thread of the pool.
 void Intake::Read(const Waiting& waiting) {
-  Result<Submission> prepared = Cancelled("the submission was withdrawn");
+  Result<cluster::Submission> prepared = Cancelled("the submission was withdrawn");
   if (!*waiting.dropped) {
-    StorageOptions storage = WithTokens(storage_, waiting.request.tokens);
+    storage::StorageOptions storage = WithTokens(storage_, waiting.request.tokens);
     storage.webhdfs.http.cancelled = [dropped = waiting.dropped] { return dropped->load(); };
     prepared = PrepareSubmission(waiting.request, storage);
     if (prepared.ok()) prepared->owner = waiting.owner;
@@ -135,29 +136,29 @@ void Intake::GiveUpPlace(const Waiting& waiting) {
   }
 }
 
-void Intake::End(const Waiting& read, Result<Submission> prepared) {
+void Intake::End(const Waiting& read, Result<cluster::Submission> prepared) {
   for (const std::string& name : read.file_systems) --by_file_system_[name].reading;
   GiveUpPlace(read);
   ReadNext();
   DropAbandoned();
   if (*read.dropped) return;  // and the id may be another reading's by now
   const std::string& key = read.request.client_request_id;
-  std::vector<Done<JobId>> callers;
+  std::vector<rpc::Done<JobId>> callers;
   for (Caller& caller : by_key_.at(key).callers) callers.push_back(std::move(caller.done));
   by_key_.erase(key);
   if (prepared.ok()) return ready_(*std::move(prepared), std::move(callers));
   LogInfo("refused a submission: " + prepared.status().ToString());
-  for (const Done<JobId>& done : callers) done(prepared.status());
+  for (const rpc::Done<JobId>& done : callers) done(prepared.status());
 }
 
-void Intake::Withdraw(const Requester& by, const std::string& client_request_id) {
+void Intake::Withdraw(const cluster::Requester& by, const std::string& client_request_id) {
   std::vector<std::string> keys;
   for (const auto& [key, reading] : by_key_) {
     const bool may = by.admin || reading.owner == by.name;
-    if (may && key == RequestKey(reading.owner, client_request_id)) keys.push_back(key);
+    if (may && key == cluster::RequestKey(reading.owner, client_request_id)) keys.push_back(key);
   }
   // An admin's own submission comes first.
-  const std::string own = RequestKey(by.name, client_request_id);
+  const std::string own = cluster::RequestKey(by.name, client_request_id);
   if (by_key_.contains(own)) keys = {own};
   for (const std::string& key : keys) Drop(key);
 }
@@ -198,4 +199,4 @@ void Intake::Close() {
   waiting_.clear();
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

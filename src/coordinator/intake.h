@@ -25,7 +25,7 @@
 #include "src/rpc/coordinator_server.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 // The last of `reading_max` submissions that all wait for storage in vain still gets its answer
 // within ApiClientOptions::submit_timeout_ms.
@@ -39,25 +39,27 @@ struct IntakeLimits {
 std::set<std::string> FileSystemsNamed(const std::string& job_yaml);
 
 // Storage as it is to be read at submit: somebody is waiting for the answer.
-StorageOptions PatienceOfIntake(StorageOptions storage);
+storage::StorageOptions PatienceOfIntake(storage::StorageOptions storage);
 
 class Intake {
  public:
   using Post = std::function<void(std::function<void()>)>;
   // Takes a submission that was read, and those who wait for its job.
-  using Ready = std::function<void(Submission, std::vector<Done<JobId>>)>;
+  using Ready = std::function<void(cluster::Submission, std::vector<rpc::Done<JobId>>)>;
 
   // `post` is called from any thread until the destructor returns, `ready` only by posted calls.
-  Intake(const StorageOptions& storage, const IntakeLimits& limits, Post post, Ready ready);
+  Intake(const storage::StorageOptions& storage, const IntakeLimits& limits, Post post,
+         Ready ready);
   // Waits for what is being read.
   ~Intake();
 
   // One of the same owner that is being read already has one more caller. What cannot be a job is
   // answered here, and so is one too many: kResourceExhausted.
-  void Add(const std::string& owner, SubmitRequest request, CallerGone gone, Done<JobId> done);
+  void Add(const std::string& owner, spec::SubmitRequest request, rpc::CallerGone gone,
+           rpc::Done<JobId> done);
   // Nothing comes of a submission of that id that is being read, if it is the requester's own or
   // the requester is an admin.
-  void Withdraw(const Requester& by, const std::string& client_request_id);
+  void Withdraw(const cluster::Requester& by, const std::string& client_request_id);
   // Withdraws what nobody waits for any more. To be called every now and then.
   void DropAbandoned();
   // Drops everything; its callers get no answer from here.
@@ -68,8 +70,8 @@ class Intake {
 
  private:
   struct Caller {
-    CallerGone gone;
-    Done<JobId> done;
+    rpc::CallerGone gone;
+    rpc::Done<JobId> done;
   };
   struct Reading {
     std::string owner;
@@ -79,7 +81,7 @@ class Intake {
   // Submission that waits for a thread.
   struct Waiting {
     std::string owner;
-    SubmitRequest request;  // its id is the key
+    spec::SubmitRequest request;  // its id is the key
     std::set<std::string> file_systems;
     std::shared_ptr<std::atomic<bool>> dropped;
   };
@@ -92,9 +94,9 @@ class Intake {
   void ReadNext();
   void GiveUpPlace(const Waiting& waiting);
   void Read(const Waiting& waiting);
-  void End(const Waiting& read, Result<Submission> prepared);
+  void End(const Waiting& read, Result<cluster::Submission> prepared);
 
-  const StorageOptions storage_;
+  const storage::StorageOptions storage_;
   const IntakeLimits limits_;
   const Post post_;
   const Ready ready_;
@@ -105,4 +107,4 @@ class Intake {
   JobPool pool_;                 // last: its jobs refer to what stands above
 };
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -10,13 +10,13 @@
 #include "src/rpc/journal_codec.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 class ForgetfulJournal : public Journal {
  public:
-  Status Append(const std::vector<JournalEntry>&) override { return Status::Ok(); }
-  Status Rewrite(const std::vector<JournalEntry>&) override { return Status::Ok(); }
+  Status Append(const std::vector<cluster::JournalEntry>&) override { return Status::Ok(); }
+  Status Rewrite(const std::vector<cluster::JournalEntry>&) override { return Status::Ok(); }
   bool wants_rewrite() const override { return false; }
   bool durable() const override { return false; }
   bool GiveBackReserve() override { return false; }
@@ -33,16 +33,16 @@ std::string Hex(uint32_t value) {
 
 std::unique_ptr<Journal> MakeForgetfulJournal() { return std::make_unique<ForgetfulJournal>(); }
 
-Result<OpenedJournal> OpenJournal(const std::string& state_directory, const StorageOptions& storage,
-                                  int64_t now_us) {
+Result<OpenedJournal> OpenJournal(const std::string& state_directory,
+                                  const storage::StorageOptions& storage, int64_t now_us) {
   now_us = std::max<int64_t>(1, now_us);
   if (state_directory.empty()) {
     return OpenedJournal{MakeForgetfulJournal(), {static_cast<uint64_t>(now_us)}, {}};
   }
-  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(state_directory));
-  const bool plain = uri.kind == Uri::Kind::kLocal && uri.path == state_directory;
+  ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(state_directory));
+  const bool plain = uri.kind == storage::Uri::Kind::kLocal && uri.path == state_directory;
   if (plain) return OpenSqliteJournal(state_directory, now_us);
-  auto files = MakeFileSystem(storage);
+  auto files = storage::MakeFileSystem(storage);
   ESPALIER_RETURN_IF_ERROR(files->MakeDirectory(state_directory));
   if (Status s = files->Restrict(state_directory); !s.ok()) {
     LogWarning(
@@ -66,16 +66,16 @@ Status Damaged(const std::string& path, uint64_t sequence, const std::string& wh
                   "begin without what it remembers: jobs that were running are then released");
 }
 
-Result<JournalEntry> ReadRecord(const std::string& path, uint64_t sequence, uint32_t checksum,
-                                std::string_view bytes) {
+Result<cluster::JournalEntry> ReadRecord(const std::string& path, uint64_t sequence,
+                                         uint32_t checksum, std::string_view bytes) {
   const uint32_t found = RecordChecksum(sequence, bytes);
   if (found != checksum) {
     return Damaged(path, sequence,
                    "its bytes have the checksum " + Hex(found) + ", expected " + Hex(checksum));
   }
-  Result<JournalEntry> entry = DecodeJournalEntry(bytes);
+  Result<cluster::JournalEntry> entry = rpc::DecodeJournalEntry(bytes);
   if (!entry.ok()) return Damaged(path, sequence, entry.status().ToString());
   return entry;
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -19,7 +19,7 @@
 #include "src/cluster/coordinator_actions.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 // Thread rule: one thread at a time.
 class Journal {
@@ -30,10 +30,10 @@ class Journal {
   // coordinator has taken over and this one must end; others: may go away by themselves. After an
   // error the same or other entries may be appended: nothing of the failed ones is kept then. (If
   // the process ends before that, they may turn out to be there.)
-  virtual Status Append(const std::vector<JournalEntry>& entries) = 0;
+  virtual Status Append(const std::vector<cluster::JournalEntry>& entries) = 0;
 
   // Replaces all entries by these, which say the same in fewer; all or none. Errors as of Append.
-  virtual Status Rewrite(const std::vector<JournalEntry>& entries) = 0;
+  virtual Status Rewrite(const std::vector<cluster::JournalEntry>& entries) = 0;
   // So much was appended since the last Rewrite that another one is worth its time.
   virtual bool wants_rewrite() const = 0;
 
@@ -55,15 +55,15 @@ struct OpenedJournal {
   // The durable number of this life of the coordinator: more than any before it, and at least the
   // time (microseconds since 1970), so that one without a state directory counts up as well.
   Incarnation incarnation;
-  std::vector<JournalEntry> past;  // what earlier lives appended, in order
+  std::vector<cluster::JournalEntry> past;  // what earlier lives appended, in order
 };
 
 // Opens or makes the journal and takes the incarnation. `now_us`: microseconds since 1970.
 // Errors: kDataLoss, naming file and record, when what is stored is damaged; kFailedPrecondition
 // when another process holds the directory; those of the file system. A record at the end that was
 // not written whole (it was never acted on) is cut off, with a line in the log.
-Result<OpenedJournal> OpenJournal(const std::string& state_directory, const StorageOptions& storage,
-                                  int64_t now_us);
+Result<OpenedJournal> OpenJournal(const std::string& state_directory,
+                                  const storage::StorageOptions& storage, int64_t now_us);
 
 // Keeps nothing.
 std::unique_ptr<Journal> MakeForgetfulJournal();
@@ -76,8 +76,8 @@ uint32_t RecordChecksum(uint64_t sequence, std::string_view bytes);
 // done.
 Status Damaged(const std::string& path, uint64_t sequence, const std::string& what);
 // The entry of a record, after comparing its checksum.
-Result<JournalEntry> ReadRecord(const std::string& path, uint64_t sequence, uint32_t checksum,
-                                std::string_view bytes);
+Result<cluster::JournalEntry> ReadRecord(const std::string& path, uint64_t sequence,
+                                         uint32_t checksum, std::string_view bytes);
 
 // When to rewrite: when as much was appended as the last rewrite left, but not for a few MiB.
 class Growth {
@@ -91,4 +91,4 @@ class Growth {
   int64_t base_ = 0, grown_ = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

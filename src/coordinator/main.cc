@@ -4,5 +4,5 @@
 
 int main(int argc, char** argv) {
   if (!espalier::OpenMissingStreams()) return 1;
-  return espalier::CoordinatorMain(argc, argv);
+  return espalier::coordinator::CoordinatorMain(argc, argv);
 }

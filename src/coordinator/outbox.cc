@@ -6,7 +6,7 @@
 
 #include "src/base/log.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 constexpr auto kRetryInterval = std::chrono::seconds(1);
@@ -14,7 +14,7 @@ constexpr auto kAskInterval = std::chrono::seconds(2);  // within a worker's liv
 constexpr int64_t kEntriesWaitingMax = 1'000'000;
 
 // The job that an order to a worker is about.
-JobId JobOf(const ToWorker& message) {
+JobId JobOf(const cluster::ToWorker& message) {
   return std::visit(
       [](const auto& m) {
         if constexpr (requires { m.job; }) {
@@ -26,7 +26,7 @@ JobId JobOf(const ToWorker& message) {
       message);
 }
 
-JobId JobOf(const JournalEntry& entry) {
+JobId JobOf(const cluster::JournalEntry& entry) {
   return std::visit(
       [](const auto& e) {
         if constexpr (requires { e.snapshot; }) {
@@ -41,13 +41,15 @@ JobId JobOf(const JournalEntry& entry) {
 }
 
 // Whether nothing of a step waits for its turn; what it logs does not.
-bool IsNothing(const CoordinatorActions& a) {
+bool IsNothing(const cluster::CoordinatorActions& a) {
   return a.send.empty() && a.close.empty() && a.reply.empty() && a.drained.empty() &&
          a.notify.empty() && a.work.empty() && a.fence.empty() && a.check.empty() &&
          a.clear.empty() && a.tokens.empty();
 }
 
-bool IsPulse(const SendToWorker& send) { return std::holds_alternative<Pulse>(send.message); }
+bool IsPulse(const cluster::SendToWorker& send) {
+  return std::holds_alternative<cluster::Pulse>(send.message);
+}
 
 // To clients kUnavailable means that the coordinator is away.
 Status NoNewJobs(const Status& why) {
@@ -80,14 +82,14 @@ Outbox::~Outbox() {
   }
 }
 
-void Outbox::Push(CoordinatorActions actions) {
+void Outbox::Push(cluster::CoordinatorActions actions) {
   if (closed_) return;
-  std::vector<JournalEntry> entries = std::exchange(actions.persist, {});
+  std::vector<cluster::JournalEntry> entries = std::exchange(actions.persist, {});
   if (!durable_ || (entries.empty() && waiting_.empty())) {
     hooks_.perform(std::move(actions));
     return;
   }
-  CoordinatorActions at_once;
+  cluster::CoordinatorActions at_once;
   at_once.send = TakeHarmless(actions.send, IsPulse);
   at_once.notify = TakeHarmless(actions.notify, [](const auto& n) { return n.progress_only; });
   if (!at_once.send.empty() || !at_once.notify.empty()) hooks_.perform(std::move(at_once));
@@ -105,7 +107,7 @@ void Outbox::Push(CoordinatorActions actions) {
       " entries wait for the journal, which cannot be written: " + room_.ToString()));
 }
 
-void Outbox::Rewrite(std::vector<JournalEntry> entries) {
+void Outbox::Rewrite(std::vector<cluster::JournalEntry> entries) {
   wants_rewrite_ = false;
   if (durable_ && !closed_) queue_.Push({0, true, std::move(entries)});
 }
@@ -123,7 +125,7 @@ void Outbox::Free(uint64_t ticket, bool wants_rewrite) {
 
 void Outbox::Undo(JobId job, const Status& why) {
   for (Waiting& w : waiting_) {
-    for (Reply& reply : w.actions.reply) {
+    for (cluster::Reply& reply : w.actions.reply) {
       if (reply.result.ok() && *reply.result == job) reply.result = why;
     }
     std::erase_if(w.actions.send, [&](const auto& s) { return JobOf(s.message) == job; });
@@ -219,7 +221,7 @@ Status Outbox::WriteGroup() {
     batches_.pop_front();
     return Status::Ok();
   }
-  std::vector<JournalEntry> entries;
+  std::vector<cluster::JournalEntry> entries;
   size_t count = 0;
   for (; count < batches_.size() && !batches_[count].rewrite; ++count) {
     LeaveOutRefused(batches_[count]);
@@ -236,8 +238,8 @@ Status Outbox::WriteGroup() {
 bool Outbox::RefuseJobs(const Status& why) {
   bool any = false;
   for (const Batch& batch : batches_) {
-    for (const JournalEntry& entry : batch.entries) {
-      const auto* accepted = std::get_if<JobAccepted>(&entry);
+    for (const cluster::JournalEntry& entry : batch.entries) {
+      const auto* accepted = std::get_if<cluster::JobAccepted>(&entry);
       if (accepted == nullptr || batch.rewrite || !refused_.insert(accepted->job).second) continue;
       any = true;
       Tell([this, job = accepted->job, why = NoNewJobs(why)] { Undo(job, why); });
@@ -249,9 +251,9 @@ bool Outbox::RefuseJobs(const Status& why) {
 // That a number was used stays.
 void Outbox::LeaveOutRefused(Batch& batch) const {
   if (refused_.empty()) return;
-  std::erase_if(batch.entries, [&](const JournalEntry& entry) {
-    return !std::holds_alternative<JobForgotten>(entry) && refused_.contains(JobOf(entry));
+  std::erase_if(batch.entries, [&](const cluster::JournalEntry& entry) {
+    return !std::holds_alternative<cluster::JobForgotten>(entry) && refused_.contains(JobOf(entry));
   });
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -34,11 +34,11 @@
 #include "src/base/queue.h"
 #include "src/coordinator/journal.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 struct OutboxHooks {
-  std::function<void(CoordinatorActions)> perform;  // all but `persist` and `log`
-  std::function<void(JobId, Status)> refuse;        // the job was never accepted
+  std::function<void(cluster::CoordinatorActions)> perform;  // all but `persist` and `log`
+  std::function<void(JobId, Status)> refuse;                 // the job was never accepted
   std::function<void(Status)> fail;
   // Runs a call on the control loop; called by the writing thread.
   std::function<void(std::function<void()>)> post;
@@ -52,10 +52,10 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  void Push(CoordinatorActions actions);
+  void Push(cluster::CoordinatorActions actions);
   // Replaces what the journal holds, in its place among the pushes: `entries` say all that the
   // steps pushed so far have left. Best effort.
-  void Rewrite(std::vector<JournalEntry> entries);
+  void Rewrite(std::vector<cluster::JournalEntry> entries);
   bool wants_rewrite() const { return wants_rewrite_; }
   bool durable() const { return durable_; }
   // Steps that are held back: those with entries, and others that say something.
@@ -73,12 +73,12 @@ class Outbox {
   struct Batch {
     uint64_t ticket = 0;
     bool rewrite = false;
-    std::vector<JournalEntry> entries;
+    std::vector<cluster::JournalEntry> entries;
   };
   struct Waiting {
     uint64_t ticket = 0;  // of its batch; 0: it has none and waits for its turn
     int64_t entries = 0;
-    CoordinatorActions actions;
+    cluster::CoordinatorActions actions;
   };
 
   // On the loop.
@@ -127,4 +127,4 @@ class Outbox {
   std::thread thread_;  // last: it uses all of the above. None for a journal that keeps nothing
 };
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

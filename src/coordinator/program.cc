@@ -19,7 +19,7 @@
 #include "src/coordinator/flags.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 constexpr int kFailed = 1, kBadUsage = 2;
@@ -67,7 +67,7 @@ int64_t NowUs() {
 }
 
 // Deletes the address file, if it is still ours.
-void RemoveAddressFile(const FileSystem& files, const std::string& path,
+void RemoveAddressFile(const storage::FileSystem& files, const std::string& path,
                        const std::string& address) {
   const Result<std::string> text = files.ReadAll(path, 1024);
   if (!text.ok() || *text != address + "\n") return;
@@ -77,8 +77,8 @@ void RemoveAddressFile(const FileSystem& files, const std::string& path,
 // The command line, the file it names, and the environment where neither says anything.
 Result<CoordinatorFlags> ReadFlags(int argc, char** argv) {
   ESPALIER_ASSIGN_OR_RETURN(CoordinatorFlags flags, ParseCoordinatorFlags(argc, argv));
-  const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
-  CoordinatorOptions& options = flags.options;
+  const storage::HadoopEnvironment hadoop = storage::ReadHadoopEnvironment(Variable);
+  config::CoordinatorOptions& options = flags.options;
   if (options.hadoop_conf_dir.empty()) options.hadoop_conf_dir = hadoop.conf_dir;
   if (options.hadoop_user.empty()) options.hadoop_user = hadoop.user;
   if (options.hadoop_ca.empty()) options.hadoop_ca = hadoop.ca;
@@ -95,7 +95,7 @@ Status Serve(const CoordinatorFlags& flags, CoordinatorDaemon& daemon,
     ESPALIER_RETURN_IF_ERROR(TellReady(flags.ready_fd, address));
     return daemon.Run(service, reread);
   }
-  const auto files = MakeFileSystem(StorageOf(flags.options));
+  const auto files = storage::MakeFileSystem(StorageOf(flags.options));
   if (Status s = files->WriteAtomically(path, address + "\n"); !s.ok()) {
     return s.Wrap("address_file");
   }
@@ -112,7 +112,7 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   ShowProgramName(argv[0]);
   const auto flags = ReadFlags(argc, argv);
   if (!flags.ok()) return Complain(flags.status());
-  const CoordinatorOptions& options = flags->options;
+  const config::CoordinatorOptions& options = flags->options;
   if (flags->answer) {
     std::fputs(flags->answer->c_str(), stdout);
     return 0;
@@ -130,7 +130,7 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   if (flags->exit_with_parent && !TieToParent(parent)) {
     return Complain(Cancelled("the parent process has ended"));
   }
-  const Status end = Serve(*flags, **daemon, [=]() -> Result<CoordinatorOptions> {
+  const Status end = Serve(*flags, **daemon, [=]() -> Result<config::CoordinatorOptions> {
     ESPALIER_ASSIGN_OR_RETURN(const CoordinatorFlags again, ReadFlags(argc, argv));
     return again.options;
   });
@@ -141,4 +141,4 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   return code;
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

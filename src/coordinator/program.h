@@ -9,7 +9,7 @@
 
 #include "src/coordinator/journal.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 using JournalWrap = std::function<std::unique_ptr<Journal>(std::unique_ptr<Journal>)>;
 
@@ -17,4 +17,4 @@ using JournalWrap = std::function<std::unique_ptr<Journal>(std::unique_ptr<Journ
 // that is taken included). `wrap`, if any, gives the journal to use instead of the one opened.
 int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap = {});
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

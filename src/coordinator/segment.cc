@@ -10,7 +10,7 @@
 #include "src/coordinator/journal.h"
 #include "src/rpc/journal_codec.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 constexpr size_t kRecordHeaderBytes = 8;
@@ -45,11 +45,12 @@ uint64_t HeaderNumber(std::string_view header, size_t place) {
 
 }  // namespace
 
-Result<std::string> EncodeSegment(uint64_t first, const std::vector<JournalEntry>& entries) {
+Result<std::string> EncodeSegment(uint64_t first,
+                                  const std::vector<cluster::JournalEntry>& entries) {
   std::string bytes(kSegmentHeaderBytes, ' ');
   uint64_t sequence = first;
-  for (const JournalEntry& entry : entries) {
-    ESPALIER_ASSIGN_OR_RETURN(const std::string encoded, EncodeJournalEntry(entry));
+  for (const cluster::JournalEntry& entry : entries) {
+    ESPALIER_ASSIGN_OR_RETURN(const std::string encoded, rpc::EncodeJournalEntry(entry));
     char header[kRecordHeaderBytes];
     PutNumber(static_cast<uint32_t>(encoded.size()), header);
     PutNumber(RecordChecksum(sequence++, encoded), header + 4);
@@ -91,7 +92,7 @@ Result<Segment> DecodeSegment(std::string_view bytes, const std::string& path, u
     if (!whole) return Damaged(path, sequence, "its length reaches beyond the end of the file");
     const uint32_t checksum = GetNumber(bytes.data() + at + 4);
     at += kRecordHeaderBytes;
-    ESPALIER_ASSIGN_OR_RETURN(JournalEntry entry,
+    ESPALIER_ASSIGN_OR_RETURN(cluster::JournalEntry entry,
                               ReadRecord(path, sequence, checksum, bytes.substr(at, length)));
     segment.entries.push_back(std::move(entry));
     at += length;
@@ -100,4 +101,4 @@ Result<Segment> DecodeSegment(std::string_view bytes, const std::string& path, u
   return segment;
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

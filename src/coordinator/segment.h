@@ -17,21 +17,22 @@
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 inline constexpr size_t kSegmentHeaderBytes = 91;
 
 struct Segment {
   uint64_t first = 0;  // sequence
-  std::vector<JournalEntry> entries;
+  std::vector<cluster::JournalEntry> entries;
   // How many records are missing at its end: the file is shorter than its header says. -1: unknown,
   // not even the header is whole.
   int64_t torn = 0;
 };
 
-Result<std::string> EncodeSegment(uint64_t first, const std::vector<JournalEntry>& entries);
+Result<std::string> EncodeSegment(uint64_t first,
+                                  const std::vector<cluster::JournalEntry>& entries);
 // kDataLoss (journal.h, Damaged) for anything but a file that was cut short. `first`: what the
 // file's name says.
 Result<Segment> DecodeSegment(std::string_view bytes, const std::string& path, uint64_t first);
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

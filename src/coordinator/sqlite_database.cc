@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace espalier {
+namespace espalier::coordinator {
 
 Result<bool> SqliteStatement::Step() {
   errno = 0;
@@ -104,4 +104,4 @@ Status SqliteDatabase::Error(const std::string& doing) const {
   return full && code == SQLITE_IOERR ? ResourceExhausted(text) : Unavailable(text);
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -13,7 +13,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 // A prepared statement. Bind, then Step until it returns false, then Reset.
 class SqliteStatement {
@@ -69,4 +69,4 @@ class SqliteDatabase {
   sqlite3* handle_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

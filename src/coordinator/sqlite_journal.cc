@@ -8,7 +8,7 @@
 #include "src/coordinator/state_directory.h"
 #include "src/rpc/journal_codec.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 constexpr int64_t kApplicationId = 0x4573706c;  // "Espl", for file(1)
@@ -22,10 +22,10 @@ class SqliteJournal : public Journal {
 
   Status Prepare();
   Result<Incarnation> TakeIncarnation(int64_t now_us);
-  Result<std::vector<JournalEntry>> Load();
+  Result<std::vector<cluster::JournalEntry>> Load();
 
-  Status Append(const std::vector<JournalEntry>& entries) override;
-  Status Rewrite(const std::vector<JournalEntry>& entries) override;
+  Status Append(const std::vector<cluster::JournalEntry>& entries) override;
+  Status Rewrite(const std::vector<cluster::JournalEntry>& entries) override;
   bool wants_rewrite() const override { return growth_.large(); }
   bool durable() const override { return true; }
   bool GiveBackReserve() override { return reserve_.Release(); }
@@ -34,7 +34,7 @@ class SqliteJournal : public Journal {
  private:
   Status CheckFile();
   // Inside a transaction. Sets `bytes` to what they take.
-  Status Insert(const std::vector<JournalEntry>& entries, int64_t* bytes);
+  Status Insert(const std::vector<cluster::JournalEntry>& entries, int64_t* bytes);
   // Runs a transaction again when giving back the reserve may have made room for it.
   Status WithReserve(const std::function<Status()>& body);
 
@@ -93,13 +93,13 @@ Result<Incarnation> SqliteJournal::TakeIncarnation(int64_t now_us) {
   return Incarnation{static_cast<uint64_t>(number)};
 }
 
-Result<std::vector<JournalEntry>> SqliteJournal::Load() {
+Result<std::vector<cluster::JournalEntry>> SqliteJournal::Load() {
   const std::string& path = database_->path();
   ESPALIER_ASSIGN_OR_RETURN(next_, database_->Integer("SELECT max(first_sequence) FROM life"));
   ESPALIER_ASSIGN_OR_RETURN(
       SqliteStatement rows,
       database_->Prepare("SELECT sequence, checksum, bytes FROM record ORDER BY sequence"));
-  std::vector<JournalEntry> entries;
+  std::vector<cluster::JournalEntry> entries;
   while (true) {
     ESPALIER_ASSIGN_OR_RETURN(const bool row, rows.Step());
     if (!row) return entries;
@@ -110,7 +110,7 @@ Result<std::vector<JournalEntry>> SqliteJournal::Load() {
     }
     const std::string_view bytes = rows.Bytes(2);
     ESPALIER_ASSIGN_OR_RETURN(
-        JournalEntry entry,
+        cluster::JournalEntry entry,
         ReadRecord(path, sequence, static_cast<uint32_t>(rows.Integer(1)), bytes));
     entries.push_back(std::move(entry));
     growth_.OnAppend(static_cast<int64_t>(bytes.size()));
@@ -118,20 +118,20 @@ Result<std::vector<JournalEntry>> SqliteJournal::Load() {
   }
 }
 
-Status SqliteJournal::Insert(const std::vector<JournalEntry>& entries, int64_t* bytes) {
+Status SqliteJournal::Insert(const std::vector<cluster::JournalEntry>& entries, int64_t* bytes) {
   ESPALIER_ASSIGN_OR_RETURN(SqliteStatement insert,
                             database_->Prepare("INSERT INTO record VALUES (?1, ?2, ?3)"));
   int64_t sequence = next_;
   *bytes = 0;
-  for (const JournalEntry& entry : entries) {
-    ESPALIER_ASSIGN_OR_RETURN(const std::string encoded, EncodeJournalEntry(entry));
+  for (const cluster::JournalEntry& entry : entries) {
+    ESPALIER_ASSIGN_OR_RETURN(const std::string encoded, rpc::EncodeJournalEntry(entry));
     insert.Bind(1, sequence);
     insert.Bind(2, RecordChecksum(static_cast<uint64_t>(sequence), encoded));
     insert.Bind(3, std::string_view(encoded));
     ESPALIER_ASSIGN_OR_RETURN(const bool row, insert.Step());
     insert.Reset();
     if (row) return Internal("an INSERT returned a row");
-    if (const auto* taken = std::get_if<IncarnationTaken>(&entry)) {
+    if (const auto* taken = std::get_if<cluster::IncarnationTaken>(&entry)) {
       ESPALIER_RETURN_IF_ERROR(database_->Run("UPDATE life SET incarnation = " +
                                               std::to_string(taken->incarnation.value)));
     }
@@ -141,7 +141,7 @@ Status SqliteJournal::Insert(const std::vector<JournalEntry>& entries, int64_t* 
   return Status::Ok();
 }
 
-Status SqliteJournal::Append(const std::vector<JournalEntry>& entries) {
+Status SqliteJournal::Append(const std::vector<cluster::JournalEntry>& entries) {
   if (entries.empty()) return Status::Ok();
   int64_t bytes = 0;
   ESPALIER_RETURN_IF_ERROR(database_->Transaction([&] { return Insert(entries, &bytes); }));
@@ -150,7 +150,7 @@ Status SqliteJournal::Append(const std::vector<JournalEntry>& entries) {
   return Status::Ok();
 }
 
-Status SqliteJournal::Rewrite(const std::vector<JournalEntry>& entries) {
+Status SqliteJournal::Rewrite(const std::vector<cluster::JournalEntry>& entries) {
   int64_t bytes = 0;
   ESPALIER_RETURN_IF_ERROR(database_->Transaction([&]() -> Status {
     ESPALIER_RETURN_IF_ERROR(database_->Run("DELETE FROM record"));
@@ -194,4 +194,4 @@ Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int6
   return OpenedJournal{std::move(journal), *incarnation, *std::move(past)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -11,11 +11,11 @@
 
 #include "src/coordinator/journal.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 inline constexpr int64_t kDiskReserveBytes = int64_t{16} << 20;
 
 // As OpenJournal. On a full disk the reserve is given back: a coordinator must be able to return.
 Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int64_t now_us);
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -10,7 +10,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 // Holds a state directory for one process; released when the lock is destroyed.
 class DirectoryLock {
@@ -42,4 +42,4 @@ class DiskReserve {
   const int64_t bytes_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -7,18 +7,20 @@
 #include "src/cluster/coordinator_actions.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 // Storage whose calls show these tokens.
-StorageOptions WithTokens(StorageOptions storage, const StorageTokens& tokens);
+storage::StorageOptions WithTokens(storage::StorageOptions storage,
+                                   const spec::StorageTokens& tokens);
 
 // Renews the token by this process's own Kerberos identity. When renewing no longer moves its end,
 // or is refused, a new one of the same owner takes its place, if the NameNode lets us act for that
 // owner; else KeptToken::limit says why not, or, when the token cannot be renewed either, the
 // error.
-Result<KeptToken> KeepToken(const StorageToken& token, const StorageOptions& storage);
+Result<cluster::KeptToken> KeepToken(const spec::StorageToken& token,
+                                     const storage::StorageOptions& storage);
 
 // Makes it worthless.
-Status CancelToken(const StorageToken& token, const StorageOptions& storage);
+Status CancelToken(const spec::StorageToken& token, const storage::StorageOptions& storage);
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-namespace espalier {
+namespace espalier::coordinator {
 
-void Watchers::Add(JobId job, std::shared_ptr<WatchSink> sink) {
+void Watchers::Add(JobId job, std::shared_ptr<rpc::WatchSink> sink) {
   if (!core_->Job(job)) {
     sink->Close(NotFound("there is no " + ToString(job) + "; `espalier list` shows the jobs"));
     return;
@@ -33,9 +33,9 @@ int64_t Watchers::Count() {
   return count;
 }
 
-void Watchers::Notify(const std::vector<JobChanged>& changes) {
+void Watchers::Notify(const std::vector<cluster::JobChanged>& changes) {
   std::set<JobId> now;
-  for (const JobChanged& change : changes) {
+  for (const cluster::JobChanged& change : changes) {
     if (!watchers_.contains(change.job)) continue;
     if (IsOver(change.job) && !change.over) continue;  // the end is told when its turn has come
     (change.progress_only ? moved_ : now).insert(change.job);
@@ -51,7 +51,7 @@ void Watchers::FlushProgress() {
 
 bool Watchers::IsOver(JobId job) const {
   const auto snapshot = core_->Job(job);
-  return snapshot && IsFinal(snapshot->state);
+  return snapshot && spec::IsFinal(snapshot->state);
 }
 
 void Watchers::Tell(JobId job) {
@@ -66,9 +66,9 @@ void Watchers::Tell(JobId job) {
     if (snapshot) w.sink->Send({*snapshot, core_->History(job, w.history_sent)});
     w.history_sent = end;
     if (!snapshot) w.sink->Close(NotFound(ToString(job) + " ended and was forgotten"));
-    if (snapshot && IsFinal(snapshot->state)) w.sink->Close(Status::Ok());
+    if (snapshot && spec::IsFinal(snapshot->state)) w.sink->Close(Status::Ok());
   }
-  const bool over = !snapshot || IsFinal(snapshot->state);
+  const bool over = !snapshot || spec::IsFinal(snapshot->state);
   if (over || watchers.empty()) watchers_.erase(it);
 }
 
@@ -78,4 +78,4 @@ void Watchers::CloseAll(const Status& why) {
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -17,20 +17,20 @@
 #include "src/cluster/coordinator_core.h"
 #include "src/rpc/coordinator_server.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 
 inline constexpr int64_t kProgressIntervalMs = 100;
 
 class Watchers {
  public:
   // `watchers_max`: those that may watch at a time.
-  Watchers(const CoordinatorCore* core, int64_t watchers_max)
+  Watchers(const cluster::CoordinatorCore* core, int64_t watchers_max)
       : core_(core), watchers_max_(watchers_max) {}
 
   // Of a job that is over a Notify is to follow, in its turn.
-  void Add(JobId job, std::shared_ptr<WatchSink> sink);
+  void Add(JobId job, std::shared_ptr<rpc::WatchSink> sink);
   // Tells what changed now, or keeps mere progress for FlushProgress.
-  void Notify(const std::vector<JobChanged>& changes);
+  void Notify(const std::vector<cluster::JobChanged>& changes);
   // Tells kept progress; true when there was any. Call every kProgressIntervalMs.
   void FlushProgress();
   // Ends all streams: the coordinator goes away.
@@ -38,17 +38,17 @@ class Watchers {
 
  private:
   struct Watcher {
-    std::shared_ptr<WatchSink> sink;
+    std::shared_ptr<rpc::WatchSink> sink;
     int64_t history_sent = 0;  // rows told
   };
   void Tell(JobId job);
   bool IsOver(JobId job) const;
   int64_t Count();
 
-  const CoordinatorCore* core_;
+  const cluster::CoordinatorCore* core_;
   const int64_t watchers_max_;
   std::map<JobId, std::vector<Watcher>> watchers_;
   std::set<JobId> moved_;  // progress not told yet
 };
 
-}  // namespace espalier
+}  // namespace espalier::coordinator

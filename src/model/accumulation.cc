@@ -6,7 +6,7 @@
 #include "src/base/random.h"
 #include "src/model/blas.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 // Numbers of mixed size and sign.
@@ -39,4 +39,4 @@ bool AccumulatesExactly(int64_t in, int64_t out, int64_t rows) {
 template bool AccumulatesExactly<float>(int64_t, int64_t, int64_t);
 template bool AccumulatesExactly<double>(int64_t, int64_t, int64_t);
 
-}  // namespace espalier
+}  // namespace espalier::model

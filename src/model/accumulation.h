@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::model {
 
 // Whether c + a^T b by BLAS has the bits of the product apart, added, for the weight of a layer and
 // that many rows. BLAS rounds once a block of the inner dimension, so this holds when the
@@ -12,4 +12,4 @@ namespace espalier {
 template <typename T>
 bool AccumulatesExactly(int64_t in, int64_t out, int64_t rows);
 
-}  // namespace espalier
+}  // namespace espalier::model

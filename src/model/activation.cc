@@ -3,7 +3,7 @@
 #include "src/base/aligned.h"
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 constexpr double kLeakySlope = 0.01;
@@ -91,42 +91,42 @@ void ReluRow(const T* bias, T* z, T* d, int64_t size) {
 
 }  // namespace
 
-bool StoresDerivative(Activation activation, double dropout, bool residual) {
-  if (activation == Activation::kRelu) return residual;
-  return activation != Activation::kIdentity || dropout > 0;
+bool StoresDerivative(spec::Activation activation, double dropout, bool residual) {
+  if (activation == spec::Activation::kRelu) return residual;
+  return activation != spec::Activation::kIdentity || dropout > 0;
 }
 
 template <typename T>
-void ActivateRow(Activation activation, const T* bias, T* z, T* derivative, int64_t size) {
-  if (activation == Activation::kRelu) return ReluRow(bias, z, derivative, size);
+void ActivateRow(spec::Activation activation, const T* bias, T* z, T* derivative, int64_t size) {
+  if (activation == spec::Activation::kRelu) return ReluRow(bias, z, derivative, size);
   for (int64_t i = 0; i < size; ++i) z[i] += bias[i];
   switch (activation) {
-    case Activation::kRelu:
+    case spec::Activation::kRelu:
       return;
-    case Activation::kIdentity:
+    case spec::Activation::kIdentity:
       for (int64_t i = 0; derivative != nullptr && i < size; ++i) derivative[i] = 1;
       return;
-    case Activation::kTanh:
+    case spec::Activation::kTanh:
       return ForPieces(z, derivative, size, TanhPiece<T>);
-    case Activation::kSigmoid:
+    case spec::Activation::kSigmoid:
       return ForPieces(z, derivative, size, SigmoidPiece<T>);
-    case Activation::kLeakyRelu:
+    case spec::Activation::kLeakyRelu:
       return ForPieces(z, derivative, size, LeakyPiece<T>);
-    case Activation::kElu:
+    case spec::Activation::kElu:
       return ForPieces(z, derivative, size, EluPiece<T>);
-    case Activation::kGelu:
+    case spec::Activation::kGelu:
       return ForPieces(z, derivative, size, GeluPiece<T>);
-    case Activation::kSilu:
+    case spec::Activation::kSilu:
       return ForPieces(z, derivative, size, SiluPiece<T>);
   }
 }
 
 template <typename T>
-void BackRow(Activation kind, const T* activation, const T* derivative, T scale, T* delta,
+void BackRow(spec::Activation kind, const T* activation, const T* derivative, T scale, T* delta,
              int64_t size) {
   if (derivative != nullptr) {
     for (int64_t i = 0; i < size; ++i) delta[i] *= derivative[i];
-  } else if (kind == Activation::kRelu) {
+  } else if (kind == spec::Activation::kRelu) {
     for (int64_t i = 0; i < size; ++i) {
       const T scaled = delta[i] * scale;
       delta[i] = activation[i] > 0 ? scaled : T{0};
@@ -134,11 +134,11 @@ void BackRow(Activation kind, const T* activation, const T* derivative, T scale,
   }
 }
 
-#define ESPALIER_INSTANTIATE(T)                                        \
-  template void ActivateRow<T>(Activation, const T*, T*, T*, int64_t); \
-  template void BackRow<T>(Activation, const T*, const T*, T, T*, int64_t);
+#define ESPALIER_INSTANTIATE(T)                                              \
+  template void ActivateRow<T>(spec::Activation, const T*, T*, T*, int64_t); \
+  template void BackRow<T>(spec::Activation, const T*, const T*, T, T*, int64_t);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -17,7 +17,7 @@
 #include "src/model/sparse_layer.h"
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 constexpr const char* kArithmeticVersion = "2";  // raised when our own code changes the bits
@@ -89,7 +89,7 @@ void TestSparse(Sha256& hash) {
   constexpr int64_t kRows = 11, kIn = 101, kOut = 7;
   const auto weight = Numbers<T>(kOut * kIn, 9, 1), deltas = Numbers<T>(kRows * kOut, 10, 1);
   const auto base = Numbers<T>(kIn, 11, 1);
-  SparseRows<T> rows;
+  spec::SparseRows<T> rows;
   for (int64_t r = 0; r < kRows; ++r) {
     for (int64_t i = r; i < kIn; i += 3 * r + 1) {  // of the first row all
       rows.columns.push_back(static_cast<int32_t>(i));
@@ -131,9 +131,9 @@ void TestAdam(Sha256& hash) {
        second = Numbers<T>(kCount, 7, 0.1);
   const auto gradient = Numbers<T>(kCount, 8, 1);
   for (T& v : second) v = v * v;
-  TrainSpec train;
+  spec::TrainSpec train;
   train.weight_decay = 0.01;
-  const Chunk chunk{0, 0, kOut, true, 0, kCount};
+  const plan::Chunk chunk{0, 0, kOut, true, 0, kCount};
   T* slots[] = {first.data(), second.data()};
   ApplyUpdate<T>(train, shape, chunk, parameters.data(), slots, gradient.data(), 1.0 / 3, 0.75,
                  1e-3, 3);
@@ -187,4 +187,4 @@ Result<std::string> ArithmeticId() {
          "; self-test " + hash.FinishHex().substr(0, 16);
 }
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -8,7 +8,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::model {
 
 // The OpenBLAS kernel every daemon runs unless a job opts for another. A shell sets
 // OPENBLAS_CORETYPE to it and re-executes itself, for OpenBLAS chooses its kernel when it is loaded
@@ -34,4 +34,4 @@ Status VerifyKernel(const std::string& wanted = kDefaultKernel);
 // a few milliseconds. An error when the self-test's results are not merely other bits but wrong.
 Result<std::string> ArithmeticId();
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -2,7 +2,7 @@
 
 #include <cblas.h>
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 CBLAS_TRANSPOSE Order(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
@@ -23,4 +23,4 @@ void Multiply<double>(int64_t m, int64_t n, int64_t k, Matrix<double> a, Matrix<
               a.pitch, b.data, b.pitch, add ? 1.0 : 0.0, c, c_pitch);
 }
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::model {
 
 // A row-major matrix as BLAS takes it: `pitch` elements from row to row.
 template <typename T>
@@ -27,4 +27,4 @@ template <>
 void Multiply(int64_t m, int64_t n, int64_t k, Matrix<double> a, Matrix<double> b, bool add,
               double* c, int64_t c_pitch);
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -2,7 +2,7 @@
 
 #include <immintrin.h>
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 // Eight 32 x 32 -> 64 bit products: their high and low halves, lane by lane.
@@ -87,4 +87,4 @@ void DropoutMask::Apply(int64_t row, T* values, T* also, int64_t size) const {
 template void DropoutMask::Apply<float>(int64_t, float*, float*, int64_t) const;
 template void DropoutMask::Apply<double>(int64_t, double*, double*, int64_t) const;
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -9,7 +9,7 @@
 #include "src/base/random.h"
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::model {
 
 struct DropoutKey {
   uint64_t seed = 0;
@@ -39,4 +39,4 @@ class DropoutMask {
   double scale_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::model

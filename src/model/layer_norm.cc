@@ -6,7 +6,7 @@
 #include "src/base/aligned.h"
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 constexpr double kEpsilon = 1e-5;
@@ -59,4 +59,4 @@ ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::model

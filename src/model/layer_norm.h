@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::model {
 
 // z[i] + bias[i] is normalised to normed[i]; z[i] becomes gain[i] * normed[i] (without the shift).
 // Returns 1 / sqrt(variance + epsilon). Padding is zero afterwards. REQUIRES: all aligned, `size`
@@ -23,4 +23,4 @@ T NormRow(const T* bias, const T* gain, int64_t width, int64_t size, T* z, T* no
 template <typename T>
 void NormBackRow(const T* gain, const T* normed, T inverse, int64_t width, int64_t size, T* delta);
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -7,7 +7,7 @@
 #include "src/base/check.h"
 #include "src/model/tile_sum.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 constexpr double kGradientNormMin = 1e-8, kStepNormMin = 1e-10;
@@ -66,7 +66,7 @@ class Advance {
   template <typename Body>
   void OverRuns(Body&& body) const {
     job_.each(static_cast<int64_t>(job_.chunks.size()), [&](int64_t c) {
-      const Chunk& chunk = job_.chunks[c];
+      const plan::Chunk& chunk = job_.chunks[c];
       body(chunk.offset, chunk.offset + chunk.size);
     });
   }
@@ -75,7 +75,7 @@ class Advance {
   double Sum(Term&& term) const {
     std::vector<double> sums(job_.chunks.size());
     job_.each(static_cast<int64_t>(sums.size()), [&](int64_t c) {
-      const Chunk& chunk = job_.chunks[c];
+      const plan::Chunk& chunk = job_.chunks[c];
       sums[c] = TileSum(chunk.size, [&](int64_t i) { return term(chunk.offset + i); });
     });
     double total = 0;
@@ -98,7 +98,7 @@ class Advance {
   double Penalize(double inverse_weight) const {
     std::vector<double> sums(job_.chunks.size());
     job_.each(static_cast<int64_t>(sums.size()), [&](int64_t c) {
-      const Chunk& chunk = job_.chunks[c];
+      const plan::Chunk& chunk = job_.chunks[c];
       const bool trained = !IsFrozen(job_.shape, chunk);
       const int64_t weights = chunk.offset + WeightsOf(job_.shape, chunk);
       const int64_t end = chunk.offset + chunk.size;
@@ -126,7 +126,7 @@ class Advance {
   }
 
   SearchAnswer Judge(double objective, double slope) {
-    if (spec_.line_search == LineSearchKind::kNone) {
+    if (spec_.line_search == spec::LineSearchKind::kNone) {
       return std::isfinite(objective) ? SearchAnswer::kTake : SearchAnswer::kFail;
     }
     const SearchAnswer answer = Answer(s_.search, objective, slope, spec_.max_line_search);
@@ -201,7 +201,7 @@ class Advance {
 
   double FirstStep() const {
     if (s_.iterations > 0) return spec_.learning_rate;
-    if (spec_.line_search == LineSearchKind::kStrongWolfe) {
+    if (spec_.line_search == spec::LineSearchKind::kStrongWolfe) {
       return spec_.learning_rate / Norm(Slot(kLbfgsDirection));
     }
     const T* g = Slot(kLbfgsGradient);
@@ -233,7 +233,7 @@ class Advance {
   }
 
   void Fail() {
-    if (s_.failed || spec_.line_search == LineSearchKind::kNone) {
+    if (s_.failed || spec_.line_search == spec::LineSearchKind::kNone) {
       s_.verdict = LbfgsVerdict::kStuck;
       return;
     }
@@ -244,7 +244,7 @@ class Advance {
   }
 
   const LbfgsJob<T>& job_;
-  const OptimizerSpec& spec_;
+  const spec::OptimizerSpec& spec_;
   LbfgsState& s_;
   T* const parameters_;
   T* const gradient_;
@@ -266,4 +266,4 @@ ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::model

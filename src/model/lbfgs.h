@@ -32,7 +32,7 @@
 #include "src/plan/chunks.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::model {
 
 // What the parameters are now.
 enum class LbfgsVerdict : uint8_t {
@@ -66,9 +66,9 @@ using ForEach = std::function<void(int64_t count, const std::function<void(int64
 
 template <typename T>
 struct LbfgsJob {
-  const TrainSpec& train;
+  const spec::TrainSpec& train;
   const NetworkShape& shape;
-  std::span<const Chunk> chunks;
+  std::span<const plan::Chunk> chunks;
   const ForEach& each;
 };
 
@@ -81,4 +81,4 @@ template <typename T>
 void AdvanceLbfgs(const LbfgsJob<T>& job, double mean_loss, double inverse_weight,
                   LbfgsState& state, T* parameters, T* gradient, T* const* slots);
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -10,7 +10,7 @@
 #include "src/model/sparse_layer.h"
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 // Calls f(begin, rows) for each micro-batch.
@@ -55,16 +55,17 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       inputs_a_row_(shape.sparse ? 0 : shape.inputs()),
       embedded_(shape.layers.front().in - shape.inputs()),
       inputs_(rows_max * inputs_a_row_),
-      targets_(shape.task == Task::kRegression || shape.task == Task::kMultilabel
+      targets_(shape.task == spec::Task::kRegression || shape.task == spec::Task::kMultilabel
                    ? rows_max * shape.outputs()
                    : 0),
       weights_(rows_max),
-      labels_(shape.task == Task::kClassification ? rows_max : 0),
+      labels_(shape.task == spec::Task::kClassification ? rows_max : 0),
       codes_(rows_max * static_cast<int64_t>(shape.tables.size())),
       first_inputs_(embedded_ > 0 ? rows_max * (inputs_a_row_ + embedded_) : 0),
       embedding_deltas_(rows_max * embedded_) {
   ESPALIER_CHECK(rows_max >= 0 && rows_max < kLeafRowsMax, std::to_string(rows_max));
-  ESPALIER_CHECK(!shape.sparse || shape.task != Task::kAutoencoder, "sparse inputs as targets");
+  ESPALIER_CHECK(!shape.sparse || shape.task != spec::Task::kAutoencoder,
+                 "sparse inputs as targets");
   const auto trained = [](const LayerShape& layer) { return !layer.frozen; };
   lowest_ =
       std::find_if(shape_.layers.begin(), shape_.layers.end(), trained) - shape_.layers.begin();
@@ -127,8 +128,8 @@ Matrix<T> LeafPass<T>::Input(int64_t index, int64_t begin) const {
 template <typename T>
 OutputRows<T> LeafPass<T>::Outputs(int64_t begin, int64_t rows) const {
   const Layer& last = layers_.back();
-  const bool classes = shape_.task == Task::kClassification;
-  const auto& targets = shape_.task == Task::kAutoencoder ? inputs_ : targets_;
+  const bool classes = shape_.task == spec::Task::kClassification;
+  const auto& targets = shape_.task == spec::Task::kAutoencoder ? inputs_ : targets_;
   return {rows,
           last.pitch,
           last.activations.data() + begin * last.pitch,
@@ -293,7 +294,7 @@ void LeafPass<T>::ForwardBackward(const T* parameters, int64_t rows, const Dropo
 }
 
 template <typename T>
-bool LeafPass<T>::AccumulateIsExact(const Chunk& chunk, int64_t rows) const {
+bool LeafPass<T>::AccumulateIsExact(const plan::Chunk& chunk, int64_t rows) const {
   const bool table = static_cast<size_t>(chunk.layer) >= layers_.size();
   const bool sparse = shape_.sparse && chunk.layer == 0;
   return !table && !sparse && rows <= kMicroBatchRows && blas_accumulates_;
@@ -301,7 +302,7 @@ bool LeafPass<T>::AccumulateIsExact(const Chunk& chunk, int64_t rows) const {
 
 // Rows that share a code are added in their order, from +0.
 template <typename T>
-void LeafPass<T>::TableGradient(const Chunk& chunk, T* out) const {
+void LeafPass<T>::TableGradient(const plan::Chunk& chunk, T* out) const {
   const Table& table = tables_[static_cast<size_t>(chunk.layer) - layers_.size()];
   const TableShape& shape = shape_.tables[table.code];
   const Layer& first = layers_.front();
@@ -319,7 +320,7 @@ void LeafPass<T>::TableGradient(const Chunk& chunk, T* out) const {
 }
 
 template <typename T>
-void LeafPass<T>::WeightGradient(const Chunk& chunk, T* out, bool accumulate) const {
+void LeafPass<T>::WeightGradient(const plan::Chunk& chunk, T* out, bool accumulate) const {
   ESPALIER_CHECK(rows_ >= 0, "no ForwardBackward before");
   ESPALIER_CHECK(!accumulate || AccumulateIsExact(chunk, rows_), std::to_string(rows_));
   if (rows_ == 0 || IsFrozen(shape_, chunk)) {
@@ -372,7 +373,7 @@ void LeafPass<T>::Predict(const T* parameters, int64_t rows, T* predictions) {
   rows_ = -1;
   LoadBiases(parameters);
   MultiplyFirst(parameters, rows);
-  const bool classes = shape_.task == Task::kClassification;
+  const bool classes = shape_.task == spec::Task::kClassification;
   const int64_t width = classes ? shape_.classes() : shape_.outputs();
   ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
     Forward(parameters, begin, count, nullptr);
@@ -384,4 +385,4 @@ void LeafPass<T>::Predict(const T* parameters, int64_t rows, T* predictions) {
 template class LeafPass<float>;
 template class LeafPass<double>;
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -27,7 +27,7 @@
 #include "src/plan/chunks.h"
 #include "src/spec/sparse_rows.h"
 
-namespace espalier {
+namespace espalier::model {
 
 // A leaf has fewer rows of a step: BLAS counts elements in 32 bits.
 inline constexpr int64_t kLeafRowsMax = 1 << 24;
@@ -43,8 +43,8 @@ class LeafPass {
   int64_t rows_max() const { return rows_max_; }
 
   // Filled by the caller before each pass; 64-byte aligned, owned here.
-  T* inputs() { return inputs_.data(); }       // [rows, inputs]; of a sparse shape empty
-  SparseRows<T>& sparse() { return sparse_; }  // the inputs of a sparse shape
+  T* inputs() { return inputs_.data(); }             // [rows, inputs]; of a sparse shape empty
+  spec::SparseRows<T>& sparse() { return sparse_; }  // the inputs of a sparse shape
   // [rows, tables]; a code is below the table's codes, or -1: no row of it.
   int32_t* codes() { return codes_.data(); }
   int32_t* labels() { return labels_.data(); }  // [rows], classification: class index
@@ -59,12 +59,12 @@ class LeafPass {
   // The gradient sum of the last ForwardBackward for one chunk: `out` [chunk.size] is set to it, or
   // with `accumulate` added to. Without rows it is zero. REQUIRES: no Evaluate or Predict since;
   // accumulate only if AccumulateIsExact(chunk, rows of that pass).
-  void WeightGradient(const Chunk& chunk, T* out, bool accumulate) const;
+  void WeightGradient(const plan::Chunk& chunk, T* out, bool accumulate) const;
 
   // Whether accumulating onto a sibling's gradient yields the same bits as computing this leaf's
   // apart and adding: for a single micro-batch of a layer, where BLAS passed this shape's
   // self-test.
-  bool AccumulateIsExact(const Chunk& chunk, int64_t rows) const;
+  bool AccumulateIsExact(const plan::Chunk& chunk, int64_t rows) const;
 
   // Forward without dropout; adds to `totals` (TotalsKind::kEvaluation).
   void Evaluate(const T* parameters, int64_t rows, double* totals);
@@ -100,7 +100,7 @@ class LeafPass {
   void MultiplyFirst(const T* parameters, int64_t rows);
   // Adds what one-hot inputs give to the sums of the first layer.
   void AddOneHot(const T* parameters, int64_t begin, int64_t rows);
-  void TableGradient(const Chunk& chunk, T* out) const;
+  void TableGradient(const plan::Chunk& chunk, T* out) const;
   void LoadBiases(const T* parameters);
   // `key` null: no dropout.
   void Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key);
@@ -123,10 +123,10 @@ class LeafPass {
   int64_t embedded_;      // inputs of the first layer that are embeddings: the last ones
   AlignedVector<T> inputs_, targets_, weights_;
   AlignedVector<int32_t> labels_, codes_;
-  SparseRows<T> sparse_;
+  spec::SparseRows<T> sparse_;
   // With embeddings: the first layer's inputs [rows_max, in], of sparse inputs the embeddings alone
   // [rows_max, embedded_], and the deltas by its embeddings [rows_max, embedded_].
   AlignedVector<T> first_inputs_, embedding_deltas_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 constexpr double kDecrease = 1e-4, kCurvature = 0.9;
@@ -96,4 +96,4 @@ SearchAnswer Answer(LineSearch& search, double value, double slope, int64_t eval
   return std::isfinite(search.t) && search.t > 0 ? SearchAnswer::kAsk : SearchAnswer::kFail;
 }
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::model {
 
 struct SearchPoint {
   double t = 0, value = 0, slope = 0;
@@ -38,4 +38,4 @@ LineSearch BeginSearch(double value, double slope, double t);
 // does. A value that is no finite number is one too far away.
 SearchAnswer Answer(LineSearch& search, double value, double slope, int64_t evaluations_max);
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -10,7 +10,7 @@
 #include "src/base/check.h"
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 template <typename T>
@@ -189,9 +189,9 @@ struct Penalty {
 template <typename T>
 Penalty<T> PenaltyOf(const NetworkShape& shape, T d) {
   const T size = std::fabs(d), sign = d > 0 ? T{1} : d < 0 ? T{-1} : T{0};
-  if (shape.loss == Loss::kMse) return {d * d, 2 * d};
-  if (shape.loss == Loss::kMae) return {size, sign};
-  if (shape.loss == Loss::kQuantile) {
+  if (shape.loss == spec::Loss::kMse) return {d * d, 2 * d};
+  if (shape.loss == spec::Loss::kMae) return {size, sign};
+  if (shape.loss == spec::Loss::kQuantile) {
     const T q = static_cast<T>(shape.quantile), slope = d > 0 ? T{1} - q : d < 0 ? -q : T{0};
     return {slope * d, slope};
   }
@@ -205,7 +205,7 @@ void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, T* del
                     double* totals) {
   const int64_t width = shape.outputs();
   const T share = T{1} / static_cast<T>(width);
-  const bool poisson = shape.loss == Loss::kPoisson;
+  const bool poisson = shape.loss == spec::Loss::kPoisson;
   for (int64_t r = 0; r < rows.rows; ++r) {
     const T* z = rows.outputs + r * rows.pitch;
     const T* y = rows.targets + r * width;
@@ -237,11 +237,12 @@ void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, T* del
 template <typename T>
 void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                    double* totals) {
-  if (shape.task == Task::kMultilabel) return MultilabelLoss(shape, rows, kind, deltas, totals);
+  if (shape.task == spec::Task::kMultilabel)
+    return MultilabelLoss(shape, rows, kind, deltas, totals);
   switch (shape.loss) {
-    case Loss::kSoftmaxCrossEntropy:
+    case spec::Loss::kSoftmaxCrossEntropy:
       return SoftmaxLoss(shape, rows, kind, deltas, totals);
-    case Loss::kBinaryCrossEntropy:
+    case spec::Loss::kBinaryCrossEntropy:
       return BinaryLoss(shape, rows, kind, deltas, totals);
     default:
       return RegressionLoss(shape, rows, deltas, totals);
@@ -266,7 +267,7 @@ int64_t PredictedClass(const NetworkShape& shape, const T* shares) {
 template <typename T>
 void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions) {
   const int64_t width = shape.outputs();
-  if (shape.task == Task::kMultilabel) {
+  if (shape.task == spec::Task::kMultilabel) {
     for (int64_t r = 0; r < rows.rows; ++r) {
       Sigmoid(rows.outputs + r * rows.pitch, scratch, rows.pitch);
       predictions = std::copy(scratch, scratch + width, predictions);
@@ -274,9 +275,9 @@ void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratc
     return;
   }
   Column<T> z, sums, maxima, ones, zeros;
-  if (shape.loss == Loss::kSoftmaxCrossEntropy) {
+  if (shape.loss == spec::Loss::kSoftmaxCrossEntropy) {
     ExpRows(rows, width, scratch, sums.v, maxima.v);
-  } else if (shape.loss == Loss::kBinaryCrossEntropy) {
+  } else if (shape.loss == spec::Loss::kBinaryCrossEntropy) {
     for (int64_t r = 0; r < rows.rows; ++r) z.v[r] = rows.outputs[r * rows.pitch];
     Sigmoid(z.v, ones.v, kMicroBatchRows);
     for (int64_t r = 0; r < rows.rows; ++r) z.v[r] = -z.v[r];  // 1 - p has no digits for p near 1
@@ -284,13 +285,13 @@ void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratc
   }
   for (int64_t r = 0; r < rows.rows; ++r) {
     const T* output = rows.outputs + r * rows.pitch;
-    if (shape.loss == Loss::kPoisson) {
+    if (shape.loss == spec::Loss::kPoisson) {
       Exp(output, scratch + r * rows.pitch, rows.pitch);
       output = scratch + r * rows.pitch;
     }
-    if (shape.loss == Loss::kSoftmaxCrossEntropy) {
+    if (shape.loss == spec::Loss::kSoftmaxCrossEntropy) {
       for (int64_t k = 0; k < width; ++k) *predictions++ = scratch[r * rows.pitch + k] / sums.v[r];
-    } else if (shape.loss == Loss::kBinaryCrossEntropy) {
+    } else if (shape.loss == spec::Loss::kBinaryCrossEntropy) {
       *predictions++ = zeros.v[r];
       *predictions++ = ones.v[r];
     } else {
@@ -308,4 +309,4 @@ ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::model

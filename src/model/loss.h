@@ -23,7 +23,7 @@
 #include "src/model/metrics.h"
 #include "src/model/network.h"
 
-namespace espalier {
+namespace espalier::model {
 
 // Rows of one micro-batch as the output layer sees them.
 template <typename T>
@@ -55,4 +55,4 @@ int64_t PredictedClass(const NetworkShape& shape, const T* shares);
 template <typename T>
 void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions);
 
-}  // namespace espalier
+}  // namespace espalier::model

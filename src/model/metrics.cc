@@ -9,7 +9,7 @@
 
 #include "src/base/check.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
@@ -40,10 +40,10 @@ std::vector<ClassWeights> WeightsOfClasses(int64_t classes, const double* t) {
   return weights;
 }
 
-void AddClasses(const std::vector<ClassWeights>& classes, Metrics& metrics) {
+void AddClasses(const std::vector<ClassWeights>& classes, spec::Metrics& metrics) {
   double total = 0;
   for (const ClassWeights& w : classes) {
-    ClassMetrics m;
+    spec::ClassMetrics m;
     m.precision = Ratio(w.correct, w.predicted);
     m.recall = Ratio(w.correct, w.actual);
     m.f1 = Ratio(2 * m.precision * m.recall, m.precision + m.recall);
@@ -60,7 +60,7 @@ void AddClasses(const std::vector<ClassWeights>& classes, Metrics& metrics) {
 }
 
 // `t`: the label part of evaluation totals.
-void AddLabels(int64_t labels, const double* t, Metrics& metrics) {
+void AddLabels(int64_t labels, const double* t, spec::Metrics& metrics) {
   std::vector<ClassWeights> weights;
   ClassWeights all;
   for (int64_t k = 0; k < labels; ++k, t += 3) {
@@ -72,7 +72,7 @@ void AddLabels(int64_t labels, const double* t, Metrics& metrics) {
   AddClasses(weights, metrics);
   metrics.f1_micro = Ratio(2 * all.correct, all.actual + all.predicted);
   double sum = 0;
-  for (const ClassMetrics& label : metrics.classes) sum += label.f1;
+  for (const spec::ClassMetrics& label : metrics.classes) sum += label.f1;
   metrics.f1_macro = sum / static_cast<double>(labels);
 }
 
@@ -112,8 +112,8 @@ double Determination(const double* t, double weight) {
   return t[0] == 0 ? 1 : 0;
 }
 
-void AddRegression(const NetworkShape& shape, const std::vector<FittedTarget>& targets,
-                   const double* t, Metrics& metrics) {
+void AddRegression(const NetworkShape& shape, const std::vector<spec::FittedTarget>& targets,
+                   const double* t, spec::Metrics& metrics) {
   double squares = 0;
   for (int64_t k = 0; k < shape.outputs(); ++k, t += 4) {
     const double factor = targets.empty() ? 1 : targets[k].factor;
@@ -129,7 +129,7 @@ void AddRegression(const NetworkShape& shape, const std::vector<FittedTarget>& t
 }
 
 // Nothing was counted, hence nothing is known: a loss of 0 would look like perfection.
-Metrics Unknown(Metrics metrics) {
+spec::Metrics Unknown(spec::Metrics metrics) {
   metrics.loss = std::numeric_limits<double>::quiet_NaN();
   if (metrics.classification) {
     metrics.accuracy = metrics.loss;
@@ -142,9 +142,9 @@ Metrics Unknown(Metrics metrics) {
 }  // namespace
 
 int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
-  if (PredictsNumbers(shape.task)) return kTotalsFixed + 4 * shape.outputs();
+  if (spec::PredictsNumbers(shape.task)) return kTotalsFixed + 4 * shape.outputs();
   if (kind == TotalsKind::kTraining) return kTotalsFixed;
-  if (shape.task == Task::kMultilabel) return kTotalsFixed + 3 * shape.outputs();
+  if (shape.task == spec::Task::kMultilabel) return kTotalsFixed + 3 * shape.outputs();
   const int64_t classes = shape.classes();
   return kTotalsFixed + ClassTotals(classes) + (classes == 2 ? 2 * kScoreBins : 0);
 }
@@ -161,13 +161,14 @@ int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label) {
   return kTotalsFixed + ClassTotals(shape.classes()) + 2 * ScoreBin(score) + label;
 }
 
-Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTarget>& targets,
-                          TotalsKind kind, const std::vector<double>& totals) {
+spec::Metrics MetricsFromTotals(const NetworkShape& shape,
+                                const std::vector<spec::FittedTarget>& targets, TotalsKind kind,
+                                const std::vector<double>& totals) {
   const int64_t size = TotalsSize(shape, kind);
   ESPALIER_CHECK(static_cast<int64_t>(totals.size()) == size,
                  std::to_string(totals.size()) + " totals, expected " + std::to_string(size));
-  Metrics metrics;
-  metrics.classification = !PredictsNumbers(shape.task);
+  spec::Metrics metrics;
+  metrics.classification = !spec::PredictsNumbers(shape.task);
   metrics.rows = static_cast<int64_t>(totals[kTotalRows]);
   metrics.weight = totals[kTotalWeight];
   if (!(metrics.weight > 0)) return Unknown(std::move(metrics));
@@ -179,7 +180,7 @@ Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTar
   }
   metrics.accuracy = totals[kTotalCorrect] / metrics.weight;
   if (kind == TotalsKind::kTraining) return metrics;
-  if (shape.task == Task::kMultilabel) {
+  if (shape.task == spec::Task::kMultilabel) {
     AddLabels(shape.outputs(), rest, metrics);
     return metrics;
   }
@@ -190,4 +191,4 @@ Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTar
   return metrics;
 }
 
-}  // namespace espalier
+}  // namespace espalier::model

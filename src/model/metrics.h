@@ -25,7 +25,7 @@
 #include "src/spec/input.h"
 #include "src/spec/metrics.h"
 
-namespace espalier {
+namespace espalier::model {
 
 enum class TotalsKind { kTraining, kEvaluation };
 
@@ -57,11 +57,12 @@ void AddTotals(double* into, const double* from, int64_t size);
 // and r2 are means over targets in their own units, the loss is in the units of training. Without
 // rows or weight the means (loss, accuracy, rmse, mae, r2) are NaN. kTraining yields no precision,
 // recall, F1, AUC and confusion. REQUIRES: totals.size() == TotalsSize(shape, kind).
-Metrics MetricsFromTotals(const NetworkShape& shape, const std::vector<FittedTarget>& targets,
-                          TotalsKind kind, const std::vector<double>& totals);
+spec::Metrics MetricsFromTotals(const NetworkShape& shape,
+                                const std::vector<spec::FittedTarget>& targets, TotalsKind kind,
+                                const std::vector<double>& totals);
 
 // Where in the totals a row of two-class evaluation with this score is counted. REQUIRES:
 // evaluation totals of a shape with two classes.
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label);
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -7,16 +7,16 @@
 #include "src/base/random.h"
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
-bool IsReluFamily(Activation activation) {
+bool IsReluFamily(spec::Activation activation) {
   switch (activation) {
-    case Activation::kRelu:
-    case Activation::kLeakyRelu:
-    case Activation::kElu:
-    case Activation::kGelu:
-    case Activation::kSilu:
+    case spec::Activation::kRelu:
+    case spec::Activation::kLeakyRelu:
+    case spec::Activation::kElu:
+    case spec::Activation::kGelu:
+    case spec::Activation::kSilu:
       return true;
     default:
       return false;
@@ -24,22 +24,22 @@ bool IsReluFamily(Activation activation) {
 }
 
 // The inputs of the first layer: numbers, then embeddings.
-int64_t FirstInputs(const InputShape& inputs) {
+int64_t FirstInputs(const spec::InputShape& inputs) {
   int64_t count = inputs.dense;
-  for (const CodedInput& coded : inputs.coded) count += coded.embedding;
+  for (const spec::CodedInput& coded : inputs.coded) count += coded.embedding;
   return count;
 }
 
 // With one-hot inputs spelled out.
-int64_t Width(const InputShape& inputs) {
+int64_t Width(const spec::InputShape& inputs) {
   int64_t count = inputs.dense;
-  for (const CodedInput& coded : inputs.coded) {
+  for (const spec::CodedInput& coded : inputs.coded) {
     count += std::max(coded.codes, coded.embedding);  // no sum of 2^20 of these overflows
   }
   return count;
 }
 
-Status CheckSizes(const ModelSpec& model, const InputShape& shape) {
+Status CheckSizes(const spec::ModelSpec& model, const spec::InputShape& shape) {
   const int64_t inputs = Width(shape);
   if (inputs < 1 || inputs > kInputsMax) {
     return InvalidArgument("data.features: gives the network " + HumanCount(inputs) +
@@ -77,23 +77,23 @@ Status CheckSizes(const ModelSpec& model, const InputShape& shape) {
 }
 
 // The number of output units.
-Result<int64_t> OutputUnits(const ModelSpec& model, int64_t count) {
-  const Loss loss = EffectiveLoss(model);
-  const bool classification = model.task == Task::kClassification;
-  if (!LossFits(loss, model.task)) {
-    return InvalidArgument(std::string("model.loss: ") + Name(loss) +
-                           " does not fit model.task: " + Name(model.task));
+Result<int64_t> OutputUnits(const spec::ModelSpec& model, int64_t count) {
+  const spec::Loss loss = spec::EffectiveLoss(model);
+  const bool classification = model.task == spec::Task::kClassification;
+  if (!spec::LossFits(loss, model.task)) {
+    return InvalidArgument(std::string("model.loss: ") + spec::Name(loss) +
+                           " does not fit model.task: " + spec::Name(model.task));
   }
   if (classification && count < 2) {
     return InvalidArgument("data.label: has " + HumanCount(count) +
                            " class in the training rows; classification needs at least 2");
   }
-  const bool binary = classification && loss == Loss::kBinaryCrossEntropy;
+  const bool binary = classification && loss == spec::Loss::kBinaryCrossEntropy;
   if (binary && count != 2) {
     return InvalidArgument("model.loss: binary_cross_entropy needs 2 classes, the label has " +
                            HumanCount(count) + "; use softmax_cross_entropy");
   }
-  if (loss == Loss::kHuber && !(model.huber_delta > 0 && std::isfinite(model.huber_delta))) {
+  if (loss == spec::Loss::kHuber && !(model.huber_delta > 0 && std::isfinite(model.huber_delta))) {
     return InvalidArgument("model.huber_delta: is " + ShortestDouble(model.huber_delta) +
                            "; it must be above 0");
   }
@@ -105,7 +105,7 @@ Result<int64_t> OutputUnits(const ModelSpec& model, int64_t count) {
 }
 
 // What the job says of its data, against what the data is.
-Status CheckExpected(const ModelSpec& model, int64_t inputs, int64_t outputs_or_classes) {
+Status CheckExpected(const spec::ModelSpec& model, int64_t inputs, int64_t outputs_or_classes) {
   const std::string who = "compat.spark-mlp.layers: ";
   if (model.expected_inputs && *model.expected_inputs != inputs) {
     return InvalidArgument(who + "begins with " + HumanCount(*model.expected_inputs) +
@@ -124,7 +124,7 @@ double InitialBound(const NetworkShape& shape, size_t index) {
   auto in = static_cast<double>(layer.in);
   for (const TableShape& table : shape.tables) in += index == 0 && table.one_hot;
   const auto out = static_cast<double>(layer.out);
-  return std::sqrt(6.0 / (layer.init == Init::kHe ? in : in + out));
+  return std::sqrt(6.0 / (layer.init == spec::Init::kHe ? in : in + out));
 }
 
 constexpr double kEmbeddingBound = 0.05;
@@ -139,10 +139,10 @@ T* FillUniform(const PhiloxKey& key, uint64_t number, int64_t count, double boun
   return out + count;
 }
 
-Status CheckThresholds(const ModelSpec& model, int64_t outputs) {
+Status CheckThresholds(const spec::ModelSpec& model, int64_t outputs) {
   const auto& t = model.thresholds;
   if (t.empty()) return {};
-  const bool sound = EffectiveLoss(model) == Loss::kSoftmaxCrossEntropy &&
+  const bool sound = spec::EffectiveLoss(model) == spec::Loss::kSoftmaxCrossEntropy &&
                      static_cast<int64_t>(t.size()) == outputs &&
                      std::all_of(t.begin(), t.end(), [](double v) { return v >= 0; }) &&
                      std::count(t.begin(), t.end(), 0.0) <= 1;
@@ -161,22 +161,23 @@ int64_t NetworkShape::inputs() const {
 }
 
 int64_t NetworkShape::classes() const {
-  if (task != Task::kClassification) return 0;
-  return loss == Loss::kBinaryCrossEntropy ? 2 : outputs();
+  if (task != spec::Task::kClassification) return 0;
+  return loss == spec::Loss::kBinaryCrossEntropy ? 2 : outputs();
 }
 
-Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& inputs,
+Result<NetworkShape> MakeNetworkShape(const spec::ModelSpec& model, const spec::InputShape& inputs,
                                       int64_t outputs_or_classes) {
   ESPALIER_RETURN_IF_ERROR(CheckSizes(model, inputs));
   ESPALIER_RETURN_IF_ERROR(CheckExpected(model, Width(inputs), outputs_or_classes));
   ESPALIER_ASSIGN_OR_RETURN(const int64_t outputs, OutputUnits(model, outputs_or_classes));
   ESPALIER_RETURN_IF_ERROR(CheckThresholds(model, outputs));
-  if (model.task == Task::kAutoencoder && (!inputs.coded.empty() || inputs.dense != outputs)) {
+  if (model.task == spec::Task::kAutoencoder &&
+      (!inputs.coded.empty() || inputs.dense != outputs)) {
     return InvalidArgument("data.features: give the network inputs that are not the " +
                            HumanCount(outputs) + " numbers that an autoencoder gives back");
   }
   NetworkShape shape;
-  shape.loss = EffectiveLoss(model);
+  shape.loss = spec::EffectiveLoss(model);
   shape.label_smoothing = model.label_smoothing;
   shape.huber_delta = model.huber_delta;
   shape.quantile = model.quantile;
@@ -184,8 +185,8 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& 
   shape.task = model.task;
   int64_t in = FirstInputs(inputs);
   for (size_t i = 0; i < model.hidden.size(); ++i) {
-    const Activation activation = model.activation[model.activation.size() == 1 ? 0 : i];
-    const Init init = IsReluFamily(activation) ? Init::kHe : Init::kXavier;
+    const spec::Activation activation = model.activation[model.activation.size() == 1 ? 0 : i];
+    const spec::Init init = IsReluFamily(activation) ? spec::Init::kHe : spec::Init::kXavier;
     const double dropout = model.dropout[model.dropout.size() == 1 ? 0 : i];
     const bool residual = model.residual && i > 0 && in == model.hidden[i];
     shape.layers.push_back({in, model.hidden[i], activation, model.init.value_or(init), dropout,
@@ -193,9 +194,9 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& 
     in = model.hidden[i];
   }
   shape.layers.push_back(
-      {in, outputs, Activation::kIdentity, model.init.value_or(Init::kXavier), 0});
+      {in, outputs, spec::Activation::kIdentity, model.init.value_or(spec::Init::kXavier), 0});
   int64_t at = inputs.dense;
-  for (const CodedInput& coded : inputs.coded) {
+  for (const spec::CodedInput& coded : inputs.coded) {
     const bool one_hot = coded.embedding == 0;
     const int64_t width = one_hot ? shape.layers[0].out : coded.embedding;
     shape.tables.push_back({coded.codes, width, one_hot, one_hot ? 0 : at});
@@ -210,7 +211,7 @@ Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& 
   return shape;
 }
 
-Result<NetworkShape> MakeNetworkShape(const JobSpec& job, const InputShape& inputs,
+Result<NetworkShape> MakeNetworkShape(const spec::JobSpec& job, const spec::InputShape& inputs,
                                       int64_t outputs_or_classes) {
   ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape,
                             MakeNetworkShape(job.model, inputs, outputs_or_classes));
@@ -225,8 +226,8 @@ Result<NetworkShape> MakeNetworkShape(const JobSpec& job, const InputShape& inpu
   return shape;
 }
 
-TensorList Tensors(const NetworkShape& shape) {
-  TensorList tensors;
+spec::TensorList Tensors(const NetworkShape& shape) {
+  spec::TensorList tensors;
   int64_t offset = 0;
   for (size_t i = 0; i < shape.layers.size(); ++i) {
     const LayerShape& layer = shape.layers[i];
@@ -254,12 +255,12 @@ TensorList Tensors(const NetworkShape& shape) {
 
 int64_t ParameterCount(const NetworkShape& shape) {
   int64_t count = 0;
-  for (const LayerDims& layer : Dims(shape)) count += layer.in * layer.out + layer.tail();
+  for (const plan::LayerDims& layer : Dims(shape)) count += layer.in * layer.out + layer.tail();
   return count;
 }
 
-std::vector<LayerDims> Dims(const NetworkShape& shape) {
-  std::vector<LayerDims> dims;
+std::vector<plan::LayerDims> Dims(const NetworkShape& shape) {
+  std::vector<plan::LayerDims> dims;
   for (const LayerShape& layer : shape.layers) dims.push_back({layer.in, layer.out, layer.norm});
   for (const TableShape& table : shape.tables) {
     dims.push_back({.in = table.width, .out = table.codes, .bias = false});
@@ -267,12 +268,12 @@ std::vector<LayerDims> Dims(const NetworkShape& shape) {
   return dims;
 }
 
-bool IsFrozen(const NetworkShape& shape, const Chunk& chunk) {
+bool IsFrozen(const NetworkShape& shape, const plan::Chunk& chunk) {
   const auto layer = static_cast<size_t>(chunk.layer);
   return shape.layers[layer < shape.layers.size() ? layer : 0].frozen;
 }
 
-int64_t WeightsOf(const NetworkShape& shape, const Chunk& chunk) {
+int64_t WeightsOf(const NetworkShape& shape, const plan::Chunk& chunk) {
   const auto layer = static_cast<size_t>(chunk.layer);
   const bool table = layer >= shape.layers.size();
   const int64_t width =
@@ -301,4 +302,4 @@ void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out) {
 template void InitialParameters<float>(const NetworkShape&, uint64_t, float*);
 template void InitialParameters<double>(const NetworkShape&, uint64_t, double*);
 
-}  // namespace espalier
+}  // namespace espalier::model

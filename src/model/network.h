@@ -23,7 +23,7 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/tensors.h"
 
-namespace espalier {
+namespace espalier::model {
 
 inline constexpr int64_t kLayersMax = 200;
 inline constexpr int64_t kInputsMax = 1 << 24;
@@ -33,8 +33,8 @@ inline constexpr int64_t kWidthMax = 1 << 17;  // units of a layer: a bias then 
 struct LayerShape {
   int64_t in = 0;
   int64_t out = 0;
-  Activation activation = Activation::kIdentity;
-  Init init = Init::kXavier;
+  spec::Activation activation = spec::Activation::kIdentity;
+  spec::Init init = spec::Init::kXavier;
   double dropout = 0;     // of the activations; in [0, 1)
   bool norm = false;      // layer normalisation before the activation
   bool residual = false;  // adds its input, which is the layer below's output, as wide as its own
@@ -52,14 +52,14 @@ struct TableShape {
 struct NetworkShape {
   std::vector<LayerShape> layers;  // at least one
   std::vector<TableShape> tables;  // one a coded input
-  Loss loss = Loss::kSoftmaxCrossEntropy;
+  spec::Loss loss = spec::Loss::kSoftmaxCrossEntropy;
   double label_smoothing = 0;  // cross-entropies
   double huber_delta = 1;
   double quantile = 0.5;
   std::vector<double> thresholds;  // ModelSpec's: of softmax_cross_entropy, one a class, or none
   // Multilabel: what a 1 of each output weighs in the loss of training; none: 1.
   std::vector<double> positive_weights;
-  Task task = Task::kClassification;
+  spec::Task task = spec::Task::kClassification;
   // A row's numbers come without those that are 0 (spec/sparse_rows.h); the parameters are the
   // same. REQUIRES: not an autoencoder.
   bool sparse = false;
@@ -73,24 +73,24 @@ struct NetworkShape {
 
 // `outputs_or_classes`: the number of classes, or of targets (AnswersOf). Errors (kInvalidArgument)
 // name the field of the spec and what it is at odds with.
-Result<NetworkShape> MakeNetworkShape(const ModelSpec& model, const InputShape& inputs,
+Result<NetworkShape> MakeNetworkShape(const spec::ModelSpec& model, const spec::InputShape& inputs,
                                       int64_t outputs_or_classes);
 // The network of a job, with its frozen layers.
-Result<NetworkShape> MakeNetworkShape(const JobSpec& job, const InputShape& inputs,
+Result<NetworkShape> MakeNetworkShape(const spec::JobSpec& job, const spec::InputShape& inputs,
                                       int64_t outputs_or_classes);
 
 // "layers.0.weight" [out, in], "layers.0.bias" [out], with a norm "layers.0.norm.weight" [out] (the
 // gain) and "layers.0.norm.bias" [out] (the shift), "layers.1.weight", ..., then of coded input k
 // "layers.0.embeddings.k.weight" [codes, width] or "layers.0.one_hot.k.weight" [codes, out]; in
 // flat order.
-TensorList Tensors(const NetworkShape& shape);
+spec::TensorList Tensors(const NetworkShape& shape);
 int64_t ParameterCount(const NetworkShape& shape);
 // Of the layers, then of the tables, which have no bias.
-std::vector<LayerDims> Dims(const NetworkShape& shape);
+std::vector<plan::LayerDims> Dims(const NetworkShape& shape);
 // Whether a chunk's layer or table keeps its first parameters.
-bool IsFrozen(const NetworkShape& shape, const Chunk& chunk);
+bool IsFrozen(const NetworkShape& shape, const plan::Chunk& chunk);
 // How many of a chunk's parameters, the first ones, are weights; biases and norms follow.
-int64_t WeightsOf(const NetworkShape& shape, const Chunk& chunk);
+int64_t WeightsOf(const NetworkShape& shape, const plan::Chunk& chunk);
 
 // Fills `out` [ParameterCount]. Each value is a function of (seed, layer, index) alone: uniform
 // with variance 2 / in (He et al., "Delving deep into rectifiers", 2015) or bound sqrt(6 / (in +
@@ -99,4 +99,4 @@ int64_t WeightsOf(const NetworkShape& shape, const Chunk& chunk);
 template <typename T>
 void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out);
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -9,7 +9,7 @@
 #include "src/model/tile_sum.h"
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 // The arrays of one run of parameters that share a weight decay.
@@ -33,9 +33,9 @@ struct Rates {
 };
 
 template <typename T>
-Rates<T> MakeRates(const TrainSpec& train, double scale, double decay, double l1, double rate,
+Rates<T> MakeRates(const spec::TrainSpec& train, double scale, double decay, double l1, double rate,
                    int64_t step) {
-  const OptimizerSpec& o = train.optimizer;
+  const spec::OptimizerSpec& o = train.optimizer;
   const double correction1 = 1 - IntegerPower(o.beta1, step);
   const double correction2 = 1 - IntegerPower(o.beta2, step);
   return {.scale = static_cast<T>(scale),
@@ -146,7 +146,7 @@ void Rmsprop(const Run<T>& run, const Rates<T>& r) {
 }
 
 template <bool more, typename T>
-void UpdateRmsprop(const OptimizerSpec& o, const Run<T>& run, const Rates<T>& rates) {
+void UpdateRmsprop(const spec::OptimizerSpec& o, const Run<T>& run, const Rates<T>& rates) {
   if (o.momentum > 0) {
     return o.centered ? Rmsprop<more, true, true>(run, rates)
                       : Rmsprop<more, true, false>(run, rates);
@@ -156,52 +156,52 @@ void UpdateRmsprop(const OptimizerSpec& o, const Run<T>& run, const Rates<T>& ra
 }
 
 template <bool more, typename T>
-void Update(const OptimizerSpec& o, const Run<T>& run, const Rates<T>& rates) {
+void Update(const spec::OptimizerSpec& o, const Run<T>& run, const Rates<T>& rates) {
   switch (o.kind) {
-    case OptimizerKind::kSgd:
-    case OptimizerKind::kGd:
+    case spec::OptimizerKind::kSgd:
+    case spec::OptimizerKind::kGd:
       return Sgd<more>(run, rates);
-    case OptimizerKind::kMomentum:
+    case spec::OptimizerKind::kMomentum:
       return Momentum<more, false>(run, rates);
-    case OptimizerKind::kNesterov:
+    case spec::OptimizerKind::kNesterov:
       return Momentum<more, true>(run, rates);
-    case OptimizerKind::kAdam:
+    case spec::OptimizerKind::kAdam:
       return Adam<more, false>(run, rates);
-    case OptimizerKind::kAdamW:
+    case spec::OptimizerKind::kAdamW:
       return Adam<more, true>(run, rates);
-    case OptimizerKind::kAdagrad:
+    case spec::OptimizerKind::kAdagrad:
       return Adagrad<more>(run, rates);
-    case OptimizerKind::kRmsprop:
+    case spec::OptimizerKind::kRmsprop:
       return UpdateRmsprop<more>(o, run, rates);
-    case OptimizerKind::kLbfgs:
+    case spec::OptimizerKind::kLbfgs:
       ESPALIER_CHECK(false, "L-BFGS moves by AdvanceLbfgs");
   }
 }
 
 }  // namespace
 
-int64_t SlotCount(const OptimizerSpec& optimizer) {
+int64_t SlotCount(const spec::OptimizerSpec& optimizer) {
   switch (optimizer.kind) {
-    case OptimizerKind::kSgd:
-    case OptimizerKind::kGd:
+    case spec::OptimizerKind::kSgd:
+    case spec::OptimizerKind::kGd:
       return 0;
-    case OptimizerKind::kMomentum:
-    case OptimizerKind::kNesterov:
-    case OptimizerKind::kAdagrad:
+    case spec::OptimizerKind::kMomentum:
+    case spec::OptimizerKind::kNesterov:
+    case spec::OptimizerKind::kAdagrad:
       return 1;
-    case OptimizerKind::kAdam:
-    case OptimizerKind::kAdamW:
+    case spec::OptimizerKind::kAdam:
+    case spec::OptimizerKind::kAdamW:
       return 2;
-    case OptimizerKind::kRmsprop:
+    case spec::OptimizerKind::kRmsprop:
       return 1 + (optimizer.momentum > 0) + optimizer.centered;
-    case OptimizerKind::kLbfgs:
+    case spec::OptimizerKind::kLbfgs:
       return kLbfgsPairs + 2 * optimizer.history;
   }
   return 0;
 }
 
 template <typename T>
-void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
+void ApplyUpdate(const spec::TrainSpec& train, const NetworkShape& shape, const plan::Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
                  double clip_scale, double learning_rate, int64_t step) {
   if (IsFrozen(shape, chunk)) return;
@@ -224,7 +224,7 @@ void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk&
 }
 
 template <typename T>
-double SquaredNorm(const Chunk& chunk, const T* gradient_sum, double inverse_weight) {
+double SquaredNorm(const plan::Chunk& chunk, const T* gradient_sum, double inverse_weight) {
   const double total = TileSum(chunk.size, [=](int64_t i) {
     const double g = gradient_sum[i];
     return g * g;
@@ -233,7 +233,7 @@ double SquaredNorm(const Chunk& chunk, const T* gradient_sum, double inverse_wei
 }
 
 template <typename T>
-double SquaredDistance(const Chunk& chunk, const T* before, const T* after) {
+double SquaredDistance(const plan::Chunk& chunk, const T* before, const T* after) {
   return TileSum(chunk.size, [=](int64_t i) {
     const double d = static_cast<double>(after[i]) - static_cast<double>(before[i]);
     return d * d;
@@ -247,27 +247,27 @@ double ClipScale(double norm_squared, double clip_norm) {
 }
 
 template <typename T>
-void Average(const Averaging& averaging, const Chunk& chunk, const T* parameters, int64_t count,
-             T* average) {
+void Average(const spec::Averaging& averaging, const plan::Chunk& chunk, const T* parameters,
+             int64_t count, T* average) {
   const T* __restrict p = parameters + chunk.offset;
   T* __restrict a = average + chunk.offset;
   if (count == 1) {
     std::copy(p, p + chunk.size, a);
     return;
   }
-  const bool ema = averaging.kind == AveragingKind::kEma;
+  const bool ema = averaging.kind == spec::AveragingKind::kEma;
   const T share = static_cast<T>(ema ? 1 - averaging.decay : 1 / static_cast<double>(count));
   for (int64_t i = 0; i < chunk.size; ++i) a[i] += (p[i] - a[i]) * share;
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                    \
-  template void ApplyUpdate<T>(const TrainSpec&, const NetworkShape&, const Chunk&, T*, T* const*, \
-                               const T*, double, double, double, int64_t);                         \
-  template double SquaredNorm<T>(const Chunk&, const T*, double);                                  \
-  template double SquaredDistance<T>(const Chunk&, const T*, const T*);                            \
-  template void Average<T>(const Averaging&, const Chunk&, const T*, int64_t, T*);
+#define ESPALIER_INSTANTIATE(T)                                                                 \
+  template void ApplyUpdate<T>(const spec::TrainSpec&, const NetworkShape&, const plan::Chunk&, \
+                               T*, T* const*, const T*, double, double, double, int64_t);       \
+  template double SquaredNorm<T>(const plan::Chunk&, const T*, double);                         \
+  template double SquaredDistance<T>(const plan::Chunk&, const T*, const T*);                   \
+  template void Average<T>(const spec::Averaging&, const plan::Chunk&, const T*, int64_t, T*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -25,13 +25,13 @@
 #include "src/plan/chunks.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::model {
 
 // Flat vectors of state beside the parameters, all zero at the start: 0 (sgd, gd), 1 (momentum,
 // nesterov: velocity; adagrad: sums of squares), 2 (adam, adamw: first and second moment), 1 to 3
 // (rmsprop: mean of squares; velocity, if it has momentum; mean, if centered), 3 + 2 * history
 // (lbfgs: LbfgsSlot).
-int64_t SlotCount(const OptimizerSpec& optimizer);
+int64_t SlotCount(const spec::OptimizerSpec& optimizer);
 inline constexpr size_t kSlotsMax = 3;  // but for lbfgs, which ApplyUpdate is not for
 
 // Applies update `step` (1 for the first applied one) of any optimizer but lbfgs to one chunk.
@@ -39,18 +39,18 @@ inline constexpr size_t kSlotsMax = 3;  // but for lbfgs, which ApplyUpdate is n
 // alone. The mean gradient is gradient_sum * inverse_weight, clipped by the factor clip_scale. A
 // frozen layer is left alone.
 template <typename T>
-void ApplyUpdate(const TrainSpec& train, const NetworkShape& shape, const Chunk& chunk,
+void ApplyUpdate(const spec::TrainSpec& train, const NetworkShape& shape, const plan::Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
                  double clip_scale, double learning_rate, int64_t step);
 
 // The sum of squares of a chunk's mean gradient, in double over fixed tiles. The squared norm of
 // the whole gradient is the sum over chunks in their order.
 template <typename T>
-double SquaredNorm(const Chunk& chunk, const T* gradient_sum, double inverse_weight);
+double SquaredNorm(const plan::Chunk& chunk, const T* gradient_sum, double inverse_weight);
 
 // The sum of squares of after - before over a chunk, in double over fixed tiles.
 template <typename T>
-double SquaredDistance(const Chunk& chunk, const T* before, const T* after);
+double SquaredDistance(const plan::Chunk& chunk, const T* before, const T* after);
 
 // min(1, clip_norm / (norm + 1e-6)); 1 when clip_norm is 0 (no clipping).
 double ClipScale(double norm_squared, double clip_norm);
@@ -59,7 +59,7 @@ double ClipScale(double norm_squared, double clip_norm);
 // (parameter - average); mean: average + (parameter - average) / count. `count` (1 for the first)
 // counts this update; the first one copies. `average` and `parameters` are whole flat vectors.
 template <typename T>
-void Average(const Averaging& averaging, const Chunk& chunk, const T* parameters, int64_t count,
-             T* average);
+void Average(const spec::Averaging& averaging, const plan::Chunk& chunk, const T* parameters,
+             int64_t count, T* average);
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -4,9 +4,9 @@
 
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::model {
 
-int64_t SpanSteps(const Span& span, int64_t steps_per_epoch) {
+int64_t SpanSteps(const spec::Span& span, int64_t steps_per_epoch) {
   const double steps =
       span.epochs ? span.amount * static_cast<double>(steps_per_epoch) : span.amount;
   return static_cast<int64_t>(std::clamp(steps, 0.0, 1e15) + 0.5);
@@ -27,10 +27,10 @@ double Decay(double factor, int64_t after, int64_t every) {
 
 }  // namespace
 
-double LearningRate(const TrainSpec& train, int64_t step, int64_t steps_per_epoch,
+double LearningRate(const spec::TrainSpec& train, int64_t step, int64_t steps_per_epoch,
                     int64_t total_steps, double left) {
   const double base = train.optimizer.learning_rate;
-  const ScheduleSpec& schedule = train.schedule;
+  const spec::ScheduleSpec& schedule = train.schedule;
   const int64_t warmup = SpanSteps(schedule.warmup, steps_per_epoch);
   if (step < warmup) {
     return base * (static_cast<double>(step + 1) / static_cast<double>(warmup));
@@ -39,26 +39,26 @@ double LearningRate(const TrainSpec& train, int64_t step, int64_t steps_per_epoc
   const int64_t every = std::max<int64_t>(1, SpanSteps(schedule.every, steps_per_epoch));
   const double last = base * schedule.final_fraction;
   switch (schedule.kind) {
-    case ScheduleKind::kConstant:
+    case spec::ScheduleKind::kConstant:
       return base;
-    case ScheduleKind::kStep:
+    case spec::ScheduleKind::kStep:
       return base * IntegerPower(schedule.factor, after / every);
-    case ScheduleKind::kExponential:
+    case spec::ScheduleKind::kExponential:
       return base * Decay(schedule.factor, after, every);
-    case ScheduleKind::kCosine: {
+    case spec::ScheduleKind::kCosine: {
       if (total_steps <= warmup) return base;
       // (1 + cos(pi t)) / 2 is the square of this.
       const double cosine = CosQuarterTurn(Progress(after, total_steps - warmup));
       return last + (base - last) * (cosine * cosine);
     }
-    case ScheduleKind::kPolynomial:
+    case spec::ScheduleKind::kPolynomial:
       if (total_steps <= warmup) return base;
       return last +
              (base - last) * Power(1 - Progress(after, total_steps - warmup), schedule.power);
-    case ScheduleKind::kPlateau:
+    case spec::ScheduleKind::kPlateau:
       return std::max(base * left, schedule.plateau.min_learning_rate);
   }
   return base;
 }
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -18,15 +18,15 @@
 
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::model {
 
 // A span in steps, to the nearest. REQUIRES: steps_per_epoch > 0.
-int64_t SpanSteps(const Span& span, int64_t steps_per_epoch);
+int64_t SpanSteps(const spec::Span& span, int64_t steps_per_epoch);
 
 // The rate for step `step` (0-based, over the whole job) of `total_steps`. A cosine and a
 // polynomial need a known end: with total_steps <= 0 they keep the base rate. `left`: what a
 // plateau schedule's reductions have left, 1 for the others.
-double LearningRate(const TrainSpec& train, int64_t step, int64_t steps_per_epoch,
+double LearningRate(const spec::TrainSpec& train, int64_t step, int64_t steps_per_epoch,
                     int64_t total_steps, double left = 1);
 
-}  // namespace espalier
+}  // namespace espalier::model

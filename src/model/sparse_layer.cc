@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 // Sums side by side, so that one addition need not wait for another.
@@ -26,8 +26,8 @@ T BaseSum(std::span<const T> base, const T* weight) {
 
 // kRows rows of the weight at once.
 template <int64_t kRows, typename T>
-void MultiplyRows(const SparseRows<T>& rows, int64_t count, const T* weight, int64_t in, T* sums,
-                  int64_t pitch) {
+void MultiplyRows(const spec::SparseRows<T>& rows, int64_t count, const T* weight, int64_t in,
+                  T* sums, int64_t pitch) {
   std::array<T, kRows> first = {};
   for (int64_t o = 0; o < kRows; ++o) first[o] = BaseSum(rows.base, weight + o * in);
   const int32_t* const columns = rows.columns.data();
@@ -45,7 +45,7 @@ void MultiplyRows(const SparseRows<T>& rows, int64_t count, const T* weight, int
 }  // namespace
 
 template <typename T>
-void MultiplySparse(const SparseRows<T>& rows, int64_t count, const T* weight, int64_t in,
+void MultiplySparse(const spec::SparseRows<T>& rows, int64_t count, const T* weight, int64_t in,
                     int64_t out, T* sums, int64_t pitch) {
   constexpr int64_t kRows = 4;
   int64_t o = 0;
@@ -56,7 +56,7 @@ void MultiplySparse(const SparseRows<T>& rows, int64_t count, const T* weight, i
 }
 
 template <typename T>
-void SparseGradient(const SparseRows<T>& rows, int64_t count, const T* deltas, int64_t pitch,
+void SparseGradient(const spec::SparseRows<T>& rows, int64_t count, const T* deltas, int64_t pitch,
                     int64_t height, int64_t in, T* gradient) {
   for (int64_t o = 0; o < height; ++o, gradient += in) {
     const auto based = static_cast<int64_t>(rows.base.size());
@@ -77,13 +77,13 @@ void SparseGradient(const SparseRows<T>& rows, int64_t count, const T* deltas, i
   }
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                  \
-  template void MultiplySparse<T>(const SparseRows<T>&, int64_t, const T*, int64_t, int64_t, T*, \
-                                  int64_t);                                                      \
-  template void SparseGradient<T>(const SparseRows<T>&, int64_t, const T*, int64_t, int64_t,     \
+#define ESPALIER_INSTANTIATE(T)                                                                    \
+  template void MultiplySparse<T>(const spec::SparseRows<T>&, int64_t, const T*, int64_t, int64_t, \
+                                  T*, int64_t);                                                    \
+  template void SparseGradient<T>(const spec::SparseRows<T>&, int64_t, const T*, int64_t, int64_t, \
                                   int64_t, T*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -11,19 +11,19 @@
 
 #include "src/spec/sparse_rows.h"
 
-namespace espalier {
+namespace espalier::model {
 
 // sums[r, o] = the product of row r with row o of the weight, for the first `count` rows. Columns
 // of the weight beyond those of the rows are not theirs, and have a gradient of 0.
 // `sums` has rows of `pitch` elements.
 template <typename T>
-void MultiplySparse(const SparseRows<T>& rows, int64_t count, const T* weight, int64_t in,
+void MultiplySparse(const spec::SparseRows<T>& rows, int64_t count, const T* weight, int64_t in,
                     int64_t out, T* sums, int64_t pitch);
 
 // gradient [height, in] = the sum over rows of deltas[r, o] times row r, rows in their order.
 // `deltas` has rows of `pitch` elements, of which the first `height` are used.
 template <typename T>
-void SparseGradient(const SparseRows<T>& rows, int64_t count, const T* deltas, int64_t pitch,
+void SparseGradient(const spec::SparseRows<T>& rows, int64_t count, const T* deltas, int64_t pitch,
                     int64_t height, int64_t in, T* gradient);
 
-}  // namespace espalier
+}  // namespace espalier::model

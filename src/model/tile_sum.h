@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::model {
 
 // The sum of term(i) for 0 <= i < size; `term` yields a double.
 template <typename Term>
@@ -29,4 +29,4 @@ double TileSum(int64_t size, Term&& term) {
   return total;
 }
 
-}  // namespace espalier
+}  // namespace espalier::model

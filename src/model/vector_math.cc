@@ -6,7 +6,7 @@
 
 #include "src/base/aligned.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 template <typename T>
@@ -179,4 +179,4 @@ ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::model {
 
 // Elements; every row of every padded buffer is a multiple of it.
 inline constexpr int64_t kPadding = 32;
@@ -46,4 +46,4 @@ double IntegerPower(double base, int64_t n);
 // 1e15.
 double Power(double base, double x);
 
-}  // namespace espalier
+}  // namespace espalier::model

@@ -6,7 +6,7 @@
 
 #include "src/base/check.h"
 
-namespace espalier {
+namespace espalier::plan {
 namespace {
 
 constexpr int64_t kRowMultiple = 16;  // BLAS kernels work on blocks of so many rows
@@ -90,4 +90,4 @@ BucketTable MakeBuckets(std::span<const Chunk> chunks, int64_t element_bytes,
   return table;
 }
 
-}  // namespace espalier
+}  // namespace espalier::plan

@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-namespace espalier {
+namespace espalier::plan {
 
 // What a chunk aims at. Measured on the leaf step of a 784-256-256-10 network (tools/benchmarks):
 // chunks of 128 KiB make it 5 % slower, for BLAS packs the activations anew for each; from 256 KiB
@@ -76,4 +76,4 @@ struct BucketTable {
 BucketTable MakeBuckets(std::span<const Chunk> chunks, int64_t element_bytes,
                         int64_t bucket_bytes = kBucketBytes);
 
-}  // namespace espalier
+}  // namespace espalier::plan

@@ -8,7 +8,7 @@
 
 #include "src/base/check.h"
 
-namespace espalier {
+namespace espalier::plan {
 namespace {
 
 // Number of canonical nodes of [begin, end).
@@ -313,4 +313,4 @@ int32_t MostNodesOnAnEdge(const std::vector<TreePlace>& places) {
   return static_cast<int32_t>(most);
 }
 
-}  // namespace espalier
+}  // namespace espalier::plan

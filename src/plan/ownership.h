@@ -34,7 +34,7 @@
 
 #include "src/plan/summation_tree.h"
 
-namespace espalier {
+namespace espalier::plan {
 
 inline constexpr int32_t kNodesAtRest = 2;
 inline constexpr int32_t kNodesAfterMove = 4;
@@ -100,4 +100,4 @@ int32_t Depth(const std::vector<TreePlace>& places);
 // Most canonical nodes on any edge between two members.
 int32_t MostNodesOnAnEdge(const std::vector<TreePlace>& places);
 
-}  // namespace espalier
+}  // namespace espalier::plan

@@ -6,7 +6,7 @@
 #include "src/base/check.h"
 #include "src/base/random.h"
 
-namespace espalier {
+namespace espalier::plan {
 
 int64_t MulDiv(int64_t a, int64_t b, int64_t c) {
   ESPALIER_CHECK(c > 0, "division by " + std::to_string(c));
@@ -95,4 +95,4 @@ int64_t RowPermutation::At(int64_t position) const {
   return blocks_.At(block) * block_rows_ + shuffled % block_rows_;
 }
 
-}  // namespace espalier
+}  // namespace espalier::plan

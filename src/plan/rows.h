@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace espalier {
+namespace espalier::plan {
 
 // Half-open.
 struct Range {
@@ -72,4 +72,4 @@ class RowPermutation {
   KeyedPermutation blocks_;  // kWindow: over whole blocks
 };
 
-}  // namespace espalier
+}  // namespace espalier::plan

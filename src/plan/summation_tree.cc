@@ -5,7 +5,7 @@
 
 #include "src/base/check.h"
 
-namespace espalier {
+namespace espalier::plan {
 
 LeafSpan SpanOf(TreeNode node, int32_t leaves) {
   const int64_t begin = int64_t{node.index} << node.level;
@@ -71,4 +71,4 @@ JoinPlan PlanJoin(const std::vector<TreeNode>& nodes, int32_t leaves) {
   return plan;
 }
 
-}  // namespace espalier
+}  // namespace espalier::plan

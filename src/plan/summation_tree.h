@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace espalier {
+namespace espalier::plan {
 
 struct TreeNode {
   int32_t level = 0;
@@ -54,4 +54,4 @@ struct JoinPlan {
 // REQUIRES: the nodes are adjacent and in leaf order.
 JoinPlan PlanJoin(const std::vector<TreeNode>& nodes, int32_t leaves);
 
-}  // namespace espalier
+}  // namespace espalier::plan

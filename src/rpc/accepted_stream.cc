@@ -51,7 +51,7 @@ bool AcceptedStream::Accept(std::shared_ptr<FrameHandler> handler) {
   return true;
 }
 
-void AcceptedStream::Send(const ReduceMessage& message) {
+void AcceptedStream::Send(const collective::ReduceMessage& message) {
   grpc::ByteBuffer frame = ToFrame(message);
   const auto bytes = static_cast<int64_t>(frame.Length());
   std::lock_guard lock(mutex_);
@@ -89,11 +89,11 @@ void AcceptedStream::FinishLocked() {
 
 void AcceptedStream::OnReadDone(bool ok) {
   if (!ok) return Break(Unavailable("the other side closed the stream"));
-  Result<ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
+  Result<collective::ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
   incoming_.Clear();
   if (!message.ok()) return Break(message.status());
   if (!greeted_) {  // written by this reaction alone
-    if (message->kind != MessageKind::kHello) {
+    if (message->kind != collective::MessageKind::kHello) {
       return Break(InvalidArgument("the first frame of a stream is not a hello"));
     }
     if (message->payload.size > 0) {  // it may have to be held

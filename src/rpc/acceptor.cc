@@ -34,8 +34,8 @@ constexpr int kStuckMs = 100;
 
 std::string BindHost(const std::string& host) { return host == "localhost" ? "127.0.0.1" : host; }
 
-Status WhyNot(const Address& address, int error) {
-  const std::string where = "cannot listen on " + ToString(address) + ": ";
+Status WhyNot(const config::Address& address, int error) {
+  const std::string where = "cannot listen on " + config::ToString(address) + ": ";
   if (!address.path.empty()) {
     if (error == EADDRINUSE) return AlreadyExists(where + "the path is taken; choose another one");
     return InvalidArgument(where + std::strerror(error));
@@ -126,7 +126,8 @@ int Spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
 
-Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const Address& address, int64_t silence_ms) {
+Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const config::Address& address,
+                                                   int64_t silence_ms) {
   std::unique_ptr<Acceptor> out(new Acceptor(eventfd(0, EFD_CLOEXEC), DescriptorMax()));
   if (out->wake_ < 0) return WhyNot(address, errno);
   if (!address.path.empty()) {
@@ -142,7 +143,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const Address& address, int64
   addrinfo* found = nullptr;
   const std::string host = BindHost(address.host), port = std::to_string(address.port);
   if (int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0) {
-    return InvalidArgument("cannot listen on " + ToString(address) + ": no such host (" +
+    return InvalidArgument("cannot listen on " + config::ToString(address) + ": no such host (" +
                            gai_strerror(code) + ")");
   }
   const int error = out->ListenOnAll(found, address.port, silence_ms);

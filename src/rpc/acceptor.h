@@ -30,7 +30,8 @@ class Acceptor {
   // A Unix socket is made for this user alone and removed at the end; one that nobody listens on
   // any more is replaced (two that do so at once are not kept apart). `silence_ms` means nothing
   // there: a stopped program of this machine may hold what is written to it.
-  static Result<std::unique_ptr<Acceptor>> Listen(const Address& address, int64_t silence_ms);
+  static Result<std::unique_ptr<Acceptor>> Listen(const config::Address& address,
+                                                  int64_t silence_ms);
   // Stops accepting and closes the sockets.
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;

@@ -15,7 +15,7 @@
 #include "src/rpc/convert.h"
 #include "src/rpc/transport.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 namespace {
 
@@ -37,7 +37,7 @@ class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
   }
 
   // Runs the stream to its end, which it returns.
-  Status Run(const std::function<void(JobUpdate)>& on_update, const std::atomic<bool>* stop) {
+  Status Run(const std::function<void(spec::JobUpdate)>& on_update, const std::atomic<bool>* stop) {
     while (true) {
       bool arrived = false;
       {
@@ -75,9 +75,9 @@ class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
     error_ = std::move(why);
     context_.TryCancel();
   }
-  void Consume(const std::function<void(JobUpdate)>& on_update) {
+  void Consume(const std::function<void(spec::JobUpdate)>& on_update) {
     if (!error_.ok()) return;
-    Result<JobUpdate> update = rpc::FromProto(incoming_);
+    Result<spec::JobUpdate> update = rpc::FromProto(incoming_);
     if (update.ok()) {
       on_update(std::move(update).value());
     } else {
@@ -152,7 +152,7 @@ class Client final : public ApiClient {
     stub_ = pb::Espalier::NewStub(connection_.channel);
   }
 
-  Result<JobId> Submit(SubmitRequest request, bool* known,
+  Result<JobId> Submit(spec::SubmitRequest request, bool* known,
                        const std::function<bool()>& stop) override {
     if (request.version.empty()) request.version = kVersion;
     pb::SubmitRequest in;
@@ -184,13 +184,13 @@ class Client final : public ApiClient {
     return Call(&pb::Espalier::Stub::Withdraw, in, &out, options_.withdraw_timeout_ms);
   }
 
-  Result<std::vector<JobSnapshot>> List() override {
+  Result<std::vector<spec::JobSnapshot>> List() override {
     pb::ListJobsResponse out;
     ESPALIER_RETURN_IF_ERROR(Call(&pb::Espalier::Stub::ListJobs, pb::ListJobsRequest(), &out));
-    return AllFromProto<JobSnapshot>(out.jobs());
+    return AllFromProto<spec::JobSnapshot>(out.jobs());
   }
 
-  Result<JobUpdate> Get(JobId job) override {
+  Result<spec::JobUpdate> Get(JobId job) override {
     pb::GetJobRequest in;
     pb::JobUpdate out;
     in.set_job(job.value);
@@ -212,14 +212,14 @@ class Client final : public ApiClient {
     return Call(&pb::Espalier::Stub::Drain, in, &out);
   }
 
-  Result<std::vector<WorkerSnapshot>> Workers() override {
+  Result<std::vector<spec::WorkerSnapshot>> Workers() override {
     pb::ListWorkersResponse out;
     ESPALIER_RETURN_IF_ERROR(
         Call(&pb::Espalier::Stub::ListWorkers, pb::ListWorkersRequest(), &out));
-    return AllFromProto<WorkerSnapshot>(out.workers());
+    return AllFromProto<spec::WorkerSnapshot>(out.workers());
   }
 
-  Status Watch(JobId job, const std::function<void(JobUpdate)>& on_update,
+  Status Watch(JobId job, const std::function<void(spec::JobUpdate)>& on_update,
                const std::atomic<bool>* stop) override {
     WatchReader reader(stub_.get(), job, options_.security);
     ESPALIER_RETURN_IF_ERROR(reader.Run(on_update, stop));
@@ -310,10 +310,10 @@ class Client final : public ApiClient {
 
 Result<std::unique_ptr<ApiClient>> ApiClient::Make(const std::string& address,
                                                    const ApiClientOptions& options) {
-  ESPALIER_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
-  if (!IsDialable(parsed))
+  ESPALIER_ASSIGN_OR_RETURN(const config::Address parsed, config::ParseAddress(address));
+  if (!config::IsDialable(parsed))
     return InvalidArgument("'" + address + "' has port 0, which is no address");
   return std::unique_ptr<ApiClient>(std::make_unique<Client>(address, options));
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

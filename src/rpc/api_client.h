@@ -18,7 +18,7 @@
 #include "src/cluster/messages.h"
 #include "src/rpc/security.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 inline constexpr int64_t kApiAnswerBytesMax = int64_t{256} << 20;
 
@@ -46,7 +46,7 @@ class ApiClient {
   // `known` (may be null): false when the connection broke or the deadline passed during the call,
   // or the call was stopped, so that the job may have been accepted: submit it again with the same
   // id, or withdraw it. kCancelled: `stop`, asked every 50 ms on this thread, became true.
-  virtual Result<JobId> Submit(SubmitRequest request, bool* known = nullptr,
+  virtual Result<JobId> Submit(spec::SubmitRequest request, bool* known = nullptr,
                                const std::function<bool()>& stop = {}) = 0;
   // The Kerberos principal that the coordinator renews delegation tokens as. kFailedPrecondition:
   // it has none, and why.
@@ -54,19 +54,19 @@ class ApiClient {
   // After this no job comes of that submission, and one that has come of it is being ended. For
   // when Submit has returned.
   virtual Status Withdraw(const std::string& client_request_id) = 0;
-  virtual Result<std::vector<JobSnapshot>> List() = 0;
+  virtual Result<std::vector<spec::JobSnapshot>> List() = 0;
   // The job with all its history.
-  virtual Result<JobUpdate> Get(JobId job) = 0;
+  virtual Result<spec::JobUpdate> Get(JobId job) = 0;
   virtual Status Cancel(JobId job) = 0;
   virtual Status Drain(WorkerId worker) = 0;
-  virtual Result<std::vector<WorkerSnapshot>> Workers() = 0;
+  virtual Result<std::vector<spec::WorkerSnapshot>> Workers() = 0;
 
   // Calls `on_update`, on this thread, for each update until the stream ends. OK: the job is over
   // and its final state was told. kUnavailable: the coordinator went away; watch again (the first
   // update then has all history). kCancelled: `*stop` became true; it is looked at every 50 ms and
   // may be set by another thread or by a signal handler. `stop` may be null.
-  virtual Status Watch(JobId job, const std::function<void(JobUpdate)>& on_update,
+  virtual Status Watch(JobId job, const std::function<void(spec::JobUpdate)>& on_update,
                        const std::atomic<bool>* stop = nullptr) = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::rpc

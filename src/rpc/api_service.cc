@@ -39,7 +39,7 @@ class Order {
       : by_(caller.AsRequester()),
         text_("audit: " + caller.ToString() + ": " + std::move(what) + ": ") {}
 
-  const Requester& by() const { return by_; }
+  const cluster::Requester& by() const { return by_; }
 
   void Refused(const Status& why) const { LogAudit(text_ + "refused: " + why.ToString()); }
   // Tells what came of it before it is answered; also that nobody will carry it out any more.
@@ -67,7 +67,7 @@ class Order {
     std::string text;
   };
 
-  Requester by_;
+  cluster::Requester by_;
   std::string text_;
 };
 
@@ -82,14 +82,14 @@ void FillRenewer(const std::string& principal, pb::RenewerResponse* out) {
 
 void FillWorker(const WorkerId& worker, pb::DrainResponse* out) { out->set_worker(worker.value); }
 
-void FillJobs(const std::vector<JobSnapshot>& jobs, pb::ListJobsResponse* out) {
-  for (const JobSnapshot& job : jobs) ToProto(job, out->add_jobs());
+void FillJobs(const std::vector<spec::JobSnapshot>& jobs, pb::ListJobsResponse* out) {
+  for (const spec::JobSnapshot& job : jobs) ToProto(job, out->add_jobs());
 }
 
-void FillUpdate(const JobUpdate& update, pb::JobUpdate* out) { ToProto(update, out); }
+void FillUpdate(const spec::JobUpdate& update, pb::JobUpdate* out) { ToProto(update, out); }
 
-void FillWorkers(const std::vector<WorkerSnapshot>& workers, pb::ListWorkersResponse* out) {
-  for (const WorkerSnapshot& worker : workers) ToProto(worker, out->add_workers());
+void FillWorkers(const std::vector<spec::WorkerSnapshot>& workers, pb::ListWorkersResponse* out) {
+  for (const spec::WorkerSnapshot& worker : workers) ToProto(worker, out->add_workers());
 }
 
 // Checks the caller's version first, then the request.
@@ -170,7 +170,7 @@ Methods ApiService::Orders() {
   out["/espalier.v1.Espalier/Submit"] = Command<pb::SubmitRequest, pb::SubmitResponse>(
       "submit", submission,
       [this](const auto& call, const auto& request, const Order& order) -> Status {
-        ESPALIER_ASSIGN_OR_RETURN(SubmitRequest parsed, FromProto(request));
+        ESPALIER_ASSIGN_OR_RETURN(spec::SubmitRequest parsed, FromProto(request));
         ESPALIER_RETURN_IF_ERROR(CheckVersion(parsed.version, "client"));
         handler_->OnSubmit(order.by(), std::move(parsed), GoneOf(call),
                            order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::SubmitResponse>)));
@@ -218,20 +218,21 @@ Methods ApiService::Questions() {
       });
   out["/espalier.v1.Espalier/ListJobs"] = Question<pb::ListJobsRequest, pb::ListJobsResponse>(
       [this](const auto& call, const auto&) -> Status {
-        handler_->OnList(GoneOf(call), AnswerTo<std::vector<JobSnapshot>>(call, &FillJobs));
+        handler_->OnList(GoneOf(call), AnswerTo<std::vector<spec::JobSnapshot>>(call, &FillJobs));
         return {};
       });
   out["/espalier.v1.Espalier/GetJob"] = Question<pb::GetJobRequest, pb::JobUpdate>(
       [this](const auto& call, const auto& request) -> Status {
         ESPALIER_RETURN_IF_ERROR(CheckJob(request.job()));
-        handler_->OnGet({request.job()}, GoneOf(call), AnswerTo<JobUpdate>(call, &FillUpdate));
+        handler_->OnGet({request.job()}, GoneOf(call),
+                        AnswerTo<spec::JobUpdate>(call, &FillUpdate));
         return {};
       });
   out["/espalier.v1.Espalier/ListWorkers"] =
       Question<pb::ListWorkersRequest, pb::ListWorkersResponse>(
           [this](const auto& call, const auto&) -> Status {
             handler_->OnWorkers(GoneOf(call),
-                                AnswerTo<std::vector<WorkerSnapshot>>(call, &FillWorkers));
+                                AnswerTo<std::vector<spec::WorkerSnapshot>>(call, &FillWorkers));
             return {};
           });
   out["/espalier.v1.Espalier/Watch"] = Watch();

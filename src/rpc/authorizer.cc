@@ -36,18 +36,18 @@ constexpr Method kMethods[] = {
 
 constexpr std::string_view kOtherReflection = "/grpc.reflection.v1.";
 
-bool May(const Identity& identity, Access access) {
+bool May(const security::Identity& identity, Access access) {
   switch (access) {
     case Access::kAnyRole:
       return true;
     case Access::kReader:
-      return identity.May(Role::kReader);
+      return identity.May(security::Role::kReader);
     case Access::kOperator:
-      return identity.May(Role::kOperator);
+      return identity.May(security::Role::kOperator);
     case Access::kAdmin:
-      return identity.May(Role::kAdmin);
+      return identity.May(security::Role::kAdmin);
     case Access::kWorker:
-      return identity.May(Role::kWorker);
+      return identity.May(security::Role::kWorker);
   }
   return false;
 }
@@ -107,10 +107,10 @@ std::string Caller::Key() const {
   return known ? identity.ToString() : address.substr(0, address.rfind(':'));
 }
 
-Requester Caller::AsRequester() const {
+cluster::Requester Caller::AsRequester() const {
   if (!known) return {.name = {}, .admin = true};
-  const auto named = identity.names.find(Role::kOperator);
-  const auto admin = identity.names.find(Role::kAdmin);
+  const auto named = identity.names.find(security::Role::kOperator);
+  const auto admin = identity.names.find(security::Role::kAdmin);
   const bool is_admin = admin != identity.names.end();
   if (named != identity.names.end()) return {named->second, is_admin};
   return {is_admin ? admin->second : std::string(), is_admin};
@@ -118,15 +118,15 @@ Requester Caller::AsRequester() const {
 
 bool Caller::MayAttachAs(const std::string& worker_name) const {
   if (!known) return true;
-  const auto it = identity.names.find(Role::kWorker);
-  return it != identity.names.end() && MayCallItself(it->second, worker_name);
+  const auto it = identity.names.find(security::Role::kWorker);
+  return it != identity.names.end() && security::MayCallItself(it->second, worker_name);
 }
 
 bool Caller::IsWorker(const std::string& worker_name) const {
-  return !known || IsOfWorker(certificate, worker_name);
+  return !known || security::IsOfWorker(certificate, worker_name);
 }
 
-Result<Identity> Authorizer::ByToken(std::string_view header) const {
+Result<security::Identity> Authorizer::ByToken(std::string_view header) const {
   if (security_.tokens == nullptr) {
     return PermissionDenied(
         "the call has a token, but this server accepts none: the coordinator's "
@@ -134,8 +134,9 @@ Result<Identity> Authorizer::ByToken(std::string_view header) const {
   }
   if (header.starts_with(kTokenPrefix)) {
     const auto tokens = security_.tokens->Current();
-    if (const Token* token = FindToken(*tokens, header.substr(kTokenPrefix.size()))) {
-      return Identity{{{token->role, token->name}}};
+    if (const security::Token* token =
+            security::FindToken(*tokens, header.substr(kTokenPrefix.size()))) {
+      return security::Identity{{{token->role, token->name}}};
     }
   }
   return PermissionDenied(
@@ -169,11 +170,11 @@ Result<Caller> Authorizer::Identify(const Shown& shown) const {
         "--tls-certificate and --tls-key, or --token-file");
   }
   ESPALIER_RETURN_IF_ERROR(security_.keychain->Current()->trust.Verify(
-      shown.chain, Purpose::kClient, NowS(), "the caller's certificate"));
-  ESPALIER_ASSIGN_OR_RETURN(out.certificate, ReadNames(shown.chain));
-  Result<Identity> identity = IdentityOf(out.certificate, security_.roles);
+      shown.chain, security::Purpose::kClient, NowS(), "the caller's certificate"));
+  ESPALIER_ASSIGN_OR_RETURN(out.certificate, security::ReadNames(shown.chain));
+  Result<security::Identity> identity = security::IdentityOf(out.certificate, security_.roles);
   if (!identity.ok() && security_.workers_without_role) {
-    identity = Identity{{{Role::kWorker, out.certificate.common_name}}};
+    identity = security::Identity{{{security::Role::kWorker, out.certificate.common_name}}};
   }
   ESPALIER_ASSIGN_OR_RETURN(out.identity, std::move(identity));
   return out;

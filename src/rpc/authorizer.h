@@ -36,9 +36,9 @@ struct Shown {
 
 struct Caller {
   bool known = false;  // false: a plain connection, where nobody says who they are
-  Identity identity;
-  CertificateNames certificate;  // what it showed, if it did
-  std::string address;           // "ipv4:10.0.0.5:41234"
+  security::Identity identity;
+  security::CertificateNames certificate;  // what it showed, if it did
+  std::string address;                     // "ipv4:10.0.0.5:41234"
   Shown shown;
 
   // Whether it came by the Unix socket of a plain server, which is for this server's user alone.
@@ -48,7 +48,7 @@ struct Caller {
   // What calls are counted by: the identity, or else the address without its port.
   std::string Key() const;
   // Returns the caller as the core knows it. On a plain server it has no name and may do all.
-  Requester AsRequester() const;
+  cluster::Requester AsRequester() const;
   // Whether it may attach under that name.
   bool MayAttachAs(const std::string& worker_name) const;
   // Whether it is the worker of that name, which the coordinator told.
@@ -85,7 +85,7 @@ class Authorizer final {
   void Audit(const std::string& caller, const std::string& method, const std::string& why);
 
  private:
-  Result<Identity> ByToken(std::string_view header) const;
+  Result<security::Identity> ByToken(std::string_view header) const;
 
   const ServerSecurity security_;
   Refusals refusals_;

@@ -25,41 +25,41 @@ namespace pb = ::espalier::v1;
 void ToProto(const Status& status, pb::ErrorDetail* out);
 // Returns an error when the detail is malformed; `out` may become OK.
 Status ErrorFromProto(const pb::ErrorDetail& detail, Status* out);
-void ToProto(const StorageToken& token, pb::StorageToken* out);
-Result<StorageToken> FromProto(const pb::StorageToken& in);
-void ToProto(const Metrics& metrics, pb::Metrics* out);
-Result<Metrics> FromProto(const pb::Metrics& in);
-void ToProto(const HistoryRow& row, pb::HistoryRow* out);
-Result<HistoryRow> FromProto(const pb::HistoryRow& in);
-void ToProto(const JobProgress& progress, pb::Progress* out);
-Result<JobProgress> FromProto(const pb::Progress& in);
-void ToProto(const JobResult& result, pb::JobResult* out);
-Result<JobResult> FromProto(const pb::JobResult& in);
+void ToProto(const spec::StorageToken& token, pb::StorageToken* out);
+Result<spec::StorageToken> FromProto(const pb::StorageToken& in);
+void ToProto(const spec::Metrics& metrics, pb::Metrics* out);
+Result<spec::Metrics> FromProto(const pb::Metrics& in);
+void ToProto(const spec::HistoryRow& row, pb::HistoryRow* out);
+Result<spec::HistoryRow> FromProto(const pb::HistoryRow& in);
+void ToProto(const spec::JobProgress& progress, pb::Progress* out);
+Result<spec::JobProgress> FromProto(const pb::Progress& in);
+void ToProto(const spec::JobResult& result, pb::JobResult* out);
+Result<spec::JobResult> FromProto(const pb::JobResult& in);
 
 // convert_input.cc
-void ToProto(const InputPlan& plan, pb::InputPlan* out);
-Result<InputPlan> FromProto(const pb::InputPlan& in);
-void ToProto(const ShardSurvey& survey, pb::ShardSurvey* out);
-Result<ShardSurvey> FromProto(const pb::ShardSurvey& in);
-void ToProto(const SurveyResult& result, pb::SurveyResult* out);
-Result<SurveyResult> FromProto(const pb::SurveyResult& in);
+void ToProto(const spec::InputPlan& plan, pb::InputPlan* out);
+Result<spec::InputPlan> FromProto(const pb::InputPlan& in);
+void ToProto(const spec::ShardSurvey& survey, pb::ShardSurvey* out);
+Result<spec::ShardSurvey> FromProto(const pb::ShardSurvey& in);
+void ToProto(const spec::SurveyResult& result, pb::SurveyResult* out);
+Result<spec::SurveyResult> FromProto(const pb::SurveyResult& in);
 
 // convert_from_worker.cc
-void ToProto(const FromWorker& message, pb::FromWorker* out);
-Result<FromWorker> FromProto(const pb::FromWorker& in);
+void ToProto(const cluster::FromWorker& message, pb::FromWorker* out);
+Result<cluster::FromWorker> FromProto(const pb::FromWorker& in);
 
 // convert_to_worker.cc
-void ToProto(const ToWorker& message, pb::ToWorker* out);
-Result<ToWorker> FromProto(const pb::ToWorker& in);
+void ToProto(const cluster::ToWorker& message, pb::ToWorker* out);
+Result<cluster::ToWorker> FromProto(const pb::ToWorker& in);
 
 // convert_api.cc
-void ToProto(const SubmitRequest& request, pb::SubmitRequest* out);
-Result<SubmitRequest> FromProto(const pb::SubmitRequest& in);
-void ToProto(const JobSnapshot& snapshot, pb::JobSnapshot* out);
-Result<JobSnapshot> FromProto(const pb::JobSnapshot& in);
-void ToProto(const JobUpdate& update, pb::JobUpdate* out);
-Result<JobUpdate> FromProto(const pb::JobUpdate& in);
-void ToProto(const WorkerSnapshot& snapshot, pb::WorkerSnapshot* out);
-Result<WorkerSnapshot> FromProto(const pb::WorkerSnapshot& in);
+void ToProto(const spec::SubmitRequest& request, pb::SubmitRequest* out);
+Result<spec::SubmitRequest> FromProto(const pb::SubmitRequest& in);
+void ToProto(const spec::JobSnapshot& snapshot, pb::JobSnapshot* out);
+Result<spec::JobSnapshot> FromProto(const pb::JobSnapshot& in);
+void ToProto(const spec::JobUpdate& update, pb::JobUpdate* out);
+Result<spec::JobUpdate> FromProto(const pb::JobUpdate& in);
+void ToProto(const spec::WorkerSnapshot& snapshot, pb::WorkerSnapshot* out);
+Result<spec::WorkerSnapshot> FromProto(const pb::WorkerSnapshot& in);
 
 }  // namespace espalier::rpc

@@ -4,15 +4,15 @@
 namespace espalier::rpc {
 
 template <typename W>
-void Map(W& w, Is<SubmitRequest> auto& r) {
+void Map(W& w, Is<spec::SubmitRequest> auto& r) {
   w(ESPALIER_AT(version), r.version, kName);
   w(ESPALIER_AT(client_request_id), r.client_request_id, Present(kClientRequestIdBytesMax));
   w(ESPALIER_AT(job_yaml), r.job_yaml, Raw(kYamlBytesMax));
-  w(ESPALIER_AT(tokens), r.tokens, Each{Usual(), kStorageTokensMax});
+  w(ESPALIER_AT(tokens), r.tokens, Each{Usual(), spec::kStorageTokensMax});
 }
 
 template <typename W>
-void Map(W& w, Is<JobSnapshot> auto& s) {
+void Map(W& w, Is<spec::JobSnapshot> auto& s) {
   w(ESPALIER_AT(job), s.job);
   w(ESPALIER_AT(kind), s.kind, kOrFirst);
   w(ESPALIER_AT(name), s.name, kName);
@@ -40,13 +40,13 @@ void Map(W& w, Is<JobSnapshot> auto& s) {
 }
 
 template <typename W>
-void Map(W& w, Is<JobUpdate> auto& u) {
+void Map(W& w, Is<spec::JobUpdate> auto& u) {
   w(ESPALIER_AT(snapshot), u.snapshot);
   w(ESPALIER_AT(history), u.history);
 }
 
 template <typename W>
-void Map(W& w, Is<WorkerSnapshot> auto& s) {
+void Map(W& w, Is<spec::WorkerSnapshot> auto& s) {
   w(ESPALIER_AT(worker), s.worker);
   w(ESPALIER_AT(name), s.name, kName);
   w(ESPALIER_AT(address), s.address, kName);
@@ -59,17 +59,21 @@ void Map(W& w, Is<WorkerSnapshot> auto& s) {
   w(ESPALIER_AT(last_heard_ms), s.last_heard_ms);
 }
 
-void ToProto(const SubmitRequest& r, pb::SubmitRequest* out) { EncodeFields(r, out); }
-Result<SubmitRequest> FromProto(const pb::SubmitRequest& in) {
-  return DecodeFields<SubmitRequest>(in);
+void ToProto(const spec::SubmitRequest& r, pb::SubmitRequest* out) { EncodeFields(r, out); }
+Result<spec::SubmitRequest> FromProto(const pb::SubmitRequest& in) {
+  return DecodeFields<spec::SubmitRequest>(in);
 }
-void ToProto(const JobSnapshot& s, pb::JobSnapshot* out) { EncodeFields(s, out); }
-Result<JobSnapshot> FromProto(const pb::JobSnapshot& in) { return DecodeFields<JobSnapshot>(in); }
-void ToProto(const JobUpdate& u, pb::JobUpdate* out) { EncodeFields(u, out); }
-Result<JobUpdate> FromProto(const pb::JobUpdate& in) { return DecodeFields<JobUpdate>(in); }
-void ToProto(const WorkerSnapshot& s, pb::WorkerSnapshot* out) { EncodeFields(s, out); }
-Result<WorkerSnapshot> FromProto(const pb::WorkerSnapshot& in) {
-  return DecodeFields<WorkerSnapshot>(in);
+void ToProto(const spec::JobSnapshot& s, pb::JobSnapshot* out) { EncodeFields(s, out); }
+Result<spec::JobSnapshot> FromProto(const pb::JobSnapshot& in) {
+  return DecodeFields<spec::JobSnapshot>(in);
+}
+void ToProto(const spec::JobUpdate& u, pb::JobUpdate* out) { EncodeFields(u, out); }
+Result<spec::JobUpdate> FromProto(const pb::JobUpdate& in) {
+  return DecodeFields<spec::JobUpdate>(in);
+}
+void ToProto(const spec::WorkerSnapshot& s, pb::WorkerSnapshot* out) { EncodeFields(s, out); }
+Result<spec::WorkerSnapshot> FromProto(const pb::WorkerSnapshot& in) {
+  return DecodeFields<spec::WorkerSnapshot>(in);
 }
 
 }  // namespace espalier::rpc

@@ -11,13 +11,13 @@ constexpr int64_t kTotalsMax = 10'000'000;  // a confusion matrix of 1,000 class
 // ---- the plan --------------------------------------------------------------------------------
 
 template <typename W>
-void Map(W& w, Is<FeatureRule> auto& r) {
+void Map(W& w, Is<spec::FeatureRule> auto& r) {
   w(ESPALIER_AT(type), r.type);
   w(ESPALIER_AT(group), r.group, Within{-1, kListMax - 1});
   w(ESPALIER_AT(part), r.part);
 }
 
-static void CheckSchema(const Schema& s, Fields& f) {
+static void CheckSchema(const spec::Schema& s, Fields& f) {
   const auto columns = static_cast<int64_t>(s.names.size());
   const auto features = static_cast<int64_t>(s.features.size());
   f.Few("label", static_cast<int64_t>(s.label.size()), columns);
@@ -30,7 +30,7 @@ static void CheckSchema(const Schema& s, Fields& f) {
 }
 
 template <typename W>
-void Map(W& w, Is<Schema> auto& s) {
+void Map(W& w, Is<spec::Schema> auto& s) {
   w(ESPALIER_AT(names), s.names, Raw());
   w(ESPALIER_AT(features), s.features, kAny);
   w(ESPALIER_AT(label), s.label, kAny);
@@ -42,7 +42,7 @@ void Map(W& w, Is<Schema> auto& s) {
 }
 
 template <typename W>
-void Map(W& w, Is<InputFile> auto& file) {
+void Map(W& w, Is<spec::InputFile> auto& file) {
   w(ESPALIER_AT(path), file.path, Raw());
   w(ESPALIER_AT(length), file.length);
   w(ESPALIER_AT(modified_ms), file.modified_ms, kAny);
@@ -51,14 +51,14 @@ void Map(W& w, Is<InputFile> auto& file) {
 }
 
 template <typename W>
-void Map(W& w, Is<Shard> auto& shard) {
+void Map(W& w, Is<spec::Shard> auto& shard) {
   w(ESPALIER_AT(file), shard.file);
   w(ESPALIER_AT(begin), shard.begin);
   w(ESPALIER_AT(end), shard.end);
 }
 
 // A file's columns are each of the schema's once.
-static void CheckColumns(const InputFile& file, size_t columns, Fields& f) {
+static void CheckColumns(const spec::InputFile& file, size_t columns, Fields& f) {
   if (file.columns.empty()) return;
   std::vector<bool> seen(columns);
   bool right = file.columns.size() == columns;
@@ -70,20 +70,20 @@ static void CheckColumns(const InputFile& file, size_t columns, Fields& f) {
   if (!right) f.Fail("files.columns", "are not each of the schema's once");
 }
 
-static void CheckPlan(const InputPlan& plan, Fields& f) {
+static void CheckPlan(const spec::InputPlan& plan, Fields& f) {
   const auto files = static_cast<int64_t>(plan.files.size());
   if (files == 0 && !plan.shards.empty()) f.Fail("shards", "are there without files");
-  for (const Shard& shard : plan.shards) {
+  for (const spec::Shard& shard : plan.shards) {
     f.In("shards.file", shard.file, 0, files - 1);
     if (!f.status().ok()) return;
     f.In("shards.end", shard.end, 0, plan.files[static_cast<size_t>(shard.file)].length);
     f.In("shards.begin", shard.begin, 0, shard.end);
   }
-  for (const InputFile& file : plan.files) CheckColumns(file, plan.schema.names.size(), f);
+  for (const spec::InputFile& file : plan.files) CheckColumns(file, plan.schema.names.size(), f);
 }
 
 template <typename W>
-void Map(W& w, Is<InputPlan> auto& plan) {
+void Map(W& w, Is<spec::InputPlan> auto& plan) {
   w(ESPALIER_AT(files), plan.files);
   w(ESPALIER_AT(shards), plan.shards);
   w(ESPALIER_AT(schema), plan.schema);
@@ -94,7 +94,7 @@ void Map(W& w, Is<InputPlan> auto& plan) {
 
 // The moments may overflow, for huge values; what scaling makes of that is not rpc's to judge.
 template <typename W>
-void Map(W& w, Is<ColumnStats> auto& s) {
+void Map(W& w, Is<spec::ColumnStats> auto& s) {
   w(ESPALIER_AT(count), s.count);
   w(ESPALIER_AT(nulls), s.nulls);
   w(ESPALIER_AT(mean), s.mean);
@@ -110,8 +110,8 @@ void Map(W& w, Is<LabelCounts> auto& counts) {
 }
 
 template <typename W>
-void Map(W& w, Is<RowSample> auto& s) {
-  w(ESPALIER_AT(keys), s.keys, Each{kAny, kSampledRowsMost});
+void Map(W& w, Is<spec::RowSample> auto& s) {
+  w(ESPALIER_AT(keys), s.keys, Each{kAny, spec::kSampledRowsMost});
   w(ESPALIER_AT(values), s.values, Each{kAny, std::numeric_limits<int64_t>::max()});
   if constexpr (W::kDecodes) {
     if (!std::is_sorted(s.keys.begin(), s.keys.end())) w.fields().Fail("keys", "do not ascend");
@@ -122,10 +122,10 @@ void Map(W& w, Is<RowSample> auto& s) {
 }
 
 template <typename W>
-void Map(W& w, Is<ShardScore> auto& s) {
+void Map(W& w, Is<spec::ShardScore> auto& s) {
   w(ESPALIER_AT(rows), s.rows);
   w(ESPALIER_AT(rejected), s.rejected);
-  w(ESPALIER_AT(first_rejects), s.first_rejects, Each{kRequired, kRejectsKept});
+  w(ESPALIER_AT(first_rejects), s.first_rejects, Each{kRequired, spec::kRejectsKept});
   w(ESPALIER_AT(parts), s.parts);
   w(ESPALIER_AT(reject_parts), s.reject_parts);
   w(ESPALIER_AT(generation), s.generation);
@@ -133,7 +133,7 @@ void Map(W& w, Is<ShardScore> auto& s) {
 }
 
 template <typename W>
-void Map(W& w, Is<ShardSurvey> auto& s) {
+void Map(W& w, Is<spec::ShardSurvey> auto& s) {
   w(ESPALIER_AT(shard), s.shard, Within{0, kListMax - 1});
   w(ESPALIER_AT(checksum), s.checksum);
   w(ESPALIER_AT(train_rows), s.train_rows);
@@ -157,27 +157,27 @@ void Map(W& w, Is<ShardSurvey> auto& s) {
 // ---- the merged profile ----------------------------------------------------------------------
 
 template <typename W>
-void Map(W& w, Is<FittedFeature> auto& feature) {
+void Map(W& w, Is<spec::FittedFeature> auto& feature) {
   w(ESPALIER_AT(name), feature.name, Raw());
   w(ESPALIER_AT(shift), feature.shift, kFinite);
   w(ESPALIER_AT(factor), feature.factor, kFinite);
   w(ESPALIER_AT(null_value), feature.null_value, kFinite);
   w(ESPALIER_AT(null_indicator), feature.null_indicator);
-  w(ESPALIER_AT(codes), feature.codes, Within{0, kCodesMax});
-  w(ESPALIER_AT(embedding), feature.embedding, Within{0, kEmbeddingMax});
+  w(ESPALIER_AT(codes), feature.codes, Within{0, spec::kCodesMax});
+  w(ESPALIER_AT(embedding), feature.embedding, Within{0, spec::kEmbeddingMax});
   w(ESPALIER_AT(hashed), feature.hashed);
   w(ESPALIER_AT(vocabulary), feature.vocabulary, Each{Raw(), feature.codes});
 }
 
 template <typename W>
-void Map(W& w, Is<FittedTarget> auto& target) {
+void Map(W& w, Is<spec::FittedTarget> auto& target) {
   w(ESPALIER_AT(name), target.name, Raw());
   w(ESPALIER_AT(shift), target.shift, kFinite);
   w(ESPALIER_AT(factor), target.factor, kFinite);
 }
 
 template <typename W>
-void Map(W& w, Is<Preprocessing> auto& p) {
+void Map(W& w, Is<spec::Preprocessing> auto& p) {
   w(ESPALIER_AT(features), p.features);
   w(ESPALIER_AT(targets), p.targets);
   w(ESPALIER_AT(classes), p.classes, Raw());
@@ -191,7 +191,7 @@ void Map(W& w, Is<Preprocessing> auto& p) {
 }
 
 template <typename W>
-void Map(W& w, Is<SurveyResult> auto& r) {
+void Map(W& w, Is<spec::SurveyResult> auto& r) {
   w(ESPALIER_AT(shards), r.shards);
   w(ESPALIER_AT(preprocessing), r.preprocessing);
   w(ESPALIER_AT(storage), r.storage);
@@ -209,13 +209,17 @@ void Map(W& w, Is<SurveyResult> auto& r) {
   }
 }
 
-void ToProto(const InputPlan& plan, pb::InputPlan* out) { EncodeFields(plan, out); }
-Result<InputPlan> FromProto(const pb::InputPlan& in) { return DecodeFields<InputPlan>(in); }
-void ToProto(const ShardSurvey& survey, pb::ShardSurvey* out) { EncodeFields(survey, out); }
-Result<ShardSurvey> FromProto(const pb::ShardSurvey& in) { return DecodeFields<ShardSurvey>(in); }
-void ToProto(const SurveyResult& result, pb::SurveyResult* out) { EncodeFields(result, out); }
-Result<SurveyResult> FromProto(const pb::SurveyResult& in) {
-  return DecodeFields<SurveyResult>(in);
+void ToProto(const spec::InputPlan& plan, pb::InputPlan* out) { EncodeFields(plan, out); }
+Result<spec::InputPlan> FromProto(const pb::InputPlan& in) {
+  return DecodeFields<spec::InputPlan>(in);
+}
+void ToProto(const spec::ShardSurvey& survey, pb::ShardSurvey* out) { EncodeFields(survey, out); }
+Result<spec::ShardSurvey> FromProto(const pb::ShardSurvey& in) {
+  return DecodeFields<spec::ShardSurvey>(in);
+}
+void ToProto(const spec::SurveyResult& result, pb::SurveyResult* out) { EncodeFields(result, out); }
+Result<spec::SurveyResult> FromProto(const pb::SurveyResult& in) {
+  return DecodeFields<spec::SurveyResult>(in);
 }
 
 }  // namespace espalier::rpc

@@ -5,29 +5,28 @@
 #include "src/rpc/convert_members.h"
 #include "src/rpc/journal_codec.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
-namespace rpc {
 template <typename W>
-void Map(W& w, Is<WorkerIdGiven> auto& e) {
+void Map(W& w, Is<cluster::WorkerIdGiven> auto& e) {
   w(ESPALIER_AT(worker), e.worker);
 }
 
 // The hosts of each shard, which InputPlan's own message does not have.
-static void EncodeHosts(const InputPlan& input, pb::JobAccepted* out) {
+static void EncodeHosts(const spec::InputPlan& input, pb::JobAccepted* out) {
   for (const auto& hosts : input.hosts) {
     out->add_hosts()->mutable_names()->Add(hosts.begin(), hosts.end());
   }
 }
 
 static void DecodeHosts(const pb::JobAccepted& in, Fields& f,
-                        std::shared_ptr<const InputPlan>& input) {
+                        std::shared_ptr<const spec::InputPlan>& input) {
   if (in.hosts_size() == 0 || input == nullptr) return;
   const auto shards = static_cast<int64_t>(input->shards.size());
   f.In("hosts", in.hosts_size(), shards, shards);
   if (!f.status().ok()) return;
   // Decoded above and shared with no other owner yet.
-  auto& plan = const_cast<InputPlan&>(*input);
+  auto& plan = const_cast<spec::InputPlan&>(*input);
   for (const pb::Hosts& hosts : in.hosts()) {
     std::vector<std::string>& names = plan.hosts.emplace_back();
     for (const std::string& n : hosts.names()) names.push_back(f.Text("hosts", n, kNameBytesMax));
@@ -36,22 +35,22 @@ static void DecodeHosts(const pb::JobAccepted& in, Fields& f,
 
 // The kind of work, whose fields lie among those of the entry.
 template <typename W>
-void MapWork(W& w, Is<Submission> auto& s) {
-  JobKind kind = s.kind();
+void MapWork(W& w, Is<cluster::Submission> auto& s) {
+  spec::JobKind kind = s.kind();
   w(ESPALIER_AT(kind), kind, kOrFirst);
   if constexpr (W::kDecodes) {
-    if (kind != JobKind::kTrain) s.work = ScoringSubmission{kind};
+    if (kind != spec::JobKind::kTrain) s.work = cluster::ScoringSubmission{kind};
   }
-  if (auto* training = std::get_if<TrainingSubmission>(&s.work)) {
+  if (auto* training = std::get_if<cluster::TrainingSubmission>(&s.work)) {
     w(ESPALIER_AT(star), training->star);
   }
-  if (auto* scoring = std::get_if<ScoringSubmission>(&s.work)) {
+  if (auto* scoring = std::get_if<cluster::ScoringSubmission>(&s.work)) {
     w(ESPALIER_AT(model_sha256), scoring->model_sha256, kName);
   }
 }
 
 template <typename W>
-void Map(W& w, Is<JobAccepted> auto& e) {
+void Map(W& w, Is<cluster::JobAccepted> auto& e) {
   auto& s = e.submission;
   w(ESPALIER_AT(job), e.job);
   w(ESPALIER_AT(submitted_ms), e.submitted_ms);
@@ -66,7 +65,7 @@ void Map(W& w, Is<JobAccepted> auto& e) {
   w(ESPALIER_AT(output_place), s.output_place, Raw());
   w(ESPALIER_AT(owner), s.owner, Raw(kNameBytesMax));
   w(ESPALIER_AT(input), s.input);
-  w(ESPALIER_AT(tokens), s.tokens, Each{Usual(), kStorageTokensMax});
+  w(ESPALIER_AT(tokens), s.tokens, Each{Usual(), spec::kStorageTokensMax});
   if constexpr (W::kDecodes) {
     DecodeHosts(w.proto(), w.fields(), s.input);
   } else {
@@ -75,7 +74,7 @@ void Map(W& w, Is<JobAccepted> auto& e) {
 }
 
 template <typename W>
-void Map(W& w, Is<GenerationStarted> auto& e) {
+void Map(W& w, Is<cluster::GenerationStarted> auto& e) {
   MapPoint(w, e);
   w(ESPALIER_AT(members), e.members, Each{Usual(), kMembersMax});
   w(ESPALIER_AT(leaves), e.leaves, Each{Usual(), kMembersMax});
@@ -91,83 +90,81 @@ void Map(W& w, Is<GenerationStarted> auto& e) {
 }
 
 template <typename W>
-void Map(W& w, Is<SurveyRecorded> auto& e) {
+void Map(W& w, Is<cluster::SurveyRecorded> auto& e) {
   w(ESPALIER_AT(job), e.job);
   w(ESPALIER_AT(survey), e.survey, kRequired);
 }
 
 template <typename W>
-void Map(W& w, Is<HistoryRecorded> auto& e) {
+void Map(W& w, Is<cluster::HistoryRecorded> auto& e) {
   w(ESPALIER_AT(job), e.job);
   w(ESPALIER_AT(row), e.row, kRequired);
   w(ESPALIER_AT(number), e.number);
 }
 
 template <typename W>
-void Map(W& w, Is<GenerationReserved> auto& e) {
+void Map(W& w, Is<cluster::GenerationReserved> auto& e) {
   MapPoint(w, e);
 }
 
 template <typename W>
-void Map(W& w, Is<MergeTried> auto& e) {
+void Map(W& w, Is<cluster::MergeTried> auto& e) {
   w(ESPALIER_AT(job), e.job);
   w(ESPALIER_AT(times), e.times);
 }
 
 template <typename W>
-void Map(W& w, Is<TokensReplaced> auto& e) {
+void Map(W& w, Is<cluster::TokensReplaced> auto& e) {
   w(ESPALIER_AT(job), e.job);
-  w(ESPALIER_AT(tokens), e.tokens, Each{Usual(), kStorageTokensMax});
+  w(ESPALIER_AT(tokens), e.tokens, Each{Usual(), spec::kStorageTokensMax});
 }
 
 template <typename W>
-void Map(W& w, Is<TrainingStarted> auto& e) {
+void Map(W& w, Is<cluster::TrainingStarted> auto& e) {
   w(ESPALIER_AT(job), e.job);
   w(ESPALIER_AT(at_ms), e.at_ms);
 }
 
 template <typename W>
-void Map(W& w, Is<JobEnded> auto& e) {
+void Map(W& w, Is<cluster::JobEnded> auto& e) {
   w(ESPALIER_AT(snapshot), e.snapshot, kRequired);
   if constexpr (W::kDecodes) {
-    if (w.fields().status().ok() && !IsFinal(e.snapshot.state)) {
-      w.fields().Fail("snapshot.state", std::string("is ") + JobStateName(e.snapshot.state) +
+    if (w.fields().status().ok() && !spec::IsFinal(e.snapshot.state)) {
+      w.fields().Fail("snapshot.state", std::string("is ") + spec::JobStateName(e.snapshot.state) +
                                             ", expected one in which a job has ended");
     }
   }
 }
 
 template <typename W>
-void Map(W& w, Is<JobForgotten> auto& e) {
+void Map(W& w, Is<cluster::JobForgotten> auto& e) {
   w(ESPALIER_AT(job), e.job);
 }
 
 template <typename W>
-void Map(W& w, Is<IncarnationTaken> auto& e) {
+void Map(W& w, Is<cluster::IncarnationTaken> auto& e) {
   w(ESPALIER_AT(incarnation), e.incarnation);
 }
 
 template <typename F>
-void Kinds(F f, const JournalEntry&) {
-  f(std::type_identity<WorkerIdGiven>(), ESPALIER_AT(worker_id_given));
-  f(std::type_identity<JobAccepted>(), ESPALIER_AT(job_accepted));
-  f(std::type_identity<GenerationStarted>(), ESPALIER_AT(generation_started));
-  f(std::type_identity<SurveyRecorded>(), ESPALIER_AT(survey_recorded));
-  f(std::type_identity<HistoryRecorded>(), ESPALIER_AT(history_recorded));
-  f(std::type_identity<TrainingStarted>(), ESPALIER_AT(training_started));
-  f(std::type_identity<JobEnded>(), ESPALIER_AT(job_ended));
-  f(std::type_identity<JobForgotten>(), ESPALIER_AT(job_forgotten));
-  f(std::type_identity<IncarnationTaken>(), ESPALIER_AT(incarnation_taken));
-  f(std::type_identity<GenerationReserved>(), ESPALIER_AT(generation_reserved));
-  f(std::type_identity<TokensReplaced>(), ESPALIER_AT(tokens_replaced));
-  f(std::type_identity<MergeTried>(), ESPALIER_AT(merge_tried));
+void Kinds(F f, const cluster::JournalEntry&) {
+  f(std::type_identity<cluster::WorkerIdGiven>(), ESPALIER_AT(worker_id_given));
+  f(std::type_identity<cluster::JobAccepted>(), ESPALIER_AT(job_accepted));
+  f(std::type_identity<cluster::GenerationStarted>(), ESPALIER_AT(generation_started));
+  f(std::type_identity<cluster::SurveyRecorded>(), ESPALIER_AT(survey_recorded));
+  f(std::type_identity<cluster::HistoryRecorded>(), ESPALIER_AT(history_recorded));
+  f(std::type_identity<cluster::TrainingStarted>(), ESPALIER_AT(training_started));
+  f(std::type_identity<cluster::JobEnded>(), ESPALIER_AT(job_ended));
+  f(std::type_identity<cluster::JobForgotten>(), ESPALIER_AT(job_forgotten));
+  f(std::type_identity<cluster::IncarnationTaken>(), ESPALIER_AT(incarnation_taken));
+  f(std::type_identity<cluster::GenerationReserved>(), ESPALIER_AT(generation_reserved));
+  f(std::type_identity<cluster::TokensReplaced>(), ESPALIER_AT(tokens_replaced));
+  f(std::type_identity<cluster::MergeTried>(), ESPALIER_AT(merge_tried));
 }
 
-}  // namespace rpc
-
-Result<std::string> EncodeJournalEntry(const JournalEntry& entry) {
+Result<std::string> EncodeJournalEntry(const cluster::JournalEntry& entry) {
   v1::JournalEntry proto;
-  rpc::EncodeKind(entry, &proto);
+  EncodeKind(entry, &proto);
   std::string bytes;
   if (!proto.SerializeToString(&bytes)) {
     return ResourceExhausted("an entry of the journal has more than 2 GiB");
@@ -175,14 +172,14 @@ Result<std::string> EncodeJournalEntry(const JournalEntry& entry) {
   return bytes;
 }
 
-Result<JournalEntry> DecodeJournalEntry(std::string_view bytes) {
+Result<cluster::JournalEntry> DecodeJournalEntry(std::string_view bytes) {
   v1::JournalEntry proto;
   const bool fits = bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
   if (!fits || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidArgument("malformed JournalEntry: " + std::to_string(bytes.size()) +
                            " bytes that are no protocol buffer");
   }
-  return rpc::DecodeKind<JournalEntry>(proto);
+  return DecodeKind<cluster::JournalEntry>(proto);
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

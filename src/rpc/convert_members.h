@@ -15,22 +15,22 @@ void MapPoint(W& w, T& m) {
 
 // Worker 0: the member has taken part in another job since (journal.proto).
 template <typename W>
-void Map(W& w, Is<Member> auto& m) {
+void Map(W& w, Is<cluster::Member> auto& m) {
   w(ESPALIER_AT(worker), m.worker, kMaybe);
   w(ESPALIER_AT(name), m.name, kName);
   w(ESPALIER_AT(address), m.address, kName);
 }
 
 template <typename W>
-void Map(W& w, Is<LeafInterval> auto& leaves) {
+void Map(W& w, Is<cluster::LeafInterval> auto& leaves) {
   w(ESPALIER_AT(begin), leaves.begin);
   w(ESPALIER_AT(end), leaves.end);
 }
 
 // The intervals follow each other without gaps from 0.
-inline void CheckLeaves(const std::vector<LeafInterval>& leaves, Fields& f) {
+inline void CheckLeaves(const std::vector<cluster::LeafInterval>& leaves, Fields& f) {
   int32_t next = 0;
-  for (const LeafInterval& interval : leaves) {
+  for (const cluster::LeafInterval& interval : leaves) {
     f.In("leaves.begin", interval.begin, next, next);
     f.In("leaves.end", interval.end, next, std::numeric_limits<int32_t>::max());
     next = interval.end;

@@ -12,7 +12,7 @@ void MapOrder(W& w, T& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<Welcome> auto& m) {
+void Map(W& w, Is<cluster::Welcome> auto& m) {
   w(ESPALIER_AT(incarnation), m.incarnation);
   w(ESPALIER_AT(worker), m.worker);
   w(ESPALIER_AT(heartbeat_interval_ms), m.heartbeat_interval_ms, Within{1, kHourMs});
@@ -20,17 +20,17 @@ void Map(W& w, Is<Welcome> auto& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<Refused> auto& m) {
+void Map(W& w, Is<cluster::Refused> auto& m) {
   w(ESPALIER_AT(error), m.error, kRequired);
 }
 
 template <typename W>
-void Map(W& w, Is<StartSurvey> auto& m) {
+void Map(W& w, Is<cluster::StartSurvey> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(job_yaml), m.job_yaml, Raw(kYamlBytesMax));
   w(ESPALIER_AT(input), m.input, kRequired);
   w(ESPALIER_AT(shards), m.shards, kAny);
-  w(ESPALIER_AT(tokens), m.tokens, Each{Usual(), kStorageTokensMax});
+  w(ESPALIER_AT(tokens), m.tokens, Each{Usual(), spec::kStorageTokensMax});
   w(ESPALIER_AT(request_id), m.request_id, Raw(kRequestIdBytesMax));
   w(ESPALIER_AT(model_sha256), m.model_sha256, kName);
   if constexpr (W::kDecodes) {
@@ -44,13 +44,13 @@ void Map(W& w, Is<StartSurvey> auto& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<SurveyTaken> auto& m) {
+void Map(W& w, Is<cluster::SurveyTaken> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(shards), m.shards);
 }
 
 template <typename W>
-void Map(W& w, Is<StartTraining> auto& m) {
+void Map(W& w, Is<cluster::StartTraining> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(members), m.members, Each{Usual(), kMembersMax});
   w(ESPALIER_AT(survey), m.survey, kRequired);
@@ -61,7 +61,7 @@ void Map(W& w, Is<StartTraining> auto& m) {
   w(ESPALIER_AT(submitted_ms), m.submitted_ms);
   if constexpr (W::kDecodes) {
     Fields& f = w.fields();
-    for (const Member& member : m.members) f.Id("members.worker", member.worker.value);
+    for (const cluster::Member& member : m.members) f.Id("members.worker", member.worker.value);
     CheckLeaves(m.leaves, f);
     f.Present("leaves", !m.leaves.empty() && m.leaves.back().end != 0);
     if (m.members.size() != m.leaves.size()) f.Fail("members", "are not as many as intervals");
@@ -70,13 +70,13 @@ void Map(W& w, Is<StartTraining> auto& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<SwitchOver> auto& m) {
+void Map(W& w, Is<cluster::SwitchOver> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(next), m.next);
 }
 
 template <typename W>
-void Map(W& w, Is<Proceed> auto& m) {
+void Map(W& w, Is<cluster::Proceed> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(round), m.round, kNotZero);
   w(ESPALIER_AT(holder), m.holder, Within{0, kMembersMax - 1});
@@ -84,51 +84,53 @@ void Map(W& w, Is<Proceed> auto& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<KeepState> auto& m) {
+void Map(W& w, Is<cluster::KeepState> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(reverts), m.reverts);
 }
 
 template <typename W>
-void Map(W& w, Is<NewTokens> auto& m) {
+void Map(W& w, Is<cluster::NewTokens> auto& m) {
   w(ESPALIER_AT(incarnation), m.incarnation);
   w(ESPALIER_AT(job), m.job);
-  w(ESPALIER_AT(tokens), m.tokens, Each{Usual(), kStorageTokensMax});
+  w(ESPALIER_AT(tokens), m.tokens, Each{Usual(), spec::kStorageTokensMax});
 }
 
 template <typename W>
-void Map(W& w, Is<Release> auto& m) {
+void Map(W& w, Is<cluster::Release> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(reason), m.reason, kWords);
 }
 
 template <typename W>
-void Map(W& w, Is<Dismiss> auto& m) {
+void Map(W& w, Is<cluster::Dismiss> auto& m) {
   w(ESPALIER_AT(reason), m.reason, kWords);
 }
 
 template <typename W>
-void Map(W& w, Is<Pulse> auto& m) {
+void Map(W& w, Is<cluster::Pulse> auto& m) {
   w(ESPALIER_AT(incarnation), m.incarnation);
 }
 
 template <typename F>
-void Kinds(F f, const ToWorker&) {
-  f(std::type_identity<Welcome>(), ESPALIER_AT(welcome));
-  f(std::type_identity<Refused>(), ESPALIER_AT(refused));
-  f(std::type_identity<StartSurvey>(), ESPALIER_AT(start_survey));
-  f(std::type_identity<StartTraining>(), ESPALIER_AT(start_training));
-  f(std::type_identity<SwitchOver>(), ESPALIER_AT(switch_over));
-  f(std::type_identity<Proceed>(), ESPALIER_AT(proceed));
-  f(std::type_identity<Release>(), ESPALIER_AT(release));
-  f(std::type_identity<Dismiss>(), ESPALIER_AT(dismiss));
-  f(std::type_identity<Pulse>(), ESPALIER_AT(pulse));
-  f(std::type_identity<SurveyTaken>(), ESPALIER_AT(survey_taken));
-  f(std::type_identity<KeepState>(), ESPALIER_AT(keep_state));
-  f(std::type_identity<NewTokens>(), ESPALIER_AT(new_tokens));
+void Kinds(F f, const cluster::ToWorker&) {
+  f(std::type_identity<cluster::Welcome>(), ESPALIER_AT(welcome));
+  f(std::type_identity<cluster::Refused>(), ESPALIER_AT(refused));
+  f(std::type_identity<cluster::StartSurvey>(), ESPALIER_AT(start_survey));
+  f(std::type_identity<cluster::StartTraining>(), ESPALIER_AT(start_training));
+  f(std::type_identity<cluster::SwitchOver>(), ESPALIER_AT(switch_over));
+  f(std::type_identity<cluster::Proceed>(), ESPALIER_AT(proceed));
+  f(std::type_identity<cluster::Release>(), ESPALIER_AT(release));
+  f(std::type_identity<cluster::Dismiss>(), ESPALIER_AT(dismiss));
+  f(std::type_identity<cluster::Pulse>(), ESPALIER_AT(pulse));
+  f(std::type_identity<cluster::SurveyTaken>(), ESPALIER_AT(survey_taken));
+  f(std::type_identity<cluster::KeepState>(), ESPALIER_AT(keep_state));
+  f(std::type_identity<cluster::NewTokens>(), ESPALIER_AT(new_tokens));
 }
 
-void ToProto(const ToWorker& message, pb::ToWorker* out) { EncodeKind(message, out); }
-Result<ToWorker> FromProto(const pb::ToWorker& in) { return DecodeKind<ToWorker>(in); }
+void ToProto(const cluster::ToWorker& message, pb::ToWorker* out) { EncodeKind(message, out); }
+Result<cluster::ToWorker> FromProto(const pb::ToWorker& in) {
+  return DecodeKind<cluster::ToWorker>(in);
+}
 
 }  // namespace espalier::rpc

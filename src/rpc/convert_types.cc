@@ -62,14 +62,14 @@ Status ErrorFromProto(const pb::ErrorDetail& in, Status* out) {
 }
 
 template <typename W>
-void Map(W& w, Is<StorageToken> auto& t) {
+void Map(W& w, Is<spec::StorageToken> auto& t) {
   w(ESPALIER_AT(file_system), t.file_system, Present(kFileSystemBytesMax));
   w(ESPALIER_AT(text), t.text,
     TextRule{.bytes_max = kTokenTextBytesMax, .required = true, .secret = true});
 }
 
 template <typename W>
-void Map(W& w, Is<ClassMetrics> auto& c) {
+void Map(W& w, Is<spec::ClassMetrics> auto& c) {
   w(ESPALIER_AT(precision), c.precision);
   w(ESPALIER_AT(recall), c.recall);
   w(ESPALIER_AT(f1), c.f1);
@@ -77,7 +77,7 @@ void Map(W& w, Is<ClassMetrics> auto& c) {
 }
 
 template <typename W>
-void Map(W& w, Is<Metrics> auto& m) {
+void Map(W& w, Is<spec::Metrics> auto& m) {
   w(ESPALIER_AT(rows), m.rows);
   w(ESPALIER_AT(weight), m.weight, kFinite);
   w(ESPALIER_AT(loss), m.loss);
@@ -105,7 +105,7 @@ void Map(W& w, Is<Metrics> auto& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<HistoryRow> auto& row) {
+void Map(W& w, Is<spec::HistoryRow> auto& row) {
   w(ESPALIER_AT(epoch), row.epoch, kFinite);
   w(ESPALIER_AT(step), row.step);
   w(ESPALIER_AT(learning_rate), row.learning_rate, kFinite);
@@ -114,7 +114,7 @@ void Map(W& w, Is<HistoryRow> auto& row) {
 }
 
 template <typename W>
-void Map(W& w, Is<JobProgress> auto& p) {
+void Map(W& w, Is<spec::JobProgress> auto& p) {
   w(ESPALIER_AT(step), p.step);
   w(ESPALIER_AT(steps_total), p.steps_total);
   w(ESPALIER_AT(epoch), p.epoch, kFinite);
@@ -128,13 +128,13 @@ void Map(W& w, Is<JobProgress> auto& p) {
 }
 
 template <typename W>
-void Map(W& w, Is<AsyncCounts> auto& c) {
+void Map(W& w, Is<spec::AsyncCounts> auto& c) {
   w(ESPALIER_AT(largest_lag), c.largest_lag);
   w(ESPALIER_AT(refused), c.refused);
 }
 
 template <typename W>
-void Map(W& w, Is<TrainingResult> auto& r) {
+void Map(W& w, Is<spec::TrainingResult> auto& r) {
   w(ESPALIER_AT(steps), r.steps);
   w(ESPALIER_AT(epochs), r.epochs, kFinite);
   w(ESPALIER_AT(rows_per_epoch), r.rows_per_epoch);
@@ -154,10 +154,10 @@ void Map(W& w, Is<TrainingResult> auto& r) {
 // Fields of the message of scoring itself.
 template <typename W>
 requires std::same_as<typename W::Proto, pb::ScoringResult>
-void Map(W& w, Is<ScoringResult> auto& r) {
+void Map(W& w, Is<spec::ScoringResult> auto& r) {
   w(ESPALIER_AT(rows), r.rows);
   w(ESPALIER_AT(rejected), r.rejected);
-  w(ESPALIER_AT(first_rejects), r.first_rejects, Each{kRequired, kRejectsKept});
+  w(ESPALIER_AT(first_rejects), r.first_rejects, Each{kRequired, spec::kRejectsKept});
   w(ESPALIER_AT(parts), r.parts);
   w(ESPALIER_AT(format), r.format, kName);
 }
@@ -165,36 +165,40 @@ void Map(W& w, Is<ScoringResult> auto& r) {
 // Fields of the message around it.
 template <typename W>
 requires std::same_as<typename W::Proto, pb::JobResult>
-void Map(W& w, Is<ScoringResult> auto& r) {
+void Map(W& w, Is<spec::ScoringResult> auto& r) {
   w(ESPALIER_AT(scoring), r);
   w(ESPALIER_AT(test), r.metrics);
   w(ESPALIER_AT(classes), r.classes, Raw());
   w(ESPALIER_AT(bundle), r.output, Raw());
 }
 
-void ToProto(const StorageToken& token, pb::StorageToken* out) { EncodeFields(token, out); }
-Result<StorageToken> FromProto(const pb::StorageToken& in) {
-  return DecodeFields<StorageToken>(in);
+void ToProto(const spec::StorageToken& token, pb::StorageToken* out) { EncodeFields(token, out); }
+Result<spec::StorageToken> FromProto(const pb::StorageToken& in) {
+  return DecodeFields<spec::StorageToken>(in);
 }
-void ToProto(const Metrics& metrics, pb::Metrics* out) { EncodeFields(metrics, out); }
-Result<Metrics> FromProto(const pb::Metrics& in) { return DecodeFields<Metrics>(in); }
-void ToProto(const HistoryRow& row, pb::HistoryRow* out) { EncodeFields(row, out); }
-Result<HistoryRow> FromProto(const pb::HistoryRow& in) { return DecodeFields<HistoryRow>(in); }
-void ToProto(const JobProgress& progress, pb::Progress* out) { EncodeFields(progress, out); }
-Result<JobProgress> FromProto(const pb::Progress& in) { return DecodeFields<JobProgress>(in); }
-
-void ToProto(const JobResult& result, pb::JobResult* out) {
-  if (const auto* trained = std::get_if<TrainingResult>(&result)) EncodeFields(*trained, out);
-  if (const auto* scored = std::get_if<ScoringResult>(&result)) EncodeFields(*scored, out);
+void ToProto(const spec::Metrics& metrics, pb::Metrics* out) { EncodeFields(metrics, out); }
+Result<spec::Metrics> FromProto(const pb::Metrics& in) { return DecodeFields<spec::Metrics>(in); }
+void ToProto(const spec::HistoryRow& row, pb::HistoryRow* out) { EncodeFields(row, out); }
+Result<spec::HistoryRow> FromProto(const pb::HistoryRow& in) {
+  return DecodeFields<spec::HistoryRow>(in);
+}
+void ToProto(const spec::JobProgress& progress, pb::Progress* out) { EncodeFields(progress, out); }
+Result<spec::JobProgress> FromProto(const pb::Progress& in) {
+  return DecodeFields<spec::JobProgress>(in);
 }
 
-Result<JobResult> FromProto(const pb::JobResult& in) {
+void ToProto(const spec::JobResult& result, pb::JobResult* out) {
+  if (const auto* trained = std::get_if<spec::TrainingResult>(&result)) EncodeFields(*trained, out);
+  if (const auto* scored = std::get_if<spec::ScoringResult>(&result)) EncodeFields(*scored, out);
+}
+
+Result<spec::JobResult> FromProto(const pb::JobResult& in) {
   if (in.has_scoring()) {
-    ESPALIER_ASSIGN_OR_RETURN(ScoringResult scored, DecodeFields<ScoringResult>(in));
-    return JobResult(std::move(scored));
+    ESPALIER_ASSIGN_OR_RETURN(spec::ScoringResult scored, DecodeFields<spec::ScoringResult>(in));
+    return spec::JobResult(std::move(scored));
   }
-  ESPALIER_ASSIGN_OR_RETURN(TrainingResult trained, DecodeFields<TrainingResult>(in));
-  return JobResult(std::move(trained));
+  ESPALIER_ASSIGN_OR_RETURN(spec::TrainingResult trained, DecodeFields<spec::TrainingResult>(in));
+  return spec::JobResult(std::move(trained));
 }
 
 }  // namespace espalier::rpc

@@ -3,15 +3,15 @@
 #include "src/base/text.h"
 #include "src/config/address.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 constexpr int64_t kConnectMs = 2'000, kReplyMs = 3'000, kGiveUpMs = 3'000;
 
 }  // namespace
 
-Result<std::string> FindCoordinator(const std::string& where, const FileSystem& files) {
-  if (!IsAddressFile(where)) return where;
+Result<std::string> FindCoordinator(const std::string& where, const storage::FileSystem& files) {
+  if (!config::IsAddressFile(where)) return where;
   constexpr std::string_view kFile = "file:";
   const std::string path = where.starts_with(kFile) ? where.substr(kFile.size()) : where;
   const Result<std::string> text = files.ReadAll(path, kAddressFileBytesMax);
@@ -27,7 +27,7 @@ Result<std::string> FindCoordinator(const std::string& where, const FileSystem& 
   return line;
 }
 
-StorageOptions ImpatientStorage(StorageOptions options) {
+storage::StorageOptions ImpatientStorage(storage::StorageOptions options) {
   options.webhdfs.http.connect_ms = kConnectMs;
   options.webhdfs.http.reply_ms = kReplyMs;
   options.webhdfs.http.stall_ms = kReplyMs;
@@ -36,4 +36,4 @@ StorageOptions ImpatientStorage(StorageOptions options) {
   return options;
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -8,7 +8,7 @@
 #include "src/base/status.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 inline constexpr int64_t kAddressFileBytesMax = 1024;
 
@@ -17,10 +17,10 @@ inline constexpr int64_t kAddressFileBytesMax = 1024;
 // be read or is empty: there is no coordinator (yet). What the text names is not looked at.
 //
 // Thread rule: any thread; blocks as `files` does.
-Result<std::string> FindCoordinator(const std::string& where, const FileSystem& files);
+Result<std::string> FindCoordinator(const std::string& where, const storage::FileSystem& files);
 
 // `options` for reading such a file: whoever looks for the coordinator looks again soon, so that a
 // file system that does not answer is given up after seconds.
-StorageOptions ImpatientStorage(StorageOptions options);
+storage::StorageOptions ImpatientStorage(storage::StorageOptions options);
 
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -13,7 +13,7 @@
 #include "src/rpc/transport.h"
 #include "src/rpc/write_queue.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 namespace {
 
@@ -49,7 +49,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     StartCall();
   }
 
-  void Send(const FromWorker& message) {
+  void Send(const cluster::FromWorker& message) {
     pb::FromWorker out;
     rpc::ToProto(message, &out);
     const auto bytes = static_cast<int64_t>(out.ByteSizeLong());
@@ -99,7 +99,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
 
   void OnReadDone(bool ok) override {
     if (!ok) return Closed();
-    Result<ToWorker> message = rpc::FromProto(incoming_);
+    Result<cluster::ToWorker> message = rpc::FromProto(incoming_);
     if (!message.ok()) {
       {
         std::lock_guard lock(mutex_);
@@ -233,7 +233,7 @@ class Link final : public CoordinatorLink {
     session_->Start();
   }
   ~Link() override { session_->Detach(); }
-  void Send(FromWorker message) override { session_->Send(message); }
+  void Send(cluster::FromWorker message) override { session_->Send(message); }
   void CloseAfterSending() override { session_->CloseAfterSending(); }
 
  private:
@@ -248,4 +248,4 @@ std::unique_ptr<CoordinatorLink> CoordinatorLink::Open(const std::string& addres
   return std::make_unique<Link>(std::make_shared<Session>(address, listener, options));
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -12,7 +12,7 @@
 #include "src/rpc/message_size.h"
 #include "src/rpc/security.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 // Called from gRPC's threads, one call at a time: implementations only enqueue. They must not
 // destroy the link.
@@ -21,7 +21,7 @@ class CoordinatorLinkListener {
   virtual ~CoordinatorLinkListener() = default;
   // The stream is open. What was sent earlier has been waiting for this.
   virtual void OnConnected() = 0;
-  virtual void OnMessage(ToWorker message) = 0;
+  virtual void OnMessage(cluster::ToWorker message) = 0;
   // Last call, exactly once unless the link is destroyed first. OK: the coordinator ended the
   // stream in order (after a Refused or a Dismiss, say); kUnavailable: not reached, or the
   // coordinator went away, or its certificate is not valid at this time; kDeadlineExceeded: no
@@ -53,10 +53,10 @@ class CoordinatorLink {
   virtual ~CoordinatorLink() = default;
 
   // Queues a message; never blocks; any thread. After OnClosed it does nothing.
-  virtual void Send(FromWorker message) = 0;
+  virtual void Send(cluster::FromWorker message) = 0;
   // Says that nothing more will be sent; the coordinator then ends the stream and OnClosed follows.
   // What is queued goes out first.
   virtual void CloseAfterSending() = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -14,7 +14,7 @@
 #include "src/rpc/worker_encoder.h"
 #include "src/rpc/worker_session.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 namespace {
 
@@ -58,7 +58,7 @@ class Server final : public CoordinatorServer {
     std::shared_ptr<WorkerSession> session;
     {
       std::lock_guard lock(mutex_);
-      const SessionId id{++last_session_};
+      const cluster::SessionId id{++last_session_};
       session = std::make_shared<WorkerSession>(id, context, caller, handler_, limits_, authorizer_,
                                                 [this](WorkerSession* s) { Forget(s); });
       sessions_[id] = session;
@@ -70,14 +70,14 @@ class Server final : public CoordinatorServer {
   }
 
   int port() const override { return running_.address.port; }
-  std::string address() const override { return ToString(running_.address); }
+  std::string address() const override { return config::ToString(running_.address); }
 
-  void Send(SessionId id, ToWorker message) override {
+  void Send(cluster::SessionId id, cluster::ToWorker message) override {
     encoding_.Submit([this, id, message = std::move(message)] {
       if (const auto session = Find(id)) session->Send(encoder_.Encode(message));
     });
   }
-  void Close(SessionId id, Status why) override {
+  void Close(cluster::SessionId id, Status why) override {
     encoding_.Submit([this, id, why = std::move(why)] {
       if (const auto session = Find(id)) session->End(why);
     });
@@ -94,7 +94,7 @@ class Server final : public CoordinatorServer {
   }
 
  private:
-  std::shared_ptr<WorkerSession> Find(SessionId id) {
+  std::shared_ptr<WorkerSession> Find(cluster::SessionId id) {
     std::lock_guard lock(mutex_);
     const auto it = sessions_.find(id);
     return it == sessions_.end() ? nullptr : it->second;
@@ -114,7 +114,7 @@ class Server final : public CoordinatorServer {
   rpc::OpenCalls calls_;
   rpc::ApiService api_;
   std::mutex mutex_;  // guards the next two
-  std::map<SessionId, std::shared_ptr<WorkerSession>> sessions_;
+  std::map<cluster::SessionId, std::shared_ptr<WorkerSession>> sessions_;
   uint64_t last_session_ = 0;
   rpc::RunningServer running_;
   std::unique_ptr<rpc::Rechecker> rechecker_;  // null on a plain server
@@ -125,7 +125,7 @@ class Server final : public CoordinatorServer {
 }  // namespace
 
 Status CoordinatorServer::CheckCanListen(const std::string& listen) {
-  ESPALIER_ASSIGN_OR_RETURN(const Address address, ParseAddress(listen));
+  ESPALIER_ASSIGN_OR_RETURN(const config::Address address, config::ParseAddress(listen));
   return rpc::Acceptor::Listen(address, CoordinatorServerLimits{}.keepalive_timeout_ms).status();
 }
 
@@ -137,4 +137,4 @@ Result<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Make(
   return std::unique_ptr<CoordinatorServer>(std::move(server));
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

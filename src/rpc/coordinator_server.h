@@ -20,7 +20,7 @@
 #include "src/rpc/message_size.h"
 #include "src/rpc/security.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 // Answers a call; safe from any thread; only the first call counts. One that is dropped without
 // being called answers kUnavailable ("the coordinator is shutting down").
@@ -42,7 +42,7 @@ class WatchSink {
   // Queues an update; never blocks. While the watcher is slower than the updates they are merged:
   // the newest snapshot, all history rows; one for whom too many rows wait is closed with
   // kResourceExhausted.
-  virtual void Send(JobUpdate update) = 0;
+  virtual void Send(spec::JobUpdate update) = 0;
   // Ends the stream after what is queued; OK: the job is over and all is told. Later calls of Send
   // and Close do nothing. Dropping the last reference to an open sink closes it with kUnavailable.
   virtual void Close(Status status) = 0;
@@ -58,32 +58,35 @@ class CoordinatorHandler {
 
   // A worker opened a stream. A SessionId is never used twice in a server's life; a worker that
   // comes back has a new one. `peer` is the address it came from, for messages.
-  virtual void OnWorkerOpened(SessionId session, std::string peer) = 0;
+  virtual void OnWorkerOpened(cluster::SessionId session, std::string peer) = 0;
   // Every message has passed its range checks; what it may say when is the handler's to judge. The
   // handler keeps `hold` until it has dealt with the message: while too much is not dealt with,
   // nothing more is read from that worker.
-  virtual void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) = 0;
+  virtual void OnWorkerMessage(cluster::SessionId session, cluster::FromWorker message,
+                               MessageHold hold) = 0;
   // The stream is gone, for whatever reason; last word about that session. OK: it ended in order;
   // kInvalidArgument: the worker sent something malformed; kResourceExhausted: it was too slow.
-  virtual void OnWorkerClosed(SessionId session, Status why) = 0;
+  virtual void OnWorkerClosed(cluster::SessionId session, Status why) = 0;
 
   // The request's version has been compared with ours. The caller of an order has the role for it;
   // what it may do with a job is the handler's to decide.
-  virtual void OnSubmit(Requester by, SubmitRequest request, CallerGone gone, Done<JobId> done) = 0;
+  virtual void OnSubmit(cluster::Requester by, spec::SubmitRequest request, CallerGone gone,
+                        Done<JobId> done) = 0;
   // Answers with the Kerberos principal that renews delegation tokens; kFailedPrecondition: none.
   virtual void OnRenewer(Done<std::string> done) = 0;
   // Answers with the job that was made of the submission and is being ended, or with job 0: none
   // was, and none will be.
-  virtual void OnWithdraw(Requester by, std::string client_request_id, Done<JobId> done) = 0;
+  virtual void OnWithdraw(cluster::Requester by, std::string client_request_id,
+                          Done<JobId> done) = 0;
   // Answers with the job's id.
-  virtual void OnCancel(Requester by, JobId job, Done<JobId> done) = 0;
+  virtual void OnCancel(cluster::Requester by, JobId job, Done<JobId> done) = 0;
   // Answers with the worker's id when it goes.
   virtual void OnDrain(WorkerId worker, Done<WorkerId> done) = 0;
   // All jobs, newest last, with progress but without history. Who has `gone` needs no answer.
-  virtual void OnList(CallerGone gone, Done<std::vector<JobSnapshot>> done) = 0;
+  virtual void OnList(CallerGone gone, Done<std::vector<spec::JobSnapshot>> done) = 0;
   // One job with all its history.
-  virtual void OnGet(JobId job, CallerGone gone, Done<JobUpdate> done) = 0;
-  virtual void OnWorkers(CallerGone gone, Done<std::vector<WorkerSnapshot>> done) = 0;
+  virtual void OnGet(JobId job, CallerGone gone, Done<spec::JobUpdate> done) = 0;
+  virtual void OnWorkers(CallerGone gone, Done<std::vector<spec::WorkerSnapshot>> done) = 0;
   // Sends the present state with all history at once, then what is new, then closes with OK when
   // the job is final; an unknown job closes with kNotFound.
   virtual void OnWatch(JobId job, std::shared_ptr<WatchSink> sink) = 0;
@@ -142,14 +145,14 @@ class CoordinatorServer {
   // workers get (StartSurvey::input, StartTraining::survey) once for all of them. A session that is
   // gone: nothing happens (OnWorkerClosed was or will be called). A queue that overflows closes the
   // session.
-  virtual void Send(SessionId session, ToWorker message) = 0;
+  virtual void Send(cluster::SessionId session, cluster::ToWorker message) = 0;
   // Ends the stream after what is queued has been sent (a Refused or a Dismiss, say); the worker
   // sees `why`. OnWorkerClosed follows.
-  virtual void Close(SessionId session, Status why) = 0;
+  virtual void Close(cluster::SessionId session, Status why) = 0;
 
   // Takes no more calls, lets open ones end until the deadline, breaks the others and returns when
   // no handler call can come any more. Repeating it does nothing.
   virtual void Shutdown(int64_t deadline_ms) = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::rpc

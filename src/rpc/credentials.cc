@@ -19,21 +19,21 @@ namespace tls = grpc::experimental;
 
 constexpr unsigned kReadAgainS = 1;
 
-Status Judge(const TlsMaterial& own, std::string_view chain, const Expected& expected) {
+Status Judge(const security::TlsMaterial& own, std::string_view chain, const Expected& expected) {
   const bool worker = !expected.worker.empty();
   const std::string whose = worker ? "the certificate of worker " + Printable(expected.worker)
                                    : "the coordinator's certificate";
-  ESPALIER_RETURN_IF_ERROR(
-      own.trust.Verify(chain, Purpose::kServer, gpr_now(GPR_CLOCK_REALTIME).tv_sec, whose));
-  ESPALIER_ASSIGN_OR_RETURN(const CertificateNames names, ReadNames(chain));
+  ESPALIER_RETURN_IF_ERROR(own.trust.Verify(chain, security::Purpose::kServer,
+                                            gpr_now(GPR_CLOCK_REALTIME).tv_sec, whose));
+  ESPALIER_ASSIGN_OR_RETURN(const security::CertificateNames names, security::ReadNames(chain));
   if (!worker) {
-    ESPALIER_RETURN_IF_ERROR(CheckHost(chain, expected.host));
-    if (MayBeCoordinator(names)) return Status::Ok();
+    ESPALIER_RETURN_IF_ERROR(security::CheckHost(chain, expected.host));
+    if (security::MayBeCoordinator(names)) return Status::Ok();
     return PermissionDenied("what answers there shows the certificate of '" +
                             Printable(names.common_name) +
                             "', which is no coordinator's; is the address that of a worker?");
   }
-  if (IsOfWorker(names, expected.worker)) return Status::Ok();
+  if (security::IsOfWorker(names, expected.worker)) return Status::Ok();
   return PermissionDenied("expected worker " + Printable(expected.worker) +
                           " there, found the certificate of '" + Printable(names.common_name) +
                           "', which is not its");
@@ -42,7 +42,7 @@ Status Judge(const TlsMaterial& own, std::string_view chain, const Expected& exp
 // Judges a server's certificate, and remembers how.
 class ServerJudge final : public tls::ExternalCertificateVerifier {
  public:
-  ServerJudge(std::shared_ptr<const TlsMaterial> own, Expected expected,
+  ServerJudge(std::shared_ptr<const security::TlsMaterial> own, Expected expected,
               std::shared_ptr<Verdict> verdict)
       : own_(std::move(own)), expected_(std::move(expected)), verdict_(std::move(verdict)) {}
 
@@ -59,7 +59,7 @@ class ServerJudge final : public tls::ExternalCertificateVerifier {
   void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
 
  private:
-  const std::shared_ptr<const TlsMaterial> own_;
+  const std::shared_ptr<const security::TlsMaterial> own_;
   const Expected expected_;
   const std::shared_ptr<Verdict> verdict_;
 };
@@ -86,7 +86,7 @@ class Probe final : public tls::ExternalCertificateVerifier {
 const std::string& UnusedRoots() {
   constexpr int64_t kAnyTimeS = 86'400;
   static const std::string roots = [] {
-    const Result<KeyAndCertificate> nobody = MakeAuthority("nobody", kAnyTimeS);
+    const Result<security::KeyAndCertificate> nobody = security::MakeAuthority("nobody", kAnyTimeS);
     return nobody.ok() ? nobody->certificate_pem : std::string();
   }();
   return roots;
@@ -109,7 +109,7 @@ std::shared_ptr<grpc::ChannelCredentials> Judged(
 
 }  // namespace
 
-std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const Keychain* keychain) {
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const security::Keychain* keychain) {
   if (keychain == nullptr) return grpc::InsecureServerCredentials();
   // Not the files themselves: gRPC would show what is put there before it is judged, and, when it
   // is no key with its certificate, nothing at all.
@@ -124,7 +124,7 @@ std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const ClientSec
                                                                  const Expected& expected,
                                                                  std::shared_ptr<Verdict> verdict) {
   if (security.keychain == nullptr) return grpc::InsecureChannelCredentials();
-  const std::shared_ptr<const TlsMaterial> own = security.keychain->Current();
+  const std::shared_ptr<const security::TlsMaterial> own = security.keychain->Current();
   std::vector<tls::IdentityKeyCertPair> shown;
   if (!own->certificate_pem.empty()) shown.push_back({own->key_pem, own->certificate_pem});
   return Judged(shown, tls::ExternalCertificateVerifier::Create<ServerJudge>(own, expected,

@@ -42,7 +42,7 @@ struct Expected {
 };
 
 // `keychain` is null for a server without TLS.
-std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const Keychain* keychain);
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const security::Keychain* keychain);
 
 std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const ClientSecurity& security,
                                                                  const Expected& expected,

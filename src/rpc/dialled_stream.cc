@@ -33,7 +33,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     stub_ = std::make_unique<grpc::GenericStub>(connection_.channel);
   }
 
-  void Start(const ReduceMessage& hello) {
+  void Start(const collective::ReduceMessage& hello) {
     self_ = shared_from_this();
     context_.set_wait_for_ready(true);
     stub_->PrepareBidiStreamingCall(&context_, kLinkMethod, {}, this);
@@ -47,7 +47,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     StartCall();
   }
 
-  void Send(const ReduceMessage& message) override {
+  void Send(const collective::ReduceMessage& message) override {
     grpc::ByteBuffer frame = ToFrame(message);
     const auto bytes = static_cast<int64_t>(frame.Length());
     std::lock_guard lock(mutex_);
@@ -74,7 +74,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
   void OnReadDone(bool ok) override {
     if (!ok) return Closed();
-    Result<ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
+    Result<collective::ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
     incoming_.Clear();
     const Status taken =
         message.ok() ? handler_->OnFrame(std::move(message).value()) : message.status();
@@ -165,7 +165,8 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 }  // namespace
 
 std::shared_ptr<FrameStream> Dial(const std::string& address, const std::string& name,
-                                  const PeerOptions& options, const ReduceMessage& hello,
+                                  const PeerOptions& options,
+                                  const collective::ReduceMessage& hello,
                                   std::shared_ptr<FrameHandler> handler,
                                   std::function<void()> on_done) {
   auto stream = std::make_shared<DialledStream>(address, name, options, std::move(handler),

@@ -46,7 +46,7 @@ Status Check(const Header& h, size_t frame_bytes, int64_t payload_bytes_max) {
                      std::to_string(kLayout) + "; run the same version on all workers");
   }
   if (h.crc != CrcOf(h)) return Malformed("the header's checksum differs");
-  if (h.kind > static_cast<uint8_t>(MessageKind::kAcross)) {
+  if (h.kind > static_cast<uint8_t>(collective::MessageKind::kAcross)) {
     return Malformed("kind " + std::to_string(h.kind) + ", expected 0 to 4");
   }
   if (h.payload_bytes > payload_bytes_max) {
@@ -87,7 +87,7 @@ void ReleaseOwner(void* owner) { delete static_cast<std::shared_ptr<const void>*
 
 }  // namespace
 
-grpc::ByteBuffer ToFrame(const ReduceMessage& m) {
+grpc::ByteBuffer ToFrame(const collective::ReduceMessage& m) {
   ESPALIER_CHECK(m.payload.size <= std::numeric_limits<uint32_t>::max(),
                  std::to_string(m.payload.size));
   Header h;
@@ -110,7 +110,8 @@ grpc::ByteBuffer ToFrame(const ReduceMessage& m) {
   return grpc::ByteBuffer(slices, 2);
 }
 
-Result<ReduceMessage> FromFrame(const grpc::ByteBuffer& frame, int64_t payload_bytes_max) {
+Result<collective::ReduceMessage> FromFrame(const grpc::ByteBuffer& frame,
+                                            int64_t payload_bytes_max) {
   const size_t frame_bytes = frame.Length();
   if (frame_bytes < kFrameHeaderBytes) {
     return Malformed("it has " + std::to_string(frame_bytes) + " bytes, fewer than a header");
@@ -120,12 +121,12 @@ Result<ReduceMessage> FromFrame(const grpc::ByteBuffer& frame, int64_t payload_b
   Header h;
   CopyOut(slices, 0, sizeof h, &h);
   ESPALIER_RETURN_IF_ERROR(Check(h, frame_bytes, payload_bytes_max));
-  ReduceMessage m;
+  collective::ReduceMessage m;
   m.incarnation = {h.incarnation};
   m.job = {h.job};
   m.generation = {h.generation};
   m.round = h.round;
-  m.kind = static_cast<MessageKind>(h.kind);
+  m.kind = static_cast<collective::MessageKind>(h.kind);
   m.from = h.from;
   m.to = h.to;
   m.bucket = h.bucket;

@@ -21,7 +21,7 @@ class FrameHandler {
  public:
   virtual ~FrameHandler() = default;
   // An error breaks the stream with it.
-  virtual Status OnFrame(ReduceMessage message) = 0;
+  virtual Status OnFrame(collective::ReduceMessage message) = 0;
   // Last call, once.
   virtual void OnClosed(Status why) = 0;
 };
@@ -30,7 +30,7 @@ class FrameHandler {
 class FrameStream {
  public:
   virtual ~FrameStream() = default;
-  virtual void Send(const ReduceMessage& message) = 0;
+  virtual void Send(const collective::ReduceMessage& message) = 0;
   // What was sent and is not written yet.
   struct Queued {
     int64_t bytes = 0, messages = 0;
@@ -46,7 +46,8 @@ class FrameStream {
 // kDeadlineExceeded. `on_done` is called when gRPC is done with
 // it.
 std::shared_ptr<FrameStream> Dial(const std::string& address, const std::string& name,
-                                  const PeerOptions& options, const ReduceMessage& hello,
+                                  const PeerOptions& options,
+                                  const collective::ReduceMessage& hello,
                                   std::shared_ptr<FrameHandler> handler,
                                   std::function<void()> on_done);
 
@@ -59,7 +60,8 @@ class AcceptedStream final : public grpc::ServerGenericBidiReactor,
  public:
   // Called once each, from gRPC's threads; on_done is the last reaction.
   struct Callbacks {
-    std::function<void(const std::shared_ptr<AcceptedStream>&, const ReduceMessage& hello)>
+    std::function<void(const std::shared_ptr<AcceptedStream>&,
+                       const collective::ReduceMessage& hello)>
         on_hello;
     std::function<void(AcceptedStream*)> on_done;
   };
@@ -75,7 +77,7 @@ class AcceptedStream final : public grpc::ServerGenericBidiReactor,
   // not called then.
   bool Accept(std::shared_ptr<FrameHandler> handler);
 
-  void Send(const ReduceMessage& message) override;
+  void Send(const collective::ReduceMessage& message) override;
   Queued queued() override;
   void Break(const Status& why) override;
 

@@ -13,11 +13,11 @@
 #include "src/base/status.h"
 #include "src/cluster/coordinator_actions.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 // kResourceExhausted: more than protocol buffers can hold.
-Result<std::string> EncodeJournalEntry(const JournalEntry& entry);
+Result<std::string> EncodeJournalEntry(const cluster::JournalEntry& entry);
 // kInvalidArgument: these bytes are no entry.
-Result<JournalEntry> DecodeJournalEntry(std::string_view bytes);
+Result<cluster::JournalEntry> DecodeJournalEntry(std::string_view bytes);
 
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -5,7 +5,7 @@
 #include "src/base/text.h"
 #include "src/rpc/convert.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 namespace pb = ::espalier::v1;
@@ -30,12 +30,12 @@ Status Check(const T& value, const std::string& what, const std::string& mend) {
 
 }  // namespace
 
-Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey) {
+Result<int64_t> MeasureSurvey(const spec::InputPlan& input, const spec::ShardSurvey& survey) {
   pb::ShardSurvey proto;
   rpc::ToProto(survey, &proto);
   const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
   if (bytes <= kMessagePartBytesMax) return bytes;
-  const Shard& shard = input.shards[static_cast<size_t>(survey.shard)];
+  const spec::Shard& shard = input.shards[static_cast<size_t>(survey.shard)];
   size_t labels = survey.labels.size() + survey.evaluation_labels.size();
   for (const auto& values : survey.categories) labels += values.size();
   return ResourceExhausted(
@@ -50,7 +50,7 @@ Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey)
       .At({.file = input.files[static_cast<size_t>(shard.file)].path});
 }
 
-Status CheckSendable(const InputPlan& input) {
+Status CheckSendable(const spec::InputPlan& input) {
   return Check<pb::InputPlan>(
       input,
       "data: the list of " + HumanCount(static_cast<int64_t>(input.files.size())) + " files, " +
@@ -59,7 +59,7 @@ Status CheckSendable(const InputPlan& input) {
       "use larger shards (data.shard_bytes), or fewer and larger files");
 }
 
-Status CheckSendable(const SurveyResult& survey) {
+Status CheckSendable(const spec::SurveyResult& survey) {
   return Check<pb::SurveyResult>(
       survey,
       "data: the survey's result, of " + HumanCount(static_cast<int64_t>(survey.shards.size())) +
@@ -69,12 +69,12 @@ Status CheckSendable(const SurveyResult& survey) {
       "use larger shards (data.shard_bytes), shorter names and labels, or hashed categories");
 }
 
-Status CheckSendable(const ScoringResult& result) {
+Status CheckSendable(const spec::ScoringResult& result) {
   return Check<pb::JobResult>(
-      JobResult(result),
+      spec::JobResult(result),
       "the job's result, with metrics of " +
           HumanCount(static_cast<int64_t>(result.classes.size())) + " classes or labels,",
       "look for extreme values in the data, and for names of enormous length in the model");
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -10,7 +10,7 @@
 #include "src/cluster/messages.h"
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 // Largest message between coordinator and worker.
 inline constexpr int64_t kMessageBytesMax = int64_t{64} << 20;
@@ -20,14 +20,14 @@ inline constexpr int64_t kMessagePartBytesMax = int64_t{48} << 20;
 // Bytes of a shard's survey in a message. kResourceExhausted, naming the shard's place and the
 // settings that mend it, when they are more than kMessagePartBytesMax. REQUIRES: the survey is of
 // one of the plan's shards.
-Result<int64_t> MeasureSurvey(const InputPlan& input, const ShardSurvey& survey);
+Result<int64_t> MeasureSurvey(const spec::InputPlan& input, const spec::ShardSurvey& survey);
 
 // OK, or kInvalidArgument when workers could not be sent this plan, naming the settings that mend
 // it.
-Status CheckSendable(const InputPlan& input);
+Status CheckSendable(const spec::InputPlan& input);
 // The same for the survey's result.
-Status CheckSendable(const SurveyResult& survey);
+Status CheckSendable(const spec::SurveyResult& survey);
 // The same for the result of scoring, which clients receive and the journal keeps.
-Status CheckSendable(const ScoringResult& result);
+Status CheckSendable(const spec::ScoringResult& result);
 
-}  // namespace espalier
+}  // namespace espalier::rpc

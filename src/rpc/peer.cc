@@ -13,7 +13,7 @@
 #include "src/rpc/state_transfer.h"
 #include "src/rpc/transport.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 namespace {
 
@@ -23,7 +23,7 @@ using rpc::PeerEdge;
 // As streams address it; job numbers may come again in another life of the coordinator.
 using Place = MemberKey;
 
-Place PlaceOf(const ReduceMessage& hello) {
+Place PlaceOf(const collective::ReduceMessage& hello) {
   return {hello.incarnation, hello.job, hello.generation, hello.to};
 }
 
@@ -41,7 +41,7 @@ class Registry {
 
   struct Held {
     std::shared_ptr<AcceptedStream> stream;
-    ReduceMessage hello;
+    collective::ReduceMessage hello;
     std::string caller;  // by whom it is counted
   };
 
@@ -70,7 +70,7 @@ class Registry {
   // The edge that a stream is for; or null when the stream is held from now on; or why it cannot
   // be.
   Result<std::shared_ptr<PeerEdge>> Find(const std::shared_ptr<AcceptedStream>& stream,
-                                         const ReduceMessage& hello) {
+                                         const collective::ReduceMessage& hello) {
     const Place place = PlaceOf(hello);
     std::lock_guard lock(mutex_);
     if (const auto it = open_.find(place); it != open_.end()) {
@@ -155,7 +155,7 @@ class Countdown {
   int64_t count_ = 0;
 };
 
-class MemberLinks final : public Links {
+class MemberLinks final : public collective::Links {
  public:
   MemberLinks(Place place, Edges edges, Registry* registry)
       : place_(place), edges_(std::move(edges)), registry_(registry) {}
@@ -163,7 +163,7 @@ class MemberLinks final : public Links {
     registry_->Close(place_);
     for (auto& [partner, edge] : edges_) edge->Detach();
   }
-  void Send(ReduceMessage message) override {
+  void Send(collective::ReduceMessage message) override {
     const auto it = edges_.find(message.to);
     ESPALIER_CHECK(it != edges_.end(),
                    Describe(place_) + " has no link to member " + std::to_string(message.to));
@@ -212,20 +212,21 @@ class Network final : public PeerNetwork {
   }
 
   int port() const override { return running_.address.port; }
-  std::string address() const override { return ToString(running_.address); }
+  std::string address() const override { return config::ToString(running_.address); }
 
   grpc::ServerGenericBidiReactor* Link(grpc::CallbackServerContext* context,
                                        const rpc::Caller& caller) {
     auto stream = std::make_shared<AcceptedStream>(
         context, caller, options_,
         AcceptedStream::Callbacks{
-            [this](const auto& s, const ReduceMessage& hello) { Arrived(s, hello); },
+            [this](const auto& s, const collective::ReduceMessage& hello) { Arrived(s, hello); },
             [this](AcceptedStream* s) { registry_.Forget(s); }});
     stream->Start();
     return stream.get();
   }
 
-  std::unique_ptr<Links> Open(const LinksRequest& request, LinkListener* listener) override {
+  std::unique_ptr<collective::Links> Open(const LinksRequest& request,
+                                          collective::LinkListener* listener) override {
     Edges edges;
     for (uint32_t partner : request.partners) {
       ESPALIER_CHECK(partner < request.addresses.size() && partner != request.self,
@@ -258,7 +259,8 @@ class Network final : public PeerNetwork {
   }
 
  private:
-  void Arrived(const std::shared_ptr<AcceptedStream>& stream, const ReduceMessage& hello) {
+  void Arrived(const std::shared_ptr<AcceptedStream>& stream,
+               const collective::ReduceMessage& hello) {
     Result<std::shared_ptr<PeerEdge>> edge = registry_.Find(stream, hello);
     if (!edge.ok()) return stream->Break(edge.status());
     if (edge.value() == nullptr) return;  // held
@@ -284,4 +286,4 @@ Result<std::unique_ptr<PeerNetwork>> PeerNetwork::Make(const std::string& listen
   return std::unique_ptr<PeerNetwork>(std::move(network));
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

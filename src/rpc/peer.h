@@ -53,7 +53,7 @@
 #include "src/collective/link.h"
 #include "src/rpc/security.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 struct PeerOptions {
   // Largest payload taken from or sent to a peer; compared before memory is reserved. A bucket of
@@ -143,7 +143,8 @@ class PeerNetwork {
   // breaks their streams, also for the partners, and returns when no callback can come any more.
   // REQUIRES: no other links of the same job, generation and self are open here; self and partners
   // lie within addresses.
-  virtual std::unique_ptr<Links> Open(const LinksRequest& request, LinkListener* listener) = 0;
+  virtual std::unique_ptr<collective::Links> Open(const LinksRequest& request,
+                                                  collective::LinkListener* listener) = 0;
 
   // From now on members that lack the job state can fetch it here; `encode` is called for each of
   // them, on gRPC's threads, until WithdrawState returns.
@@ -155,4 +156,4 @@ class PeerNetwork {
                                          const StateFetch& fetch) = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::rpc

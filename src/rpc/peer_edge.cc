@@ -7,7 +7,7 @@
 namespace espalier::rpc {
 
 PeerEdge::PeerEdge(const LinksRequest& request, uint32_t partner, const PeerOptions& options,
-                   LinkListener* listener)
+                   collective::LinkListener* listener)
     : incarnation_(request.incarnation),
       job_(request.job),
       generation_(request.generation),
@@ -20,12 +20,12 @@ PeerEdge::PeerEdge(const LinksRequest& request, uint32_t partner, const PeerOpti
       queue_messages_max_(request.queue_messages_max),
       listener_(listener) {}
 
-ReduceMessage PeerEdge::Hello() const {
-  ReduceMessage hello;
+collective::ReduceMessage PeerEdge::Hello() const {
+  collective::ReduceMessage hello;
   hello.incarnation = incarnation_;
   hello.job = job_;
   hello.generation = generation_;
-  hello.kind = MessageKind::kHello;
+  hello.kind = collective::MessageKind::kHello;
   hello.from = self_;
   hello.to = partner_;
   return hello;
@@ -35,7 +35,7 @@ void PeerEdge::Dialled(std::shared_ptr<FrameStream> stream) {
   std::lock_guard lock(mutex_);
   if (broken_) return;  // it broke at once
   stream_ = std::move(stream);
-  for (const ReduceMessage& message : waiting_) stream_->Send(message);
+  for (const collective::ReduceMessage& message : waiting_) stream_->Send(message);
   waiting_.clear();
 }
 
@@ -67,7 +67,7 @@ Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream) {
     if (stream->Accept(shared_from_this())) {
       stream_ = stream;
       alarm_.Cancel();
-      for (const ReduceMessage& message : waiting_) stream_->Send(message);
+      for (const collective::ReduceMessage& message : waiting_) stream_->Send(message);
       waiting_.clear();
       return Status::Ok();
     }
@@ -78,7 +78,7 @@ Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream) {
   return why;
 }
 
-void PeerEdge::Send(ReduceMessage message) {
+void PeerEdge::Send(collective::ReduceMessage message) {
   if (static_cast<int64_t>(message.payload.size) > options_.payload_bytes_max) {
     return Broken(ResourceExhausted("a payload of " + std::to_string(message.payload.size) +
                                     " bytes is too large, expected at most " +
@@ -112,9 +112,9 @@ Status PeerEdge::RoomLocked(int64_t bytes) const {
                            " of " + std::to_string(queue_bytes_max_) + " may");
 }
 
-Status PeerEdge::OnFrame(ReduceMessage m) {
+Status PeerEdge::OnFrame(collective::ReduceMessage m) {
   if (m.job != job_ || m.generation != generation_ || m.from != partner_ || m.to != self_ ||
-      m.kind == MessageKind::kHello) {
+      m.kind == collective::MessageKind::kHello) {
     return InvalidArgument("a message of " + ToString(m.job) + " generation " +
                            std::to_string(m.generation.value) + " from member " +
                            std::to_string(m.from) + " to member " + std::to_string(m.to) +

@@ -19,10 +19,10 @@ namespace espalier::rpc {
 class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<PeerEdge> {
  public:
   PeerEdge(const LinksRequest& request, uint32_t partner, const PeerOptions& options,
-           LinkListener* listener);
+           collective::LinkListener* listener);
 
   // The hello of the stream that this member dials.
-  ReduceMessage Hello() const;
+  collective::ReduceMessage Hello() const;
   const std::string& name() const { return name_; }
   // A stream of our own making.
   void Dialled(std::shared_ptr<FrameStream> stream);
@@ -31,11 +31,11 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
   // Takes the partner's stream, or says why not.
   Status Accept(const std::shared_ptr<AcceptedStream>& stream);
 
-  void Send(ReduceMessage message);
+  void Send(collective::ReduceMessage message);
   // The listener is not called any more when this returns; the stream is broken.
   void Detach();
 
-  Status OnFrame(ReduceMessage message) override;
+  Status OnFrame(collective::ReduceMessage message) override;
   void OnClosed(Status why) override { Broken(why); }
 
  private:
@@ -56,11 +56,11 @@ class PeerEdge final : public FrameHandler, public std::enable_shared_from_this<
   // Held while the listener is called, which may Send and, by a message too large, break this very
   // link; guards listener_. Taken before mutex_.
   std::recursive_mutex deliver_;
-  LinkListener* listener_;
+  collective::LinkListener* listener_;
 
   std::mutex mutex_;  // guards what follows; taken before the stream's
   std::shared_ptr<FrameStream> stream_;
-  std::deque<ReduceMessage> waiting_;  // for the stream
+  std::deque<collective::ReduceMessage> waiting_;  // for the stream
   int64_t waiting_bytes_ = 0;
   bool broken_ = false;
   grpc::Alarm alarm_;

@@ -88,7 +88,7 @@ void SetArguments(const TransportSettings& settings,
 // Returns the address as gRPC is to dial it. gRPC takes "xds:7700" for a URI of its scheme xds and
 // runs that resolver, also when xds is the name of a host.
 std::string Target(const std::string& address) {
-  const Result<Address> parsed = ParseAddress(address);
+  const Result<config::Address> parsed = config::ParseAddress(address);
   const bool named = parsed.ok() && parsed->path.empty() && !address.starts_with('[');
   return named ? "dns:///" + address : address;
 }
@@ -157,7 +157,7 @@ Connection MakeChannel(const std::string& address, const TransportSettings& sett
   Connection out;
   out.verdict = std::make_shared<Verdict>();
   out.secured = security.keychain != nullptr;
-  const Result<Address> parsed = ParseAddress(address);
+  const Result<config::Address> parsed = config::ParseAddress(address);
   Expected expected{parsed.ok() ? parsed->host : address, worker};
   if (out.secured && !security.keychain->files().server_name.empty()) {
     expected.host = security.keychain->files().server_name;
@@ -236,7 +236,7 @@ Result<RunningServer> StartServer(const std::string& listen, Methods methods,
                                   const std::shared_ptr<Authorizer>& authorizer) {
   PrepareOnce();
   RunningServer out;
-  ESPALIER_ASSIGN_OR_RETURN(out.address, ParseAddress(listen));
+  ESPALIER_ASSIGN_OR_RETURN(out.address, config::ParseAddress(listen));
   ESPALIER_ASSIGN_OR_RETURN(out.acceptor,
                             Acceptor::Listen(out.address, settings.keepalive_timeout_ms));
   out.address.port = out.acceptor->port();
@@ -270,7 +270,7 @@ Result<RunningServer> StartServer(const std::string& listen, Methods methods,
   builder.RegisterCallbackGenericService(out.gate.get());
   out.server = builder.BuildAndStart();
   if (out.server == nullptr) {
-    return Unavailable("gRPC could not start a server on " + ToString(out.address));
+    return Unavailable("gRPC could not start a server on " + config::ToString(out.address));
   }
   out.acceptor->Start(std::move(connections), counted);
   return out;

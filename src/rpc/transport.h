@@ -72,7 +72,7 @@ Status OnlyThereTls();
 void Introduce(grpc::ClientContext* context, const ClientSecurity& security);
 
 struct RunningServer {
-  Address address;  // with the port in use
+  config::Address address;  // with the port in use
   std::unique_ptr<HealthService> health;
   std::unique_ptr<ReflectionService> reflection;
   std::unique_ptr<Gate> gate;

@@ -14,7 +14,7 @@ constexpr int64_t kWatchFlushTimeoutMs = 5'000;
 
 }  // namespace
 
-void WatchCall::Send(JobUpdate update) {
+void WatchCall::Send(spec::JobUpdate update) {
   std::lock_guard lock(mutex_);
   if (ending_) return;
   if (!writing_) return StartLocked(update);
@@ -23,7 +23,7 @@ void WatchCall::Send(JobUpdate update) {
     return;
   }
   waiting_->snapshot = std::move(update.snapshot);
-  for (HistoryRow& row : update.history) waiting_->history.push_back(std::move(row));
+  for (spec::HistoryRow& row : update.history) waiting_->history.push_back(std::move(row));
   const auto rows = static_cast<int64_t>(waiting_->history.size());
   if (rows <= rows_max_) return;
   waiting_.reset();
@@ -33,7 +33,7 @@ void WatchCall::Send(JobUpdate update) {
   context_->TryCancel();  // the write underway then ends
 }
 
-void WatchCall::StartLocked(const JobUpdate& update) {
+void WatchCall::StartLocked(const spec::JobUpdate& update) {
   pb::JobUpdate message;
   ToProto(update, &message);
   const Status may = calls_->Hold(this, static_cast<int64_t>(message.ByteSizeLong()));
@@ -145,7 +145,7 @@ class Sink final : public WatchSink {
  public:
   explicit Sink(std::shared_ptr<WatchCall> call) : call_(std::move(call)) {}
   ~Sink() override { call_->Close(OpenCalls::ShuttingDown()); }
-  void Send(JobUpdate update) override { call_->Send(std::move(update)); }
+  void Send(spec::JobUpdate update) override { call_->Send(std::move(update)); }
   void Close(Status status) override { call_->Close(status); }
   bool cancelled() const override { return call_->cancelled(); }
 

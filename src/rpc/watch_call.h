@@ -32,7 +32,7 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
 
   // Starts to read the request. Call once, after OpenCalls::Add.
   void Read();
-  void Send(JobUpdate update);
+  void Send(spec::JobUpdate update);
   // Ends after what waits has been sent, however long its reader takes for that.
   void Close(const Status& why);
   // Likewise, but within some seconds, whether it reads or not.
@@ -45,7 +45,7 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
   void OnDone() override;
 
  private:
-  void StartLocked(const JobUpdate& update);
+  void StartLocked(const spec::JobUpdate& update);
   void CloseLocked(const Status& why);
   void FinishLocked();
 
@@ -56,7 +56,7 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
   grpc::ByteBuffer incoming_;
   std::mutex mutex_;  // guards what follows
   grpc::ByteBuffer outgoing_;
-  std::optional<JobUpdate> waiting_;  // only while writing_
+  std::optional<spec::JobUpdate> waiting_;  // only while writing_
   Status why_;
   bool requested_ = false;  // the request has arrived
   bool writing_ = false;

@@ -55,19 +55,20 @@ grpc::Slice WorkerEncoder::BytesOf(const std::shared_ptr<const T>& value) {
   return bytes;
 }
 
-grpc::ByteBuffer WorkerEncoder::Encode(const ToWorker& message) {
+grpc::ByteBuffer WorkerEncoder::Encode(const cluster::ToWorker& message) {
   pb::ToWorker out;
-  if (const auto* survey = std::get_if<StartSurvey>(&message); survey && survey->input) {
-    StartSurvey own = *survey;
+  if (const auto* survey = std::get_if<cluster::StartSurvey>(&message); survey && survey->input) {
+    cluster::StartSurvey own = *survey;
     own.input = nullptr;
-    ToProto(ToWorker(std::move(own)), &out);
+    ToProto(cluster::ToWorker(std::move(own)), &out);
     return Join(pb::ToWorker::kStartSurveyFieldNumber, out.start_survey().SerializeAsString(),
                 pb::StartSurvey::kInputFieldNumber, BytesOf<pb::InputPlan>(survey->input));
   }
-  if (const auto* training = std::get_if<StartTraining>(&message); training && training->survey) {
-    StartTraining own = *training;
+  if (const auto* training = std::get_if<cluster::StartTraining>(&message);
+      training && training->survey) {
+    cluster::StartTraining own = *training;
     own.survey = nullptr;
-    ToProto(ToWorker(std::move(own)), &out);
+    ToProto(cluster::ToWorker(std::move(own)), &out);
     return Join(pb::ToWorker::kStartTrainingFieldNumber, out.start_training().SerializeAsString(),
                 pb::StartTraining::kSurveyFieldNumber, BytesOf<pb::SurveyResult>(training->survey));
   }

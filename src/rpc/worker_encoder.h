@@ -18,7 +18,7 @@ namespace espalier::rpc {
 
 class WorkerEncoder {
  public:
-  grpc::ByteBuffer Encode(const ToWorker& message);
+  grpc::ByteBuffer Encode(const cluster::ToWorker& message);
 
  private:
   // Encoded bytes of a value that is still in use somewhere.

@@ -14,7 +14,7 @@ namespace {
 // How long a stream that ends may take to send what is queued.
 constexpr int64_t kSessionFlushTimeoutMs = 5'000;
 
-Result<FromWorker> Parse(grpc::ByteBuffer* buffer) {
+Result<cluster::FromWorker> Parse(grpc::ByteBuffer* buffer) {
   ESPALIER_ASSIGN_OR_RETURN(const pb::FromWorker proto, ReadMessage<pb::FromWorker>(buffer));
   return FromProto(proto);
 }
@@ -23,8 +23,9 @@ std::string Bytes(int64_t n) { return std::to_string(n) + " bytes"; }
 
 }  // namespace
 
-WorkerSession::WorkerSession(SessionId id, grpc::CallbackServerContext* context, Caller caller,
-                             CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
+WorkerSession::WorkerSession(cluster::SessionId id, grpc::CallbackServerContext* context,
+                             Caller caller, CoordinatorHandler* handler,
+                             const CoordinatorServerLimits& limits,
                              std::shared_ptr<Authorizer> authorizer, DoneCallback on_done)
     : id_(id),
       context_(context),
@@ -101,9 +102,9 @@ void WorkerSession::OnReadDone(bool ok) {
     return;
   }
   const auto bytes = static_cast<int64_t>(incoming_.Length());
-  Result<FromWorker> message = Parse(&incoming_);
+  Result<cluster::FromWorker> message = Parse(&incoming_);
   if (message.ok()) {
-    const auto* hello = std::get_if<Hello>(&*message);
+    const auto* hello = std::get_if<cluster::Hello>(&*message);
     if (hello != nullptr) {
       if (const Status wrong = CheckHello(*hello); !wrong.ok()) message = wrong;
     }
@@ -127,7 +128,7 @@ void WorkerSession::OnReadDone(bool ok) {
   if (!paused_ && !finished_) StartRead(&incoming_);
 }
 
-Status WorkerSession::CheckHello(const Hello& hello) const {
+Status WorkerSession::CheckHello(const cluster::Hello& hello) const {
   if (!caller_.MayAttachAs(hello.name)) {
     const Status why = PermissionDenied("the worker calls itself '" + Printable(hello.name) +
                                         "', but its certificate is that of " + caller_.ToString() +
@@ -137,8 +138,9 @@ Status WorkerSession::CheckHello(const Hello& hello) const {
   }
   if (hello.version != kVersion) return {};  // which is the handler's to judge, before all else
   // Other workers will dial it: a path on their machine is for those of one machine to name.
-  const Result<Address> address = ParseAddress(hello.address);
-  if (address.ok() && IsDialable(*address) && (address->path.empty() || caller_.IsThisUser())) {
+  const Result<config::Address> address = config::ParseAddress(hello.address);
+  if (address.ok() && config::IsDialable(*address) &&
+      (address->path.empty() || caller_.IsThisUser())) {
     return {};
   }
   const Status why =

@@ -30,11 +30,11 @@ class WorkerSession final : public grpc::ServerGenericBidiReactor,
   using DoneCallback = std::function<void(WorkerSession*)>;
 
   // A Hello of a name that is not the caller's, or of an address that nobody can dial, ends it.
-  WorkerSession(SessionId id, grpc::CallbackServerContext* context, Caller caller,
+  WorkerSession(cluster::SessionId id, grpc::CallbackServerContext* context, Caller caller,
                 CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
                 std::shared_ptr<Authorizer> authorizer, DoneCallback on_done);
 
-  SessionId id() const { return id_; }
+  cluster::SessionId id() const { return id_; }
   // Call once, after the handler has heard of the session and when it is owned by a shared_ptr.
   void Start() { StartRead(&incoming_); }
   // An encoded ToWorker.
@@ -54,9 +54,9 @@ class WorkerSession final : public grpc::ServerGenericBidiReactor,
   void Handled(int64_t bytes);
   bool MayReadLocked() const;
   // Whether that name is the caller's and that address one for others to dial.
-  Status CheckHello(const Hello& hello) const;
+  Status CheckHello(const cluster::Hello& hello) const;
 
-  const SessionId id_;
+  const cluster::SessionId id_;
   grpc::CallbackServerContext* const context_;  // valid until done_
   const Caller caller_;
   CoordinatorHandler* const handler_;

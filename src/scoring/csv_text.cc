@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace espalier {
+namespace espalier::scoring {
 
 void AppendCsvField(std::string_view field, bool first, std::string* text) {
   if (!first) *text += ',';
@@ -48,4 +48,4 @@ void AppendCsvNumber(double value, bool narrow, bool first, std::string* text) {
   text->append(digits, end.ptr);
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Appends a field, and a comma before it unless `first`. Quoted when it holds a comma, a quote or
 // a line break, or begins or ends with a space, or is the only field of its row and empty.
@@ -21,4 +21,4 @@ void AppendSpreadsheetField(std::string_view field, bool first, std::string* tex
 // `narrow`: the shortest that reads back as the float that `value` is.
 void AppendCsvNumber(double value, bool narrow, bool first, std::string* text);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

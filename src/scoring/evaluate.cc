@@ -8,20 +8,20 @@
 #include "src/cluster/shard_totals.h"
 #include "src/model/metrics.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 class ShardEvaluation {
  public:
-  ShardEvaluation(const ScoringRun& run, const ClassIndex& index, int64_t shard, Scorer* scorer,
-                  std::vector<TargetResiduals>* residuals)
+  ShardEvaluation(const ScoringRun& run, const data::ClassIndex& index, int64_t shard,
+                  Scorer* scorer, std::vector<TargetResiduals>* residuals)
       : run_(run), index_(index), shard_(shard), scorer_(*scorer), residuals_(residuals) {
-    score_.totals.assign(static_cast<size_t>(TotalsSize(run.model.shape, TotalsKind::kEvaluation)),
-                         0);
+    score_.totals.assign(
+        static_cast<size_t>(model::TotalsSize(run.model.shape, model::TotalsKind::kEvaluation)), 0);
     if (residuals_ != nullptr) residuals_->resize(ResidualTargets(run.model));
   }
 
-  Result<int64_t> Take(const RowPiece& piece) {
+  Result<int64_t> Take(const data::RowPiece& piece) {
     if (run_.model.classification()) FindClasses(piece);
     const int64_t unknown = std::count(classes_.begin(), classes_.end(), -1);
     TakeRejects(piece, unknown);
@@ -36,25 +36,25 @@ class ShardEvaluation {
 
   // Who is told such a sum could only blame the teller.
   Status CheckSum() const {
-    const InputPlan& input = run_.input();
-    const Shard& shard = input.shards[static_cast<size_t>(shard_)];
+    const spec::InputPlan& input = run_.input();
+    const spec::Shard& shard = input.shards[static_cast<size_t>(shard_)];
     const Status sum =
-        CheckWeights(input.schema, score_.totals[kTotalWeight], "the rows of one shard");
+        CheckWeights(input.schema, score_.totals[model::kTotalWeight], "the rows of one shard");
     return sum.ok() ? sum : sum.At({.file = input.files[shard.file].path});
   }
 
-  ShardScore TakeScore() { return std::move(score_); }
+  spec::ShardScore TakeScore() { return std::move(score_); }
 
  private:
   // `unknown`: how many of the rows have a label that is no class.
-  void TakeRejects(const RowPiece& piece, int64_t unknown) {
+  void TakeRejects(const data::RowPiece& piece, int64_t unknown) {
     score_.rejected += static_cast<int64_t>(piece.rejects.size()) + unknown;
     std::vector<int64_t> rows;  // of the first ones, as others are not told
-    for (size_t r = 0; r < classes_.size() && rows.size() < kRejectsKept; ++r) {
+    for (size_t r = 0; r < classes_.size() && rows.size() < spec::kRejectsKept; ++r) {
       if (classes_[r] < 0) rows.push_back(static_cast<int64_t>(r));
     }
-    if (score_.first_rejects.size() == kRejectsKept) return;
-    const Schema& schema = run_.input().schema;
+    if (score_.first_rejects.size() == spec::kRejectsKept) return;
+    const spec::Schema& schema = run_.input().schema;
     const auto why = [&](int64_t row) {
       const int32_t label = piece.rows().labels[static_cast<size_t>(row)];
       return BadInput("the label is no class of the model")
@@ -62,11 +62,11 @@ class ShardEvaluation {
                .text = Printable(piece.texts.labels.texts()[label])});
     };
     MergeRejects(piece, rows, why, [&](const Status& reject) {
-      if (score_.first_rejects.size() < kRejectsKept) score_.first_rejects.push_back(reject);
+      if (score_.first_rejects.size() < spec::kRejectsKept) score_.first_rejects.push_back(reject);
     });
   }
 
-  void FindClasses(const RowPiece& piece) {
+  void FindClasses(const data::RowPiece& piece) {
     for (size_t i = class_of_.size(); i < piece.texts.labels.texts().size(); ++i) {
       class_of_.push_back(index_.Of(piece.texts.labels.texts()[i]));
     }
@@ -76,7 +76,7 @@ class ShardEvaluation {
     }
   }
 
-  void AddResiduals(const DecodedRows& rows) {
+  void AddResiduals(const data::DecodedRows& rows) {
     const size_t targets = run_.model.document.preprocessing.targets.size();
     for (size_t r = 0; r < static_cast<size_t>(rows.rows); ++r) {
       for (size_t t = 0; t < residuals_->size(); ++t) {
@@ -88,11 +88,11 @@ class ShardEvaluation {
   }
 
   const ScoringRun& run_;
-  const ClassIndex& index_;
+  const data::ClassIndex& index_;
   const int64_t shard_;
   Scorer& scorer_;
   std::vector<TargetResiduals>* const residuals_;
-  ShardScore score_;
+  spec::ShardScore score_;
   std::vector<int32_t> class_of_;  // by label text
   std::vector<int32_t> classes_;   // by row of a piece
   std::vector<double> values_;
@@ -100,12 +100,13 @@ class ShardEvaluation {
 
 }  // namespace
 
-Result<ShardScore> EvaluateShard(const ScoringRun& run, const ClassIndex& index, int64_t shard,
-                                 ScorerPool* scorers, std::vector<TargetResiduals>* residuals) {
+Result<spec::ShardScore> EvaluateShard(const ScoringRun& run, const data::ClassIndex& index,
+                                       int64_t shard, ScorerPool* scorers,
+                                       std::vector<TargetResiduals>* residuals) {
   auto scorer = scorers->Take();
   ShardEvaluation work(run, index, shard, scorer.get(), residuals);
   const Status read =
-      ScoreShard(run, shard, [&](const RowPiece& piece) { return work.Take(piece); });
+      ScoreShard(run, shard, [&](const data::RowPiece& piece) { return work.Take(piece); });
   scorers->Give(std::move(scorer));
   ESPALIER_RETURN_IF_ERROR(read);
   ESPALIER_RETURN_IF_ERROR(work.CheckSum());
@@ -114,13 +115,13 @@ Result<ShardScore> EvaluateShard(const ScoringRun& run, const ClassIndex& index,
 
 Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals) {
   struct Counted {
-    Result<ShardScore> score = ShardScore();
+    Result<spec::ShardScore> score = spec::ShardScore();
     std::vector<TargetResiduals> residuals;
   };
-  const ClassIndex index(run.model.document.preprocessing.classes);
+  const data::ClassIndex index(run.model.document.preprocessing.classes);
   ScorerPool scorers(run.model);
   Evaluation all;
-  ShardTotals totals(static_cast<int32_t>(run.shards()));
+  cluster::ShardTotals totals(static_cast<int32_t>(run.shards()));
   ESPALIER_RETURN_IF_ERROR(InOrder<Counted>(
       run.shards(), run.threads,
       [&](int64_t shard) {
@@ -140,4 +141,4 @@ Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals) {
   return all;
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

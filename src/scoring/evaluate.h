@@ -9,7 +9,7 @@
 #include "src/scoring/evaluation.h"
 #include "src/scoring/scoring_run.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Evaluates the model on each row of the table; a row that cannot be read, or whose label is no
 // class of the model, is a reject and counts nowhere else. Totals of shards are added in their
@@ -22,7 +22,8 @@ namespace espalier {
 Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals);
 
 // One shard of it. `index`: of the model's classes. `residuals`: by target, may be null.
-Result<ShardScore> EvaluateShard(const ScoringRun& run, const ClassIndex& index, int64_t shard,
-                                 ScorerPool* scorers, std::vector<TargetResiduals>* residuals);
+Result<spec::ShardScore> EvaluateShard(const ScoringRun& run, const data::ClassIndex& index,
+                                       int64_t shard, ScorerPool* scorers,
+                                       std::vector<TargetResiduals>* residuals);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

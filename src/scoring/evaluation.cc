@@ -7,9 +7,9 @@
 #include "src/base/text.h"
 #include "src/model/metrics.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
-Status CheckWeights(const Schema& schema, double sum, const std::string& rows) {
+Status CheckWeights(const spec::Schema& schema, double sum, const std::string& rows) {
   if (std::isfinite(sum)) return {};
   const std::string column =
       schema.weight < 0
@@ -19,16 +19,16 @@ Status CheckWeights(const Schema& schema, double sum, const std::string& rows) {
                   "; expected a finite number: look for extreme ones in the data");
 }
 
-void AddEvaluation(const ShardScore& shard, Evaluation* all) {
+void AddEvaluation(const spec::ShardScore& shard, Evaluation* all) {
   all->rows += shard.rows;
   all->rejected += shard.rejected;
   for (const Status& reject : shard.first_rejects) {
-    if (all->first_rejects.size() < kRejectsKept) all->first_rejects.push_back(reject);
+    if (all->first_rejects.size() < spec::kRejectsKept) all->first_rejects.push_back(reject);
   }
 }
 
 size_t ResidualTargets(const ModelOutline& model) {
-  if (model.document.job.model.task != Task::kRegression) return 0;
+  if (model.document.job.model.task != spec::Task::kRegression) return 0;
   return std::min(model.document.preprocessing.targets.size(), kResidualTargetsMax);
 }
 
@@ -41,7 +41,8 @@ void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all) {
 }
 
 Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, Evaluation* all) {
-  const auto size = static_cast<size_t>(TotalsSize(model.shape, TotalsKind::kEvaluation));
+  const auto size =
+      static_cast<size_t>(model::TotalsSize(model.shape, model::TotalsKind::kEvaluation));
   if (totals.empty()) totals.assign(size, 0);
   if (totals.size() != size) {
     return Internal("the evaluation has " + std::to_string(totals.size()) +
@@ -55,19 +56,19 @@ Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, E
     return first.position() ? error.At(*first.position()) : error;
   }
   ESPALIER_RETURN_IF_ERROR(
-      CheckWeights(model.document.schema, all->totals[kTotalWeight], "all rows"));
-  all->metrics = MetricsFromTotals(model.shape, model.document.preprocessing.targets,
-                                   TotalsKind::kEvaluation, all->totals);
+      CheckWeights(model.document.schema, all->totals[model::kTotalWeight], "all rows"));
+  all->metrics = model::MetricsFromTotals(model.shape, model.document.preprocessing.targets,
+                                          model::TotalsKind::kEvaluation, all->totals);
   return {};
 }
 
-ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report) {
+spec::ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report) {
   return {.rows = all.rows,
           .rejected = all.rejected,
           .first_rejects = all.first_rejects,
           .output = std::move(report),
           .metrics = all.metrics,
-          .classes = ClassNames(model.document.job.model.task, model.document.preprocessing)};
+          .classes = spec::ClassNames(model.document.job.model.task, model.document.preprocessing)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

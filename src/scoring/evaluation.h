@@ -14,7 +14,7 @@
 #include "src/spec/metrics.h"
 #include "src/spec/shard_score.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Targets whose residuals are counted, the first ones.
 inline constexpr size_t kResidualTargetsMax = 8;
@@ -25,7 +25,7 @@ struct TargetResiduals {
 };
 
 struct Evaluation {
-  Metrics metrics;
+  spec::Metrics metrics;
   std::vector<double> totals;              // of model/metrics.h, TotalsKind::kEvaluation
   std::vector<TargetResiduals> residuals;  // regression, when they were asked for; by target
   int64_t rows = 0;                        // evaluated
@@ -36,9 +36,9 @@ struct Evaluation {
 // Targets of the model whose residuals a report shows.
 size_t ResidualTargets(const ModelOutline& model);
 // What the weights of `rows` ("all rows", say) add up to. kBadInput: not to a finite number.
-Status CheckWeights(const Schema& schema, double sum, const std::string& rows);
+Status CheckWeights(const spec::Schema& schema, double sum, const std::string& rows);
 // The next shard in order: all but its totals.
-void AddEvaluation(const ShardScore& shard, Evaluation* all);
+void AddEvaluation(const spec::ShardScore& shard, Evaluation* all);
 // Residuals of a shard, in any order.
 void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all);
 // After the last one: fills the metrics from the totals of all shards (cluster/shard_totals.h),
@@ -46,6 +46,6 @@ void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all);
 // their weights have no finite sum; kInternal: the totals are not of this model.
 Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, Evaluation* all);
 // The result of a finished evaluation. `report`: path of its report; empty: none.
-ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report);
+spec::ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -9,7 +9,7 @@
 #include "src/data/features/sparse_choice.h"
 #include "src/spec/sparse_rows.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 int64_t ModelOutline::width() const { return classification() ? shape.classes() : shape.outputs(); }
 
@@ -17,7 +17,7 @@ Status ErrorOf(const std::string& path, const Status& error) {
   return Status(error.code(), QuotedPath(path) + ": " + error.message());
 }
 
-Result<std::string> ReadBundleFile(const FileSystem& files, const std::string& directory,
+Result<std::string> ReadBundleFile(const storage::FileSystem& files, const std::string& directory,
                                    const char* name, int64_t bytes_max) {
   auto text = files.ReadAll(directory + "/" + name, bytes_max);
   if (text.ok() || text.status().code() != StatusCode::kNotFound) return text;
@@ -25,36 +25,37 @@ Result<std::string> ReadBundleFile(const FileSystem& files, const std::string& d
                   "; expected the directory that a job's `output` names");
 }
 
-Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string& path,
+Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const std::string& path,
                                       const std::string& sha256) {
   std::string directory = path;
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   ModelOutline model;
-  ESPALIER_ASSIGN_OR_RETURN(const std::string text,
-                            ReadBundleFile(files, directory, kModelFile, kModelJsonBytesMax));
+  ESPALIER_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadBundleFile(files, directory, bundle::kModelFile, bundle::kModelJsonBytesMax));
   model.sha256 = Sha256Hex(text);
   if (!sha256.empty() && model.sha256 != sha256) {
     return FailedPrecondition("the model has changed since the job was submitted: the SHA-256 of " +
-                              QuotedPath(directory + "/" + kModelFile) + " was " +
+                              QuotedPath(directory + "/" + bundle::kModelFile) + " was " +
                               Printable(sha256, 64) + " and is " + model.sha256 +
                               "; submit again, and let the model be until such a job has ended");
   }
-  auto document = DecodeModelJson(text);
+  auto document = bundle::DecodeModelJson(text);
   if (!document.ok()) return ErrorOf(directory, document.status());
   model.document = *std::move(document);
-  const Preprocessing& fitted = model.document.preprocessing;
-  auto shape = MakeNetworkShape(model.document.job, InputsOf(fitted),
-                                AnswersOf(model.document.job.model.task, fitted));
-  if (!shape.ok()) return ErrorOf(directory + "/" + kModelFile, shape.status());
+  const spec::Preprocessing& fitted = model.document.preprocessing;
+  auto shape = model::MakeNetworkShape(model.document.job, spec::InputsOf(fitted),
+                                       spec::AnswersOf(model.document.job.model.task, fitted));
+  if (!shape.ok()) return ErrorOf(directory + "/" + bundle::kModelFile, shape.status());
   model.shape = *std::move(shape);
   model.shape.sparse = model.document.sparse;
-  if (model.document.sparse && !CanBeSparse(model.document.job, fitted)) {
-    return BadInput(QuotedPath(directory + "/" + kModelFile) +
+  if (model.document.sparse && !data::CanBeSparse(model.document.job, fitted)) {
+    return BadInput(QuotedPath(directory + "/" + bundle::kModelFile) +
                     ": sparse: found true; expected it only where at least " +
-                    std::to_string(kSparseFeaturesMin) +
+                    std::to_string(spec::kSparseFeaturesMin) +
                     " features are numbers, and not the targets: copy the bundle again");
   }
   return model;
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -10,16 +10,16 @@
 #include "src/model/network.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 struct ModelOutline {
-  ModelDocument document;
-  NetworkShape shape;
+  bundle::ModelDocument document;
+  model::NetworkShape shape;
   std::string sha256;  // of model.json, which in turn names that of the weights
 
-  bool classification() const { return document.job.model.task == Task::kClassification; }
-  bool multilabel() const { return document.job.model.task == Task::kMultilabel; }
-  bool autoencoder() const { return document.job.model.task == Task::kAutoencoder; }
+  bool classification() const { return document.job.model.task == spec::Task::kClassification; }
+  bool multilabel() const { return document.job.model.task == spec::Task::kMultilabel; }
+  bool autoencoder() const { return document.job.model.task == spec::Task::kAutoencoder; }
   // Numbers that prediction gives a row: classes or targets.
   int64_t width() const;
 };
@@ -27,14 +27,14 @@ struct ModelOutline {
 // Reads model.json of the bundle in `directory`. With `sha256` it must be the one that had it: what
 // a job was planned by (kFailedPrecondition). Other errors are those of LoadTrainedModel
 // (trained_model.h).
-Result<ModelOutline> LoadModelOutline(const FileSystem& files, const std::string& directory,
-                                      const std::string& sha256 = {});
+Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files,
+                                      const std::string& directory, const std::string& sha256 = {});
 
 // A file of the bundle in `directory`, at most `bytes_max` long. kNotFound says what a bundle
 // holds.
-Result<std::string> ReadBundleFile(const FileSystem& files, const std::string& directory,
+Result<std::string> ReadBundleFile(const storage::FileSystem& files, const std::string& directory,
                                    const char* name, int64_t bytes_max);
 // The same error, of that path.
 Status ErrorOf(const std::string& path, const Status& error);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -11,7 +11,7 @@
 #include "src/scoring/onnx_dates.h"
 #include "src/scoring/onnx_graph.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 constexpr int64_t kOnnxParametersMax = (int64_t{2} << 30) / 4 - (int64_t{1} << 24);
@@ -49,7 +49,7 @@ class Exporter {
         document_(model.document),
         schema_(document_.schema),
         fitted_(document_.preprocessing),
-        tensors_(Tensors(model.shape)) {}
+        tensors_(model::Tensors(model.shape)) {}
 
   std::string Run() {
     FindColumns();
@@ -80,17 +80,18 @@ class Exporter {
 
   // Whether a row without this feature has no answer.
   bool Needs(size_t feature) const {
-    const auto nulls = OptionsOf(document_.job.data.features, schema_.rule(feature)).nulls->kind;
-    return nulls == NullKind::kFail || nulls == NullKind::kDrop;
+    const auto nulls =
+        spec::OptionsOf(document_.job.data.features, schema_.rule(feature)).nulls->kind;
+    return nulls == spec::NullKind::kFail || nulls == spec::NullKind::kDrop;
   }
 
   void FindColumns() {
     Columns dates, booleans;
     for (size_t i = 0; i < fitted_.features.size(); ++i) {
       (fitted_.features[i].codes > 0 ? texts_ : numbers_).PlaceOf(ColumnOf(i));
-      const FeatureType type = schema_.rule(i).type;
-      if (type == FeatureType::kDate) dates.PlaceOf(ColumnOf(i));
-      if (type == FeatureType::kBoolean) booleans.PlaceOf(ColumnOf(i));
+      const spec::FeatureType type = schema_.rule(i).type;
+      if (type == spec::FeatureType::kDate) dates.PlaceOf(ColumnOf(i));
+      if (type == spec::FeatureType::kBoolean) booleans.PlaceOf(ColumnOf(i));
     }
     if (numbers_.size() > 0) {
       graph_.Input("numbers", OnnxType::kDouble, numbers_.size());
@@ -109,9 +110,10 @@ class Exporter {
     const int64_t place = numbers_.PlaceOf(ColumnOf(feature));
     const std::string column =
         Op("Gather", {"numbers", graph_.Whole({&place, 1}, {1})}, {{"axis", int64_t{1}}});
-    const FeatureRule rule = schema_.rule(feature);
-    if (rule.type == FeatureType::kDate) return DatePartNode(graph_, column, rule.part);
-    if (IsPlain(document_.job.data.features, rule) || rule.type == FeatureType::kBoolean) {
+    const spec::FeatureRule rule = schema_.rule(feature);
+    if (rule.type == spec::FeatureType::kDate) return DatePartNode(graph_, column, rule.part);
+    if (spec::IsPlain(document_.job.data.features, rule) ||
+        rule.type == spec::FeatureType::kBoolean) {
       return column;
     }
     const std::string none = Op("LessOrEqual", {column, graph_.Number(-1)});
@@ -127,11 +129,11 @@ class Exporter {
     std::vector<int64_t> order;   // of [scaled | indicators], as the network has them
     std::vector<int64_t> needed;  // without which there is no answer
     int64_t count = 0;
-    for (const FittedFeature& f : fitted_.features) count += f.codes == 0;
+    for (const spec::FittedFeature& f : fitted_.features) count += f.codes == 0;
     for (size_t i = 0; i < fitted_.features.size(); ++i) {
-      const FittedFeature& f = fitted_.features[i];
+      const spec::FittedFeature& f = fitted_.features[i];
       if (f.codes > 0) continue;
-      plain = plain && IsPlain(document_.job.data.features, schema_.rule(i));
+      plain = plain && spec::IsPlain(document_.job.data.features, schema_.rule(i));
       const auto at = static_cast<int64_t>(shift.size());
       order.push_back(at);
       if (f.null_indicator) order.push_back(count + at);
@@ -139,8 +141,9 @@ class Exporter {
       indicators = indicators || f.null_indicator;
       shift.push_back(f.shift);
       factor.push_back(f.factor);
-      const NullKind nulls = OptionsOf(document_.job.data.features, schema_.rule(i)).nulls->kind;
-      const bool replaced = nulls == NullKind::kMean || nulls == NullKind::kConstant;
+      const spec::NullKind nulls =
+          spec::OptionsOf(document_.job.data.features, schema_.rule(i)).nulls->kind;
+      const bool replaced = nulls == spec::NullKind::kMean || nulls == spec::NullKind::kConstant;
       replaces = replaces || replaced;
       null_value.push_back(replaced ? f.null_value : std::nan(""));
     }
@@ -172,7 +175,7 @@ class Exporter {
 
   // What the codes of a coded feature pick, [rows, width].
   std::string Picked(size_t feature, size_t coded) {
-    const FittedFeature& f = fitted_.features[feature];
+    const spec::FittedFeature& f = fitted_.features[feature];
     const int64_t place = texts_.PlaceOf(ColumnOf(feature));
     const std::string text =
         Op("Gather", {"texts", graph_.Whole({&place, 1}, {})}, {{"axis", int64_t{1}}});
@@ -181,7 +184,7 @@ class Exporter {
       const std::string missing = Encoded(text, {""}, {1}, 0);
       missing_.push_back(Op("Reshape", {missing, graph_.Whole(column, {2})}));
     }
-    const TableShape& table = model_.shape.tables[coded];
+    const model::TableShape& table = model_.shape.tables[coded];
     std::vector<float> rows =
         Parameters(tensors_[tensors_.size() - model_.shape.tables.size() + coded]);
     rows.resize(rows.size() + static_cast<size_t>(table.width));  // zeros, of no code
@@ -189,7 +192,7 @@ class Exporter {
     return Op("Gather", {weights, CodeOf(f, text)}, {{"axis", int64_t{0}}});
   }
 
-  std::string CodeOf(const FittedFeature& f, const std::string& text) {
+  std::string CodeOf(const spec::FittedFeature& f, const std::string& text) {
     if (f.hashed) {
       const std::string hash =
           graph_.Node("MurmurHash3", {text}, {{"positive", int64_t{1}}}, "", "com.microsoft");
@@ -225,7 +228,7 @@ class Exporter {
     return Concat(std::move(parts));
   }
 
-  std::vector<float> Parameters(const TensorInfo& tensor) const {
+  std::vector<float> Parameters(const spec::TensorInfo& tensor) const {
     return std::visit(
         [&](const auto& flat) {
           const auto begin = flat.begin() + tensor.offset;
@@ -234,13 +237,13 @@ class Exporter {
         model_.parameters);
   }
   std::string NextTensor() {
-    const TensorInfo& tensor = tensors_[next_++];
+    const spec::TensorInfo& tensor = tensors_[next_++];
     return graph_.Floats(Parameters(tensor), tensor.shape);
   }
 
   std::string Layers(std::string x) {
     for (size_t i = 0; i < model_.shape.layers.size(); ++i) {
-      const LayerShape& layer = model_.shape.layers[i];
+      const model::LayerShape& layer = model_.shape.layers[i];
       const std::string weight = NextTensor(), bias = NextTensor();
       std::string z =
           layer.in == 0 ? bias : Op("Gemm", {x, weight, bias}, {{"transB", int64_t{1}}});
@@ -258,23 +261,23 @@ class Exporter {
 
   std::string FloatNumber(float value) { return graph_.Floats({&value, 1}, {1}); }
 
-  std::string Activate(Activation activation, const std::string& z) {
+  std::string Activate(spec::Activation activation, const std::string& z) {
     switch (activation) {
-      case Activation::kIdentity:
+      case spec::Activation::kIdentity:
         return z;
-      case Activation::kRelu:
+      case spec::Activation::kRelu:
         return Op("Relu", {z});
-      case Activation::kTanh:
+      case spec::Activation::kTanh:
         return Op("Tanh", {z});
-      case Activation::kSigmoid:
+      case spec::Activation::kSigmoid:
         return Op("Sigmoid", {z});
-      case Activation::kLeakyRelu:
+      case spec::Activation::kLeakyRelu:
         return Op("LeakyRelu", {z}, {{"alpha", 0.01f}});
-      case Activation::kElu:
+      case spec::Activation::kElu:
         return Op("Elu", {z}, {{"alpha", 1.0f}});
-      case Activation::kSilu:
+      case spec::Activation::kSilu:
         return Op("Mul", {z, Op("Sigmoid", {z})});
-      case Activation::kGelu:
+      case spec::Activation::kGelu:
         break;
     }
     const std::string erf = Op("Erf", {Op("Mul", {z, FloatNumber(0.70710678f)})});
@@ -305,7 +308,7 @@ class Exporter {
     if (!model_.classification()) return AnswerValues(z);
     const auto classes = static_cast<int64_t>(fitted_.classes.size());
     std::string shares;
-    if (model_.shape.loss == Loss::kBinaryCrossEntropy) {
+    if (model_.shape.loss == spec::Loss::kBinaryCrossEntropy) {
       shares = Concat({Op("Sigmoid", {Op("Neg", {z})}), Op("Sigmoid", {z})});
     } else {
       shares = Op("Softmax", {z}, {{"axis", int64_t{1}}});
@@ -332,29 +335,30 @@ class Exporter {
     Output("labels", OnnxType::kInt64, labels, Given(Op("Cast", {yes}, {{"to", kInt64}}), -1));
     Output("probabilities", OnnxType::kFloat, labels, Given(shares, FloatNumber(kNoNumber)));
     std::string names;
-    for (const FittedTarget& t : fitted_.targets) names += (names.empty() ? "" : "\n") + t.name;
+    for (const spec::FittedTarget& t : fitted_.targets)
+      names += (names.empty() ? "" : "\n") + t.name;
     graph_.Describe("labels", names);
   }
 
   void AnswerValues(const std::string& z) {
     const auto targets = static_cast<int64_t>(fitted_.targets.size());
     std::vector<double> shift, factor;
-    for (const FittedTarget& t : fitted_.targets) {
+    for (const spec::FittedTarget& t : fitted_.targets) {
       shift.push_back(t.shift);
       factor.push_back(t.factor);
     }
     std::string y = Op("Cast", {z}, {{"to", kDouble}});
-    if (model_.shape.loss == Loss::kPoisson) y = Op("Exp", {y});
+    if (model_.shape.loss == spec::Loss::kPoisson) y = Op("Exp", {y});
     y = Op("Div", {y, graph_.Doubles(factor, {1, targets})});
     y = Op("Add", {y, graph_.Doubles(shift, {1, targets})});
     Output("values", OnnxType::kDouble, targets, Given(y, graph_.Number(std::nan(""))));
   }
 
   const TrainedModel& model_;
-  const ModelDocument& document_;
-  const Schema& schema_;
-  const Preprocessing& fitted_;
-  const TensorList tensors_;
+  const bundle::ModelDocument& document_;
+  const spec::Schema& schema_;
+  const spec::Preprocessing& fitted_;
+  const spec::TensorList tensors_;
   size_t next_ = 0;  // of tensors_, by layer
   OnnxGraph graph_;
   Columns numbers_, texts_;
@@ -366,7 +370,7 @@ class Exporter {
 }  // namespace
 
 Result<std::string> EncodeOnnx(const TrainedModel& model) {
-  const int64_t parameters = ParameterCount(model.shape);
+  const int64_t parameters = model::ParameterCount(model.shape);
   if (parameters > kOnnxParametersMax) {
     return Unimplemented("the model has " + HumanCount(parameters) + " parameters, more than the " +
                          HumanCount(kOnnxParametersMax) +
@@ -375,4 +379,4 @@ Result<std::string> EncodeOnnx(const TrainedModel& model) {
   return Exporter(model).Run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

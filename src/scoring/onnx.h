@@ -6,7 +6,7 @@
 #include "src/base/status.h"
 #include "src/scoring/trained_model.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Inputs, of any number of rows:
 //   numbers  double [rows, K], where the model has numeric columns: the columns that the metadata
@@ -29,4 +29,4 @@ namespace espalier {
 // kUnimplemented: the weights exceed what an ONNX file can hold (2 GB).
 Result<std::string> EncodeOnnx(const TrainedModel& model);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -2,22 +2,22 @@
 
 #include <vector>
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 class Dates {
  public:
   explicit Dates(OnnxGraph& graph) : graph_(graph) {}
 
-  std::string PartOf(const std::string& seconds, DatePart part) {
-    if (part == DatePart::kEpoch) return seconds;
+  std::string PartOf(const std::string& seconds, spec::DatePart part) {
+    if (part == spec::DatePart::kEpoch) return seconds;
     const std::string whole = Op("Floor", {seconds});
     const std::string days = FloorOfQuotient(whole, 86'400);
     const std::string second = Op("Sub", {whole, With("Mul", days, 86'400)});
-    if (part == DatePart::kHour) return FloorOfQuotient(second, 3600);
-    if (part == DatePart::kMinute) return Modulo(FloorOfQuotient(second, 60), 60);
-    if (part == DatePart::kSecond) return Modulo(second, 60);
-    if (part == DatePart::kWeekday) return Modulo(With("Add", days, 3), 7);
+    if (part == spec::DatePart::kHour) return FloorOfQuotient(second, 3600);
+    if (part == spec::DatePart::kMinute) return Modulo(FloorOfQuotient(second, 60), 60);
+    if (part == spec::DatePart::kSecond) return Modulo(second, 60);
+    if (part == spec::DatePart::kWeekday) return Modulo(With("Add", days, 3), 7);
     const std::string shifted = With("Add", days, 719'468);
     const std::string era = FloorOfQuotient(shifted, 146'097);
     const std::string of_era = Op("Sub", {shifted, With("Mul", era, 146'097)});
@@ -30,16 +30,16 @@ class Dates {
                    FloorOfQuotient(year_of_era, 100)});
     const std::string day_of_year = Op("Sub", {of_era, before});
     const std::string months = FloorOfQuotient(With("Add", With("Mul", day_of_year, 5), 2), 153);
-    if (part == DatePart::kDay) {
+    if (part == spec::DatePart::kDay) {
       const std::string month_begin = FloorOfQuotient(With("Add", With("Mul", months, 153), 2), 5);
       return With("Add", Op("Sub", {day_of_year, month_begin}), 1);
     }
     const std::string late = FloorOfQuotient(months, 10);  // 1 in January and February
-    if (part == DatePart::kMonth) {
+    if (part == spec::DatePart::kMonth) {
       return Op("Sub", {With("Add", months, 3), With("Mul", late, 12)});
     }
     const std::string year = Op("Add", {Op("Add", {year_of_era, With("Mul", era, 400)}), late});
-    if (part == DatePart::kYear) return year;
+    if (part == spec::DatePart::kYear) return year;
     const std::string last = With("Sub", year, 1);  // days before this year, from year 1
     const std::string leap_days =
         Op("Add", {Op("Sub", {FloorOfQuotient(last, 4), FloorOfQuotient(last, 100)}),
@@ -68,8 +68,8 @@ class Dates {
 
 }  // namespace
 
-std::string DatePartNode(OnnxGraph& graph, const std::string& seconds, DatePart part) {
+std::string DatePartNode(OnnxGraph& graph, const std::string& seconds, spec::DatePart part) {
   return Dates(graph).PartOf(seconds, part);
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

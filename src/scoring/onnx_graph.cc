@@ -4,7 +4,7 @@
 
 #include "src/base/version.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 // Protobuf's wire format: the fields that are needed.
@@ -168,4 +168,4 @@ std::string OnnxGraph::Encode(const std::string& name) const {
   return model + metadata_;
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

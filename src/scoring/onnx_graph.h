@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace espalier {
+namespace espalier::scoring {
 
 enum class OnnxType : uint8_t { kFloat = 1, kInt64 = 7, kString = 8, kDouble = 11 };
 
@@ -46,4 +46,4 @@ class OnnxGraph {
   int64_t names_ = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -8,7 +8,7 @@
 #include "src/data/parquet/table.h"
 #include "src/scoring/csv_text.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 class CsvPart final : public PartTable {
@@ -23,7 +23,7 @@ class CsvPart final : public PartTable {
     header_ += '\n';
   }
 
-  Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+  Status Add(const data::KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
              std::span<const double> numbers, int64_t first) override {
     if (text_.empty()) text_ = header_;
     const size_t width = columns_.numbers.size();
@@ -65,7 +65,7 @@ class ParquetPart final : public PartTable {
  public:
   explicit ParquetPart(const PartColumns& columns)
       : columns_(columns), table_(columns.kept, columns.word, columns.numbers) {}
-  Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+  Status Add(const data::KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
              std::span<const double> numbers, int64_t first) override {
     return table_.Append(kept, rows, columns_.words, word_of, numbers, first);
   }
@@ -75,7 +75,7 @@ class ParquetPart final : public PartTable {
 
  private:
   const PartColumns& columns_;
-  ParquetTable table_;
+  data::ParquetTable table_;
 };
 
 // "part-00003.csv", "part-00003_0001.parquet". Those of Spark, Hive and MapReduce say more, or
@@ -107,7 +107,7 @@ bool IsPredictionName(const std::string& name) {
   return written == kSuccessFile || written.starts_with(kFillingMark) || IsPartName(written);
 }
 
-std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat format) {
+std::string PartName(int64_t shard, int64_t shards, int64_t piece, spec::PartFormat format) {
   const int digits =
       std::max(5, static_cast<int>(std::to_string(std::max<int64_t>(shards - 1, 0)).size()));
   char name[64];
@@ -117,11 +117,12 @@ std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat fo
     std::snprintf(name + length, sizeof name - static_cast<size_t>(length), "_%04lld",
                   static_cast<long long>(piece));
   }
-  return std::string(name) + (format == PartFormat::kCsv ? ".csv" : ".parquet");
+  return std::string(name) + (format == spec::PartFormat::kCsv ? ".csv" : ".parquet");
 }
 
-Status CheckPredictions(const FileSystem& files, const std::string& output, bool overwrite) {
-  const Result<FileInfo> found = files.Stat(output);
+Status CheckPredictions(const storage::FileSystem& files, const std::string& output,
+                        bool overwrite) {
+  const Result<storage::FileInfo> found = files.Stat(output);
   if (!found.ok()) {
     return found.status().code() == StatusCode::kNotFound ? Status()
                                                           : found.status().Wrap("the output");
@@ -157,8 +158,8 @@ Status CheckPredictions(const FileSystem& files, const std::string& output, bool
   return {};
 }
 
-Result<bool> BeginPredictions(const FileSystem& files, const std::string& output) {
-  const Result<FileInfo> found = files.Stat(output);
+Result<bool> BeginPredictions(const storage::FileSystem& files, const std::string& output) {
+  const Result<storage::FileInfo> found = files.Stat(output);
   if (found.ok()) {
     ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false));
     return false;
@@ -168,7 +169,7 @@ Result<bool> BeginPredictions(const FileSystem& files, const std::string& output
   return true;
 }
 
-Status DropPredictions(const FileSystem& files, const std::string& output, bool directory,
+Status DropPredictions(const storage::FileSystem& files, const std::string& output, bool directory,
                        const std::string& keep) {
   if (directory) return files.RemoveTree(output);
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files.Names(output));
@@ -179,17 +180,17 @@ Status DropPredictions(const FileSystem& files, const std::string& output, bool 
   return {};
 }
 
-Status EndPredictions(const FileSystem& files, const std::string& output) {
+Status EndPredictions(const storage::FileSystem& files, const std::string& output) {
   return files.WriteAtomically(output + "/" + kSuccessFile, "");
 }
 
-std::unique_ptr<PartTable> PartTable::Make(PartFormat format, const PartColumns& columns) {
-  if (format == PartFormat::kParquet) return std::make_unique<ParquetPart>(columns);
+std::unique_ptr<PartTable> PartTable::Make(spec::PartFormat format, const PartColumns& columns) {
+  if (format == spec::PartFormat::kParquet) return std::make_unique<ParquetPart>(columns);
   return std::make_unique<CsvPart>(columns);
 }
 
-PartWriter::PartWriter(const FileSystem& files, std::string directory, int64_t shard,
-                       int64_t shards, PartFormat format, const PartColumns& columns,
+PartWriter::PartWriter(const storage::FileSystem& files, std::string directory, int64_t shard,
+                       int64_t shards, spec::PartFormat format, const PartColumns& columns,
                        int64_t part_bytes)
     : files_(files),
       directory_(std::move(directory)),
@@ -199,8 +200,9 @@ PartWriter::PartWriter(const FileSystem& files, std::string directory, int64_t s
       format_(format),
       table_(PartTable::Make(format, columns)) {}
 
-Status PartWriter::Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-                       std::span<const double> numbers, int64_t first) {
+Status PartWriter::Add(const data::KeptColumns& kept, int64_t rows,
+                       std::span<const int32_t> word_of, std::span<const double> numbers,
+                       int64_t first) {
   if (rows == 0) return {};
   ESPALIER_RETURN_IF_ERROR(table_->Add(kept, rows, word_of, numbers, first));
   return table_->bytes() < part_bytes_ ? Status() : Finish();
@@ -218,7 +220,7 @@ PartColumns RejectColumns(bool spreadsheet_safe) {
           .spreadsheet_safe = spreadsheet_safe};
 }
 
-void AddReject(const Status& reject, KeptColumns* row) {
+void AddReject(const Status& reject, data::KeptColumns* row) {
   const InputPosition at = reject.position().value_or(InputPosition{});
   row->AddField(at.file);
   row->AddField(at.row ? std::to_string(*at.row) : "");
@@ -228,4 +230,4 @@ void AddReject(const Status& reject, KeptColumns* row) {
   row->AddField(reject.message());
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

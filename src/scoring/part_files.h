@@ -24,7 +24,7 @@
 #include "src/spec/scoring_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 inline constexpr const char* kSuccessFile = "_SUCCESS";
 inline constexpr const char* kRejectsDirectory = "_rejects";
@@ -35,24 +35,25 @@ inline constexpr const char* kProbeName = "._SUCCESS.tmp-probe-";
 inline constexpr int64_t kPartBytes = int64_t{64} << 20;
 
 // "part-00003.csv", "part-00003_0001.csv"; wider numbers where there are more shards than digits.
-std::string PartName(int64_t shard, int64_t shards, int64_t piece, PartFormat format);
+std::string PartName(int64_t shard, int64_t shards, int64_t piece, spec::PartFormat format);
 
 // OK when nothing is there or an empty directory, or with `overwrite` the output of an earlier
 // prediction, or what a job that broke off has left of it. kAlreadyExists, kInvalidArgument:
 // something else is there; the message names it.
-Status CheckPredictions(const FileSystem& files, const std::string& output, bool overwrite);
+Status CheckPredictions(const storage::FileSystem& files, const std::string& output,
+                        bool overwrite);
 // Makes the directory, or empties the one that is there, which stays (it may be a link, or have
 // owners and quotas of its own). Returns whether it made it. REQUIRES: CheckPredictions has just
 // allowed it.
-Result<bool> BeginPredictions(const FileSystem& files, const std::string& output);
+Result<bool> BeginPredictions(const storage::FileSystem& files, const std::string& output);
 // Whether a name in an output is one that predictions have, also while they are written.
 bool IsPredictionName(const std::string& name);
 // Removes what predictions have written to the output, and nothing else, nor what is called `keep`;
 // with `directory` it itself and all that is in it.
-Status DropPredictions(const FileSystem& files, const std::string& output, bool directory,
+Status DropPredictions(const storage::FileSystem& files, const std::string& output, bool directory,
                        const std::string& keep = {});
 // Says that the output is whole.
-Status EndPredictions(const FileSystem& files, const std::string& output);
+Status EndPredictions(const storage::FileSystem& files, const std::string& output);
 
 // What stands in a row of output, in order.
 struct PartColumns {
@@ -67,11 +68,11 @@ struct PartColumns {
 // One row after the other, made into the bytes of a file.
 class PartTable {
  public:
-  static std::unique_ptr<PartTable> Make(PartFormat format, const PartColumns& columns);
+  static std::unique_ptr<PartTable> Make(spec::PartFormat format, const PartColumns& columns);
   virtual ~PartTable() = default;
   // `word_of` [rows], or empty; `numbers` [rows, columns.numbers]; `first`: which row of `kept` is
   // the first of these.
-  virtual Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+  virtual Status Add(const data::KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
                      std::span<const double> numbers, int64_t first) = 0;
   virtual int64_t bytes() const = 0;
   virtual int64_t rows() const = 0;
@@ -82,25 +83,25 @@ class PartTable {
 // Writes the parts of one shard, as they get full.
 class PartWriter {
  public:
-  PartWriter(const FileSystem& files, std::string directory, int64_t shard, int64_t shards,
-             PartFormat format, const PartColumns& columns, int64_t part_bytes = kPartBytes);
-  Status Add(const KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
+  PartWriter(const storage::FileSystem& files, std::string directory, int64_t shard, int64_t shards,
+             spec::PartFormat format, const PartColumns& columns, int64_t part_bytes = kPartBytes);
+  Status Add(const data::KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
              std::span<const double> numbers, int64_t first = 0);
   // Writes what is left.
   Status Finish();
   int64_t parts() const { return parts_; }
 
  private:
-  const FileSystem& files_;
+  const storage::FileSystem& files_;
   const std::string directory_;
   const int64_t shard_, shards_, part_bytes_;
-  const PartFormat format_;
+  const spec::PartFormat format_;
   const std::unique_ptr<PartTable> table_;
   int64_t parts_ = 0;
 };
 
 // The columns of rejects, and a reject as a row of them.
 PartColumns RejectColumns(bool spreadsheet_safe);
-void AddReject(const Status& reject, KeptColumns* row);
+void AddReject(const Status& reject, data::KeptColumns* row);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -9,7 +9,7 @@
 #include "src/model/loss.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 // Answers that are in memory at a time, but for a batch's at least: with many classes those of a
@@ -32,9 +32,9 @@ class ShardPrediction {
         scorer_(*scorer),
         parts_(run.files, spec.output, shard, run.shards(), spec.format, columns, spec.part_bytes),
         rejects_(run.files, spec.output + "/" + kRejectsDirectory, shard, run.shards(),
-                 PartFormat::kCsv, reject_columns, spec.part_bytes) {}
+                 spec::PartFormat::kCsv, reject_columns, spec.part_bytes) {}
 
-  Result<int64_t> Take(const RowPiece& piece) {
+  Result<int64_t> Take(const data::RowPiece& piece) {
     overflowed_.clear();
     const int64_t batches = kAnswersAtOnce / (kScoringBatch * run_.model.width());
     const int64_t some = std::max<int64_t>(1, batches) * kScoringBatch;
@@ -47,7 +47,7 @@ class ShardPrediction {
     return more;
   }
 
-  Result<ShardScore> Finish() {
+  Result<spec::ShardScore> Finish() {
     ESPALIER_RETURN_IF_ERROR(parts_.Finish());
     ESPALIER_RETURN_IF_ERROR(rejects_.Finish());
     score_.parts = parts_.parts();
@@ -56,7 +56,7 @@ class ShardPrediction {
   }
 
  private:
-  Status TakeRows(const RowPiece& piece, int64_t first, int64_t count) {
+  Status TakeRows(const data::RowPiece& piece, int64_t first, int64_t count) {
     scorer_.PredictSome(piece.rows(), piece.texts, first, count, &values_);
     // From an overflowed row to the next one.
     for (int64_t begin = 0; begin < count; ++begin) {
@@ -76,14 +76,14 @@ class ShardPrediction {
   }
 
   // Rows [begin, end) of values_, which are those from `first` on of the piece.
-  Status WriteRows(const RowPiece& piece, int64_t first, int64_t begin, int64_t end) {
+  Status WriteRows(const data::RowPiece& piece, int64_t first, int64_t begin, int64_t end) {
     const auto width = static_cast<size_t>(run_.model.width());
     const auto values = std::span<const double>(values_).subspan(
         static_cast<size_t>(begin) * width, static_cast<size_t>(end - begin) * width);
     classes_.clear();
     for (size_t r = 0; run_.model.classification() && r * width < values.size(); ++r) {
       classes_.push_back(
-          static_cast<int32_t>(PredictedClass(run_.model.shape, values.data() + r * width)));
+          static_cast<int32_t>(model::PredictedClass(run_.model.shape, values.data() + r * width)));
     }
     std::span<const double> written;
     if (!columns_.numbers.empty()) written = run_.model.multilabel() ? Decide(values) : values;
@@ -102,19 +102,19 @@ class ShardPrediction {
     return decided_;
   }
 
-  Status TakeRejects(const RowPiece& piece) {
+  Status TakeRejects(const data::RowPiece& piece) {
     if (piece.rejects.empty() && overflowed_.empty()) return {};
     if (score_.rejected == 0) {
       ESPALIER_RETURN_IF_ERROR(run_.files.MakeDirectory(spec_.output + "/" + kRejectsDirectory));
     }
-    KeptColumns rows(6);
+    data::KeptColumns rows(6);
     int64_t count = 0;
     MergeRejects(
         piece, overflowed_, [](int64_t) { return Overflowed(); },
         [&](const Status& reject) {
           AddReject(reject, &rows);
           ++count;
-          if (score_.first_rejects.size() < kRejectsKept) {
+          if (score_.first_rejects.size() < spec::kRejectsKept) {
             score_.first_rejects.push_back(reject);
           }
         });
@@ -127,7 +127,7 @@ class ShardPrediction {
   const PartColumns& columns_;
   Scorer& scorer_;
   PartWriter parts_, rejects_;
-  ShardScore score_;
+  spec::ShardScore score_;
   std::vector<double> values_, decided_;
   std::vector<int32_t> classes_;
   std::vector<int64_t> overflowed_;  // rows of the piece
@@ -135,28 +135,29 @@ class ShardPrediction {
 
 }  // namespace
 
-Result<ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& spec,
-                                const PartColumns& columns, int64_t shard, ScorerPool* scorers) {
+Result<spec::ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& spec,
+                                      const PartColumns& columns, int64_t shard,
+                                      ScorerPool* scorers) {
   const PartColumns reject_columns = RejectColumns(spec.spreadsheet_safe);
   auto scorer = scorers->Take();
   ShardPrediction work(run, spec, columns, reject_columns, shard, scorer.get());
   const Status read =
-      ScoreShard(run, shard, [&](const RowPiece& piece) { return work.Take(piece); });
+      ScoreShard(run, shard, [&](const data::RowPiece& piece) { return work.Take(piece); });
   scorers->Give(std::move(scorer));
   ESPALIER_RETURN_IF_ERROR(read);
   return work.Finish();
 }
 
-Result<ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec) {
+Result<spec::ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec) {
   ESPALIER_ASSIGN_OR_RETURN(const PartColumns columns, PredictionColumns(run.model, spec));
   ScorerPool scorers(run.model);
-  ScoringResult result;
+  spec::ScoringResult result;
   result.output = spec.output;
-  result.format = NameOf(spec.format);
-  ESPALIER_RETURN_IF_ERROR(InOrder<Result<ShardScore>>(
+  result.format = spec::NameOf(spec.format);
+  ESPALIER_RETURN_IF_ERROR(InOrder<Result<spec::ShardScore>>(
       run.shards(), run.threads,
       [&](int64_t shard) { return PredictShard(run, spec, columns, shard, &scorers); },
-      [&](int64_t, Result<ShardScore> shard) {
+      [&](int64_t, Result<spec::ShardScore> shard) {
         return shard.ok() ? AddPrediction(spec, *shard, &result) : shard.status();
       }));
   ESPALIER_RETURN_IF_ERROR(JudgePrediction(result));
@@ -164,4 +165,4 @@ Result<ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec) {
   return result;
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

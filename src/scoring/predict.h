@@ -8,7 +8,7 @@
 #include "src/scoring/prediction_plan.h"
 #include "src/scoring/scoring_run.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Scores the table and writes the output, the same bytes for any number of threads. A class is that
 // of the highest probability, the first of equal ones. A row whose answer overflowed is a reject.
@@ -18,11 +18,12 @@ namespace espalier {
 // Errors: the first shard's that has one, kBadInput for too many rejects or nothing else,
 // kCancelled. They leave what was written, without _SUCCESS.
 // REQUIRES: CheckPrediction, then BeginPredictions succeeded.
-Result<ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec);
+Result<spec::ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec);
 
 // One shard of it: writes its parts into `spec.output`, a directory that exists. `columns`: as by
 // PredictionColumns.
-Result<ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& spec,
-                                const PartColumns& columns, int64_t shard, ScorerPool* scorers);
+Result<spec::ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& spec,
+                                      const PartColumns& columns, int64_t shard,
+                                      ScorerPool* scorers);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -7,7 +7,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 Status Rejected(const Status& first, const std::string& what) {
@@ -17,16 +17,17 @@ Status Rejected(const Status& first, const std::string& what) {
 
 // A file of the input may lie in the output under another name of its directory: a link, or another
 // way to write a URI.
-Status CheckNoInput(const FileSystem& files, const InputPlan& input, const std::string& output) {
+Status CheckNoInput(const storage::FileSystem& files, const spec::InputPlan& input,
+                    const std::string& output) {
   const auto listed = files.List(output);
   if (!listed.ok())
     return listed.status().code() == StatusCode::kNotFound ? Status() : listed.status();
   const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
   std::set<std::tuple<std::string, int64_t, int64_t>> read;
-  for (const InputFile& file : input.files) {
+  for (const spec::InputFile& file : input.files) {
     read.emplace(name(file.path), file.length, file.modified_ms);
   }
-  for (const FileInfo& file : *listed) {
+  for (const storage::FileInfo& file : *listed) {
     if (!read.contains({name(file.path), file.length, file.modified_ms})) continue;
     return InvalidArgument(
         QuotedPath(file.path) + " lies in the output and seems to be read, too " +
@@ -37,28 +38,28 @@ Status CheckNoInput(const FileSystem& files, const InputPlan& input, const std::
 
 }  // namespace
 
-PredictSpec PredictSpecOf(const ScoringSpec& spec) {
-  const auto asked = [&](AnswerColumn column) {
+PredictSpec PredictSpecOf(const spec::ScoringSpec& spec) {
+  const auto asked = [&](spec::AnswerColumn column) {
     return spec.columns.empty() || std::count(spec.columns.begin(), spec.columns.end(), column) > 0;
   };
   PredictSpec out;
   out.output = spec.output.path;
   while (out.output.size() > 1 && out.output.back() == '/') out.output.pop_back();
-  out.format = FormatOf(spec);
+  out.format = spec::FormatOf(spec);
   out.overwrite = spec.output.overwrite;
   out.keep = spec.keep;
-  out.prediction = asked(AnswerColumn::kPrediction);
-  out.probabilities = asked(AnswerColumn::kProbabilities);
+  out.prediction = asked(spec::AnswerColumn::kPrediction);
+  out.probabilities = asked(spec::AnswerColumn::kProbabilities);
   out.spreadsheet_safe = spec.spreadsheet_safe;
   out.rejects_max = spec.rejects_limit;
   return out;
 }
 
-ScanRequest ScanRequestOf(const ScoringSpec& spec, const ModelOutline& model) {
+data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutline& model) {
   return {.job = model.document.job,
           .schema = model.document.schema,
           .data = spec.data,
-          .labels = spec.kind == JobKind::kEvaluate,
+          .labels = spec.kind == spec::JobKind::kEvaluate,
           .keep = spec.keep,
           .format = spec.data_format,
           .shard_bytes = model.document.job.data.shard_bytes,
@@ -69,19 +70,19 @@ Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSp
   PartColumns columns;
   columns.kept = spec.keep;
   columns.spreadsheet_safe = spec.spreadsheet_safe;
-  const Preprocessing& fitted = model.document.preprocessing;
+  const spec::Preprocessing& fitted = model.document.preprocessing;
   if (model.classification()) {
     if (spec.prediction) columns.word = "prediction";
     columns.words = fitted.classes;
-    columns.narrow = model.document.job.model.precision == Precision::kFloat32;
+    columns.narrow = model.document.job.model.precision == spec::Precision::kFloat32;
     for (size_t k = 0; k < fitted.classes.size() && spec.probabilities; ++k) {
       columns.numbers.push_back("probability_" + fitted.classes[k]);
     }
   } else {
     const bool labels = model.multilabel();
-    columns.narrow = labels && model.document.job.model.precision == Precision::kFloat32;
+    columns.narrow = labels && model.document.job.model.precision == spec::Precision::kFloat32;
     const auto add = [&](const char* what) {
-      for (const FittedTarget& target : fitted.targets) {
+      for (const spec::FittedTarget& target : fitted.targets) {
         columns.numbers.push_back(what + target.name);
       }
     };
@@ -99,10 +100,10 @@ Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSp
   return columns;
 }
 
-Status CheckPrediction(const FileSystem& files, const ModelOutline& model, const InputPlan& input,
-                       const PredictSpec& spec) {
+Status CheckPrediction(const storage::FileSystem& files, const ModelOutline& model,
+                       const spec::InputPlan& input, const PredictSpec& spec) {
   ESPALIER_RETURN_IF_ERROR(PredictionColumns(model, spec).status());
-  for (const InputFile& file : input.files) {
+  for (const spec::InputFile& file : input.files) {
     if (!file.path.starts_with(spec.output + "/")) continue;
     return InvalidArgument(QuotedPath(file.path) + " is to be read and lies in the output; name " +
                            "another place for the output");
@@ -111,12 +112,13 @@ Status CheckPrediction(const FileSystem& files, const ModelOutline& model, const
   return CheckNoInput(files, input, spec.output);
 }
 
-Status AddPrediction(const PredictSpec& spec, const ShardScore& shard, ScoringResult* result) {
+Status AddPrediction(const PredictSpec& spec, const spec::ShardScore& shard,
+                     spec::ScoringResult* result) {
   result->rows += shard.rows;
   result->rejected += shard.rejected;
   result->parts += shard.parts;
   for (const Status& reject : shard.first_rejects) {
-    if (result->first_rejects.size() < kRejectsKept) result->first_rejects.push_back(reject);
+    if (result->first_rejects.size() < spec::kRejectsKept) result->first_rejects.push_back(reject);
   }
   if (!spec.rejects_max || result->rejected <= *spec.rejects_max) return {};
   return Rejected(result->first_rejects[0], "more than " + std::to_string(*spec.rejects_max) +
@@ -124,10 +126,10 @@ Status AddPrediction(const PredictSpec& spec, const ShardScore& shard, ScoringRe
                                                 "--rejects-limit");
 }
 
-Status JudgePrediction(const ScoringResult& result) {
+Status JudgePrediction(const spec::ScoringResult& result) {
   if (result.rows > 0 || result.rejected == 0) return {};
   return Rejected(result.first_rejects[0],
                   "none of the " + std::to_string(result.rejected) + " rows can be scored");
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -14,11 +14,11 @@
 #include "src/spec/scoring_spec.h"
 #include "src/spec/shard_score.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 struct PredictSpec {
   std::string output;  // a directory
-  PartFormat format = PartFormat::kCsv;
+  spec::PartFormat format = spec::PartFormat::kCsv;
   bool overwrite = false;
   std::vector<std::string> keep;  // as in the scan
   // Classification: the column `prediction`, the class, and the columns `probability_CLASS`.
@@ -28,10 +28,10 @@ struct PredictSpec {
   std::optional<int64_t> rejects_max;  // more of them are an error; unset: unless all are
   int64_t part_bytes = kPartBytes;
 };
-PredictSpec PredictSpecOf(const ScoringSpec& spec);
+PredictSpec PredictSpecOf(const spec::ScoringSpec& spec);
 
 // What is to be read for a job that scores. `model` must outlive it.
-ScanRequest ScanRequestOf(const ScoringSpec& spec, const ModelOutline& model);
+data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutline& model);
 
 // The columns of the output: those kept; classification, `prediction` and `probability_CLASS` as
 // asked for, multilabel likewise; else `prediction_TARGET` in the target's units. kInvalidArgument:
@@ -40,12 +40,13 @@ Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSp
 
 // Whether it may begin: CheckPredictions, PredictionColumns, and that no file of the input lies
 // where the output will be.
-Status CheckPrediction(const FileSystem& files, const ModelOutline& model, const InputPlan& input,
-                       const PredictSpec& spec);
+Status CheckPrediction(const storage::FileSystem& files, const ModelOutline& model,
+                       const spec::InputPlan& input, const PredictSpec& spec);
 
 // The next shard in order. kBadInput: now there are more rejects than the limit.
-Status AddPrediction(const PredictSpec& spec, const ShardScore& shard, ScoringResult* result);
+Status AddPrediction(const PredictSpec& spec, const spec::ShardScore& shard,
+                     spec::ScoringResult* result);
 // After the last one. kBadInput: there are rows, and none could be scored.
-Status JudgePrediction(const ScoringResult& result);
+Status JudgePrediction(const spec::ScoringResult& result);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -11,7 +11,7 @@
 #include "src/model/metrics.h"
 #include "src/scoring/svg_chart.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 constexpr size_t kHistoryLinesMax = 100'000;
@@ -47,8 +47,8 @@ std::string Row(const char* tag, const std::vector<std::string>& cells) {
 }
 
 std::string ClassName(const ReportInput& in, size_t k) {
-  const ModelDocument& document = in.trained.document;
-  const auto classes = ClassNames(document.job.model.task, document.preprocessing);
+  const bundle::ModelDocument& document = in.trained.document;
+  const auto classes = spec::ClassNames(document.job.model.task, document.preprocessing);
   return k < classes.size() ? HtmlText(classes[k]) : std::to_string(k);
 }
 
@@ -66,7 +66,7 @@ std::string Head(const ReportInput& in) {
          HtmlText(in.trained.document.weights_sha256) + "</p>\n";
 }
 
-std::string MetricsSection(const Metrics& m) {
+std::string MetricsSection(const spec::Metrics& m) {
   std::string out = "<h2>Metrics</h2>\n<table>\n";
   if (m.classification) {
     std::vector<std::string> names = {"loss", "accuracy", "precision", "recall", "F1"};
@@ -87,13 +87,13 @@ std::string MetricsSection(const Metrics& m) {
 }
 
 std::string ClassSection(const ReportInput& in) {
-  const Metrics& m = in.evaluation.metrics;
+  const spec::Metrics& m = in.evaluation.metrics;
   if (m.classes.empty()) return "";
   std::string out =
       std::string(m.f1_micro ? "<h2>By label</h2>" : "<h2>By class</h2>") + "\n<table>\n" +
       Row("th", {m.f1_micro ? "label" : "class", "precision", "recall", "F1", "rows"});
   for (size_t k = 0; k < m.classes.size(); ++k) {
-    const ClassMetrics& c = m.classes[k];
+    const spec::ClassMetrics& c = m.classes[k];
     out += Row("td", {ClassName(in, k), Value(c.precision), Value(c.recall), Value(c.f1),
                       Weight(c.weight)});
   }
@@ -101,7 +101,7 @@ std::string ClassSection(const ReportInput& in) {
 }
 
 std::string ConfusionSection(const ReportInput& in) {
-  const Metrics& m = in.evaluation.metrics;
+  const spec::Metrics& m = in.evaluation.metrics;
   const size_t n = m.classes.size();
   if (n == 0 || n > kConfusionShown || m.confusion.size() != n * n) return "";
   std::string out =
@@ -311,18 +311,19 @@ Result<std::vector<Curve>> ParseHistory(std::string_view text) {
   return curves;
 }
 
-ScoreCurves CurvesOf(const NetworkShape& shape, const std::vector<double>& totals) {
+ScoreCurves CurvesOf(const model::NetworkShape& shape, const std::vector<double>& totals) {
   // The bins are the last part: weight of class 0 and of class 1 by score, ascending.
-  const double* bins = totals.data() + TotalsSize(shape, TotalsKind::kEvaluation) - 2 * kScoreBins;
+  const double* bins = totals.data() + model::TotalsSize(shape, model::TotalsKind::kEvaluation) -
+                       2 * model::kScoreBins;
   double zeros = 0, ones = 0;
-  for (int64_t i = 0; i < kScoreBins; ++i) {
+  for (int64_t i = 0; i < model::kScoreBins; ++i) {
     zeros += bins[2 * i];
     ones += bins[2 * i + 1];
   }
   ScoreCurves curves;
   curves.roc.emplace_back(0, 0);
   double false_positives = 0, true_positives = 0;
-  for (int64_t i = kScoreBins; i-- > 0;) {
+  for (int64_t i = model::kScoreBins; i-- > 0;) {
     if (bins[2 * i] == 0 && bins[2 * i + 1] == 0) continue;
     false_positives += bins[2 * i];
     true_positives += bins[2 * i + 1];
@@ -341,4 +342,4 @@ std::string ReportHtml(const ReportInput& in) {
          "</body></html>\n";
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -11,7 +11,7 @@
 #include "src/scoring/evaluation.h"
 #include "src/scoring/model_outline.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 struct ReportInput {
   const ModelOutline& trained;
@@ -38,6 +38,6 @@ Result<std::vector<Curve>> ParseHistory(std::string_view text);
 struct ScoreCurves {
   std::vector<std::pair<double, double>> roc, precision_recall;
 };
-ScoreCurves CurvesOf(const NetworkShape& shape, const std::vector<double>& totals);
+ScoreCurves CurvesOf(const model::NetworkShape& shape, const std::vector<double>& totals);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -6,7 +6,7 @@
 #include "src/bundle/bundle.h"
 #include "src/scoring/report.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 constexpr int64_t kHistoryBytesMax = int64_t{64} << 20;
@@ -14,7 +14,7 @@ constexpr int64_t kHistoryBytesMax = int64_t{64} << 20;
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // Under that path or another one: through a link, or with its URI written in another way.
-bool IsRead(const InputFile& file, const std::string& path, const FileInfo& there) {
+bool IsRead(const spec::InputFile& file, const std::string& path, const storage::FileInfo& there) {
   return file.path == path ||
          (BaseName(file.path) == BaseName(path) && file.length == there.length &&
           file.modified_ms == there.modified_ms);
@@ -22,7 +22,8 @@ bool IsRead(const InputFile& file, const std::string& path, const FileInfo& ther
 
 }  // namespace
 
-Status CheckReportPath(const FileSystem& files, const InputPlan& input, const std::string& path) {
+Status CheckReportPath(const storage::FileSystem& files, const spec::InputPlan& input,
+                       const std::string& path) {
   const auto there = files.Stat(path);
   if (!there.ok()) {
     if (there.status().code() == StatusCode::kNotFound) return {};
@@ -32,7 +33,7 @@ Status CheckReportPath(const FileSystem& files, const InputPlan& input, const st
     return InvalidArgument(QuotedPath(path) +
                            " is a directory; expected a file for the report, such as report.html");
   }
-  for (const InputFile& file : input.files) {
+  for (const spec::InputFile& file : input.files) {
     if (!IsRead(file, path, *there)) continue;
     return InvalidArgument(QuotedPath(path) +
                            " is a file for the report and seems to be read, too (a file of its "
@@ -41,12 +42,12 @@ Status CheckReportPath(const FileSystem& files, const InputPlan& input, const st
   return {};
 }
 
-Status WriteReport(const FileSystem& files, const ModelOutline& trained,
-                   const Evaluation& evaluation, const ScoringSpec& spec) {
+Status WriteReport(const storage::FileSystem& files, const ModelOutline& trained,
+                   const Evaluation& evaluation, const spec::ScoringSpec& spec) {
   std::string data;
   for (const std::string& pattern : spec.data) data += (data.empty() ? "" : ", ") + pattern;
   std::string history;
-  auto found = files.ReadAll(spec.model + "/" + kHistoryFile, kHistoryBytesMax);
+  auto found = files.ReadAll(spec.model + "/" + bundle::kHistoryFile, kHistoryBytesMax);
   if (found.ok()) {
     history = *std::move(found);
   } else if (found.status().code() != StatusCode::kNotFound) {
@@ -58,4 +59,4 @@ Status WriteReport(const FileSystem& files, const ModelOutline& trained,
   return written.ok() ? written : written.Wrap("the report");
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 constexpr std::string_view kHead = "espalier-residuals 1\n";
@@ -82,4 +82,4 @@ Result<std::vector<TargetResiduals>> DecodeResiduals(std::string_view text, size
   return DataLoss("a shard's residuals are damaged at byte " + std::to_string(whole - text.size()));
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -15,7 +15,7 @@
 #include "src/base/status.h"
 #include "src/scoring/evaluation.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // What a file of kResidualTargetsMax full grids is not longer than.
 inline constexpr int64_t kResidualBytesMax = int64_t{16} << 20;
@@ -29,4 +29,4 @@ std::string EncodeResiduals(const std::vector<TargetResiduals>& residuals);
 Result<std::vector<TargetResiduals>> DecodeResiduals(std::string_view text, size_t targets,
                                                      int64_t rows);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 constexpr double kMost = 1e300;
@@ -123,4 +123,4 @@ void ResidualBins::Add(const ResidualBins& other) {
   rows_ += other.rows_;
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

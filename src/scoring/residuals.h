@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Of 1e300, and of what nothing but 0 needs.
 inline constexpr int kResidualExponentMin = -960, kResidualExponentMax = 990;
@@ -77,4 +77,4 @@ class ResidualBins {
   std::vector<int64_t> counts_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -5,7 +5,7 @@
 #include "src/data/features/feature_encoder.h"
 #include "src/model/leaf_pass.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 template <typename T>
@@ -14,14 +14,14 @@ class TypedScorer final : public Scorer {
   explicit TypedScorer(const TrainedModel& model)
       : model_(model),
         parameters_(std::get<AlignedVector<T>>(model.parameters).data()),
-        storage_(model.document.storage.value_or(StorageType::kFloat64)),
+        storage_(model.document.storage.value_or(spec::StorageType::kFloat64)),
         encoder_(EncoderOf(model)),
         vocabularies_(model.document.preprocessing),
         pass_(model.shape, kScoringBatch),
         predictions_(static_cast<size_t>(kScoringBatch * model.width())) {}
 
-  void PredictSome(const DecodedRows& rows, const ShardTexts& texts, int64_t first, int64_t some,
-                   std::vector<double>* values) override {
+  void PredictSome(const data::DecodedRows& rows, const data::ShardTexts& texts, int64_t first,
+                   int64_t some, std::vector<double>* values) override {
     values->clear();
     if (first == 0) {
       maps_.clear();
@@ -34,10 +34,11 @@ class TypedScorer final : public Scorer {
     }
   }
 
-  void Evaluate(const DecodedRows& rows, const ShardTexts& texts, std::span<const int32_t> classes,
-                std::vector<double>* totals, std::vector<double>* values) override {
+  void Evaluate(const data::DecodedRows& rows, const data::ShardTexts& texts,
+                std::span<const int32_t> classes, std::vector<double>* totals,
+                std::vector<double>* values) override {
     if (values != nullptr) Predict(rows, texts, values);
-    CodeMaps maps;
+    data::CodeMaps maps;
     vocabularies_.Extend(texts.categories, &maps);
     int64_t filled = 0;
     const auto flush = [&] {
@@ -54,15 +55,15 @@ class TypedScorer final : public Scorer {
   }
 
  private:
-  static FeatureEncoder EncoderOf(const TrainedModel& model) {
-    FeatureEncoder encoder(model.document.preprocessing);
+  static data::FeatureEncoder EncoderOf(const TrainedModel& model) {
+    data::FeatureEncoder encoder(model.document.preprocessing);
     if (model.shape.sparse) encoder.PrepareSparse();
     return encoder;
   }
 
   // Puts rows [begin, begin + count) into the batch, behind the `filled` that are in it.
-  void Encode(const DecodedRows& rows, const CodeMaps& maps, int64_t begin, int64_t count,
-              int64_t filled) {
+  void Encode(const data::DecodedRows& rows, const data::CodeMaps& maps, int64_t begin,
+              int64_t count, int64_t filled) {
     if (!model_.shape.sparse) {
       encoder_.EncodeRows(storage_, rows, maps, begin, count,
                           pass_.inputs() + filled * encoder_.dense(),
@@ -74,7 +75,7 @@ class TypedScorer final : public Scorer {
                               pass_.codes() + filled * encoder_.coded());
   }
 
-  void FillAnswer(const DecodedRows& rows, std::span<const int32_t> classes, int64_t r,
+  void FillAnswer(const data::DecodedRows& rows, std::span<const int32_t> classes, int64_t r,
                   int64_t at) {
     const auto row = static_cast<size_t>(r);
     pass_.weights()[at] = rows.weights.size() > 0 ? static_cast<T>(rows.weights[row]) : T{1};
@@ -83,7 +84,7 @@ class TypedScorer final : public Scorer {
       return;
     }
     if (model_.autoencoder()) return;  // its inputs are the answer
-    const std::vector<FittedTarget>& targets = model_.document.preprocessing.targets;
+    const std::vector<spec::FittedTarget>& targets = model_.document.preprocessing.targets;
     for (size_t t = 0; t < targets.size(); ++t) {
       const double value = rows.targets[row * targets.size() + t];
       pass_.targets()[static_cast<size_t>(at) * targets.size() + t] =
@@ -94,14 +95,14 @@ class TypedScorer final : public Scorer {
   // Of the inputs that are in place.
   void AddPredictions(int64_t count, std::vector<double>* values) {
     pass_.Predict(parameters_, count, predictions_.data());
-    const std::vector<FittedTarget>& targets = model_.document.preprocessing.targets;
+    const std::vector<spec::FittedTarget>& targets = model_.document.preprocessing.targets;
     const size_t width = static_cast<size_t>(model_.width());
     for (size_t i = 0; i < static_cast<size_t>(count) * width; ++i) {
       const double value = static_cast<double>(predictions_[i]);
       if (model_.classification()) {
         values->push_back(value);
       } else {
-        const FittedTarget& target = targets[i % width];
+        const spec::FittedTarget& target = targets[i % width];
         values->push_back(value / target.factor + target.shift);
       }
     }
@@ -109,11 +110,11 @@ class TypedScorer final : public Scorer {
 
   const TrainedModel& model_;
   const T* const parameters_;
-  const StorageType storage_;
-  const FeatureEncoder encoder_;
-  const Vocabularies vocabularies_;
-  CodeMaps maps_;  // of the rows whose predictions are being asked for
-  LeafPass<T> pass_;
+  const spec::StorageType storage_;
+  const data::FeatureEncoder encoder_;
+  const data::Vocabularies vocabularies_;
+  data::CodeMaps maps_;  // of the rows whose predictions are being asked for
+  model::LeafPass<T> pass_;
   AlignedVector<T> predictions_;
 };
 
@@ -126,4 +127,4 @@ std::unique_ptr<Scorer> Scorer::Make(const TrainedModel& model) {
   return std::make_unique<TypedScorer<float>>(model);
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

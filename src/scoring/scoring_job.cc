@@ -8,16 +8,17 @@
 #include "src/scoring/staging.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
-Result<ScoringResult> MergePredictions(const FileSystem& files, const ScoringSpec& spec,
-                                       const ScoringMerge& merge) {
+Result<spec::ScoringResult> MergePredictions(const storage::FileSystem& files,
+                                             const spec::ScoringSpec& spec,
+                                             const ScoringMerge& merge) {
   const PredictSpec predict = PredictSpecOf(spec);
-  ScoringResult result;
+  spec::ScoringResult result;
   result.output = predict.output;
-  result.format = NameOf(predict.format);
-  for (const ShardScore& shard : merge.shards) {
+  result.format = spec::NameOf(predict.format);
+  for (const spec::ShardScore& shard : merge.shards) {
     ESPALIER_RETURN_IF_ERROR(AddPrediction(predict, shard, &result));
   }
   ESPALIER_RETURN_IF_ERROR(JudgePrediction(result));
@@ -32,11 +33,11 @@ Status CheckWanted(const ScoringMerge& merge) {
 }
 
 // As members have written them, of one shard after the other.
-Status ReadResiduals(const FileSystem& files, const ModelOutline& model, const ScoringMerge& merge,
-                     Evaluation* all) {
+Status ReadResiduals(const storage::FileSystem& files, const ModelOutline& model,
+                     const ScoringMerge& merge, Evaluation* all) {
   for (size_t i = 0; i < merge.shards.size(); ++i) {
     ESPALIER_RETURN_IF_ERROR(CheckWanted(merge));
-    const ShardScore& score = merge.shards[i];
+    const spec::ShardScore& score = merge.shards[i];
     const std::string path = PartsDirectory(merge.staging, score.generation) + "/" +
                              ResidualName(static_cast<int64_t>(i));
     const auto text = files.ReadAll(path, kResidualBytesMax);
@@ -50,12 +51,13 @@ Status ReadResiduals(const FileSystem& files, const ModelOutline& model, const S
   return {};
 }
 
-Result<ScoringResult> MergeEvaluations(const FileSystem& files, const ScoringSpec& spec,
-                                       const ScoringMerge& merge) {
+Result<spec::ScoringResult> MergeEvaluations(const storage::FileSystem& files,
+                                             const spec::ScoringSpec& spec,
+                                             const ScoringMerge& merge) {
   ESPALIER_ASSIGN_OR_RETURN(const ModelOutline model,
                             LoadModelOutline(files, spec.model, merge.model_sha256));
   Evaluation all;
-  for (const ShardScore& shard : merge.shards) AddEvaluation(shard, &all);
+  for (const spec::ShardScore& shard : merge.shards) AddEvaluation(shard, &all);
   ESPALIER_RETURN_IF_ERROR(FinishEvaluation(model, merge.totals, &all));
   if (TellsResiduals(spec, model)) {
     ESPALIER_RETURN_IF_ERROR(ReadResiduals(files, model, merge, &all));
@@ -69,14 +71,15 @@ Result<ScoringResult> MergeEvaluations(const FileSystem& files, const ScoringSpe
 
 }  // namespace
 
-bool TellsResiduals(const ScoringSpec& spec, const ModelOutline& model) {
-  return spec.kind == JobKind::kEvaluate && !spec.output.path.empty() && ResidualTargets(model) > 0;
+bool TellsResiduals(const spec::ScoringSpec& spec, const ModelOutline& model) {
+  return spec.kind == spec::JobKind::kEvaluate && !spec.output.path.empty() &&
+         ResidualTargets(model) > 0;
 }
 
-Result<ScoringPlan> PlanScoring(const FileSystem& files, const ScoringSpec& spec) {
+Result<ScoringPlan> PlanScoring(const storage::FileSystem& files, const spec::ScoringSpec& spec) {
   ESPALIER_ASSIGN_OR_RETURN(const ModelOutline model, LoadModelOutline(files, spec.model));
-  ESPALIER_ASSIGN_OR_RETURN(ScanPlan scan, PlanScan(files, ScanRequestOf(spec, model)));
-  if (spec.kind == JobKind::kPredict) {
+  ESPALIER_ASSIGN_OR_RETURN(data::ScanPlan scan, data::PlanScan(files, ScanRequestOf(spec, model)));
+  if (spec.kind == spec::JobKind::kPredict) {
     ESPALIER_RETURN_IF_ERROR(CheckPrediction(files, model, scan.input, PredictSpecOf(spec)));
   } else if (!spec.output.path.empty()) {
     ESPALIER_RETURN_IF_ERROR(CheckReportPath(files, scan.input, spec.output.path));
@@ -84,10 +87,10 @@ Result<ScoringPlan> PlanScoring(const FileSystem& files, const ScoringSpec& spec
   return ScoringPlan{std::move(scan.input), model.sha256};
 }
 
-Result<ScoringResult> MergeScores(const FileSystem& files, const ScoringSpec& spec,
-                                  const ScoringMerge& merge) {
-  return spec.kind == JobKind::kPredict ? MergePredictions(files, spec, merge)
-                                        : MergeEvaluations(files, spec, merge);
+Result<spec::ScoringResult> MergeScores(const storage::FileSystem& files,
+                                        const spec::ScoringSpec& spec, const ScoringMerge& merge) {
+  return spec.kind == spec::JobKind::kPredict ? MergePredictions(files, spec, merge)
+                                              : MergeEvaluations(files, spec, merge);
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -4,10 +4,10 @@
 
 #include "src/model/arithmetic.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 std::unique_ptr<Scorer> ScorerPool::Take() {
-  PrepareComputeThread();
+  model::PrepareComputeThread();
   {
     std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -25,7 +25,7 @@ void ScorerPool::Give(std::unique_ptr<Scorer> scorer) {
 }
 
 Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score) {
-  const auto counted = [&](const RowPiece& piece) -> Status {
+  const auto counted = [&](const data::RowPiece& piece) -> Status {
     if (run.cancelled && run.cancelled()) return Cancelled("interrupted");
     ESPALIER_ASSIGN_OR_RETURN(const int64_t more, score(piece));
     if (run.progress != nullptr) {
@@ -39,7 +39,7 @@ Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score)
   return {};
 }
 
-void MergeRejects(const RowPiece& piece, const std::vector<int64_t>& rows,
+void MergeRejects(const data::RowPiece& piece, const std::vector<int64_t>& rows,
                   const std::function<Status(int64_t row)>& why,
                   const std::function<void(const Status& reject)>& take) {
   const auto order = [](const InputPosition& at) {
@@ -57,4 +57,4 @@ void MergeRejects(const RowPiece& piece, const std::vector<int64_t>& rows,
   while (next < piece.rejects.size()) take(piece.rejects[next++]);
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

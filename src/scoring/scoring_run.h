@@ -15,7 +15,7 @@
 #include "src/scoring/trained_model.h"
 #include "src/spec/shard_score.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Thread rule: written by the threads that score, read by any.
 struct ScoringProgress {
@@ -24,14 +24,14 @@ struct ScoringProgress {
 
 // Outlives the calls that get it.
 struct ScoringRun {
-  const FileSystem& files;
+  const storage::FileSystem& files;
   const TrainedModel& model;
-  std::unique_ptr<const ShardReader> reader;  // MakeScanReader
+  std::unique_ptr<const data::ShardReader> reader;  // MakeScanReader
   int threads = 1;
   ScoringProgress* progress = nullptr;  // may be null
   std::function<bool()> cancelled;      // asked at each piece, from any thread; may be empty
 
-  const InputPlan& input() const { return reader->table().plan; }
+  const spec::InputPlan& input() const { return reader->table().plan; }
   int64_t shards() const { return static_cast<int64_t>(input().shards.size()); }
 };
 
@@ -51,14 +51,14 @@ class ScorerPool {
 };
 
 // Scores a piece; answers how many of its rows turned out to be rejects.
-using ScorePiece = std::function<Result<int64_t>(const RowPiece& piece)>;
+using ScorePiece = std::function<Result<int64_t>(const data::RowPiece& piece)>;
 // Reads a shard, counting its rows and rejects in the progress. kCancelled when that is asked for.
 Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score);
 
 // Gives `take` the rejects of a piece and, for each of these of its rows, what `why` says, with its
 // place; all in the order of the input.
-void MergeRejects(const RowPiece& piece, const std::vector<int64_t>& rows,
+void MergeRejects(const data::RowPiece& piece, const std::vector<int64_t>& rows,
                   const std::function<Status(int64_t row)>& why,
                   const std::function<void(const Status& reject)>& take);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

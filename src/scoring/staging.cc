@@ -5,7 +5,7 @@
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 constexpr const char* kWhole = "/whole";
@@ -17,8 +17,8 @@ constexpr int64_t kTimeBytesMax = 32;
 
 using Check = std::function<Status()>;
 
-Result<bool> IsThere(const FileSystem& files, const std::string& path) {
-  const Result<FileInfo> found = files.Stat(path);
+Result<bool> IsThere(const storage::FileSystem& files, const std::string& path) {
+  const Result<storage::FileInfo> found = files.Stat(path);
   if (found.ok()) return true;
   if (found.status().code() == StatusCode::kNotFound) return false;
   return found.status();
@@ -29,15 +29,16 @@ std::string MarkOf(const std::string& staging) {
 }
 
 // Where it is there already nothing is written: what undoes may have to do without room.
-Status PutMark(const FileSystem& files, const std::string& output, const std::string& staging) {
+Status PutMark(const storage::FileSystem& files, const std::string& output,
+               const std::string& staging) {
   const std::string mark = output + "/" + MarkOf(staging);
   ESPALIER_ASSIGN_OR_RETURN(const bool there, IsThere(files, mark));
   return there ? Status() : files.WriteAtomically(mark, "");
 }
 
 // When the file was written, as text; renaming it changes nothing of that. Empty: it is not there.
-Result<std::string> TimeOf(const FileSystem& files, const std::string& path) {
-  const Result<FileInfo> found = files.Stat(path);
+Result<std::string> TimeOf(const storage::FileSystem& files, const std::string& path) {
+  const Result<storage::FileInfo> found = files.Stat(path);
   if (found.ok()) return std::to_string(found->modified_ms);
   if (found.status().code() == StatusCode::kNotFound) return std::string();
   return found.status();
@@ -51,9 +52,9 @@ enum class Standing {
   kPlaced,  // this job's own directory
 };
 
-Result<Standing> StandingOf(const FileSystem& files, const std::string& output,
+Result<Standing> StandingOf(const storage::FileSystem& files, const std::string& output,
                             const std::string& staging) {
-  const Result<FileInfo> found = files.Stat(output);
+  const Result<storage::FileInfo> found = files.Stat(output);
   if (found.status().code() == StatusCode::kNotFound) return Standing::kOther;
   ESPALIER_RETURN_IF_ERROR(found.status());
   if (!found->is_directory) return Standing::kOther;
@@ -68,8 +69,8 @@ Result<Standing> StandingOf(const FileSystem& files, const std::string& output,
   return emptied ? Standing::kFilled : Standing::kPlaced;
 }
 
-Status MoveParts(const FileSystem& files, const std::string& from, const std::string& to,
-                 int64_t shard, int64_t shards, int64_t parts, PartFormat format,
+Status MoveParts(const storage::FileSystem& files, const std::string& from, const std::string& to,
+                 int64_t shard, int64_t shards, int64_t parts, spec::PartFormat format,
                  const Check& check_wanted) {
   for (int64_t piece = 0; piece < parts; ++piece) {
     ESPALIER_RETURN_IF_ERROR(check_wanted());
@@ -80,15 +81,16 @@ Status MoveParts(const FileSystem& files, const std::string& from, const std::st
   return {};
 }
 
-Status PutTogether(const FileSystem& files, const PredictSpec& spec, const std::string& staging,
-                   const std::vector<ShardScore>& shards, const Check& check_wanted) {
+Status PutTogether(const storage::FileSystem& files, const PredictSpec& spec,
+                   const std::string& staging, const std::vector<spec::ShardScore>& shards,
+                   const Check& check_wanted) {
   const std::string whole = staging + kWhole;
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(whole));
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(whole));
   const auto count = static_cast<int64_t>(shards.size());
   bool rejects = false;
   for (int64_t i = 0; i < count; ++i) {
-    const ShardScore& shard = shards[static_cast<size_t>(i)];
+    const spec::ShardScore& shard = shards[static_cast<size_t>(i)];
     const std::string from = PartsDirectory(staging, shard.generation);
     ESPALIER_RETURN_IF_ERROR(
         MoveParts(files, from, whole, i, count, shard.parts, spec.format, check_wanted));
@@ -97,7 +99,7 @@ Status PutTogether(const FileSystem& files, const PredictSpec& spec, const std::
     if (!rejects) ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(whole + below));
     rejects = true;
     ESPALIER_RETURN_IF_ERROR(MoveParts(files, from + below, whole + below, i, count,
-                                       shard.reject_parts, PartFormat::kCsv, check_wanted));
+                                       shard.reject_parts, spec::PartFormat::kCsv, check_wanted));
   }
   ESPALIER_RETURN_IF_ERROR(EndPredictions(files, whole));
   ESPALIER_ASSIGN_OR_RETURN(const std::string written, TimeOf(files, whole + "/" + kSuccessFile));
@@ -107,7 +109,7 @@ Status PutTogether(const FileSystem& files, const PredictSpec& spec, const std::
 // Moves what predictions have written from one directory into another, which has nothing of that
 // name; not the mark. While _SUCCESS is there all else must be: it goes first from where it is, and
 // comes last.
-Status MoveFiles(const FileSystem& files, const std::string& from, const std::string& to,
+Status MoveFiles(const storage::FileSystem& files, const std::string& from, const std::string& to,
                  bool success_first, const std::string& mark, const Check& check_wanted) {
   ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, files.Names(from));
   std::erase_if(names,
@@ -127,7 +129,7 @@ Status MoveFiles(const FileSystem& files, const std::string& from, const std::st
 
 // The output is a directory that stands already, and stays. The mark is there before anything in it
 // is touched, and until _SUCCESS tells as much.
-Status Fill(const FileSystem& files, const std::string& output, const std::string& staging,
+Status Fill(const storage::FileSystem& files, const std::string& output, const std::string& staging,
             const Check& check_wanted) {
   const std::string mark = MarkOf(staging);
   ESPALIER_RETURN_IF_ERROR(PutMark(files, output, staging));
@@ -146,7 +148,8 @@ Status Fill(const FileSystem& files, const std::string& output, const std::strin
 
 // What was in the output before comes back. `emptied` goes before it does: then all that is there
 // is not this job's; and the mark when all is there.
-Status UndoFilling(const FileSystem& files, const std::string& output, const std::string& staging) {
+Status UndoFilling(const storage::FileSystem& files, const std::string& output,
+                   const std::string& staging) {
   const std::string mark = MarkOf(staging);
   ESPALIER_RETURN_IF_ERROR(PutMark(files, output, staging));
   ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
@@ -163,14 +166,16 @@ Status UndoFilling(const FileSystem& files, const std::string& output, const std
 }
 
 // By one rename the output is gone.
-Status UndoPlacing(const FileSystem& files, const std::string& output, const std::string& staging) {
+Status UndoPlacing(const storage::FileSystem& files, const std::string& output,
+                   const std::string& staging) {
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kWhole));
   return files.Rename(output, staging + kWhole);
 }
 
 // The output that this job had emptied is not there any more, as somebody has moved it away: what
 // was in it comes back as a directory of that name.
-Status PutBack(const FileSystem& files, const std::string& output, const std::string& staging) {
+Status PutBack(const storage::FileSystem& files, const std::string& output,
+               const std::string& staging) {
   ESPALIER_ASSIGN_OR_RETURN(const bool stands, IsThere(files, output));
   ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
   ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
@@ -180,7 +185,8 @@ Status PutBack(const FileSystem& files, const std::string& output, const std::st
 
 // Another job that fills the output has moved this one's mark aside. It may yet put it back, and
 // with it what this one is to bring back.
-Status CheckOthers(const FileSystem& files, const std::string& output, const std::string& staging) {
+Status CheckOthers(const storage::FileSystem& files, const std::string& output,
+                   const std::string& staging) {
   ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
   if (!kept) return {};
   const Result<std::vector<std::string>> names = files.Names(output);
@@ -195,8 +201,8 @@ Status CheckOthers(const FileSystem& files, const std::string& output, const std
 }
 
 // What an earlier life has begun at the output, before it is done once more.
-Status ResumeAt(const FileSystem& files, const std::string& output, const std::string& staging,
-                Standing standing) {
+Status ResumeAt(const storage::FileSystem& files, const std::string& output,
+                const std::string& staging, Standing standing) {
   if (standing == Standing::kPlaced) return UndoPlacing(files, output, staging);
   if (standing == Standing::kFilled) {  // the time of _SUCCESS will be another one
     return PutMark(files, output, staging);
@@ -222,8 +228,9 @@ std::string PartsDirectory(const std::string& staging, uint64_t generation) {
   return staging + "/g" + std::to_string(generation);
 }
 
-Status PutPredictions(const FileSystem& files, const PredictSpec& spec, const std::string& staging,
-                      const std::vector<ShardScore>& shards, const std::function<bool()>& wanted) {
+Status PutPredictions(const storage::FileSystem& files, const PredictSpec& spec,
+                      const std::string& staging, const std::vector<spec::ShardScore>& shards,
+                      const std::function<bool()>& wanted) {
   const Check check_wanted = [&]() -> Status {
     return !wanted || wanted() ? Status() : Cancelled("the job is over, nobody wants its output");
   };
@@ -239,8 +246,8 @@ Status PutPredictions(const FileSystem& files, const PredictSpec& spec, const st
   return files.Rename(staging + kWhole, spec.output);
 }
 
-Status ProbeStaging(const FileSystem& files, const std::string& output, const std::string& staging,
-                    const std::string& who) {
+Status ProbeStaging(const storage::FileSystem& files, const std::string& output,
+                    const std::string& staging, const std::string& who) {
   ESPALIER_ASSIGN_OR_RETURN(const bool stands, IsThere(files, output));
   if (!stands) return {};
   const std::string beside = staging + "-probe-" + who;
@@ -258,8 +265,8 @@ Status ProbeStaging(const FileSystem& files, const std::string& output, const st
   return removed.ok() ? cleared : removed;
 }
 
-Status RemoveStaging(const FileSystem& files, const std::string& output, const std::string& staging,
-                     bool succeeded) {
+Status RemoveStaging(const storage::FileSystem& files, const std::string& output,
+                     const std::string& staging, bool succeeded) {
   if (!succeeded) {
     ESPALIER_ASSIGN_OR_RETURN(const Standing standing, StandingOf(files, output, staging));
     if (standing == Standing::kFilled) {
@@ -274,4 +281,4 @@ Status RemoveStaging(const FileSystem& files, const std::string& output, const s
   return files.RemoveTree(staging);
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -36,7 +36,7 @@
 #include "src/spec/shard_score.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // `request_id`: of the submission, which tells this job from all others.
 std::string StagingDirectory(const std::string& output, const std::string& request_id);
@@ -48,22 +48,22 @@ std::string PartsDirectory(const std::string& staging, uint64_t generation);
 // be empty, is asked before each file is moved and before the output appears; no: kCancelled.
 // Errors: storage's own, and those of CheckPredictions when something else has taken the output's
 // place.
-Status PutPredictions(const FileSystem& files, const PredictSpec& spec, const std::string& staging,
-                      const std::vector<ShardScore>& shards,
+Status PutPredictions(const storage::FileSystem& files, const PredictSpec& spec,
+                      const std::string& staging, const std::vector<spec::ShardScore>& shards,
                       const std::function<bool()>& wanted = {});
 
 // Before the job begins: whether files can be moved from there into the output, if a directory
 // stands there (it may be on another disk). `who` tells this call from all others, of the same
 // submission too. The error names the output.
-Status ProbeStaging(const FileSystem& files, const std::string& output, const std::string& staging,
-                    const std::string& who);
+Status ProbeStaging(const storage::FileSystem& files, const std::string& output,
+                    const std::string& staging, const std::string& who);
 
 // After the job's end: removes what is left of it. Unless it `succeeded`, also an output that it
 // has put in place; what that replaced comes back, also where somebody has moved the emptied output
 // away. It may be done again, also after it was broken off, and at any later time; it must be after
 // kResourceExhausted: there is no room for what it writes, or another job is filling the output,
 // and may yet give it back.
-Status RemoveStaging(const FileSystem& files, const std::string& output, const std::string& staging,
-                     bool succeeded);
+Status RemoveStaging(const storage::FileSystem& files, const std::string& output,
+                     const std::string& staging, bool succeeded);
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -6,7 +6,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 constexpr double kWidth = 460, kHeight = 300;
@@ -182,4 +182,4 @@ std::string SvgChart::Html() const {
   return out + "</svg>";
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Text as it may stand in HTML: printable, with &, <, > and quotes written as entities.
 std::string HtmlText(std::string_view text);
@@ -45,4 +45,4 @@ class SvgChart {
   std::vector<std::string> names_;  // of lines
 };
 
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -10,13 +10,14 @@
 #include "src/bundle/bundle.h"
 #include "src/bundle/safetensors.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
-Status CheckTensors(const SafetensorsView& view, const TensorList& wanted, ElementType type) {
+Status CheckTensors(const bundle::SafetensorsView& view, const spec::TensorList& wanted,
+                    bundle::ElementType type) {
   if (view.type != type) {
     return DataLoss(std::string("its numbers are float") +
-                    (view.type == ElementType::kFloat64 ? "64" : "32") +
+                    (view.type == bundle::ElementType::kFloat64 ? "64" : "32") +
                     ", but model.json speaks of others");
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -30,7 +31,7 @@ Status CheckTensors(const SafetensorsView& view, const TensorList& wanted, Eleme
 }
 
 template <typename T>
-Result<AlignedVector<T>> Take(const SafetensorsView& view) {
+Result<AlignedVector<T>> Take(const bundle::SafetensorsView& view) {
   AlignedVector<T> values(view.data.size() / sizeof(T));
   std::memcpy(values.data(), view.data.data(), values.size() * sizeof(T));
   for (const T value : values) {
@@ -45,10 +46,11 @@ Status TakeParameters(std::string_view bytes, TrainedModel* model) {
         "its SHA-256 is not the one in model.json; it was damaged or replaced: copy the bundle "
         "again");
   }
-  ESPALIER_ASSIGN_OR_RETURN(const SafetensorsView view, DecodeSafetensors(bytes));
-  const bool wide = model->document.job.model.precision == Precision::kFloat64;
-  ESPALIER_RETURN_IF_ERROR(CheckTensors(view, Tensors(model->shape),
-                                        wide ? ElementType::kFloat64 : ElementType::kFloat32));
+  ESPALIER_ASSIGN_OR_RETURN(const bundle::SafetensorsView view, bundle::DecodeSafetensors(bytes));
+  const bool wide = model->document.job.model.precision == spec::Precision::kFloat64;
+  ESPALIER_RETURN_IF_ERROR(
+      CheckTensors(view, model::Tensors(model->shape),
+                   wide ? bundle::ElementType::kFloat64 : bundle::ElementType::kFloat32));
   if (wide) {
     ESPALIER_ASSIGN_OR_RETURN(model->parameters, Take<double>(view));
   } else {
@@ -58,7 +60,7 @@ Status TakeParameters(std::string_view bytes, TrainedModel* model) {
 }
 
 // While they are taken from the file's bytes they are there twice.
-Status CheckMemory(const FileSystem& files, const std::string& path) {
+Status CheckMemory(const storage::FileSystem& files, const std::string& path) {
   const auto found = files.Stat(path);
   if (!found.ok()) return {};  // for ReadBundleFile to tell
   const int64_t memory = PhysicalMemoryBytes();
@@ -71,18 +73,19 @@ Status CheckMemory(const FileSystem& files, const std::string& path) {
 
 }  // namespace
 
-Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string& path,
+Result<TrainedModel> LoadTrainedModel(const storage::FileSystem& files, const std::string& path,
                                       const std::string& sha256) {
   std::string directory = path;
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   ESPALIER_ASSIGN_OR_RETURN(ModelOutline outline, LoadModelOutline(files, directory, sha256));
-  ESPALIER_RETURN_IF_ERROR(CheckMemory(files, directory + "/" + kWeightsFile));
+  ESPALIER_RETURN_IF_ERROR(CheckMemory(files, directory + "/" + bundle::kWeightsFile));
   TrainedModel model{std::move(outline), {}};
-  ESPALIER_ASSIGN_OR_RETURN(const std::string weights,
-                            ReadBundleFile(files, directory, kWeightsFile, kWeightsBytesMax));
+  ESPALIER_ASSIGN_OR_RETURN(
+      const std::string weights,
+      ReadBundleFile(files, directory, bundle::kWeightsFile, bundle::kWeightsBytesMax));
   const Status taken = TakeParameters(weights, &model);
-  if (!taken.ok()) return ErrorOf(directory + "/" + kWeightsFile, taken);
+  if (!taken.ok()) return ErrorOf(directory + "/" + bundle::kWeightsFile, taken);
   return model;
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

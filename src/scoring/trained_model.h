@@ -10,7 +10,7 @@
 #include "src/scoring/model_outline.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 struct TrainedModel : ModelOutline {
   // Flat, as Tensors(shape) lays them out, in the model's precision.
@@ -24,7 +24,7 @@ struct TrainedModel : ModelOutline {
 // own; kBadInput, a file is no such file; kFailedPrecondition, of another version, or not the model
 // that `sha256` asks for (LoadModelOutline); kDataLoss, the weights are not those that model.json
 // speaks of; kResourceExhausted, this machine has not the memory for them.
-Result<TrainedModel> LoadTrainedModel(const FileSystem& files, const std::string& directory,
-                                      const std::string& sha256 = {});
+Result<TrainedModel> LoadTrainedModel(const storage::FileSystem& files,
+                                      const std::string& directory, const std::string& sha256 = {});
 
-}  // namespace espalier
+}  // namespace espalier::scoring

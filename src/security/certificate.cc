@@ -10,7 +10,7 @@
 #include "src/security/openssl_types.h"
 #include "src/security/trust_file.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 constexpr size_t kChainMax = 16;
@@ -294,4 +294,4 @@ Status Trust::Verify(std::string_view chain_pem, Purpose purpose, int64_t now_s,
           whose + " " + Describe(found.at) + " " + Why(found.code, found.at, purpose, rep_->path)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::security

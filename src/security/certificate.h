@@ -13,7 +13,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::security {
 
 inline constexpr int64_t kPemBytesMax = int64_t{1} << 20;
 
@@ -73,4 +73,4 @@ struct CaFile {
 };
 Status CheckReplaces(const CaFile& before, const CaFile& after);
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -12,7 +12,7 @@
 #include "src/security/openssl_types.h"
 #include "src/security/trust_file.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 constexpr int64_t kDayS = 86'400, kClockSlackS = 3'600;
@@ -248,4 +248,4 @@ Result<KeyAndCertificate> Issue(const KeyAndCertificate& authority,
   return KeyAndCertificate{PemOf(key.get()), PemOf(out.get())};
 }
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -12,7 +12,7 @@
 #include "src/base/status.h"
 #include "src/security/roles.h"
 
-namespace espalier {
+namespace espalier::security {
 
 struct KeyAndCertificate {
   std::string key_pem, certificate_pem;
@@ -49,4 +49,4 @@ Result<std::string> TrustOf(const KeyAndCertificate& authority, std::string_view
 Result<KeyAndCertificate> Issue(const KeyAndCertificate& authority,
                                 const CertificateRequest& request, int64_t now_s);
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/security/secret_file.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 std::string UtcText(int64_t seconds) {
@@ -167,4 +167,4 @@ std::shared_ptr<const std::vector<Token>> TokenFile::Current() {
   return current_;
 }
 
-}  // namespace espalier
+}  // namespace espalier::security

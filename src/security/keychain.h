@@ -11,7 +11,7 @@
 #include "src/security/memory_file.h"
 #include "src/security/tokens.h"
 
-namespace espalier {
+namespace espalier::security {
 
 // PEM files. Daemons need all three; a client with a token needs only the CA.
 struct TlsFiles {
@@ -90,4 +90,4 @@ class TokenFile {
   std::shared_ptr<const std::vector<Token>> current_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::security

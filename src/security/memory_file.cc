@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 Status Failed() {
@@ -45,4 +45,4 @@ Status MemoryFile::Put(std::string_view content) {
   return Status::Ok();
 }
 
-}  // namespace espalier
+}  // namespace espalier::security

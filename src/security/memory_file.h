@@ -8,7 +8,7 @@
 #include "src/base/file_descriptor.h"
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::security {
 
 // Thread rule: Put from one thread at a time, all else from any.
 class MemoryFile {
@@ -26,4 +26,4 @@ class MemoryFile {
   const FileDescriptor fd_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::security

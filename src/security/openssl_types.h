@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace espalier {
+namespace espalier::security {
 
 template <auto Free>
 struct Freed {
@@ -42,4 +42,4 @@ std::string TextOf(BIO* bio);
 // "CN = worker-1" and so on, printable.
 std::string NameText(const X509_NAME* name);
 
-}  // namespace espalier
+}  // namespace espalier::security

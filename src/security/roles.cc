@@ -5,7 +5,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 constexpr Role kRoles[] = {Role::kReader, Role::kOperator, Role::kAdmin, Role::kWorker,
@@ -142,4 +142,4 @@ bool MayBeCoordinator(const CertificateNames& names) {
   return !HasUriOfOurs(names) || OurRoles(names).contains(Role::kCoordinator);
 }
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -22,7 +22,7 @@
 #include "src/base/status.h"
 #include "src/security/certificate.h"
 
-namespace espalier {
+namespace espalier::security {
 
 // How the URI of a role begins.
 inline constexpr std::string_view kRoleScheme = "espalier://";
@@ -70,4 +70,4 @@ bool IsOfWorker(const CertificateNames& names, std::string_view worker_name);
 // Whether it may be a coordinator's: its URIs of ours, if any, hold that role.
 bool MayBeCoordinator(const CertificateNames& names);
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -10,7 +10,7 @@
 #include "src/base/file_descriptor.h"
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 Status CheckMode(const struct stat& info, const std::string& path, const std::string& what) {
@@ -96,4 +96,4 @@ std::string StampOf(const std::vector<std::string>& paths) {
   return out;
 }
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -10,7 +10,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::security {
 
 // The bits of a secret's mode that must not be set.
 inline constexpr unsigned kSecretModeRefused = 0027;
@@ -31,4 +31,4 @@ Status WriteNewFile(const std::string& path, const std::string& text, Secrecy se
 // What changes when one of the files is replaced or written to; of one that cannot be seen "-".
 std::string StampOf(const std::vector<std::string>& paths);
 
-}  // namespace espalier
+}  // namespace espalier::security

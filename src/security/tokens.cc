@@ -8,7 +8,7 @@
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 constexpr std::string_view kHashed = "sha256:";
@@ -95,4 +95,4 @@ const Token* FindToken(const std::vector<Token>& tokens, std::string_view shown)
   return found;
 }
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -17,7 +17,7 @@
 #include "src/base/status.h"
 #include "src/security/roles.h"
 
-namespace espalier {
+namespace espalier::security {
 
 inline constexpr int64_t kTokensBytesMax = int64_t{1} << 20;
 inline constexpr size_t kTokenBytesMin = 16, kTokenBytesMax = 512;
@@ -38,4 +38,4 @@ Result<std::string> CleanToken(std::string_view text, const std::string& where);
 // The entry of the token that was shown, or null. Takes as long for any token of its length.
 const Token* FindToken(const std::vector<Token>& tokens, std::string_view shown);
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -8,7 +8,7 @@
 #include "src/base/text.h"
 #include "src/security/certificate.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 constexpr std::string_view kBegin = "-----BEGIN";
@@ -165,4 +165,4 @@ Result<TrustFile> ReadTrustFile(std::string_view pem) {
                           "its place, all at once by a rename (mv)");
 }
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -8,7 +8,7 @@
 #include "src/base/status.h"
 #include "src/security/openssl_types.h"
 
-namespace espalier {
+namespace espalier::security {
 
 struct TrustFile {
   std::vector<CertificatePtr> authorities;
@@ -23,4 +23,4 @@ inline constexpr size_t kTrustBlocksMax = 4096;
 // without any block is empty. Messages do not name the file.
 Result<TrustFile> ReadTrustFile(std::string_view pem);
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -10,7 +10,7 @@
 #include "src/spec/findings.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 template <typename T>
@@ -69,4 +69,4 @@ class BoundsVisitor {
 
 void CheckBounds(Findings& f, const JobSpec& job) { BoundsVisitor(f).Check("", Key(""), job); }
 
-}  // namespace espalier
+}  // namespace espalier::spec

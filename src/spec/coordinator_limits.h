@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::spec {
 
 struct CoordinatorLimits {
   int64_t heartbeat_interval_ms = 1000;
@@ -28,4 +28,4 @@ struct CoordinatorLimits {
   bool operator==(const CoordinatorLimits&) const = default;
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

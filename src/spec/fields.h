@@ -12,7 +12,7 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/key.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 template <typename S, typename T>
 concept Is = std::same_as<std::remove_const_t<S>, T>;
@@ -296,4 +296,4 @@ concept HasFields = requires(S& s) {
   Fields([](const Key&, auto&) {}, s);
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -14,7 +14,7 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/key.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 inline constexpr size_t kListMax = 10'000;  // patterns, feature entries
 inline constexpr size_t kTextMax = 4096;    // bytes of a path or a name
@@ -72,4 +72,4 @@ void CheckBounds(Findings& f, const JobSpec& job);
 void CheckModel(Findings& f, const ModelSpec& model);
 void CheckTrain(Findings& f, const JobSpec& job);
 
-}  // namespace espalier
+}  // namespace espalier::spec

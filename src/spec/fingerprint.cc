@@ -10,7 +10,7 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 class Canon {
@@ -86,4 +86,4 @@ std::string CanonicalText(const JobSpec& job) {
 
 std::string Fingerprint(const JobSpec& job) { return Sha256Hex(CanonicalText(job)); }
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -6,7 +6,7 @@
 
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 std::string InferredText(const Schema& schema) {
   constexpr size_t kShown = 20;
@@ -113,4 +113,4 @@ InputShape InputsOf(const Preprocessing& preprocessing) {
   return shape;
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

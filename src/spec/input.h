@@ -16,7 +16,7 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/shard_score.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 // Which set a file belongs to. A training file may also give rows to the validation set.
 enum class FileRole : uint8_t { kTrain, kValidation, kTest };
@@ -225,4 +225,4 @@ struct SurveyResult {
   std::string data_fingerprint;  // SHA-256 over shard bounds, checksums and row counts
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

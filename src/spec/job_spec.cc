@@ -7,7 +7,7 @@
 #include "src/spec/metrics.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 constexpr int64_t kAsyncLeavesMin = 16;  // unless a number is given
 
@@ -158,4 +158,4 @@ std::optional<double> MetricValue(const Metrics& m, std::string_view metric) {
   return std::nullopt;
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

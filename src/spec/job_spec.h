@@ -14,7 +14,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 // ---- data ------------------------------------------------------------------------------------
 
@@ -435,4 +435,4 @@ const char* Name(TargetScale);
 // with "val_" before them the choices of early_stopping.metric.
 std::vector<std::string> MetricNames(Task task);
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace espalier {
+namespace espalier::spec {
 
 // Interval of a number. Values are always finite.
 struct Bounds {
@@ -107,4 +107,4 @@ struct Key {
   }
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

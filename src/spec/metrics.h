@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace espalier {
+namespace espalier::spec {
 
 struct ClassMetrics {
   double precision = 0, recall = 0, f1 = 0;  // 0 where the denominator is 0
@@ -59,4 +59,4 @@ struct AsyncCounts {
   bool operator==(const AsyncCounts&) const = default;
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -10,7 +10,7 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/scoring_spec.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 template <typename E>
 struct EnumName {
@@ -182,4 +182,4 @@ std::vector<std::string> AllNames() {
   return names;
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -5,7 +5,7 @@
 #include "src/spec/findings.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 constexpr int64_t kWorkersMax = 100'000;
@@ -65,4 +65,4 @@ PartFormat FormatOf(const ScoringSpec& spec) {
   return spec.output.path.ends_with(".parquet") ? PartFormat::kParquet : PartFormat::kCsv;
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -12,7 +12,7 @@
 #include "src/base/status.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 enum class JobKind : uint8_t { kTrain, kPredict, kEvaluate };
 
@@ -48,4 +48,4 @@ struct ScoringSpec {
 // The format in force.
 PartFormat FormatOf(const ScoringSpec& spec);
 
-}  // namespace espalier
+}  // namespace espalier::spec

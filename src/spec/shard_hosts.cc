@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::spec {
 
 std::vector<std::string> HostNames(const std::string& worker_name, const std::string& address) {
   std::vector<std::string> names;
@@ -29,4 +29,4 @@ HeldShards HeldBy(const InputPlan& input, const std::vector<std::string>& names)
   return held;
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

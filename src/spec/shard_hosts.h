@@ -9,7 +9,7 @@
 
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 // Returns the names that storage may use for a worker's host: the hosts in its name ("host:pid"
 // by default) and in its address ("host:port", or the path of a socket, which has none). Each comes
@@ -24,4 +24,4 @@ struct HeldShards {
 };
 HeldShards HeldBy(const InputPlan& input, const std::vector<std::string>& names);
 
-}  // namespace espalier
+}  // namespace espalier::spec

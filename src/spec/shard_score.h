@@ -12,7 +12,7 @@
 #include "src/base/status.h"
 #include "src/spec/metrics.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 // Rejected rows that a result describes.
 inline constexpr size_t kRejectsKept = 10;
@@ -42,4 +42,4 @@ struct ScoringResult {
   std::vector<std::string> classes = {};  // classification
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-namespace espalier {
+namespace espalier::spec {
 
 Status MergeSample(const RowSample& more, RowSample* into) {
   if (more.keys.empty()) return Status::Ok();
@@ -58,4 +58,4 @@ int64_t AddCategories(const CategoryCounts& more, CategoryCounts* into) {
   return static_cast<int64_t>(bytes);
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -12,7 +12,7 @@
 #include "src/base/status.h"
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 // Memory of one count by text, without the text, in bytes: a node of std::map.
 inline constexpr size_t kCountBytes = 96;
@@ -29,4 +29,4 @@ int64_t MemoryBytes(const RowSample& sample);
 using CategoryCounts = std::vector<std::map<std::string, int64_t>>;
 int64_t AddCategories(const CategoryCounts& more, CategoryCounts* into);
 
-}  // namespace espalier
+}  // namespace espalier::spec

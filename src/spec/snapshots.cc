@@ -1,6 +1,6 @@
 #include "src/spec/snapshots.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 const char* JobStateName(JobState state) {
   switch (state) {
@@ -24,4 +24,4 @@ const char* JobStateName(JobState state) {
   return "UNKNOWN";
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

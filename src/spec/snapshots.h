@@ -16,7 +16,7 @@
 #include "src/spec/shard_score.h"
 #include "src/spec/storage_token.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 enum class JobState : uint8_t {
   kQueued,
@@ -119,4 +119,4 @@ struct SubmitRequest {
   StorageTokens tokens = {};      // for the secured file systems it names
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

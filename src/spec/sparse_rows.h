@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace espalier {
+namespace espalier::spec {
 
 // From so many features on that are numbers, rows may be sparse ...
 inline constexpr int64_t kSparseFeaturesMin = 1024;
@@ -44,4 +44,4 @@ struct SparseRows {
   int64_t begin(int64_t row) const { return row == 0 ? 0 : ends[static_cast<size_t>(row) - 1]; }
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace espalier {
+namespace espalier::spec {
 
 // SECRET: its bearer acts as its owner. It appears in no log and no snapshot.
 struct StorageToken {
@@ -18,4 +18,4 @@ struct StorageToken {
 using StorageTokens = std::vector<StorageToken>;
 inline constexpr int64_t kStorageTokensMax = 16;
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace espalier {
+namespace espalier::spec {
 
 // Row-major; `offset` counts elements in the flat vector.
 struct TensorInfo {
@@ -25,4 +25,4 @@ struct InitialTensor {
   std::vector<double> values;
 };
 
-}  // namespace espalier
+}  // namespace espalier::spec

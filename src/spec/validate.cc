@@ -10,7 +10,7 @@
 #include "src/spec/job_spec.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 constexpr size_t kColumnsMax = 1 << 20;
@@ -281,4 +281,4 @@ Status JobSpec::Validate() const {
   return f.Take();
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

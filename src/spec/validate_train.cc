@@ -6,7 +6,7 @@
 #include "src/spec/metrics.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 constexpr double kParametersMax = 2147483648.0;  // 2^31, in the hidden layers
@@ -244,4 +244,4 @@ void CheckTrain(Findings& f, const JobSpec& job) {
   CheckBegin(f, job);
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 using Json = nlohmann::json;
@@ -53,4 +53,4 @@ int64_t JsonCount(const Json& json) {
   return n > kNumberMax ? -1 : std::max<int64_t>(n, -1);
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace espalier {
+namespace espalier::storage {
 
 // Whether lists and objects lie within each other deeper than anything that is read here. Such text
 // is not to be parsed: what copies and writes the parsed values calls itself as deep.
@@ -21,4 +21,4 @@ std::string JsonText(const nlohmann::json& json);
 // -1 unless the number is whole and from 0 to 2^60.
 int64_t JsonCount(const nlohmann::json& json);
 
-}  // namespace espalier
+}  // namespace espalier::storage

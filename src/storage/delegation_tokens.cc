@@ -6,7 +6,7 @@
 #include "src/storage/token_store.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr int64_t kLookMs = 5'000;
@@ -95,4 +95,4 @@ Status CancelToken(const StorageOptions& options, const std::string& prefix,
       .status();
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

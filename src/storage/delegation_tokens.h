@@ -13,7 +13,7 @@
 #include "src/storage/file_systems.h"
 #include "src/storage/hadoop_token.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // Whether that file system is a secured one: Hadoop's configuration says so, or its NameNode asks
 // for Kerberos. False for local ones.
@@ -33,4 +33,4 @@ Status ProveToken(const StorageOptions& options, const std::string& prefix,
 Status CancelToken(const StorageOptions& options, const std::string& prefix,
                    const std::string& token);
 
-}  // namespace espalier
+}  // namespace espalier::storage

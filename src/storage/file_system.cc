@@ -2,7 +2,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 Result<std::string> FileSystem::ReadAll(const std::string& path, int64_t bytes_max) const {
   ESPALIER_ASSIGN_OR_RETURN(const auto file, Open(path));
@@ -21,4 +21,4 @@ Status FileProblem(StatusCode code, const std::string& doing, const std::string&
   return {code, "cannot " + doing + " '" + Printable(path, 1024) + "': " + why};
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

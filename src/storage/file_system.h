@@ -22,7 +22,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct FileInfo {
   std::string path;
@@ -132,4 +132,4 @@ std::unique_ptr<FileSystem> MakeFileSystem();
 // The same, after a look at the scheme of `uri` (kInvalidArgument).
 Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri);
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -16,7 +16,7 @@
 #include "src/storage/uri.h"
 #include "src/storage/webhdfs_file_system.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 // The text of the token in the file that is for this file system; empty: none is.
@@ -237,4 +237,4 @@ HadoopEnvironment ReadHadoopEnvironment(
   return found;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

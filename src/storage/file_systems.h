@@ -13,7 +13,7 @@
 #include "src/storage/uri.h"
 #include "src/storage/webhdfs_client.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct StorageOptions {
   std::string hadoop_conf_dir;  // empty: none; read when an HDFS is first used
@@ -45,4 +45,4 @@ Result<std::shared_ptr<const WebHdfsClient>> MakeWebHdfsClient(const StorageOpti
 // kept, with its connections. Errors of a configuration come from the call that needs it.
 std::unique_ptr<FileSystem> MakeFileSystem(StorageOptions options);
 
-}  // namespace espalier
+}  // namespace espalier::storage

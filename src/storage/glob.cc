@@ -1,6 +1,6 @@
 #include "src/storage/glob.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr size_t kPatternsMax = 1000;
@@ -93,4 +93,4 @@ bool IsPartitionName(std::string_view name) {
   return equals != std::string_view::npos && equals > 0 && name.front() != '.';
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

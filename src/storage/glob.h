@@ -7,7 +7,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // True when `text` holds one of * ? [ {.
 bool HasGlob(std::string_view text);
@@ -25,4 +25,4 @@ bool IsHiddenName(std::string_view name);
 // Names of directories as Hive and Spark write partitions: `name=value`.
 bool IsPartitionName(std::string_view name);
 
-}  // namespace espalier
+}  // namespace espalier::storage

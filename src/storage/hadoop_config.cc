@@ -8,7 +8,7 @@
 #include "src/base/text.h"
 #include "src/storage/local_file_system.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 std::string Trimmed(const std::string& text) {
@@ -229,4 +229,4 @@ Result<std::vector<std::string>> HadoopConfig::GetList(const std::string& name) 
   return words;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

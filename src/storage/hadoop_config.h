@@ -20,7 +20,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 inline constexpr std::array kHadoopFiles = {"core-site.xml", "hdfs-site.xml"};
 inline constexpr int64_t kHadoopFileBytesMax = 4 << 20;
@@ -76,4 +76,4 @@ Status ParseHadoopXml(const std::string& text, const std::string& file, ReadIncl
 // empty when it names none, or cannot be read.
 std::string JavaTrustStore(const std::string& directory);
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -6,7 +6,7 @@
 #include "src/base/base64.h"
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr int kVarintBytesMax = 10;
@@ -224,4 +224,4 @@ const HadoopToken* TokenFor(const std::vector<HadoopToken>& tokens,
   return nullptr;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -20,7 +20,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct HadoopToken {
   std::string identifier, password;
@@ -57,4 +57,4 @@ Result<std::vector<HadoopToken>> ParseTokenFile(std::string_view bytes);
 const HadoopToken* TokenFor(const std::vector<HadoopToken>& tokens,
                             const std::vector<std::string>& services);
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -5,7 +5,7 @@
 #include "src/base/text.h"
 #include "src/storage/bounded_json.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr size_t kHomeBytesMax = 1024;
@@ -38,4 +38,4 @@ Result<std::string> HdfsHome(const StorageOptions& options, const std::string& p
   return ParseHdfsHome(answer.body);
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

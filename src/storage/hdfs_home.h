@@ -7,7 +7,7 @@
 #include "src/base/status.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // Our home directory there, "/user/ann", whose last part is our name. `prefix` names the file
 // system as paths on it begin (uri.h): "hdfs://ns". Errors as file_system.h's. May wait as
@@ -17,4 +17,4 @@ Result<std::string> HdfsHome(const StorageOptions& options, const std::string& p
 // What the NameNode answers for it. kUnavailable: that is no path of a home. A pure function.
 Result<std::string> ParseHdfsHome(std::string_view body);
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -10,7 +10,7 @@
 #include "src/base/check.h"
 #include "src/storage/http_trust.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr size_t kErrorBytesMax = 64 << 10;
@@ -410,4 +410,4 @@ bool HttpClient::Wait(int64_t ms) const {
   return !cancelled();
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

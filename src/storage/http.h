@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace espalier {
+namespace espalier::storage {
 
 struct HttpOptions {
   int64_t connect_ms = 10'000;  // until a connection stands
@@ -123,4 +123,4 @@ class HttpClient {
   const std::unique_ptr<Handles> handles_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 // What OpenSSL found wrong with a certificate: its X509_V_ERR numbers, which are part of its ABI.
@@ -70,4 +70,4 @@ std::string WhyNotTrusted(CURL* easy, CURLcode code, const std::string& words,
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -9,7 +9,7 @@
 
 #include "src/storage/http.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // The PEM file of authorities in use: `ca_file`, or, when that is empty, what this system trusts.
 // libcurl was built with the place of one distribution; behind the tarball's launcher it may run on
@@ -21,4 +21,4 @@ const std::string& AuthoritiesFile(const std::string& ca_file);
 std::string WhyNotTrusted(CURL* easy, CURLcode code, const std::string& words,
                           const HttpOptions& options);
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -19,7 +19,7 @@
 #include "src/base/text.h"
 #include "src/storage/kerberos_meanings.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr auto kSlice = std::chrono::milliseconds(100);
@@ -272,4 +272,4 @@ Result<std::string> OwnPrincipal(const KerberosLimits& limits) {
   return Limited("find out who we are by Kerberos", limits, Principal);
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -17,7 +17,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 inline constexpr int kKerberosCallsMax = 16;           // that still wait for a KDC
 inline constexpr int kKerberosWordsMax = 8;            // messages of one failure
@@ -47,4 +47,4 @@ std::string GssWords(std::string_view body);
 // The error for such words of `who`, "the NameNode HOST", which does not take our proof.
 Status RefusedProof(const std::string& who, const std::string& words);
 
-}  // namespace espalier
+}  // namespace espalier::storage

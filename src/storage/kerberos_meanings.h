@@ -8,7 +8,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct KerberosMeaning {
   std::string_view text;  // part of the error text; "*" stands for a name
@@ -84,4 +84,4 @@ inline constexpr std::array kKerberosMeanings = {
         "keytab is of this realm"},
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr std::string_view kHead = "\x05\x02";
@@ -90,4 +90,4 @@ Result<std::vector<std::string>> KeytabPrincipals(std::string_view bytes,
   return principals;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -13,7 +13,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 inline constexpr size_t kKeytabBytesMax = 1 << 20;
 
@@ -22,4 +22,4 @@ inline constexpr size_t kKeytabBytesMax = 1 << 20;
 // `shown` names the file.
 Result<std::vector<std::string>> KeytabPrincipals(std::string_view bytes, const std::string& shown);
 
-}  // namespace espalier
+}  // namespace espalier::storage

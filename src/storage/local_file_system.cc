@@ -17,7 +17,7 @@
 #include "src/storage/secret_files.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 Status FileError(int error_number, const std::string& doing, const std::string& path) {
   const auto say = [&](StatusCode code, const std::string& why) {
@@ -395,4 +395,4 @@ std::unique_ptr<FileSystem> MakeLocalFileSystem(std::vector<std::string> secrets
   return std::make_unique<LocalFileSystem>(std::move(secrets));
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

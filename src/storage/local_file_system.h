@@ -7,7 +7,7 @@
 
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // `secrets`: files, or directories with all in them, that no call may read or change: a daemon's
 // own, when the paths come from others. kPermissionDenied, also by links. (They are looked up at
@@ -17,4 +17,4 @@ std::unique_ptr<FileSystem> MakeLocalFileSystem(std::vector<std::string> secrets
 // An error of a system call on `path`, told apart by errno as file_system.h says.
 Status FileError(int error_number, const std::string& doing, const std::string& path);
 
-}  // namespace espalier
+}  // namespace espalier::storage

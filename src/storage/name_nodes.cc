@@ -8,7 +8,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 // How WebHDFS is spoken: which key names the addresses, which port is the default.
@@ -238,4 +238,4 @@ std::vector<std::string> TokenServices(const Uri& uri, const HadoopConfig& confi
   return services;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

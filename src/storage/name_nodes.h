@@ -8,7 +8,7 @@
 #include "src/storage/hadoop_config.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct NameNode {
   HostPort http;
@@ -38,4 +38,4 @@ inline constexpr int kDefaultHttpsPort = 9871;
 inline constexpr int kDefaultRpcPort = 8020;
 inline constexpr size_t kNameNodesMax = 16;  // of one name service
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -9,7 +9,7 @@
 
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 class PassingFiles : public FileSystem {
  public:
@@ -51,4 +51,4 @@ class PassingFiles : public FileSystem {
   const FileSystem& files_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

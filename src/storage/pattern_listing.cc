@@ -6,7 +6,7 @@
 #include "src/base/text.h"
 #include "src/storage/glob.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 // Directories within directories `name=value`; more are taken for links that lead in a circle.
@@ -177,4 +177,4 @@ Result<std::vector<FileInfo>> ListPattern(const DirectoryReader& reader, const s
   return files;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

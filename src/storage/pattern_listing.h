@@ -9,7 +9,7 @@
 #include "src/base/status.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // What a file system must be able to say.
 class DirectoryReader {
@@ -35,4 +35,4 @@ Result<std::vector<FileInfo>> ListPattern(const DirectoryReader& reader,
 // "directory/name"; the name alone when the directory is empty.
 std::string JoinPath(const std::string& directory, const std::string& name);
 
-}  // namespace espalier
+}  // namespace espalier::storage

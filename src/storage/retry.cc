@@ -4,7 +4,7 @@
 
 #include "src/base/random.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 std::optional<int64_t> RetryBudget::NextWait(bool reached, bool at_once) {
   const int64_t limit_ms = reached ? options_.give_up_ms : options_.first_contact_ms;
@@ -18,4 +18,4 @@ std::optional<int64_t> RetryBudget::NextWait(bool reached, bool at_once) {
   return wait;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

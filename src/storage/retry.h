@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace espalier {
+namespace espalier::storage {
 
 struct RetryOptions {
   int64_t wait_ms = 200;              // before the second try; doubles each time,
@@ -39,4 +39,4 @@ class RetryBudget {
   int64_t waits_ = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

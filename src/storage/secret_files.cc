@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 // Where a path leads, as far as it exists.
@@ -50,4 +50,4 @@ bool SecretFiles::HasOpened(int fd) const {
   return other_name || Has(name);
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::storage {
 
 class SecretFiles {
  public:
@@ -27,4 +27,4 @@ class SecretFiles {
   const std::vector<std::string> paths_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

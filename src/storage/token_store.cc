@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace espalier {
+namespace espalier::storage {
 
 void TokenStore::Put(const std::string& prefix, std::string text) {
   std::lock_guard lock(mutex_);
@@ -21,4 +21,4 @@ bool TokenStore::Refused(const std::string& prefix, const std::string& text) con
   return ask_ != nullptr;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-namespace espalier {
+namespace espalier::storage {
 
 class TokenStore {
  public:
@@ -33,4 +33,4 @@ class TokenStore {
   std::map<std::string, std::string> texts_;  // by prefix
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -7,7 +7,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr const char* kExpected =
@@ -153,4 +153,4 @@ Result<Uri> ParseUri(const std::string& text) {
   return uri;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

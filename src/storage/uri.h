@@ -17,7 +17,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct Uri {
   enum class Kind { kLocal, kHdfs, kWebHdfs, kSecureWebHdfs };
@@ -48,4 +48,4 @@ Result<HostPort> ParseHostPort(std::string_view text, const std::string& what);
 // "host:port", with brackets around an IPv6 address.
 std::string ToString(const HostPort& address);
 
-}  // namespace espalier
+}  // namespace espalier::storage

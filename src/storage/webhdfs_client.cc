@@ -6,7 +6,7 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr int kRedirectsMax = 3;
@@ -371,4 +371,4 @@ void Attempts::Succeeded() {
   client_.TellEnd();
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

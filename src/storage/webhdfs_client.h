@@ -25,7 +25,7 @@
 #include "src/storage/webhdfs_protocol.h"
 #include "src/storage/webhdfs_verdict.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct WebHdfsOptions {
   std::string user;  // sent as user.name; empty: none, and HDFS takes its own default
@@ -149,4 +149,4 @@ class Attempts {
   size_t moves_ = 0;  // to another node, since the last wait
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

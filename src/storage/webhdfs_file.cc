@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 // So much must have come before failures are counted anew: a peer that gives a byte a connection
@@ -206,4 +206,4 @@ Result<size_t> WebHdfsFile::ReadAt(int64_t offset, std::span<char> out) const {
   return done;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

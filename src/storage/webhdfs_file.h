@@ -13,7 +13,7 @@
 #include "src/storage/file_system.h"
 #include "src/storage/webhdfs_client.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // Bytes [begin, end) of a file, in order, by one request as long as nothing fails. A body that ends
 // early is continued from the byte reached, from another data node if there is one.
@@ -88,4 +88,4 @@ class WebHdfsFile : public ReadableFile {
   mutable int64_t block_offset_ = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

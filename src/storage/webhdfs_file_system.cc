@@ -10,7 +10,7 @@
 #include "src/storage/uri.h"
 #include "src/storage/webhdfs_file.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 constexpr int kConfirmLooks = 10;  // at a file whose creation was not acknowledged
@@ -416,4 +416,4 @@ std::unique_ptr<FileSystem> MakeWebHdfsFileSystem(std::shared_ptr<const WebHdfsC
   return std::make_unique<WebHdfsFileSystem>(std::move(client), std::move(writer));
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -12,11 +12,11 @@
 #include "src/storage/file_system.h"
 #include "src/storage/webhdfs_client.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // Files that it lists start with the client's prefix. `writer` is FileSystem::WriteAtomically's
 // default; empty: host and process.
 std::unique_ptr<FileSystem> MakeWebHdfsFileSystem(std::shared_ptr<const WebHdfsClient> client,
                                                   std::string writer);
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -1,6 +1,6 @@
 #include "src/storage/webhdfs_login.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 Result<WebHdfsLogin::Proof> WebHdfsLogin::Make(const std::string& host, int64_t* waited_ms) const {
   Proof proof;
@@ -27,4 +27,4 @@ bool WebHdfsLogin::MayHaveAnother(const Proof& proof) const {
   return proof.kind == Kind::kJobToken && options_.tokens->Refused(prefix_, proof.token);
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -17,7 +17,7 @@
 #include "src/storage/token_store.h"
 #include "src/storage/webhdfs_protocol.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct LoginOptions {
   std::string user;       // sent as user.name; empty: none, and HDFS takes its own default
@@ -57,4 +57,4 @@ class WebHdfsLogin {
   mutable std::atomic<bool> kerberos_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

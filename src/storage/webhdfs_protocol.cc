@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/storage/bounded_json.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 Status Unexpected(const std::string& what, std::string_view body) {
@@ -219,4 +219,4 @@ std::string DataNodeName(const std::vector<LocatedBlock>& blocks, const HostPort
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

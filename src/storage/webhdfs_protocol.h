@@ -13,7 +13,7 @@
 #include "src/storage/file_system.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
@@ -69,4 +69,4 @@ Result<int64_t> ParseLong(std::string_view body);
 // it.
 std::string DataNodeName(const std::vector<LocatedBlock>& blocks, const HostPort& address);
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -7,7 +7,7 @@
 #include "src/storage/kerberos.h"
 #include "src/storage/webhdfs_protocol.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 struct WebHdfsMeaning {
@@ -241,4 +241,4 @@ Verdict Judge(const HttpReply& reply, const Asked& asked) {
   return {kFail, kInvalidArgument, says + " and nothing of WebHDFS" + PortAdvice(asked, true)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

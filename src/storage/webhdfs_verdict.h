@@ -7,7 +7,7 @@
 #include "src/base/status.h"
 #include "src/storage/http.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 enum class CallFate {
   kDone,           // the reply is the answer (of a status that `expected` allows)
@@ -38,4 +38,4 @@ struct Asked {
 // 200, 201 and 307 (with a Location) are kDone. Everything else as this room's file_system.h says.
 Verdict Judge(const HttpReply& reply, const Asked& asked);
 
-}  // namespace espalier
+}  // namespace espalier::storage

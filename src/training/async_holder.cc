@@ -7,11 +7,11 @@
 #include "src/model/metrics.h"
 #include "src/training/update.h"
 
-namespace espalier {
+namespace espalier::training {
 
 template <typename T>
-AsyncHolder<T>::AsyncHolder(StepMachine<T>& machine, std::span<const Chunk> chunks, int32_t members,
-                            int32_t self, int64_t staleness)
+AsyncHolder<T>::AsyncHolder(StepMachine<T>& machine, std::span<const plan::Chunk> chunks,
+                            int32_t members, int32_t self, int64_t staleness)
     : machine_(machine), chunks_(chunks), self_(self), staleness_(staleness), members_(members) {}
 
 template <typename T>
@@ -104,7 +104,7 @@ template <typename T>
 void AsyncHolder<T>::TakePush(MemberState& member, AsyncActions& actions) {
   AsyncPush<T> push = *std::exchange(member.push, std::nullopt);
   TrainingState<T>& state = machine_.state();
-  const auto rows = static_cast<int64_t>(push.stats[kTotalRows]);
+  const auto rows = static_cast<int64_t>(push.stats[model::kTotalRows]);
   member.empty = rows == 0;
   if (member.empty) return;
   const int64_t lag = state.step - member.pulled;
@@ -114,11 +114,12 @@ void AsyncHolder<T>::TakePush(MemberState& member, AsyncActions& actions) {
     return;
   }
   state.async.largest_lag = std::max(state.async.largest_lag, lag);
-  const auto extras = static_cast<size_t>(TotalsSize(machine_.plan().shape, TotalsKind::kTraining));
+  const auto extras =
+      static_cast<size_t>(model::TotalsSize(machine_.plan().shape, model::TotalsKind::kTraining));
   push.stats[extras + kExtraTimeIsUp] = time_is_up_ ? 1 : 0;
   action_ = machine_.OnGradient(push.stats);
   if (const auto* update = std::get_if<UpdateAction>(&action_)) {
-    const ForEach each = [](int64_t count, const std::function<void(int64_t)>& body) {
+    const model::ForEach each = [](int64_t count, const std::function<void(int64_t)>& body) {
       for (int64_t i = 0; i < count; ++i) body(i);
     };
     const bool finite =
@@ -143,7 +144,7 @@ bool AsyncHolder<T>::Evaluate(const EvaluateAction& evaluation, AsyncActions& ac
   std::vector<double> sum = *std::exchange(members_[0].totals, std::nullopt);
   for (size_t i = 1; i < members_.size(); ++i) {
     const std::vector<double> more = *std::exchange(members_[i].totals, std::nullopt);
-    AddTotals(sum.data(), more.data(), static_cast<int64_t>(sum.size()));
+    model::AddTotals(sum.data(), more.data(), static_cast<int64_t>(sum.size()));
   }
   action_ = machine_.OnEvaluation(sum);
   return true;
@@ -188,4 +189,4 @@ std::vector<int32_t> AsyncHolder<T>::Missing() const {
 template class AsyncHolder<float>;
 template class AsyncHolder<double>;
 
-}  // namespace espalier
+}  // namespace espalier::training

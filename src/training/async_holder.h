@@ -33,15 +33,15 @@
 #include "src/plan/chunks.h"
 #include "src/training/step_machine.h"
 
-namespace espalier {
+namespace espalier::training {
 
 enum class AsyncTask : uint8_t { kGradient, kEvaluation, kLevel };
 
 struct AsyncOrder {
   int32_t member = 0;
   AsyncTask task = AsyncTask::kGradient;
-  FileRole set = FileRole::kValidation;  // kEvaluation
-  bool again = false;                    // kGradient: the rows of the last one once more
+  spec::FileRole set = spec::FileRole::kValidation;  // kEvaluation
+  bool again = false;  // kGradient: the rows of the last one once more
 };
 
 // What a call leads to.
@@ -63,8 +63,8 @@ template <typename T>
 class AsyncHolder {
  public:
   // The machine and the chunks must outlive this; nobody else calls the machine meanwhile.
-  AsyncHolder(StepMachine<T>& machine, std::span<const Chunk> chunks, int32_t members, int32_t self,
-              int64_t staleness);
+  AsyncHolder(StepMachine<T>& machine, std::span<const plan::Chunk> chunks, int32_t members,
+              int32_t self, int64_t staleness);
 
   AsyncActions Begin();
   // Answers of member `member`. REQUIRES: it was ordered that and has not answered.
@@ -109,7 +109,7 @@ class AsyncHolder {
   MemberState& Answer(int32_t member, AsyncTask task);
 
   StepMachine<T>& machine_;
-  const std::span<const Chunk> chunks_;
+  const std::span<const plan::Chunk> chunks_;
   const int32_t self_;
   const int64_t staleness_;
   Action action_;
@@ -119,4 +119,4 @@ class AsyncHolder {
   Generation next_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::training

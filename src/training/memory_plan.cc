@@ -9,21 +9,21 @@
 #include "src/model/optimizer.h"
 #include "src/plan/rows.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 // Returns the largest number of rows that a leaf has in a step.
 int64_t LeafStepRows(const TrainingPlan& plan) {
   const auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
-  return ceil(ceil(plan.train_rows, LeafCount(plan.train)),
+  return ceil(ceil(plan.train_rows, spec::LeafCount(plan.train)),
               std::max<int64_t>(1, plan.StepsPerEpoch()));
 }
 
 // Returns the number of parameter-sized vectors in one job state (training_state.h).
-int64_t StateVectors(const TrainSpec& train, bool accumulates) {
+int64_t StateVectors(const spec::TrainSpec& train, bool accumulates) {
   const bool best = train.early_stopping && train.early_stopping->restore_best;
-  const bool averages = train.averaging.kind != AveragingKind::kNone;
-  return 1 + SlotCount(train.optimizer) + accumulates + averages + best;
+  const bool averages = train.averaging.kind != spec::AveragingKind::kNone;
+  return 1 + model::SlotCount(train.optimizer) + accumulates + averages + best;
 }
 
 // Returns the number of parameter-sized vectors on a worker: those of its states, the own and the
@@ -36,7 +36,7 @@ int64_t VectorCount(int64_t state_vectors, const MemoryPart& part) {
 // output, derivative and delta.
 int64_t LeafNumbers(const TrainingPlan& plan) {
   int64_t a_row = plan.shape.sparse ? 0 : plan.shape.inputs();
-  for (const LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;
+  for (const model::LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;
   return LeafStepRows(plan) * a_row;
 }
 
@@ -49,12 +49,12 @@ MemoryPlan PlanMemory(const TrainingPlan& plan, const MemoryPart& part, int64_t 
   const bool evaluates = plan.validation_rows > 0 || plan.test_rows > 0;
   const auto element = static_cast<double>(element_bytes);
   MemoryPlan out;
-  out.parameters = ParameterCount(plan.shape);
+  out.parameters = model::ParameterCount(plan.shape);
   out.model_bytes = static_cast<double>(out.parameters) * static_cast<double>(vectors) * element;
   out.rows_bytes =
       static_cast<double>(LeafNumbers(plan)) * static_cast<double>(part.leaves) * element;
   if (evaluates) {
-    out.totals_bytes = static_cast<double>(EvaluationBytes(plan.shape, part.leaves));
+    out.totals_bytes = static_cast<double>(model::EvaluationBytes(plan.shape, part.leaves));
   }
   return out;
 }
@@ -82,22 +82,22 @@ Status CheckMemory(const MemoryPlan& plan, const MemoryPart& part, int64_t budge
 
 Status CheckLeafRows(const TrainingPlan& plan) {
   const int64_t rows = LeafStepRows(plan);
-  if (rows < kLeafRowsMax) return {};
+  if (rows < model::kLeafRowsMax) return {};
   return InvalidArgument("train.batch: a leaf has " + HumanCount(rows) +
-                         " rows of a step, expected fewer than " + HumanCount(kLeafRowsMax) +
+                         " rows of a step, expected fewer than " + HumanCount(model::kLeafRowsMax) +
                          ": lower train.batch or raise train.leaves");
 }
 
-int64_t LeastModelBytes(const JobSpec& job) {
+int64_t LeastModelBytes(const spec::JobSpec& job) {
   double weights = 0;
   const std::vector<int64_t>& hidden = job.model.hidden;
   for (size_t i = 1; i < hidden.size(); ++i) {
     weights += static_cast<double>(hidden[i - 1]) * static_cast<double>(hidden[i]);
   }
-  const bool searches = job.train.optimizer.kind == OptimizerKind::kLbfgs;
+  const bool searches = job.train.optimizer.kind == spec::OptimizerKind::kLbfgs;
   const int64_t vectors = VectorCount(StateVectors(job.train, searches), {});
-  const double element = job.model.precision == Precision::kFloat64 ? 8 : 4;
+  const double element = job.model.precision == spec::Precision::kFloat64 ? 8 : 4;
   return BudgetedBytes(weights * static_cast<double>(vectors) * element);
 }
 
-}  // namespace espalier
+}  // namespace espalier::training

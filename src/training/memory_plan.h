@@ -9,7 +9,7 @@
 #include "src/spec/job_spec.h"
 #include "src/training/step_machine.h"
 
-namespace espalier {
+namespace espalier::training {
 
 // Work of one worker in a generation.
 struct MemoryPart {
@@ -45,6 +45,6 @@ Status CheckLeafRows(const TrainingPlan& plan);
 
 // Returns a lower bound of BudgetedBytes for a job's model, from the weights between hidden layers.
 // The widths of inputs and outputs are unknown at submission.
-int64_t LeastModelBytes(const JobSpec& job);
+int64_t LeastModelBytes(const spec::JobSpec& job);
 
-}  // namespace espalier
+}  // namespace espalier::training

@@ -9,7 +9,7 @@
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
@@ -73,21 +73,21 @@ void VisitDescent(D& descent, Visitor& visit) {
 
 template <typename V>
 inline constexpr bool kIsPlain =
-    std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, ClassMetrics>;
-static_assert(sizeof(ClassMetrics) == 4 * sizeof(double));
+    std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, spec::ClassMetrics>;
+static_assert(sizeof(spec::ClassMetrics) == 4 * sizeof(double));
 
 class Writer {
  public:
   void Raw(const void* data, size_t size) { out_.append(static_cast<const char*>(data), size); }
   template <typename V>
   void operator()(const V& value) {
-    if constexpr (std::is_same_v<V, Metrics>) {
+    if constexpr (std::is_same_v<V, spec::Metrics>) {
       VisitMetrics(value, *this);
-    } else if constexpr (std::is_same_v<V, HistoryRow>) {
+    } else if constexpr (std::is_same_v<V, spec::HistoryRow>) {
       VisitRow(value, *this);
-    } else if constexpr (std::is_same_v<V, LbfgsState>) {
+    } else if constexpr (std::is_same_v<V, model::LbfgsState>) {
       VisitLbfgs(value, *this);
-    } else if constexpr (std::is_same_v<V, AsyncCounts>) {
+    } else if constexpr (std::is_same_v<V, spec::AsyncCounts>) {
       VisitAsync(value, *this);
     } else if constexpr (std::is_same_v<V, DescentState>) {
       VisitDescent(value, *this);
@@ -134,13 +134,13 @@ class Reader {
 
   template <typename V>
   void operator()(V& value) {
-    if constexpr (std::is_same_v<V, Metrics>) {
+    if constexpr (std::is_same_v<V, spec::Metrics>) {
       VisitMetrics(value, *this);
-    } else if constexpr (std::is_same_v<V, HistoryRow>) {
+    } else if constexpr (std::is_same_v<V, spec::HistoryRow>) {
       VisitRow(value, *this);
-    } else if constexpr (std::is_same_v<V, LbfgsState>) {
+    } else if constexpr (std::is_same_v<V, model::LbfgsState>) {
       VisitLbfgs(value, *this);
-    } else if constexpr (std::is_same_v<V, AsyncCounts>) {
+    } else if constexpr (std::is_same_v<V, spec::AsyncCounts>) {
       if (layout_ >= kLayoutWithAsync) VisitAsync(value, *this);
     } else if constexpr (std::is_same_v<V, DescentState>) {
       if (layout_ >= kLayout) VisitDescent(value, *this);
@@ -181,9 +181,9 @@ class Reader {
     int64_t size = 0;
     (*this)(size);
     // What an element takes at least.
-    constexpr size_t kBytes = kIsPlain<Element>                     ? sizeof(Element)
-                              : std::is_same_v<Element, HistoryRow> ? kRowBytesMin
-                                                                    : sizeof(int64_t);
+    constexpr size_t kBytes = kIsPlain<Element>                           ? sizeof(Element)
+                              : std::is_same_v<Element, spec::HistoryRow> ? kRowBytesMin
+                                                                          : sizeof(int64_t);
     if (size < 0 || static_cast<uint64_t>(size) > in_.size() / kBytes) ok_ = false;
     array.clear();
     if (!ok_) return;
@@ -229,27 +229,27 @@ Result<uint32_t> CheckEnvelope(std::string_view bytes, size_t element_bytes) {
 
 // Whether nothing of it leads out of the job's vectors. Its numbers may be any: those of a damaged
 // state lead to other weights, which its checksum is there to prevent.
-bool CouldBe(const TrainingPlan& plan, const LbfgsState& s) {
+bool CouldBe(const TrainingPlan& plan, const model::LbfgsState& s) {
   if (!plan.Searches()) return s.pairs == 0 && !s.begun && s.objectives.empty();
   const int64_t history = plan.train.optimizer.history;
   return s.pairs >= 0 && s.pairs <= history && s.newest >= 0 && s.newest < history &&
          s.iterations >= 0 && s.search.evaluations >= 0 && (s.begun || !s.nonfinite) &&
-         s.objectives.size() <= kLbfgsMemory && s.verdict <= LbfgsVerdict::kStuck;
+         s.objectives.size() <= model::kLbfgsMemory && s.verdict <= model::LbfgsVerdict::kStuck;
 }
 
 template <typename T>
 Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
-  const auto size = static_cast<size_t>(ParameterCount(plan.shape));
+  const auto size = static_cast<size_t>(model::ParameterCount(plan.shape));
   if (s.parameters.size() != size ||
       (!s.best_parameters.empty() && s.best_parameters.size() != size))
     return Bad("it has " + std::to_string(s.parameters.size()) + " parameters, the job has " +
                std::to_string(size));
-  const auto slots = static_cast<size_t>(SlotCount(plan.train.optimizer));
+  const auto slots = static_cast<size_t>(model::SlotCount(plan.train.optimizer));
   bool same = s.slots.size() == slots;
   for (const AlignedVector<T>& slot : s.slots) same = same && slot.size() == size;
   if (!same) return Bad("its optimizer's state is not that of the job's optimizer");
   const size_t accumulated = plan.Accumulates() ? size : 0;
-  const size_t averaged = plan.train.averaging.kind != AveragingKind::kNone ? size : 0;
+  const size_t averaged = plan.train.averaging.kind != spec::AveragingKind::kNone ? size : 0;
   if (s.accumulated.size() != accumulated || s.averaged.size() != averaged) {
     return Bad("its accumulated gradient or its averaged weights are not those of the job");
   }
@@ -269,7 +269,8 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
   }
   if (!CouldBe(plan, s.lbfgs)) return Bad("its line search or its pairs cannot be");
   if (s.phase > TrainingPhase::kFinished || (s.phase != TrainingPhase::kSteps && !s.train) ||
-      s.epoch_totals.size() != static_cast<size_t>(TotalsSize(plan.shape, TotalsKind::kTraining))) {
+      s.epoch_totals.size() !=
+          static_cast<size_t>(model::TotalsSize(plan.shape, model::TotalsKind::kTraining))) {
     return Bad("its parts contradict each other");
   }
   return Status::Ok();
@@ -305,4 +306,4 @@ template std::string EncodeState<double>(const TrainingState<double>&);
 template Result<TrainingState<float>> DecodeState<float>(std::string_view, const TrainingPlan&);
 template Result<TrainingState<double>> DecodeState<double>(std::string_view, const TrainingPlan&);
 
-}  // namespace espalier
+}  // namespace espalier::training

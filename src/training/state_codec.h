@@ -16,7 +16,7 @@
 #include "src/training/step_machine.h"
 #include "src/training/training_state.h"
 
-namespace espalier {
+namespace espalier::training {
 
 template <typename T>
 std::string EncodeState(const TrainingState<T>& state);
@@ -27,4 +27,4 @@ std::string EncodeState(const TrainingState<T>& state);
 template <typename T>
 Result<TrainingState<T>> DecodeState(std::string_view bytes, const TrainingPlan& plan);
 
-}  // namespace espalier
+}  // namespace espalier::training

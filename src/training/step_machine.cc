@@ -11,7 +11,7 @@
 #include "src/model/schedule.h"
 #include "src/plan/rows.h"
 
-namespace espalier {
+namespace espalier::training {
 
 namespace {
 
@@ -27,12 +27,12 @@ FailAction Weightless() {
 double NonfiniteMark(int32_t leaf) { return std::ldexp(1.0, kFirstMark - leaf); }
 
 int64_t TrainingPlan::StepsPerEpoch() const {
-  return espalier::StepsPerEpoch(train_rows, train.batch);
+  return espalier::plan::StepsPerEpoch(train_rows, train.batch);
 }
 
 int64_t TrainingPlan::StepsTotal() const {
   int64_t steps = 0;
-  if (const auto epochs = EpochLimit(train)) {
+  if (const auto epochs = spec::EpochLimit(train)) {
     steps = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(*epochs * StepsPerEpoch())));
   }
   if (train.steps) steps = steps == 0 ? *train.steps : std::min(steps, *train.steps);
@@ -40,27 +40,27 @@ int64_t TrainingPlan::StepsTotal() const {
 }
 
 int64_t TrainingPlan::StepsPerUpdate() const {
-  const bool whole = train.optimizer.kind == OptimizerKind::kGd || Searches();
+  const bool whole = train.optimizer.kind == spec::OptimizerKind::kGd || Searches();
   return whole ? StepsPerEpoch() : train.accumulate_steps;
 }
 
 template <typename T>
 StepMachine<T>::StepMachine(TrainingPlan plan) : plan_(std::move(plan)) {
-  const auto size = static_cast<size_t>(ParameterCount(plan_.shape));
+  const auto size = static_cast<size_t>(model::ParameterCount(plan_.shape));
   state_.parameters.resize(size);
-  InitialParameters<T>(plan_.shape, plan_.train.seed, state_.parameters.data());
+  model::InitialParameters<T>(plan_.shape, plan_.train.seed, state_.parameters.data());
   if (plan_.initial) {
-    for (const InitialTensor& t : *plan_.initial) {
+    for (const spec::InitialTensor& t : *plan_.initial) {
       for (size_t i = 0; i < t.values.size(); ++i) {
         state_.parameters[t.offset + i] = static_cast<T>(t.values[i]);
       }
     }
   }
-  state_.slots.assign(SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
-  if (plan_.Searches()) state_.slots[kLbfgsIterate] = state_.parameters;
+  state_.slots.assign(model::SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
+  if (plan_.Searches()) state_.slots[model::kLbfgsIterate] = state_.parameters;
   if (plan_.Accumulates()) state_.accumulated.assign(size, T{0});
-  if (plan_.train.averaging.kind != AveragingKind::kNone) state_.averaged.assign(size, T{0});
-  state_.epoch_totals.assign(TotalsSize(plan_.shape, TotalsKind::kTraining), 0.0);
+  if (plan_.train.averaging.kind != spec::AveragingKind::kNone) state_.averaged.assign(size, T{0});
+  state_.epoch_totals.assign(model::TotalsSize(plan_.shape, model::TotalsKind::kTraining), 0.0);
 }
 
 template <typename T>
@@ -81,9 +81,9 @@ Action StepMachine<T>::Resume() const {
       return GradientAction{state_.step, state_.step / per_epoch, state_.step % per_epoch};
     case TrainingPhase::kEpochEvaluation:
     case TrainingPhase::kFinalValidation:
-      return EvaluateAction{FileRole::kValidation};
+      return EvaluateAction{spec::FileRole::kValidation};
     case TrainingPhase::kFinalTest:
-      return EvaluateAction{FileRole::kTest};
+      return EvaluateAction{spec::FileRole::kTest};
     case TrainingPhase::kFinished:
       return Finished();
   }
@@ -92,13 +92,14 @@ Action StepMachine<T>::Resume() const {
 
 template <typename T>
 double StepMachine<T>::LearningRateNow() const {
-  return LearningRate(plan_.train, state_.step, plan_.StepsPerEpoch(), plan_.StepsTotal(),
-                      state_.rate_left);
+  return model::LearningRate(plan_.train, state_.step, plan_.StepsPerEpoch(), plan_.StepsTotal(),
+                             state_.rate_left);
 }
 
 template <typename T>
-Metrics StepMachine<T>::EpochMetrics() const {
-  return MetricsFromTotals(plan_.shape, plan_.targets, TotalsKind::kTraining, state_.epoch_totals);
+spec::Metrics StepMachine<T>::EpochMetrics() const {
+  return model::MetricsFromTotals(plan_.shape, plan_.targets, model::TotalsKind::kTraining,
+                                  state_.epoch_totals);
 }
 
 template <typename T>
@@ -106,14 +107,14 @@ Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
   const size_t size = state_.epoch_totals.size();
   ESPALIER_CHECK(stats.size() == size + kStepExtras, std::to_string(stats.size()) + " statistics");
   state_.time_is_up = state_.time_is_up || stats[size + kExtraTimeIsUp] > 0;
-  if (stats[kTotalNonfinite] != 0 || !std::isfinite(stats[kTotalLoss])) {
+  if (stats[model::kTotalNonfinite] != 0 || !std::isfinite(stats[model::kTotalLoss])) {
     const double marks = stats[size + kExtraNonfiniteLeaves];
     if (!(marks > 0)) return NonfiniteStep("the sum of all leaves: the loss");
     const int leaf = kFirstMark - std::ilogb(marks);
     return NonfiniteStep("leaf " + std::to_string(leaf) + ": the loss or a gradient");
   }
-  AddTotals(state_.epoch_totals.data(), stats.data(), static_cast<int64_t>(size));
-  const double weight = stats[kTotalWeight];
+  model::AddTotals(state_.epoch_totals.data(), stats.data(), static_cast<int64_t>(size));
+  const double weight = stats[model::kTotalWeight];
   if (weight == 0) return LeftOut();
   step_weight_ = weight;
   return MakeUpdate(!state_.accumulated.empty());
@@ -137,9 +138,9 @@ UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
   update.inverse_weight = weight > 0 ? 1.0 / weight : 0;
   update.learning_rate = LearningRateNow();
   update.update = state_.updates + 1;
-  const Averaging& averaging = plan_.train.averaging;
-  const bool averages = averaging.kind != AveragingKind::kNone &&
-                        state_.step >= SpanSteps(averaging.start, plan_.StepsPerEpoch());
+  const spec::Averaging& averaging = plan_.train.averaging;
+  const bool averages = averaging.kind != spec::AveragingKind::kNone &&
+                        state_.step >= model::SpanSteps(averaging.start, plan_.StepsPerEpoch());
   if (update.apply && averages) update.averaged = state_.averaged_updates + 1;
   return update;
 }
@@ -161,7 +162,7 @@ Action StepMachine<T>::OnNonfiniteGradient() {
 
 template <typename T>
 Action StepMachine<T>::NonfiniteStep(const std::string& where) {
-  if (state_.lbfgs.begun && plan_.train.optimizer.line_search != LineSearchKind::kNone) {
+  if (state_.lbfgs.begun && plan_.train.optimizer.line_search != spec::LineSearchKind::kNone) {
     state_.lbfgs.nonfinite = true;  // a point too far away
     return LeftOut();
   }
@@ -197,9 +198,9 @@ std::optional<std::string> StepMachine<T>::EndNow() const {
   const int64_t total = plan_.StepsTotal();
   if (state_.descent.converged) return "convergence";
   if (plan_.Searches()) {
-    const LbfgsState& s = state_.lbfgs;
-    if (s.verdict == LbfgsVerdict::kConverged) return "convergence";
-    if (s.verdict == LbfgsVerdict::kStuck) return "line search";
+    const model::LbfgsState& s = state_.lbfgs;
+    if (s.verdict == model::LbfgsVerdict::kConverged) return "convergence";
+    if (s.verdict == model::LbfgsVerdict::kStuck) return "line search";
     if (s.iterations >= plan_.train.optimizer.max_iterations) return "iterations";
   }
   if (total > 0 && state_.step >= total) {
@@ -213,8 +214,8 @@ std::optional<std::string> StepMachine<T>::EndNow() const {
 // off, unless there is nothing else.
 template <typename T>
 Action StepMachine<T>::AfterPass() {
-  const LbfgsVerdict verdict = state_.lbfgs.verdict;
-  if (verdict == LbfgsVerdict::kMoved || verdict == LbfgsVerdict::kConverged) {
+  const model::LbfgsVerdict verdict = state_.lbfgs.verdict;
+  if (verdict == model::LbfgsVerdict::kMoved || verdict == model::LbfgsVerdict::kConverged) {
     return EvaluateEpoch();
   }
   std::fill(state_.epoch_totals.begin(), state_.epoch_totals.end(), 0.0);
@@ -233,10 +234,10 @@ Action StepMachine<T>::AfterStep() {
 // Where no row had a weight nothing was learned, and the first weights would pass for a model.
 template <typename T>
 Action StepMachine<T>::EvaluateEpoch() {
-  const auto rows = static_cast<int64_t>(state_.epoch_totals[kTotalRows]);
-  const bool all = plan_.train.mode == TrainMode::kSync && rows >= plan_.train_rows;
+  const auto rows = static_cast<int64_t>(state_.epoch_totals[model::kTotalRows]);
+  const bool all = plan_.train.mode == spec::TrainMode::kSync && rows >= plan_.train_rows;
   const bool last = rows > 0 && EndNow().has_value();
-  if (state_.updates == 0 && (all || last) && state_.epoch_totals[kTotalWeight] == 0) {
+  if (state_.updates == 0 && (all || last) && state_.epoch_totals[model::kTotalWeight] == 0) {
     return Weightless();
   }
   state_.train = EpochMetrics();
@@ -261,7 +262,8 @@ Status StepMachine<T>::Diverged() const {
 
 template <typename T>
 Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
-  Metrics metrics = MetricsFromTotals(plan_.shape, plan_.targets, TotalsKind::kEvaluation, totals);
+  spec::Metrics metrics =
+      model::MetricsFromTotals(plan_.shape, plan_.targets, model::TotalsKind::kEvaluation, totals);
   if (!std::isfinite(metrics.weight)) {  // those of training rows were added up by the survey
     return FailAction{BadInput(std::string("data.weight: the weights of all ") +
                                (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") +
@@ -307,11 +309,12 @@ Action StepMachine<T>::AfterEvaluation() {
 
 template <typename T>
 void StepMachine<T>::Record() {
-  HistoryRow row;
+  spec::HistoryRow row;
   row.step = state_.step;
   row.epoch = static_cast<double>(state_.step) / static_cast<double>(plan_.StepsPerEpoch());
-  row.learning_rate = LearningRate(plan_.train, std::max<int64_t>(0, state_.step - 1),
-                                   plan_.StepsPerEpoch(), plan_.StepsTotal(), state_.rate_left);
+  row.learning_rate =
+      model::LearningRate(plan_.train, std::max<int64_t>(0, state_.step - 1), plan_.StepsPerEpoch(),
+                          plan_.StepsTotal(), state_.rate_left);
   row.train = *state_.train;
   row.validation = state_.validation;
   if (row.validation) {  // what grows with the classes is of the last evaluation alone
@@ -365,4 +368,4 @@ FinishAction StepMachine<T>::Finished() const {
 template class StepMachine<float>;
 template class StepMachine<double>;
 
-}  // namespace espalier
+}  // namespace espalier::training

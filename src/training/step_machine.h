@@ -32,7 +32,7 @@
 #include "src/spec/tensors.h"
 #include "src/training/training_state.h"
 
-namespace espalier {
+namespace espalier::training {
 
 // Compute and reduce the gradient of `step` (0-based), which is step `step_of_epoch` of `epoch`.
 struct GradientAction {
@@ -50,14 +50,14 @@ struct UpdateAction {
 };
 // Evaluate the machine's Evaluated() on a set and reduce the totals.
 struct EvaluateAction {
-  FileRole set = FileRole::kValidation;
+  spec::FileRole set = spec::FileRole::kValidation;
 };
 // The job is over; state().parameters are the weights to save.
 struct FinishAction {
   int64_t steps = 0;
   double epochs = 0;
-  Metrics train;
-  std::optional<Metrics> validation, test;
+  spec::Metrics train;
+  std::optional<spec::Metrics> validation, test;
   // "epochs", "steps", "time", "early stopping"; gd, lbfgs: "convergence"; lbfgs: "iterations",
   // "line search"
   std::string stopped_because;
@@ -82,13 +82,13 @@ double NonfiniteMark(int32_t leaf);
 
 // What the machine needs to know of the job.
 struct TrainingPlan {
-  TrainSpec train;
-  NetworkShape shape;
-  std::vector<FittedTarget> targets;
+  spec::TrainSpec train;
+  model::NetworkShape shape;
+  std::vector<spec::FittedTarget> targets;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0;
   std::vector<double> class_weights = {};  // Preprocessing's, of classes
   // What training begins with in place of the seed's parameters; null: nothing.
-  std::shared_ptr<const std::vector<InitialTensor>> initial = nullptr;
+  std::shared_ptr<const std::vector<spec::InitialTensor>> initial = nullptr;
 
   int64_t StepsPerEpoch() const;
   // Steps at the most, by epochs and steps; 0 when only time ends the job.
@@ -96,7 +96,7 @@ struct TrainingPlan {
   // Whose gradients make one update; an epoch's last update may be of fewer.
   int64_t StepsPerUpdate() const;
   // Whether the optimizer asks for evaluations at points: lbfgs.
-  bool Searches() const { return train.optimizer.kind == OptimizerKind::kLbfgs; }
+  bool Searches() const { return train.optimizer.kind == spec::OptimizerKind::kLbfgs; }
   bool Accumulates() const { return Searches() || StepsPerUpdate() > 1; }
 };
 
@@ -126,11 +126,12 @@ class StepMachine {
   // The weights that EvaluateAction is about: the averaged ones, once there are any; those of the
   // newest iterate, while lbfgs is at work.
   const AlignedVector<T>& Evaluated() const {
-    if (plan_.Searches() && state_.stopped_because.empty()) return state_.slots[kLbfgsIterate];
+    if (plan_.Searches() && state_.stopped_because.empty())
+      return state_.slots[model::kLbfgsIterate];
     return state_.averaged_updates > 0 ? state_.averaged : state_.parameters;
   }
   // Running metrics of the current epoch.
-  Metrics EpochMetrics() const;
+  spec::Metrics EpochMetrics() const;
   double LearningRateNow() const;
 
  private:
@@ -163,4 +164,4 @@ class StepMachine {
   double step_weight_ = 0;  // between OnGradient and OnUpdated: of the step's total
 };
 
-}  // namespace espalier
+}  // namespace espalier::training

@@ -6,14 +6,14 @@
 #include "src/model/schedule.h"
 #include "src/training/step_machine.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 // Whether `value` is better than `best` by more than min_delta. One that is not finite never is.
 bool Gains(std::string_view metric, std::optional<double> value, std::optional<double> best,
            double min_delta) {
   if (metric.starts_with("val_")) metric.remove_prefix(4);
-  const double sign = HigherIsBetter(metric) ? 1 : -1;
+  const double sign = spec::HigherIsBetter(metric) ? 1 : -1;
   if (!value || !std::isfinite(*value)) return false;
   return !best || sign * (*value - *best) > std::max(0.0, min_delta);
 }
@@ -22,8 +22,8 @@ bool Gains(std::string_view metric, std::optional<double> value, std::optional<d
 
 template <typename T>
 std::optional<double> StepMachine<T>::Value(std::string_view metric) const {
-  if (!metric.starts_with("val_")) return MetricValue(*state_.train, metric);
-  return state_.validation ? MetricValue(*state_.validation, metric.substr(4)) : std::nullopt;
+  if (!metric.starts_with("val_")) return spec::MetricValue(*state_.train, metric);
+  return state_.validation ? spec::MetricValue(*state_.validation, metric.substr(4)) : std::nullopt;
 }
 
 // What is to be judged by a metric that this data does not have would only seem not to get better.
@@ -45,15 +45,15 @@ Status StepMachine<T>::CheckMetrics() const {
     ESPALIER_RETURN_IF_ERROR(
         check("train.early_stopping.metric", plan_.train.early_stopping->metric));
   }
-  const ScheduleSpec& schedule = plan_.train.schedule;
-  if (schedule.kind != ScheduleKind::kPlateau) return {};
+  const spec::ScheduleSpec& schedule = plan_.train.schedule;
+  if (schedule.kind != spec::ScheduleKind::kPlateau) return {};
   return check("train.schedule.plateau.metric", schedule.plateau.metric);
 }
 
 template <typename T>
 bool StepMachine<T>::JudgeEarlyStopping() {
   if (!plan_.train.early_stopping) return false;
-  const EarlyStopping& rule = *plan_.train.early_stopping;
+  const spec::EarlyStopping& rule = *plan_.train.early_stopping;
   if (rule.metric.starts_with("val_") && !state_.validation) return false;
   const auto value = Value(rule.metric);
   if (!Gains(rule.metric, value, state_.best_value, rule.min_delta)) {
@@ -69,10 +69,10 @@ bool StepMachine<T>::JudgeEarlyStopping() {
 // The cooldown is PyTorch's ReduceLROnPlateau: an evaluation in it is no sign of anything.
 template <typename T>
 void StepMachine<T>::JudgePlateau() {
-  const ScheduleSpec& schedule = plan_.train.schedule;
-  if (schedule.kind != ScheduleKind::kPlateau) return;
-  if (state_.step < SpanSteps(schedule.warmup, plan_.StepsPerEpoch())) return;
-  const PlateauRule& rule = schedule.plateau;
+  const spec::ScheduleSpec& schedule = plan_.train.schedule;
+  if (schedule.kind != spec::ScheduleKind::kPlateau) return;
+  if (state_.step < model::SpanSteps(schedule.warmup, plan_.StepsPerEpoch())) return;
+  const spec::PlateauRule& rule = schedule.plateau;
   const auto value = Value(rule.metric);
   if (Gains(rule.metric, value, state_.plateau_best, rule.min_delta)) {
     state_.plateau_best = value;
@@ -99,4 +99,4 @@ ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::training

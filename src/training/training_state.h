@@ -15,7 +15,7 @@
 #include "src/model/lbfgs.h"
 #include "src/spec/metrics.h"
 
-namespace espalier {
+namespace espalier::training {
 
 // What the round in flight is for.
 enum class TrainingPhase : uint8_t {
@@ -45,10 +45,10 @@ struct TrainingState {
                        // job is finished, of the one that would be next
   TrainingPhase phase = TrainingPhase::kSteps;
   bool time_is_up = false;
-  std::vector<double> epoch_totals;   // what the steps of this epoch added up to (model/metrics.h)
-  std::optional<Metrics> train;       // of the last finished epoch (or the part of one at the end)
-  std::optional<Metrics> validation;  // of the last evaluation
-  std::vector<HistoryRow> history;    // of all evaluations, without confusion matrices
+  std::vector<double> epoch_totals;    // what the steps of this epoch added up to (model/metrics.h)
+  std::optional<spec::Metrics> train;  // of the last finished epoch (or the part of one at the end)
+  std::optional<spec::Metrics> validation;  // of the last evaluation
+  std::vector<spec::HistoryRow> history;    // of all evaluations, without confusion matrices
   std::vector<std::string> accepted;  // differences that were accepted when the job was resumed
   // Early stopping.
   int64_t evaluations_without_gain = 0;
@@ -68,12 +68,12 @@ struct TrainingState {
   std::optional<double> plateau_best;
   int64_t plateau_evaluations = 0, plateau_cooldown = 0;
   double rate_left = 1;
-  LbfgsState lbfgs;   // of that optimizer alone
-  AsyncCounts async;  // of asynchronous training alone
+  model::LbfgsState lbfgs;  // of that optimizer alone
+  spec::AsyncCounts async;  // of asynchronous training alone
   DescentState descent;
   // The end.
   std::string stopped_because;
-  std::optional<Metrics> final_validation, test;
+  std::optional<spec::Metrics> final_validation, test;
 
   // Calls visit(field) for each, in an order that never changes. A field that is missing here does
   // not compile.
@@ -95,4 +95,4 @@ struct TrainingState {
   }
 };
 
-}  // namespace espalier
+}  // namespace espalier::training

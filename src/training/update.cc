@@ -11,7 +11,7 @@
 #include "src/model/optimizer.h"
 #include "src/model/vector_math.h"
 
-namespace espalier {
+namespace espalier::training {
 
 template <typename T>
 bool UsesTotal(const UpdateAction& update, const TrainingState<T>& state) {
@@ -19,7 +19,7 @@ bool UsesTotal(const UpdateAction& update, const TrainingState<T>& state) {
 }
 
 template <typename T>
-void AccumulateChunk(const UpdateAction& update, const Chunk& chunk, const T* total,
+void AccumulateChunk(const UpdateAction& update, const plan::Chunk& chunk, const T* total,
                      TrainingState<T>& state) {
   if (!update.add) return;
   T* sum = state.accumulated.data() + chunk.offset;
@@ -27,22 +27,22 @@ void AccumulateChunk(const UpdateAction& update, const Chunk& chunk, const T* to
 }
 
 template <typename T>
-const T* UpdateGradient(const Chunk& chunk, const T* total, const TrainingState<T>& state) {
+const T* UpdateGradient(const plan::Chunk& chunk, const T* total, const TrainingState<T>& state) {
   return state.accumulated.empty() ? total : state.accumulated.data() + chunk.offset;
 }
 
 template <typename T>
-void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const Chunk& chunk,
+void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const plan::Chunk& chunk,
                 const T* total, double clip_scale, TrainingState<T>& state) {
-  T* slots[kSlotsMax] = {};
-  ESPALIER_CHECK(state.slots.size() <= kSlotsMax, std::to_string(state.slots.size()));
+  T* slots[model::kSlotsMax] = {};
+  ESPALIER_CHECK(state.slots.size() <= model::kSlotsMax, std::to_string(state.slots.size()));
   for (size_t k = 0; k < state.slots.size(); ++k) slots[k] = state.slots[k].data();
-  ApplyUpdate<T>(plan.train, plan.shape, chunk, state.parameters.data(), slots,
-                 UpdateGradient(chunk, total, state), update.inverse_weight, clip_scale,
-                 update.learning_rate, update.update);
+  model::ApplyUpdate<T>(plan.train, plan.shape, chunk, state.parameters.data(), slots,
+                        UpdateGradient(chunk, total, state), update.inverse_weight, clip_scale,
+                        update.learning_rate, update.update);
   if (update.averaged > 0) {
-    Average(plan.train.averaging, chunk, state.parameters.data(), update.averaged,
-            state.averaged.data());
+    model::Average(plan.train.averaging, chunk, state.parameters.data(), update.averaged,
+                   state.averaged.data());
   }
   if (state.accumulated.empty()) return;
   T* sum = state.accumulated.data() + chunk.offset;
@@ -50,22 +50,25 @@ void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const Chun
 }
 
 template <typename T>
-void Advance(const TrainingPlan& plan, const UpdateAction& update, std::span<const Chunk> chunks,
-             const ForEach& each, TrainingState<T>& state) {
+void Advance(const TrainingPlan& plan, const UpdateAction& update,
+             std::span<const plan::Chunk> chunks, const model::ForEach& each,
+             TrainingState<T>& state) {
   std::vector<T*> slots;
   for (AlignedVector<T>& slot : state.slots) slots.push_back(slot.data());
-  const double mean_loss = state.epoch_totals[kTotalLoss] * update.inverse_weight;
-  AdvanceLbfgs<T>({plan.train, plan.shape, chunks, each}, mean_loss, update.inverse_weight,
-                  state.lbfgs, state.parameters.data(), state.accumulated.data(), slots.data());
+  const double mean_loss = state.epoch_totals[model::kTotalLoss] * update.inverse_weight;
+  model::AdvanceLbfgs<T>({plan.train, plan.shape, chunks, each}, mean_loss, update.inverse_weight,
+                         state.lbfgs, state.parameters.data(), state.accumulated.data(),
+                         slots.data());
   std::fill(state.accumulated.begin(), state.accumulated.end(), T{0});
 }
 
 // ApplyChunk for all of them. Where gradient descent ends by how little an update moves the
 // parameters, the state keeps whether this one did so; Spark has nothing to compare the first with.
 template <typename T>
-void Apply(const TrainingPlan& plan, const UpdateAction& update, std::span<const Chunk> chunks,
+void Apply(const TrainingPlan& plan, const UpdateAction& update,
+           std::span<const plan::Chunk> chunks,
            const std::function<const T*(int64_t chunk)>& total_of, double clip_scale,
-           const ForEach& each, TrainingState<T>& state) {
+           const model::ForEach& each, TrainingState<T>& state) {
   const auto count = static_cast<int64_t>(chunks.size());
   const double tolerance = plan.train.optimizer.step_tolerance;
   const bool judges = tolerance > 0 && update.update > 1;
@@ -75,8 +78,8 @@ void Apply(const TrainingPlan& plan, const UpdateAction& update, std::span<const
     const std::vector<T> before(now, now + (judges ? chunks[c].size : 0));
     ApplyChunk(plan, update, chunks[c], total_of(c), clip_scale, state);
     if (!judges) return;
-    moved[c] = SquaredDistance(chunks[c], before.data(), now);
-    norms[c] = SquaredNorm(chunks[c], now, 1.0);
+    moved[c] = model::SquaredDistance(chunks[c], before.data(), now);
+    norms[c] = model::SquaredNorm(chunks[c], now, 1.0);
   });
   if (!judges) return;
   const double norm = std::sqrt(std::accumulate(norms.begin(), norms.end(), 0.0));
@@ -86,14 +89,14 @@ void Apply(const TrainingPlan& plan, const UpdateAction& update, std::span<const
 
 template <typename T>
 bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
-                   std::span<const Chunk> chunks,
-                   const std::function<const T*(int64_t chunk)>& total_of, const ForEach& each,
-                   TrainingState<T>& state) {
+                   std::span<const plan::Chunk> chunks,
+                   const std::function<const T*(int64_t chunk)>& total_of,
+                   const model::ForEach& each, TrainingState<T>& state) {
   const auto count = static_cast<int64_t>(chunks.size());
   std::atomic<bool> finite{true};
   if (UsesTotal(update, state)) {
     each(count, [&](int64_t c) {
-      if (!AllFinite(total_of(c), chunks[c].size)) finite = false;
+      if (!model::AllFinite(total_of(c), chunks[c].size)) finite = false;
     });
   }
   if (!finite) return false;
@@ -103,13 +106,13 @@ bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
     each(count, [&](int64_t c) {
       AccumulateChunk(update, chunks[c], total_of(c), state);
       if (!clips) return;
-      squares[c] = SquaredNorm<T>(chunks[c], UpdateGradient(chunks[c], total_of(c), state),
-                                  update.inverse_weight);
+      squares[c] = model::SquaredNorm<T>(chunks[c], UpdateGradient(chunks[c], total_of(c), state),
+                                         update.inverse_weight);
     });
   }
   double norm_squared = 0;
   for (double s : squares) norm_squared += s;
-  const double clip_scale = ClipScale(norm_squared, plan.train.clip_norm);
+  const double clip_scale = model::ClipScale(norm_squared, plan.train.clip_norm);
   if (update.apply && plan.Searches()) {
     Advance<T>(plan, update, chunks, each, state);
   } else if (update.apply) {
@@ -120,18 +123,18 @@ bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
 
 #define ESPALIER_INSTANTIATE(T)                                                                    \
   template bool UsesTotal<T>(const UpdateAction&, const TrainingState<T>&);                        \
-  template void AccumulateChunk<T>(const UpdateAction&, const Chunk&, const T*,                    \
+  template void AccumulateChunk<T>(const UpdateAction&, const plan::Chunk&, const T*,              \
                                    TrainingState<T>&);                                             \
-  template const T* UpdateGradient<T>(const Chunk&, const T*, const TrainingState<T>&);            \
-  template void ApplyChunk<T>(const TrainingPlan&, const UpdateAction&, const Chunk&, const T*,    \
-                              double, TrainingState<T>&);                                          \
-  template void Advance<T>(const TrainingPlan&, const UpdateAction&, std::span<const Chunk>,       \
-                           const ForEach&, TrainingState<T>&);                                     \
-  template bool PerformUpdate<T>(const TrainingPlan&, const UpdateAction&, std::span<const Chunk>, \
-                                 const std::function<const T*(int64_t)>&, const ForEach&,          \
-                                 TrainingState<T>&);
+  template const T* UpdateGradient<T>(const plan::Chunk&, const T*, const TrainingState<T>&);      \
+  template void ApplyChunk<T>(const TrainingPlan&, const UpdateAction&, const plan::Chunk&,        \
+                              const T*, double, TrainingState<T>&);                                \
+  template void Advance<T>(const TrainingPlan&, const UpdateAction&, std::span<const plan::Chunk>, \
+                           const model::ForEach&, TrainingState<T>&);                              \
+  template bool PerformUpdate<T>(                                                                  \
+      const TrainingPlan&, const UpdateAction&, std::span<const plan::Chunk>,                      \
+      const std::function<const T*(int64_t)>&, const model::ForEach&, TrainingState<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::training

@@ -13,16 +13,16 @@
 #include "src/training/step_machine.h"
 #include "src/training/training_state.h"
 
-namespace espalier {
+namespace espalier::training {
 
 // All of it: the commit. `total_of` gives each chunk's total by the chunk's index; `each` shares
 // chunks out to threads. False: the total holds a value that is no finite number, and nothing was
 // changed.
 template <typename T>
 bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
-                   std::span<const Chunk> chunks,
-                   const std::function<const T*(int64_t chunk)>& total_of, const ForEach& each,
-                   TrainingState<T>& state);
+                   std::span<const plan::Chunk> chunks,
+                   const std::function<const T*(int64_t chunk)>& total_of,
+                   const model::ForEach& each, TrainingState<T>& state);
 
 // Its parts, in their order.
 
@@ -34,24 +34,25 @@ bool UsesTotal(const UpdateAction& update, const TrainingState<T>& state);
 // Adds the total to the accumulated gradient, if the job has one. REQUIRES: UsesTotal; the whole
 // total is finite.
 template <typename T>
-void AccumulateChunk(const UpdateAction& update, const Chunk& chunk, const T* total,
+void AccumulateChunk(const UpdateAction& update, const plan::Chunk& chunk, const T* total,
                      TrainingState<T>& state);
 
 // The gradient sum that the update is made of: the accumulated one, or the total.
 template <typename T>
-const T* UpdateGradient(const Chunk& chunk, const T* total, const TrainingState<T>& state);
+const T* UpdateGradient(const plan::Chunk& chunk, const T* total, const TrainingState<T>& state);
 
 // Changes the parameters and slots, averages, and empties the accumulated gradient. REQUIRES:
 // update.apply.
 template <typename T>
-void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const Chunk& chunk,
+void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const plan::Chunk& chunk,
                 const T* total, double clip_scale, TrainingState<T>& state);
 
 // With lbfgs, in place of ApplyChunk: hands it the loss and the gradient of the pass that is
 // complete, moves the parameters to where it asks next, and empties the accumulated gradient.
 // `chunks` are all of them; `each` shares them out to threads. REQUIRES: update.apply.
 template <typename T>
-void Advance(const TrainingPlan& plan, const UpdateAction& update, std::span<const Chunk> chunks,
-             const ForEach& each, TrainingState<T>& state);
+void Advance(const TrainingPlan& plan, const UpdateAction& update,
+             std::span<const plan::Chunk> chunks, const model::ForEach& each,
+             TrainingState<T>& state);
 
-}  // namespace espalier
+}  // namespace espalier::training

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
-namespace espalier {
+namespace espalier::worker {
 
-AsyncExchange::AsyncExchange(ReduceIdentity identity, int32_t self, int32_t holder,
+AsyncExchange::AsyncExchange(collective::ReduceIdentity identity, int32_t self, int32_t holder,
                              std::vector<std::string> names, int64_t parts_max, int64_t bytes_max,
                              std::function<void(int32_t, const Status&)> on_broken)
     : identity_(identity),
@@ -23,7 +23,7 @@ AsyncExchange::~AsyncExchange() {
   links_.reset();
 }
 
-void AsyncExchange::Start(std::unique_ptr<Links> links) { links_ = std::move(links); }
+void AsyncExchange::Start(std::unique_ptr<collective::Links> links) { links_ = std::move(links); }
 
 void AsyncExchange::Abort(Status why) {
   std::lock_guard listening(listener_mutex_);
@@ -77,26 +77,26 @@ void AsyncExchange::HandOver(int32_t member) {
 }
 
 void AsyncExchange::Send(const Letter& letter) {
-  ReduceMessage m;
+  collective::ReduceMessage m;
   m.incarnation = identity_.incarnation;
   m.job = identity_.job;
   m.generation = identity_.generation;
   m.round = letter.number;
-  m.kind = self_ == holder_ ? MessageKind::kDown : MessageKind::kLeafUp;
+  m.kind = self_ == holder_ ? collective::MessageKind::kDown : collective::MessageKind::kLeafUp;
   m.from = static_cast<uint32_t>(self_);
   m.to = static_cast<uint32_t>(letter.member);
   AlignedVector<double> header(letter.header.begin(), letter.header.end());
   header[kLetterParts] = static_cast<double>(letter.parts.size());
-  m.payload = MakePayload(std::move(header));
+  m.payload = collective::MakePayload(std::move(header));
   links_->Send(m);
-  for (const Payload& part : letter.parts) {
+  for (const collective::Payload& part : letter.parts) {
     ++m.bucket;
     m.payload = part;
     links_->Send(m);
   }
 }
 
-void AsyncExchange::OnMessage(ReduceMessage message) {
+void AsyncExchange::OnMessage(collective::ReduceMessage message) {
   const auto from = static_cast<int32_t>(message.from);
   bool whole = false;
   Status taken;
@@ -108,9 +108,11 @@ void AsyncExchange::OnMessage(ReduceMessage message) {
   if (whole) whole_.Post(from);
 }
 
-Status AsyncExchange::TakeLocked(ReduceMessage& m, bool& whole) {
-  if (FateOf(m, identity_, m.round) != ReduceFate::kTake) return Status::Ok();
-  const MessageKind kind = self_ == holder_ ? MessageKind::kLeafUp : MessageKind::kDown;
+Status AsyncExchange::TakeLocked(collective::ReduceMessage& m, bool& whole) {
+  if (collective::FateOf(m, identity_, m.round) != collective::ReduceFate::kTake)
+    return Status::Ok();
+  const collective::MessageKind kind =
+      self_ == holder_ ? collective::MessageKind::kLeafUp : collective::MessageKind::kDown;
   const auto from = static_cast<int32_t>(m.from);
   const bool partner =
       m.from < incoming_.size() && from != self_ && (self_ == holder_ || from == holder_);
@@ -166,4 +168,4 @@ void AsyncExchange::OnBroken(Generation, uint32_t member, Status why) {
       why.Wrap("the link to " + (member < names_.size() ? names_[member] : "a member") + " broke"));
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -27,7 +27,7 @@
 #include "src/worker/event_drain.h"
 #include "src/worker/exchange.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // As on the wire: so many doubles.
 enum LetterHeader : size_t {
@@ -46,19 +46,19 @@ struct Letter {
   int32_t member = 0;  // who has sent it; of an order: who gets it
   uint64_t number = 0;
   std::vector<double> header = std::vector<double>(kLetterHeaderSize, 0.0);
-  std::vector<Payload> parts;
+  std::vector<collective::Payload> parts;
 };
 
 class AsyncExchange final : public Exchange {
  public:
   // `holder` is the member that has the parameters: the only one that others talk to.
   // `parts_max`, `bytes_max`: of one letter.
-  AsyncExchange(ReduceIdentity identity, int32_t self, int32_t holder,
+  AsyncExchange(collective::ReduceIdentity identity, int32_t self, int32_t holder,
                 std::vector<std::string> names, int64_t parts_max, int64_t bytes_max,
                 std::function<void(int32_t member, const Status& why)> on_broken = {});
   ~AsyncExchange() override;
 
-  void Start(std::unique_ptr<Links> links) override;
+  void Start(std::unique_ptr<collective::Links> links) override;
   void Abort(Status why) override;
   bool broken() const override;
 
@@ -80,7 +80,7 @@ class AsyncExchange final : public Exchange {
   int32_t holder() const { return holder_; }
   const std::string& NameOf(int32_t member) const { return names_[member]; }
 
-  void OnMessage(ReduceMessage message) override;
+  void OnMessage(collective::ReduceMessage message) override;
   void OnBroken(Generation generation, uint32_t member, Status why) override;
 
  private:
@@ -90,15 +90,15 @@ class AsyncExchange final : public Exchange {
     bool begun = false, waits = false;  // waits: it is whole and not handled
     int64_t bytes = 0;
   };
-  Status TakeLocked(ReduceMessage& message, bool& whole);
+  Status TakeLocked(collective::ReduceMessage& message, bool& whole);
   void HandOver(int32_t member);
 
-  const ReduceIdentity identity_;
+  const collective::ReduceIdentity identity_;
   const int32_t self_, holder_;
   const std::vector<std::string> names_;
   const int64_t parts_max_, bytes_max_;
   const std::function<void(int32_t, const Status&)> on_broken_;
-  std::unique_ptr<Links> links_;
+  std::unique_ptr<collective::Links> links_;
 
   // Guards the next, and is held while it is told of failures or asked. Taken before mutex_.
   std::mutex listener_mutex_;
@@ -112,4 +112,4 @@ class AsyncExchange final : public Exchange {
   EventDrain<int32_t> whole_;  // members whose letter is to be handed over
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

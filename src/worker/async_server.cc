@@ -9,10 +9,10 @@
 #include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 template <typename T>
-AsyncServer<T>::AsyncServer(StepMachine<T>& machine, const LeafWork<T>& work,
+AsyncServer<T>::AsyncServer(training::StepMachine<T>& machine, const LeafWork<T>& work,
                             AsyncExchange& exchange, int32_t members, int64_t staleness,
                             StepTimes& times, Hooks hooks)
     : machine_(machine),
@@ -23,7 +23,7 @@ AsyncServer<T>::AsyncServer(StepMachine<T>& machine, const LeafWork<T>& work,
       inboxes_(members),
       holder_(machine, work.chunks(), members, exchange.self(), staleness),
       orders_(members) {
-  thread_.Submit(PrepareComputeThread);
+  thread_.Submit(model::PrepareComputeThread);
 }
 
 template <typename T>
@@ -55,7 +55,7 @@ void AsyncServer<T>::SwitchTo(Generation next) {
 }
 
 template <typename T>
-void AsyncServer<T>::WithState(const std::function<void(AsyncHolder<T>&)>& what) {
+void AsyncServer<T>::WithState(const std::function<void(training::AsyncHolder<T>&)>& what) {
   struct Turn {
     std::latch come{1}, over{1};
   };
@@ -73,7 +73,8 @@ void AsyncServer<T>::WithState(const std::function<void(AsyncHolder<T>&)>& what)
 template <typename T>
 void AsyncServer<T>::OnAnswer(Letter letter) {
   Inbox& inbox = inboxes_[letter.member];
-  if (letter.header[kLetterTask] == static_cast<double>(AsyncTask::kLevel)) inbox.done = true;
+  if (letter.header[kLetterTask] == static_cast<double>(training::AsyncTask::kLevel))
+    inbox.done = true;
   if (inbox.waits.exchange(true)) {
     return exchange_.Abort(FailedPrecondition(exchange_.NameOf(letter.member) +
                                               " sent a second answer before it had an order"));
@@ -84,7 +85,7 @@ void AsyncServer<T>::OnAnswer(Letter letter) {
 template <typename T>
 void AsyncServer<T>::Handle(Letter& letter) {
   inboxes_[letter.member].waits = false;
-  Result<AsyncActions> actions = TakeAnswer(letter);
+  Result<training::AsyncActions> actions = TakeAnswer(letter);
   ++events_;
   if (!actions.ok()) {
     return exchange_.Abort(
@@ -101,7 +102,7 @@ void AsyncServer<T>::Handle(Letter& letter) {
 }
 
 template <typename T>
-Result<AsyncActions> AsyncServer<T>::TakeAnswer(Letter& letter) {
+Result<training::AsyncActions> AsyncServer<T>::TakeAnswer(Letter& letter) {
   const auto doing = holder_.Doing(letter.member);
   if (!doing || letter.number != orders_[letter.member] ||
       letter.header[kLetterTask] != static_cast<double>(*doing)) {
@@ -109,12 +110,12 @@ Result<AsyncActions> AsyncServer<T>::TakeAnswer(Letter& letter) {
                               ", the last one was " + std::to_string(orders_[letter.member]));
   }
   ESPALIER_RETURN_IF_ERROR(CheckParts(letter, *doing));
-  if (*doing == AsyncTask::kLevel) return holder_.OnLevelled(letter.member);
-  if (*doing == AsyncTask::kEvaluation) {
+  if (*doing == training::AsyncTask::kLevel) return holder_.OnLevelled(letter.member);
+  if (*doing == training::AsyncTask::kEvaluation) {
     const auto* totals = reinterpret_cast<const double*>(letter.parts[0].data);
     return holder_.OnEvaluated(letter.member, {totals, totals + letter.parts[0].size / 8});
   }
-  AsyncPush<T> push;
+  training::AsyncPush<T> push;
   const double* stats = work_.StatsOf(letter.parts);
   push.stats.assign(stats, stats + work_.StatsSize());
   push.gradient = [this, parts = std::move(letter.parts)](int64_t chunk) {
@@ -124,28 +125,30 @@ Result<AsyncActions> AsyncServer<T>::TakeAnswer(Letter& letter) {
 }
 
 template <typename T>
-Status AsyncServer<T>::CheckParts(const Letter& letter, AsyncTask task) const {
+Status AsyncServer<T>::CheckParts(const Letter& letter, training::AsyncTask task) const {
   std::vector<int64_t> bytes;
-  if (task == AsyncTask::kGradient) {
-    for (const BucketShape& bucket : work_.round_shape()) bytes.push_back(bucket.bytes());
-  } else if (task == AsyncTask::kEvaluation) {
-    bytes = {TotalsSize(machine_.plan().shape, TotalsKind::kEvaluation) * int64_t{sizeof(double)}};
+  if (task == training::AsyncTask::kGradient) {
+    for (const collective::BucketShape& bucket : work_.round_shape())
+      bytes.push_back(bucket.bytes());
+  } else if (task == training::AsyncTask::kEvaluation) {
+    bytes = {model::TotalsSize(machine_.plan().shape, model::TotalsKind::kEvaluation) *
+             int64_t{sizeof(double)}};
   }
   bool fits = bytes.size() == letter.parts.size();
   for (size_t i = 0; fits && i < bytes.size(); ++i) {
     fits = static_cast<int64_t>(letter.parts[i].size) == bytes[i];
   }
   if (!fits) return FailedPrecondition("its parts are not those of its task");
-  if (task != AsyncTask::kGradient) return Status::Ok();
-  const double rows = work_.StatsOf(letter.parts)[kTotalRows];
+  if (task != training::AsyncTask::kGradient) return Status::Ok();
+  const double rows = work_.StatsOf(letter.parts)[model::kTotalRows];
   if (rows >= 0 && rows <= static_cast<double>(machine_.plan().train_rows)) return Status::Ok();
   return FailedPrecondition("it is of " + std::to_string(rows) + " rows");
 }
 
 template <typename T>
-void AsyncServer<T>::Take(AsyncActions actions) {
+void AsyncServer<T>::Take(training::AsyncActions actions) {
   if (!actions.error.ok()) return hooks_.on_error(actions.error);
-  for (const AsyncOrder& order : actions.orders) {
+  for (const training::AsyncOrder& order : actions.orders) {
     Letter letter = MakeOrder(order);
     if (order.member == exchange_.self()) {
       hooks_.on_own_order(std::move(letter));
@@ -157,8 +160,8 @@ void AsyncServer<T>::Take(AsyncActions actions) {
 }
 
 template <typename T>
-Letter AsyncServer<T>::MakeOrder(const AsyncOrder& order) {
-  const TrainingState<T>& state = machine_.state();
+Letter AsyncServer<T>::MakeOrder(const training::AsyncOrder& order) {
+  const training::TrainingState<T>& state = machine_.state();
   Letter letter;
   letter.member = order.member;
   letter.number = ++orders_[order.member];
@@ -169,34 +172,35 @@ Letter AsyncServer<T>::MakeOrder(const AsyncOrder& order) {
   letter.header[kLetterAllBegan] = holder_.all_began() ? 1 : 0;
   letter.header[kLetterNext] = static_cast<double>(holder_.next().value);
   letter.header[kLetterRound] = static_cast<double>(state.round);
-  if (order.task != AsyncTask::kLevel) letter.parts = Parameters();
+  if (order.task != training::AsyncTask::kLevel) letter.parts = Parameters();
   return letter;
 }
 
 // What a round is of, and the parameters in it, never change.
 template <typename T>
-const std::vector<Payload>& AsyncServer<T>::Parameters() {
-  const TrainingState<T>& state = machine_.state();
+const std::vector<collective::Payload>& AsyncServer<T>::Parameters() {
+  const training::TrainingState<T>& state = machine_.state();
   if (!parameters_.empty() && parameters_round_ == state.round) return parameters_;
   parameters_round_ = state.round;
   parameters_.clear();
-  std::vector<MutablePayload> parts;
+  std::vector<collective::MutablePayload> parts;
   for (size_t b = 0; b < work_.round_shape().size(); ++b) {
-    parts.push_back(AllocatePayload(static_cast<size_t>(work_.BucketSize(b)) * sizeof(T)));
+    parts.push_back(
+        collective::AllocatePayload(static_cast<size_t>(work_.BucketSize(b)) * sizeof(T)));
     std::memset(parts.back().data, 0, parts.back().size);
   }
-  const bool steps = state.phase == TrainingPhase::kSteps;
+  const bool steps = state.phase == training::TrainingPhase::kSteps;
   const T* from = steps ? state.parameters.data() : machine_.Evaluated().data();
-  const std::vector<Chunk>& chunks = work_.chunks();
+  const std::vector<plan::Chunk>& chunks = work_.chunks();
   for (size_t c = 0; c < chunks.size(); ++c) {
     std::memcpy(work_.ChunkOf(parts, static_cast<int64_t>(c)), from + chunks[c].offset,
                 static_cast<size_t>(chunks[c].size) * sizeof(T));
   }
-  for (MutablePayload& part : parts) parameters_.push_back(std::move(part).Freeze());
+  for (collective::MutablePayload& part : parts) parameters_.push_back(std::move(part).Freeze());
   return parameters_;
 }
 
 template class AsyncServer<float>;
 template class AsyncServer<double>;
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -22,7 +22,7 @@
 #include "src/worker/leaf_work.h"
 #include "src/worker/trainer.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 template <typename T>
 class AsyncServer {
@@ -33,7 +33,7 @@ class AsyncServer {
     std::function<void(const Status&)> on_error;  // the job fails
   };
   // All references must outlive this, and the exchange's listener must be Ignored before its end.
-  AsyncServer(StepMachine<T>& machine, const LeafWork<T>& work, AsyncExchange& exchange,
+  AsyncServer(training::StepMachine<T>& machine, const LeafWork<T>& work, AsyncExchange& exchange,
               int32_t members, int64_t staleness, StepTimes& times, Hooks hooks);
   // Drops what waits; the machine is as of a moment between two steps.
   ~AsyncServer();
@@ -45,7 +45,7 @@ class AsyncServer {
 
   // Calls it, when its turn has come, between two answers: nothing is applied meanwhile. Not to be
   // called by hooks.
-  void WithState(const std::function<void(AsyncHolder<T>&)>& what);
+  void WithState(const std::function<void(training::AsyncHolder<T>&)>& what);
   // The member has said that it has done all that is to be done.
   bool IsDone(int32_t member) const { return inboxes_[member].done; }
   bool over() const { return over_; }
@@ -61,13 +61,13 @@ class AsyncServer {
   };
   void Do(std::function<void()> what);
   void Handle(Letter& letter);
-  void Take(AsyncActions actions);
-  Result<AsyncActions> TakeAnswer(Letter& letter);
-  Status CheckParts(const Letter& letter, AsyncTask task) const;
-  Letter MakeOrder(const AsyncOrder& order);
-  const std::vector<Payload>& Parameters();
+  void Take(training::AsyncActions actions);
+  Result<training::AsyncActions> TakeAnswer(Letter& letter);
+  Status CheckParts(const Letter& letter, training::AsyncTask task) const;
+  Letter MakeOrder(const training::AsyncOrder& order);
+  const std::vector<collective::Payload>& Parameters();
 
-  StepMachine<T>& machine_;
+  training::StepMachine<T>& machine_;
   const LeafWork<T>& work_;
   AsyncExchange& exchange_;
   StepTimes& times_;
@@ -78,13 +78,13 @@ class AsyncServer {
   std::atomic<bool> over_{false}, stopped_{false};
 
   // Of the thread, as are the machine and the times.
-  AsyncHolder<T> holder_;
+  training::AsyncHolder<T> holder_;
   std::vector<uint64_t> orders_;  // numbers of the newest, by member
   int64_t last_step_us_ = 0;
-  uint64_t parameters_round_ = 0;    // of the state, when these were copied
-  std::vector<Payload> parameters_;  // for all orders of a round
+  uint64_t parameters_round_ = 0;                // of the state, when these were copied
+  std::vector<collective::Payload> parameters_;  // for all orders of a round
 
   JobPool thread_{1};  // ends before all else
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

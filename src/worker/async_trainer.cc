@@ -9,20 +9,20 @@
 #include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr int64_t kHousekeepPauseUs = 10'000;  // steps wait for it
 
-int64_t CountOwnRows(const TrainingPlan& plan, const TrainerOptions& options) {
-  return LeafRows(plan.train_rows, options.leaves, options.own.end - 1).end -
-         LeafRows(plan.train_rows, options.leaves, options.own.begin).begin;
+int64_t CountOwnRows(const training::TrainingPlan& plan, const TrainerOptions& options) {
+  return plan::LeafRows(plan.train_rows, options.leaves, options.own.end - 1).end -
+         plan::LeafRows(plan.train_rows, options.leaves, options.own.begin).begin;
 }
 
 }  // namespace
 
 template <typename T>
-AsyncTrainer<T>::AsyncTrainer(StepMachine<T>& machine, TrainerOptions options,
+AsyncTrainer<T>::AsyncTrainer(training::StepMachine<T>& machine, TrainerOptions options,
                               const RowSource<T>& rows, ComputePool& pool, AsyncExchange& exchange,
                               StepTimes& times, TrainerHooks hooks)
     : machine_(machine),
@@ -30,7 +30,7 @@ AsyncTrainer<T>::AsyncTrainer(StepMachine<T>& machine, TrainerOptions options,
       exchange_(exchange),
       hooks_(std::move(hooks)),
       own_rows_(CountOwnRows(machine.plan(), options)),
-      own_steps_(std::max<int64_t>(1, StepsPerEpoch(own_rows_, machine.plan().train.batch))),
+      own_steps_(std::max<int64_t>(1, plan::StepsPerEpoch(own_rows_, machine.plan().train.batch))),
       work_(machine.plan(),
             {options.shuffle, options.leaves, options.own, own_steps_, true, /*own_numbers=*/0},
             rows, pool),
@@ -38,7 +38,7 @@ AsyncTrainer<T>::AsyncTrainer(StepMachine<T>& machine, TrainerOptions options,
   if (!holds()) return;
   server_ = std::make_unique<AsyncServer<T>>(
       machine, work_, exchange, options.members,
-      StalenessLimit(machine.plan().train, options.members), times,
+      spec::StalenessLimit(machine.plan().train, options.members), times,
       typename AsyncServer<T>::Hooks{hooks_.now_us,
                                      [this](Letter order) { TakeOrder(std::move(order)); },
                                      [this](const Status& why) { Fail(why); }});
@@ -71,7 +71,7 @@ void AsyncTrainer<T>::TakeOrder(Letter order) {
 
 template <typename T>
 Result<TrainerEnd> AsyncTrainer<T>::Run() {
-  PrepareComputeThread();
+  model::PrepareComputeThread();
   last_report_us_ = hooks_.now_us();
   AsyncExchange::Listener listener;
   listener.on_failed = [this](const Status& why) { Fail(why); };
@@ -97,7 +97,8 @@ Result<TrainerEnd> AsyncTrainer<T>::ObeyOrders() {
     if (order.header[kLetterAllBegan] != 0 && hooks_.on_first_totals) {
       std::exchange(hooks_.on_first_totals, nullptr)();
     }
-    if (order.header[kLetterTask] == static_cast<double>(AsyncTask::kLevel)) return End(order);
+    if (order.header[kLetterTask] == static_cast<double>(training::AsyncTask::kLevel))
+      return End(order);
     ESPALIER_ASSIGN_OR_RETURN(Letter answer, Perform(order));
     Answer(std::move(answer));
   }
@@ -140,7 +141,7 @@ Result<Letter> AsyncTrainer<T>::Perform(const Letter& order) {
   answer.member = exchange_.holder();
   answer.number = order.number;
   answer.header[kLetterTask] = order.header[kLetterTask];
-  if (order.header[kLetterTask] == static_cast<double>(AsyncTask::kEvaluation)) {
+  if (order.header[kLetterTask] == static_cast<double>(training::AsyncTask::kEvaluation)) {
     ESPALIER_RETURN_IF_ERROR(ComputeEvaluation(order, answer));
   } else {
     ComputePush(order, answer);
@@ -157,11 +158,12 @@ Status AsyncTrainer<T>::CheckOrder(const Letter& order) const {
     fits = fits && header[number] >= 0 && header[number] < 0x1p53;
   }
   const double set = header[kLetterSet];
-  const bool levels = header[kLetterTask] == static_cast<double>(AsyncTask::kLevel);
-  const bool evaluates = header[kLetterTask] == static_cast<double>(AsyncTask::kEvaluation) &&
-                         (set == static_cast<double>(FileRole::kValidation) ||
-                          set == static_cast<double>(FileRole::kTest));
-  const bool computes = header[kLetterTask] == static_cast<double>(AsyncTask::kGradient);
+  const bool levels = header[kLetterTask] == static_cast<double>(training::AsyncTask::kLevel);
+  const bool evaluates =
+      header[kLetterTask] == static_cast<double>(training::AsyncTask::kEvaluation) &&
+      (set == static_cast<double>(spec::FileRole::kValidation) ||
+       set == static_cast<double>(spec::FileRole::kTest));
+  const bool computes = header[kLetterTask] == static_cast<double>(training::AsyncTask::kGradient);
   fits = fits && (levels || evaluates || computes);
   fits = fits && order.parts.size() == (levels ? 0 : work_.round_shape().size());
   for (size_t b = 0; fits && b < order.parts.size(); ++b) {
@@ -175,7 +177,7 @@ Status AsyncTrainer<T>::CheckOrder(const Letter& order) const {
 
 template <typename T>
 void AsyncTrainer<T>::ReadParameters(const Letter& order) {
-  const std::vector<Chunk>& chunks = work_.chunks();
+  const std::vector<plan::Chunk>& chunks = work_.chunks();
   for (size_t c = 0; c < chunks.size(); ++c) {
     std::memcpy(parameters_.data() + chunks[c].offset,
                 work_.ChunkOf(order.parts, static_cast<int64_t>(c)),
@@ -187,7 +189,7 @@ template <typename T>
 typename LeafWork<T>::Batch AsyncTrainer<T>::NextBatch(const Letter& order) {
   const auto step = static_cast<int64_t>(order.header[kLetterStep]);
   if (batch_ < 0) {  // about as far in its own rows as the job is in all
-    batch_ = MulDiv(own_steps_, step, std::max<int64_t>(1, machine_.plan().StepsPerEpoch()));
+    batch_ = plan::MulDiv(own_steps_, step, std::max<int64_t>(1, machine_.plan().StepsPerEpoch()));
   } else if (order.header[kLetterAgain] == 0) {
     ++batch_;
   }
@@ -208,12 +210,13 @@ void AsyncTrainer<T>::ComputePush(const Letter& order, Letter& answer) {
   }
   work_.RunLeaves(parameters_.data(), batch, on_leaf);
   answer.parts.resize(work_.round_shape().size());
-  work_.Gradients([&](uint32_t bucket, Payload sum) { answer.parts[bucket] = std::move(sum); });
+  work_.Gradients(
+      [&](uint32_t bucket, collective::Payload sum) { answer.parts[bucket] = std::move(sum); });
 }
 
 template <typename T>
 Status AsyncTrainer<T>::ComputeEvaluation(const Letter& order, Letter& answer) {
-  const auto set = static_cast<FileRole>(order.header[kLetterSet]);
+  const auto set = static_cast<spec::FileRole>(order.header[kLetterSet]);
   const auto report = [this](double share) {
     if (holds() && hooks_.now_us() - last_report_us_ >= options_.report_interval_us) {
       Report(true, share);
@@ -225,7 +228,8 @@ Status AsyncTrainer<T>::ComputeEvaluation(const Letter& order, Letter& answer) {
     std::lock_guard lock(mutex_);
     return failure_;
   }
-  answer.parts.push_back(MakePayload(AlignedVector<double>(totals[0].begin(), totals[0].end())));
+  answer.parts.push_back(
+      collective::MakePayload(AlignedVector<double>(totals[0].begin(), totals[0].end())));
   return Status::Ok();
 }
 
@@ -263,8 +267,9 @@ Result<TrainerEnd> AsyncTrainer<T>::End(const Letter& order) {
     answer.header[kLetterTask] = order.header[kLetterTask];
     Answer(std::move(answer));
   }
-  const Action action = machine_.Resume();
-  if (const auto* finish = std::get_if<FinishAction>(&action)) return TrainerEnd{*finish, {}};
+  const training::Action action = machine_.Resume();
+  if (const auto* finish = std::get_if<training::FinishAction>(&action))
+    return TrainerEnd{*finish, {}};
   return TrainerEnd{std::nullopt, next};
 }
 
@@ -272,8 +277,8 @@ template <typename T>
 void AsyncTrainer<T>::Housekeep() {
   const int64_t now = hooks_.now_us();
   kept_house_us_ = now;
-  server_->WithState([&](AsyncHolder<T>& holder) {
-    const std::vector<HistoryRow>& rows = machine_.state().history;
+  server_->WithState([&](training::AsyncHolder<T>& holder) {
+    const std::vector<spec::HistoryRow>& rows = machine_.state().history;
     for (; options_.history_told < rows.size(); ++options_.history_told) {
       if (!hooks_.on_history) continue;
       hooks_.on_history(static_cast<int64_t>(options_.history_told), rows[options_.history_told]);
@@ -297,7 +302,7 @@ void AsyncTrainer<T>::Report(bool evaluating, double evaluated_share) {
   last_report_us_ = hooks_.now_us();
   if (!hooks_.on_report) return;
   StepReport report;
-  server_->WithState([&](AsyncHolder<T>&) { report = ReportOf(machine_); });
+  server_->WithState([&](training::AsyncHolder<T>&) { report = ReportOf(machine_); });
   report.rows_per_second = rows_per_second_;
   report.evaluating = evaluating;
   report.evaluated_share = evaluated_share;
@@ -307,4 +312,4 @@ void AsyncTrainer<T>::Report(bool evaluating, double evaluated_share) {
 template class AsyncTrainer<float>;
 template class AsyncTrainer<double>;
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -26,13 +26,13 @@
 #include "src/worker/leaf_work.h"
 #include "src/worker/trainer.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 template <typename T>
 class AsyncTrainer final : public StepLoop {
  public:
   // All references must outlive the trainer. Whether this is the holder, the exchange says.
-  AsyncTrainer(StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
+  AsyncTrainer(training::StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
                ComputePool& pool, AsyncExchange& exchange, StepTimes& times, TrainerHooks hooks);
 
   Result<TrainerEnd> Run() override;
@@ -59,7 +59,7 @@ class AsyncTrainer final : public StepLoop {
   void Housekeep();
   void Report(bool evaluating, double evaluated_share);
 
-  StepMachine<T>& machine_;
+  training::StepMachine<T>& machine_;
   TrainerOptions options_;
   AsyncExchange& exchange_;
   TrainerHooks hooks_;
@@ -79,4 +79,4 @@ class AsyncTrainer final : public StepLoop {
   Status failure_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -13,14 +13,15 @@
 #include "src/model/network.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // Makes the bundle of `document` (but for its weights' hash) and writes it to document.job.output.
 // Returns the weights' SHA-256. Errors and `stop`: as PutBundle's.
 template <typename T>
-Result<std::string> WriteBundle(const FileSystem& files, ModelDocument document,
-                                const NetworkShape& shape, const AlignedVector<T>& parameters,
-                                const std::vector<HistoryRow>& history, const OutputWriter& writer,
-                                const CommitStop& stop);
+Result<std::string> WriteBundle(const storage::FileSystem& files, bundle::ModelDocument document,
+                                const model::NetworkShape& shape,
+                                const AlignedVector<T>& parameters,
+                                const std::vector<spec::HistoryRow>& history,
+                                const bundle::OutputWriter& writer, const bundle::CommitStop& stop);
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -4,10 +4,10 @@
 
 #include "src/base/log.h"
 
-namespace espalier {
+namespace espalier::worker {
 
-Checkpointer::Checkpointer(const FileSystem& files, std::string directory, CheckpointSpec spec,
-                           std::function<int64_t()> now_ms)
+Checkpointer::Checkpointer(const storage::FileSystem& files, std::string directory,
+                           spec::CheckpointSpec spec, std::function<int64_t()> now_ms)
     : files_(files),
       directory_(std::move(directory)),
       spec_(spec),
@@ -16,7 +16,7 @@ Checkpointer::Checkpointer(const FileSystem& files, std::string directory, Check
 
 Checkpointer::~Checkpointer() { Stop(); }
 
-void Checkpointer::Begin(CheckpointHeader header, const WriterName& writer) {
+void Checkpointer::Begin(bundle::CheckpointHeader header, const bundle::WriterName& writer) {
   // Time goes on over generations: one a minute must not mean none in a minute.
   if (last_ms_ == 0) last_ms_ = now_ms_();
   header_ = std::move(header);
@@ -46,8 +46,8 @@ void Checkpointer::Stop() {
 
 void Checkpointer::Run() {
   while (auto order = orders_.Pop()) {
-    const auto written =
-        WriteCheckpoint(files_, directory_, order->header, order->state, spec_.keep, order->writer);
+    const auto written = bundle::WriteCheckpoint(files_, directory_, order->header, order->state,
+                                                 spec_.keep, order->writer);
     if (written.ok()) {
       LogInfo("checkpoint " + *written);
     } else {
@@ -58,4 +58,4 @@ void Checkpointer::Run() {
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

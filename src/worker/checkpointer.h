@@ -19,12 +19,12 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 class Checkpointer {
  public:
   // `files` must outlive this; `now_ms` is a clock that never goes back.
-  Checkpointer(const FileSystem& files, std::string directory, CheckpointSpec spec,
+  Checkpointer(const storage::FileSystem& files, std::string directory, spec::CheckpointSpec spec,
                std::function<int64_t()> now_ms);
   // Waits for the write that goes on.
   ~Checkpointer();
@@ -33,7 +33,7 @@ class Checkpointer {
 
   // A generation begins with this worker as its root. `header.step` is where it starts, whose state
   // need not be written. A write of an earlier generation that goes on may end.
-  void Begin(CheckpointHeader header, const WriterName& writer);
+  void Begin(bundle::CheckpointHeader header, const bundle::WriterName& writer);
   // Whether the state of `step` should be written now: a multiple of every_steps was reached since
   // the last one, or its time is up; false while a write goes on. REQUIRES: Begin was called.
   bool Due(int64_t step) const;
@@ -44,18 +44,18 @@ class Checkpointer {
 
  private:
   struct Order {
-    CheckpointHeader header;
+    bundle::CheckpointHeader header;
     std::string state;
-    WriterName writer;
+    bundle::WriterName writer;
   };
   void Run();
 
-  const FileSystem& files_;
+  const storage::FileSystem& files_;
   const std::string directory_;
-  const CheckpointSpec spec_;
+  const spec::CheckpointSpec spec_;
   const std::function<int64_t()> now_ms_;
-  CheckpointHeader header_;
-  WriterName writer_;
+  bundle::CheckpointHeader header_;
+  bundle::WriterName writer_;
   int64_t last_ms_ = 0;  // of the last write's beginning; its step is the header's
   bool stopped_ = false;
   std::atomic<bool> busy_{false};
@@ -63,4 +63,4 @@ class Checkpointer {
   std::thread thread_;   // last: started when all else stands
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

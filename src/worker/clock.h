@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::worker {
 
 inline int64_t NowUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -14,4 +14,4 @@ inline int64_t NowUs() {
 
 inline int64_t NowMs() { return NowUs() / 1000; }
 
-}  // namespace espalier
+}  // namespace espalier::worker

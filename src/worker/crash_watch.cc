@@ -11,7 +11,7 @@
 #include <csignal>
 #include <iterator>
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr int kSignals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
@@ -88,4 +88,4 @@ void CrashWatch::Die() {
   for (;;) pause();
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

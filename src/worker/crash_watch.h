@@ -7,7 +7,7 @@
 // kCrashReportMs.
 #pragma once
 
-namespace espalier {
+namespace espalier::worker {
 
 inline constexpr int kCrashReportMs = 3000;
 
@@ -31,4 +31,4 @@ class CrashWatch {
   int crashed_[2] = {-1, -1}, reported_[2] = {-1, -1};  // pipes
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

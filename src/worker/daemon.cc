@@ -28,7 +28,7 @@
 #include "src/worker/crash_watch.h"
 #include "src/worker/job_runner.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 namespace asio = boost::asio;
@@ -46,30 +46,30 @@ std::string HostName() {
 }
 
 // Turns what a link says into events of the loop; names the attempt it belongs to.
-class AttemptListener : public CoordinatorLinkListener {
+class AttemptListener : public rpc::CoordinatorLinkListener {
  public:
-  AttemptListener(uint64_t attempt, std::function<void(WorkerEvent)> post)
+  AttemptListener(uint64_t attempt, std::function<void(cluster::WorkerEvent)> post)
       : attempt_(attempt), post_(std::move(post)) {}
-  void OnConnected() override { post_(LinkUp{attempt_}); }
-  void OnMessage(ToWorker message) override {
-    post_(CoordinatorMessage{attempt_, std::move(message)});
+  void OnConnected() override { post_(cluster::LinkUp{attempt_}); }
+  void OnMessage(cluster::ToWorker message) override {
+    post_(cluster::CoordinatorMessage{attempt_, std::move(message)});
   }
-  void OnClosed(Status why) override { post_(LinkDown{attempt_, std::move(why)}); }
+  void OnClosed(Status why) override { post_(cluster::LinkDown{attempt_, std::move(why)}); }
 
  private:
   uint64_t attempt_;
-  std::function<void(WorkerEvent)> post_;
+  std::function<void(cluster::WorkerEvent)> post_;
 };
 
 class Daemon {
  public:
-  Daemon(const WorkerOptions& options, const WorkerSurroundings& surroundings,
-         std::unique_ptr<PeerNetwork> peers, ClientSecurity security)
+  Daemon(const config::WorkerOptions& options, const WorkerSurroundings& surroundings,
+         std::unique_ptr<rpc::PeerNetwork> peers, rpc::ClientSecurity security)
       : options_(options),
         surroundings_(surroundings),
         security_(std::move(security)),
         peers_(std::move(peers)),
-        address_files_(MakeFileSystem(ImpatientStorage(Storage()))),
+        address_files_(storage::MakeFileSystem(rpc::ImpatientStorage(Storage()))),
         core_(CoreOptions(surroundings.arithmetic_id)),
         service_(surroundings.service),
         timer_(loop_),
@@ -97,9 +97,9 @@ class Daemon {
   }
 
  private:
-  WorkerCoreOptions CoreOptions(const std::string& arithmetic_id) const {
+  cluster::WorkerCoreOptions CoreOptions(const std::string& arithmetic_id) const {
     std::random_device random;
-    WorkerCoreOptions core;
+    cluster::WorkerCoreOptions core;
     core.seed = uint64_t{random()} << 32 | random();
     core.coordinator_timeout_ms = options_.coordinator_timeout_ms;
     core.keep_limit_ms = options_.keep_timeout_ms;
@@ -108,7 +108,8 @@ class Daemon {
     core.hello.arithmetic_id = arithmetic_id;
     core.hello.session = std::to_string(core.seed) + "-" + std::to_string(getpid());
     core.hello.name = OwnName();
-    core.hello.address = AdvertisedAddress(options_.advertise, peers_->address(), HostName());
+    core.hello.address =
+        config::AdvertisedAddress(options_.advertise, peers_->address(), HostName());
     core.hello.threads = options_.threads;
     core.hello.memory_bytes = options_.memory_bytes_max;
     return core;
@@ -119,17 +120,18 @@ class Daemon {
     if (!options_.name.empty()) return options_.name;
     std::string name = HostName();
     if (security_.keychain != nullptr) {
-      const CertificateNames& names = security_.keychain->Current()->names;
-      const Result<Identity> identity = IdentityOf(names, {});
-      name = identity.ok() && identity->Has(Role::kWorker) ? identity->names.at(Role::kWorker)
-                                                           : names.common_name;
+      const security::CertificateNames& names = security_.keychain->Current()->names;
+      const Result<security::Identity> identity = security::IdentityOf(names, {});
+      name = identity.ok() && identity->Has(security::Role::kWorker)
+                 ? identity->names.at(security::Role::kWorker)
+                 : names.common_name;
     }
     return name + ":" + std::to_string(getpid());
   }
 
   // Where jobs read and write.
-  StorageOptions Storage() const {
-    StorageOptions storage{
+  storage::StorageOptions Storage() const {
+    storage::StorageOptions storage{
         .hadoop_conf_dir = options_.hadoop_conf_dir,
         .token_file = options_.hadoop_token_file,
         .webhdfs = {.user = options_.hadoop_user, .http = {.ca_file = options_.hadoop_ca}},
@@ -138,13 +140,14 @@ class Daemon {
     return storage;
   }
 
-  void Post(WorkerEvent event) {
+  void Post(cluster::WorkerEvent event) {
     asio::post(loop_, [this, event = std::move(event)]() { Handle(event); });
   }
 
   void Tick() {
-    Handle(runner_ ? WorkerTick{runner_->step(), runner_->over(), runner_->waiting_because()}
-                   : WorkerTick{});
+    Handle(runner_
+               ? cluster::WorkerTick{runner_->step(), runner_->over(), runner_->waiting_because()}
+               : cluster::WorkerTick{});
     if (ended_) return;
     service_.Beat(NowMs());
     if (stopping_) service_.StillStopping(NowMs());
@@ -175,7 +178,7 @@ class Daemon {
     if (!link_ || now == linked_by_) return;
     LogInfo("the certificates were replaced: attaching again");
     DropLink();
-    Handle(LinkDown{newest_attempt_, Unavailable("the certificates were replaced"), true});
+    Handle(cluster::LinkDown{newest_attempt_, Unavailable("the certificates were replaced"), true});
   }
 
   void TellStatus() {
@@ -194,7 +197,7 @@ class Daemon {
     } else {
       service_.Stopping();
       stopping_ = true;
-      Handle(Terminate{signal == SIGTERM ? "SIGTERM" : "SIGINT"});
+      Handle(cluster::Terminate{signal == SIGTERM ? "SIGTERM" : "SIGINT"});
     }
     signals_.async_wait([this](const boost::system::error_code& error, int again) {
       if (!error) OnSignal(again);
@@ -211,7 +214,7 @@ class Daemon {
                         if (error) return;
                         crashed_ = true;
                         if (runner_) runner_->Freeze();
-                        Handle(Crash{crash_watch_.Signal()});
+                        Handle(cluster::Crash{crash_watch_.Signal()});
                       });
   }
 
@@ -221,11 +224,11 @@ class Daemon {
         [this] { asio::post(loop_, [this, read = surroundings_.reread()] { EndReload(read); }); });
   }
 
-  void EndReload(const Result<WorkerOptions>& read) {
+  void EndReload(const Result<config::WorkerOptions>& read) {
     if (!read.ok()) {
       LogError("SIGHUP: the options stay as they are: " + read.status().ToString());
     } else {
-      WorkerOptions others = *read;
+      config::WorkerOptions others = *read;
       others.log_level = options_.log_level;
       SetLogLevel(read->log_level);
       LogInfo(std::string("SIGHUP: the log level is as configured now; ") +
@@ -235,79 +238,79 @@ class Daemon {
     service_.Ready();
   }
 
-  void Handle(const WorkerEvent& event) {
+  void Handle(const cluster::WorkerEvent& event) {
     if (ended_) return;
-    for (WorkerAction& action : core_.Step(event, NowMs())) {
+    for (cluster::WorkerAction& action : core_.Step(event, NowMs())) {
       std::visit([this](auto& a) { Perform(a); }, action);
     }
   }
 
-  void Perform(Connect& connect) {
+  void Perform(cluster::Connect& connect) {
     const uint64_t attempt = newest_attempt_ = connect.attempt;
     pool_.Submit([this, attempt] {
-      Result<std::string> address = FindCoordinator(options_.coordinator, *address_files_);
+      Result<std::string> address = rpc::FindCoordinator(options_.coordinator, *address_files_);
       asio::post(loop_, [this, attempt, address = std::move(address)] {
         if (attempt != newest_attempt_) return;
         // Whatever keeps this side from reading it is no refusal of the coordinator's.
         if (!address.ok()) {
-          return Handle(LinkDown{attempt, Unavailable(address.status().ToString())});
+          return Handle(cluster::LinkDown{attempt, Unavailable(address.status().ToString())});
         }
         DropLink();
         listener_ = std::make_unique<AttemptListener>(
-            attempt, [this](WorkerEvent event) { Post(std::move(event)); });
+            attempt, [this](cluster::WorkerEvent event) { Post(std::move(event)); });
         if (security_.keychain != nullptr) linked_by_ = security_.keychain->Current();
-        link_ = CoordinatorLink::Open(*address, listener_.get(), LinkOptions());
+        link_ = rpc::CoordinatorLink::Open(*address, listener_.get(), LinkOptions());
       });
     });
   }
-  void Perform(Disconnect&) {
+  void Perform(cluster::Disconnect&) {
     newest_attempt_ = 0;  // an address that is still being looked up comes too late
     DropLink();
   }
-  void Perform(SendToCoordinator& send) {
+  void Perform(cluster::SendToCoordinator& send) {
     if (link_) link_->Send(std::move(send.message));
   }
-  void Perform(struct RunSurvey& run) {  // there is a function of this name
+  void Perform(struct cluster::RunSurvey& run) {  // there is a function of this name
     if (runner_) return runner_->Survey(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
         RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
                       options_.spool_bytes_max, options_.sum_timeout_ms, Storage(), cache_, shards_,
                       surroundings_.probe},
         *peers_, std::move(run.order),
-        [this](FromWorker message) { Post(Report{std::move(message)}); });
+        [this](cluster::FromWorker message) { Post(cluster::Report{std::move(message)}); });
   }
-  void Perform(RunTraining& run) {
+  void Perform(cluster::RunTraining& run) {
     if (runner_) runner_->Train({std::move(run.order), run.self});
   }
-  void Perform(RunPreparation& run) {
+  void Perform(cluster::RunPreparation& run) {
     if (runner_) runner_->Prepare({std::move(run.order), run.self});
   }
-  void Perform(RunSwitch& run) {
+  void Perform(cluster::RunSwitch& run) {
     if (runner_) runner_->SwitchTo(run.next);
   }
-  void Perform(RunKeep& run) {
+  void Perform(cluster::RunKeep& run) {
     if (runner_) runner_->Keep({run.at, run.reverts});
   }
-  void Perform(RunTokens& run) {
+  void Perform(cluster::RunTokens& run) {
     if (runner_) runner_->TakeTokens(run.tokens);
   }
-  void Perform(RunProceed& run) {
+  void Perform(cluster::RunProceed& run) {
     if (runner_) runner_->Proceed(run.order);
   }
-  void Perform(AbortJob& abort) {
+  void Perform(cluster::AbortJob& abort) {
     if (!runner_) return;
     runner_->Abort(Cancelled(abort.reason));
     // Its threads end soon, but not at once: that wait is not the loop's.
     std::shared_ptr<JobRunner> last(std::move(runner_));
     teardown_.Submit([last]() mutable { last.reset(); });
   }
-  void Perform(Exit& exit) {
+  void Perform(cluster::Exit& exit) {
     end_ = exit.why;
     not_believed_ = exit.not_believed;
     ended_ = true;
     loop_.stop();
   }
-  void Perform(WorkerLog& log) {
+  void Perform(cluster::WorkerLog& log) {
     switch (log.level) {
       case LogLevel::kDebug:
         return LogDebug(log.text);
@@ -322,8 +325,8 @@ class Daemon {
     }
   }
 
-  CoordinatorLinkOptions LinkOptions() const {
-    CoordinatorLinkOptions link;
+  rpc::CoordinatorLinkOptions LinkOptions() const {
+    rpc::CoordinatorLinkOptions link;
     link.security = security_;
     return link;
   }
@@ -331,7 +334,7 @@ class Daemon {
   // The link's destructor waits for gRPC, so it runs on the pool; its listener goes with it.
   void DropLink() {
     if (!link_) return;
-    std::shared_ptr<CoordinatorLink> link(std::move(link_));
+    std::shared_ptr<rpc::CoordinatorLink> link(std::move(link_));
     std::shared_ptr<AttemptListener> listener(std::move(listener_));
     pool_.Submit([link, listener]() mutable {
       link.reset();
@@ -339,18 +342,18 @@ class Daemon {
     });
   }
 
-  const WorkerOptions& options_;
+  const config::WorkerOptions& options_;
   const WorkerSurroundings& surroundings_;
-  const ClientSecurity security_;
-  std::unique_ptr<PeerNetwork> peers_;
-  const std::unique_ptr<FileSystem> address_files_;
+  const rpc::ClientSecurity security_;
+  std::unique_ptr<rpc::PeerNetwork> peers_;
+  const std::unique_ptr<storage::FileSystem> address_files_;
   const std::shared_ptr<ReadCache> cache_ = std::make_shared<ReadCache>(
       ReadCacheOptions{options_.spool_directory, options_.cache_bytes_max}, NowUs);
   const std::shared_ptr<ShardCache> shards_ = std::make_shared<ShardCache>(
       ShardCacheOptions{std::min(options_.memory_bytes_max / kKeptShare, options_.cache_bytes_max)},
       NowUs);
   asio::io_context loop_{1};
-  WorkerCore core_;
+  cluster::WorkerCore core_;
   ServiceManager service_;
   int64_t next_status_ms_ = 0;
   int64_t next_expiry_ms_ = 0;
@@ -361,8 +364,8 @@ class Daemon {
   asio::posix::stream_descriptor crash_;
   bool crashed_ = false;
   std::unique_ptr<AttemptListener> listener_;
-  std::unique_ptr<CoordinatorLink> link_;
-  std::shared_ptr<const TlsMaterial> linked_by_;
+  std::unique_ptr<rpc::CoordinatorLink> link_;
+  std::shared_ptr<const security::TlsMaterial> linked_by_;
   std::unique_ptr<JobRunner> runner_;
   bool ended_ = false;
   Status end_;
@@ -373,26 +376,30 @@ class Daemon {
 };
 
 // What is needed of this machine: files and ports.
-Result<std::unique_ptr<PeerNetwork>> Start(const WorkerOptions& options, PeerOptions* peers) {
-  ESPALIER_RETURN_IF_ERROR(CheckListen(options.listen, options.tls.any(), options.insecure));
-  ESPALIER_ASSIGN_OR_RETURN(const int spool, OpenSpoolFile(options.spool_directory));  // it can be
+Result<std::unique_ptr<rpc::PeerNetwork>> Start(const config::WorkerOptions& options,
+                                                rpc::PeerOptions* peers) {
+  ESPALIER_RETURN_IF_ERROR(
+      config::CheckListen(options.listen, options.tls.any(), options.insecure));
+  ESPALIER_ASSIGN_OR_RETURN(const int spool,
+                            data::OpenSpoolFile(options.spool_directory));  // it can be
   close(spool);
   peers->keepalive_timeout_ms = options.peer_timeout_ms;
   if (options.tls.any()) {
-    ESPALIER_ASSIGN_OR_RETURN(peers->security.keychain, Keychain::Open(options.tls));
+    ESPALIER_ASSIGN_OR_RETURN(peers->security.keychain, security::Keychain::Open(options.tls));
     peers->security.workers_without_role = true;
     peers->dialling.keychain = peers->security.keychain;
   }
-  return PeerNetwork::Make(options.listen, *peers);
+  return rpc::PeerNetwork::Make(options.listen, *peers);
 }
 
 }  // namespace
 
-WorkerEnd RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings& surroundings) {
-  PeerOptions peer_options;
+WorkerEnd RunWorkerDaemon(const config::WorkerOptions& options,
+                          const WorkerSurroundings& surroundings) {
+  rpc::PeerOptions peer_options;
   auto started = Start(options, &peer_options);
   if (!started.ok()) return {started.status()};
-  std::unique_ptr<PeerNetwork> peers = *std::move(started);
+  std::unique_ptr<rpc::PeerNetwork> peers = *std::move(started);
   LogInfo("worker listens on " + peers->address() + ", coordinator " + options.coordinator + ", " +
           std::to_string(options.threads) +
           " compute threads, arithmetic: " + surroundings.arithmetic_id);
@@ -401,4 +408,4 @@ WorkerEnd RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings
   return end;
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

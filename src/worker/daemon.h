@@ -12,14 +12,14 @@
 #include "src/config/daemon_options.h"
 #include "src/worker/step_probe.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // What the shell hands in beside the options.
 struct WorkerSurroundings {
   std::string arithmetic_id;  // of this process
   ServiceEnvironment service;
   // Reads the options again when SIGHUP asks for it; called on a pool.
-  std::function<Result<WorkerOptions>()> reread;
+  std::function<Result<config::WorkerOptions>()> reread;
   StepProbe* probe = nullptr;  // of a test
 };
 
@@ -33,6 +33,7 @@ struct WorkerEnd {
 // Runs until SIGTERM or SIGINT, a Dismiss or a final refusal. SIGHUP reads the options again: the
 // log level changes at once, all else at the next start.
 // REQUIRES: the BLAS kernel is verified.
-WorkerEnd RunWorkerDaemon(const WorkerOptions& options, const WorkerSurroundings& surroundings);
+WorkerEnd RunWorkerDaemon(const config::WorkerOptions& options,
+                          const WorkerSurroundings& surroundings);
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -22,7 +22,7 @@
 
 #include "src/model/arithmetic.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 template <typename Event>
 class EventDrain {
@@ -57,7 +57,7 @@ class EventDrain {
   void Drain(std::unique_lock<std::mutex>& lock) {
     draining_ = true;
     const unsigned int mode = _mm_getcsr();
-    PrepareComputeThread();
+    model::PrepareComputeThread();
     while (!events_.empty()) {
       Event next = std::move(events_.front());
       events_.pop_front();
@@ -78,4 +78,4 @@ class EventDrain {
   bool stopped_ = false;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -7,30 +7,30 @@
 #include "src/bundle/model_json.h"
 #include "src/worker/clock.h"
 
-namespace espalier {
+namespace espalier::worker {
 
-JobCheckpoints::JobCheckpoints(const FileSystem& files, const JobSpec& spec,
+JobCheckpoints::JobCheckpoints(const storage::FileSystem& files, const spec::JobSpec& spec,
                                std::string arithmetic_id)
     : files_(files),
       spec_(spec),
       arithmetic_id_(std::move(arithmetic_id)),
-      directory_(CheckpointDirectory(spec.output.path)) {}
+      directory_(bundle::CheckpointDirectory(spec.output.path)) {}
 
-CheckpointHeader JobCheckpoints::HeaderOf(const StartTraining& order, int64_t step,
-                                          const std::vector<std::string>& accepted) const {
-  CheckpointHeader header;
+bundle::CheckpointHeader JobCheckpoints::HeaderOf(const cluster::StartTraining& order, int64_t step,
+                                                  const std::vector<std::string>& accepted) const {
+  bundle::CheckpointHeader header;
   header.step = step;
-  header.job = CanonicalText(spec_);
+  header.job = spec::CanonicalText(spec_);
   header.data_fingerprint = order.survey->data_fingerprint;
   header.arithmetic_id = arithmetic_id_;
   header.accepted = accepted;
-  header.preprocessing = EncodePreprocessing(order.survey->preprocessing);
+  header.preprocessing = bundle::EncodePreprocessing(order.survey->preprocessing);
   return header;
 }
 
 bool JobCheckpoints::Due(const RootState& state) {
   if (!spec_.checkpoint) return false;
-  const StartTraining& order = state.order;
+  const cluster::StartTraining& order = state.order;
   if (!checkpointer_) {
     checkpointer_ = std::make_unique<Checkpointer>(files_, directory_, *spec_.checkpoint, NowMs);
   }
@@ -46,7 +46,7 @@ void JobCheckpoints::WriteIfDue(const RootState& state) {
 }
 
 void JobCheckpoints::DropUncompared() {
-  const Status dropped = RemoveUncompared(files_, directory_);
+  const Status dropped = bundle::RemoveUncompared(files_, directory_);
   if (!dropped.ok()) {
     LogWarning(dropped.Wrap("checkpoints that may be wrong could not be removed").ToString());
   }
@@ -57,29 +57,30 @@ Result<std::string> JobCheckpoints::Keep(const TrainingOrder& order, const HeldS
   checkpointer_.reset();  // what it still writes comes first
   of_ = {};
   if (compared) DropUncompared();
-  CheckpointHeader header = HeaderOf(order.order, held.step, held.accepted);
+  bundle::CheckpointHeader header = HeaderOf(order.order, held.step, held.accepted);
   header.compared = compared;
-  CheckpointDemand demand;
+  bundle::CheckpointDemand demand;
   demand.job = header.job;
   demand.data_fingerprint = header.data_fingerprint;
   demand.arithmetic_id = header.arithmetic_id;
   demand.accept_history = true;
   demand.compared_only = compared;
-  const auto found = FindCheckpoint(files_, directory_, demand, CheckpointPart::kHeader);
+  const auto found =
+      bundle::FindCheckpoint(files_, directory_, demand, bundle::CheckpointPart::kHeader);
   if (found.ok() && found->checkpoint.header.step >= held.step) return directory_;
-  const int64_t keep = (spec_.checkpoint ? *spec_.checkpoint : CheckpointSpec{}).keep;
+  const int64_t keep = (spec_.checkpoint ? *spec_.checkpoint : spec::CheckpointSpec{}).keep;
   ESPALIER_ASSIGN_OR_RETURN(const std::string path,
-                            WriteCheckpoint(files_, directory_, header, held.bytes, keep,
-                                            WriterOf(order.order, order.self)));
+                            bundle::WriteCheckpoint(files_, directory_, header, held.bytes, keep,
+                                                    WriterOf(order.order, order.self)));
   LogInfo("the job stands still; checkpoint " + path);
   return directory_;
 }
 
-void JobCheckpoints::End(const WriterName& writer) {
+void JobCheckpoints::End(const bundle::WriterName& writer) {
   checkpointer_.reset();
   if (spec_.checkpoint && spec_.checkpoint->asked_for) return;
-  const Status removed = RemoveCheckpoints(files_, directory_, writer);
+  const Status removed = bundle::RemoveCheckpoints(files_, directory_, writer);
   if (!removed.ok()) LogWarning(removed.Wrap("old checkpoints stay in " + directory_).ToString());
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -19,12 +19,13 @@
 #include "src/worker/checkpointer.h"
 #include "src/worker/job_member.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 class JobCheckpoints {
  public:
   // `files` and `spec` must outlive this.
-  JobCheckpoints(const FileSystem& files, const JobSpec& spec, std::string arithmetic_id);
+  JobCheckpoints(const storage::FileSystem& files, const spec::JobSpec& spec,
+                 std::string arithmetic_id);
 
   // Whether this root should write the state before the step; never where the job wants none.
   bool Due(const RootState& state);
@@ -37,18 +38,18 @@ class JobCheckpoints {
   // Removes those that no other member had compared with its own.
   void DropUncompared();
   // After success: waits for the last one; those that nobody asked for have served and go.
-  void End(const WriterName& writer);
+  void End(const bundle::WriterName& writer);
 
  private:
-  CheckpointHeader HeaderOf(const StartTraining& order, int64_t step,
-                            const std::vector<std::string>& accepted) const;
+  bundle::CheckpointHeader HeaderOf(const cluster::StartTraining& order, int64_t step,
+                                    const std::vector<std::string>& accepted) const;
 
-  const FileSystem& files_;
-  const JobSpec& spec_;
+  const storage::FileSystem& files_;
+  const spec::JobSpec& spec_;
   const std::string arithmetic_id_;
   const std::string directory_;
   std::unique_ptr<Checkpointer> checkpointer_;  // once this worker has been the root
   Generation of_;                               // the generation it has begun with
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

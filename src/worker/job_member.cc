@@ -14,24 +14,25 @@
 #include "src/worker/async_exchange.h"
 #include "src/worker/reducer.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // The network of a surveyed job.
-Result<NetworkShape> ShapeOf(const JobSpec& spec, const SurveyResult& survey) {
-  auto shape = MakeNetworkShape(spec, InputsOf(survey.preprocessing),
-                                AnswersOf(spec.model.task, survey.preprocessing));
+Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::SurveyResult& survey) {
+  auto shape = model::MakeNetworkShape(spec, spec::InputsOf(survey.preprocessing),
+                                       spec::AnswersOf(spec.model.task, survey.preprocessing));
   // Where it cannot be, the row loader refuses the survey.
   if (!shape.ok()) return shape;
-  shape->sparse = survey.sparse && CanBeSparse(spec, survey.preprocessing);
-  if (spec.model.task == Task::kMultilabel) {
+  shape->sparse = survey.sparse && data::CanBeSparse(spec, survey.preprocessing);
+  if (spec.model.task == spec::Task::kMultilabel) {
     shape->positive_weights = survey.preprocessing.class_weights;
   }
   return shape;
 }
 
-TrainingPlan PlanOf(const JobSpec& spec, const NetworkShape& shape, const SurveyResult& survey) {
-  const bool classes = spec.model.task == Task::kClassification;
+training::TrainingPlan PlanOf(const spec::JobSpec& spec, const model::NetworkShape& shape,
+                              const spec::SurveyResult& survey) {
+  const bool classes = spec.model.task == spec::Task::kClassification;
   return {spec.train,
           shape,
           survey.preprocessing.targets,
@@ -52,28 +53,29 @@ double Quantile(std::vector<float> values, double q) {
 
 template <typename T>
 Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
-    const JobSpec& spec, std::shared_ptr<const SurveyResult> survey, int threads,
-    PeerNetwork& peers, MemberHooks hooks) {
-  ESPALIER_ASSIGN_OR_RETURN(NetworkShape shape, ShapeOf(spec, *survey));
-  const TrainingPlan plan = PlanOf(spec, shape, *survey);
-  ESPALIER_RETURN_IF_ERROR(CheckLeafRows(plan));
+    const spec::JobSpec& spec, std::shared_ptr<const spec::SurveyResult> survey, int threads,
+    rpc::PeerNetwork& peers, MemberHooks hooks) {
+  ESPALIER_ASSIGN_OR_RETURN(model::NetworkShape shape, ShapeOf(spec, *survey));
+  const training::TrainingPlan plan = PlanOf(spec, shape, *survey);
+  ESPALIER_RETURN_IF_ERROR(training::CheckLeafRows(plan));
   ESPALIER_RETURN_IF_ERROR(
-      CheckMemory(PlanMemory(plan, {}, sizeof(T)), {}, hooks.memory_bytes_max));
+      training::CheckMemory(training::PlanMemory(plan, {}, sizeof(T)), {}, hooks.memory_bytes_max));
   return std::unique_ptr<TypedJobMember>(new TypedJobMember(
       spec, std::move(survey), std::move(shape), threads, peers, std::move(hooks)));
 }
 
 template <typename T>
-TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const SurveyResult> survey,
-                                  NetworkShape shape, int threads, PeerNetwork& peers,
+TypedJobMember<T>::TypedJobMember(const spec::JobSpec& spec,
+                                  std::shared_ptr<const spec::SurveyResult> survey,
+                                  model::NetworkShape shape, int threads, rpc::PeerNetwork& peers,
                                   MemberHooks hooks)
     : spec_(spec),
       survey_(std::move(survey)),
-      leaves_(static_cast<int32_t>(LeafCount(spec.train))),
+      leaves_(static_cast<int32_t>(spec::LeafCount(spec.train))),
       shape_(std::move(shape)),
       peers_(peers),
       hooks_(std::move(hooks)),
-      pool_(threads, PrepareComputeThread),
+      pool_(threads, model::PrepareComputeThread),
       machine_(PlanOf(spec, shape_, *survey_)),
       rows_([this](OwnRows::Request rows) {
         rows.memory_bytes += model_bytes_;
@@ -84,17 +86,17 @@ TypedJobMember<T>::TypedJobMember(const JobSpec& spec, std::shared_ptr<const Sur
 }
 
 template <typename T>
-void TypedJobMember<T>::BeginWith(std::vector<InitialTensor> initial) {
-  TrainingPlan plan = machine_.plan();
-  plan.initial = std::make_shared<const std::vector<InitialTensor>>(std::move(initial));
-  machine_ = StepMachine<T>(std::move(plan));
+void TypedJobMember<T>::BeginWith(std::vector<spec::InitialTensor> initial) {
+  training::TrainingPlan plan = machine_.plan();
+  plan.initial = std::make_shared<const std::vector<spec::InitialTensor>>(std::move(initial));
+  machine_ = training::StepMachine<T>(std::move(plan));
   machine_.Begin();
 }
 
 template <typename T>
-void TypedJobMember<T>::GoOnFrom(TrainingState<T> state) {
+void TypedJobMember<T>::GoOnFrom(training::TrainingState<T> state) {
   agreed_ = state;
-  machine_ = StepMachine<T>(machine_.plan(), std::move(state));
+  machine_ = training::StepMachine<T>(machine_.plan(), std::move(state));
 }
 
 template <typename T>
@@ -139,7 +141,7 @@ void TypedJobMember<T>::Rearm() {
 }
 
 template <typename T>
-void TypedJobMember<T>::Proceed(const espalier::Proceed& proceed) {
+void TypedJobMember<T>::Proceed(const espalier::cluster::Proceed& proceed) {
   {
     std::lock_guard lock(mutex_);
     proceed_ = proceed;
@@ -149,15 +151,16 @@ void TypedJobMember<T>::Proceed(const espalier::Proceed& proceed) {
 
 template <typename T>
 Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(const TrainingOrder& order) {
-  ESPALIER_ASSIGN_OR_RETURN(const Ownership ownership, OwnershipOf(order.order, leaves_));
-  Place place{order, PlanTree(ownership, leaves_), ownership.intervals[order.self], false};
+  ESPALIER_ASSIGN_OR_RETURN(const plan::Ownership ownership, OwnershipOf(order.order, leaves_));
+  Place place{order, plan::PlanTree(ownership, leaves_), ownership.intervals[order.self], false};
   place.root = place.tree[order.self].is_root();
   const auto others = static_cast<int64_t>(place.tree.size()) - 1;
-  const MemoryPart part{place.own.end - place.own.begin, async() || others == 0 ? 2 : 3,
-                        async() && place.root ? others : 0};
-  const MemoryPlan memory = PlanMemory(PlanOf(spec_, shape_, *survey_), part, sizeof(T));
-  ESPALIER_RETURN_IF_ERROR(CheckMemory(memory, part, hooks_.memory_bytes_max));
-  model_bytes_ = BudgetedBytes(memory.total_bytes());
+  const training::MemoryPart part{place.own.end - place.own.begin, async() || others == 0 ? 2 : 3,
+                                  async() && place.root ? others : 0};
+  const training::MemoryPlan memory =
+      training::PlanMemory(PlanOf(spec_, shape_, *survey_), part, sizeof(T));
+  ESPALIER_RETURN_IF_ERROR(training::CheckMemory(memory, part, hooks_.memory_bytes_max));
+  model_bytes_ = training::BudgetedBytes(memory.total_bytes());
   return place;
 }
 
@@ -205,8 +208,9 @@ Status TypedJobMember<T>::Begin(const Place& place) {
   differs_ = false;
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), place.order.order.generation));
   ESPALIER_RETURN_IF_ERROR(Reserve(place));
-  hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
-  ESPALIER_ASSIGN_OR_RETURN(const espalier::Proceed proceed, WaitForProceed(order));
+  hooks_.tell(
+      cluster::MemberReady{order.order.job, order.order.generation, machine_.state().round});
+  ESPALIER_ASSIGN_OR_RETURN(const espalier::cluster::Proceed proceed, WaitForProceed(order));
   return Level(order, proceed);
 }
 
@@ -217,17 +221,17 @@ Status TypedJobMember<T>::Reserve(const Place& place) const {
 
 template <typename T>
 void TypedJobMember<T>::Connect(const Place& place) {
-  const StartTraining& start = place.order.order;
+  const cluster::StartTraining& start = place.order.order;
   const int64_t round_bytes =
       RoundBytesMax(machine_.plan().shape, sizeof(T), static_cast<int32_t>(start.members.size()));
-  const ReduceIdentity identity{start.incarnation, start.job, start.generation};
+  const collective::ReduceIdentity identity{start.incarnation, start.job, start.generation};
   const auto on_broken = [this, start](int32_t member, const Status& why) {
     TellBroken(start, member, why);
   };
   if (async()) {
-    exchange_ = std::make_unique<AsyncExchange>(identity, place.order.self, RootOf(place.tree),
-                                                NamesOf(start), round_bytes / kMessageBytesMin,
-                                                round_bytes, on_broken);
+    exchange_ = std::make_unique<AsyncExchange>(
+        identity, place.order.self, plan::RootOf(place.tree), NamesOf(start),
+        round_bytes / kMessageBytesMin, round_bytes, on_broken);
   } else {
     exchange_ = std::make_unique<Reducer>(identity, place.tree[place.order.self], NamesOf(start),
                                           round_bytes, on_broken);
@@ -239,16 +243,17 @@ void TypedJobMember<T>::Connect(const Place& place) {
 }
 
 template <typename T>
-void TypedJobMember<T>::TellBroken(const StartTraining& order, int32_t member, const Status& why) {
+void TypedJobMember<T>::TellBroken(const cluster::StartTraining& order, int32_t member,
+                                   const Status& why) {
   if (interrupted()) return;  // a newer generation: others drop their links of this one
-  hooks_.tell(LinkBroken{order.job, order.generation, order.members[member].worker, why});
+  hooks_.tell(cluster::LinkBroken{order.job, order.generation, order.members[member].worker, why});
 }
 
 template <typename T>
-RowRanges TypedJobMember<T>::RangesOf(LeafSpan own) const {
+data::RowRanges TypedJobMember<T>::RangesOf(plan::LeafSpan own) const {
   const auto range = [&](int64_t rows) {
-    return Range{LeafRows(rows, leaves_, own.begin).begin,
-                 LeafRows(rows, leaves_, own.end - 1).end};
+    return plan::Range{plan::LeafRows(rows, leaves_, own.begin).begin,
+                       plan::LeafRows(rows, leaves_, own.end - 1).end};
   };
   return {range(survey_->train_rows), range(survey_->validation_rows), range(survey_->test_rows)};
 }
@@ -256,4 +261,4 @@ RowRanges TypedJobMember<T>::RangesOf(LeafSpan own) const {
 template class TypedJobMember<float>;
 template class TypedJobMember<double>;
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -35,19 +35,19 @@
 #include "src/worker/trainer.h"
 #include "src/worker/training_order.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // What a finished training leaves for the root to write and tell.
 struct Trained {
-  FinishAction finish;
-  std::vector<HistoryRow> history;
-  AsyncCounts async;  // of asynchronous training alone
+  training::FinishAction finish;
+  std::vector<spec::HistoryRow> history;
+  spec::AsyncCounts async;  // of asynchronous training alone
   double step_ms_p50 = 0, step_ms_p99 = 0;
 };
 
 // The root's state before a step.
 struct RootState {
-  const StartTraining& order;  // of the generation
+  const cluster::StartTraining& order;  // of the generation
   int32_t self = 0;
   int64_t step = 0;  // committed
   const std::vector<std::string>& accepted;
@@ -56,21 +56,21 @@ struct RootState {
 
 // What the runner lends.
 struct MemberHooks {
-  std::function<void(FromWorker)> tell;  // any thread
+  std::function<void(cluster::FromWorker)> tell;  // any thread
   std::function<void(int64_t step)> on_step;
   // On the job's thread, in a generation that all begin together, once the links are open: reading
   // a state may take longer than others wait for a link. Calls BeginWith, GoOnFrom, CouldNotRead,
   // or none of them.
-  std::function<Status(const StartTraining& order)> find_state;
+  std::function<Status(const cluster::StartTraining& order)> find_state;
   // At a member that is to be the root, before it reports that it is ready; any thread. Reserves
   // the output for the generation (bundle/output.h).
-  std::function<Status(const StartTraining& order, int32_t self)> reserve_output;
+  std::function<Status(const cluster::StartTraining& order, int32_t self)> reserve_output;
   // At the root, on the job's thread; steps wait for them. Whether the state should be kept soon;
   // and: all members hold this one.
   std::function<bool(const RootState&)> checkpoint_due;
   std::function<void(const RootState&)> on_agreed;
-  std::function<Result<std::unique_ptr<RowStore>>(const SurveyResult& survey,
-                                                  const OwnRows::Request& rows)>
+  std::function<Result<std::unique_ptr<data::RowStore>>(const spec::SurveyResult& survey,
+                                                        const OwnRows::Request& rows)>
       load;
   int64_t sum_timeout_ms = 600'000;  // how long a step waits for the sums of others
   int64_t memory_bytes_max = 0;      // bytes for model and rows (training/memory_plan.h)
@@ -107,7 +107,7 @@ class JobMember {
   virtual void Interrupt() = 0;
   virtual void Rearm() = 0;
   // All members of that generation are ready.
-  virtual void Proceed(const espalier::Proceed& proceed) = 0;
+  virtual void Proceed(const espalier::cluster::Proceed& proceed) = 0;
   // Loads the rows of a generation that is to follow the one that runs; tells MemberReady.
   virtual void Prepare(const TrainingOrder& order) = 0;
   // At the root: ends the present generation.
@@ -126,16 +126,15 @@ class JobMember {
 template <typename T>
 class TypedJobMember final : public JobMember {
  public:
-  static Result<std::unique_ptr<TypedJobMember>> Make(const JobSpec& spec,
-                                                      std::shared_ptr<const SurveyResult> survey,
-                                                      int threads, PeerNetwork& peers,
-                                                      MemberHooks hooks);
+  static Result<std::unique_ptr<TypedJobMember>> Make(
+      const spec::JobSpec& spec, std::shared_ptr<const spec::SurveyResult> survey, int threads,
+      rpc::PeerNetwork& peers, MemberHooks hooks);
   ~TypedJobMember() override;
 
   End Run(const TrainingOrder& order) override;
   void Interrupt() override;
   void Rearm() override;
-  void Proceed(const espalier::Proceed& proceed) override;
+  void Proceed(const espalier::cluster::Proceed& proceed) override;
   void Prepare(const TrainingOrder& order) override;
   void SwitchTo(Generation next) override;
   void Disconnect() override;
@@ -144,38 +143,39 @@ class TypedJobMember final : public JobMember {
   bool differs() const override { return differs_; }
 
   // Within find_state: what is begun with instead of a new model; or only its first weights.
-  void BeginWith(std::vector<InitialTensor> initial);
-  void GoOnFrom(TrainingState<T> state);
+  void BeginWith(std::vector<spec::InitialTensor> initial);
+  void GoOnFrom(training::TrainingState<T> state);
   // Or why that is not known. Then the job fails unless another member is further.
   void CouldNotRead(Status why) { unread_ = std::move(why); }
   // When Run does not run: committed steps of the state that is held; and who had the newest one of
   // asynchronous training when this member last trained; nobody if it never has.
   int64_t step() const { return machine_.state().step; }
   WorkerId holder() const { return holder_; }
-  const TrainingPlan& plan() const { return machine_.plan(); }
+  const training::TrainingPlan& plan() const { return machine_.plan(); }
 
   // The trained weights, flat.
   const AlignedVector<T>& parameters() const { return machine_.state().parameters; }
-  const NetworkShape& shape() const { return shape_; }
+  const model::NetworkShape& shape() const { return shape_; }
   const std::vector<std::string>& accepted() const { return machine_.state().accepted; }
 
  private:
-  TypedJobMember(const JobSpec& spec, std::shared_ptr<const SurveyResult> survey,
-                 NetworkShape shape, int threads, PeerNetwork& peers, MemberHooks hooks);
+  TypedJobMember(const spec::JobSpec& spec, std::shared_ptr<const spec::SurveyResult> survey,
+                 model::NetworkShape shape, int threads, rpc::PeerNetwork& peers,
+                 MemberHooks hooks);
   // Its place in a generation.
   struct Place {
     TrainingOrder order;
-    std::vector<TreePlace> tree;
-    LeafSpan own;
+    std::vector<plan::TreePlace> tree;
+    plan::LeafSpan own;
     bool root = false;
   };
   // Returns kResourceExhausted if its memory plan exceeds the limit.
   Result<Place> PlaceIn(const TrainingOrder& order);
-  RowRanges RangesOf(LeafSpan own) const;
+  data::RowRanges RangesOf(plan::LeafSpan own) const;
   Status Reserve(const Place& place) const;
   void Connect(const Place& place);
   // Asynchronous training: its links lead from everybody to the root.
-  bool async() const { return spec_.train.mode == TrainMode::kAsync; }
+  bool async() const { return spec_.train.mode == spec::TrainMode::kAsync; }
   // Joins a planned generation whose members are about to begin it, or have.
   Status Join(const Place& place);
   Status Begin(const Place& place);
@@ -185,8 +185,8 @@ class TypedJobMember final : public JobMember {
   void StopPreparing();
   // Back to the newest state that all had; who never had one begins anew, and will be behind.
   void Revert();
-  Result<espalier::Proceed> WaitForProceed(const TrainingOrder& order);
-  Status Level(const TrainingOrder& order, const espalier::Proceed& proceed);
+  Result<espalier::cluster::Proceed> WaitForProceed(const TrainingOrder& order);
+  Status Level(const TrainingOrder& order, const espalier::cluster::Proceed& proceed);
   void OfferState(const TrainingOrder& order);
   // `round`: that it must be of; none: whatever the holder has.
   Status FetchState(const TrainingOrder& order, int32_t holder, std::optional<uint64_t> round);
@@ -195,20 +195,21 @@ class TypedJobMember final : public JobMember {
   TrainerHooks Hooks(const Place& place);
   void LogParts(JobId job) const;
   void Probe(Generation generation, TrainerHooks& hooks);
-  static RootState RootStateOf(const Place& place, const TrainingState<T>& state);
-  void TellPace(const StartTraining& order, const std::vector<double>& leaf_ms);
-  void TellBroken(const StartTraining& order, int32_t member, const Status& why);
+  static RootState RootStateOf(const Place& place, const training::TrainingState<T>& state);
+  void TellPace(const cluster::StartTraining& order, const std::vector<double>& leaf_ms);
+  void TellBroken(const cluster::StartTraining& order, int32_t member, const Status& why);
   void Withdraw();
   bool interrupted() const;
 
-  const JobSpec& spec_;
-  const std::shared_ptr<const SurveyResult> survey_;
+  const spec::JobSpec& spec_;
+  const std::shared_ptr<const spec::SurveyResult> survey_;
   const int32_t leaves_;
-  const NetworkShape shape_;  // the machine's, for any thread: the machine is replaced by others
-  PeerNetwork& peers_;
+  const model::NetworkShape
+      shape_;  // the machine's, for any thread: the machine is replaced by others
+  rpc::PeerNetwork& peers_;
   const MemberHooks hooks_;
   ComputePool pool_;
-  StepMachine<T> machine_;
+  training::StepMachine<T> machine_;
   std::atomic<int64_t> model_bytes_{0};  // part of memory_bytes_max that the model takes
   OwnRows rows_;
   StoredRows<T> row_source_;
@@ -221,14 +222,15 @@ class TypedJobMember final : public JobMember {
   std::unique_ptr<Exchange>
       exchange_;                      // of the last generation: by mode a Reducer or AsyncExchange
   std::unique_ptr<Exchange> before_;  // of the one before a planned change, until all are over it
-  std::optional<TrainingState<T>> compared_;  // in the step in flight
-  std::optional<TrainingState<T>> agreed_;    // the newest that all members had, or a checkpoint
-  std::optional<MemberKey> offered_;
+  std::optional<training::TrainingState<T>> compared_;  // in the step in flight
+  std::optional<training::TrainingState<T>>
+      agreed_;  // the newest that all members had, or a checkpoint
+  std::optional<rpc::MemberKey> offered_;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   bool interrupted_ = false;
-  std::optional<espalier::Proceed> proceed_;
+  std::optional<espalier::cluster::Proceed> proceed_;
   StepLoop* trainer_ = nullptr;  // while one runs
   Generation running_;           // the present generation
   Generation switch_to_;         // as ordered
@@ -240,4 +242,4 @@ class TypedJobMember final : public JobMember {
 extern template class TypedJobMember<float>;
 extern template class TypedJobMember<double>;
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -11,7 +11,7 @@
 #include "src/worker/job_member.h"
 #include "src/worker/reducer.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr int64_t kPaceTellUs = 1'000'000;
@@ -20,19 +20,20 @@ constexpr int64_t kPaceTellUs = 1'000'000;
 
 template <typename T>
 Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
-  const StartTraining& start = place.order.order;
+  const cluster::StartTraining& start = place.order.order;
   TrainerOptions options;
   options.shuffle = spec_.data.shuffle;
   options.leaves = leaves_;
   options.own = place.own;
   options.members = static_cast<int32_t>(start.members.size());
   options.self = place.order.self;
-  holder_ = start.members[RootOf(place.tree)].worker;
+  holder_ = start.members[plan::RootOf(place.tree)].worker;
   if (spec_.checkpoint) options.checkpoint_steps = spec_.checkpoint->every_steps.value_or(0);
   options.reduce_timeout_ms = hooks_.sum_timeout_ms;
   options.max_time_ms = spec_.train.max_time_ms.value_or(0);
   const auto evaluations = static_cast<int64_t>(machine_.state().history.size());
-  options.history_told = static_cast<size_t>(std::max<int64_t>(0, evaluations - kHistoryRowsMax));
+  options.history_told =
+      static_cast<size_t>(std::max<int64_t>(0, evaluations - cluster::kHistoryRowsMax));
   if (begun_us_ == 0) begun_us_ = NowUs();
   options.begun_us = begun_us_;
   const std::unique_ptr<StepLoop> trainer = MakeLoop(place, options);
@@ -53,7 +54,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
     if (end.status().code() == StatusCode::kResourceExhausted) differs_ = true;
     if (const auto d = trainer->divergence()) {
       broken_ = differs_ = true;
-      hooks_.tell(StatesDiffer{start.job, start.generation, d->step, d->members});
+      hooks_.tell(cluster::StatesDiffer{start.job, start.generation, d->step, d->members});
     }
     return end;
   }
@@ -77,7 +78,7 @@ std::unique_ptr<StepLoop> TypedJobMember<T>::MakeLoop(const Place& place,
 template <typename T>
 void TypedJobMember<T>::LogParts(JobId job) const {
   if (async()) {
-    const AsyncCounts& counts = machine_.state().async;
+    const spec::AsyncCounts& counts = machine_.state().async;
     return LogInfo(ToString(job) + ": no gradient was applied more than " +
                    std::to_string(counts.largest_lag) + " steps late, " +
                    std::to_string(counts.refused) + " were refused");
@@ -95,15 +96,15 @@ template <typename T>
 TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
   TrainerHooks hooks;
   hooks.now_us = NowUs;
-  const StartTraining& start = place.order.order;
+  const cluster::StartTraining& start = place.order.order;
   const JobId job = start.job;
   const Generation generation = start.generation;
   const bool root = place.root;
-  const double epochs_total = EpochLimit(spec_.train).value_or(0);
+  const double epochs_total = spec::EpochLimit(spec_.train).value_or(0);
   hooks.on_report = [this, job, generation, root, epochs_total](const StepReport& r) {
     hooks_.on_step(r.step);
     if (!root) return;
-    JobProgress p;
+    spec::JobProgress p;
     p.step = r.step;
     p.steps_total = r.steps_total;
     p.epoch = r.epoch;
@@ -114,11 +115,11 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     p.rows_per_second = r.rows_per_second;
     p.phase = r.evaluating ? "evaluating" : "training";
     p.phase_share = r.evaluated_share;
-    hooks_.tell(Progress{job, generation, std::move(p)});
+    hooks_.tell(cluster::Progress{job, generation, std::move(p)});
   };
   if (root) {
-    hooks.on_history = [this, job, generation](int64_t number, const HistoryRow& row) {
-      hooks_.tell(HistoryEntry{job, generation, row, number});
+    hooks.on_history = [this, job, generation](int64_t number, const spec::HistoryRow& row) {
+      hooks_.tell(cluster::HistoryEntry{job, generation, row, number});
     };
     hooks.on_pace = [this, &start](const std::vector<double>& leaf_ms) {
       TellPace(start, leaf_ms);
@@ -135,7 +136,7 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     hooks.on_agreed = [this, &place] { hooks_.on_agreed(RootStateOf(place, machine_.state())); };
     hooks.offer_state = [this, &place] { OfferState(place.order); };
     hooks.fetch_state = [this, &place](uint64_t round) {
-      return FetchState(place.order, RootOf(place.tree), round);
+      return FetchState(place.order, plan::RootOf(place.tree), round);
     };
     if (hooks_.probe != nullptr) Probe(generation, hooks);
     return hooks;
@@ -158,27 +159,31 @@ template <typename T>
 void TypedJobMember<T>::Probe(Generation generation, TrainerHooks& hooks) {
   StepProbe* const probe = hooks_.probe;
   hooks.on_boundary = [this, probe] {
-    TrainingState<T>& state = machine_.state();
+    training::TrainingState<T>& state = machine_.state();
     probe->OnBoundary(state.step, std::as_writable_bytes(std::span(state.parameters)));
   };
-  hooks.on_leaf = [=](const GradientAction& step, int32_t leaf, std::span<const int64_t> rows) {
+  hooks.on_leaf = [=](const training::GradientAction& step, int32_t leaf,
+                      std::span<const int64_t> rows) {
     probe->OnLeaf(generation, step.step, step.epoch, leaf, rows);
   };
   hooks.on_commit = [=](int64_t step) { probe->OnCommit(generation, step); };
 }
 
 template <typename T>
-RootState TypedJobMember<T>::RootStateOf(const Place& place, const TrainingState<T>& state) {
+RootState TypedJobMember<T>::RootStateOf(const Place& place,
+                                         const training::TrainingState<T>& state) {
   return {place.order.order, place.order.self, state.step, state.accepted,
-          [&state] { return EncodeState(state); }};
+          [&state] { return training::EncodeState(state); }};
 }
 
 template <typename T>
-void TypedJobMember<T>::TellPace(const StartTraining& order, const std::vector<double>& leaf_ms) {
+void TypedJobMember<T>::TellPace(const cluster::StartTraining& order,
+                                 const std::vector<double>& leaf_ms) {
   if (std::any_of(leaf_ms.begin(), leaf_ms.end(), [](double ms) { return !(ms > 0); })) return;
-  if (NowUs() - pace_told_us_ < kPaceTellUs || !BetterOwnership(order.leaves, leaf_ms)) return;
+  if (NowUs() - pace_told_us_ < kPaceTellUs || !cluster::BetterOwnership(order.leaves, leaf_ms))
+    return;
   pace_told_us_ = NowUs();
-  hooks_.tell(Uneven{order.job, order.generation, machine_.state().step, leaf_ms});
+  hooks_.tell(cluster::Uneven{order.job, order.generation, machine_.state().step, leaf_ms});
 }
 
 #define ESPALIER_INSTANTIATE(T)                                                                  \
@@ -189,11 +194,11 @@ void TypedJobMember<T>::TellPace(const StartTraining& order, const std::vector<d
   template TrainerHooks TypedJobMember<T>::Hooks(const Place& place);                            \
   template void TypedJobMember<T>::Probe(Generation generation, TrainerHooks& hooks);            \
   template RootState TypedJobMember<T>::RootStateOf(const Place& place,                          \
-                                                    const TrainingState<T>& state);              \
-  template void TypedJobMember<T>::TellPace(const StartTraining& order,                          \
+                                                    const training::TrainingState<T>& state);    \
+  template void TypedJobMember<T>::TellPace(const cluster::StartTraining& order,                 \
                                             const std::vector<double>& leaf_ms);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -5,7 +5,7 @@
 #include "src/base/memory.h"
 #include "src/worker/job_member.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 template <typename T>
 Status TypedJobMember<T>::Join(const Place& place) {
@@ -13,10 +13,11 @@ Status TypedJobMember<T>::Join(const Place& place) {
   Disconnect();
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), order.order.generation));
   ESPALIER_RETURN_IF_ERROR(Reserve(place));
-  hooks_.tell(MemberReady{order.order.job, order.order.generation, machine_.state().round});
+  hooks_.tell(
+      cluster::MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_RETURN_IF_ERROR(FetchState(order, order.order.holder, std::nullopt));
   // Told first: a link that breaks at once must not be heard of before.
-  hooks_.tell(Switched{order.order.job, order.order.generation, machine_.state().round});
+  hooks_.tell(cluster::Switched{order.order.job, order.order.generation, machine_.state().round});
   Connect(place);
   return Status::Ok();
 }
@@ -26,13 +27,13 @@ Status TypedJobMember<T>::SwitchInto(const Place& before, const Place& place) {
   Withdraw();
   before_ = std::move(exchange_);
   rows_.Adopt(RangesOf(place.own));
-  const StartTraining& start = place.order.order;
-  hooks_.tell(Switched{start.job, start.generation, machine_.state().round});
+  const cluster::StartTraining& start = place.order.order;
+  hooks_.tell(cluster::Switched{start.job, start.generation, machine_.state().round});
   Connect(place);
-  const auto joins = [&](const Member& m) {
+  const auto joins = [&](const cluster::Member& m) {
     const auto& members = before.order.order.members;
     return std::none_of(members.begin(), members.end(),
-                        [&](const Member& b) { return b.worker == m.worker; });
+                        [&](const cluster::Member& b) { return b.worker == m.worker; });
   };
   const bool joined = std::any_of(start.members.begin(), start.members.end(), joins);
   if (joined && start.holder == place.order.self) OfferState(place.order);
@@ -47,7 +48,7 @@ void TypedJobMember<T>::Prepare(const TrainingOrder& order) {
   preparing_ = std::thread([this, order, number, last = std::move(preparing_)]() mutable {
     if (last.joinable()) last.join();
     const auto stopped = [this, number] { return preparation_ != number; };
-    const StartTraining& start = order.order;
+    const cluster::StartTraining& start = order.order;
     const Status staged = CatchOutOfMemory([&]() -> Status {
       ESPALIER_ASSIGN_OR_RETURN(const Place place, PlaceIn(order));
       ESPALIER_RETURN_IF_ERROR(rows_.Stage(RangesOf(place.own), start.generation, stopped));
@@ -55,14 +56,14 @@ void TypedJobMember<T>::Prepare(const TrainingOrder& order) {
     });
     if (stopped()) return;
     if (!staged.ok()) {
-      hooks_.tell(JobFailed{start.job, start.generation, staged});
+      hooks_.tell(cluster::JobFailed{start.job, start.generation, staged});
       return;
     }
     {
       std::lock_guard lock(mutex_);
       prepared_ = order;
     }
-    hooks_.tell(MemberReady{start.job, start.generation, 1});
+    hooks_.tell(cluster::MemberReady{start.job, start.generation, 1});
   });
 }
 
@@ -108,4 +109,4 @@ template void TypedJobMember<double>::StopPreparing();
 template std::optional<TrainingOrder> TypedJobMember<double>::TakePrepared(Generation next);
 template void TypedJobMember<double>::SwitchTo(Generation next);
 
-}  // namespace espalier
+}  // namespace espalier::worker

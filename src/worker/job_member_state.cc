@@ -8,7 +8,7 @@
 #include "src/worker/clock.h"
 #include "src/worker/job_member.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr auto kFetchRetry = std::chrono::milliseconds(10);
@@ -18,7 +18,7 @@ constexpr int64_t kStateSlackBytes = int64_t{256} << 20;  // history, metrics
 }  // namespace
 
 template <typename T>
-Result<Proceed> TypedJobMember<T>::WaitForProceed(const TrainingOrder& order) {
+Result<cluster::Proceed> TypedJobMember<T>::WaitForProceed(const TrainingOrder& order) {
   std::unique_lock lock(mutex_);
   const auto came = [&] { return proceed_ && proceed_->generation == order.order.generation; };
   changed_.wait(lock, [&] { return interrupted_ || came(); });
@@ -28,7 +28,8 @@ Result<Proceed> TypedJobMember<T>::WaitForProceed(const TrainingOrder& order) {
 
 // Brings the state to the round that all begin, or lets others fetch it.
 template <typename T>
-Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proceed& proceed) {
+Status TypedJobMember<T>::Level(const TrainingOrder& order,
+                                const espalier::cluster::Proceed& proceed) {
   const uint64_t round = machine_.state().round;
   const auto members = static_cast<int32_t>(order.order.members.size());
   if (proceed.holder >= members || round > proceed.round ||
@@ -51,11 +52,11 @@ Status TypedJobMember<T>::Level(const TrainingOrder& order, const espalier::Proc
 
 template <typename T>
 void TypedJobMember<T>::OfferState(const TrainingOrder& order) {
-  const auto bytes = std::make_shared<const std::string>(EncodeState(machine_.state()));
-  offered_ = MemberKey{order.order.incarnation, order.order.job, order.order.generation,
-                       static_cast<uint32_t>(order.self)};
-  StateOffer offer;
-  for (const Member& m : order.order.members) offer.members.push_back(m.name);
+  const auto bytes = std::make_shared<const std::string>(training::EncodeState(machine_.state()));
+  offered_ = rpc::MemberKey{order.order.incarnation, order.order.job, order.order.generation,
+                            static_cast<uint32_t>(order.self)};
+  rpc::StateOffer offer;
+  for (const cluster::Member& m : order.order.members) offer.members.push_back(m.name);
   offer.encode = [bytes] { return bytes; };
   peers_.OfferState(*offered_, std::move(offer));
 }
@@ -64,15 +65,15 @@ template <typename T>
 Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_index,
                                      std::optional<uint64_t> round) {
   const int64_t begin_us = NowUs();
-  const Member& holder = order.order.members[holder_index];
-  const MemberKey key{order.order.incarnation, order.order.job, order.order.generation,
-                      static_cast<uint32_t>(holder_index)};
-  StateFetch fetch;
+  const cluster::Member& holder = order.order.members[holder_index];
+  const rpc::MemberKey key{order.order.incarnation, order.order.job, order.order.generation,
+                           static_cast<uint32_t>(holder_index)};
+  rpc::StateFetch fetch;
   fetch.holder = holder.name;
   // And the parameters, the best and the averaged ones, and the accumulated gradient.
   const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 4;
   fetch.bytes_max =
-      vectors * ParameterCount(machine_.plan().shape) * static_cast<int64_t>(sizeof(T)) +
+      vectors * model::ParameterCount(machine_.plan().shape) * static_cast<int64_t>(sizeof(T)) +
       kStateSlackBytes;
   fetch.timeout_ms = kFetchTimeoutMs;
   fetch.cancelled = [this] { return interrupted(); };
@@ -80,13 +81,14 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
     Result<std::string> bytes = peers_.FetchState(holder.address, key, fetch);
     if (interrupted()) return OrderCame();
     if (bytes.ok()) {
-      ESPALIER_ASSIGN_OR_RETURN(TrainingState<T> state, DecodeState<T>(*bytes, machine_.plan()));
+      ESPALIER_ASSIGN_OR_RETURN(training::TrainingState<T> state,
+                                training::DecodeState<T>(*bytes, machine_.plan()));
       if (round && state.round != *round) {
         return FailedPrecondition("the state of " + holder.name + " is of round " +
                                   std::to_string(state.round) + ", expected " +
                                   std::to_string(*round));
       }
-      machine_ = StepMachine<T>(machine_.plan(), std::move(state));
+      machine_ = training::StepMachine<T>(machine_.plan(), std::move(state));
       LogInfo(ToString(key.job) + ": fetched the job state, " + std::to_string(bytes->size()) +
               " bytes of round " + std::to_string(machine_.state().round) + ", from " +
               holder.name + " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
@@ -111,41 +113,42 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
 
 template <typename T>
 HeldState TypedJobMember<T>::Held() const {
-  const TrainingState<T>& state = machine_.state();
-  return {state.step, state.accepted, EncodeState(state)};
+  const training::TrainingState<T>& state = machine_.state();
+  return {state.step, state.accepted, training::EncodeState(state)};
 }
 
 template <typename T>
 HeldState TypedJobMember<T>::Agreed() const {
   if (!agreed_) return {};
-  return {agreed_->step, agreed_->accepted, EncodeState(*agreed_)};
+  return {agreed_->step, agreed_->accepted, training::EncodeState(*agreed_)};
 }
 
 template <typename T>
 void TypedJobMember<T>::Revert() {
   const int64_t from = machine_.state().step;
   if (agreed_) {
-    machine_ = StepMachine<T>(machine_.plan(), *agreed_);
+    machine_ = training::StepMachine<T>(machine_.plan(), *agreed_);
   } else {
-    machine_ = StepMachine<T>(machine_.plan());
+    machine_ = training::StepMachine<T>(machine_.plan());
     machine_.Begin();
   }
   LogWarning("the members' states differ; from step " + std::to_string(from) + " back to step " +
              std::to_string(machine_.state().step) + ", on which all agreed");
 }
 
-template Result<Proceed> TypedJobMember<float>::WaitForProceed(const TrainingOrder& order);
+template Result<cluster::Proceed> TypedJobMember<float>::WaitForProceed(const TrainingOrder& order);
 template Status TypedJobMember<float>::Level(const TrainingOrder& order,
-                                             const espalier::Proceed& proceed);
+                                             const cluster::Proceed& proceed);
 template void TypedJobMember<float>::OfferState(const TrainingOrder& order);
 template Status TypedJobMember<float>::FetchState(const TrainingOrder& order, int32_t holder,
                                                   std::optional<uint64_t> round);
 template HeldState TypedJobMember<float>::Held() const;
 template HeldState TypedJobMember<float>::Agreed() const;
 template void TypedJobMember<float>::Revert();
-template Result<Proceed> TypedJobMember<double>::WaitForProceed(const TrainingOrder& order);
+template Result<cluster::Proceed> TypedJobMember<double>::WaitForProceed(
+    const TrainingOrder& order);
 template Status TypedJobMember<double>::Level(const TrainingOrder& order,
-                                              const espalier::Proceed& proceed);
+                                              const cluster::Proceed& proceed);
 template void TypedJobMember<double>::OfferState(const TrainingOrder& order);
 template Status TypedJobMember<double>::FetchState(const TrainingOrder& order, int32_t holder,
                                                    std::optional<uint64_t> round);
@@ -153,4 +156,4 @@ template HeldState TypedJobMember<double>::Held() const;
 template HeldState TypedJobMember<double>::Agreed() const;
 template void TypedJobMember<double>::Revert();
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -15,43 +15,44 @@
 #include "src/worker/clock.h"
 #include "src/worker/watched_files.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr int64_t kLoadingTellUs = 1'000'000;  // how often it is told that rows are being read
 constexpr int64_t kCleaningMs = 3'000;         // for one call that cleans up after an interruption
 
 // Its waits end when `cancelled`, and it tells what they are for.
-std::unique_ptr<FileSystem> MakeFiles(StorageOptions options, const std::atomic<bool>& cancelled,
-                                      std::shared_ptr<const TokenStore> tokens,
-                                      std::function<void(const std::string&)> on_trouble) {
+std::unique_ptr<storage::FileSystem> MakeFiles(storage::StorageOptions options,
+                                               const std::atomic<bool>& cancelled,
+                                               std::shared_ptr<const storage::TokenStore> tokens,
+                                               std::function<void(const std::string&)> on_trouble) {
   options.webhdfs.http.cancelled = [&cancelled] { return cancelled.load(); };
   options.webhdfs.tokens = std::move(tokens);
   options.webhdfs.on_trouble = std::move(on_trouble);
-  return MakeFileSystem(std::move(options));
+  return storage::MakeFileSystem(std::move(options));
 }
 
 // Reaches the storage also while the job is interrupted, with little patience.
-std::unique_ptr<FileSystem> MakeCleaningFiles(StorageOptions options,
-                                              std::shared_ptr<const TokenStore> tokens) {
+std::unique_ptr<storage::FileSystem> MakeCleaningFiles(
+    storage::StorageOptions options, std::shared_ptr<const storage::TokenStore> tokens) {
   options.webhdfs.tokens = std::move(tokens);
   options.webhdfs.http.connect_ms = options.webhdfs.http.reply_ms = kCleaningMs;
   options.webhdfs.retry.give_up_ms = options.webhdfs.retry.first_contact_ms = kCleaningMs;
-  return MakeFileSystem(std::move(options));
+  return storage::MakeFileSystem(std::move(options));
 }
 
 }  // namespace
 
-JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey order,
-                     std::function<void(FromWorker)> report)
+JobRunner::JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::StartSurvey order,
+                     std::function<void(cluster::FromWorker)> report)
     : options_(std::move(options)),
       job_(order.job),
       job_yaml_(order.job_yaml),
       request_id_(order.request_id),
       input_(order.input),
       report_(std::move(report)),
-      tokens_(std::make_shared<TokenStore>([this](const std::string& file_system) {
-        Tell(TokenRefused{job_, file_system});
+      tokens_(std::make_shared<storage::TokenStore>([this](const std::string& file_system) {
+        Tell(cluster::TokenRefused{job_, file_system});
       })),
       files_(MakeFiles(options_.storage, interrupted_, tokens_,
                        [this](const std::string& why) {
@@ -61,7 +62,7 @@ JobRunner::JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey orde
       cleaning_(MakeCleaningFiles(options_.storage, tokens_)),
       peers_(peers),
       next_(std::move(order)) {
-  TakeTokens(std::get<StartSurvey>(*next_).tokens);
+  TakeTokens(std::get<cluster::StartSurvey>(*next_).tokens);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -75,13 +76,13 @@ std::string JobRunner::waiting_because() const {
   return waiting_because_;
 }
 
-void JobRunner::Survey(StartSurvey order) {
+void JobRunner::Survey(cluster::StartSurvey order) {
   TakeTokens(order.tokens);
   GiveOrder(std::move(order));
 }
 
-void JobRunner::TakeTokens(const StorageTokens& tokens) {
-  for (const StorageToken& token : tokens) tokens_->Put(token.file_system, token.text);
+void JobRunner::TakeTokens(const spec::StorageTokens& tokens) {
+  for (const spec::StorageToken& token : tokens) tokens_->Put(token.file_system, token.text);
 }
 
 void JobRunner::Train(TrainingOrder order) { GiveOrder(std::move(order)); }
@@ -98,7 +99,7 @@ void JobRunner::GiveOrder(Order order) {
   changed_.notify_all();
 }
 
-void JobRunner::Proceed(const espalier::Proceed& order) {
+void JobRunner::Proceed(const espalier::cluster::Proceed& order) {
   std::lock_guard lock(mutex_);
   proceed_ = order;
   if (member_) member_->Proceed(order);
@@ -128,7 +129,7 @@ void JobRunner::Abort(Status why) {
   LogDebug(ToString(job_) + " ends here: " + why.ToString());
 }
 
-void JobRunner::Tell(FromWorker message) {
+void JobRunner::Tell(cluster::FromWorker message) {
   if (!aborted_) report_(std::move(message));
 }
 
@@ -142,24 +143,24 @@ std::optional<JobRunner::Order> JobRunner::WaitForOrder() {
 }
 
 Status JobRunner::ReadJob() {
-  ESPALIER_ASSIGN_OR_RETURN(const JobKind kind, JobKindOf(job_yaml_, "job"));
-  if (kind == JobKind::kTrain) {
-    ESPALIER_ASSIGN_OR_RETURN(spec_, ParseJob(job_yaml_, "job"));
-    ESPALIER_RETURN_IF_ERROR(CheckRules(spec_.data.features, input_->schema));
+  ESPALIER_ASSIGN_OR_RETURN(const spec::JobKind kind, config::JobKindOf(job_yaml_, "job"));
+  if (kind == spec::JobKind::kTrain) {
+    ESPALIER_ASSIGN_OR_RETURN(spec_, config::ParseJob(job_yaml_, "job"));
+    ESPALIER_RETURN_IF_ERROR(spec::CheckRules(spec_.data.features, input_->schema));
     if (spec_.workers.cache_input && options_.cache) {
       cached_files_ = std::make_unique<CachedFiles>(*files_, *options_.cache);
     }
   } else {
-    ESPALIER_ASSIGN_OR_RETURN(scoring_spec_, ParseScoring(job_yaml_, "job"));
+    ESPALIER_ASSIGN_OR_RETURN(scoring_spec_, config::ParseScoring(job_yaml_, "job"));
   }
   const bool keeps = spec_.workers.cache_input && options_.shards;
   if (options_.shards && !keeps) options_.shards->Clear();  // the memory is this job's
   // First of all, as it gives up what is kept of other files.
   auto table = keeps ? options_.shards->Use(spec_, input_) : nullptr;
-  survey_room_ =
-      std::make_shared<RowRoom>(options_.memory_bytes_max - (keeps ? options_.shards->bytes() : 0),
-                                options_.spool_directory, options_.spool_bytes_max);
-  if (kind == JobKind::kTrain) {
+  survey_room_ = std::make_shared<data::RowRoom>(
+      options_.memory_bytes_max - (keeps ? options_.shards->bytes() : 0), options_.spool_directory,
+      options_.spool_bytes_max);
+  if (kind == spec::JobKind::kTrain) {
     shards_ = std::make_unique<JobShards>(keeps ? options_.shards.get() : nullptr, std::move(table),
                                           spec_, input_, survey_room_);
   }
@@ -176,15 +177,16 @@ void JobRunner::Run() {
     }
     if (end.ok() || interrupted_) continue;
     LogWarning(ToString(job_) + " fails here: " + end.ToString());
-    Tell(JobFailed{job_, generation_, end});
+    Tell(cluster::JobFailed{job_, generation_, end});
   }
   ReleaseReserved();
 }
 
-Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
+Result<SurveyOne> JobRunner::WorkOf(const cluster::StartSurvey& order) {
   if (!scoring_spec_) {
-    return SurveyOne(
-        [this](const FileSystem& files, int32_t shard) { return shards_->Survey(files, shard); });
+    return SurveyOne([this](const storage::FileSystem& files, int32_t shard) {
+      return shards_->Survey(files, shard);
+    });
   }
   if (!scoring_) {
     ESPALIER_ASSIGN_OR_RETURN(scoring_, ScoringWork::Make(*files_, *scoring_spec_, *order.input,
@@ -192,7 +194,7 @@ Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
   }
   if (interrupted_) return OrderCame();  // what the job leaves may be removed already
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
-  return SurveyOne([this](const FileSystem& files, int32_t shard) {
+  return SurveyOne([this](const storage::FileSystem& files, int32_t shard) {
     auto scored =
         scoring_->Score(files, shard, survey_room_.get(), [this] { return interrupted_.load(); });
     if (options_.probe != nullptr) options_.probe->OnShardScored(shard);
@@ -200,7 +202,7 @@ Result<SurveyOne> JobRunner::WorkOf(const StartSurvey& order) {
   });
 }
 
-Status JobRunner::Perform(const StartSurvey& order) {
+Status JobRunner::Perform(const cluster::StartSurvey& order) {
   generation_ = order.generation;
   if (order.shards.empty()) return Status::Ok();
   ESPALIER_ASSIGN_OR_RETURN(const SurveyOne survey_one, WorkOf(order));
@@ -209,26 +211,28 @@ Status JobRunner::Perform(const StartSurvey& order) {
   // Half of what no others may take; the other half is for shards that are being read.
   const int64_t others_bytes_max = shards_ ? shards_->kept_bytes_max() : 0;
   run.rows_bytes_max = (options_.memory_bytes_max - others_bytes_max) / 2;
-  for (const SurveyedShard& kept : surveyed_) {
+  for (const data::SurveyedShard& kept : surveyed_) {
     if (kept.has_rows) run.rows_bytes_max -= kept.rows.MemoryBytes();
   }
   SurveyRunHooks hooks;
   hooks.now_us = NowUs;
-  hooks.on_part = [&](ShardSurveys shards) {
-    Tell(SurveyPart{job_, order.generation, std::move(shards)});
+  hooks.on_part = [&](cluster::ShardSurveys shards) {
+    Tell(cluster::SurveyPart{job_, order.generation, std::move(shards)});
   };
-  hooks.on_bytes_read = [&](int64_t bytes) { Tell(SurveyProgress{job_, order.generation, bytes}); };
+  hooks.on_bytes_read = [&](int64_t bytes) {
+    Tell(cluster::SurveyProgress{job_, order.generation, bytes});
+  };
   ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(input_files(), *order.input, order.shards,
                                                      survey_one, interrupted_, run, hooks));
-  for (SurveyedShard& s : surveyed) surveyed_.push_back(std::move(s));
+  for (data::SurveyedShard& s : surveyed) surveyed_.push_back(std::move(s));
   return Status::Ok();
 }
 
-std::vector<JobRunner::Source> JobRunner::KeptFirst(const RowLoader& loader) {
+std::vector<JobRunner::Source> JobRunner::KeptFirst(const data::RowLoader& loader) {
   const std::vector<int32_t>& wanted = loader.shards();  // ascending
   std::vector<Source> sources;
   std::set<int32_t> taken;
-  for (SurveyedShard& s : surveyed_) {
+  for (data::SurveyedShard& s : surveyed_) {
     const int32_t shard = s.survey.shard;
     if (!s.has_rows) continue;
     if (std::binary_search(wanted.begin(), wanted.end(), shard) && taken.insert(shard).second) {
@@ -245,7 +249,7 @@ std::vector<JobRunner::Source> JobRunner::KeptFirst(const RowLoader& loader) {
   return sources;
 }
 
-Status JobRunner::Load(RowLoader& loader, const FileSystem& files, Source& source) {
+Status JobRunner::Load(data::RowLoader& loader, const storage::FileSystem& files, Source& source) {
   if (source.surveyed != nullptr) {
     const Status loaded = loader.Load(source.shard, &source.surveyed->rows);
     source.surveyed->rows = {};
@@ -260,26 +264,26 @@ Status JobRunner::Load(RowLoader& loader, const FileSystem& files, Source& sourc
   return loader.Load(source.shard, kept ? &kept->rows : nullptr);
 }
 
-Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey,
-                                                      const OwnRows::Request& rows) {
+Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::SurveyResult& survey,
+                                                            const OwnRows::Request& rows) {
   std::atomic<int64_t> bytes_read{0}, told_us{NowUs()};
   const auto after_read = [&](int64_t bytes) {
     bytes_read += bytes;
     int64_t last = told_us;
     if (NowUs() - last < kLoadingTellUs) return;
     if (!told_us.compare_exchange_strong(last, NowUs())) return;
-    Tell(SurveyProgress{job_, rows.generation, bytes_read});
+    Tell(cluster::SurveyProgress{job_, rows.generation, bytes_read});
   };
   const WatchedFiles files(
       input_files(), [&] { return interrupted_ || rows.cancelled() ? OrderCame() : Status::Ok(); },
       after_read);
   const int64_t memory_bytes = std::max<int64_t>(0, options_.memory_bytes_max - rows.memory_bytes);
   const bool beside = shards_->FitsBeside(survey, rows.ranges, memory_bytes);
-  const RowStoreOptions store{beside ? memory_bytes - shards_->kept_bytes() : memory_bytes,
-                              options_.spool_directory,
-                              std::max<int64_t>(0, options_.spool_bytes_max - rows.spool_bytes)};
-  ESPALIER_ASSIGN_OR_RETURN(const auto loader,
-                            RowLoader::Make({files, *input_, spec_}, survey, rows.ranges, store));
+  const data::RowStoreOptions store{
+      beside ? memory_bytes - shards_->kept_bytes() : memory_bytes, options_.spool_directory,
+      std::max<int64_t>(0, options_.spool_bytes_max - rows.spool_bytes)};
+  ESPALIER_ASSIGN_OR_RETURN(const auto loader, data::RowLoader::Make({files, *input_, spec_},
+                                                                     survey, rows.ranges, store));
   std::vector<Source> sources = KeptFirst(*loader);
   if (!beside) shards_->GiveUp();
   std::vector<Status> results(sources.size());
@@ -304,4 +308,4 @@ Result<std::unique_ptr<RowStore>> JobRunner::LoadRows(const SurveyResult& survey
   return loader->Finish();
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -36,7 +36,7 @@
 #include "src/worker/scoring_work.h"
 #include "src/worker/survey_run.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 struct RunnerOptions {
   int threads = 1;
@@ -44,7 +44,7 @@ struct RunnerOptions {
   std::string spool_directory;
   int64_t spool_bytes_max = 0;
   int64_t sum_timeout_ms = 600'000;
-  StorageOptions storage;
+  storage::StorageOptions storage;
   std::shared_ptr<ReadCache> cache;
   std::shared_ptr<ShardCache> shards;
   StepProbe* probe = nullptr;  // of a test
@@ -53,18 +53,18 @@ struct RunnerOptions {
 class JobRunner {
  public:
   // Starts with the survey. `peers` must outlive this; `report` is called on any thread.
-  JobRunner(RunnerOptions options, PeerNetwork& peers, StartSurvey order,
-            std::function<void(FromWorker)> report);
+  JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::StartSurvey order,
+            std::function<void(cluster::FromWorker)> report);
   ~JobRunner();
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
 
   JobId job() const { return job_; }
   // A newer generation of the job: takes the place of what is underway.
-  void Survey(StartSurvey order);
+  void Survey(cluster::StartSurvey order);
   void Train(TrainingOrder order);
   // All members of that generation are ready.
-  void Proceed(const espalier::Proceed& order);
+  void Proceed(const espalier::cluster::Proceed& order);
   // A generation that is to follow the one underway without a pause; or, when there is none here,
   // one to join.
   void Prepare(TrainingOrder order);
@@ -73,12 +73,12 @@ class JobRunner {
   // The job state is to be written as a checkpoint, unless one that is as far is there; reports
   // StateKept. Ends what is underway. `reverts`: the newest state that all members had, instead.
   struct KeepOrder {
-    JobPoint at;
+    cluster::JobPoint at;
     bool reverts = false;
   };
   void Keep(KeepOrder order);
   // The job's delegation tokens from now on.
-  void TakeTokens(const StorageTokens& tokens);
+  void TakeTokens(const spec::StorageTokens& tokens);
   // Everything about the job ends within a fraction of a second, unless a file system hangs;
   // nothing is reported any more.
   void Abort(Status why);
@@ -93,76 +93,80 @@ class JobRunner {
   bool over() const { return over_; }
 
  private:
-  using Order = std::variant<StartSurvey, TrainingOrder, KeepOrder>;
+  using Order = std::variant<cluster::StartSurvey, TrainingOrder, KeepOrder>;
 
   void Run();
   // The next order; none: aborted.
   std::optional<Order> WaitForOrder();
   void GiveOrder(Order order);
   Status ReadJob();
-  Status Perform(const StartSurvey& order);
+  Status Perform(const cluster::StartSurvey& order);
   // Where the job's rows are read.
-  const FileSystem& input_files() const { return cached_files_ ? *cached_files_ : *files_; }
+  const storage::FileSystem& input_files() const {
+    return cached_files_ ? *cached_files_ : *files_;
+  }
   // What the order says to do with each shard.
-  Result<SurveyOne> WorkOf(const StartSurvey& order);
+  Result<SurveyOne> WorkOf(const cluster::StartSurvey& order);
   Status Perform(const TrainingOrder& order);
   Status Perform(const KeepOrder& order);
   template <typename T>
   Status Train(const TrainingOrder& order);
   // The right to write the output in a generation (bundle/output.h); any thread.
-  Status Reserve(const WriterName& writer);
+  Status Reserve(const bundle::WriterName& writer);
   void ReleaseReserved();
-  Result<std::unique_ptr<RowStore>> LoadRows(const SurveyResult& survey,
-                                             const OwnRows::Request& rows);
+  Result<std::unique_ptr<data::RowStore>> LoadRows(const spec::SurveyResult& survey,
+                                                   const OwnRows::Request& rows);
   // Where the rows of one of the loader's shards come from: the survey of this job, or what is kept
   // beyond it; neither: they are read.
   struct Source {
     int32_t shard = 0;
-    SurveyedShard* surveyed = nullptr;
+    data::SurveyedShard* surveyed = nullptr;
     std::shared_ptr<const KeptShard> kept;
   };
   // The loader's shards in the order to load them in. Drops what the survey kept of others. Those
   // that it kept come first, so that their rows make room for the store's.
-  std::vector<Source> KeptFirst(const RowLoader& loader);
-  Status Load(RowLoader& loader, const FileSystem& files, Source& source);
+  std::vector<Source> KeptFirst(const data::RowLoader& loader);
+  Status Load(data::RowLoader& loader, const storage::FileSystem& files, Source& source);
   // What a member has before a generation that all begin together.
   template <typename T>
-  Status FindState(const StartTraining& order);
+  Status FindState(const cluster::StartTraining& order);
   // What a new member of the job begins with.
   template <typename T>
-  Status Begin(const StartTraining& order, TypedJobMember<T>& member);
+  Status Begin(const cluster::StartTraining& order, TypedJobMember<T>& member);
   // What a member of asynchronous training begins another generation with.
   template <typename T>
-  Status BeginAgain(TypedJobMember<T>& member, const StartTraining& order);
+  Status BeginAgain(TypedJobMember<T>& member, const cluster::StartTraining& order);
   template <typename T>
-  Result<std::optional<TrainingState<T>>> LoadNewest(const TypedJobMember<T>& member,
-                                                     const StartTraining& order);
+  Result<std::optional<training::TrainingState<T>>> LoadNewest(const TypedJobMember<T>& member,
+                                                               const cluster::StartTraining& order);
   // Writes the bundle and tells the result.
   template <typename T>
-  Status Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,
+  Status Finish(const cluster::StartTraining& order, int32_t self, const TypedJobMember<T>& member,
                 const Trained& trained);
-  void Tell(FromWorker message);
+  void Tell(cluster::FromWorker message);
 
   const RunnerOptions options_;
   const JobId job_;
   const std::string job_yaml_, request_id_;
-  const std::shared_ptr<const InputPlan> input_;
+  const std::shared_ptr<const spec::InputPlan> input_;
   std::atomic<bool> interrupted_{false};  // the order underway is not to be gone on with
   mutable std::mutex waiting_mutex_;      // guards the next; apart, as storage calls under locks
   std::string waiting_because_;
-  const std::function<void(FromWorker)> report_;
-  const std::shared_ptr<TokenStore> tokens_;
-  const std::unique_ptr<FileSystem> files_;     // its waits end when interrupted
-  const std::unique_ptr<FileSystem> cleaning_;  // reaches the storage also when interrupted
-  PeerNetwork& peers_;
+  const std::function<void(cluster::FromWorker)> report_;
+  const std::shared_ptr<storage::TokenStore> tokens_;
+  const std::unique_ptr<storage::FileSystem> files_;  // its waits end when interrupted
+  const std::unique_ptr<storage::FileSystem>
+      cleaning_;  // reaches the storage also when interrupted
+  rpc::PeerNetwork& peers_;
   // Of the job's thread.
-  JobSpec spec_;
+  spec::JobSpec spec_;
   std::unique_ptr<CachedFiles> cached_files_;  // of a job that is to use the cache
-  std::optional<ScoringSpec> scoring_spec_;    // of a job that scores, in place of the one above
-  std::unique_ptr<ScoringWork> scoring_;       // of it, once its model is read
-  std::shared_ptr<RowRoom> survey_room_;       // of surveyed_ and of the survey underway
-  std::unique_ptr<JobShards> shards_;          // of a job that trains
-  std::vector<SurveyedShard> surveyed_;
+  std::optional<spec::ScoringSpec>
+      scoring_spec_;                            // of a job that scores, in place of the one above
+  std::unique_ptr<ScoringWork> scoring_;        // of it, once its model is read
+  std::shared_ptr<data::RowRoom> survey_room_;  // of surveyed_ and of the survey underway
+  std::unique_ptr<JobShards> shards_;           // of a job that trains
+  std::vector<data::SurveyedShard> surveyed_;
   std::unique_ptr<JobCheckpoints> checkpoints_;  // as long as there is a member
   TrainingOrder newest_;                         // of the orders to train
   Generation generation_;                        // underway, or the newest that ended here
@@ -175,11 +179,11 @@ class JobRunner {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::optional<Order> next_;
-  std::set<WriterName> reserved_;
-  std::optional<espalier::Proceed> proceed_;
+  std::set<bundle::WriterName> reserved_;
+  std::optional<espalier::cluster::Proceed> proceed_;
   std::unique_ptr<JobMember> member_;  // set once, by the job's thread
 
   std::thread thread_;  // last: started when all else stands
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -11,22 +11,23 @@
 #include "src/worker/job_runner.h"
 #include "src/worker/resume.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 Status JobRunner::Perform(const TrainingOrder& order) {
   generation_ = order.order.generation;
   if (scoring_spec_) return Internal("there is nothing to train in a job that scores");
-  return spec_.model.precision == Precision::kFloat64 ? Train<double>(order) : Train<float>(order);
+  return spec_.model.precision == spec::Precision::kFloat64 ? Train<double>(order)
+                                                            : Train<float>(order);
 }
 
 template <typename T>
 Status JobRunner::Train(const TrainingOrder& order) {
   if (!member_) {
     MemberHooks hooks;
-    hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
+    hooks.tell = [this](cluster::FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
-    hooks.find_state = [this](const StartTraining& start) { return FindState<T>(start); };
-    hooks.reserve_output = [this](const StartTraining& start, int32_t self) {
+    hooks.find_state = [this](const cluster::StartTraining& start) { return FindState<T>(start); };
+    hooks.reserve_output = [this](const cluster::StartTraining& start, int32_t self) {
       return Reserve(WriterOf(start, self));
     };
     hooks.checkpoint_due = [this](const RootState& state) { return checkpoints_->Due(state); };
@@ -34,13 +35,13 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.probe = options_.probe;
     hooks.sum_timeout_ms = options_.sum_timeout_ms;
     hooks.memory_bytes_max = std::min(options_.memory_bytes_max, PhysicalMemoryBytes());
-    hooks.load = [this](const SurveyResult& survey, const OwnRows::Request& rows) {
+    hooks.load = [this](const spec::SurveyResult& survey, const OwnRows::Request& rows) {
       return LoadRows(survey, rows);
     };
     ESPALIER_ASSIGN_OR_RETURN(
         auto made, TypedJobMember<T>::Make(spec_, order.order.survey, options_.threads, peers_,
                                            std::move(hooks)));
-    ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, ArithmeticId());
+    ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, model::ArithmeticId());
     checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
     std::lock_guard lock(mutex_);
     member_ = std::move(made);
@@ -69,34 +70,34 @@ Status JobRunner::Train(const TrainingOrder& order) {
   return Status::Ok();
 }
 
-Status JobRunner::Reserve(const WriterName& writer) {
+Status JobRunner::Reserve(const bundle::WriterName& writer) {
   {
     std::lock_guard lock(mutex_);
     reserved_.insert(writer);
   }
-  const Status made = ReserveOutput(*files_, spec_.output.path, writer);
+  const Status made = bundle::ReserveOutput(*files_, spec_.output.path, writer);
   if (aborted_) ReleaseReserved();  // the job's thread may have ended already
   return made;
 }
 
 // Another member, or this one in a later generation, is to write the output; or the job is over.
 void JobRunner::ReleaseReserved() {
-  std::set<WriterName> reserved;
+  std::set<bundle::WriterName> reserved;
   {
     std::lock_guard lock(mutex_);
     reserved.swap(reserved_);
   }
   if (reserved.empty()) return;
-  const FileSystem& files = interrupted_ ? *cleaning_ : *files_;
-  const Status released = FenceOutput(files, spec_.output.path, [&](const WriterName& writer) {
-    return reserved.contains(writer);
-  });
+  const storage::FileSystem& files = interrupted_ ? *cleaning_ : *files_;
+  const Status released = bundle::FenceOutput(
+      files, spec_.output.path,
+      [&](const bundle::WriterName& writer) { return reserved.contains(writer); });
   if (!released.ok()) LogDebug(released.ToString());  // the coordinator clears, at the job's end
 }
 
 template <typename T>
-Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMember<T>& member,
-                                                              const StartTraining& order) {
+Result<std::optional<training::TrainingState<T>>> JobRunner::LoadNewest(
+    const TypedJobMember<T>& member, const cluster::StartTraining& order) {
   ResumeOptions options;
   options.data_fingerprint = order.survey->data_fingerprint;
   options.arithmetic_id = arithmetic_id_;
@@ -106,13 +107,13 @@ Result<std::optional<TrainingState<T>>> JobRunner::LoadNewest(const TypedJobMemb
 }
 
 template <typename T>
-Status JobRunner::FindState(const StartTraining& order) {
+Status JobRunner::FindState(const cluster::StartTraining& order) {
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
   Status found;
   if (!begun_ && member.step() == 0) {
     found = Begin(order, member);
     begun_ = found.ok();
-  } else if (spec_.train.mode == TrainMode::kAsync) {
+  } else if (spec_.train.mode == spec::TrainMode::kAsync) {
     found = BeginAgain(member, order);
   }
   if (found.ok() || interrupted_ || order.generation.value == 1) return found;
@@ -121,13 +122,14 @@ Status JobRunner::FindState(const StartTraining& order) {
 }
 
 template <typename T>
-Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
+Status JobRunner::Begin(const cluster::StartTraining& order, TypedJobMember<T>& member) {
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
   if (!state) {
     if (!spec_.train.initial) return Status::Ok();
-    ESPALIER_ASSIGN_OR_RETURN(auto weights, ReadInitialWeights(*files_, *spec_.train.initial,
-                                                               Tensors(member.plan().shape),
-                                                               order.survey->preprocessing));
+    ESPALIER_ASSIGN_OR_RETURN(auto weights,
+                              bundle::ReadInitialWeights(*files_, *spec_.train.initial,
+                                                         model::Tensors(member.plan().shape),
+                                                         order.survey->preprocessing));
     member.BeginWith(std::move(weights));
     return Status::Ok();
   }
@@ -140,8 +142,8 @@ Status JobRunner::Begin(const StartTraining& order, TypedJobMember<T>& member) {
 // what was kept is further than what this one began with. When it is not, the others take it from
 // there.
 template <typename T>
-Status JobRunner::BeginAgain(TypedJobMember<T>& member, const StartTraining& order) {
-  const auto holds = [&](const Member& m) { return m.worker == member.holder(); };
+Status JobRunner::BeginAgain(TypedJobMember<T>& member, const cluster::StartTraining& order) {
+  const auto holds = [&](const cluster::Member& m) { return m.worker == member.holder(); };
   if (std::any_of(order.members.begin(), order.members.end(), holds)) return Status::Ok();
   ESPALIER_ASSIGN_OR_RETURN(auto state, LoadNewest<T>(member, order));
   if (!state || state->step <= member.step()) return Status::Ok();
@@ -151,7 +153,7 @@ Status JobRunner::BeginAgain(TypedJobMember<T>& member, const StartTraining& ord
 }
 
 Status JobRunner::Perform(const KeepOrder& order) {
-  StateKept told{order.at.job, order.at.generation, 0, {}, {}};
+  cluster::StateKept told{order.at.job, order.at.generation, 0, {}, {}};
   HeldState held;
   const bool agreed = order.reverts || (member_ && member_->differs());
   if (member_) held = agreed ? member_->Agreed() : member_->Held();
@@ -169,25 +171,25 @@ Status JobRunner::Perform(const KeepOrder& order) {
 }
 
 template <typename T>
-Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJobMember<T>& member,
-                         const Trained& trained) {
-  const FinishAction& f = trained.finish;
-  const SurveyResult& survey = *order.survey;
-  JobDone done{order.job, order.generation, {}};
-  TrainingResult& r = done.result;
+Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
+                         const TypedJobMember<T>& member, const Trained& trained) {
+  const training::FinishAction& f = trained.finish;
+  const spec::SurveyResult& survey = *order.survey;
+  cluster::JobDone done{order.job, order.generation, {}};
+  spec::TrainingResult& r = done.result;
   r.steps = f.steps;
   r.epochs = f.epochs;
   r.rows_per_epoch = survey.train_rows;
   r.train = f.train;
   r.validation = f.validation;
   r.test = f.test;
-  r.classes = ClassNames(spec_.model.task, survey.preprocessing);
+  r.classes = spec::ClassNames(spec_.model.task, survey.preprocessing);
   r.stopped_because = f.stopped_because;
   r.step_ms_p50 = trained.step_ms_p50;
   r.step_ms_p99 = trained.step_ms_p99;
-  if (spec_.train.mode == TrainMode::kAsync) r.async = trained.async;
+  if (spec_.train.mode == spec::TrainMode::kAsync) r.async = trained.async;
   r.skipped_rows = survey.skipped_rows;
-  ModelDocument document;
+  bundle::ModelDocument document;
   document.job = spec_;
   document.schema = input_->schema;
   document.preprocessing = survey.preprocessing;
@@ -207,7 +209,7 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   document.arithmetic_id = arithmetic_id_;
   document.accepted = member.accepted();
   document.async = r.async;
-  const OutputWriter writer{WriterOf(order, self), order.incarnation, request_id_};
+  const bundle::OutputWriter writer{WriterOf(order, self), order.incarnation, request_id_};
   ESPALIER_ASSIGN_OR_RETURN(
       r.weights_sha256, WriteBundle<T>(*files_, std::move(document), member.shape(),
                                        member.parameters(), trained.history, writer,
@@ -218,4 +220,4 @@ Status JobRunner::Finish(const StartTraining& order, int32_t self, const TypedJo
   return Status::Ok();
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

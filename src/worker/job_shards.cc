@@ -6,7 +6,7 @@
 #include "src/data/table/input_file.h"
 #include "src/data/table/sparse_record.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // A shard's rows take hardly more bytes than so many times those in its file.
@@ -14,20 +14,21 @@ constexpr int64_t kGrowth = 8;
 constexpr int64_t kStoreSlackBytes = 4 << 20;
 
 // Not less than a store of these rows takes.
-int64_t StoreBytes(const InputPlan& input, const SurveyResult& survey, const RowRanges& ranges) {
-  const int64_t element = ElementBytes(survey.storage);
+int64_t StoreBytes(const spec::InputPlan& input, const spec::SurveyResult& survey,
+                   const data::RowRanges& ranges) {
+  const int64_t element = data::ElementBytes(survey.storage);
   const auto features = static_cast<int64_t>(input.schema.features.size());
   const int64_t beside =
       8 * static_cast<int64_t>(input.schema.label.size()) + 8 + 4;  // targets, weight, class
   int64_t rows = 0;
-  for (const Range& range : ranges) rows += range.size();
+  for (const plan::Range& range : ranges) rows += range.size();
   if (!survey.sparse) return rows * (features * element + beside) + kStoreSlackBytes;
   int64_t nonzeros = 0;  // of all rows of these shards
-  for (const int32_t shard : ShardsOf(survey, ranges)) {
+  for (const int32_t shard : data::ShardsOf(survey, ranges)) {
     nonzeros += survey.shards[static_cast<size_t>(shard)].nonzeros;
   }
   const int64_t records = nonzeros * (static_cast<int64_t>(sizeof(int32_t)) + element) +
-                          rows * SparseRecordBytes(1, survey.storage);
+                          rows * data::SparseRecordBytes(1, survey.storage);
   return rows * (static_cast<int64_t>(sizeof(uint8_t*)) + beside) + records + records / 8 +
          kStoreSlackBytes;
 }
@@ -35,8 +36,8 @@ int64_t StoreBytes(const InputPlan& input, const SurveyResult& survey, const Row
 }  // namespace
 
 JobShards::JobShards(ShardCache* cache, std::shared_ptr<ShardCache::Table> table,
-                     const JobSpec& job, std::shared_ptr<const InputPlan> input,
-                     std::shared_ptr<RowRoom> room)
+                     const spec::JobSpec& job, std::shared_ptr<const spec::InputPlan> input,
+                     std::shared_ptr<data::RowRoom> room)
     : cache_(cache),
       job_(job),
       input_(std::move(input)),
@@ -49,7 +50,7 @@ void JobShards::NoteParsed(int32_t shard) {
   own_.insert(shard);
 }
 
-Status JobShards::TakeOver(const FileSystem& files, int32_t shard) {
+Status JobShards::TakeOver(const storage::FileSystem& files, int32_t shard) {
   const int32_t file = FileOf(shard);
   {
     std::lock_guard lock(mutex_);
@@ -58,22 +59,22 @@ Status JobShards::TakeOver(const FileSystem& files, int32_t shard) {
     if (checked_.contains(file)) return {};
   }
   ESPALIER_ASSIGN_OR_RETURN(const auto open,
-                            OpenUnchanged(files, input_->files[static_cast<size_t>(file)]));
+                            data::OpenUnchanged(files, input_->files[static_cast<size_t>(file)]));
   ESPALIER_RETURN_IF_ERROR(open->CheckReadable());
   std::lock_guard lock(mutex_);
   checked_.insert(file);
   return {};
 }
 
-Result<KeptShard> JobShards::Read(const FileSystem& files, int32_t shard) {
-  const auto reader = MakeShardReader({files, *input_, job_}, {.room = room_.get()});
-  ESPALIER_ASSIGN_OR_RETURN(SurveyedShard read, SurveyShard(*reader, shard));
+Result<KeptShard> JobShards::Read(const storage::FileSystem& files, int32_t shard) {
+  const auto reader = data::MakeShardReader({files, *input_, job_}, {.room = room_.get()});
+  ESPALIER_ASSIGN_OR_RETURN(data::SurveyedShard read, data::SurveyShard(*reader, shard));
   NoteParsed(shard);
   return KeptShard{room_, std::move(read.survey), std::move(read.rows)};
 }
 
-Result<SurveyedShard> JobShards::Survey(const FileSystem& files, int32_t shard) {
-  SurveyedShard surveyed;
+Result<data::SurveyedShard> JobShards::Survey(const storage::FileSystem& files, int32_t shard) {
+  data::SurveyedShard surveyed;
   surveyed.has_rows = false;
   if (const auto kept = Kept(shard)) {
     ESPALIER_RETURN_IF_ERROR(TakeOver(files, shard));
@@ -87,16 +88,17 @@ Result<SurveyedShard> JobShards::Survey(const FileSystem& files, int32_t shard) 
       return surveyed;
     }
   }
-  return SurveyedShard{std::move(read.survey), true, std::move(read.rows)};
+  return data::SurveyedShard{std::move(read.survey), true, std::move(read.rows)};
 }
 
 std::shared_ptr<const KeptShard> JobShards::Kept(int32_t shard) const {
   return table_ ? cache_->Find(*table_, shard) : nullptr;
 }
 
-Result<std::shared_ptr<const KeptShard>> JobShards::Take(const FileSystem& files, int32_t shard) {
+Result<std::shared_ptr<const KeptShard>> JobShards::Take(const storage::FileSystem& files,
+                                                         int32_t shard) {
   std::shared_ptr<const KeptShard> kept;
-  const Shard& range = input_->shards[static_cast<size_t>(shard)];
+  const spec::Shard& range = input_->shards[static_cast<size_t>(shard)];
   if (!table_ || !grows_ || cache_->room() / kGrowth < range.end - range.begin) {
     NoteParsed(shard);
     return kept;
@@ -107,7 +109,7 @@ Result<std::shared_ptr<const KeptShard>> JobShards::Take(const FileSystem& files
   return kept;
 }
 
-bool JobShards::FitsBeside(const SurveyResult& survey, const RowRanges& ranges,
+bool JobShards::FitsBeside(const spec::SurveyResult& survey, const data::RowRanges& ranges,
                            int64_t memory_bytes) {
   if (!table_) return true;
   const int64_t left = memory_bytes - StoreBytes(*input_, survey, ranges);
@@ -129,4 +131,4 @@ void JobShards::GiveUp() {
   if (cache_ != nullptr) cache_->Clear();
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

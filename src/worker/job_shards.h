@@ -14,30 +14,31 @@
 #include "src/storage/file_system.h"
 #include "src/worker/shard_cache.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 class JobShards {
  public:
   // All must outlive this but `input` and `room`, which rows draw on. `cache`: null for a job that
   // neither takes nor leaves anything; else `table` is what it has of this job's (ShardCache::Use).
-  JobShards(ShardCache* cache, std::shared_ptr<ShardCache::Table> table, const JobSpec& job,
-            std::shared_ptr<const InputPlan> input, std::shared_ptr<RowRoom> room);
+  JobShards(ShardCache* cache, std::shared_ptr<ShardCache::Table> table, const spec::JobSpec& job,
+            std::shared_ptr<const spec::InputPlan> input, std::shared_ptr<data::RowRoom> room);
 
   // As SurveyShard. Without rows when they are kept: Kept has them then.
-  Result<SurveyedShard> Survey(const FileSystem& files, int32_t shard);
+  Result<data::SurveyedShard> Survey(const storage::FileSystem& files, int32_t shard);
   // Null: not kept.
   std::shared_ptr<const KeptShard> Kept(int32_t shard) const;
   // Before the rows of a kept shard are used: unless this job has read them itself, that the file
   // is still what was listed, and that this job may read it, which is asked once a file.
-  Status TakeOver(const FileSystem& files, int32_t shard);
+  Status TakeOver(const storage::FileSystem& files, int32_t shard);
   // A shard that is not kept, after reading it, for this job and those to come; null where it would
   // hardly fit: then the caller reads it.
-  Result<std::shared_ptr<const KeptShard>> Take(const FileSystem& files, int32_t shard);
+  Result<std::shared_ptr<const KeptShard>> Take(const storage::FileSystem& files, int32_t shard);
 
   // Whether a row store of these rows surely fits into the memory beside all that is kept. When
   // not, that must be given up (GiveUp) once this job has taken hold of what it needs. Also decides
   // whether Take reads from now on.
-  bool FitsBeside(const SurveyResult& survey, const RowRanges& ranges, int64_t memory_bytes);
+  bool FitsBeside(const spec::SurveyResult& survey, const data::RowRanges& ranges,
+                  int64_t memory_bytes);
   void GiveUp();
   int64_t kept_bytes() const { return table_ ? cache_->bytes() : 0; }
   // What all that is kept may come to.
@@ -49,15 +50,15 @@ class JobShards {
   int64_t taken() const;
 
  private:
-  Result<KeptShard> Read(const FileSystem& files, int32_t shard);
+  Result<KeptShard> Read(const storage::FileSystem& files, int32_t shard);
   int32_t FileOf(int32_t shard) const { return input_->shards[static_cast<size_t>(shard)].file; }
   // This job parses the shard, or is about to.
   void NoteParsed(int32_t shard);
 
   ShardCache* const cache_;
-  const JobSpec& job_;
-  const std::shared_ptr<const InputPlan> input_;
-  const std::shared_ptr<RowRoom> room_;
+  const spec::JobSpec& job_;
+  const std::shared_ptr<const spec::InputPlan> input_;
+  const std::shared_ptr<data::RowRoom> room_;
   const std::shared_ptr<ShardCache::Table> table_;
   bool grows_ = true;         // what is kept may
   mutable std::mutex mutex_;  // guards all below
@@ -66,4 +67,4 @@ class JobShards {
   std::set<int32_t> checked_;      // files
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

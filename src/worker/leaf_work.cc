@@ -6,45 +6,49 @@
 
 #include "src/model/metrics.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // Rows of one evaluation call: a sparse network goes through its first weight once a call.
-int64_t EvaluationRows(const NetworkShape& shape) { return (shape.sparse ? 8 : 1) * int64_t{128}; }
+int64_t EvaluationRows(const model::NetworkShape& shape) {
+  return (shape.sparse ? 8 : 1) * int64_t{128};
+}
 
-RowOrder OrderOf(const Shuffle& shuffle) {
+plan::RowOrder OrderOf(const spec::Shuffle& shuffle) {
   switch (shuffle.kind) {
-    case ShuffleKind::kFull:
-      return RowOrder::kFull;
-    case ShuffleKind::kWindow:
-      return RowOrder::kWindow;
-    case ShuffleKind::kNone:
-      return RowOrder::kNone;
+    case spec::ShuffleKind::kFull:
+      return plan::RowOrder::kFull;
+    case spec::ShuffleKind::kWindow:
+      return plan::RowOrder::kWindow;
+    case spec::ShuffleKind::kNone:
+      return plan::RowOrder::kNone;
   }
-  return RowOrder::kFull;
+  return plan::RowOrder::kFull;
 }
 
 }  // namespace
 
 template <typename T>
-LeafWork<T>::LeafWork(const TrainingPlan& plan, LeafWorkOptions options, const RowSource<T>& rows,
-                      ComputePool& pool)
+LeafWork<T>::LeafWork(const training::TrainingPlan& plan, LeafWorkOptions options,
+                      const RowSource<T>& rows, ComputePool& pool)
     : plan_(plan), options_(options), rows_(rows), pool_(pool) {
-  chunks_ = MakeChunks(Dims(plan_.shape), sizeof(T));
-  table_ = MakeBuckets(chunks_, sizeof(T));
-  for (const Bucket& b : table_.buckets) {
-    round_shape_.push_back(sizeof(T) == 8 ? BucketShape{0, b.size} : BucketShape{b.size, 0});
+  chunks_ = plan::MakeChunks(model::Dims(plan_.shape), sizeof(T));
+  table_ = plan::MakeBuckets(chunks_, sizeof(T));
+  for (const plan::Bucket& b : table_.buckets) {
+    round_shape_.push_back(sizeof(T) == 8 ? collective::BucketShape{0, b.size}
+                                          : collective::BucketShape{b.size, 0});
   }
   stats_at_ = round_shape_.back().bytes();
-  constexpr int64_t kGrain = kBucketAlignment / sizeof(double);
+  constexpr int64_t kGrain = plan::kBucketAlignment / sizeof(double);
   round_shape_.back().doubles += (StatsSize() + kGrain - 1) / kGrain * kGrain;
   open_ = std::vector<OpenBucket>(table_.buckets.size());
-  std::vector<TreeNode> singles;
+  std::vector<plan::TreeNode> singles;
   for (int32_t leaf = options_.own.begin; leaf < options_.own.end; ++leaf) {
     singles.push_back({0, leaf});
-    const int64_t leaf_rows = LeafRows(plan_.train_rows, options_.leaves, leaf).size();
+    const int64_t leaf_rows = plan::LeafRows(plan_.train_rows, options_.leaves, leaf).size();
     const int64_t steps = std::max<int64_t>(1, options_.steps_per_epoch);
-    passes_.push_back(std::make_unique<LeafPass<T>>(plan_.shape, (leaf_rows + steps - 1) / steps));
+    passes_.push_back(
+        std::make_unique<model::LeafPass<T>>(plan_.shape, (leaf_rows + steps - 1) / steps));
   }
   if (options_.one_sum) {
     own_join_.kept = {0};
@@ -52,7 +56,7 @@ LeafWork<T>::LeafWork(const TrainingPlan& plan, LeafWorkOptions options, const R
       own_join_.steps.push_back({0, i});
     }
   } else {
-    own_join_ = PlanJoin(singles, options_.leaves);
+    own_join_ = plan::PlanJoin(singles, options_.leaves);
   }
   pass_rows_.resize(passes_.size());
   leaf_stats_.resize(passes_.size());
@@ -60,22 +64,25 @@ LeafWork<T>::LeafWork(const TrainingPlan& plan, LeafWorkOptions options, const R
 
 template <typename T>
 int64_t LeafWork<T>::StatsSize() const {
-  return TotalsSize(plan_.shape, TotalsKind::kTraining) + kStepExtras + options_.own_numbers;
+  return model::TotalsSize(plan_.shape, model::TotalsKind::kTraining) + training::kStepExtras +
+         options_.own_numbers;
 }
 
 template <typename T>
-const T* LeafWork<T>::ChunkOf(const std::vector<Payload>& buckets, int64_t chunk) const {
+const T* LeafWork<T>::ChunkOf(const std::vector<collective::Payload>& buckets,
+                              int64_t chunk) const {
   return reinterpret_cast<const T*>(buckets[table_.bucket_of[chunk]].data) +
          table_.offset_of[chunk];
 }
 
 template <typename T>
-T* LeafWork<T>::ChunkOf(const std::vector<MutablePayload>& buckets, int64_t chunk) const {
+T* LeafWork<T>::ChunkOf(const std::vector<collective::MutablePayload>& buckets,
+                        int64_t chunk) const {
   return reinterpret_cast<T*>(buckets[table_.bucket_of[chunk]].data) + table_.offset_of[chunk];
 }
 
 template <typename T>
-const double* LeafWork<T>::StatsOf(const std::vector<Payload>& buckets) const {
+const double* LeafWork<T>::StatsOf(const std::vector<collective::Payload>& buckets) const {
   return reinterpret_cast<const double*>(buckets.back().data + stats_at_);
 }
 
@@ -83,8 +90,8 @@ template <typename T>
 int64_t LeafWork<T>::RowsOf(const Batch& batch) const {
   int64_t rows = 0;
   for (int32_t leaf = options_.own.begin; leaf < options_.own.end; ++leaf) {
-    rows += StepPositions(LeafRows(plan_.train_rows, options_.leaves, leaf).size(),
-                          options_.steps_per_epoch, batch.step_of_epoch)
+    rows += plan::StepPositions(plan::LeafRows(plan_.train_rows, options_.leaves, leaf).size(),
+                                options_.steps_per_epoch, batch.step_of_epoch)
                 .size();
   }
   return rows;
@@ -103,31 +110,32 @@ template <typename T>
 void LeafWork<T>::RunLeaf(const T* parameters, const Batch& batch, int32_t own_index,
                           const OnLeaf& on_leaf) {
   const int32_t leaf = options_.own.begin + own_index;
-  const Range range = LeafRows(plan_.train_rows, options_.leaves, leaf);
-  const Range positions =
-      StepPositions(range.size(), options_.steps_per_epoch, batch.step_of_epoch);
+  const plan::Range range = plan::LeafRows(plan_.train_rows, options_.leaves, leaf);
+  const plan::Range positions =
+      plan::StepPositions(range.size(), options_.steps_per_epoch, batch.step_of_epoch);
   // A line search compares sums over all rows: they are always added in one order.
-  const RowOrder kind = plan_.Searches() ? RowOrder::kNone : OrderOf(options_.shuffle);
-  const RowPermutation order(kind, options_.shuffle.window_rows, range.size(), plan_.train.seed,
-                             batch.epoch, leaf);
+  const plan::RowOrder kind = plan_.Searches() ? plan::RowOrder::kNone : OrderOf(options_.shuffle);
+  const plan::RowPermutation order(kind, options_.shuffle.window_rows, range.size(),
+                                   plan_.train.seed, batch.epoch, leaf);
   std::vector<int64_t> rows;
   for (int64_t p = positions.begin; p < positions.end; ++p)
     rows.push_back(range.begin + order.At(p));
 
-  LeafPass<T>& pass = *passes_[own_index];
-  rows_.Gather(FileRole::kTrain, rows, pass.inputs(), pass.codes(), pass.labels(), pass.targets(),
-               pass.weights(), &pass.sparse());
+  model::LeafPass<T>& pass = *passes_[own_index];
+  rows_.Gather(spec::FileRole::kTrain, rows, pass.inputs(), pass.codes(), pass.labels(),
+               pass.targets(), pass.weights(), &pass.sparse());
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<double>& stats = leaf_stats_[own_index];
-  const int64_t size = TotalsSize(plan_.shape, TotalsKind::kTraining);
+  const int64_t size = model::TotalsSize(plan_.shape, model::TotalsKind::kTraining);
   stats.assign(StatsSize(), 0.0);
-  const DropoutKey key{plan_.train.seed, static_cast<uint64_t>(batch.step),
-                       static_cast<uint64_t>(leaf)};
+  const model::DropoutKey key{plan_.train.seed, static_cast<uint64_t>(batch.step),
+                              static_cast<uint64_t>(leaf)};
   for (int64_t i = 0; !plan_.class_weights.empty() && i < count; ++i) {
     pass.weights()[i] *= static_cast<T>(plan_.class_weights[pass.labels()[i]]);
   }
   pass.ForwardBackward(parameters, count, key, stats.data());
-  if (stats[kTotalNonfinite] > 0) stats[size + kExtraNonfiniteLeaves] = NonfiniteMark(leaf);
+  if (stats[model::kTotalNonfinite] > 0)
+    stats[size + training::kExtraNonfiniteLeaves] = training::NonfiniteMark(leaf);
   pass_rows_[own_index] = count;
   if (on_leaf) on_leaf(leaf, rows);
 }
@@ -149,8 +157,9 @@ template <typename T>
 void LeafWork<T>::OpenBuckets() {
   const size_t nodes = own_join_.kept.size();
   for (size_t b = 0; b < open_.size(); ++b) {
-    const Bucket& bucket = table_.buckets[b];
-    open_[b].nodes = AllocatePayload(nodes * static_cast<size_t>(round_shape_[b].bytes()));
+    const plan::Bucket& bucket = table_.buckets[b];
+    open_[b].nodes =
+        collective::AllocatePayload(nodes * static_cast<size_t>(round_shape_[b].bytes()));
     open_[b].chunks_left = bucket.chunk_end - bucket.chunk_begin;
   }
   const std::vector<std::vector<double>> stats = Join(leaf_stats_);
@@ -165,7 +174,7 @@ void LeafWork<T>::OpenBuckets() {
 
 template <typename T>
 void LeafWork<T>::ComputeChunk(uint32_t chunk_index) {
-  const Chunk& chunk = chunks_[chunk_index];
+  const plan::Chunk& chunk = chunks_[chunk_index];
   const auto bytes = static_cast<size_t>(chunk.size) * sizeof(T);
   const int32_t bucket = table_.bucket_of[chunk_index];
   const int64_t begin = table_.offset_of[chunk_index];
@@ -178,20 +187,20 @@ void LeafWork<T>::ComputeChunk(uint32_t chunk_index) {
     sum[own_join_.kept[k]] = node + begin;
     std::fill(node + begin + chunk.size, node + end, T{0});
   }
-  std::vector<MutablePayload> scratch;
+  std::vector<collective::MutablePayload> scratch;
   size_t next = 0;  // in own_join_.steps, which join in the order in which leaves arrive
   const auto joins_leaf = [&](int32_t leaf) {
     return next < own_join_.steps.size() && own_join_.steps[next].from == leaf;
   };
   for (int32_t i = 0; i < static_cast<int32_t>(passes_.size()); ++i) {
-    const LeafPass<T>& pass = *passes_[i];
+    const model::LeafPass<T>& pass = *passes_[i];
     if (joins_leaf(i) && pass_rows_[i] == 0) {
       ++next;  // An empty leaf is the identity of the sum.
     } else if (joins_leaf(i) && pass.AccumulateIsExact(chunk, pass_rows_[i])) {
       pass.WeightGradient(chunk, sum[own_join_.steps[next++].into], true);
     } else {
       if (sum[i] == nullptr) {
-        scratch.push_back(AllocatePayload(bytes));
+        scratch.push_back(collective::AllocatePayload(bytes));
         sum[i] = reinterpret_cast<T*>(scratch.back().data);
       }
       if (pass_rows_[i] == 0) {
@@ -210,8 +219,9 @@ void LeafWork<T>::ComputeChunk(uint32_t chunk_index) {
 
 template <typename T>
 std::vector<std::vector<double>> LeafWork<T>::Join(std::vector<std::vector<double>> sums) const {
-  for (const JoinStep& s : own_join_.steps) {
-    AddTotals(sums[s.into].data(), sums[s.from].data(), static_cast<int64_t>(sums[s.from].size()));
+  for (const plan::JoinStep& s : own_join_.steps) {
+    model::AddTotals(sums[s.into].data(), sums[s.from].data(),
+                     static_cast<int64_t>(sums[s.from].size()));
   }
   std::vector<std::vector<double>> nodes;
   for (int32_t k : own_join_.kept) nodes.push_back(std::move(sums[k]));
@@ -219,20 +229,20 @@ std::vector<std::vector<double>> LeafWork<T>::Join(std::vector<std::vector<doubl
 }
 
 template <typename T>
-int64_t LeafWork<T>::SetRows(FileRole set) const {
-  if (set == FileRole::kValidation) return plan_.validation_rows;
-  return set == FileRole::kTest ? plan_.test_rows : plan_.train_rows;
+int64_t LeafWork<T>::SetRows(spec::FileRole set) const {
+  if (set == spec::FileRole::kValidation) return plan_.validation_rows;
+  return set == spec::FileRole::kTest ? plan_.test_rows : plan_.train_rows;
 }
 
 template <typename T>
 std::vector<std::vector<double>> LeafWork<T>::Evaluate(
-    FileRole set, const T* parameters, const std::function<bool()>& cancelled,
+    spec::FileRole set, const T* parameters, const std::function<bool()>& cancelled,
     const std::function<void(double share)>& on_progress) {
-  const int64_t size = TotalsSize(plan_.shape, TotalsKind::kEvaluation);
+  const int64_t size = model::TotalsSize(plan_.shape, model::TotalsKind::kEvaluation);
   const int64_t rows = SetRows(set);
   Evaluation evaluation{set, parameters, cancelled, on_progress, std::this_thread::get_id()};
-  evaluation.rows_own = LeafRows(rows, options_.leaves, options_.own.end - 1).end -
-                        LeafRows(rows, options_.leaves, options_.own.begin).begin;
+  evaluation.rows_own = plan::LeafRows(rows, options_.leaves, options_.own.end - 1).end -
+                        plan::LeafRows(rows, options_.leaves, options_.own.begin).begin;
   std::vector<std::vector<double>> totals(passes_.size(), std::vector<double>(size, 0.0));
   pool_.ParallelFor(static_cast<int64_t>(passes_.size()), [&](int64_t i) {
     EvaluateLeaf(evaluation, static_cast<int32_t>(i), totals[i]);
@@ -244,9 +254,9 @@ std::vector<std::vector<double>> LeafWork<T>::Evaluate(
 template <typename T>
 void LeafWork<T>::EvaluateLeaf(Evaluation& evaluation, int32_t own_index,
                                std::vector<double>& totals) {
-  const Range range =
-      LeafRows(SetRows(evaluation.set), options_.leaves, options_.own.begin + own_index);
-  std::unique_ptr<LeafPass<T>> pass = TakeEvaluationPass();
+  const plan::Range range =
+      plan::LeafRows(SetRows(evaluation.set), options_.leaves, options_.own.begin + own_index);
+  std::unique_ptr<model::LeafPass<T>> pass = TakeEvaluationPass();
   std::vector<int64_t> indices;
   const int64_t call = EvaluationRows(plan_.shape);
   for (int64_t begin = range.begin; begin < range.end && !evaluation.cancelled(); begin += call) {
@@ -267,7 +277,7 @@ void LeafWork<T>::EvaluateLeaf(Evaluation& evaluation, int32_t own_index,
 }
 
 template <typename T>
-std::unique_ptr<LeafPass<T>> LeafWork<T>::TakeEvaluationPass() {
+std::unique_ptr<model::LeafPass<T>> LeafWork<T>::TakeEvaluationPass() {
   {
     std::lock_guard lock(evaluation_mutex_);
     if (!evaluation_passes_.empty()) {
@@ -276,10 +286,10 @@ std::unique_ptr<LeafPass<T>> LeafWork<T>::TakeEvaluationPass() {
       return pass;
     }
   }
-  return std::make_unique<LeafPass<T>>(plan_.shape, EvaluationRows(plan_.shape));
+  return std::make_unique<model::LeafPass<T>>(plan_.shape, EvaluationRows(plan_.shape));
 }
 
 template class LeafWork<float>;
 template class LeafWork<double>;
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -27,7 +27,7 @@
 #include "src/plan/summation_tree.h"
 #include "src/training/step_machine.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // Where rows come from: global row indices of a set to the network's inputs. Safe from several
 // threads. Implemented over the row store (own_rows.h) and by tests.
@@ -36,14 +36,15 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
   // Of a sparse network the inputs go to `sparse`, else to `inputs`.
-  virtual void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-                      int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const = 0;
+  virtual void Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+                      int32_t* labels, T* targets, T* weights,
+                      spec::SparseRows<T>* sparse) const = 0;
 };
 
 struct LeafWorkOptions {
-  Shuffle shuffle;
+  spec::Shuffle shuffle;
   int32_t leaves = 1;
-  LeafSpan own;                 // this member's leaves, one at least
+  plan::LeafSpan own;           // this member's leaves, one at least
   int64_t steps_per_epoch = 1;  // an epoch of the own rows is so many batches
   // Whether the own leaves add up to one sum, left to right, in place of the canonical nodes of the
   // summation tree.
@@ -59,22 +60,22 @@ class LeafWork {
     int64_t epoch = 0, step_of_epoch = 0, step = 0;
   };
   using OnLeaf = std::function<void(int32_t leaf, std::span<const int64_t> rows)>;
-  using OnBucket = std::function<void(uint32_t bucket, Payload nodes)>;
+  using OnBucket = std::function<void(uint32_t bucket, collective::Payload nodes)>;
 
   // All references must outlive this.
-  LeafWork(const TrainingPlan& plan, LeafWorkOptions options, const RowSource<T>& rows,
+  LeafWork(const training::TrainingPlan& plan, LeafWorkOptions options, const RowSource<T>& rows,
            ComputePool& pool);
 
   // Of a gradient: what each node has in each bucket.
-  const RoundShape& round_shape() const { return round_shape_; }
-  const std::vector<Chunk>& chunks() const { return chunks_; }
+  const collective::RoundShape& round_shape() const { return round_shape_; }
+  const std::vector<plan::Chunk>& chunks() const { return chunks_; }
   // Elements that a bucket has of the gradient.
   int64_t BucketSize(size_t bucket) const { return table_.buckets[bucket].size; }
   // A chunk's part of vectors that are cut like one node.
-  const T* ChunkOf(const std::vector<Payload>& buckets, int64_t chunk) const;
-  T* ChunkOf(const std::vector<MutablePayload>& buckets, int64_t chunk) const;
+  const T* ChunkOf(const std::vector<collective::Payload>& buckets, int64_t chunk) const;
+  T* ChunkOf(const std::vector<collective::MutablePayload>& buckets, int64_t chunk) const;
   // The statistics that such vectors carry: StatsSize() numbers.
-  const double* StatsOf(const std::vector<Payload>& buckets) const;
+  const double* StatsOf(const std::vector<collective::Payload>& buckets) const;
   int64_t StatsSize() const;
 
   // How many rows a batch has, of all own leaves.
@@ -89,19 +90,19 @@ class LeafWork {
 
   // The totals of the own leaves' rows of a set, one vector a node. Empty: cancelled.
   // `on_progress` hears the share that is done, on the caller's thread.
-  std::vector<std::vector<double>> Evaluate(FileRole set, const T* parameters,
+  std::vector<std::vector<double>> Evaluate(spec::FileRole set, const T* parameters,
                                             const std::function<bool()>& cancelled,
                                             const std::function<void(double share)>& on_progress);
 
  private:
   // A bucket of the present gradient that is being filled.
   struct OpenBucket {
-    MutablePayload nodes;
+    collective::MutablePayload nodes;
     std::atomic<int32_t> chunks_left{0};
   };
   // An evaluation: what its threads share.
   struct Evaluation {
-    FileRole set;
+    spec::FileRole set;
     const T* parameters;
     const std::function<bool()>& cancelled;
     const std::function<void(double)>& on_progress;
@@ -116,24 +117,24 @@ class LeafWork {
   // The own leaves' totals, joined into nodes.
   std::vector<std::vector<double>> Join(std::vector<std::vector<double>> sums) const;
   void EvaluateLeaf(Evaluation& evaluation, int32_t own_index, std::vector<double>& totals);
-  std::unique_ptr<LeafPass<T>> TakeEvaluationPass();
-  int64_t SetRows(FileRole set) const;
+  std::unique_ptr<model::LeafPass<T>> TakeEvaluationPass();
+  int64_t SetRows(spec::FileRole set) const;
 
-  const TrainingPlan& plan_;
+  const training::TrainingPlan& plan_;
   const LeafWorkOptions options_;
   const RowSource<T>& rows_;
   ComputePool& pool_;
-  std::vector<Chunk> chunks_;
-  BucketTable table_;
-  RoundShape round_shape_;
-  std::vector<OpenBucket> open_;                      // one a bucket
-  int64_t stats_at_ = 0;                              // bytes, in a node of the last bucket
-  JoinPlan own_join_;                                 // single own leaves to nodes
-  std::vector<std::unique_ptr<LeafPass<T>>> passes_;  // one an own leaf
-  std::vector<int64_t> pass_rows_;                    // of the present batch
+  std::vector<plan::Chunk> chunks_;
+  plan::BucketTable table_;
+  collective::RoundShape round_shape_;
+  std::vector<OpenBucket> open_;                             // one a bucket
+  int64_t stats_at_ = 0;                                     // bytes, in a node of the last bucket
+  plan::JoinPlan own_join_;                                  // single own leaves to nodes
+  std::vector<std::unique_ptr<model::LeafPass<T>>> passes_;  // one an own leaf
+  std::vector<int64_t> pass_rows_;                           // of the present batch
   std::vector<std::vector<double>> leaf_stats_;
   std::mutex evaluation_mutex_;  // guards evaluation_passes_
-  std::vector<std::unique_ptr<LeafPass<T>>> evaluation_passes_;
+  std::vector<std::unique_ptr<model::LeafPass<T>>> evaluation_passes_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -5,29 +5,31 @@
 
 #include "src/base/check.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr size_t kStoresMax = 8;  // then all are loaded anew as one
-constexpr std::array<FileRole, kSets> kRoles = {FileRole::kTrain, FileRole::kValidation,
-                                                FileRole::kTest};
+constexpr std::array<spec::FileRole, data::kSets> kRoles = {
+    spec::FileRole::kTrain, spec::FileRole::kValidation, spec::FileRole::kTest};
 
-bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
+bool Overlap(const plan::Range& a, const plan::Range& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
 
 }  // namespace
 
-void OwnRows::Drop(const RowRanges& wanted) {
-  std::erase_if(stores_, [&](const std::unique_ptr<RowStore>& store) {
-    return std::none_of(kRoles.begin(), kRoles.end(), [&](FileRole set) {
+void OwnRows::Drop(const data::RowRanges& wanted) {
+  std::erase_if(stores_, [&](const std::unique_ptr<data::RowStore>& store) {
+    return std::none_of(kRoles.begin(), kRoles.end(), [&](spec::FileRole set) {
       return Overlap(store->rows(set), wanted[static_cast<size_t>(set)]);
     });
   });
 }
 
-Status OwnRows::Cover(const RowRanges& wanted, Generation generation) {
+Status OwnRows::Cover(const data::RowRanges& wanted, Generation generation) {
   staged_.clear();
   Drop(wanted);
-  std::vector<RowRanges> missing = Missing(wanted);
+  std::vector<data::RowRanges> missing = Missing(wanted);
   if (stores_.size() + missing.size() > kStoresMax) {
     stores_.clear();
     missing = {wanted};
@@ -36,22 +38,22 @@ Status OwnRows::Cover(const RowRanges& wanted, Generation generation) {
       missing, generation, [] { return false; }, stores_);
 }
 
-Status OwnRows::Stage(const RowRanges& wanted, Generation generation,
+Status OwnRows::Stage(const data::RowRanges& wanted, Generation generation,
                       const std::function<bool()>& cancelled) {
   staged_.clear();
   return LoadAll(Missing(wanted), generation, cancelled, staged_);
 }
 
-void OwnRows::Adopt(const RowRanges& wanted) {
+void OwnRows::Adopt(const data::RowRanges& wanted) {
   for (auto& store : staged_) stores_.push_back(std::move(store));
   staged_.clear();
   Drop(wanted);
 }
 
-Status OwnRows::LoadAll(const std::vector<RowRanges>& parts, Generation generation,
+Status OwnRows::LoadAll(const std::vector<data::RowRanges>& parts, Generation generation,
                         const std::function<bool()>& cancelled,
-                        std::vector<std::unique_ptr<RowStore>>& into) {
-  for (const RowRanges& part : parts) {
+                        std::vector<std::unique_ptr<data::RowStore>>& into) {
+  for (const data::RowRanges& part : parts) {
     Request request{part, generation, 0, 0, cancelled};
     for (const auto* stores : {&stores_, &staged_}) {
       for (const auto& store : *stores) {
@@ -65,10 +67,10 @@ Status OwnRows::LoadAll(const std::vector<RowRanges>& parts, Generation generati
   return Status::Ok();
 }
 
-std::vector<RowRanges> OwnRows::Missing(const RowRanges& wanted) const {
-  std::vector<RowRanges> parts;
-  for (size_t set = 0; set < kSets; ++set) {
-    std::vector<Range> held;
+std::vector<data::RowRanges> OwnRows::Missing(const data::RowRanges& wanted) const {
+  std::vector<data::RowRanges> parts;
+  for (size_t set = 0; set < data::kSets; ++set) {
+    std::vector<plan::Range> held;
     for (const auto& store : stores_) held.push_back(store->rows(kRoles[set]));
     std::sort(held.begin(), held.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
     size_t part = 0;
@@ -78,7 +80,7 @@ std::vector<RowRanges> OwnRows::Missing(const RowRanges& wanted) const {
       parts[part++][set] = {begin, end};
     };
     int64_t at = wanted[set].begin;
-    for (const Range& h : held) {
+    for (const plan::Range& h : held) {
       add(at, std::min(h.begin, wanted[set].end));
       at = std::max(at, h.end);
     }
@@ -87,12 +89,12 @@ std::vector<RowRanges> OwnRows::Missing(const RowRanges& wanted) const {
   return parts;
 }
 
-const RowStore& OwnRows::Find(FileRole set, int64_t row) const {
+const data::RowStore& OwnRows::Find(spec::FileRole set, int64_t row) const {
   for (const auto& store : stores_) {
-    const Range range = store->rows(set);
+    const plan::Range range = store->rows(set);
     if (range.begin <= row && row < range.end) return *store;
   }
   CheckFailed(__FILE__, __LINE__, "a row that is held", std::to_string(row));
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -15,7 +15,7 @@
 #include "src/data/profile/row_store.h"
 #include "src/worker/trainer.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // Thread rule: Cover and Adopt from one thread while nobody gathers; Stage from any one thread
 // while neither runs; Find safe from several threads.
@@ -23,39 +23,39 @@ class OwnRows {
  public:
   // Rows to load into a store.
   struct Request {
-    RowRanges ranges;
+    data::RowRanges ranges;
     Generation generation;                      // the one that waits for them
     int64_t memory_bytes = 0, spool_bytes = 0;  // held already
     std::function<bool()> cancelled;
   };
-  using Load = std::function<Result<std::unique_ptr<RowStore>>(const Request&)>;
+  using Load = std::function<Result<std::unique_ptr<data::RowStore>>(const Request&)>;
   explicit OwnRows(Load load) : load_(std::move(load)) {}
 
   // Afterwards the rows of `wanted` are held, for `generation`. What is of no use any more is
   // dropped first. After an error what was held and is wanted is still there. REQUIRES: ranges are
   // unions of whole leaves' ranges, so that no leaf's rows lie in two stores.
-  Status Cover(const RowRanges& wanted, Generation generation);
+  Status Cover(const data::RowRanges& wanted, Generation generation);
 
   // Loads what Cover would have to load, beside what is in use; Adopt takes it over. What an
   // earlier Stage loaded is dropped.
-  Status Stage(const RowRanges& wanted, Generation generation,
+  Status Stage(const data::RowRanges& wanted, Generation generation,
                const std::function<bool()>& cancelled);
   // Afterwards exactly what Stage was asked for is held.
-  void Adopt(const RowRanges& wanted);
+  void Adopt(const data::RowRanges& wanted);
 
   // The store that holds row `row` of the set. REQUIRES: it is covered.
-  const RowStore& Find(FileRole set, int64_t row) const;
+  const data::RowStore& Find(spec::FileRole set, int64_t row) const;
 
  private:
   // Parts of `wanted` that no store has, as few loads as they need.
-  std::vector<RowRanges> Missing(const RowRanges& wanted) const;
-  Status LoadAll(const std::vector<RowRanges>& parts, Generation generation,
+  std::vector<data::RowRanges> Missing(const data::RowRanges& wanted) const;
+  Status LoadAll(const std::vector<data::RowRanges>& parts, Generation generation,
                  const std::function<bool()>& cancelled,
-                 std::vector<std::unique_ptr<RowStore>>& into);
-  void Drop(const RowRanges& wanted);
+                 std::vector<std::unique_ptr<data::RowStore>>& into);
+  void Drop(const data::RowRanges& wanted);
 
   const Load load_;
-  std::vector<std::unique_ptr<RowStore>> stores_, staged_;
+  std::vector<std::unique_ptr<data::RowStore>> stores_, staged_;
 };
 
 // The trainer's view of them. `rows` must outlive this.
@@ -63,8 +63,8 @@ template <typename T>
 class StoredRows : public RowSource<T> {
  public:
   explicit StoredRows(const OwnRows& rows) : rows_(rows) {}
-  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-              int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const override {
+  void Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+              int32_t* labels, T* targets, T* weights, spec::SparseRows<T>* sparse) const override {
     sparse->Clear();  // also where no row is: another leaf's may have been there
     if (rows.empty()) return;
     rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, codes, labels, targets, weights, sparse);
@@ -74,4 +74,4 @@ class StoredRows : public RowSource<T> {
   const OwnRows& rows_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -22,14 +22,14 @@
 #include "src/storage/file_systems.h"
 #include "src/worker/daemon.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // EX_NOPERM of sysexits.h: starting again would not help (RestartPreventExitStatus of the service).
 constexpr int kNotBelieved = 77;
 
 struct Flags {
-  DaemonFlags options;
+  config::DaemonFlags options;
   bool exit_with_parent = false;
   bool version = false;
 };
@@ -49,7 +49,7 @@ Status EnsureKernel(const std::string& kernel, char** argv) {
     execv(path.c_str(), argv);
     return Internal("cannot start again with OPENBLAS_CORETYPE=" + kernel + " in the environment");
   }
-  return VerifyKernel(kernel);
+  return model::VerifyKernel(kernel);
 }
 
 Status EndWithParent() {
@@ -63,7 +63,7 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-void FillDefaults(WorkerOptions& o) {
+void FillDefaults(config::WorkerOptions& o) {
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   if (o.threads == 0) o.threads = cores;
   if (o.memory_bytes_max == 0) {
@@ -73,7 +73,7 @@ void FillDefaults(WorkerOptions& o) {
     const std::string tmp = Variable("TMPDIR");
     o.spool_directory = tmp.empty() ? "/tmp" : tmp;
   }
-  const HadoopEnvironment hadoop = ReadHadoopEnvironment(Variable);
+  const storage::HadoopEnvironment hadoop = storage::ReadHadoopEnvironment(Variable);
   if (o.hadoop_conf_dir.empty()) o.hadoop_conf_dir = hadoop.conf_dir;
   if (o.hadoop_user.empty()) o.hadoop_user = hadoop.user;
   if (o.hadoop_ca.empty()) o.hadoop_ca = hadoop.ca;
@@ -93,10 +93,10 @@ int Fail(const Status& error, int code) {
 }
 
 // Nothing: the answer to --help or --print-config is in `answer`.
-Result<std::optional<WorkerOptions>> ReadCommandLine(int argc, char** argv, Flags& flags,
-                                                     std::string& answer) {
+Result<std::optional<config::WorkerOptions>> ReadCommandLine(int argc, char** argv, Flags& flags,
+                                                             std::string& answer) {
   CLI::App app("espalier-worker: computes gradients of training jobs for a coordinator");
-  AddDaemonFlags<WorkerOptions>(app, flags.options);
+  config::AddDaemonFlags<config::WorkerOptions>(app, flags.options);
   app.add_flag("--exit-with-parent", flags.exit_with_parent, "Exit when the parent process exits");
   app.add_flag("--version", flags.version,
                "Print version, arithmetic id and how it was built, then exit");
@@ -104,22 +104,23 @@ Result<std::optional<WorkerOptions>> ReadCommandLine(int argc, char** argv, Flag
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     answer = app.help();
-    return std::optional<WorkerOptions>();
+    return std::optional<config::WorkerOptions>();
   } catch (const CLI::Error& error) {
     return InvalidArgument(std::string(error.what()) + "; --help lists the flags");
   }
-  ESPALIER_ASSIGN_OR_RETURN(WorkerOptions o, OptionsFrom<WorkerOptions>(flags.options));
+  ESPALIER_ASSIGN_OR_RETURN(config::WorkerOptions o,
+                            config::OptionsFrom<config::WorkerOptions>(flags.options));
   if (flags.options.print_config) {
     ESPALIER_RETURN_IF_ERROR(o.Validate());
-    answer = ConfigurationText(o);
-    return std::optional<WorkerOptions>();
+    answer = config::ConfigurationText(o);
+    return std::optional<config::WorkerOptions>();
   }
   FillDefaults(o);
   ESPALIER_RETURN_IF_ERROR(o.Validate());
   return std::optional(std::move(o));
 }
 
-Result<WorkerOptions> ReadAgain(int argc, char** argv) {
+Result<config::WorkerOptions> ReadAgain(int argc, char** argv) {
   Flags flags;
   std::string answer;
   ESPALIER_ASSIGN_OR_RETURN(const auto read, ReadCommandLine(argc, argv, flags, answer));
@@ -138,13 +139,13 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
     std::cout << answer;
     return 0;
   }
-  const WorkerOptions& o = **read;
+  const config::WorkerOptions& o = **read;
   if (flags.exit_with_parent) {
     if (Status s = EndWithParent(); !s.ok()) return Fail(s, 1);
   }
   if (Status s = EnsureKernel(o.kernel, argv); !s.ok()) return Fail(s, 1);
-  InitArithmetic();
-  const auto arithmetic = ArithmeticId();
+  model::InitArithmetic();
+  const auto arithmetic = model::ArithmeticId();
   if (!arithmetic.ok()) return Fail(arithmetic.status(), 1);
   if (flags.version) {
     std::cout << VersionText("espalier-worker", *arithmetic);
@@ -166,4 +167,4 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   return Fail(end, usage ? 2 : 1);
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -5,7 +5,7 @@
 
 #include "src/worker/step_probe.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // The exit code: 0 ended as asked; 1 failed; 2 wrong flags or configuration; 77 the coordinator
 // refused this worker's certificate, token or role, or is itself not believed: to start again mends
@@ -13,4 +13,4 @@ namespace espalier {
 // `probe`, if any, must outlive the call.
 int WorkerMain(int argc, char** argv, StepProbe* probe = nullptr);
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -14,7 +14,7 @@
 #include "src/data/table/spool.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // A piece costs memory, too; readers ask for some hundred KiB at a time.
@@ -42,16 +42,17 @@ bool WriteFully(int fd, int64_t at, const char* bytes, int64_t length) {
 
 }  // namespace
 
-class CachedFile final : public ReadableFile {
+class CachedFile final : public storage::ReadableFile {
  public:
-  CachedFile(std::unique_ptr<ReadableFile> inner, const CachedFiles& files, ReadCache& cache)
+  CachedFile(std::unique_ptr<storage::ReadableFile> inner, const CachedFiles& files,
+             ReadCache& cache)
       : inner_(std::move(inner)), files_(files), cache_(cache), key_(KeyOf(inner_->info())) {}
 
-  static ReadCache::Key KeyOf(const FileInfo& file) {
+  static ReadCache::Key KeyOf(const storage::FileInfo& file) {
     return {file.path, file.length, file.modified_ms};
   }
 
-  const FileInfo& info() const override { return inner_->info(); }
+  const storage::FileInfo& info() const override { return inner_->info(); }
 
   Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
     const int64_t left = std::max<int64_t>(0, info().length - offset);
@@ -78,23 +79,23 @@ class CachedFile final : public ReadableFile {
   }
 
  private:
-  const std::unique_ptr<ReadableFile> inner_;
+  const std::unique_ptr<storage::ReadableFile> inner_;
   const CachedFiles& files_;
   ReadCache& cache_;
   const ReadCache::Key key_;
   mutable std::atomic<bool> fetched_{false};
 };
 
-Result<std::unique_ptr<ReadableFile>> CachedFiles::Open(const std::string& path) const {
-  ESPALIER_ASSIGN_OR_RETURN(const Uri uri, ParseUri(path));
+Result<std::unique_ptr<storage::ReadableFile>> CachedFiles::Open(const std::string& path) const {
+  ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(path));
   ESPALIER_ASSIGN_OR_RETURN(auto file, files_.Open(path));
-  if (uri.kind == Uri::Kind::kLocal) return file;
+  if (uri.kind == storage::Uri::Kind::kLocal) return file;
   cache_.Use(CachedFile::KeyOf(file->info()), job_);
-  return std::unique_ptr<ReadableFile>(
+  return std::unique_ptr<storage::ReadableFile>(
       std::make_unique<CachedFile>(std::move(file), *this, cache_));
 }
 
-Status CachedFiles::MayRead(const ReadableFile& file) const {
+Status CachedFiles::MayRead(const storage::ReadableFile& file) const {
   {
     std::lock_guard lock(mutex_);
     if (readable_.contains(file.info().path)) return {};
@@ -196,12 +197,12 @@ bool ReadCache::Read(const Key& key, int64_t offset, std::span<char> out) {
   return false;
 }
 
-std::vector<Range> ReadCache::Missing(const Kept& file, Range wanted) {
-  std::vector<Range> missing;
+std::vector<plan::Range> ReadCache::Missing(const Kept& file, plan::Range wanted) {
+  std::vector<plan::Range> missing;
   auto piece = file.pieces.upper_bound(wanted.begin);
   if (piece != file.pieces.begin()) --piece;
   for (; wanted.begin < wanted.end && piece != file.pieces.end(); ++piece) {
-    const Range kept{piece->first, piece->first + piece->second.length};
+    const plan::Range kept{piece->first, piece->first + piece->second.length};
     if (kept.end <= wanted.begin) continue;
     if (kept.begin >= wanted.end) break;
     if (kept.begin > wanted.begin) missing.push_back({wanted.begin, kept.begin});
@@ -235,15 +236,15 @@ void ReadCache::Keep(const Key& key, int64_t offset, std::span<const char> bytes
   }
 }
 
-ReadCache::Pieces ReadCache::Reserve(const Key& key, Range wanted) {
+ReadCache::Pieces ReadCache::Reserve(const Key& key, plan::Range wanted) {
   const auto file = files_.find(key);
   if (gave_up_ || file == files_.end() || options_.directory.empty()) return {};
-  const std::vector<Range> missing = Missing(file->second, wanted);
+  const std::vector<plan::Range> missing = Missing(file->second, wanted);
   int64_t bytes = 0;
-  for (const Range& part : missing) bytes += part.size();
+  for (const plan::Range& part : missing) bytes += part.size();
   if (bytes == 0 || pieces_ >= kPiecesMax) return {};
   if (fd_ < 0) {
-    const Result<int> fd = OpenSpoolFile(options_.directory);
+    const Result<int> fd = data::OpenSpoolFile(options_.directory);
     if (!fd.ok()) {
       GiveUp("cannot be used: " + fd.status().message());
       return {};
@@ -252,7 +253,7 @@ ReadCache::Pieces ReadCache::Reserve(const Key& key, Range wanted) {
   }
   if (!MakeRoom(bytes)) return {};
   Pieces places;
-  for (const Range& part : missing) {
+  for (const plan::Range& part : missing) {
     places[part.begin] = {.length = part.size(), .at = end_};
     end_ += part.size();
   }
@@ -264,8 +265,8 @@ void ReadCache::Publish(const Key& key, const Pieces& places) {
   const auto file = files_.find(key);
   for (const auto& [from, place] : places) {
     // Given up meanwhile; or another thread that read the same was quicker.
-    const Range wanted{from, from + place.length};
-    if (file != files_.end() && Missing(file->second, wanted) == std::vector<Range>{wanted}) {
+    const plan::Range wanted{from, from + place.length};
+    if (file != files_.end() && Missing(file->second, wanted) == std::vector<plan::Range>{wanted}) {
       file->second.pieces[from] = place;
       ++pieces_;
     } else {
@@ -331,4 +332,4 @@ void ReadCache::GiveUp(const std::string& why) {
   while (!files_.empty()) Drop(files_.begin());
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -31,7 +31,7 @@
 #include "src/plan/rows.h"
 #include "src/storage/passing_files.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 struct ReadCacheOptions {
   std::string directory;  // empty: nothing is kept
@@ -82,13 +82,13 @@ class ReadCache {
   void Keep(const Key& key, int64_t offset, std::span<const char> bytes);
 
   // What of these bytes is not kept, in order.
-  static std::vector<Range> Missing(const Kept& file, Range wanted);
+  static std::vector<plan::Range> Missing(const Kept& file, plan::Range wanted);
 
   // These REQUIRE the lock; those that are not const, for writing.
   // The pieces that [offset, offset + length) lies in; none if one is missing.
   Pieces PiecesOf(const Key& key, int64_t offset, int64_t length) const;
   // Places in our file for what of these bytes is not kept; none where there is no room.
-  Pieces Reserve(const Key& key, Range wanted);
+  Pieces Reserve(const Key& key, plan::Range wanted);
   void Publish(const Key& key, const Pieces& places);
   bool MakeRoom(int64_t bytes);
   // A place that is not to be a piece, or not any more.
@@ -112,16 +112,16 @@ class ReadCache {
 };
 
 // A job's files, through the cache.
-class CachedFiles final : public PassingFiles {
+class CachedFiles final : public storage::PassingFiles {
  public:
   // Both must outlive this and its files.
-  CachedFiles(const FileSystem& files, ReadCache& cache)
-      : PassingFiles(files), cache_(cache), job_(cache.BeginJob()) {}
+  CachedFiles(const storage::FileSystem& files, ReadCache& cache)
+      : storage::PassingFiles(files), cache_(cache), job_(cache.BeginJob()) {}
   ~CachedFiles() override { cache_.EndJob(job_); }
 
   // Whether this job may read what an earlier one did is asked of the file's own system, before the
   // first byte that it has from the cache (unless it has itself read of that file before).
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override;
+  Result<std::unique_ptr<storage::ReadableFile>> Open(const std::string& path) const override;
 
   // Of all files so far: bytes that came from their own systems, and from the cache.
   int64_t bytes_fetched() const { return fetched_; }
@@ -129,7 +129,7 @@ class CachedFiles final : public PassingFiles {
 
  private:
   friend class CachedFile;
-  Status MayRead(const ReadableFile& file) const;
+  Status MayRead(const storage::ReadableFile& file) const;
   void NoteReadable(const std::string& path) const;
 
   ReadCache& cache_;
@@ -139,4 +139,4 @@ class CachedFiles final : public PassingFiles {
   mutable std::set<std::string> readable_;  // of this job's user, as far as known
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -5,10 +5,11 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::worker {
 
-Reducer::Reducer(ReduceIdentity identity, TreePlace place, std::vector<std::string> names,
-                 int64_t round_bytes_max, std::function<void(int32_t, const Status&)> on_broken)
+Reducer::Reducer(collective::ReduceIdentity identity, plan::TreePlace place,
+                 std::vector<std::string> names, int64_t round_bytes_max,
+                 std::function<void(int32_t, const Status&)> on_broken)
     : place_(place),
       names_(std::move(names)),
       reducer_(identity, std::move(place)),
@@ -22,9 +23,9 @@ Reducer::~Reducer() {
   links_.reset();
 }
 
-void Reducer::Start(std::unique_ptr<Links> links) { links_ = std::move(links); }
+void Reducer::Start(std::unique_ptr<collective::Links> links) { links_ = std::move(links); }
 
-void Reducer::BeginRound(uint64_t round, RoundShape shape) {
+void Reducer::BeginRound(uint64_t round, collective::RoundShape shape) {
   {
     std::lock_guard lock(mutex_);
     totals_.assign(shape.size(), {});
@@ -39,7 +40,7 @@ void Reducer::BeginRound(uint64_t round, RoundShape shape) {
   events_.Post(Begin{round, std::move(shape)});
 }
 
-void Reducer::Contribute(uint32_t bucket, Payload own_nodes) {
+void Reducer::Contribute(uint32_t bucket, collective::Payload own_nodes) {
   if (alone()) {
     Deliver(bucket, std::move(own_nodes));
   } else {
@@ -47,7 +48,7 @@ void Reducer::Contribute(uint32_t bucket, Payload own_nodes) {
   }
 }
 
-Result<std::vector<Payload>> Reducer::WaitTotals(int64_t timeout_ms) {
+Result<std::vector<collective::Payload>> Reducer::WaitTotals(int64_t timeout_ms) {
   constexpr auto kAnswerLimit = std::chrono::seconds(1);
   std::unique_lock lock(mutex_);
   const auto over = [this] { return !failure_.ok() || missing_ == 0; };
@@ -81,7 +82,7 @@ bool Reducer::broken() const {
   return broken_;
 }
 
-void Reducer::OnMessage(ReduceMessage message) {
+void Reducer::OnMessage(collective::ReduceMessage message) {
   Status fits;
   {
     std::lock_guard lock(count_mutex_);
@@ -91,7 +92,7 @@ void Reducer::OnMessage(ReduceMessage message) {
   Abort(fits.Wrap("the reduce broke down"));
 }
 
-Status Reducer::CountLocked(const ReduceMessage& message) {
+Status Reducer::CountLocked(const collective::ReduceMessage& message) {
   if (message.from >= received_bytes_.size()) {
     return InvalidArgument("a message is from member " + std::to_string(message.from) + " of " +
                            std::to_string(received_bytes_.size()));
@@ -123,7 +124,7 @@ void Reducer::Handle(Event& event) {
     Perform(reducer_.BeginRound(begin->round, std::move(begin->shape)));
   } else if (auto* own = std::get_if<Own>(&event)) {
     Perform(reducer_.OnOwn(own->bucket, std::move(own->nodes)));
-  } else if (auto* message = std::get_if<ReduceMessage>(&event)) {
+  } else if (auto* message = std::get_if<collective::ReduceMessage>(&event)) {
     Perform(reducer_.OnMessage(std::move(*message)));
   } else {
     {
@@ -134,13 +135,13 @@ void Reducer::Handle(Event& event) {
   }
 }
 
-void Reducer::Perform(ReduceActions actions) {
-  for (ReduceMessage& m : actions.send) links_->Send(std::move(m));
-  for (BucketTotal& t : actions.totals) Deliver(t.bucket, std::move(t.payload));
+void Reducer::Perform(collective::ReduceActions actions) {
+  for (collective::ReduceMessage& m : actions.send) links_->Send(std::move(m));
+  for (collective::BucketTotal& t : actions.totals) Deliver(t.bucket, std::move(t.payload));
   if (!actions.error.ok()) Abort(actions.error.Wrap("the reduce broke down"));
 }
 
-void Reducer::Deliver(uint32_t bucket, Payload payload) {
+void Reducer::Deliver(uint32_t bucket, collective::Payload payload) {
   bool complete = false;
   {
     std::lock_guard lock(mutex_);
@@ -150,4 +151,4 @@ void Reducer::Deliver(uint32_t bucket, Payload payload) {
   if (complete) changed_.notify_all();
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -7,17 +7,17 @@
 #include "src/bundle/checkpoint_store.h"
 #include "src/training/state_codec.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // Where this job's checkpoints may lie, its own first.
-std::vector<std::string> Directories(const JobSpec& spec, const ResumeOptions& options) {
+std::vector<std::string> Directories(const spec::JobSpec& spec, const ResumeOptions& options) {
   std::vector<std::string> directories;
   if (spec.resume || options.trained_before) {
-    directories.push_back(CheckpointDirectory(spec.output.path));
+    directories.push_back(bundle::CheckpointDirectory(spec.output.path));
   }
   if (spec.resume) {
-    std::string from = CheckpointDirectory(spec.resume->from);
+    std::string from = bundle::CheckpointDirectory(spec.resume->from);
     if (from != directories.front()) directories.push_back(std::move(from));
   }
   return directories;
@@ -25,13 +25,13 @@ std::vector<std::string> Directories(const JobSpec& spec, const ResumeOptions& o
 
 // The furthest in any of the directories. What cannot be used in one is an error only if there is
 // nothing in the others.
-Result<FoundCheckpoint> Furthest(const FileSystem& files,
-                                 const std::vector<std::string>& directories,
-                                 const CheckpointDemand& demand) {
-  std::optional<FoundCheckpoint> best;
+Result<bundle::FoundCheckpoint> Furthest(const storage::FileSystem& files,
+                                         const std::vector<std::string>& directories,
+                                         const bundle::CheckpointDemand& demand) {
+  std::optional<bundle::FoundCheckpoint> best;
   Status why;
   for (const std::string& directory : directories) {
-    auto found = FindCheckpoint(files, directory, demand, CheckpointPart::kAll);
+    auto found = bundle::FindCheckpoint(files, directory, demand, bundle::CheckpointPart::kAll);
     if (found.ok()) {
       if (!best || best->checkpoint.header.step < found->checkpoint.header.step) {
         best = *std::move(found);
@@ -51,13 +51,14 @@ Result<FoundCheckpoint> Furthest(const FileSystem& files,
 }  // namespace
 
 template <typename T>
-Result<std::optional<TrainingState<T>>> LoadCheckpoint(const FileSystem& files, const JobSpec& spec,
-                                                       const TrainingPlan& plan,
-                                                       const ResumeOptions& options) {
+Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::FileSystem& files,
+                                                                 const spec::JobSpec& spec,
+                                                                 const training::TrainingPlan& plan,
+                                                                 const ResumeOptions& options) {
   const auto directories = Directories(spec, options);
-  if (directories.empty()) return std::optional<TrainingState<T>>();
-  CheckpointDemand demand;
-  demand.job = CanonicalText(spec);
+  if (directories.empty()) return std::optional<training::TrainingState<T>>();
+  bundle::CheckpointDemand demand;
+  demand.job = spec::CanonicalText(spec);
   demand.data_fingerprint = options.data_fingerprint;
   demand.arithmetic_id = options.arithmetic_id;
   demand.accept_data = spec.resume && spec.resume->accept_data;
@@ -72,10 +73,10 @@ Result<std::optional<TrainingState<T>>> LoadCheckpoint(const FileSystem& files, 
     if (unfit) LogWarning(found.status().ToString());
     // A file system that is away is no reason to begin anew.
     if (!unfit && code != StatusCode::kNotFound) return found.status();
-    return std::optional<TrainingState<T>>();
+    return std::optional<training::TrainingState<T>>();
   }
   for (const std::string& skipped : found->skipped) LogWarning("checkpoint " + skipped);
-  auto state = DecodeState<T>(found->checkpoint.state, plan);
+  auto state = training::DecodeState<T>(found->checkpoint.state, plan);
   if (!state.ok()) {
     return FailedPrecondition("the run cannot be resumed: " + found->path +
                               " does not fit: " + state.status().message());
@@ -83,16 +84,14 @@ Result<std::optional<TrainingState<T>>> LoadCheckpoint(const FileSystem& files, 
   for (const std::string& a : found->accepted) LogWarning("accepted: another " + a);
   LogInfo("the job goes on from " + found->path);
   state->accepted = found->accepted;
-  return std::optional<TrainingState<T>>(*std::move(state));
+  return std::optional<training::TrainingState<T>>(*std::move(state));
 }
 
-template Result<std::optional<TrainingState<float>>> LoadCheckpoint<float>(const FileSystem&,
-                                                                           const JobSpec&,
-                                                                           const TrainingPlan&,
-                                                                           const ResumeOptions&);
-template Result<std::optional<TrainingState<double>>> LoadCheckpoint<double>(const FileSystem&,
-                                                                             const JobSpec&,
-                                                                             const TrainingPlan&,
-                                                                             const ResumeOptions&);
+template Result<std::optional<training::TrainingState<float>>> LoadCheckpoint<float>(
+    const storage::FileSystem&, const spec::JobSpec&, const training::TrainingPlan&,
+    const ResumeOptions&);
+template Result<std::optional<training::TrainingState<double>>> LoadCheckpoint<double>(
+    const storage::FileSystem&, const spec::JobSpec&, const training::TrainingPlan&,
+    const ResumeOptions&);
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -14,7 +14,7 @@
 #include "src/training/step_machine.h"
 #include "src/training/training_state.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 struct ResumeOptions {
   std::string data_fingerprint;
@@ -28,8 +28,9 @@ struct ResumeOptions {
 // there is nothing that it can go on with (kNotFound, kFailedPrecondition, kDataLoss); storage's
 // own.
 template <typename T>
-Result<std::optional<TrainingState<T>>> LoadCheckpoint(const FileSystem& files, const JobSpec& spec,
-                                                       const TrainingPlan& plan,
-                                                       const ResumeOptions& options);
+Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::FileSystem& files,
+                                                                 const spec::JobSpec& spec,
+                                                                 const training::TrainingPlan& plan,
+                                                                 const ResumeOptions& options);
 
-}  // namespace espalier
+}  // namespace espalier::worker

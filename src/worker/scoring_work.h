@@ -17,44 +17,45 @@
 #include "src/spec/scoring_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 class ScoringWork {
  public:
   // Reads the model. `input`: as the coordinator has planned it, by the model.json of
   // `model_sha256`. `request_id`: of the submission. Errors are those of LoadTrainedModel and
   // ResumeScan.
-  static Result<std::unique_ptr<ScoringWork>> Make(const FileSystem& files, ScoringSpec spec,
-                                                   const InputPlan& input,
+  static Result<std::unique_ptr<ScoringWork>> Make(const storage::FileSystem& files,
+                                                   spec::ScoringSpec spec,
+                                                   const spec::InputPlan& input,
                                                    const std::string& request_id,
                                                    const std::string& model_sha256);
 
   // A generation of the job in which this worker is given shards: its parts, or the residuals of an
   // evaluation, have a directory of their own.
-  Status Begin(const FileSystem& files, Generation generation);
+  Status Begin(const storage::FileSystem& files, Generation generation);
   // Scores a shard through `files`, whose reads are watched; a survey that holds the score alone.
   // The rows draw on `room`. kCancelled soon after `cancelled` says so.
-  Result<SurveyedShard> Score(const FileSystem& files, int32_t shard, RowRoom* room,
-                              const std::function<bool()>& cancelled);
+  Result<data::SurveyedShard> Score(const storage::FileSystem& files, int32_t shard,
+                                    data::RowRoom* room, const std::function<bool()>& cancelled);
 
  private:
-  ScoringWork(ScoringSpec spec, TrainedModel model)
+  ScoringWork(spec::ScoringSpec spec, scoring::TrainedModel model)
       : spec_(std::move(spec)),
         model_(std::move(model)),
         classes_(model_.document.preprocessing.classes),
         scorers_(model_) {}
 
-  Result<ShardScore> Evaluate(const ScoringRun& run, int32_t shard);
+  Result<spec::ShardScore> Evaluate(const scoring::ScoringRun& run, int32_t shard);
 
-  const ScoringSpec spec_;
-  const TrainedModel model_;
-  const ClassIndex classes_;
-  ScorerPool scorers_;
-  ScanPlan scan_;
-  PartColumns columns_;  // of a prediction
-  std::string staging_;  // of what writes; else empty
-  PredictSpec predict_;  // its output is this generation's directory, of residuals too
+  const spec::ScoringSpec spec_;
+  const scoring::TrainedModel model_;
+  const data::ClassIndex classes_;
+  scoring::ScorerPool scorers_;
+  data::ScanPlan scan_;
+  scoring::PartColumns columns_;  // of a prediction
+  std::string staging_;           // of what writes; else empty
+  scoring::PredictSpec predict_;  // its output is this generation's directory, of residuals too
   Generation generation_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

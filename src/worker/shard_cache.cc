@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // All of a job that decoding and the survey look at: the rest only says how to train.
-JobSpec DecodingOf(const JobSpec& job) {
-  JobSpec decoding;
+spec::JobSpec DecodingOf(const spec::JobSpec& job) {
+  spec::JobSpec decoding;
   decoding.name.clear();
   decoding.data = job.data;
   decoding.model.task = job.model.task;
@@ -18,10 +18,10 @@ JobSpec DecodingOf(const JobSpec& job) {
 }
 
 int64_t BytesOf(const KeptShard& shard) {
-  const ShardSurvey& s = shard.survey;
+  const spec::ShardSurvey& s = shard.survey;
   constexpr int64_t kEach = 64;  // of a text in a map, beside what it says
   int64_t bytes = static_cast<int64_t>(sizeof(KeptShard)) + shard.rows.MemoryBytes();
-  bytes += static_cast<int64_t>((s.features.size() + s.targets.size()) * sizeof(ColumnStats));
+  bytes += static_cast<int64_t>((s.features.size() + s.targets.size()) * sizeof(spec::ColumnStats));
   bytes += static_cast<int64_t>((s.sample.keys.size() + s.sample.values.size()) * 8);
   const auto add = [&bytes](const std::map<std::string, int64_t>& counts) {
     for (const auto& [text, count] : counts) bytes += kEach + static_cast<int64_t>(text.size());
@@ -36,28 +36,28 @@ int64_t BytesOf(const KeptShard& shard) {
 
 class ShardCache::Table {
  public:
-  Table(JobSpec decoding, std::shared_ptr<const InputPlan> input)
+  Table(spec::JobSpec decoding, std::shared_ptr<const spec::InputPlan> input)
       : decoding_(std::move(decoding)), input_(std::move(input)) {}
 
-  bool OfFiles(const InputPlan& input) const { return input_->files == input.files; }
-  bool Serves(const JobSpec& decoding, const InputPlan& input) const {
+  bool OfFiles(const spec::InputPlan& input) const { return input_->files == input.files; }
+  bool Serves(const spec::JobSpec& decoding, const spec::InputPlan& input) const {
     return decoding_ == decoding && OfFiles(input) && input_->shards == input.shards &&
            input_->schema == input.schema;
   }
 
  private:
   friend class ShardCache;
-  const JobSpec decoding_;
-  const std::shared_ptr<const InputPlan> input_;
+  const spec::JobSpec decoding_;
+  const std::shared_ptr<const spec::InputPlan> input_;
   std::map<int32_t, std::shared_ptr<const KeptShard>> shards_;
   int64_t bytes_ = 0;
   int64_t used_us_ = 0;
   bool given_up_ = false;  // nothing is kept in it any more
 };
 
-std::shared_ptr<ShardCache::Table> ShardCache::Use(const JobSpec& job,
-                                                   std::shared_ptr<const InputPlan> input) {
-  const JobSpec decoding = DecodingOf(job);
+std::shared_ptr<ShardCache::Table> ShardCache::Use(const spec::JobSpec& job,
+                                                   std::shared_ptr<const spec::InputPlan> input) {
+  const spec::JobSpec decoding = DecodingOf(job);
   std::lock_guard lock(mutex_);
   std::erase_if(tables_, [&](const std::shared_ptr<Table>& table) {
     if (table.use_count() > 1 || table->OfFiles(*input)) return false;
@@ -125,4 +125,4 @@ int64_t ShardCache::bytes() const {
   return bytes_;
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

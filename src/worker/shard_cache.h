@@ -25,7 +25,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 struct ShardCacheOptions {
   int64_t bytes_max = 0;
@@ -33,9 +33,9 @@ struct ShardCacheOptions {
 };
 
 struct KeptShard {
-  std::shared_ptr<RowRoom> room;  // that the rows draw on
-  ShardSurvey survey;             // with its sample
-  ShardRows rows;
+  std::shared_ptr<data::RowRoom> room;  // that the rows draw on
+  spec::ShardSurvey survey;             // with its sample
+  data::ShardRows rows;
 };
 
 class ShardCache {
@@ -49,7 +49,8 @@ class ShardCache {
       : options_(options), now_us_(std::move(now_us)) {}
 
   // For a job that begins. Gives up what is kept of other files and no job has.
-  std::shared_ptr<Table> Use(const JobSpec& job, std::shared_ptr<const InputPlan> input);
+  std::shared_ptr<Table> Use(const spec::JobSpec& job,
+                             std::shared_ptr<const spec::InputPlan> input);
   // Null: not kept.
   std::shared_ptr<const KeptShard> Find(const Table& table, int32_t shard) const;
   // Keeps the shard (survey.shard) if there is room; then the caller's is empty. REQUIRES: its rows
@@ -72,4 +73,4 @@ class ShardCache {
   int64_t bytes_ = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

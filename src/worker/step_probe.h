@@ -8,7 +8,7 @@
 
 #include "src/base/ids.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 class StepProbe {
  public:
@@ -26,4 +26,4 @@ class StepProbe {
   virtual void OnShardScored(int32_t shard) = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

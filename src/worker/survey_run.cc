@@ -11,14 +11,15 @@
 #include "src/rpc/message_size.h"
 #include "src/worker/watched_files.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 class SurveyRun {
  public:
-  SurveyRun(const FileSystem& files, const InputPlan& input, const std::vector<int32_t>& shards,
-            const SurveyOne& survey_one, const std::atomic<bool>& aborted,
-            const SurveyRunOptions& options, const SurveyRunHooks& hooks)
+  SurveyRun(const storage::FileSystem& files, const spec::InputPlan& input,
+            const std::vector<int32_t>& shards, const SurveyOne& survey_one,
+            const std::atomic<bool>& aborted, const SurveyRunOptions& options,
+            const SurveyRunHooks& hooks)
       : files_(files),
         input_(input),
         shards_(shards),
@@ -29,12 +30,12 @@ class SurveyRun {
         results_(shards.size()),
         bytes_(shards.size()) {}
 
-  Result<std::vector<SurveyedShard>> Run() {
+  Result<std::vector<data::SurveyedShard>> Run() {
     last_us_ = part_us_ = hooks_.now_us();
     ComputePool pool(options_.threads);
     pool.ParallelFor(static_cast<int64_t>(shards_.size()), [this](int64_t i) { Survey(i); });
     if (aborted_) return Cancelled("the survey was aborted");
-    std::vector<SurveyedShard> out;
+    std::vector<data::SurveyedShard> out;
     for (auto& r : results_) {
       if (!r) continue;  // after a bad one
       if (!r->ok()) return r->status();
@@ -46,7 +47,7 @@ class SurveyRun {
  private:
   void Survey(int64_t i) {
     if (aborted_ || failed_) return;
-    const Shard& shard = input_.shards[shards_[i]];
+    const spec::Shard& shard = input_.shards[shards_[i]];
     const int64_t size = shard.end - shard.begin;
     int64_t read = 0;  // of this shard; a reader may look at some bytes beyond it, or twice
     const auto count = [&](int64_t bytes) {
@@ -57,14 +58,14 @@ class SurveyRun {
     const WatchedFiles watched(
         files_, [this] { return aborted_ ? Cancelled("the survey was aborted") : Status::Ok(); },
         count);
-    Result<SurveyedShard> result = survey_one_(watched, shards_[i]);
+    Result<data::SurveyedShard> result = survey_one_(watched, shards_[i]);
     count(size);
     if (!result.ok()) return Take(i, result.status(), 0);
     {
       std::lock_guard lock(mutex_);
       pruner_.Prune(&result->survey.sample);
     }
-    const Result<int64_t> message_bytes = MeasureSurvey(input_, result->survey);
+    const Result<int64_t> message_bytes = rpc::MeasureSurvey(input_, result->survey);
     if (!message_bytes.ok()) return Take(i, message_bytes.status(), 0);
     Take(i, std::move(result), *message_bytes);
   }
@@ -78,7 +79,7 @@ class SurveyRun {
     hooks_.on_bytes_read(bytes_read_);
   }
 
-  void Take(int64_t i, Result<SurveyedShard> result, int64_t message_bytes) {
+  void Take(int64_t i, Result<data::SurveyedShard> result, int64_t message_bytes) {
     std::lock_guard lock(mutex_);
     if (!result.ok()) failed_ = true;
     results_[i] = std::move(result);
@@ -88,10 +89,11 @@ class SurveyRun {
     for (; told_ < results_.size() && results_[told_]; ++told_) {
       if (part_bytes_ + bytes_[told_] > options_.part_bytes) TellPart();
       part_bytes_ += bytes_[told_];
-      ShardSurvey& survey = (*results_[told_])->survey;
-      ShardSurvey left;
+      spec::ShardSurvey& survey = (*results_[told_])->survey;
+      spec::ShardSurvey left;
       left.shard = survey.shard;
-      part_.push_back(std::make_shared<const ShardSurvey>(std::exchange(survey, std::move(left))));
+      part_.push_back(
+          std::make_shared<const spec::ShardSurvey>(std::exchange(survey, std::move(left))));
     }
     const bool due = hooks_.now_us() - part_us_ >= options_.part_interval_us;
     if (due || told_ == results_.size()) TellPart();
@@ -104,7 +106,7 @@ class SurveyRun {
     hooks_.on_part(std::exchange(part_, {}));
   }
 
-  void KeepWithinBudget(SurveyedShard& shard) {
+  void KeepWithinBudget(data::SurveyedShard& shard) {
     const int64_t bytes = shard.rows.MemoryBytes();
     if (!shard.rows.spooled() && kept_bytes_ + bytes <= options_.rows_bytes_max) {
       kept_bytes_ += bytes;
@@ -114,8 +116,8 @@ class SurveyRun {
     shard.has_rows = false;
   }
 
-  const FileSystem& files_;
-  const InputPlan& input_;
+  const storage::FileSystem& files_;
+  const spec::InputPlan& input_;
   const std::vector<int32_t>& shards_;
   const SurveyOne& survey_one_;
   const std::atomic<bool>& aborted_;
@@ -124,24 +126,25 @@ class SurveyRun {
   std::atomic<bool> failed_{false};
 
   std::mutex mutex_;  // guards all below while the pool runs
-  std::vector<std::optional<Result<SurveyedShard>>> results_;  // by place in shards_
-  std::vector<int64_t> bytes_;                                 // of each one's survey in a message
-  size_t told_ = 0;                                            // shards that are told or in part_
-  SamplePruner pruner_;
-  ShardSurveys part_;
+  std::vector<std::optional<Result<data::SurveyedShard>>> results_;  // by place in shards_
+  std::vector<int64_t> bytes_;  // of each one's survey in a message
+  size_t told_ = 0;             // shards that are told or in part_
+  data::SamplePruner pruner_;
+  cluster::ShardSurveys part_;
   int64_t part_us_ = 0;  // when the last part was told
   int64_t part_bytes_ = 0, kept_bytes_ = 0, bytes_read_ = 0, last_us_ = 0;
 };
 
 }  // namespace
 
-Result<std::vector<SurveyedShard>> RunSurvey(const FileSystem& files, const InputPlan& input,
-                                             const std::vector<int32_t>& shards,
-                                             const SurveyOne& survey_one,
-                                             const std::atomic<bool>& aborted,
-                                             const SurveyRunOptions& options,
-                                             const SurveyRunHooks& hooks) {
+Result<std::vector<data::SurveyedShard>> RunSurvey(const storage::FileSystem& files,
+                                                   const spec::InputPlan& input,
+                                                   const std::vector<int32_t>& shards,
+                                                   const SurveyOne& survey_one,
+                                                   const std::atomic<bool>& aborted,
+                                                   const SurveyRunOptions& options,
+                                                   const SurveyRunHooks& hooks) {
   return SurveyRun(files, input, shards, survey_one, aborted, options, hooks).Run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -17,7 +17,7 @@
 #include "src/spec/input.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 struct SurveyRunOptions {
   int threads = 1;
@@ -33,23 +33,22 @@ struct SurveyRunOptions {
 
 // Called on the reading threads, one call at a time.
 struct SurveyRunHooks {
-  std::function<int64_t()> now_us;                   // a clock that never goes back
-  std::function<void(ShardSurveys)> on_part;         // in the order of the shards
-  std::function<void(int64_t bytes)> on_bytes_read;  // of the shards so far; a few times a second
+  std::function<int64_t()> now_us;                     // a clock that never goes back
+  std::function<void(cluster::ShardSurveys)> on_part;  // in the order of the shards
+  std::function<void(int64_t bytes)> on_bytes_read;    // of the shards so far; a few times a second
 };
 
 // What is done with a shard, through a file system that counts what is read. Called on several
 // threads at once.
-using SurveyOne = std::function<Result<SurveyedShard>(const FileSystem& files, int32_t shard)>;
+using SurveyOne =
+    std::function<Result<data::SurveyedShard>(const storage::FileSystem& files, int32_t shard)>;
 
 // What loading needs of the shards: their numbers, and decoded rows where they were kept (the
 // statistics have gone into the parts). Errors are those of `survey_one` and MeasureSurvey, the
 // first bad shard's in order, whichever was met first; kCancelled soon after `aborted` became true.
-Result<std::vector<SurveyedShard>> RunSurvey(const FileSystem& files, const InputPlan& input,
-                                             const std::vector<int32_t>& shards,
-                                             const SurveyOne& survey_one,
-                                             const std::atomic<bool>& aborted,
-                                             const SurveyRunOptions& options,
-                                             const SurveyRunHooks& hooks);
+Result<std::vector<data::SurveyedShard>> RunSurvey(
+    const storage::FileSystem& files, const spec::InputPlan& input,
+    const std::vector<int32_t>& shards, const SurveyOne& survey_one,
+    const std::atomic<bool>& aborted, const SurveyRunOptions& options, const SurveyRunHooks& hooks);
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -7,7 +7,7 @@
 #include "src/model/metrics.h"
 #include "src/training/update.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr double kPaceSmoothing = 0.2;
@@ -15,15 +15,16 @@ constexpr size_t kStepTimesMax = 1 << 20;  // the newest of a long job are left 
 
 }  // namespace
 
-int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter, int32_t members) {
+int64_t RoundBytesMax(const model::NetworkShape& shape, size_t bytes_a_parameter, int32_t members) {
   const auto element = static_cast<int64_t>(bytes_a_parameter);
-  const std::vector<Chunk> chunks = MakeChunks(Dims(shape), element);
-  const BucketTable table = MakeBuckets(chunks, element);
+  const std::vector<plan::Chunk> chunks = plan::MakeChunks(model::Dims(shape), element);
+  const plan::BucketTable table = plan::MakeBuckets(chunks, element);
   int64_t bytes = 0;
-  for (const Bucket& b : table.buckets) bytes += b.size * element + kMessageBytesMin;
-  for (const TotalsKind kind : {TotalsKind::kTraining, TotalsKind::kEvaluation}) {
-    const int64_t doubles =
-        TotalsSize(shape, kind) + kStepExtras + kMemberNumbers * members + kBucketAlignment;
+  for (const plan::Bucket& b : table.buckets) bytes += b.size * element + kMessageBytesMin;
+  for (const model::TotalsKind kind :
+       {model::TotalsKind::kTraining, model::TotalsKind::kEvaluation}) {
+    const int64_t doubles = model::TotalsSize(shape, kind) + training::kStepExtras +
+                            kMemberNumbers * members + plan::kBucketAlignment;
     bytes += doubles * static_cast<int64_t>(sizeof(double)) + kMessageBytesMin;
   }
   return bytes;
@@ -35,8 +36,8 @@ void StepTimes::Add(float ms, int64_t count) {
 }
 
 template <typename T>
-StepReport ReportOf(const StepMachine<T>& machine) {
-  const TrainingPlan& plan = machine.plan();
+StepReport ReportOf(const training::StepMachine<T>& machine) {
+  const training::TrainingPlan& plan = machine.plan();
   StepReport report;
   report.step = machine.state().step;
   report.steps_total = plan.StepsTotal();
@@ -45,13 +46,13 @@ StepReport ReportOf(const StepMachine<T>& machine) {
   report.running = machine.EpochMetrics();
   return report;
 }
-template StepReport ReportOf<float>(const StepMachine<float>&);
-template StepReport ReportOf<double>(const StepMachine<double>&);
+template StepReport ReportOf<float>(const training::StepMachine<float>&);
+template StepReport ReportOf<double>(const training::StepMachine<double>&);
 
 template <typename T>
-Trainer<T>::Trainer(StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
-                    ComputePool& pool, Reducer& reducer, bool is_root, StepTimes& times,
-                    TrainerHooks hooks)
+Trainer<T>::Trainer(training::StepMachine<T>& machine, TrainerOptions options,
+                    const RowSource<T>& rows, ComputePool& pool, Reducer& reducer, bool is_root,
+                    StepTimes& times, TrainerHooks hooks)
     : machine_(machine),
       options_(options),
       pool_(pool),
@@ -66,26 +67,26 @@ Trainer<T>::Trainer(StepMachine<T>& machine, TrainerOptions options, const RowSo
 
 template <typename T>
 Result<TrainerEnd> Trainer<T>::Run() {
-  PrepareComputeThread();
+  model::PrepareComputeThread();
   last_report_us_ = last_step_us_ = hooks_.now_us();
-  Action action = machine_.Resume();
+  training::Action action = machine_.Resume();
   for (;;) {
     TellHistory();
-    if (auto* failed = std::get_if<FailAction>(&action)) return failed->error;
-    if (auto* finish = std::get_if<FinishAction>(&action)) {
+    if (auto* failed = std::get_if<training::FailAction>(&action)) return failed->error;
+    if (auto* finish = std::get_if<training::FinishAction>(&action)) {
       return TrainerEnd{std::move(*finish), {}};
     }
     // An update is never left out: its gradient's statistics are counted already.
-    auto* update = std::get_if<UpdateAction>(&action);
+    auto* update = std::get_if<training::UpdateAction>(&action);
     if (aborted_ && update == nullptr) {
       std::lock_guard lock(abort_mutex_);
       return abort_reason_;
     }
     if (next_ && update == nullptr) return TrainerEnd{std::nullopt, next_};
-    Result<Action> next = Internal("no action");
+    Result<training::Action> next = Internal("no action");
     if (update != nullptr) next = Perform(*update);
-    if (auto* gradient = std::get_if<GradientAction>(&action)) next = Perform(*gradient);
-    if (auto* evaluate = std::get_if<EvaluateAction>(&action)) next = Perform(*evaluate);
+    if (auto* gradient = std::get_if<training::GradientAction>(&action)) next = Perform(*gradient);
+    if (auto* evaluate = std::get_if<training::EvaluateAction>(&action)) next = Perform(*evaluate);
     if (!next.ok()) return next.status();
     action = std::move(next).value();
   }
@@ -93,7 +94,7 @@ Result<TrainerEnd> Trainer<T>::Run() {
 
 template <typename T>
 void Trainer<T>::TellHistory() {
-  const std::vector<HistoryRow>& rows = machine_.state().history;
+  const std::vector<spec::HistoryRow>& rows = machine_.state().history;
   for (; options_.history_told < rows.size(); ++options_.history_told) {
     if (!hooks_.on_history) continue;
     hooks_.on_history(static_cast<int64_t>(options_.history_told), rows[options_.history_told]);
@@ -101,7 +102,7 @@ void Trainer<T>::TellHistory() {
 }
 
 template <typename T>
-Result<std::vector<Payload>> Trainer<T>::WaitTotals() {
+Result<std::vector<collective::Payload>> Trainer<T>::WaitTotals() {
   auto totals = reducer_.WaitTotals(options_.reduce_timeout_ms);
   if (totals.ok() && hooks_.on_first_totals) std::exchange(hooks_.on_first_totals, nullptr)();
   return totals;
@@ -118,7 +119,7 @@ void Trainer<T>::Abort(Status why) {
 }
 
 template <typename T>
-Result<Action> Trainer<T>::Perform(const GradientAction& step) {
+Result<training::Action> Trainer<T>::Perform(const training::GradientAction& step) {
   if (hooks_.on_boundary) hooks_.on_boundary();
   reducer_.BeginRound(machine_.state().round, work_.round_shape());
 
@@ -136,18 +137,20 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
   }
   const int64_t leaves_us = hooks_.now_us();
   const int64_t elapsed_ms = (leaves_us - options_.begun_us) / 1000;
-  const int64_t extras = TotalsSize(machine_.plan().shape, TotalsKind::kTraining);
+  const int64_t extras = model::TotalsSize(machine_.plan().shape, model::TotalsKind::kTraining);
   if (is_root_ && options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) {
-    work_.own_stats()[extras + kExtraTimeIsUp] = 1;
+    work_.own_stats()[extras + training::kExtraTimeIsUp] = 1;
   }
   if (is_root_) {
-    work_.own_stats()[extras + kExtraSwitch] = static_cast<double>(switch_to_);
+    work_.own_stats()[extras + training::kExtraSwitch] = static_cast<double>(switch_to_);
     const bool due = !Compares(step.step) && hooks_.agreement_due && hooks_.agreement_due();
-    work_.own_stats()[extras + kExtraAgree] = due ? 1 : 0;
+    work_.own_stats()[extras + training::kExtraAgree] = due ? 1 : 0;
   }
   AddOwnNumbers(step);
   work_.Gradients(
-      [this](uint32_t bucket, Payload nodes) { reducer_.Contribute(bucket, std::move(nodes)); },
+      [this](uint32_t bucket, collective::Payload nodes) {
+        reducer_.Contribute(bucket, std::move(nodes));
+      },
       aborted);
 
   const int64_t gradients_us = hooks_.now_us();
@@ -159,17 +162,17 @@ Result<Action> Trainer<T>::Perform(const GradientAction& step) {
                          static_cast<double>(options_.own.end - options_.own.begin);
   leaf_ms_ += (leaf_ms - leaf_ms_) * (leaf_ms_ == 0 ? 1 : kPaceSmoothing);
   const double* stats = work_.StatsOf(totals_);
-  ESPALIER_RETURN_IF_ERROR(HearMembers(step, stats + extras + kStepExtras));
-  next_ = {static_cast<uint64_t>(stats[extras + kExtraSwitch])};
-  compares_next_ = stats[extras + kExtraAgree] != 0;
-  rows_done_ += static_cast<int64_t>(stats[kTotalRows]);
-  return machine_.OnGradient(std::vector<double>(stats, stats + extras + kStepExtras));
+  ESPALIER_RETURN_IF_ERROR(HearMembers(step, stats + extras + training::kStepExtras));
+  next_ = {static_cast<uint64_t>(stats[extras + training::kExtraSwitch])};
+  compares_next_ = stats[extras + training::kExtraAgree] != 0;
+  rows_done_ += static_cast<int64_t>(stats[model::kTotalRows]);
+  return machine_.OnGradient(std::vector<double>(stats, stats + extras + training::kStepExtras));
 }
 
 template <typename T>
-Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
+Result<training::Action> Trainer<T>::Perform(const training::UpdateAction& update) {
   const int64_t begin_us = hooks_.now_us();
-  const bool finite = PerformUpdate<T>(
+  const bool finite = training::PerformUpdate<T>(
       machine_.plan(), update, work_.chunks(),
       // A step that is left out, and only ends a group, has no totals.
       [&](int64_t c) { return totals_.empty() ? nullptr : work_.ChunkOf(totals_, c); },
@@ -181,7 +184,7 @@ Result<Action> Trainer<T>::Perform(const UpdateAction& update) {
   totals_.clear();
   times_.sums.update_ms += static_cast<double>(hooks_.now_us() - begin_us) / 1000;
   const int64_t step = machine_.state().step;
-  Action next = machine_.OnUpdated();
+  training::Action next = machine_.OnUpdated();
   if (hooks_.on_commit) hooks_.on_commit(step);
   ReportStep();
   return next;
@@ -214,4 +217,4 @@ void Trainer<T>::Report(bool evaluating, double evaluated_share) {
 template class Trainer<float>;
 template class Trainer<double>;
 
-}  // namespace espalier
+}  // namespace espalier::worker

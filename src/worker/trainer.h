@@ -32,7 +32,7 @@
 #include "src/worker/leaf_work.h"
 #include "src/worker/reducer.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // How far the loop is, after a commit or within an evaluation.
 struct StepReport {
@@ -40,7 +40,7 @@ struct StepReport {
   double epoch = 0;
   double learning_rate = 0;
   double rows_per_second = 0;
-  Metrics running;  // of this epoch
+  spec::Metrics running;  // of this epoch
   bool evaluating = false;
   double evaluated_share = 0;  // of this member's rows, 0 to 1
 };
@@ -49,7 +49,7 @@ struct StepReport {
 struct TrainerHooks {
   std::function<int64_t()> now_us;                   // a clock that never goes back
   std::function<void(const StepReport&)> on_report;  // a few times a second
-  std::function<void(int64_t number, const HistoryRow&)> on_history;
+  std::function<void(int64_t number, const spec::HistoryRow&)> on_history;
   std::function<void()> on_first_totals;  // of this trainer: every member has begun
   // Before the states are compared: this one may be what all agree on. (Memory that fails later in
   // the step must not get into what is gone back to.)
@@ -62,7 +62,8 @@ struct TrainerHooks {
   std::function<bool()> agreement_due;
   std::function<void()> on_boundary;  // before each step: the machine's state is whole
   // The rows that a leaf adds to a step, before anything of it goes out; on any compute thread.
-  std::function<void(const GradientAction&, int32_t leaf, std::span<const int64_t> rows)> on_leaf;
+  std::function<void(const training::GradientAction&, int32_t leaf, std::span<const int64_t> rows)>
+      on_leaf;
   std::function<void(int64_t step)> on_commit;  // of that step (0-based): it was applied
   // Of asynchronous training: at the holder, before others are told to take its state; and at the
   // others, who then replace the machine's by that of `round`. (Of all above there are neither
@@ -75,9 +76,9 @@ struct TrainerHooks {
 inline constexpr int64_t kMemberNumbers = 2;
 
 struct TrainerOptions {
-  Shuffle shuffle;
+  spec::Shuffle shuffle;
   int32_t leaves = 1;
-  LeafSpan own;  // this member's leaves
+  plan::LeafSpan own;  // this member's leaves
   int32_t members = 1;
   int32_t self = 0;
   int64_t agreement_steps = 100;  // states are compared every so many steps ...
@@ -100,8 +101,8 @@ struct StepParts {
 
 // How a trainer's run ended.
 struct TrainerEnd {
-  std::optional<FinishAction> finish;  // the job is trained
-  Generation next;                     // else: the generation that begins now
+  std::optional<training::FinishAction> finish;  // the job is trained
+  Generation next;                               // else: the generation that begins now
 };
 
 // The states of these members are not those of the others, who are more than half; none: there is
@@ -123,11 +124,11 @@ struct StepTimes {
 
 // The most that the sums of one round of a job take, in one vector of each bucket, with what its
 // messages count for: for the Reducer.
-int64_t RoundBytesMax(const NetworkShape& shape, size_t bytes_a_parameter, int32_t members);
+int64_t RoundBytesMax(const model::NetworkShape& shape, size_t bytes_a_parameter, int32_t members);
 
 // As of the machine's state; evaluating and what only the loop knows are left out.
 template <typename T>
-StepReport ReportOf(const StepMachine<T>& machine);
+StepReport ReportOf(const training::StepMachine<T>& machine);
 
 // A step loop of one generation: of synchronous training (Trainer) or of asynchronous training
 // (async_trainer.h).
@@ -148,7 +149,7 @@ template <typename T>
 class Trainer final : public StepLoop {
  public:
   // All references must outlive the trainer.
-  Trainer(StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
+  Trainer(training::StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
           ComputePool& pool, Reducer& reducer, bool is_root, StepTimes& times, TrainerHooks hooks);
 
   Result<TrainerEnd> Run() override;
@@ -157,9 +158,9 @@ class Trainer final : public StepLoop {
   void Abort(Status why) override;
 
  private:
-  Result<Action> Perform(const GradientAction& step);
-  Result<Action> Perform(const UpdateAction& update);
-  Result<Action> Perform(const EvaluateAction& evaluate);
+  Result<training::Action> Perform(const training::GradientAction& step);
+  Result<training::Action> Perform(const training::UpdateAction& update);
+  Result<training::Action> Perform(const training::EvaluateAction& evaluate);
   void ReportStep();
   void ReportEvaluation(double evaluated_share);
   // Tells the hook; what is told of a step is as of the newest one.
@@ -167,13 +168,13 @@ class Trainer final : public StepLoop {
 
   void TellHistory();
   bool Compares(int64_t step) const;
-  void AddOwnNumbers(const GradientAction& step);
+  void AddOwnNumbers(const training::GradientAction& step);
   // Reads what the members said of themselves; an error: they differ.
-  Status HearMembers(const GradientAction& step, const double* numbers);
-  Status Compare(const GradientAction& step, const double* checksums);
-  Result<std::vector<Payload>> WaitTotals();
+  Status HearMembers(const training::GradientAction& step, const double* numbers);
+  Status Compare(const training::GradientAction& step, const double* checksums);
+  Result<std::vector<collective::Payload>> WaitTotals();
 
-  StepMachine<T>& machine_;
+  training::StepMachine<T>& machine_;
   TrainerOptions options_;
   ComputePool& pool_;
   Reducer& reducer_;
@@ -182,7 +183,7 @@ class Trainer final : public StepLoop {
   TrainerHooks hooks_;
 
   LeafWork<T> work_;
-  std::vector<Payload> totals_;  // of the present step, by bucket
+  std::vector<collective::Payload> totals_;  // of the present step, by bucket
   int64_t last_step_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0, rows_done_ = 0;
   double rows_per_second_ = 0;
 
@@ -199,4 +200,4 @@ class Trainer final : public StepLoop {
   Status abort_reason_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

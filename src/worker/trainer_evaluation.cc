@@ -4,11 +4,11 @@
 #include "src/model/metrics.h"
 #include "src/worker/trainer.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 template <typename T>
-Result<Action> Trainer<T>::Perform(const EvaluateAction& evaluate) {
-  const int64_t size = TotalsSize(machine_.plan().shape, TotalsKind::kEvaluation);
+Result<training::Action> Trainer<T>::Perform(const training::EvaluateAction& evaluate) {
+  const int64_t size = model::TotalsSize(machine_.plan().shape, model::TotalsKind::kEvaluation);
   reducer_.BeginRound(machine_.state().round, {{0, size}});
   Report(true, 0);
   const auto totals = work_.Evaluate(
@@ -22,10 +22,10 @@ Result<Action> Trainer<T>::Perform(const EvaluateAction& evaluate) {
   for (const std::vector<double>& node : totals) {
     nodes.insert(nodes.end(), node.begin(), node.end());
   }
-  reducer_.Contribute(0, MakePayload(std::move(nodes)));
+  reducer_.Contribute(0, collective::MakePayload(std::move(nodes)));
   ESPALIER_ASSIGN_OR_RETURN(auto sums, WaitTotals());
   const auto* sum = reinterpret_cast<const double*>(sums[0].data);
-  Action next = machine_.OnEvaluation(std::vector<double>(sum, sum + size));
+  training::Action next = machine_.OnEvaluation(std::vector<double>(sum, sum + size));
   last_step_us_ = hooks_.now_us();  // an evaluation is not part of the next step's time
   return next;
 }
@@ -40,9 +40,9 @@ void Trainer<T>::ReportEvaluation(double evaluated_share) {
   Report(true, evaluated_share);
 }
 
-template Result<Action> Trainer<float>::Perform(const EvaluateAction&);
+template Result<training::Action> Trainer<float>::Perform(const training::EvaluateAction&);
 template void Trainer<float>::ReportEvaluation(double);
-template Result<Action> Trainer<double>::Perform(const EvaluateAction&);
+template Result<training::Action> Trainer<double>::Perform(const training::EvaluateAction&);
 template void Trainer<double>::ReportEvaluation(double);
 
-}  // namespace espalier
+}  // namespace espalier::worker

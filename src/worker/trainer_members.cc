@@ -5,7 +5,7 @@
 #include "src/base/checksum.h"
 #include "src/worker/trainer.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 template <typename T>
 bool Trainer<T>::Compares(int64_t step) const {
@@ -14,7 +14,7 @@ bool Trainer<T>::Compares(int64_t step) const {
 }
 
 template <typename T>
-void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
+void Trainer<T>::AddOwnNumbers(const training::GradientAction& step) {
   double* const own =
       work_.own_stats() + work_.StatsSize() - kMemberNumbers * (options_.members - options_.self);
   own[0] = leaf_ms_;
@@ -22,7 +22,7 @@ void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
   if (!Compares(step.step)) return;
   if (hooks_.on_compare) hooks_.on_compare();
   if (options_.members == 1) return;
-  const TrainingState<T>& state = machine_.state();
+  const training::TrainingState<T>& state = machine_.state();
   const size_t bytes = state.parameters.size() * sizeof(T);
   uint32_t crc = Crc32c(state.parameters.data(), bytes);
   for (const AlignedVector<T>& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
@@ -33,7 +33,7 @@ void Trainer<T>::AddOwnNumbers(const GradientAction& step) {
 }
 
 template <typename T>
-Status Trainer<T>::HearMembers(const GradientAction& step, const double* numbers) {
+Status Trainer<T>::HearMembers(const training::GradientAction& step, const double* numbers) {
   const bool compares = Compares(step.step);
   if (options_.members == 1) {
     if (compares && hooks_.on_agreed) hooks_.on_agreed();
@@ -51,7 +51,7 @@ Status Trainer<T>::HearMembers(const GradientAction& step, const double* numbers
 }
 
 template <typename T>
-Status Trainer<T>::Compare(const GradientAction& step, const double* checksums) {
+Status Trainer<T>::Compare(const training::GradientAction& step, const double* checksums) {
   std::map<double, int32_t> votes;
   for (int32_t m = 0; m < options_.members; ++m) ++votes[checksums[kMemberNumbers * m]];
   if (votes.size() == 1) {
@@ -72,12 +72,16 @@ Status Trainer<T>::Compare(const GradientAction& step, const double* checksums) 
 }
 
 template bool Trainer<float>::Compares(int64_t step) const;
-template void Trainer<float>::AddOwnNumbers(const GradientAction& step);
-template Status Trainer<float>::HearMembers(const GradientAction& step, const double* numbers);
-template Status Trainer<float>::Compare(const GradientAction& step, const double* checksums);
+template void Trainer<float>::AddOwnNumbers(const training::GradientAction& step);
+template Status Trainer<float>::HearMembers(const training::GradientAction& step,
+                                            const double* numbers);
+template Status Trainer<float>::Compare(const training::GradientAction& step,
+                                        const double* checksums);
 template bool Trainer<double>::Compares(int64_t step) const;
-template void Trainer<double>::AddOwnNumbers(const GradientAction& step);
-template Status Trainer<double>::HearMembers(const GradientAction& step, const double* numbers);
-template Status Trainer<double>::Compare(const GradientAction& step, const double* checksums);
+template void Trainer<double>::AddOwnNumbers(const training::GradientAction& step);
+template Status Trainer<double>::HearMembers(const training::GradientAction& step,
+                                             const double* numbers);
+template Status Trainer<double>::Compare(const training::GradientAction& step,
+                                         const double* checksums);
 
-}  // namespace espalier
+}  // namespace espalier::worker

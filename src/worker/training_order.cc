@@ -2,12 +2,12 @@
 
 #include "src/worker/reducer.h"
 
-namespace espalier {
+namespace espalier::worker {
 
-Result<Ownership> OwnershipOf(const StartTraining& order, int64_t leaves) {
-  Ownership ownership;
+Result<plan::Ownership> OwnershipOf(const cluster::StartTraining& order, int64_t leaves) {
+  plan::Ownership ownership;
   int32_t at = 0;
-  for (const LeafInterval& i : order.leaves) {
+  for (const cluster::LeafInterval& i : order.leaves) {
     if (i.begin != at || i.end <= i.begin) {
       return FailedPrecondition("the coordinator's leaf intervals do not follow each other");
     }
@@ -21,18 +21,18 @@ Result<Ownership> OwnershipOf(const StartTraining& order, int64_t leaves) {
   return ownership;
 }
 
-LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& places, bool star,
-                     int64_t round_bytes) {
-  LinksRequest request;
+rpc::LinksRequest LinksOf(const TrainingOrder& order, const std::vector<plan::TreePlace>& places,
+                          bool star, int64_t round_bytes) {
+  rpc::LinksRequest request;
   request.incarnation = order.order.incarnation;
   request.job = order.order.job;
   request.generation = order.order.generation;
   request.self = static_cast<uint32_t>(order.self);
-  for (const Member& m : order.order.members) {
+  for (const cluster::Member& m : order.order.members) {
     request.addresses.push_back(m.address);
     request.names.push_back(m.name);
   }
-  for (const auto& [a, b] : EdgesOf(places, star)) {
+  for (const auto& [a, b] : plan::EdgesOf(places, star)) {
     if (a == order.self) request.partners.push_back(static_cast<uint32_t>(b));
     if (b == order.self) request.partners.push_back(static_cast<uint32_t>(a));
   }
@@ -40,10 +40,10 @@ LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& p
   return request;
 }
 
-std::vector<std::string> NamesOf(const StartTraining& order) {
+std::vector<std::string> NamesOf(const cluster::StartTraining& order) {
   std::vector<std::string> names;
-  for (const Member& m : order.members) names.push_back(m.name + " (" + m.address + ")");
+  for (const cluster::Member& m : order.members) names.push_back(m.name + " (" + m.address + ")");
   return names;
 }
 
-}  // namespace espalier
+}  // namespace espalier::worker

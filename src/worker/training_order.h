@@ -14,28 +14,28 @@
 #include "src/plan/ownership.h"
 #include "src/rpc/peer.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // A generation to take part in, as order.members[self].
 struct TrainingOrder {
-  StartTraining order;
+  cluster::StartTraining order;
   int32_t self = 0;
 };
 
 // kFailedPrecondition: the intervals are not those of all `leaves`, one a member.
-Result<Ownership> OwnershipOf(const StartTraining& order, int64_t leaves);
+Result<plan::Ownership> OwnershipOf(const cluster::StartTraining& order, int64_t leaves);
 
 // The links to the member's neighbours in `places`, the generation's tree, or with `star` between
 // its root and all others. `round_bytes`: of the messages of a round at most.
-LinksRequest LinksOf(const TrainingOrder& order, const std::vector<TreePlace>& places, bool star,
-                     int64_t round_bytes);
+rpc::LinksRequest LinksOf(const TrainingOrder& order, const std::vector<plan::TreePlace>& places,
+                          bool star, int64_t round_bytes);
 
 // A member as the writer of files of the job.
-inline WriterName WriterOf(const StartTraining& order, int32_t self) {
+inline bundle::WriterName WriterOf(const cluster::StartTraining& order, int32_t self) {
   return {order.job, order.generation, self, order.submitted_ms};
 }
 
 // The members as people shall see them, in their order.
-std::vector<std::string> NamesOf(const StartTraining& order);
+std::vector<std::string> NamesOf(const cluster::StartTraining& order);
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -15,20 +15,20 @@
 
 #include "src/storage/passing_files.h"
 
-namespace espalier {
+namespace espalier::worker {
 
-class WatchedFiles final : public PassingFiles {
+class WatchedFiles final : public storage::PassingFiles {
  public:
   // `inner` must outlive this and its files. `may_go_on` is asked before each read from a file, and
   // before a file or a directory is made; an error is the answer to that. `after_read` is told how
   // many bytes came. Both are called on the calling threads, concurrently.
-  WatchedFiles(const FileSystem& inner, std::function<Status()> may_go_on,
+  WatchedFiles(const storage::FileSystem& inner, std::function<Status()> may_go_on,
                std::function<void(int64_t bytes)> after_read)
-      : PassingFiles(inner), hooks_{std::move(may_go_on), std::move(after_read)} {}
+      : storage::PassingFiles(inner), hooks_{std::move(may_go_on), std::move(after_read)} {}
 
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override;
+  Result<std::unique_ptr<storage::ReadableFile>> Open(const std::string& path) const override;
   Status CreateExclusively(const std::string& path, std::string_view content) const override;
-  using FileSystem::WriteAtomically;
+  using storage::FileSystem::WriteAtomically;
   Status WriteAtomically(const std::string& path, std::string_view content,
                          const std::string& writer) const override;
   Status MakeDirectory(const std::string& path) const override;
@@ -42,4 +42,4 @@ class WatchedFiles final : public PassingFiles {
   const Hooks hooks_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -6,14 +6,16 @@
 #include "src/storage/bounded_json.h"
 #include "src/storage/uri.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 using Json = nlohmann::json;
 
 constexpr size_t kEntriesMax = 100'000, kRefusalBytesMax = 400;
 
-std::string Text(const Json& json, const char* name) { return JsonText(JsonMember(json, name)); }
+std::string Text(const Json& json, const char* name) {
+  return storage::JsonText(storage::JsonMember(json, name));
+}
 
 Status Unexpected(const std::string& what, std::string_view body) {
   return Unavailable("the ResourceManager's reply is not what YARN says: " + what + ": '" +
@@ -39,11 +41,11 @@ YarnContainer ToContainer(const Json& json) {
 }
 
 YarnComponent ToComponent(const Json& json) {
-  YarnComponent out{
-      .name = Text(json, "name"),
-      .state = Text(json, "state"),
-      .wanted = std::max<int64_t>(JsonCount(JsonMember(json, "number_of_containers")), 0)};
-  for (const Json* entry : Entries(JsonMember(json, "containers"))) {
+  YarnComponent out{.name = Text(json, "name"),
+                    .state = Text(json, "state"),
+                    .wanted = std::max<int64_t>(
+                        storage::JsonCount(storage::JsonMember(json, "number_of_containers")), 0)};
+  for (const Json* entry : Entries(storage::JsonMember(json, "containers"))) {
     out.containers.push_back(ToContainer(*entry));
   }
   return out;
@@ -54,8 +56,8 @@ std::string HostAndPort(std::string text) {
   const size_t scheme = text.find("://");
   if (scheme != std::string::npos) text = text.substr(scheme + 3);
   text = text.substr(0, text.find('/'));
-  const Result<HostPort> parsed = ParseHostPort(text, "a node's address");
-  return parsed.ok() && parsed->port > 0 ? ToString(*parsed) : "";
+  const Result<storage::HostPort> parsed = storage::ParseHostPort(text, "a node's address");
+  return parsed.ok() && parsed->port > 0 ? storage::ToString(*parsed) : "";
 }
 
 }  // namespace
@@ -72,23 +74,23 @@ const YarnComponent* YarnService::Find(std::string_view component) const {
 }
 
 Result<YarnService> ParseYarnService(std::string_view body) {
-  const Json json = ParseJsonObject(body);
+  const Json json = storage::ParseJsonObject(body);
   YarnService out{.name = Text(json, "name"),
                   .state = Text(json, "state"),
                   .application = Text(json, "id"),
                   .queue = Text(json, "queue"),
                   .diagnostics = Printable(Text(json, "diagnostics"), kRefusalBytesMax)};
   if (out.name.empty()) return Unexpected("no service", body);
-  for (const Json* entry : Entries(JsonMember(json, "components"))) {
+  for (const Json* entry : Entries(storage::JsonMember(json, "components"))) {
     out.components.push_back(ToComponent(*entry));
   }
   return out;
 }
 
 std::string YarnRefusal(std::string_view body) {
-  const Json json = ParseJsonObject(body);
+  const Json json = storage::ParseJsonObject(body);
   std::string words = Text(json, "diagnostics");
-  if (words.empty()) words = Text(JsonMember(json, "RemoteException"), "message");
+  if (words.empty()) words = Text(storage::JsonMember(json, "RemoteException"), "message");
   return Printable(words.substr(0, words.find('\n')), kRefusalBytesMax);
 }
 
@@ -97,8 +99,8 @@ bool YarnApplication::ended() const {
 }
 
 Result<YarnApplication> ParseYarnApplication(std::string_view body) {
-  const Json json = ParseJsonObject(body);
-  const Json& app = JsonMember(json, "app");
+  const Json json = storage::ParseJsonObject(body);
+  const Json& app = storage::JsonMember(json, "app");
   const std::string diagnostics = Text(app, "diagnostics");
   const size_t begin = std::min(diagnostics.find_first_not_of(" \r\n"), diagnostics.size());
   YarnApplication out{.state = Text(app, "state"),
@@ -109,12 +111,13 @@ Result<YarnApplication> ParseYarnApplication(std::string_view body) {
 }
 
 Result<std::vector<YarnNode>> ParseYarnNodes(std::string_view body) {
-  const Json json = ParseJsonObject(body);
+  const Json json = storage::ParseJsonObject(body);
   if (!json.contains("nodes")) return Unexpected("no nodes", body);
   std::vector<YarnNode> out;
-  for (const Json* node : Entries(JsonMember(JsonMember(json, "nodes"), "node"))) {
+  for (const Json* node :
+       Entries(storage::JsonMember(storage::JsonMember(json, "nodes"), "node"))) {
     const auto count = [node](const char* name) {
-      return std::max<int64_t>(JsonCount(JsonMember(*node, name)), 0);
+      return std::max<int64_t>(storage::JsonCount(storage::JsonMember(*node, name)), 0);
     };
     if (Text(*node, "state") != "RUNNING") continue;
     out.push_back({.host = Text(*node, "nodeHostName"),
@@ -126,10 +129,11 @@ Result<std::vector<YarnNode>> ParseYarnNodes(std::string_view body) {
 }
 
 Result<std::vector<std::string>> ParseYarnAttempts(std::string_view body) {
-  const Json json = ParseJsonObject(body);
+  const Json json = storage::ParseJsonObject(body);
   if (!json.contains("appAttempts")) return Unexpected("no attempts", body);
   std::vector<std::string> out;
-  for (const Json* attempt : Entries(JsonMember(JsonMember(json, "appAttempts"), "appAttempt"))) {
+  for (const Json* attempt :
+       Entries(storage::JsonMember(storage::JsonMember(json, "appAttempts"), "appAttempt"))) {
     const std::string id = Text(*attempt, "appAttemptId");
     if (!id.empty()) out.push_back(id);
   }
@@ -137,7 +141,7 @@ Result<std::vector<std::string>> ParseYarnAttempts(std::string_view body) {
 }
 
 Result<std::vector<YarnPlace>> ParseYarnPlaces(std::string_view body) {
-  const Json json = ParseJsonObject(body);
+  const Json json = storage::ParseJsonObject(body);
   if (!json.contains("container")) {
     if (json.is_object() && (json.empty() || json.contains("containers"))) {
       return std::vector<YarnPlace>();
@@ -145,7 +149,7 @@ Result<std::vector<YarnPlace>> ParseYarnPlaces(std::string_view body) {
     return Unexpected("no containers", body);
   }
   std::vector<YarnPlace> out;
-  for (const Json* entry : Entries(JsonMember(json, "container"))) {
+  for (const Json* entry : Entries(storage::JsonMember(json, "container"))) {
     YarnPlace place{Text(*entry, "containerId"), HostAndPort(Text(*entry, "nodeHttpAddress"))};
     if (!place.container.empty() && !place.node_http.empty()) out.push_back(std::move(place));
   }
@@ -162,4 +166,4 @@ std::string YarnLogContents(const std::string& answer) {
   return end == begin ? "" : answer.substr(begin + 1, end - begin);
 }
 
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -11,7 +11,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::yarn {
 
 struct YarnContainer {
   std::string id;
@@ -74,4 +74,4 @@ Result<std::vector<YarnPlace>> ParseYarnPlaces(std::string_view body);
 // A NodeManager's answer for a log file: the file alone, without the lines that it is wrapped in.
 std::string YarnLogContents(const std::string& answer);
 
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 Status Fits(const char* flag, int64_t asked, int64_t largest, const char* unit) {
@@ -33,4 +33,4 @@ Result<int64_t> CountWorkerNodes(const std::vector<YarnNode>& nodes, const YarnR
   });
 }
 
-}  // namespace espalier
+}  // namespace espalier::yarn

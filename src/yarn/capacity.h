@@ -8,7 +8,7 @@
 #include "src/yarn/answers.h"
 #include "src/yarn/service_spec.h"
 
-namespace espalier {
+namespace espalier::yarn {
 
 // How many of the nodes have the memory and the vcores for a worker, of which each node runs one.
 // kInvalidArgument names the flag when a container is larger than every node: YARN would refuse it.
@@ -16,4 +16,4 @@ namespace espalier {
 // schedulers count memory alone.) kUnavailable: there is no node.
 Result<int64_t> CountWorkerNodes(const std::vector<YarnNode>& nodes, const YarnRequest& request);
 
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -7,7 +7,7 @@
 #include "src/storage/uri.h"
 #include "src/storage/webhdfs_protocol.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 constexpr int kDefaultPort = 8088, kDefaultHttpsPort = 8090, kZooKeeperPort = 2181;
@@ -23,18 +23,19 @@ constexpr const char* kSwitchedOff =
     "hadoop.registry.zk.quorum to a ZooKeeper in core-site.xml, and restart the ResourceManager";
 
 std::string PathOfService(const std::string& name) {
-  return std::string(kServices) + "/" + PercentEncoded(name);
+  return std::string(kServices) + "/" + storage::PercentEncoded(name);
 }
 
 // An address of the configuration, as a URL's beginning; the default port where it names none.
 Result<RmAddress> ToAddress(const std::string& text, bool https, const std::string& key) {
-  ESPALIER_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(text, key));
+  ESPALIER_ASSIGN_OR_RETURN(storage::HostPort address, storage::ParseHostPort(text, key));
   if (address.port == 0) address.port = https ? kDefaultHttpsPort : kDefaultPort;
-  return RmAddress{(https ? "https://" : "http://") + ToString(address), "from " + key};
+  return RmAddress{(https ? "https://" : "http://") + storage::ToString(address), "from " + key};
 }
 
 // One ResourceManager's; `suffix` is ".ID" where there are several.
-Result<RmAddress> AddressOf(const HadoopConfig& config, const std::string& suffix, bool https) {
+Result<RmAddress> AddressOf(const storage::HadoopConfig& config, const std::string& suffix,
+                            bool https) {
   const std::string key =
       std::string("yarn.resourcemanager.webapp.") + (https ? "https.address" : "address") + suffix;
   ESPALIER_ASSIGN_OR_RETURN(const std::string found, config.Get(key));
@@ -51,17 +52,18 @@ Result<RmAddress> AddressOf(const HadoopConfig& config, const std::string& suffi
 // The host that is asked: of "http://host:port/path".
 Result<std::string> HostOf(const std::string& url) {
   const size_t begin = url.find("://") + 3;
-  ESPALIER_ASSIGN_OR_RETURN(const HostPort address,
-                            ParseHostPort(url.substr(begin, url.find('/', begin) - begin), "YARN"));
+  ESPALIER_ASSIGN_OR_RETURN(
+      const storage::HostPort address,
+      storage::ParseHostPort(url.substr(begin, url.find('/', begin) - begin), "YARN"));
   return address.host;
 }
 
 // An error when `who` does not believe who we are. YARN's own refusals are JSON.
-Status CheckBelieved(const HttpReply& reply, const std::string& who, bool kerberos) {
+Status CheckBelieved(const storage::HttpReply& reply, const std::string& who, bool kerberos) {
   if (reply.content_type.find("json") != std::string::npos) return {};
   if (reply.status != 401 && reply.status != 403) return {};
-  if (const std::string words = GssWords(reply.body); !words.empty()) {
-    return RefusedProof(who, words);
+  if (const std::string words = storage::GssWords(reply.body); !words.empty()) {
+    return storage::RefusedProof(who, words);
   }
   if (reply.status == 403) return {};
   if (!kerberos && reply.asks_negotiate) {
@@ -84,7 +86,7 @@ bool IsStandby(int code, const std::string& body) {
 
 }  // namespace
 
-Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config) {
+Result<std::vector<RmAddress>> FindResourceManagers(const storage::HadoopConfig& config) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string policy, config.Get("yarn.http.policy"));
   ESPALIER_ASSIGN_OR_RETURN(const auto ids, config.GetList("yarn.resourcemanager.ha.rm-ids"));
   ESPALIER_ASSIGN_OR_RETURN(const std::string ha, config.Get("yarn.resourcemanager.ha.enabled"));
@@ -102,17 +104,18 @@ Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config) 
   return out;
 }
 
-Result<std::vector<std::string>> FindZooKeepers(const HadoopConfig& config) {
+Result<std::vector<std::string>> FindZooKeepers(const storage::HadoopConfig& config) {
   ESPALIER_ASSIGN_OR_RETURN(const auto members, config.GetList(kQuorum));
   std::vector<std::string> out;
   for (const std::string& member : members) {
     const size_t end = std::min(member.find('/'), member.size());
     if (end > 0) {
       ESPALIER_ASSIGN_OR_RETURN(
-          HostPort address,
-          ParseHostPort(member.substr(0, end), std::string(kQuorum) + " in " + config.origin()));
+          storage::HostPort address,
+          storage::ParseHostPort(member.substr(0, end),
+                                 std::string(kQuorum) + " in " + config.origin()));
       if (address.port == 0) address.port = kZooKeeperPort;
-      out.push_back(ToString(address));
+      out.push_back(storage::ToString(address));
     }
     if (end < member.size()) break;  // a path may have commas
   }
@@ -120,53 +123,57 @@ Result<std::vector<std::string>> FindZooKeepers(const HadoopConfig& config) {
 }
 
 ResourceManager::ResourceManager(std::vector<RmAddress> addresses, YarnCaller caller,
-                                 HttpOptions http)
+                                 storage::HttpOptions http)
     : addresses_(std::move(addresses)), caller_(std::move(caller)), http_(http), patient_([&http] {
         http.reply_ms = std::max(http.reply_ms, kDestroyMs);
         http.stall_ms = std::max(http.stall_ms, kDestroyMs);
         return http;
       }()) {}
 
-Result<HttpReply> ResourceManager::Call(HttpRequest request, const std::string& who,
-                                        const HttpClient& http) const {
+Result<storage::HttpReply> ResourceManager::Call(storage::HttpRequest request,
+                                                 const std::string& who,
+                                                 const storage::HttpClient& http) const {
   if (caller_.kerberos) {
     ESPALIER_ASSIGN_OR_RETURN(const std::string host, HostOf(request.url));
-    auto proof = NegotiateHeader(host, {http_.options().reply_ms, http_.options().cancelled});
+    auto proof =
+        storage::NegotiateHeader(host, {http_.options().reply_ms, http_.options().cancelled});
     if (!proof.ok()) {
       return Status(proof.status().code(), who + " asks for Kerberos: " + proof.status().message());
     }
     request.authorization = *std::move(proof);
   } else if (!caller_.user.empty()) {
     const char separator = request.url.find('?') == std::string::npos ? '?' : '&';
-    request.url += separator + ("user.name=" + PercentEncoded(caller_.user));
+    request.url += separator + ("user.name=" + storage::PercentEncoded(caller_.user));
   }
-  HttpReply reply = http.Call(request);
-  if (reply.failure != HttpFailure::kNone) return reply;
+  storage::HttpReply reply = http.Call(request);
+  if (reply.failure != storage::HttpFailure::kNone) return reply;
   ESPALIER_RETURN_IF_ERROR(CheckBelieved(reply, who, caller_.kerberos));
   return reply;
 }
 
-ResourceManager::Reply ResourceManager::Ask(HttpMethod method, const std::string& path,
-                                            std::string_view body, const HttpClient* http) const {
+ResourceManager::Reply ResourceManager::Ask(storage::HttpMethod method, const std::string& path,
+                                            std::string_view body,
+                                            const storage::HttpClient* http) const {
   Reply out;
   std::string trouble;
   for (const RmAddress& address : addresses_) {
-    HttpRequest request{.method = method, .url = address.url + path, .content = body};
+    storage::HttpRequest request{.method = method, .url = address.url + path, .content = body};
     request.content_type = "application/json";
     const std::string who =
         "the ResourceManager " + address.url + " (its address is " + address.why + ")";
-    const Result<HttpReply> called = Call(std::move(request), who, http == nullptr ? http_ : *http);
+    const Result<storage::HttpReply> called =
+        Call(std::move(request), who, http == nullptr ? http_ : *http);
     if (!called.ok()) {  // another one may believe it
       out.status = called.status();
       if (out.status.code() == StatusCode::kCancelled) return out;
       continue;
     }
-    const HttpReply& reply = *called;
-    if (reply.failure == HttpFailure::kCancelled) {
+    const storage::HttpReply& reply = *called;
+    if (reply.failure == storage::HttpFailure::kCancelled) {
       out.status = Cancelled("interrupted");
       return out;
     }
-    if (reply.failure != HttpFailure::kNone) {
+    if (reply.failure != storage::HttpFailure::kNone) {
       trouble += (trouble.empty() ? "" : "; ") + who + " cannot be reached: " + reply.reason;
       continue;
     }
@@ -185,7 +192,7 @@ ResourceManager::Reply ResourceManager::Ask(HttpMethod method, const std::string
 }
 
 bool ResourceManager::IsWell() const {
-  const Reply reply = Ask(HttpMethod::kGet, std::string(kCluster) + "/info");
+  const Reply reply = Ask(storage::HttpMethod::kGet, std::string(kCluster) + "/info");
   return reply.status.ok() && reply.code == 200 && reply.json;
 }
 
@@ -213,7 +220,7 @@ Status ResourceManager::Judge(const Reply& reply, const std::string& doing) cons
 }
 
 Result<std::string> ResourceManager::Get(const std::string& path, const std::string& doing) const {
-  Reply reply = Ask(HttpMethod::kGet, path);
+  Reply reply = Ask(storage::HttpMethod::kGet, path);
   ESPALIER_RETURN_IF_ERROR(Judge(reply, doing));
   return std::move(reply.body);
 }
@@ -225,18 +232,19 @@ Result<YarnService> ResourceManager::Service(const std::string& name) const {
 }
 
 Status ResourceManager::Create(std::string_view spec_json) const {
-  return Judge(Ask(HttpMethod::kPost, kServices, spec_json), "start the service");
+  return Judge(Ask(storage::HttpMethod::kPost, kServices, spec_json), "start the service");
 }
 
 Status ResourceManager::SetContainers(const std::string& name, const std::string& component,
                                       int64_t count) const {
   const std::string body = "{\"number_of_containers\":" + std::to_string(count) + "}";
-  return Judge(Ask(HttpMethod::kPut, PathOfService(name) + "/components/" + component, body),
-               "change the number of containers of " + name);
+  return Judge(
+      Ask(storage::HttpMethod::kPut, PathOfService(name) + "/components/" + component, body),
+      "change the number of containers of " + name);
 }
 
 Status ResourceManager::Destroy(const std::string& name) const {
-  const Status status = Judge(Ask(HttpMethod::kDelete, PathOfService(name), {}, &patient_),
+  const Status status = Judge(Ask(storage::HttpMethod::kDelete, PathOfService(name), {}, &patient_),
                               "end the service " + name);
   return status.code() == StatusCode::kNotFound ? Status() : status;
 }
@@ -248,29 +256,30 @@ Result<std::vector<YarnNode>> ResourceManager::Nodes() const {
 }
 
 Result<YarnApplication> ResourceManager::Application(const std::string& id) const {
-  ESPALIER_ASSIGN_OR_RETURN(
-      const std::string body,
-      Get(std::string(kCluster) + "/apps/" + PercentEncoded(id), "look up " + Printable(id)));
+  ESPALIER_ASSIGN_OR_RETURN(const std::string body,
+                            Get(std::string(kCluster) + "/apps/" + storage::PercentEncoded(id),
+                                "look up " + Printable(id)));
   return ParseYarnApplication(body);
 }
 
 Status ResourceManager::KillApplication(const std::string& id) const {
-  return Judge(
-      Ask(HttpMethod::kPut, std::string(kCluster) + "/apps/" + PercentEncoded(id) + "/state",
-          "{\"state\":\"KILLED\"}"),
-      "end " + Printable(id));
+  return Judge(Ask(storage::HttpMethod::kPut,
+                   std::string(kCluster) + "/apps/" + storage::PercentEncoded(id) + "/state",
+                   "{\"state\":\"KILLED\"}"),
+               "end " + Printable(id));
 }
 
 Result<std::vector<YarnPlace>> ResourceManager::Places(const std::string& application) const {
-  const std::string app = std::string(kCluster) + "/apps/" + PercentEncoded(application);
+  const std::string app = std::string(kCluster) + "/apps/" + storage::PercentEncoded(application);
   ESPALIER_ASSIGN_OR_RETURN(const std::string body,
                             Get(app + "/appattempts", "list the attempts of " + application));
   ESPALIER_ASSIGN_OR_RETURN(const auto attempts, ParseYarnAttempts(body));
   std::vector<YarnPlace> out;
   for (const std::string& attempt : attempts) {
-    ESPALIER_ASSIGN_OR_RETURN(const std::string list,
-                              Get(app + "/appattempts/" + PercentEncoded(attempt) + "/containers",
-                                  "list the containers of " + Printable(attempt, kIdBytesMax)));
+    ESPALIER_ASSIGN_OR_RETURN(
+        const std::string list,
+        Get(app + "/appattempts/" + storage::PercentEncoded(attempt) + "/containers",
+            "list the containers of " + Printable(attempt, kIdBytesMax)));
     ESPALIER_ASSIGN_OR_RETURN(const auto places, ParseYarnPlaces(list));
     for (const YarnPlace& place : places) {
       const bool known = std::any_of(out.begin(), out.end(), [&place](const YarnPlace& other) {
@@ -286,14 +295,16 @@ Result<std::string> ResourceManager::Log(const YarnPlace& place, const std::stri
                                          int64_t bytes_max) const {
   const bool https = addresses_[0].url.starts_with("https:");
   const std::string url = std::string(https ? "https://" : "http://") + place.node_http +
-                          "/ws/v1/node/containerlogs/" + PercentEncoded(place.container) + "/" +
-                          PercentEncoded(file) + "?size=-" + std::to_string(bytes_max);
+                          "/ws/v1/node/containerlogs/" + storage::PercentEncoded(place.container) +
+                          "/" + storage::PercentEncoded(file) + "?size=-" +
+                          std::to_string(bytes_max);
   const std::string who = "the log of " + Printable(place.container, kIdBytesMax) +
                           " at the NodeManager " + place.node_http;
-  const Result<HttpReply> called = Call({.url = url}, "the NodeManager " + place.node_http, http_);
+  const Result<storage::HttpReply> called =
+      Call({.url = url}, "the NodeManager " + place.node_http, http_);
   if (!called.ok()) return called.status().Wrap(who + " cannot be read");
-  const HttpReply& reply = *called;
-  if (reply.failure != HttpFailure::kNone) {
+  const storage::HttpReply& reply = *called;
+  if (reply.failure != storage::HttpFailure::kNone) {
     return Unavailable(who + " cannot be read: " + reply.reason);
   }
   if (reply.body.find(kNoSecureIo) != std::string::npos) {
@@ -310,9 +321,9 @@ Result<std::string> ResourceManager::Log(const YarnPlace& place, const std::stri
 }
 
 bool ResourceManager::IsClosed(const std::string& host_and_port) const {
-  const HttpReply reply = http_.Call({.url = "http://" + host_and_port + "/"});
-  return reply.failure == HttpFailure::kConnect &&
+  const storage::HttpReply reply = http_.Call({.url = "http://" + host_and_port + "/"});
+  return reply.failure == storage::HttpFailure::kConnect &&
          reply.elapsed_ms < http_.options().connect_ms / 2;
 }
 
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -24,7 +24,7 @@
 #include "src/storage/http.h"
 #include "src/yarn/answers.h"
 
-namespace espalier {
+namespace espalier::yarn {
 
 struct RmAddress {
   std::string url;  // "http://host:port"
@@ -34,12 +34,12 @@ struct RmAddress {
 // Those of yarn.resourcemanager.webapp.address (or of .hostname and port 8088), of each id where
 // there are several; with yarn.http.policy HTTPS_ONLY the https ones. kInvalidArgument: the
 // configuration names none.
-Result<std::vector<RmAddress>> FindResourceManagers(const HadoopConfig& config);
+Result<std::vector<RmAddress>> FindResourceManagers(const storage::HadoopConfig& config);
 
 // "host:port" of each member of hadoop.registry.zk.quorum, by the rules of ZooKeeper's clients: its
 // port is 2181 unless it is given, and what follows the first '/' is a path. None: it is not set.
 // kInvalidArgument: a member is no address.
-Result<std::vector<std::string>> FindZooKeepers(const HadoopConfig& config);
+Result<std::vector<std::string>> FindZooKeepers(const storage::HadoopConfig& config);
 
 // Who asks.
 struct YarnCaller {
@@ -50,7 +50,7 @@ struct YarnCaller {
 class ResourceManager {
  public:
   // REQUIRES: `addresses` is not empty.
-  ResourceManager(std::vector<RmAddress> addresses, YarnCaller caller, HttpOptions http);
+  ResourceManager(std::vector<RmAddress> addresses, YarnCaller caller, storage::HttpOptions http);
 
   Result<YarnService> Service(const std::string& name) const;
   Status Create(std::string_view spec_json) const;
@@ -82,9 +82,10 @@ class ResourceManager {
   };
   // One call to `who`, with what says who makes it. An error: Kerberos does not say so here, or is
   // not believed there.
-  Result<HttpReply> Call(HttpRequest request, const std::string& who, const HttpClient& http) const;
-  Reply Ask(HttpMethod method, const std::string& path, std::string_view body = {},
-            const HttpClient* http = nullptr) const;
+  Result<storage::HttpReply> Call(storage::HttpRequest request, const std::string& who,
+                                  const storage::HttpClient& http) const;
+  Reply Ask(storage::HttpMethod method, const std::string& path, std::string_view body = {},
+            const storage::HttpClient* http = nullptr) const;
   Status Judge(const Reply& reply, const std::string& doing) const;
   // Whether it answers what every ResourceManager does.
   bool IsWell() const;
@@ -92,7 +93,7 @@ class ResourceManager {
 
   const std::vector<RmAddress> addresses_;
   const YarnCaller caller_;
-  const HttpClient http_, patient_;  // patient_: for what may take a minute by design
+  const storage::HttpClient http_, patient_;  // patient_: for what may take a minute by design
 };
 
-}  // namespace espalier
+}  // namespace espalier::yarn

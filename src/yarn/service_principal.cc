@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/storage/keytab.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 constexpr size_t kPrincipalBytesMax = 256, kShownMax = 3;
@@ -35,7 +35,7 @@ bool IsPlain(const std::string& part) {
 
 }  // namespace
 
-Result<bool> HasKerberos(const HadoopConfig& config) {
+Result<bool> HasKerberos(const storage::HadoopConfig& config) {
   ESPALIER_ASSIGN_OR_RETURN(std::string found, config.Get("hadoop.security.authentication"));
   std::transform(found.begin(), found.end(), found.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -58,7 +58,8 @@ Status CheckPrincipal(const std::string& principal) {
 }
 
 Status CheckKeytab(const YarnIdentity& identity, const std::string& shown) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto principals, KeytabPrincipals(identity.keytab, shown));
+  ESPALIER_ASSIGN_OR_RETURN(const auto principals,
+                            storage::KeytabPrincipals(identity.keytab, shown));
   const Parts wanted = PartsOf(identity.principal);
   const auto is_ours = [&wanted](const std::string& principal) {
     const Parts parts = PartsOf(principal);
@@ -86,4 +87,4 @@ Status CheckKeytab(const YarnIdentity& identity, const std::string& shown) {
                          " alone: write it to a file of its own (ktutil)");
 }
 
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -11,7 +11,7 @@
 #include "src/base/status.h"
 #include "src/storage/hadoop_config.h"
 
-namespace espalier {
+namespace espalier::yarn {
 
 // What --principal and --keytab give; both empty where there is no Kerberos.
 struct YarnIdentity {
@@ -20,7 +20,7 @@ struct YarnIdentity {
 };
 
 // Whether Hadoop's configuration says so.
-Result<bool> HasKerberos(const HadoopConfig& config);
+Result<bool> HasKerberos(const storage::HadoopConfig& config);
 
 // kInvalidArgument unless YARN takes it for a service: NAME/HOST@REALM, of letters, digits and
 // . _ -, as it stands in a command of YARN's.
@@ -31,4 +31,4 @@ Status CheckPrincipal(const std::string& principal);
 // file. REQUIRES: CheckPrincipal.
 Status CheckKeytab(const YarnIdentity& identity, const std::string& shown);
 
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -6,7 +6,7 @@
 #include "src/base/text.h"
 #include "src/storage/bounded_json.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 using Json = nlohmann::json;
@@ -72,20 +72,21 @@ Status FillComponent(const YarnRequest& request, const std::string& role, Json* 
   const bool worker = role == kWorkerComponent;
   const YarnShare& share = worker ? request.worker : request.coordinator;
   Json& c = *component;
-  if (JsonText(JsonMember(c, "launch_command")).empty()) {
+  if (storage::JsonText(storage::JsonMember(c, "launch_command")).empty()) {
     return Lacks("no launch_command for the component '" + role + "'");
   }
   c["number_of_containers"] = worker ? request.workers : 1;
-  if (!JsonMember(c, "resource").is_object()) c["resource"] = Json::object();
+  if (!storage::JsonMember(c, "resource").is_object()) c["resource"] = Json::object();
   c["resource"]["cpus"] = share.cores;
   c["resource"]["memory"] = std::to_string(share.memory_mb);
-  if (!JsonMember(c, "configuration").is_object()) c["configuration"] = Json::object();
+  if (!storage::JsonMember(c, "configuration").is_object()) c["configuration"] = Json::object();
   Json& configuration = c["configuration"];
   for (const char* map : {"env", "properties"}) {
-    if (!JsonMember(configuration, map).is_object()) configuration[map] = Json::object();
+    if (!storage::JsonMember(configuration, map).is_object()) configuration[map] = Json::object();
   }
   configuration["env"].update(Environment(request, role));
-  if (!JsonMember(configuration, "files").is_array()) configuration["files"] = Json::array();
+  if (!storage::JsonMember(configuration, "files").is_array())
+    configuration["files"] = Json::array();
   for (const Json& file : Files(request.places, role)) configuration["files"].push_back(file);
   if (!request.ends_by_itself) return {};
   c["restart_policy"] = "ON_FAILURE";
@@ -143,7 +144,7 @@ int64_t CoordinatorShareBytes(int64_t container_memory_mb) {
 }
 
 Result<std::string> BuildService(std::string_view template_json, const YarnRequest& request) {
-  Json service = ParseJsonObject(template_json);
+  Json service = storage::ParseJsonObject(template_json);
   if (service.empty()) return Lacks("no JSON object in it");
   service["name"] = request.name;
   if (!request.queue.empty()) service["queue"] = request.queue;
@@ -151,11 +152,11 @@ Result<std::string> BuildService(std::string_view template_json, const YarnReque
     service["kerberos_principal"] = {{"principal_name", request.principal},
                                      {"keytab", request.places.File(kKeytabFile)}};
   }
-  if (!JsonMember(service, "components").is_array()) return Lacks("no list of components");
+  if (!storage::JsonMember(service, "components").is_array()) return Lacks("no list of components");
   for (const char* role : {kCoordinatorComponent, kWorkerComponent}) {
     Json& components = service["components"];
     const auto found = std::find_if(components.begin(), components.end(), [role](const Json& c) {
-      return JsonText(JsonMember(c, "name")) == role;
+      return storage::JsonText(storage::JsonMember(c, "name")) == role;
     });
     if (found == components.end()) return Lacks(std::string("no component '") + role + "'");
     ESPALIER_RETURN_IF_ERROR(FillComponent(request, role, &*found));
@@ -163,4 +164,4 @@ Result<std::string> BuildService(std::string_view template_json, const YarnReque
   return service.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -12,7 +12,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::yarn {
 
 inline constexpr const char* kCoordinatorComponent = "coordinator";
 inline constexpr const char* kWorkerComponent = "worker";
@@ -81,4 +81,4 @@ int64_t CoordinatorShareBytes(int64_t container_memory_mb);
 // valid.
 Result<std::string> BuildService(std::string_view template_json, const YarnRequest& request);
 
-}  // namespace espalier
+}  // namespace espalier::yarn

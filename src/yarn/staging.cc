@@ -9,7 +9,7 @@
 #include "src/security/issue.h"
 #include "src/security/secret_file.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 constexpr int64_t kPackageBytesMax = int64_t{1} << 30;
@@ -42,26 +42,29 @@ std::string XmlText(const std::string& text) {
 
 std::string RoleNameOf(std::string_view user) {
   std::string out;
-  for (const char c : user) out += CheckRoleName("a" + std::string(1, c)).ok() ? c : '-';
-  return CheckRoleName(out).ok() ? out : "user";
+  for (const char c : user) out += security::CheckRoleName("a" + std::string(1, c)).ok() ? c : '-';
+  return security::CheckRoleName(out).ok() ? out : "user";
 }
 
-Status WriteKeptFiles(const FileSystem& files, const std::string& directory,
-                      const KeyAndCertificate& own, const std::string& ca_pem,
+Status WriteKeptFiles(const storage::FileSystem& files, const std::string& directory,
+                      const security::KeyAndCertificate& own, const std::string& ca_pem,
                       const std::string& address) {
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(directory));
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(directory));
   ESPALIER_RETURN_IF_ERROR(files.Restrict(directory));
-  ESPALIER_RETURN_IF_ERROR(WriteNewFile(directory + "/tls.key", own.key_pem, Secrecy::kSecret));
   ESPALIER_RETURN_IF_ERROR(
-      WriteNewFile(directory + "/tls.crt", own.certificate_pem, Secrecy::kPublic));
-  ESPALIER_RETURN_IF_ERROR(WriteNewFile(directory + "/ca.crt", ca_pem, Secrecy::kPublic));
-  return WriteNewFile(directory + "/coordinator", address + "\n", Secrecy::kPublic);
+      security::WriteNewFile(directory + "/tls.key", own.key_pem, security::Secrecy::kSecret));
+  ESPALIER_RETURN_IF_ERROR(security::WriteNewFile(directory + "/tls.crt", own.certificate_pem,
+                                                  security::Secrecy::kPublic));
+  ESPALIER_RETURN_IF_ERROR(
+      security::WriteNewFile(directory + "/ca.crt", ca_pem, security::Secrecy::kPublic));
+  return security::WriteNewFile(directory + "/coordinator", address + "\n",
+                                security::Secrecy::kPublic);
 }
 
 }  // namespace
 
-Result<std::string> DefaultHdfs(const HadoopConfig& config) {
+Result<std::string> DefaultHdfs(const storage::HadoopConfig& config) {
   ESPALIER_ASSIGN_OR_RETURN(std::string base, config.Get("fs.defaultFS"));
   if (!base.starts_with("hdfs://")) {
     return InvalidArgument(
@@ -80,12 +83,12 @@ std::string YarnFolder(const std::string& base, const std::string& name) {
   return base + "/yarn/" + name;
 }
 
-Result<std::string> SendPackage(const FileSystem& files, const std::string& base,
+Result<std::string> SendPackage(const storage::FileSystem& files, const std::string& base,
                                 const std::string& local_tarball, bool* sent) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string content,
                             files.ReadAll(local_tarball, kPackageBytesMax));
   const std::string uri = base + "/packages/espalier-" + Sha256Hex(content) + ".tar.gz";
-  const Result<FileInfo> there = files.Stat(uri);
+  const Result<storage::FileInfo> there = files.Stat(uri);
   *sent = false;
   if (there.ok() && there->length == static_cast<int64_t>(content.size())) return uri;
   if (!there.ok() && there.status().code() != StatusCode::kNotFound) return there.status();
@@ -95,7 +98,7 @@ Result<std::string> SendPackage(const FileSystem& files, const std::string& base
   return uri;
 }
 
-Result<std::string> ClientSite(const HadoopConfig& config) {
+Result<std::string> ClientSite(const storage::HadoopConfig& config) {
   std::string out = "<?xml version=\"1.0\"?>\n<configuration>\n";
   for (const std::string& name : config.Names()) {
     if (!IsForClients(name)) continue;
@@ -106,8 +109,8 @@ Result<std::string> ClientSite(const HadoopConfig& config) {
   return out + "</configuration>\n";
 }
 
-Result<YarnHadoop> HadoopForNodes(const FileSystem& files, const HadoopConfig& config,
-                                  const std::string& ca_file) {
+Result<YarnHadoop> HadoopForNodes(const storage::FileSystem& files,
+                                  const storage::HadoopConfig& config, const std::string& ca_file) {
   YarnHadoop out;
   ESPALIER_ASSIGN_OR_RETURN(out.site, ClientSite(config));
   if (ca_file.empty()) return out;
@@ -117,27 +120,31 @@ Result<YarnHadoop> HadoopForNodes(const FileSystem& files, const HadoopConfig& c
         "; expected the PEM file of the authorities that HDFS over HTTPS is "
         "believed by");
   };
-  Result<std::string> pem = files.ReadAll(ca_file, kPemBytesMax);
+  Result<std::string> pem = files.ReadAll(ca_file, security::kPemBytesMax);
   if (!pem.ok()) return unfit(pem.status());
-  if (const auto trust = Trust::Parse(*pem, ca_file); !trust.ok()) return unfit(trust.status());
+  if (const auto trust = security::Trust::Parse(*pem, ca_file); !trust.ok())
+    return unfit(trust.status());
   out.ca_pem = *std::move(pem);
   return out;
 }
 
-Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const std::string& name,
-                     const YarnHadoop& hadoop, const std::string& user,
+Status PrepareFolder(const storage::FileSystem& files, const YarnPlaces& places,
+                     const std::string& name, const YarnHadoop& hadoop, const std::string& user,
                      const std::string& local_directory, int64_t now_s) {
-  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate authority,
-                            MakeAuthority("Espalier on YARN: " + name, now_s));
-  const auto issue = [&](Role role, const std::string& holder, std::vector<std::string> hosts) {
-    return Issue(authority, {.role = role, .name = holder, .hosts = std::move(hosts)}, now_s);
+  ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate authority,
+                            security::MakeAuthority("Espalier on YARN: " + name, now_s));
+  const auto issue = [&](security::Role role, const std::string& holder,
+                         std::vector<std::string> hosts) {
+    return security::Issue(authority, {.role = role, .name = holder, .hosts = std::move(hosts)},
+                           now_s);
   };
   // The coordinator may run on any node: its certificate names the service instead of a host.
-  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate coordinator,
-                            issue(Role::kCoordinator, name, {name}));
-  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate worker, issue(Role::kWorker, "worker", {}));
-  ESPALIER_ASSIGN_OR_RETURN(const KeyAndCertificate person,
-                            issue(Role::kAdmin, RoleNameOf(user), {}));
+  ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate coordinator,
+                            issue(security::Role::kCoordinator, name, {name}));
+  ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate worker,
+                            issue(security::Role::kWorker, "worker", {}));
+  ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate person,
+                            issue(security::Role::kAdmin, RoleNameOf(user), {}));
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(places.folder));
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(places.folder));
   ESPALIER_RETURN_IF_ERROR(files.Restrict(places.folder));  // before anything secret is in it
@@ -155,11 +162,11 @@ Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const st
                         places.address());
 }
 
-TlsFiles YarnKept::Tls(const std::string& service) const {
+security::TlsFiles YarnKept::Tls(const std::string& service) const {
   return {.ca = directory + "/ca.crt",
           .certificate = directory + "/tls.crt",
           .key = directory + "/tls.key",
           .server_name = service};
 }
 
-}  // namespace espalier
+}  // namespace espalier::yarn

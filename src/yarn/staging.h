@@ -26,10 +26,10 @@
 #include "src/storage/hadoop_config.h"
 #include "src/yarn/service_spec.h"
 
-namespace espalier {
+namespace espalier::yarn {
 
 // "hdfs://ns", without a slash at its end. kInvalidArgument: the configuration names no HDFS.
-Result<std::string> DefaultHdfs(const HadoopConfig& config);
+Result<std::string> DefaultHdfs(const storage::HadoopConfig& config);
 
 // BASE: "hdfs://ns/user/ann/.espalier". `home`: "/user/ann".
 std::string YarnBase(const std::string& hdfs, const std::string& home);
@@ -38,11 +38,11 @@ std::string YarnBase(const std::string& hdfs, const std::string& home);
 std::string YarnFolder(const std::string& base, const std::string& name);
 
 // Sends the tarball unless one of the same content is there; its URI. `sent` says which.
-Result<std::string> SendPackage(const FileSystem& files, const std::string& base,
+Result<std::string> SendPackage(const storage::FileSystem& files, const std::string& base,
                                 const std::string& local_tarball, bool* sent);
 
 // As properties of one core-site.xml: what clients need to find and use an HDFS. Pure.
-Result<std::string> ClientSite(const HadoopConfig& config);
+Result<std::string> ClientSite(const storage::HadoopConfig& config);
 
 // What the nodes are told of the cluster's Hadoop, and given for it.
 struct YarnHadoop {
@@ -52,21 +52,21 @@ struct YarnHadoop {
 };
 // `ca_file`: of this machine, ESPALIER_HADOOP_CA; or empty. kInvalidArgument: it holds no
 // certificate.
-Result<YarnHadoop> HadoopForNodes(const FileSystem& files, const HadoopConfig& config,
-                                  const std::string& ca_file);
+Result<YarnHadoop> HadoopForNodes(const storage::FileSystem& files,
+                                  const storage::HadoopConfig& config, const std::string& ca_file);
 
 // Makes the service's folder anew: certificates of a new authority and what the nodes are told of
 // Hadoop. `now_s`: since 1970. REQUIRES: places.hadoop_ca and .keytab say whether there is a ca_pem
 // and a keytab.
-Status PrepareFolder(const FileSystem& files, const YarnPlaces& places, const std::string& name,
-                     const YarnHadoop& hadoop, const std::string& user,
+Status PrepareFolder(const storage::FileSystem& files, const YarnPlaces& places,
+                     const std::string& name, const YarnHadoop& hadoop, const std::string& user,
                      const std::string& local_directory, int64_t now_s);
 
 // What is kept on this machine.
 struct YarnKept {
   std::string directory;  // HOME/NAME
-  TlsFiles Tls(const std::string& service) const;
+  security::TlsFiles Tls(const std::string& service) const;
   std::string CoordinatorFile() const { return directory + "/coordinator"; }
 };
 
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -11,13 +11,13 @@
 #include "src/bundle/metrics_json.h"
 #include "src/bundle/readme.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Metrics TwoClasses() {
-  Metrics m;
+spec::Metrics TwoClasses() {
+  spec::Metrics m;
   m.rows = 5;
   m.weight = 5;
   m.loss = 0.25;
@@ -37,12 +37,12 @@ ModelDocument Document() {
   d.job.data.train = {"/data/*.csv"};
   d.job.data.label = {std::string("y")};
   d.job.data.weight = int64_t{4};
-  d.job.data.features.columns = {std::string("a"), int64_t{1}, ColumnRange{2, 3}};
+  d.job.data.features.columns = {std::string("a"), int64_t{1}, spec::ColumnRange{2, 3}};
   d.job.data.validation.fraction = 0.1;
   d.job.model.hidden = {3};
-  d.job.model.loss = Loss::kBinaryCrossEntropy;
+  d.job.model.loss = spec::Loss::kBinaryCrossEntropy;
   d.job.train.leaves = 2;
-  d.job.train.early_stopping = EarlyStopping{};
+  d.job.train.early_stopping = spec::EarlyStopping{};
   d.job.train.seed = 18446744073709551615u;
   d.job.output.path = "/models/elsewhere";
   d.job.workers = {2, 5};
@@ -51,7 +51,7 @@ ModelDocument Document() {
     d.preprocessing.features.push_back({name, 0.1, 1.0 / 3, -2});
   }
   d.preprocessing.classes = {"no", "caf\xe9"};
-  d.storage = StorageType::kFloat32;
+  d.storage = spec::StorageType::kFloat32;
   d.train_rows = 90;
   d.validation_rows = 10;
   d.steps = 77;
@@ -66,10 +66,12 @@ ModelDocument Document() {
   return d;
 }
 
-TensorList Tensors() { return {{"layers.0.weight", {1, 2}, 0, 2}, {"layers.0.bias", {1}, 2, 1}}; }
+spec::TensorList Tensors() {
+  return {{"layers.0.weight", {1, 2}, 0, 2}, {"layers.0.bias", {1}, 2, 1}};
+}
 
 TEST_CASE("metrics as JSON: classes by name, a matrix, and no number that is not finite") {
-  Metrics m = TwoClasses();
+  spec::Metrics m = TwoClasses();
   m.loss = kNan;
   const std::string classes[] = {"no", "yes"};
   CHECK(MetricsJsonText(m, classes) ==
@@ -82,7 +84,7 @@ TEST_CASE("metrics as JSON: classes by name, a matrix, and no number that is not
   m.confusion.clear();
   CHECK(MetricsJsonText(m, classes) ==
         R"({"rows":5,"weight":5,"loss":null,"accuracy":0.8,"auc":0.9})");
-  Metrics regression;
+  spec::Metrics regression;
   regression.classification = false;
   regression.rows = 3;
   regression.rmse = 1.5;
@@ -97,7 +99,7 @@ TEST_CASE("model.json reads back as it was but for output, workers and metrics")
   const auto back = DecodeModelJson(text);
   INFO(text << back.status().ToString());
   REQUIRE(back.ok());
-  JobSpec job = d.job;
+  spec::JobSpec job = d.job;
   job.output = {};
   job.workers = {};
   CHECK(back->job == job);
@@ -110,7 +112,7 @@ TEST_CASE("model.json reads back as it was but for output, workers and metrics")
   CHECK(back->stopped_because == "early stopping");
   CHECK(back->arithmetic_id == "a1");
   CHECK(back->accepted == d.accepted);
-  CHECK(EncodeModelJson(*back).find("\"job_fingerprint\": \"" + Fingerprint(d.job)) !=
+  CHECK(EncodeModelJson(*back).find("\"job_fingerprint\": \"" + spec::Fingerprint(d.job)) !=
         std::string::npos);
 }
 
@@ -139,9 +141,9 @@ TEST_CASE("a mode that is not synchronous is in model.json; one without a mode i
   CHECK_FALSE(sync["spec"]["train"].contains("mode"));
   CHECK_FALSE(sync["spec"]["train"].contains("staleness"));
   CHECK_FALSE(sync["training"].contains("async"));
-  d.job.train.mode = TrainMode::kAsync;
+  d.job.train.mode = spec::TrainMode::kAsync;
   d.job.train.staleness = 3;
-  d.async = AsyncCounts{2, 9};
+  d.async = spec::AsyncCounts{2, 9};
   const std::string text = EncodeModelJson(d);
   const auto back = DecodeModelJson(text);
   REQUIRE(back.ok());
@@ -198,7 +200,7 @@ TEST_CASE("model.json that lacks or breaks something is refused by path") {
       }) == "model.json: schema.rules: found 1, expected none or one for each of 4 features");
   const auto ruled = [&](const char* type, int group) {
     return error([&](Json& j) {
-      FeatureSpec features;
+      spec::FeatureSpec features;
       features.groups.emplace_back().columns = {std::string("a")};
       ModelDocument d = Document();
       d.job.data.features.groups = features.groups;
@@ -235,10 +237,10 @@ TEST_CASE("mutated model.json never crashes the reader") {
 }
 
 TEST_CASE("history.csv has a line an evaluation and empty fields for what is not there") {
-  HistoryRow first{1, 4, 1e-3, TwoClasses(), {}};
+  spec::HistoryRow first{1, 4, 1e-3, TwoClasses(), {}};
   first.train.auc.reset();
   first.train.classes.clear();
-  HistoryRow second{1.5, 6, 5e-4, first.train, TwoClasses()};
+  spec::HistoryRow second{1.5, 6, 5e-4, first.train, TwoClasses()};
   second.validation->auc.reset();
   second.validation->loss = second.train.loss = kNan;
   const std::string expected =
@@ -246,11 +248,11 @@ TEST_CASE("history.csv has a line an evaluation and empty fields for what is not
       "val_loss,val_accuracy,val_precision,val_recall,val_f1\n"
       "1,4,0.001,0.25,0.8,,,,,\n"
       "1.5,6,5e-04,,0.8,,0.8,0.75,0.8,0.775\n";
-  HistoryRow rows[] = {first, second};
-  CHECK(HistoryCsv(rows, Task::kClassification) == expected);
+  spec::HistoryRow rows[] = {first, second};
+  CHECK(HistoryCsv(rows, spec::Task::kClassification) == expected);
   rows[1].validation->classes.clear();  // as training keeps it
-  CHECK(HistoryCsv(rows, Task::kClassification) == expected);
-  CHECK(HistoryCsv({}, Task::kRegression) == "epoch,step,learning_rate,loss,rmse,mae,r2\n");
+  CHECK(HistoryCsv(rows, spec::Task::kClassification) == expected);
+  CHECK(HistoryCsv({}, spec::Task::kRegression) == "epoch,step,learning_rate,loss,rmse,mae,r2\n");
 }
 
 TEST_CASE("a bundle is four files, named by the hash of the weights and by nothing of this run") {
@@ -277,8 +279,8 @@ TEST_CASE("the README of a bundle takes no text for markup") {
   d.job.name = hostile;
   d.accepted = {"'" + hostile + "' differs"};
   REQUIRE_FALSE(d.preprocessing.features.empty());
-  for (FittedFeature& feature : d.preprocessing.features) feature.name = hostile;
-  for (FittedTarget& target : d.preprocessing.targets) target.name = hostile;
+  for (spec::FittedFeature& feature : d.preprocessing.features) feature.name = hostile;
+  for (spec::FittedTarget& target : d.preprocessing.targets) target.name = hostile;
   for (std::string& label : d.preprocessing.classes) label = hostile;
   for (std::string& name : d.schema.names) name = hostile;
   d.job.data.train = {hostile};
@@ -295,4 +297,4 @@ TEST_CASE("the README of a bundle takes no text for markup") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -6,13 +6,13 @@
 #include "src/spec/job_spec.h"
 #include "tests/bundle/places.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 using Catch::Matchers::Contains;
 
-JobSpec Job(int64_t batch = 64, const std::string& train = "/data/*.csv") {
-  JobSpec job;
+spec::JobSpec Job(int64_t batch = 64, const std::string& train = "/data/*.csv") {
+  spec::JobSpec job;
   job.data.train = {train};
   job.data.label = {std::string("y")};
   job.train.batch = batch;
@@ -20,13 +20,13 @@ JobSpec Job(int64_t batch = 64, const std::string& train = "/data/*.csv") {
   return job;
 }
 
-CheckpointHeader Header(int64_t step, const JobSpec& job = Job()) {
-  return {step, CanonicalText(job), "data-1", "arithmetic-1", {}};
+CheckpointHeader Header(int64_t step, const spec::JobSpec& job = Job()) {
+  return {step, spec::CanonicalText(job), "data-1", "arithmetic-1", {}};
 }
 
-CheckpointDemand Demand(const JobSpec& job = Job()) {
+CheckpointDemand Demand(const spec::JobSpec& job = Job()) {
   CheckpointDemand demand;
-  demand.job = CanonicalText(job);
+  demand.job = spec::CanonicalText(job);
   demand.data_fingerprint = "data-1";
   demand.arithmetic_id = "arithmetic-1";
   return demand;
@@ -184,7 +184,7 @@ TEST_CASE("what is accepted is told, and stays told for those that go on from th
     pure.accept_history = false;
     CHECK(Find(place, pure)->checkpoint.header.step == 9);
   }
-  demand.job = CanonicalText(Job(32, "/more/*.csv"));
+  demand.job = spec::CanonicalText(Job(32, "/more/*.csv"));
   CHECK_FALSE(AcceptedDifferences(Header(9), demand).ok());
 }
 
@@ -326,10 +326,10 @@ TEST_CASE("a run is named by its output or by its directory of checkpoints") {
 TEST_CASE("a job that begins anew is told of checkpoints, one that resumes of their absence") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    JobSpec job = Job();
+    spec::JobSpec job = Job();
     job.output.path = place.root + "/m";
     CHECK(CheckBeginning(*place.files, job).ok());
-    job.resume = ResumeSpec{job.output.path, false, false};
+    job.resume = spec::ResumeSpec{job.output.path, false, false};
     const Status none = CheckBeginning(*place.files, job);
     CHECK(none.code() == StatusCode::kNotFound);
     CHECK_THAT(none.message(), Contains("resume: there is no checkpoint in " + job.output.path +
@@ -350,4 +350,4 @@ TEST_CASE("a job that begins anew is told of checkpoints, one that resumes of th
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bundle

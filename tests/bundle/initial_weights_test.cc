@@ -14,11 +14,11 @@
 #include "src/training/state_codec.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 // 2 inputs, 3 hidden units, 1 output.
-TensorList Network() {
+spec::TensorList Network() {
   return {{"layers.0.weight", {3, 2}, 0, 6},
           {"layers.0.bias", {3}, 6, 3},
           {"layers.1.weight", {1, 3}, 9, 3},
@@ -35,26 +35,27 @@ struct Model {
     path = directory.Put("m/weights.safetensors",
                          EncodeSafetensors(Network(), weights.data(), ElementType::kFloat32));
   }
-  Result<std::vector<InitialTensor>> Read(const InitialSpec& initial,
-                                          const TensorList& network = Network(),
-                                          const Preprocessing& fitted = {}) const {
+  Result<std::vector<spec::InitialTensor>> Read(const spec::InitialSpec& initial,
+                                                const spec::TensorList& network = Network(),
+                                                const spec::Preprocessing& fitted = {}) const {
     return ReadInitialWeights(*files, initial, network, fitted);
   }
-  std::string Error(const InitialSpec& initial, const TensorList& network = Network()) const {
+  std::string Error(const spec::InitialSpec& initial,
+                    const spec::TensorList& network = Network()) const {
     return Read(initial, network).status().message();
   }
   std::string Directory() const { return path.substr(0, path.rfind('/')); }
 
-  TemporaryDirectory directory;
-  std::unique_ptr<FileSystem> files = MakeFileSystem();
+  storage::TemporaryDirectory directory;
+  std::unique_ptr<storage::FileSystem> files = storage::MakeFileSystem();
   std::vector<float> weights;
   std::string path;
 };
 
 // Each tensor's values in their places among the 13 of the network.
-std::vector<double> AllOf(const std::vector<InitialTensor>& tensors) {
+std::vector<double> AllOf(const std::vector<spec::InitialTensor>& tensors) {
   std::vector<double> all(13, std::nan(""));
-  for (const InitialTensor& t : tensors)
+  for (const spec::InitialTensor& t : tensors)
     std::ranges::copy(t.values, all.begin() + static_cast<int64_t>(t.offset));
   return all;
 }
@@ -84,19 +85,21 @@ TEST_CASE("weights of float64 are taken as they are") {
 
 // A checkpoint of the network's weights `first`, `first` + 1, ..
 template <typename T>
-std::string CheckpointOf(int64_t step, double first, OptimizerKind kind = OptimizerKind::kAdam,
+std::string CheckpointOf(int64_t step, double first,
+                         spec::OptimizerKind kind = spec::OptimizerKind::kAdam,
                          std::vector<int64_t> hidden = {3}, const std::string& preprocessing = "") {
-  TrainingState<T> state;
+  training::TrainingState<T> state;
   for (int i = 0; i < 13; ++i) state.parameters.push_back(static_cast<T>(first + i));
-  if (kind == OptimizerKind::kLbfgs) {  // which has gone on to try others
+  if (kind == spec::OptimizerKind::kLbfgs) {  // which has gone on to try others
     state.slots = {state.parameters, {}};
     for (T& p : state.parameters) p = -p;
   }
-  JobSpec job;
+  spec::JobSpec job;
   job.model.hidden = std::move(hidden);
   job.train.optimizer.kind = kind;
-  return EncodeCheckpoint({step, CanonicalText(job), "data", "arithmetic", {}, true, preprocessing},
-                          EncodeState(state));
+  return EncodeCheckpoint(
+      {step, spec::CanonicalText(job), "data", "arithmetic", {}, true, preprocessing},
+      training::EncodeState(state));
 }
 
 TEST_CASE("weights come from a checkpoint, or from the newest whole one of a directory") {
@@ -121,7 +124,7 @@ TEST_CASE("weights come from a checkpoint, or from the newest whole one of a dir
   }
   CHECK(model.Read({old, {1}})->at(0).values == std::vector<double>{59, 60, 61});
   const std::string lbfgs =
-      model.directory.Put("l.ckpt", CheckpointOf<float>(3, 1, OptimizerKind::kLbfgs));
+      model.directory.Put("l.ckpt", CheckpointOf<float>(3, 1, spec::OptimizerKind::kLbfgs));
   CHECK(model.Read({lbfgs, {}})->at(3).values == std::vector<double>{13});
 }
 
@@ -129,7 +132,7 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
   Model model;
   std::string bytes = CheckpointOf<float>(5, 50);
   const std::string path = model.directory.Put("c.ckpt", bytes);
-  TensorList wider = Network();
+  spec::TensorList wider = Network();
   wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
   wider[3] = {"layers.1.bias", {2}, 15, 2};
   const std::string mend = ": a checkpoint is for a network of the same layers and inputs";
@@ -140,16 +143,17 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
                                               mend);
   // As many numbers, in layers of other widths.
   const std::string other =
-      model.directory.Put("o.ckpt", CheckpointOf<float>(5, 50, OptimizerKind::kAdam, {2, 1}));
+      model.directory.Put("o.ckpt", CheckpointOf<float>(5, 50, spec::OptimizerKind::kAdam, {2, 1}));
   CHECK(model.Error({other, {}}) ==
         "train.initial: " + other +
             ": found 13 parameters and hidden layers of [2, 1]; the network has 13 parameters and "
             "hidden layers of [3]" +
             mend);
   // As many numbers, of which some are of a norm in the place of inputs: 1 of them, 6 + 4 units.
-  const TensorList normed = {{"layers.0.weight", {3, 1}, 0, 3},   {"layers.0.bias", {3}, 3, 3},
-                             {"layers.0.norm.weight", {1}, 6, 1}, {"layers.0.norm.bias", {1}, 7, 1},
-                             {"layers.1.weight", {1, 3}, 8, 3},   {"layers.1.bias", {1}, 11, 2}};
+  const spec::TensorList normed = {
+      {"layers.0.weight", {3, 1}, 0, 3},   {"layers.0.bias", {3}, 3, 3},
+      {"layers.0.norm.weight", {1}, 6, 1}, {"layers.0.norm.bias", {1}, 7, 1},
+      {"layers.1.weight", {1, 3}, 8, 3},   {"layers.1.bias", {1}, 11, 2}};
   CHECK_THAT(model.Error({path, {}}, normed),
              Catch::Contains("found 13 parameters and hidden layers of [3]; the network has 13 "
                              "parameters and hidden layers of [3], normalised"));
@@ -168,19 +172,19 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
 TEST_CASE("a checkpoint that tells its columns and classes is for these, and so are its tables") {
   const Model model;
   // A number and a category of 2 values.
-  const TensorList network = {{"layers.0.weight", {2, 1}, 0, 2},
-                              {"layers.0.bias", {2}, 2, 2},
-                              {"layers.0.one_hot.0.weight", {2, 2}, 4, 4},
-                              {"layers.1.weight", {1, 2}, 8, 2},
-                              {"layers.1.bias", {3}, 10, 3}};
-  FittedFeature city{.name = "city"};
+  const spec::TensorList network = {{"layers.0.weight", {2, 1}, 0, 2},
+                                    {"layers.0.bias", {2}, 2, 2},
+                                    {"layers.0.one_hot.0.weight", {2, 2}, 4, 4},
+                                    {"layers.1.weight", {1, 2}, 8, 2},
+                                    {"layers.1.bias", {3}, 10, 3}};
+  spec::FittedFeature city{.name = "city"};
   city.codes = 2;
   city.vocabulary = {"Oslo", "\xFF"};
-  const Preprocessing earlier{{{.name = "x"}, city}, {}, {"a", "b", "c"}};
+  const spec::Preprocessing earlier{{{.name = "x"}, city}, {}, {"a", "b", "c"}};
   const std::string path = model.directory.Put(
       "c.ckpt",
-      CheckpointOf<float>(5, 50, OptimizerKind::kAdam, {2}, EncodePreprocessing(earlier)));
-  const auto read = [&](const Preprocessing& fitted, std::vector<int64_t> layers = {}) {
+      CheckpointOf<float>(5, 50, spec::OptimizerKind::kAdam, {2}, EncodePreprocessing(earlier)));
+  const auto read = [&](const spec::Preprocessing& fitted, std::vector<int64_t> layers = {}) {
     return model.Read({path, std::move(layers)}, network, fitted);
   };
   const auto same = read(earlier);
@@ -188,7 +192,7 @@ TEST_CASE("a checkpoint that tells its columns and classes is for these, and so 
   REQUIRE(same.ok());
   CHECK(same->at(2).values == std::vector<double>{54, 55, 56, 57});
 
-  Preprocessing other = earlier;
+  spec::Preprocessing other = earlier;
   other.features[1].vocabulary[0] = "Lima";
   CHECK(read(other).status().code() == StatusCode::kFailedPrecondition);
   CHECK_THAT(read(other).status().message(),
@@ -211,7 +215,7 @@ TEST_CASE("a checkpoint that tells its columns and classes is for these, and so 
 
 TEST_CASE("weights of another network are refused by the first tensor that does not fit") {
   Model model;
-  TensorList wider = Network();
+  spec::TensorList wider = Network();
   wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
   wider[3] = {"layers.1.bias", {2}, 15, 2};
   const std::string mend =
@@ -238,21 +242,21 @@ TEST_CASE("tables of categories are taken only where their values are the same")
   document.job.data.train = {"t.csv"};
   document.job.data.label = {std::string("y")};
   document.job.data.features.groups.emplace_back().columns = {std::string("city")};
-  document.job.data.features.groups[0].type = FeatureType::kCategorical;
+  document.job.data.features.groups[0].type = spec::FeatureType::kCategorical;
   document.schema = {{"city", "y"}, {0}, {1}};
-  document.schema.rules = {{FeatureType::kCategorical, 0}};
-  FittedFeature city{.name = "city"};
+  document.schema.rules = {{spec::FeatureType::kCategorical, 0}};
+  spec::FittedFeature city{.name = "city"};
   city.codes = 3;
   city.vocabulary = {"Oslo", "Rome", "Wien"};
   document.preprocessing = {{city}, {}, {"a", "b"}};
   model.directory.Put("m/model.json", EncodeModelJson(document));
-  const TensorList network = {{"layers.0.weight", {3, 0}, 0, 0},
-                              {"layers.0.bias", {3}, 0, 3},
-                              {"layers.0.one_hot.0.weight", {3, 3}, 3, 9}};
+  const spec::TensorList network = {{"layers.0.weight", {3, 0}, 0, 0},
+                                    {"layers.0.bias", {3}, 0, 3},
+                                    {"layers.0.one_hot.0.weight", {3, 3}, 3, 9}};
   const std::string file =
       model.directory.Put("m/weights.safetensors",
                           EncodeSafetensors(network, model.weights.data(), ElementType::kFloat32));
-  Preprocessing fitted{{city}, {}, {"a", "b"}};
+  spec::Preprocessing fitted{{city}, {}, {"a", "b"}};
   const auto read = model.Read({model.Directory(), {}}, network, fitted);
   INFO(read.status().ToString());
   CHECK(read.ok());
@@ -262,7 +266,7 @@ TEST_CASE("tables of categories are taken only where their values are the same")
   CHECK_THAT(other.message(), Catch::Contains("the column 'city' had other values"));
   CHECK(model.Read({file, {}}, network, fitted).ok());
   CHECK(model.Read({model.Directory(), {7}}, network, fitted).ok());
-  const InitialSpec spark{"", {}, true, std::vector<double>(12, 0.5)};
+  const spec::InitialSpec spark{"", {}, true, std::vector<double>(12, 0.5)};
   CHECK_THAT(model.Read(spark, network, fitted).status().ToString(),
              Catch::Contains("no place in Spark's layout"));
 }
@@ -276,12 +280,12 @@ TEST_CASE("inputs and answers of a model have the names and the order of this jo
   document.schema.rules = {{}, {}};
   document.preprocessing = {{{.name = "a"}, {.name = "b"}}, {}, {"no", "yes"}};
   model.directory.Put("m/model.json", EncodeModelJson(document));
-  const auto read = [&](const Preprocessing& fitted, std::vector<int64_t> layers = {},
+  const auto read = [&](const spec::Preprocessing& fitted, std::vector<int64_t> layers = {},
                         bool file = false) {
     return model.Read({file ? model.path : model.Directory(), std::move(layers)}, Network(), fitted)
         .status();
   };
-  Preprocessing fitted = document.preprocessing;
+  spec::Preprocessing fitted = document.preprocessing;
   INFO(read(fitted).ToString());
   CHECK(read(fitted).ok());
   fitted.features = {{.name = "b"}, {.name = "a"}};
@@ -304,8 +308,8 @@ TEST_CASE("weights in Spark's layout, from a list or a text, are columns and the
   const std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
   const std::string text =
       model.directory.Put("w.txt", "[1 2.0 3,4e0]\n5,6\t7 8 9 (10), 11\n12 13");
-  for (const InitialSpec& initial :
-       {InitialSpec{"", {}, true, values}, InitialSpec{text, {}, true, {}}}) {
+  for (const spec::InitialSpec& initial :
+       {spec::InitialSpec{"", {}, true, values}, spec::InitialSpec{text, {}, true, {}}}) {
     const auto tensors = model.Read(initial);
     INFO(tensors.status().ToString());
     REQUIRE(tensors.ok());
@@ -349,4 +353,4 @@ TEST_CASE("a model that is not there, or is none, is told with its path") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bundle

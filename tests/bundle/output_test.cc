@@ -6,15 +6,15 @@
 #include "tests/bundle/places.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 Status Check(const std::string& path, bool overwrite) {
-  return CheckOutput(*MakeFileSystem(), {path, overwrite});
+  return CheckOutput(*storage::MakeFileSystem(), {path, overwrite});
 }
 
 TEST_CASE("an output that is not there is fine, one that is there needs overwrite") {
-  const TemporaryDirectory s;
+  const storage::TemporaryDirectory s;
   CHECK(Check(s / "new", false).ok());
   CHECK(Check(s / "new", true).ok());
   CHECK(Check(s.path(), false).code() == StatusCode::kAlreadyExists);
@@ -22,7 +22,7 @@ TEST_CASE("an output that is not there is fine, one that is there needs overwrit
 }
 
 TEST_CASE("overwrite replaces a bundle and nothing else") {
-  const TemporaryDirectory s;
+  const storage::TemporaryDirectory s;
   s.Put("model.json", "{}");
   s.Put("weights.safetensors", "");
   CHECK(Check(s.path(), true).ok());
@@ -37,7 +37,7 @@ TEST_CASE("overwrite replaces a bundle and nothing else") {
 }
 
 TEST_CASE("an output is not named like what another job removes") {
-  const TemporaryDirectory s;
+  const storage::TemporaryDirectory s;
   for (const char* name : {"m.checkpoints", "m.checkpoints/", "m.writing-g1-m0-t7000-job-7",
                            "m.draft-g1-m4-t7000-job-7", "m.fenced-g1-m5-t7000-job-7"}) {
     INFO(name);
@@ -49,7 +49,7 @@ TEST_CASE("an output is not named like what another job removes") {
 }
 
 TEST_CASE("neither a file nor a README alone is taken for a bundle") {
-  const TemporaryDirectory s;
+  const storage::TemporaryDirectory s;
   s.Put("README.md", "mine");
   CHECK(Check(s.path(), true).code() == StatusCode::kInvalidArgument);
   CHECK(Check(s / "README.md", true).code() == StatusCode::kInvalidArgument);
@@ -63,7 +63,7 @@ Bundle BundleOf(float weight, const std::string& name = "demo") {
   d.schema = {{"a", "y"}, {0}, {1}, -1, -1};
   d.preprocessing.features.push_back({"a", 0, 1, 0});
   d.preprocessing.classes = {"no", "yes"};
-  const TensorList tensors = {{"layers.0.weight", {1, 1}, 0, 1}};
+  const spec::TensorList tensors = {{"layers.0.weight", {1, 1}, 0, 1}};
   return MakeBundle(d, tensors, &weight, ElementType::kFloat32, {});
 }
 
@@ -77,8 +77,8 @@ OutputWriter WriterOf(uint64_t job, uint64_t generation = 1, int32_t member = 0)
 }
 
 // What a member does that becomes the root, and then writes its bundle.
-Status Commit(const FileSystem& files, const Bundle& bundle, const OutputSpec& output,
-              const OutputWriter& writer) {
+Status Commit(const storage::FileSystem& files, const Bundle& bundle,
+              const spec::OutputSpec& output, const OutputWriter& writer) {
   const Status reserved = ReserveOutput(files, output.path, writer.name);
   return reserved.ok() ? PutBundle(files, bundle, output, writer) : reserved;
 }
@@ -105,7 +105,7 @@ TEST_CASE("a bundle is put in place, and putting it there again is success and c
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
     const Bundle bundle = BundleOf(1);
-    const OutputSpec output = {place.root + "/m/", GENERATE(false, true)};
+    const spec::OutputSpec output = {place.root + "/m/", GENERATE(false, true)};
     for (const uint64_t generation : {1, 2, 3}) {
       const Status put = Commit(*place.files, bundle, output, WriterOf(7, generation));
       INFO(put.ToString());
@@ -131,7 +131,7 @@ TEST_CASE(
     int changes = 0;
     for (bool died = true; died; ++changes) {
       INFO(place.name << (overwrite ? ", overwriting" : "") << ", dies after " << changes);
-      const OutputSpec output = {place.root + "/m", overwrite};
+      const spec::OutputSpec output = {place.root + "/m", overwrite};
       if (overwrite) REQUIRE(Commit(*place.files, old, output, WriterOf(6, 5)).ok());
       const MortalFiles mortal(*place.files, changes);
       const Status first = Commit(mortal, bundle, output, WriterOf(7, 1, 2));
@@ -153,7 +153,7 @@ TEST_CASE(
 TEST_CASE("the old bundle comes back when its writer dies between two renames") {
   const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1);
   for (const Place& place : MakePlaces()) {
-    const OutputSpec output = {place.root + "/m", true};
+    const spec::OutputSpec output = {place.root + "/m", true};
     for (int changes = 0, died = 1; died != 0; ++changes) {
       INFO(place.name << ", dies after " << changes);
       REQUIRE(Commit(*place.files, old, output, WriterOf(6)).ok());
@@ -173,7 +173,7 @@ TEST_CASE("a writer paused at any step never replaces a newer model") {
   const bool overwrite = GENERATE(false, true), repeated = GENERATE(false, true);
   const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1), newer = BundleOf(2, "newer");
   for (const Place& place : MakePlaces()) {
-    const OutputSpec output = {place.root + "/m", overwrite};
+    const spec::OutputSpec output = {place.root + "/m", overwrite};
     const auto meanwhile = [&] {
       if (repeated) REQUIRE(Commit(*place.files, bundle, output, WriterOf(7, 2)).ok());
       REQUIRE(Commit(*place.files, newer, {output.path, true}, WriterOf(8)).ok());
@@ -200,7 +200,7 @@ TEST_CASE("a job that is cancelled at any moment of its commit writes all of its
   const bool overwrite = GENERATE(false, true);
   const Bundle old = BundleOf(3, "old"), bundle = BundleOf(1);
   for (const Place& place : MakePlaces()) {
-    const OutputSpec output = {place.root + "/m", overwrite};
+    const spec::OutputSpec output = {place.root + "/m", overwrite};
     std::optional<Generation> written;
     const auto meanwhile = [&] {
       REQUIRE(FenceOutput(*place.files, output.path, [](const WriterName& w) {
@@ -234,7 +234,7 @@ TEST_CASE("a job that is cancelled at any moment of its commit writes all of its
 TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    const OutputSpec output = {place.root + "/m", false};
+    const spec::OutputSpec output = {place.root + "/m", false};
     for (int steps = 0;; ++steps) {
       int left = steps;
       REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7).name).ok());
@@ -251,7 +251,7 @@ TEST_CASE("a commit that is stopped leaves nothing, at whichever of its steps") 
 // Refuses all calls once the job is interrupted, as HDFS does for a worker.
 class InterruptedFiles : public PausedFiles {
  public:
-  InterruptedFiles(const FileSystem& files, int calls, bool* interrupted)
+  InterruptedFiles(const storage::FileSystem& files, int calls, bool* interrupted)
       : PausedFiles(files, calls, [interrupted] { *interrupted = true; }) {}
   Result<std::vector<std::string>> Names(const std::string& p) const override {
     auto names = PausedFiles::Names(p);
@@ -268,7 +268,7 @@ class InterruptedFiles : public PausedFiles {
 TEST_CASE("an interrupted commit cleans up by its other files") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    const OutputSpec output = {place.root + "/m", false};
+    const spec::OutputSpec output = {place.root + "/m", false};
     for (int calls = 0;; ++calls) {
       bool interrupted = false;
       const InterruptedFiles files(*place.files, calls, &interrupted);
@@ -285,21 +285,21 @@ TEST_CASE("an interrupted commit cleans up by its other files") {
 
 // Does not swap, and performs `before` just before the output is taken out of its place, `after`
 // just after.
-class WatchedOutput : public PassingFiles {
+class WatchedOutput : public storage::PassingFiles {
  public:
-  WatchedOutput(const FileSystem& files, std::string output)
-      : PassingFiles(files), output_(std::move(output)) {}
+  WatchedOutput(const storage::FileSystem& files, std::string output)
+      : storage::PassingFiles(files), output_(std::move(output)) {}
   Status Rename(const std::string& from, const std::string& to) const override {
     const bool taken = from == output_;
     if (taken && before) before();
-    Status renamed = PassingFiles::Rename(from, to);
+    Status renamed = storage::PassingFiles::Rename(from, to);
     if (taken && after) after();
     return renamed;
   }
   Status Exchange(const std::string& one, const std::string& other) const override {
     if (!swaps) return Unimplemented("no swap");
     if (before) before();
-    return PassingFiles::Exchange(one, other);
+    return storage::PassingFiles::Exchange(one, other);
   }
   bool swaps = false;
   std::function<void()> before, after;
@@ -310,7 +310,7 @@ class WatchedOutput : public PassingFiles {
 
 TEST_CASE("a file saved just before the exchange is kept") {
   for (const Place& place : MakePlaces()) {
-    const OutputSpec output = {place.root + "/m", true};
+    const spec::OutputSpec output = {place.root + "/m", true};
     for (const bool swaps : {false, true}) {
       if (swaps && place.name == "hdfs") continue;
       INFO(place.name << (swaps ? ", swaps" : ""));
@@ -334,7 +334,7 @@ TEST_CASE("a file saved just before the exchange is kept") {
 TEST_CASE("an old bundle that cannot be moved back is kept") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    const OutputSpec output = {place.root + "/m", true};
+    const spec::OutputSpec output = {place.root + "/m", true};
     REQUIRE(Commit(*place.files, BundleOf(1), output, WriterOf(6)).ok());
     const std::string kept = "m.kept-" + WriterOf(7).name.Text();
     WatchedOutput files(*place.files, output.path);
@@ -349,12 +349,12 @@ TEST_CASE("an old bundle that cannot be moved back is kept") {
 }
 
 // Reports the rename of the output as cancelled, although it happened.
-class CancelledAside : public PassingFiles {
+class CancelledAside : public storage::PassingFiles {
  public:
-  CancelledAside(const FileSystem& files, std::string output)
-      : PassingFiles(files), output_(std::move(output)) {}
+  CancelledAside(const storage::FileSystem& files, std::string output)
+      : storage::PassingFiles(files), output_(std::move(output)) {}
   Status Rename(const std::string& from, const std::string& to) const override {
-    const Status renamed = PassingFiles::Rename(from, to);
+    const Status renamed = storage::PassingFiles::Rename(from, to);
     return from == output_ ? Cancelled("it was cancelled") : renamed;
   }
   Status Exchange(const std::string&, const std::string&) const override {
@@ -368,7 +368,7 @@ class CancelledAside : public PassingFiles {
 TEST_CASE("the old bundle is back although its rename seemed cancelled") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    const OutputSpec output = {place.root + "/m", true};
+    const spec::OutputSpec output = {place.root + "/m", true};
     REQUIRE(Commit(*place.files, BundleOf(1), output, WriterOf(6)).ok());
     const CancelledAside files(*place.files, output.path);
     CHECK(Commit(files, BundleOf(2), output, WriterOf(7)).code() == StatusCode::kCancelled);
@@ -396,7 +396,7 @@ TEST_CASE("a sweep keeps an old bundle that was not replaced") {
 TEST_CASE("a generation in preparation does not fence the one that trains") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    const OutputSpec output = {place.root + "/m", false};
+    const spec::OutputSpec output = {place.root + "/m", false};
     REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7, 1).name).ok());
     REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7, 2, 1).name).ok());
     CHECK(PutBundle(*place.files, BundleOf(1), output, WriterOf(7, 1)).ok());
@@ -420,7 +420,7 @@ TEST_CASE("a later job restores the old bundle before it trains") {
 TEST_CASE("a fenced job that tries again keeps a later job's model") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    const OutputSpec output = {place.root + "/m", true};
+    const spec::OutputSpec output = {place.root + "/m", true};
     REQUIRE(ReserveOutput(*place.files, output.path, WriterOf(7, 1).name).ok());
     REQUIRE(Commit(*place.files, BundleOf(2), output, WriterOf(8)).ok());
     CHECK(PutBundle(*place.files, BundleOf(1), output, WriterOf(7, 1)).code() ==
@@ -460,14 +460,14 @@ TEST_CASE("an output is checked for the model that a root reports") {
 }
 
 // Saves a file in the output while the draft is being written.
-class SavingFiles : public PassingFiles {
+class SavingFiles : public storage::PassingFiles {
  public:
-  using PassingFiles::PassingFiles;
-  using PassingFiles::WriteAtomically;
+  using storage::PassingFiles::PassingFiles;
+  using storage::PassingFiles::WriteAtomically;
   Status WriteAtomically(const std::string& path, std::string_view content,
                          const std::string& writer) const override {
     if (path.ends_with("weights.safetensors")) on_weights();
-    return PassingFiles::WriteAtomically(path, content, writer);
+    return storage::PassingFiles::WriteAtomically(path, content, writer);
   }
   std::function<void()> on_weights;
 };
@@ -475,7 +475,7 @@ class SavingFiles : public PassingFiles {
 TEST_CASE("a file saved in the output during a draft is kept") {
   for (const Place& place : MakePlaces()) {
     INFO(place.name);
-    const OutputSpec output = {place.root + "/m", true};
+    const spec::OutputSpec output = {place.root + "/m", true};
     REQUIRE(Commit(*place.files, BundleOf(1), output, WriterOf(6)).ok());
     SavingFiles files(*place.files);
     int seen = 0;
@@ -509,4 +509,4 @@ TEST_CASE("a writer removes what those before it have begun, and nothing else") 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -15,18 +15,19 @@
 #include "tests/storage/fake_hdfs.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::bundle {
 
 // A directory is there when a path below it is; its own mark is an entry that ends in "/".
 class FakeHdfsTree {
  public:
   FakeHdfsTree()
-      : hdfs([this](const ServedRequest& r, ServedReply* reply) { return Serve(r, reply); },
+      : hdfs([this](const storage::ServedRequest& r,
+                    storage::ServedReply* reply) { return Serve(r, reply); },
              Patient()) {}
 
  private:
-  static StorageOptions Patient() {
-    StorageOptions options = Quick();
+  static storage::StorageOptions Patient() {
+    storage::StorageOptions options = storage::Quick();
     options.webhdfs.http.reply_ms = 20'000;
     options.webhdfs.retry.give_up_ms = 20'000;
     return options;
@@ -58,23 +59,23 @@ class FakeHdfsTree {
     for (const auto& [child, entry] : children) list += (list.empty() ? "" : ",") + entry;
     return list;
   }
-  bool Serve(const ServedRequest& r, ServedReply* reply) {
+  bool Serve(const storage::ServedRequest& r, storage::ServedReply* reply) {
     const std::string op = r.op();
     const bool directory = IsDirectory(r.path);
     if (op == "MKDIRS") {
       hdfs.content[r.path + "/"];
-      *reply = Reply(200, FakeHdfs::kTrue);
+      *reply = storage::Reply(200, storage::FakeHdfs::kTrue);
     } else if (op == "LISTSTATUS_BATCH" && directory) {
-      *reply =
-          Reply(200, R"({"DirectoryListing":{"partialListing":{"FileStatuses":{"FileStatus":[)" +
-                         Children(r.path) + R"(]}},"remainingEntries":0}})");
+      *reply = storage::Reply(
+          200, R"({"DirectoryListing":{"partialListing":{"FileStatuses":{"FileStatus":[)" +
+                   Children(r.path) + R"(]}},"remainingEntries":0}})");
     } else if (op == "GETFILESTATUS" && directory) {
-      *reply =
-          Reply(200, R"({"FileStatus":{"pathSuffix":"","type":"DIRECTORY","modificationTime":1,)"
-                     R"("length":0}})");
+      *reply = storage::Reply(
+          200, R"({"FileStatus":{"pathSuffix":"","type":"DIRECTORY","modificationTime":1,)"
+               R"("length":0}})");
     } else if (op == "DELETE" && directory) {
       for (const std::string& name : Tree(r.path)) hdfs.content.erase(name);
-      *reply = Reply(200, FakeHdfs::kTrue);
+      *reply = storage::Reply(200, storage::FakeHdfs::kTrue);
     } else if (op == "RENAME") {
       *reply = Rename(r.path, r.query.at("destination"), r.query.at("renameoptions"));
     } else {
@@ -82,30 +83,33 @@ class FakeHdfsTree {
     }
     return true;
   }
-  ServedReply Rename(const std::string& from, const std::string& to, const std::string& option) {
+  storage::ServedReply Rename(const std::string& from, const std::string& to,
+                              const std::string& option) {
     const auto names = Tree(from);
-    if (names.empty()) return Exception(404, "FileNotFoundException", "rename source not found");
+    if (names.empty())
+      return storage::Exception(404, "FileNotFoundException", "rename source not found");
     if (!IsDirectory(to.substr(0, to.rfind('/')))) {
-      return Exception(404, "FileNotFoundException", "rename destination parent not found");
+      return storage::Exception(404, "FileNotFoundException",
+                                "rename destination parent not found");
     }
     if (option != "OVERWRITE" && !Tree(to).empty()) {
-      return Exception(403, "FileAlreadyExistsException", "rename destination exists");
+      return storage::Exception(403, "FileAlreadyExistsException", "rename destination exists");
     }
     for (const std::string& name : names) {
       hdfs.content[to + name.substr(from.size())] = hdfs.content.at(name);
       hdfs.content.erase(name);
     }
-    return Reply(200, "");
+    return storage::Reply(200, "");
   }
 
  public:
-  FakeHdfs hdfs;
+  storage::FakeHdfs hdfs;
 };
 
 struct Place {
   std::string name;
   std::shared_ptr<const void> keeper;
-  const FileSystem* files = nullptr;
+  const storage::FileSystem* files = nullptr;
   std::string root;
 
   std::vector<std::string> Names(const std::string& directory = "") const {
@@ -133,8 +137,8 @@ struct Place {
 
 inline std::vector<Place> MakePlaces() {
   struct Local {
-    TemporaryDirectory directory;
-    std::unique_ptr<FileSystem> files = MakeLocalFileSystem();
+    storage::TemporaryDirectory directory;
+    std::unique_ptr<storage::FileSystem> files = storage::MakeLocalFileSystem();
   };
   const auto local = std::make_shared<Local>();
   const auto hdfs = std::make_shared<FakeHdfsTree>();
@@ -147,36 +151,36 @@ inline std::vector<Place> MakePlaces() {
 
 // Passes all calls on. Before call number `calls` (from 0) its process is paused, and `meanwhile`
 // happens.
-class PausedFiles : public PassingFiles {
+class PausedFiles : public storage::PassingFiles {
  public:
-  PausedFiles(const FileSystem& files, int calls, std::function<void()> meanwhile)
-      : PassingFiles(files), left_(calls), meanwhile_(std::move(meanwhile)) {}
+  PausedFiles(const storage::FileSystem& files, int calls, std::function<void()> meanwhile)
+      : storage::PassingFiles(files), left_(calls), meanwhile_(std::move(meanwhile)) {}
   bool paused() const { return left_ < 0; }
 
   Result<std::vector<std::string>> Names(const std::string& p) const override {
-    return Call(), PassingFiles::Names(p);
+    return Call(), storage::PassingFiles::Names(p);
   }
-  Result<FileInfo> Stat(const std::string& p) const override {
-    return Call(), PassingFiles::Stat(p);
+  Result<storage::FileInfo> Stat(const std::string& p) const override {
+    return Call(), storage::PassingFiles::Stat(p);
   }
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
-    return Call(), PassingFiles::Open(p);
+  Result<std::unique_ptr<storage::ReadableFile>> Open(const std::string& p) const override {
+    return Call(), storage::PassingFiles::Open(p);
   }
   Status WriteAtomically(const std::string& p, std::string_view content,
                          const std::string& writer) const override {
-    return Call(), PassingFiles::WriteAtomically(p, content, writer);
+    return Call(), storage::PassingFiles::WriteAtomically(p, content, writer);
   }
   Status Rename(const std::string& from, const std::string& to) const override {
-    return Call(), PassingFiles::Rename(from, to);
+    return Call(), storage::PassingFiles::Rename(from, to);
   }
   Status Exchange(const std::string& one, const std::string& other) const override {
-    return Call(), PassingFiles::Exchange(one, other);
+    return Call(), storage::PassingFiles::Exchange(one, other);
   }
   Status MakeDirectory(const std::string& p) const override {
-    return Call(), PassingFiles::MakeDirectory(p);
+    return Call(), storage::PassingFiles::MakeDirectory(p);
   }
   Status RemoveTree(const std::string& p) const override {
-    return Call(), PassingFiles::RemoveTree(p);
+    return Call(), storage::PassingFiles::RemoveTree(p);
   }
 
  private:
@@ -189,25 +193,25 @@ class PausedFiles : public PassingFiles {
 
 // Passes calls on until `changes` of them have changed something; the next one is cut short in the
 // middle, and from then on nothing works: its process is dead.
-class MortalFiles : public FileSystem {
+class MortalFiles : public storage::FileSystem {
  public:
-  MortalFiles(const FileSystem& files, int changes) : files_(files), left_(changes) {}
+  MortalFiles(const storage::FileSystem& files, int changes) : files_(files), left_(changes) {}
   bool died() const { return left_ < 0; }
 
-  Result<std::vector<FileInfo>> List(const std::string& p) const override {
-    return died() ? Result<std::vector<FileInfo>>(Dead()) : files_.List(p);
+  Result<std::vector<storage::FileInfo>> List(const std::string& p) const override {
+    return died() ? Result<std::vector<storage::FileInfo>>(Dead()) : files_.List(p);
   }
   Result<std::vector<std::string>> Names(const std::string& p) const override {
     return died() ? Result<std::vector<std::string>>(Dead()) : files_.Names(p);
   }
-  Result<FileInfo> Stat(const std::string& p) const override {
-    return died() ? Result<FileInfo>(Dead()) : files_.Stat(p);
+  Result<storage::FileInfo> Stat(const std::string& p) const override {
+    return died() ? Result<storage::FileInfo>(Dead()) : files_.Stat(p);
   }
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& p) const override {
-    return died() ? Result<std::unique_ptr<ReadableFile>>(Dead()) : files_.Open(p);
+  Result<std::unique_ptr<storage::ReadableFile>> Open(const std::string& p) const override {
+    return died() ? Result<std::unique_ptr<storage::ReadableFile>>(Dead()) : files_.Open(p);
   }
-  Result<std::vector<BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
-                                                    int64_t length) const override {
+  Result<std::vector<storage::BlockLocation>> BlockLocations(const std::string& p, int64_t offset,
+                                                             int64_t length) const override {
     return files_.BlockLocations(p, offset, length);
   }
   Status CreateExclusively(const std::string& p, std::string_view content) const override {
@@ -245,8 +249,8 @@ class MortalFiles : public FileSystem {
  private:
   bool Lives() const { return left_ >= 0 && --left_ >= 0; }
   static Status Dead() { return Unavailable("the process is dead"); }
-  const FileSystem& files_;
+  const storage::FileSystem& files_;
   mutable int left_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -5,11 +5,11 @@
 
 #include "src/base/random.h"
 
-namespace espalier {
+namespace espalier::bundle {
 namespace {
 
 // Two tensors with a gap between them in the flat vector, as padding would leave.
-TensorList SomeTensors() {
+spec::TensorList SomeTensors() {
   return {{"layers.0.weight", {2, 3}, 0, 6}, {"layers.0.bias", {2}, 8, 2}};
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("what was written reads back, in both element types") {
   const auto view = DecodeSafetensors(bytes);
   REQUIRE(view.ok());
   CHECK(view->type == ElementType::kFloat64);
-  TensorList expected = SomeTensors();
+  spec::TensorList expected = SomeTensors();
   expected[1].offset = 6;
   CHECK(view->tensors == expected);
   REQUIRE(view->data.size() == 64);
@@ -115,10 +115,10 @@ TEST_CASE("mutated files never crash the reader") {
     const auto view = DecodeSafetensors(bytes);
     if (!view.ok()) continue;
     int64_t elements = 0;
-    for (const TensorInfo& t : view->tensors) elements += t.size;
+    for (const spec::TensorInfo& t : view->tensors) elements += t.size;
     CHECK(static_cast<size_t>(elements) * ElementSize(view->type) == view->data.size());
   }
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bundle

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 CheckReport Report() {
@@ -13,7 +13,7 @@ CheckReport Report() {
   r.shards = 4;
   r.hosts = {{"node1", 2048}, {"node2", 1024}};
   for (int i = 0; i < 22; ++i) {
-    ColumnStats s = {
+    spec::ColumnStats s = {
         .count = 900, .nulls = i == 0 ? 3 : 0, .mean = 2, .m2 = 3600, .min = 0, .max = 4};
     if (i == 1) s = {.count = 900, .mean = 1, .min = 1, .max = 1};
     r.features.push_back({"x" + std::to_string(i), s});
@@ -106,4 +106,4 @@ TEST_CASE("check's JSON has every column") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 using Cores = std::vector<int>;
@@ -41,4 +41,4 @@ TEST_CASE("every core is in one share, and every share has a core for each threa
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

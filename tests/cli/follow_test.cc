@@ -7,31 +7,31 @@
 
 #include "tests/cli/jobs.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // A stream of one attempt: what it tells, then how it ends. Without an end it lasts until stopped.
 struct Stream {
-  std::vector<JobUpdate> updates;
+  std::vector<spec::JobUpdate> updates;
   std::optional<Status> end;
 };
 
-class FakeClient final : public ApiClient {
+class FakeClient final : public rpc::ApiClient {
  public:
   explicit FakeClient(Stream stream) : stream_(std::move(stream)) {}
-  Result<JobId> Submit(SubmitRequest, bool*, const std::function<bool()>&) override {
+  Result<JobId> Submit(spec::SubmitRequest, bool*, const std::function<bool()>&) override {
     return Unimplemented("submit");
   }
   Status Withdraw(const std::string&) override { return Unimplemented("withdraw"); }
   Result<std::string> Renewer() override { return Unimplemented("renewer"); }
-  Result<std::vector<JobSnapshot>> List() override { return Unimplemented("list"); }
-  Result<JobUpdate> Get(JobId) override { return Unimplemented("get"); }
+  Result<std::vector<spec::JobSnapshot>> List() override { return Unimplemented("list"); }
+  Result<spec::JobUpdate> Get(JobId) override { return Unimplemented("get"); }
   Status Cancel(JobId) override { return Unimplemented("cancel"); }
   Status Drain(WorkerId) override { return Status::Ok(); }
-  Result<std::vector<WorkerSnapshot>> Workers() override { return Unimplemented("workers"); }
-  Status Watch(JobId, const std::function<void(JobUpdate)>& on_update,
+  Result<std::vector<spec::WorkerSnapshot>> Workers() override { return Unimplemented("workers"); }
+  Status Watch(JobId, const std::function<void(spec::JobUpdate)>& on_update,
                const std::atomic<bool>* stop) override {
-    for (const JobUpdate& update : stream_.updates) on_update(update);
+    for (const spec::JobUpdate& update : stream_.updates) on_update(update);
     while (!stream_.end && !*stop) std::this_thread::yield();
     return stream_.end.value_or(Cancelled("stopped"));
   }
@@ -46,18 +46,18 @@ struct Outcome {
 };
 
 Outcome FollowStreams(std::deque<Stream> streams,
-                      std::function<Status(const JobSnapshot*)> tick = {},
+                      std::function<Status(const spec::JobSnapshot*)> tick = {},
                       bool submitted_here = false, int64_t reach_limit_ms = 0) {
   FollowOptions options;
   options.reach_limit_ms = reach_limit_ms;
   options.submitted_here = submitted_here;
-  options.connect = [&streams]() -> Result<std::unique_ptr<ApiClient>> {
+  options.connect = [&streams]() -> Result<std::unique_ptr<rpc::ApiClient>> {
     if (streams.empty()) return Unavailable("connection refused");
     Stream next = std::move(streams.front());
     streams.pop_front();
-    return std::unique_ptr<ApiClient>(std::make_unique<FakeClient>(std::move(next)));
+    return std::unique_ptr<rpc::ApiClient>(std::make_unique<FakeClient>(std::move(next)));
   };
-  options.tick = tick ? tick : [](const JobSnapshot*) { return Status::Ok(); };
+  options.tick = tick ? tick : [](const spec::JobSnapshot*) { return Status::Ok(); };
   options.away_limit_ms = 700;
   Outcome outcome;
   PlainView view([&outcome](std::string_view text) { outcome.text += text; });
@@ -70,7 +70,7 @@ TEST_CASE("following ends with the job's final state") {
       {{{{TrainingJob(), {EvaluationRow(1, 188)}}, {SucceededJob(), {}}}, Status::Ok()}});
   CHECK(o.end.status.ok());
   REQUIRE(o.end.last);
-  CHECK(o.end.last->state == JobState::kSucceeded);
+  CHECK(o.end.last->state == spec::JobState::kSucceeded);
   CHECK_THAT(o.text, Catch::Contains("epoch 1/20"));
 }
 
@@ -98,20 +98,20 @@ TEST_CASE("a coordinator that stays away ends the following within the limit") {
   const Outcome o = FollowStreams({{{{TrainingJob(), {}}}, Unavailable("stream broke")}});
   CHECK(o.end.status.code() == StatusCode::kUnavailable);
   CHECK_THAT(o.end.status.ToString(), Catch::Matches(R"(.*has been away for [1-9][0-9.]* s.*)"));
-  CHECK(o.end.last->state == JobState::kTraining);
+  CHECK(o.end.last->state == spec::JobState::kTraining);
 }
 
 TEST_CASE("an end while the coordinator is gone says so, and for how long") {
   int ticks = 0;
   const Outcome o = FollowStreams(
       {{{{TrainingJob(), {}}}, Unavailable("stream broke")}},
-      [&](const JobSnapshot*) { return ++ticks < 4 ? Status::Ok() : Cancelled("enough"); });
+      [&](const spec::JobSnapshot*) { return ++ticks < 4 ? Status::Ok() : Cancelled("enough"); });
   CHECK(o.end.status.code() == StatusCode::kCancelled);
   CHECK(o.end.away_ms > 0);
 }
 
 TEST_CASE("a coordinator that comes back without the job has lost it") {
-  JobSnapshot another = TrainingJob();
+  spec::JobSnapshot another = TrainingJob();
   another.submitted_ms += 5;
   for (const Stream& second : {Stream{{}, NotFound("there is no job-17")},
                                Stream{{{another, {EvaluationRow(1, 188)}}}, std::nullopt}}) {
@@ -149,11 +149,12 @@ TEST_CASE("a coordinator that is not there yet is tried for as long as was said"
 }
 
 TEST_CASE("an error of a tick ends the following and stops the stream") {
-  const Outcome o = FollowStreams(
-      {{{{TrainingJob(), {}}}, std::nullopt}},
-      [](const JobSnapshot* job) { return job == nullptr ? Status::Ok() : Cancelled("enough"); });
+  const Outcome o =
+      FollowStreams({{{{TrainingJob(), {}}}, std::nullopt}}, [](const spec::JobSnapshot* job) {
+        return job == nullptr ? Status::Ok() : Cancelled("enough");
+      });
   CHECK(o.end.status.code() == StatusCode::kCancelled);
-  CHECK(o.end.last->state == JobState::kTraining);
+  CHECK(o.end.last->state == spec::JobState::kTraining);
 }
 
 TEST_CASE("a stream that ends before the job is an error") {
@@ -162,4 +163,4 @@ TEST_CASE("a stream that ends before the job is an error") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(20);
@@ -79,4 +79,4 @@ TEST_CASE("no signal is lost to whichever thread takes it, and the watching ends
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -7,7 +7,7 @@
 
 #include "src/rpc/coordinator_address.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,8 +58,8 @@ TEST_CASE("the command line's output and workers take the place of the file's") 
   REQUIRE(job.ok());
   CHECK(job->spec.output.path == fs::path(directory.Path("../elsewhere")).lexically_normal());
   CHECK_FALSE(job->spec.output.overwrite);
-  CHECK(job->spec.workers == WorkerRange{.min = 1, .max = 3});
-  CHECK(job->spec.data.label == std::vector<ColumnRef>{"label"});
+  CHECK(job->spec.workers == spec::WorkerRange{.min = 1, .max = 3});
+  CHECK(job->spec.data.label == std::vector<spec::ColumnRef>{"label"});
 }
 
 TEST_CASE("the run to go on with comes from the command line or the file") {
@@ -67,28 +67,28 @@ TEST_CASE("the run to go on with comes from the command line or the file") {
   auto job = LoadJobFile("job.yaml", {.resume = "old/run", .accept_data = true});
   INFO(job.status().ToString());
   REQUIRE(job.ok());
-  CHECK(job->spec.resume == ResumeSpec{directory.Path("old/run"), true, false});
+  CHECK(job->spec.resume == spec::ResumeSpec{directory.Path("old/run"), true, false});
   const std::string text = "data: {train: rows.csv, label: label}\noutput: out\nresume: old\n";
   directory.Write("resume.yaml", text);
   job = LoadJobFile("resume.yaml", {.accept_arithmetic = true});
   REQUIRE(job.ok());
-  CHECK(job->spec.resume == ResumeSpec{directory.Path("old"), false, true});
+  CHECK(job->spec.resume == spec::ResumeSpec{directory.Path("old"), false, true});
   job = LoadJobFile("resume.yaml", {.resume = "hdfs://h/new"});
   REQUIRE(job.ok());
-  CHECK(job->spec.resume == ResumeSpec{"hdfs://h/new", false, false});
+  CHECK(job->spec.resume == spec::ResumeSpec{"hdfs://h/new", false, false});
   CHECK(LoadJobFile("job.yaml", {.accept_data = true}).status().message() ==
         "--accept-other-data is for a run that is resumed: add --resume RUN");
 }
 
 TEST_CASE("a job starts only if there is something to resume, or nothing that should be") {
   JobDirectory directory;
-  const auto files = MakeFileSystem();
-  JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
+  const auto files = storage::MakeFileSystem();
+  spec::JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
   CHECK(CheckStartHere(*files, spec).ok());
   fs::create_directory("out.checkpoints");
   directory.Write("out.checkpoints/step-000000007.ckpt", "");
   CHECK(CheckStartHere(*files, spec).code() == StatusCode::kAlreadyExists);
-  spec.resume = ResumeSpec{spec.output.path, false, false};
+  spec.resume = spec::ResumeSpec{spec.output.path, false, false};
   CHECK(CheckStartHere(*files, spec).code() == StatusCode::kDataLoss);
   spec.resume->from = directory.Path("other");
   CHECK(CheckStartHere(*files, spec).code() == StatusCode::kNotFound);
@@ -106,32 +106,34 @@ TEST_CASE("a job file that is not there, is a directory or is wrong says which a
 
 TEST_CASE("files, header and output are looked at before anything starts") {
   JobDirectory directory;
-  JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
-  const auto plan = PlanLocally(*MakeFileSystem(), spec);
+  spec::JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
+  const auto plan = PlanLocally(*storage::MakeFileSystem(), spec);
   INFO(plan.status().ToString());
   REQUIRE(plan.ok());
   CHECK(plan->schema.features == std::vector<int32_t>{0, 1});
 
-  CHECK(CheckOutputHere(*MakeFileSystem(), spec.output).ok());
+  CHECK(CheckOutputHere(*storage::MakeFileSystem(), spec.output).ok());
   fs::create_directory("out");
-  CHECK(CheckOutputHere(*MakeFileSystem(), spec.output).code() == StatusCode::kAlreadyExists);
+  CHECK(CheckOutputHere(*storage::MakeFileSystem(), spec.output).code() ==
+        StatusCode::kAlreadyExists);
   spec.output.overwrite = true;
-  CHECK(CheckOutputHere(*MakeFileSystem(), spec.output).ok());
-  CHECK(CheckOutputHere(*MakeFileSystem(), {.path = directory.Path("rows.csv/below")}).code() !=
-        StatusCode::kOk);
+  CHECK(CheckOutputHere(*storage::MakeFileSystem(), spec.output).ok());
+  CHECK(CheckOutputHere(*storage::MakeFileSystem(), {.path = directory.Path("rows.csv/below")})
+            .code() != StatusCode::kOk);
 
-  spec.data.label = {ColumnRef("lable")};
-  CHECK_THAT(PlanLocally(*MakeFileSystem(), spec).status().ToString(), Catch::Contains("label"));
+  spec.data.label = {spec::ColumnRef("lable")};
+  CHECK_THAT(PlanLocally(*storage::MakeFileSystem(), spec).status().ToString(),
+             Catch::Contains("label"));
   spec.data.train = {directory.Path("missing.csv")};
-  CHECK_THAT(PlanLocally(*MakeFileSystem(), spec).status().ToString(),
+  CHECK_THAT(PlanLocally(*storage::MakeFileSystem(), spec).status().ToString(),
              Catch::Contains("missing.csv"));
 }
 
 TEST_CASE("a coordinator is found by host and port or by a file that holds them") {
   JobDirectory directory;
-  const auto files = MakeFileSystem();
+  const auto files = storage::MakeFileSystem();
   const auto FindCoordinator = [&files](const std::string& where) {
-    return espalier::FindCoordinator(where, *files);
+    return espalier::rpc::FindCoordinator(where, *files);
   };
   CHECK(FindCoordinator("localhost:7700").value() == "localhost:7700");
   const std::string where = "file:" + directory.Path("coordinator");
@@ -145,4 +147,4 @@ TEST_CASE("a coordinator is found by host and port or by a file that holds them"
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

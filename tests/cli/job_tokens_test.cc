@@ -2,11 +2,11 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 TEST_CASE("a file system that cannot be found from here is a note, and the job goes on without") {
-  StorageOptions storage;
+  storage::StorageOptions storage;
   storage.hadoop_conf_dir = "/none";
   const auto renewer = [] { return Result<std::string>(Unavailable("it is not asked")); };
   const auto job = FetchJobTokens({"hdfs://ns/a", "/local", "hdfs://ns/b"}, storage, renewer);
@@ -20,7 +20,7 @@ TEST_CASE("a file system that cannot be found from here is a note, and the job g
 }
 
 TEST_CASE("a job that names local files alone takes no token and no note along") {
-  StorageOptions storage;
+  storage::StorageOptions storage;
   storage.hadoop_conf_dir = "/none";
   const auto job = FetchJobTokens({"/a", "file:///b"}, storage, nullptr);
   REQUIRE(job.ok());
@@ -28,4 +28,4 @@ TEST_CASE("a job that names local files alone takes no token and no note along")
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -3,10 +3,10 @@
 
 #include "src/cluster/messages.h"
 
-namespace espalier {
+namespace espalier::cli {
 
-inline JobSnapshot QueuedJob() {
-  JobSnapshot job;
+inline spec::JobSnapshot QueuedJob() {
+  spec::JobSnapshot job;
   job.job = JobId{17};
   job.name = "digits";
   job.output = "/models/digits";
@@ -15,9 +15,9 @@ inline JobSnapshot QueuedJob() {
   return job;
 }
 
-inline JobSnapshot TrainingJob() {
-  JobSnapshot job = QueuedJob();
-  job.state = JobState::kTraining;
+inline spec::JobSnapshot TrainingJob() {
+  spec::JobSnapshot job = QueuedJob();
+  job.state = spec::JobState::kTraining;
   job.waiting_because.clear();
   job.workers = {"local-1", "local-2"};
   job.leaves = 4;
@@ -35,8 +35,8 @@ inline JobSnapshot TrainingJob() {
   return job;
 }
 
-inline Metrics TwoClassMetrics(double accuracy) {
-  Metrics m;
+inline spec::Metrics TwoClassMetrics(double accuracy) {
+  spec::Metrics m;
   m.rows = 10;
   m.weight = 10;
   m.loss = 0.25;
@@ -48,8 +48,8 @@ inline Metrics TwoClassMetrics(double accuracy) {
   return m;
 }
 
-inline HistoryRow EvaluationRow(double epoch, int64_t step) {
-  HistoryRow row;
+inline spec::HistoryRow EvaluationRow(double epoch, int64_t step) {
+  spec::HistoryRow row;
   row.epoch = epoch;
   row.step = step;
   row.learning_rate = 1e-3;
@@ -58,13 +58,13 @@ inline HistoryRow EvaluationRow(double epoch, int64_t step) {
   return row;
 }
 
-inline JobSnapshot SucceededJob() {
-  JobSnapshot job = TrainingJob();
-  job.state = JobState::kSucceeded;
+inline spec::JobSnapshot SucceededJob() {
+  spec::JobSnapshot job = TrainingJob();
+  job.state = spec::JobState::kSucceeded;
   job.start_phase_ms = 250;
   job.survey_phase_ms = 500;
   job.train_phase_ms = 1250;
-  TrainingResult r;
+  spec::TrainingResult r;
   r.steps = 3760;
   r.epochs = 20;
   r.rows_per_epoch = 48000;
@@ -81,4 +81,4 @@ inline JobSnapshot SucceededJob() {
   return job;
 }
 
-}  // namespace espalier
+}  // namespace espalier::cli

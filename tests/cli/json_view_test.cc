@@ -5,7 +5,7 @@
 
 #include "tests/cli/jobs.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 std::vector<std::string> Keys(const Json& json) {
@@ -15,7 +15,7 @@ std::vector<std::string> Keys(const Json& json) {
 }
 
 TEST_CASE("a job's success is the object that scripts rely on, key for key") {
-  JobSnapshot job = SucceededJob();
+  spec::JobSnapshot job = SucceededJob();
   job.trained()->skipped_rows = 3;
   const Json json = Json::parse(JsonLine(OutcomeJson(job, 100)));
   CHECK(Keys(json) == std::vector<std::string>{"status", "job", "steps", "epochs",
@@ -43,14 +43,14 @@ TEST_CASE("a job's success is the object that scripts rely on, key for key") {
 }
 
 TEST_CASE("asynchronous training tells how late its gradients came") {
-  JobSnapshot job = SucceededJob();
+  spec::JobSnapshot job = SucceededJob();
   CHECK_FALSE(OutcomeJson(job, 0).contains("async"));
-  job.trained()->async = AsyncCounts{5, 2};
+  job.trained()->async = spec::AsyncCounts{5, 2};
   CHECK(OutcomeJson(job, 0)["async"] == Json({{"largest_lag", 5}, {"refused", 2}}));
 }
 
 TEST_CASE("running values have no precision, recall and f1, and none are made up") {
-  JobSnapshot job = SucceededJob();
+  spec::JobSnapshot job = SucceededJob();
   job.trained()->train.classes.clear();
   const Json train = OutcomeJson(job, 0)["metrics"]["train"];
   CHECK(train["accuracy"] == 0.95);
@@ -59,14 +59,14 @@ TEST_CASE("running values have no precision, recall and f1, and none are made up
 }
 
 TEST_CASE("a set that a job does not have is null") {
-  JobSnapshot job = SucceededJob();
+  spec::JobSnapshot job = SucceededJob();
   job.trained()->test.reset();
   CHECK(OutcomeJson(job, 0)["metrics"]["test"].is_null());
 }
 
 TEST_CASE("a failure holds code, message and position, null where unknown") {
-  JobSnapshot job = TrainingJob();
-  job.state = JobState::kFailed;
+  spec::JobSnapshot job = TrainingJob();
+  job.state = spec::JobState::kFailed;
   job.error = BadInput("expected a number")
                   .At({.file = "/data/a.csv", .row = 12, .column = "age", .offset = 345});
   const Json json = OutcomeJson(job, 0);
@@ -89,14 +89,14 @@ TEST_CASE("a failure holds code, message and position, null where unknown") {
 }
 
 TEST_CASE("a cancelled job says so") {
-  JobSnapshot job = TrainingJob();
-  job.state = JobState::kCancelled;
+  spec::JobSnapshot job = TrainingJob();
+  job.state = spec::JobState::kCancelled;
   job.error = Cancelled("cancelled by a client");
   CHECK(OutcomeJson(job, 0)["status"] == "CANCELLED");
 }
 
 TEST_CASE("JSON lines tell states, progress at most once a second, and evaluations") {
-  JobSnapshot training = TrainingJob();
+  spec::JobSnapshot training = TrainingJob();
   training.progress.phase = "evaluating";
   training.progress.phase_share = 0.25;
   std::string out;
@@ -131,11 +131,11 @@ TEST_CASE("jobs and workers are listed whole") {
   CHECK(JobJson(QueuedJob())["outcome"].is_null());
   CHECK(JobJson(QueuedJob())["waiting_because"] == "1 of 2 workers have registered");
   CHECK(JobJson(QueuedJob())["owner"].is_null());
-  JobSnapshot owned = QueuedJob();
+  spec::JobSnapshot owned = QueuedJob();
   owned.owner = "anna";
   CHECK(JobJson(owned)["owner"] == "anna");
   CHECK(WorkerJson({})["job"].is_null());
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -11,7 +11,7 @@
 
 #include "src/cli/local_start.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -217,4 +217,4 @@ TEST_CASE("a program that cannot be executed is an error at once") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

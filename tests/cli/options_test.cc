@@ -7,7 +7,7 @@
 
 #include "src/cli/command_table.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 ParsedArguments Parse(const std::vector<std::string>& words, const Environment& env = {}) {
@@ -155,14 +155,15 @@ TEST_CASE("certificates and tokens are the flags', else the environment's") {
   CHECK(from_environment.options->tls == env.tls);
   CHECK(from_environment.options->token == "secret");
   const auto mine = Parse({"list", "--tls-certificate", "a", "--tls-key", "b"}, env);
-  CHECK(mine.options->tls == TlsFiles{"e/ca", "a", "b"});
+  CHECK(mine.options->tls == security::TlsFiles{"e/ca", "a", "b"});
   CHECK(mine.options->token.empty());
   const auto token = Parse({"list", "--token-file", "t"}, env);
-  CHECK(token.options->tls == TlsFiles{"e/ca", "", ""});
+  CHECK(token.options->tls == security::TlsFiles{"e/ca", "", ""});
   CHECK(token.options->token_file == "t");
   CHECK_THAT(Parse({"list", "--tls-certificate", "a"}).error.message(), Catch::Contains("tls.ca"));
   CHECK_FALSE(Parse({"list", "--token", "secret"}).error.ok());
-  CHECK(Parse({"train", "job.yaml"}, env).options->tls == TlsFiles{});  // it has its own cluster
+  CHECK(Parse({"train", "job.yaml"}, env).options->tls ==
+        security::TlsFiles{});  // it has its own cluster
 }
 
 TEST_CASE("a cluster on YARN is spoken to with what this machine keeps of it") {
@@ -224,7 +225,7 @@ TEST_CASE("certs makes an authority, and certificates of a role, a name and host
                             "10.0.0.5", "--days", "90", "--output", "new"});
   REQUIRE(issue.options);
   CHECK(issue.command->name == "certs issue");
-  CHECK(issue.options->certificate.role == Role::kCoordinator);
+  CHECK(issue.options->certificate.role == security::Role::kCoordinator);
   CHECK(issue.options->certificate.name == "head");
   CHECK(issue.options->certificate.hosts == std::vector<std::string>{"a", "10.0.0.5"});
   CHECK(issue.options->certificate.days == 90);
@@ -246,4 +247,4 @@ TEST_CASE("certs makes an authority, and certificates of a role, a name and host
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

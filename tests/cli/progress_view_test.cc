@@ -5,7 +5,7 @@
 
 #include "tests/cli/jobs.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 TEST_CASE("the live line shows epoch, bar, step, loss, accuracy, validation, pace and time left") {
@@ -35,15 +35,15 @@ TEST_CASE("the live line never fills a terminal's last column and keeps what mat
 
 TEST_CASE("the live line tells each state and phase") {
   CHECK(LiveLine(QueuedJob(), {}, {}, 80) == "waiting because: 1 of 2 workers have registered");
-  JobSnapshot job = TrainingJob();
-  job.state = JobState::kSurveying;
+  spec::JobSnapshot job = TrainingJob();
+  job.state = spec::JobState::kSurveying;
   job.survey_bytes_done = 1024;
   CHECK_THAT(LiveLine(job, {}, {}, 80), Catch::StartsWith("reading the data") &&
                                             Catch::Contains(" 25 %") &&
                                             Catch::EndsWith("1.0 KiB of 4.0 KiB"));
-  job.state = JobState::kLoading;
+  job.state = spec::JobState::kLoading;
   CHECK_THAT(LiveLine(job, {}, {}, 80), Catch::Contains("loading rows"));
-  job.state = JobState::kTraining;
+  job.state = spec::JobState::kTraining;
   job.progress.phase = "evaluating";
   job.progress.phase_share = 0.4;
   CHECK_THAT(LiveLine(job, {}, {}, 160), Catch::Contains("evaluating 40 %"));
@@ -57,7 +57,7 @@ TEST_CASE("trouble is told when it comes, when it changes and when it is over, e
   std::string plain, live;
   PlainView lines([&](std::string_view text) { plain += text; });
   LiveView view([&](std::string_view text) { live += text; }, [] { return 80; }, false);
-  JobSnapshot job = TrainingJob();
+  spec::JobSnapshot job = TrainingJob();
   for (const char* trouble : {"", "its token ends soon", "its token ends soon", ""}) {
     job.trouble = trouble;
     lines.OnUpdate({job, {}}, 0);
@@ -72,7 +72,7 @@ TEST_CASE("trouble is told when it comes, when it changes and when it is over, e
 }
 
 TEST_CASE("the last epoch is not counted past the end and an unknown end is left out") {
-  JobSnapshot job = TrainingJob();
+  spec::JobSnapshot job = TrainingJob();
   job.progress.epoch = 20;
   job.progress.step = 3760;
   CHECK_THAT(LiveLine(job, {}, {}, 160),
@@ -96,7 +96,7 @@ TEST_CASE("an evaluation's line holds epoch, step, loss, val_loss and val_accura
   CHECK(
       EvaluationLine(EvaluationRow(1, 188), 20) ==
       "epoch 1/20  step 188  loss 0.2500  accuracy 87.90 %  val_loss 0.2500  val_accuracy 94.20 %");
-  HistoryRow row;
+  spec::HistoryRow row;
   row.epoch = 2.5;
   row.step = 1234;
   row.train.classification = false;
@@ -145,7 +145,7 @@ TEST_CASE("off a terminal there are plain lines, one a state and one an evaluati
   view.OnUpdate({QueuedJob(), {}}, 0);
   view.OnUpdate({QueuedJob(), {}}, 1);
   view.OnUpdate({TrainingJob(), {}}, 2);
-  JobSnapshot later = TrainingJob();
+  spec::JobSnapshot later = TrainingJob();
   later.progress.step = 376;
   view.OnUpdate({later, {EvaluationRow(1, 188), EvaluationRow(2, 376)}}, 3);
   view.OnUpdate({SucceededJob(), {}}, 4);
@@ -162,7 +162,7 @@ TEST_CASE("off a terminal there are plain lines, one a state and one an evaluati
 }
 
 TEST_CASE("what auto found is told once, before all else") {
-  JobSnapshot job = QueuedJob();
+  spec::JobSnapshot job = QueuedJob();
   job.inferred = "categorical: city, \x1b; numeric: 2 others";
   const std::string told = "features: auto: categorical: city, \\x1b; numeric: 2 others\n";
   CHECK(InferredLine(QueuedJob()).empty());
@@ -208,4 +208,4 @@ TEST_CASE("only the bar is coloured, and only when asked for") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -7,7 +7,7 @@
 #include "src/cli/format.h"
 #include "tests/cli/jobs.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 TEST_CASE("a classification's result shows accuracy, tables, confusion matrix, time and bundle") {
@@ -32,8 +32,8 @@ TEST_CASE("a classification's result shows accuracy, tables, confusion matrix, t
 }
 
 TEST_CASE("a regression's result shows rmse, mae and r2") {
-  JobSnapshot job = SucceededJob();
-  Metrics m;
+  spec::JobSnapshot job = SucceededJob();
+  spec::Metrics m;
   m.classification = false;
   m.rows = 1200;
   m.weight = 1200;
@@ -50,7 +50,7 @@ TEST_CASE("a regression's result shows rmse, mae and r2") {
 }
 
 TEST_CASE("tables by class are left out beyond twenty classes") {
-  JobSnapshot job = SucceededJob();
+  spec::JobSnapshot job = SucceededJob();
   job.trained()->test->classes.resize(21);
   job.trained()->test->confusion.resize(21 * 21);
   const std::string text = ResultText(job, 0, false);
@@ -59,7 +59,7 @@ TEST_CASE("tables by class are left out beyond twenty classes") {
 }
 
 TEST_CASE("a job without validation and skipped rows are said") {
-  JobSnapshot job = SucceededJob();
+  spec::JobSnapshot job = SucceededJob();
   job.trained()->validation.reset();
   job.trained()->test.reset();
   job.trained()->skipped_rows = 7;
@@ -69,9 +69,9 @@ TEST_CASE("a job without validation and skipped rows are said") {
 
 TEST_CASE(
     "asynchronous training says that its weights do not come again, and how late gradients were") {
-  JobSnapshot job = SucceededJob();
+  spec::JobSnapshot job = SucceededJob();
   CHECK(ResultText(job, 0, false).find("asynchronous") == std::string::npos);
-  job.trained()->async = AsyncCounts{5, 1200};
+  job.trained()->async = spec::AsyncCounts{5, 1200};
   CHECK_THAT(
       ResultText(job, 0, false),
       Catch::Contains("asynchronous: another run gives other weights; gradients were applied "
@@ -104,7 +104,7 @@ TEST_CASE("jobs and workers are listed as tables") {
   CHECK_THAT(jobs, Catch::Contains("epoch 1.60/20, loss 0.2101"));
   CHECK_THAT(jobs, Catch::Contains("test accuracy 90.00 %"));
   CHECK(WorkerTable({}) == "no workers are attached\n");
-  WorkerSnapshot worker;
+  spec::WorkerSnapshot worker;
   worker.worker = WorkerId{3};
   worker.name = "node-1";
   worker.address = "10.0.0.1:7000";
@@ -118,7 +118,7 @@ TEST_CASE("jobs and workers are listed as tables") {
 }
 
 TEST_CASE("the owner of a job is shown where jobs have owners") {
-  JobSnapshot anns = QueuedJob(), done = SucceededJob();
+  spec::JobSnapshot anns = QueuedJob(), done = SucceededJob();
   CHECK(JobTable({anns, done}, 0).find("OWNER") == std::string::npos);
   CHECK(StatusText(done, 0, false).find("owner") == std::string::npos);
   anns.owner = done.owner = "anna\x1b";
@@ -134,14 +134,14 @@ TEST_CASE("a status shows why a job waits and how far it is") {
              Catch::Contains("why") && Catch::Contains("1 of 2 workers have registered"));
   CHECK_THAT(StatusText(TrainingJob(), 1'005'000, false),
              Catch::Contains("epoch 2/20") && Catch::Contains("local-2"));
-  JobSnapshot failed = TrainingJob();
-  failed.state = JobState::kFailed;
+  spec::JobSnapshot failed = TrainingJob();
+  failed.state = spec::JobState::kFailed;
   failed.error = BadInput("not a number");
   CHECK_THAT(StatusText(failed, 1'005'000, false), Catch::Contains("error: not a number"));
 }
 
 TEST_CASE("of many evaluations the newest are shown, with where the others are") {
-  JobUpdate job{TrainingJob(), {}};
+  spec::JobUpdate job{TrainingJob(), {}};
   CHECK(LastEvaluations(job, "all").empty());
   for (int i = 1; i <= 10; ++i) job.history.push_back({.step = i});
   const std::string ten = LastEvaluations(job, "all");
@@ -158,11 +158,11 @@ TEST_CASE("of many evaluations the newest are shown, with where the others are")
 
 TEST_CASE("exit codes follow the contract") {
   CHECK(ExitCodeOf(SucceededJob()) == 0);
-  JobSnapshot job = TrainingJob();
-  job.state = JobState::kCancelled;
+  spec::JobSnapshot job = TrainingJob();
+  job.state = spec::JobState::kCancelled;
   job.error = Cancelled("by a client");
   CHECK(ExitCodeOf(job) == 1);
-  job.state = JobState::kFailed;
+  job.state = spec::JobState::kFailed;
   job.error = BadInput("row 3");
   CHECK(ExitCodeOf(job) == 1);
   job.error = Unavailable("a worker died");
@@ -186,4 +186,4 @@ TEST_CASE("a line is cut to its width") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -6,7 +6,7 @@
 #include "src/cli/result_view.h"
 #include "src/cli/scoring_view.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 ParsedArguments Parse(std::vector<std::string> arguments) { return ParseArguments(arguments, {}); }
@@ -86,12 +86,12 @@ TEST_CASE("a cluster scores when the command line names one, not when the enviro
 }
 
 // One that scores half of its input.
-JobSnapshot ScoringJob(JobKind kind) {
-  JobSnapshot job;
+spec::JobSnapshot ScoringJob(spec::JobKind kind) {
+  spec::JobSnapshot job;
   job.job = {3};
   job.kind = kind;
   job.name = "may";
-  job.state = JobState::kSurveying;
+  job.state = spec::JobState::kSurveying;
   job.workers = {"a"};
   job.leaves = 7;
   job.input_bytes = 2048;
@@ -99,28 +99,30 @@ JobSnapshot ScoringJob(JobKind kind) {
   return job;
 }
 
-JobSnapshot ScoredJob(JobKind kind) {
-  JobSnapshot job = ScoringJob(kind);
-  job.state = JobState::kSucceeded;
+spec::JobSnapshot ScoredJob(spec::JobKind kind) {
+  spec::JobSnapshot job = ScoringJob(kind);
+  job.state = spec::JobState::kSucceeded;
   job.survey_phase_ms = 2000;
-  ScoringResult result{.rows = 1000, .rejected = 1, .output = "/out", .parts = 2, .format = "csv"};
-  if (kind == JobKind::kEvaluate) {
-    result.metrics = Metrics{.rows = 1000, .weight = 1000, .accuracy = 0.5};
+  spec::ScoringResult result{
+      .rows = 1000, .rejected = 1, .output = "/out", .parts = 2, .format = "csv"};
+  if (kind == spec::JobKind::kEvaluate) {
+    result.metrics = spec::Metrics{.rows = 1000, .weight = 1000, .accuracy = 0.5};
   }
   job.result = std::move(result);
   return job;
 }
 
 TEST_CASE("a job that scores is shown as one") {
-  const JobSnapshot scoring = ScoringJob(JobKind::kPredict);
+  const spec::JobSnapshot scoring = ScoringJob(spec::JobKind::kPredict);
   CHECK(StateLine(scoring) == "job-3 scoring: 2.0 KiB on 1 worker (a)");
   CHECK(LiveLine(scoring, std::nullopt, std::nullopt, 80).starts_with("scoring"));
-  const std::string table = JobTable({scoring, ScoredJob(JobKind::kPredict)}, 0);
+  const std::string table = JobTable({scoring, ScoredJob(spec::JobKind::kPredict)}, 0);
   for (const char* words : {"KIND", "predict", "SCORING", "SUCCEEDED", "1,000 rows"}) {
     INFO(table);
     CHECK(table.find(words) != std::string::npos);
   }
-  CHECK(JobTable({ScoredJob(JobKind::kEvaluate)}, 0).find("accuracy 50.00 %") != std::string::npos);
+  CHECK(JobTable({ScoredJob(spec::JobKind::kEvaluate)}, 0).find("accuracy 50.00 %") !=
+        std::string::npos);
   const std::string status = StatusText(scoring, 0, false);
   CHECK(status.find("SCORING") != std::string::npos);
   CHECK(status.find("50 %") != std::string::npos);
@@ -128,7 +130,7 @@ TEST_CASE("a job that scores is shown as one") {
 }
 
 TEST_CASE("what came of a job that scored is told as of a local run") {
-  const JobSnapshot predicted = ScoredJob(JobKind::kPredict);
+  const spec::JobSnapshot predicted = ScoredJob(spec::JobKind::kPredict);
   const std::string text = ResultText(predicted, 0, false);
   for (const char* words : {"job-3 'may' succeeded", "scored 1,000 rows in 2.0 s", "500 rows/s",
                             "1 row could not be scored", "/out (2 parts)"}) {
@@ -141,14 +143,14 @@ TEST_CASE("what came of a job that scored is told as of a local run") {
   CHECK(json["rows"] == 1000);
   CHECK(json["output"] == "/out");
   CHECK(json["seconds"] == 2.0);
-  const JobSnapshot evaluated = ScoredJob(JobKind::kEvaluate);
+  const spec::JobSnapshot evaluated = ScoredJob(spec::JobKind::kEvaluate);
   CHECK(ResultText(evaluated, 0, false).find("evaluated 1,000 rows") != std::string::npos);
   CHECK(OutcomeJson(evaluated, 0)["metrics"]["accuracy"] == 0.5);
   CHECK(OutcomeJson(evaluated, 0)["report"] == "/out");
 }
 
 TEST_CASE("a prediction is told with its parts and its rejects") {
-  ScoringResult result;
+  spec::ScoringResult result;
   result.output = "/out";
   result.format = "csv";
   result.rows = 1234567;
@@ -177,4 +179,4 @@ TEST_CASE("progress is a share of the shards") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -7,41 +7,41 @@
 #include "src/storage/local_file_system.h"
 #include "src/storage/passing_files.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // Lists what it is told to.
-class ListedFiles : public PassingFiles {
+class ListedFiles : public storage::PassingFiles {
  public:
-  ListedFiles() : ListedFiles(MakeLocalFileSystem()) {}
-  Result<std::vector<FileInfo>> List(const std::string& pattern) const override {
+  ListedFiles() : ListedFiles(storage::MakeLocalFileSystem()) {}
+  Result<std::vector<storage::FileInfo>> List(const std::string& pattern) const override {
     const auto at = found.find(pattern);
     if (at == found.end()) return NotFound("no file matches");
     return at->second;
   }
-  std::map<std::string, std::vector<FileInfo>> found;
+  std::map<std::string, std::vector<storage::FileInfo>> found;
 
  private:
-  explicit ListedFiles(std::unique_ptr<FileSystem> local)
-      : PassingFiles(*local), local_(std::move(local)) {}
-  const std::unique_ptr<FileSystem> local_;
+  explicit ListedFiles(std::unique_ptr<storage::FileSystem> local)
+      : storage::PassingFiles(*local), local_(std::move(local)) {}
+  const std::unique_ptr<storage::FileSystem> local_;
 };
 
-FileInfo File(std::string path, int64_t length, int64_t modified_ms) {
+storage::FileInfo File(std::string path, int64_t length, int64_t modified_ms) {
   return {.path = std::move(path), .length = length, .modified_ms = modified_ms};
 }
 
-JobSpec Job() {
-  JobSpec job;
+spec::JobSpec Job() {
+  spec::JobSpec job;
   job.data.train = {"/t/*.csv"};
   return job;
 }
 
 TEST_CASE("an input is known by the paths, lengths and times of change of its files") {
   ListedFiles files;
-  const JobSpec job = Job();
+  const spec::JobSpec job = Job();
   CHECK_FALSE(ListInput(files, job));
-  const std::vector<FileInfo> first = {File("/t/a.csv", 10, 1), File("/t/b.csv", 20, 2)};
+  const std::vector<storage::FileInfo> first = {File("/t/a.csv", 10, 1), File("/t/b.csv", 20, 2)};
   files.found["/t/*.csv"] = first;
   const auto listed = ListInput(files, job);
   REQUIRE(listed);
@@ -56,12 +56,12 @@ TEST_CASE("an input is known by the paths, lengths and times of change of its fi
     if (changed == 3) now.pop_back();
     CHECK_FALSE(ListInput(files, job) == listed);
   }
-  JobSpec tested = job;
+  spec::JobSpec tested = job;
   tested.data.test = {"/t/none.csv"};
   files.found["/t/*.csv"] = first;
   CHECK_FALSE(ListInput(files, tested));  // one of them cannot be listed
   CHECK(InputKey(tested) != InputKey(job));
-  JobSpec trained = job;
+  spec::JobSpec trained = job;
   trained.train.seed = 9;
   CHECK(InputKey(trained) == InputKey(job));
 }
@@ -95,7 +95,7 @@ TEST_CASE("a changed table is an error that says what it was and how to go on") 
 
 TEST_CASE("runs that split the same rows alike must have read the same; others are not compared") {
   ReadData read;
-  JobSpec job = Job();
+  spec::JobSpec job = Job();
   CHECK(read.Take("trial-001", job, "f1").ok());
   job.train.batch = 77;
   job.model.hidden = {};
@@ -112,4 +112,4 @@ TEST_CASE("runs that split the same rows alike must have read the same; others a
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

@@ -6,12 +6,12 @@
 #include "src/cli/command_table.h"
 #include "src/cli/options.h"
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 // Two trials of two folds.
-Sweep Made(const std::string& metric) {
-  Sweep sweep;
+config::Sweep Made(const std::string& metric) {
+  config::Sweep sweep;
   sweep.name = "iris";
   sweep.output = "/out";
   sweep.metric = metric;
@@ -38,7 +38,7 @@ std::vector<SweepOutcome> Done(const std::vector<double>& values) {
 
 TEST_CASE("the best trial has the best mean over its folds, by the metric's direction") {
   const auto outcomes = Done({0.5, 0.7, 0.1, 0.9});
-  const Sweep loss = Made("val_loss"), accuracy = Made("val_accuracy");
+  const config::Sweep loss = Made("val_loss"), accuracy = Made("val_accuracy");
   const auto results = TrialResults(loss, outcomes);
   CHECK(results[0].mean == Approx(0.6));
   CHECK(results[0].deviation == Approx(0.1));
@@ -57,7 +57,7 @@ TEST_CASE("the best trial has the best mean over its folds, by the metric's dire
 }
 
 TEST_CASE("a trial with a failed, missing or unknown run is not the best") {
-  const Sweep sweep = Made("val_loss");
+  const config::Sweep sweep = Made("val_loss");
   auto outcomes = Done({0.5, 0.7, 0.1, 0.2});
   outcomes[3].state = SweepState::kFailed;
   outcomes[3].error = BadInput("row 7 is bad");
@@ -76,7 +76,7 @@ TEST_CASE("a trial with a failed, missing or unknown run is not the best") {
 }
 
 TEST_CASE("the best trial's job on all rows is known once all runs have ended, and is shown") {
-  Sweep sweep = Made("val_loss");
+  config::Sweep sweep = Made("val_loss");
   auto outcomes = Done({0.5, 0.7, 0.1, 0.2});
   CHECK_FALSE(RefitOfBest(sweep, outcomes));
   CHECK_THAT(SweepText(sweep, outcomes, {}, false), Catch::Contains("`refit: true`"));
@@ -129,4 +129,4 @@ TEST_CASE("sweep takes a file, a cluster or what one of its own needs") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

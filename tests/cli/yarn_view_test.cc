@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::cli {
 namespace {
 
 TEST_CASE("who stops waiting for a service is told that it goes on and how it ends") {
@@ -15,7 +15,7 @@ TEST_CASE("who stops waiting for a service is told that it goes on and how it en
 }
 
 TEST_CASE("who waits for a service is told how far YARN is") {
-  YarnService service;
+  yarn::YarnService service;
   service.state = "ACCEPTED";
   CHECK(YarnProgress(service) == "YARN: ACCEPTED");
   service.components = {{"coordinator", "", 1, {}},
@@ -24,4 +24,4 @@ TEST_CASE("who waits for a service is told how far YARN is") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cli

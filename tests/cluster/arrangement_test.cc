@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 using Sources = std::vector<int32_t>;
@@ -10,10 +10,10 @@ using Sources = std::vector<int32_t>;
 const std::vector<WorkerId> kFour = {{1}, {2}, {3}, {4}};
 
 TEST_CASE("a broken pair is kept apart in the tree, or in the star around its root") {
-  const Ownership ownership = PlanOwnership(16, 4);
-  const std::vector<TreePlace> places = PlanTree(ownership, 16);
+  const plan::Ownership ownership = plan::PlanOwnership(16, 4);
+  const std::vector<plan::TreePlace> places = plan::PlanTree(ownership, 16);
   for (const bool star : {false, true}) {
-    const auto edges = EdgesOf(places, star);
+    const auto edges = plan::EdgesOf(places, star);
     for (const auto& [a, b] : edges) {
       const WorkerPairs broken = {PairOf(kFour[a], kFour[b])};
       const auto order = ArrangeMembers(kFour, ownership, 16, star, broken);
@@ -46,4 +46,4 @@ TEST_CASE("without another way the state is taken across a broken pair") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -5,7 +5,7 @@
 
 #include "tests/cluster/coordinator_player.h"
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 namespace {
 
 // A job of three, with one worker to spare, that has got to step 90.
@@ -59,4 +59,4 @@ TEST_CASE("who has got furthest keeps the state, though it came later") {
 }
 
 }  // namespace
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

@@ -3,7 +3,7 @@
 
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 Submission Of(const std::string& owner, const std::string& id, int64_t workers_min = 1) {
@@ -13,8 +13,8 @@ Submission Of(const std::string& owner, const std::string& id, int64_t workers_m
   s.output = "/out/" + owner + id;
   s.workers_min = workers_min;
   s.leaves = 8;
-  auto input = std::make_shared<InputPlan>();
-  input->files.push_back({"f", 10, 1, FileRole::kTrain, {}});
+  auto input = std::make_shared<spec::InputPlan>();
+  input->files.push_back({"f", 10, 1, spec::FileRole::kTrain, {}});
   input->shards.push_back({0, 0, 10});
   s.input = input;
   return s;
@@ -98,7 +98,7 @@ TEST_CASE("a running job stays when its owner's quota is lowered") {
   Submission s = Of("anna", "a");
   CoordinatorCoreOptions options = Options(2);
   options.owner_workers_max = options.owner_running_jobs_max = 1;
-  const auto survey = std::make_shared<const SurveyResult>();
+  const auto survey = std::make_shared<const spec::SurveyResult>();
   CoordinatorCore core(
       options,
       {JobAccepted{{1}, 1000, s}, SurveyRecorded{{1}, survey}, TrainingStarted{{1}, 1000},
@@ -106,10 +106,10 @@ TEST_CASE("a running job stays when its owner's quota is lowered") {
        JobAccepted{{2}, 1000, Of("anna", "b")}});
   core.Step(Tick{}, 1000);
   CHECK(core.Job({1})->workers.size() == 2);
-  CHECK_FALSE(IsFinal(core.Job({1})->state));
+  CHECK_FALSE(spec::IsFinal(core.Job({1})->state));
   CHECK(core.Job({2})->waiting_because ==
         "'anna' has 1 running job, the limit of one owner is 1 (owner_running_jobs_max)");
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

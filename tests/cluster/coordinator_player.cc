@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/spec/names.h"
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 namespace {
 
 CoordinatorCoreOptions Options() {
@@ -144,7 +144,7 @@ WorkerId CoordinatorPlayer::Named(const std::string& wanted) const {
 }
 
 void CoordinatorPlayer::DoSubmit(const Command& c) {
-  auto input = std::make_shared<InputPlan>();
+  auto input = std::make_shared<spec::InputPlan>();
   input->files.push_back({.path = "/in.csv"});
   const int64_t shards = c.Number("shards", 4), bytes = c.Number("bytes", 100);
   for (int64_t i = 0; i < shards; ++i) input->shards.push_back({0, i * bytes, (i + 1) * bytes});
@@ -155,8 +155,8 @@ void CoordinatorPlayer::DoSubmit(const Command& c) {
   s.name = c.Word(1);
   s.owner = c.Text("by");
   s.client_request_id = RequestKey(s.owner, c.Text("request", c.Word(1)));
-  const JobKind kind = FromName<JobKind>(c.Text("kind", "train")).value();
-  if (kind == JobKind::kTrain) {
+  const spec::JobKind kind = spec::FromName<spec::JobKind>(c.Text("kind", "train")).value();
+  if (kind == spec::JobKind::kTrain) {
     s.work = TrainingSubmission{.star = c.Number("star", 0) != 0};
   } else {
     s.work = ScoringSubmission{kind};
@@ -186,21 +186,21 @@ void CoordinatorPlayer::Quotas(const Command& c) {
 void CoordinatorPlayer::Merged(const Command& c) {
   const JobId job{IdOf(c.Word(1))};
   const Generation generation{static_cast<uint64_t>(c.Number("generation", 1))};
-  const bool scored = core_->Job(job) && core_->Job(job)->kind != JobKind::kTrain;
+  const bool scored = core_->Job(job) && core_->Job(job)->kind != spec::JobKind::kTrain;
   if (c.options.contains("error")) {
     const Status error = BadInput(c.Text("error"));
     if (scored) return Feed(JobScored{job, generation, error});
     return Feed(SurveyMerged{job, generation, error});
   }
   if (scored) {
-    ScoringResult result{.rows = 1000};
+    spec::ScoringResult result{.rows = 1000};
     if (c.options.contains("weight"))
-      result.metrics = Metrics{.weight = std::stod(c.Text("weight"))};
+      result.metrics = spec::Metrics{.weight = std::stod(c.Text("weight"))};
     return Feed(JobScored{job, generation, result});
   }
-  auto survey = std::make_shared<SurveyResult>();
+  auto survey = std::make_shared<spec::SurveyResult>();
   survey->train_rows = 1000;
-  Feed(SurveyMerged{job, generation, std::shared_ptr<const SurveyResult>(std::move(survey))});
+  Feed(SurveyMerged{job, generation, std::shared_ptr<const spec::SurveyResult>(std::move(survey))});
 }
 
 void CoordinatorPlayer::Fenced(const Command& c) {
@@ -247,12 +247,12 @@ void CoordinatorPlayer::Restart(const Command& c) {
     const CoordinatorCore core(options, past);
     const size_t before = lines_.size();
     for (const JournalEntry& entry : core.Remember()) Tell(entry);
-    for (const JobSnapshot& s : core.Jobs()) {
-      Say(ToString(s.job) + " " + JobStateName(s.state) + " " + std::to_string(s.submitted_ms) +
-          " " + std::to_string(s.started_ms) + " " + std::to_string(s.training_ms) + " " +
-          std::to_string(s.ended_ms) + " " + std::to_string(s.generation.value) + " " +
-          std::to_string(s.input_bytes) + " " + std::to_string(s.survey_bytes_done) + " " +
-          s.owner);
+    for (const spec::JobSnapshot& s : core.Jobs()) {
+      Say(ToString(s.job) + " " + spec::JobStateName(s.state) + " " +
+          std::to_string(s.submitted_ms) + " " + std::to_string(s.started_ms) + " " +
+          std::to_string(s.training_ms) + " " + std::to_string(s.ended_ms) + " " +
+          std::to_string(s.generation.value) + " " + std::to_string(s.input_bytes) + " " +
+          std::to_string(s.survey_bytes_done) + " " + s.owner);
     }
     std::vector<std::string> lines(lines_.begin() + static_cast<int64_t>(before), lines_.end());
     lines_.resize(before);
@@ -266,15 +266,15 @@ void CoordinatorPlayer::Restart(const Command& c) {
 
 void CoordinatorPlayer::Show(const std::string& what) {
   if (what == "workers") {
-    for (const WorkerSnapshot& w : core_->Workers()) {
+    for (const spec::WorkerSnapshot& w : core_->Workers()) {
       Say(ToString(w.worker) + " " + w.name + " " + w.address +
           (w.job ? " in " + ToString(w.job) : " free"));
     }
     return;
   }
-  for (const JobSnapshot& s : core_->Jobs()) {
+  for (const spec::JobSnapshot& s : core_->Jobs()) {
     Say(ToString(s.job) + " " + s.name + (s.owner.empty() ? "" : " of " + s.owner) + " " +
-        JobStateName(s.state) + " phases " + std::to_string(s.start_phase_ms) + " " +
+        spec::JobStateName(s.state) + " phases " + std::to_string(s.start_phase_ms) + " " +
         std::to_string(s.survey_phase_ms) + " " + std::to_string(s.train_phase_ms) + " ms, bytes " +
         std::to_string(s.survey_bytes_done) + " of " + std::to_string(s.input_bytes) + ", step " +
         std::to_string(s.progress.step));
@@ -283,11 +283,11 @@ void CoordinatorPlayer::Show(const std::string& what) {
 
 void CoordinatorPlayer::ShowHistory(JobId job) {
   std::string steps;
-  for (const HistoryRow& row : core_->History(job, 0)) {
+  for (const spec::HistoryRow& row : core_->History(job, 0)) {
     steps += " " + std::to_string(row.step);
     if (row.train.loss != 1) steps += " (loss " + ShortestDouble(row.train.loss) + ")";
   }
   Say("steps" + steps + ", the next row is number " + std::to_string(core_->HistoryEnd(job)));
 }
 
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

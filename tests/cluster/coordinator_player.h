@@ -9,7 +9,7 @@
 #include "src/cluster/coordinator_core.h"
 #include "tests/cluster/script.h"
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 
 class CoordinatorPlayer : public Player {
  public:
@@ -63,4 +63,4 @@ class CoordinatorPlayer : public Player {
   bool check_later_ = false;  // a command answers the check of the next output
 };
 
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

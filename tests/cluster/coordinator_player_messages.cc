@@ -5,7 +5,7 @@
 #include "src/base/check.h"
 #include "tests/cluster/coordinator_player.h"
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 namespace {
 
 std::vector<int32_t> ParseNumbers(const std::string& text) {
@@ -102,15 +102,15 @@ JobFailed CoordinatorPlayer::Failure(const Command& c, JobPoint at) {
 SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, JobPoint at) {
   SurveyPart part{at.job, at.generation, {}};
   for (int32_t k : c.options.contains("shards") ? ParseNumbers(c.Text("shards")) : stream.shards) {
-    ShardSurvey s;
+    spec::ShardSurvey s;
     s.shard = k;
     if (c.options.contains("scored")) {
-      s.score = ShardScore{.rows = c.Number("scored", 0), .generation = at.generation.value};
+      s.score = spec::ShardScore{.rows = c.Number("scored", 0), .generation = at.generation.value};
       s.score->totals = ParseDoubles(c.Text("totals"));
       if (c.options.contains("wide")) {
         s.score->totals.resize(static_cast<size_t>(c.Number("wide", 0)));
       }
-      part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
+      part.shards.push_back(std::make_shared<const spec::ShardSurvey>(std::move(s)));
       continue;
     }
     s.train_rows = c.Number("rows", 10);
@@ -118,9 +118,9 @@ SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, Job
     s.skipped.resize(static_cast<size_t>(std::max<int64_t>(0, s.skipped_rows)), BadInput("bad"));
     s.features.resize(static_cast<size_t>(c.Number("features", stream.features)));
     for (int64_t i = c.Number("labels", 0); i > 0; --i) s.labels[std::to_string(i)] = 0;
-    part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
+    part.shards.push_back(std::make_shared<const spec::ShardSurvey>(std::move(s)));
   }
   return part;
 }
 
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

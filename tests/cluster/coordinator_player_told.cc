@@ -4,7 +4,7 @@
 #include "src/base/text.h"
 #include "tests/cluster/coordinator_player.h"
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 namespace {
 
 std::string Point(JobId job, Generation generation) {
@@ -81,7 +81,7 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
         std::to_string(e->row.step));
   }
   if (const auto* e = std::get_if<JobEnded>(&entry)) {
-    Say("persist ended " + ToString(e->snapshot.job) + " " + JobStateName(e->snapshot.state));
+    Say("persist ended " + ToString(e->snapshot.job) + " " + spec::JobStateName(e->snapshot.state));
   }
   if (const auto* e = std::get_if<JobForgotten>(&entry)) {
     Say("persist forgotten " + ToString(e->job));
@@ -135,11 +135,11 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
 void CoordinatorPlayer::Tell(const JobChanged& changed) {
   const auto s = core_->Job(changed.job);
   if (!s || changed.progress_only) return;
-  std::string line = "watch " + ToString(s->job) + " " + JobStateName(s->state);
+  std::string line = "watch " + ToString(s->job) + " " + spec::JobStateName(s->state);
   for (const std::string& name : s->workers) line += (name == s->workers[0] ? " on " : " ") + name;
   if (!s->waiting_because.empty()) line += ", " + s->waiting_because;
   if (!s->error.ok()) line += ", " + s->error.ToString();
   if (lines_.empty() || lines_.back() != line) Say(line);
 }
 
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

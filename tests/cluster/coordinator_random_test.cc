@@ -9,7 +9,7 @@
 #include "src/cluster/coordinator_core.h"
 #include "tests/testing/scale.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 constexpr int64_t kQueuedMax = 5, kKeptMax = 4, kWorkersMax = 8;
@@ -19,7 +19,7 @@ class Chaos {
  public:
   explicit Chaos(uint64_t seed, bool quotas)
       : seed_(seed), quotas_(quotas), core_(Options(quotas)) {
-    auto input = std::make_shared<InputPlan>();
+    auto input = std::make_shared<spec::InputPlan>();
     for (int i = 0; i < 5; ++i) input->shards.push_back({0, i * 10, (i + 1) * 10});
     input->schema.features = {0};
     input_ = input;
@@ -33,11 +33,11 @@ class Chaos {
       Feed(Tick{});
     }
     CHECK(core_.Workers().empty());
-    for (const JobSnapshot& s : core_.Jobs()) {
-      CHECK((s.state == JobState::kQueued || IsFinal(s.state)));
+    for (const spec::JobSnapshot& s : core_.Jobs()) {
+      CHECK((s.state == spec::JobState::kQueued || spec::IsFinal(s.state)));
     }
     Feed(Shutdown{"end"});
-    for (const JobSnapshot& s : core_.Jobs()) CHECK(IsFinal(s.state));
+    for (const spec::JobSnapshot& s : core_.Jobs()) CHECK(spec::IsFinal(s.state));
   }
 
  private:
@@ -167,8 +167,8 @@ class Chaos {
     const MergeWork work = merges_[Draw(merges_.size())];
     Feed(SurveyMerged{work.job, work.generation,
                       Draw(8) == 0
-                          ? Result<std::shared_ptr<const SurveyResult>>(BadInput("no rows"))
-                          : std::make_shared<const SurveyResult>()});
+                          ? Result<std::shared_ptr<const spec::SurveyResult>>(BadInput("no rows"))
+                          : std::make_shared<const spec::SurveyResult>()});
   }
 
   // Of the storage, perhaps twice.
@@ -227,10 +227,10 @@ class Chaos {
         SurveyPart part{job, generation, {}};
         for (int32_t k : shards) {
           if (Draw(4) == 0) continue;  // later
-          ShardSurvey s;
+          spec::ShardSurvey s;
           s.shard = Draw(60) == 0 ? 3 : k;
           s.features.resize(Draw(60) == 0 ? 2 : 1);
-          part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
+          part.shards.push_back(std::make_shared<const spec::ShardSurvey>(std::move(s)));
         }
         return part;
       }
@@ -309,9 +309,9 @@ class Chaos {
   void Persisted(const TokensReplaced& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const HistoryRecorded& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const JobEnded& e) {
-    const JobSnapshot& s = e.snapshot;
-    CHECK(IsFinal(s.state));
-    CHECK(s.error.ok() == (s.state == JobState::kSucceeded));
+    const spec::JobSnapshot& s = e.snapshot;
+    CHECK(spec::IsFinal(s.state));
+    CHECK(s.error.ok() == (s.state == spec::JobState::kSucceeded));
     CHECK(ended_.emplace(s.job, s.state).second);
   }
   void Persisted(const JobForgotten& e) { CHECK(ended_.contains(e.job)); }
@@ -341,20 +341,20 @@ class Chaos {
     int64_t queued = 0, final_count = 0;
     std::map<std::string, int64_t> waiting, begun, used;
     std::set<JobId> running;
-    for (const JobSnapshot& s : core_.Jobs()) {
+    for (const spec::JobSnapshot& s : core_.Jobs()) {
       // One that yielded to an older job waits again, whatever the limit: it was accepted.
-      queued += s.state == JobState::kQueued && s.generation.value == 0;
-      final_count += IsFinal(s.state);
+      queued += s.state == spec::JobState::kQueued && s.generation.value == 0;
+      final_count += spec::IsFinal(s.state);
       CHECK(s.owner == owners_[s.job]);
-      waiting[s.owner] += s.state == JobState::kQueued && s.generation.value == 0;
-      begun[s.owner] += s.state != JobState::kQueued && !IsFinal(s.state);
-      CHECK(IsFinal(s.state) == ended_.contains(s.job));
-      if (IsFinal(s.state)) CHECK(ended_[s.job] == s.state);
-      CHECK((s.waiting_because.empty() || s.state == JobState::kQueued ||
-             s.state == JobState::kRecovering));
-      CHECK((s.state != JobState::kQueued || !s.waiting_because.empty()));
-      if (s.state == JobState::kRecovering && !s.waiting_because.empty()) continue;
-      if (s.state != JobState::kQueued && !IsFinal(s.state)) running.insert(s.job);
+      waiting[s.owner] += s.state == spec::JobState::kQueued && s.generation.value == 0;
+      begun[s.owner] += s.state != spec::JobState::kQueued && !spec::IsFinal(s.state);
+      CHECK(spec::IsFinal(s.state) == ended_.contains(s.job));
+      if (spec::IsFinal(s.state)) CHECK(ended_[s.job] == s.state);
+      CHECK((s.waiting_because.empty() || s.state == spec::JobState::kQueued ||
+             s.state == spec::JobState::kRecovering));
+      CHECK((s.state != spec::JobState::kQueued || !s.waiting_because.empty()));
+      if (s.state == spec::JobState::kRecovering && !s.waiting_because.empty()) continue;
+      if (s.state != spec::JobState::kQueued && !spec::IsFinal(s.state)) running.insert(s.job);
       CHECK(core_.History(s.job, 0).size() <= 5);
     }
     CHECK(queued <= kQueuedMax);
@@ -362,7 +362,7 @@ class Chaos {
     const auto workers = core_.Workers();
     CHECK(static_cast<int64_t>(workers.size()) <= kWorkersMax);
     std::set<JobId> worked;
-    for (const WorkerSnapshot& w : workers) {
+    for (const spec::WorkerSnapshot& w : workers) {
       if (w.job) worked.insert(w.job);
       if (w.job) ++used[owners_[w.job]];
     }
@@ -381,12 +381,12 @@ class Chaos {
   uint64_t draws_ = 0, sessions_ = 0, requests_ = 0, accepted_ = 0;
   int64_t now_ms_ = 1'000'000;
   CoordinatorCore core_;
-  std::shared_ptr<const InputPlan> input_;
+  std::shared_ptr<const spec::InputPlan> input_;
   WorkerId last_worker_;
   std::map<JobId, uint64_t> started_;  // newest generation
   std::map<JobId, uint64_t> reserved_;
   std::set<JobId> surveyed_;
-  std::map<JobId, JobState> ended_;
+  std::map<JobId, spec::JobState> ended_;
   std::map<JobId, std::string> owners_;
   std::set<SessionId> closed_;
   std::set<RequestId> replies_;
@@ -403,4 +403,4 @@ TEST_CASE("arbitrary messages never break the core's invariants") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -4,7 +4,7 @@
 
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 CoordinatorActions Attach(CoordinatorCore& core, uint64_t session, const std::string& name,
@@ -50,4 +50,4 @@ TEST_CASE("a coordinator with an arithmetic takes no other worker") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

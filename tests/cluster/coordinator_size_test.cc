@@ -3,7 +3,7 @@
 
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 void Attach(CoordinatorCore& core, uint64_t session, int64_t memory_bytes) {
@@ -23,9 +23,9 @@ Status Submitted(CoordinatorCore& core, const std::string& id, int64_t least_mod
   Submission submission;
   submission.client_request_id = id;
   submission.output = "/out/" + id;
-  InputPlan input;
+  spec::InputPlan input;
   input.shards.resize(shards);
-  submission.input = std::make_shared<const InputPlan>(input);
+  submission.input = std::make_shared<const spec::InputPlan>(input);
   submission.work = TrainingSubmission{.least_model_bytes = least_model_bytes};
   const CoordinatorActions actions = core.Step(Submit{{1}, submission}, 1000);
   REQUIRE(actions.reply.size() == 1);
@@ -68,4 +68,4 @@ TEST_CASE("plans of unfinished jobs are bounded in bytes") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -4,7 +4,7 @@
 
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 TEST_CASE("a job of a life whose clock was ahead has no spans below 0, in no journal either") {
@@ -20,15 +20,15 @@ TEST_CASE("a job of a life whose clock was ahead has no spans below 0, in no jou
   submission.client_request_id = "id";
   submission.job_yaml = "yaml";
   submission.output = "out";
-  auto input = std::make_shared<InputPlan>();
-  input->files.push_back({"f", 10, 1, FileRole::kTrain, {}});
+  auto input = std::make_shared<spec::InputPlan>();
+  input->files.push_back({"f", 10, 1, spec::FileRole::kTrain, {}});
   input->shards.push_back({0, 0, 10});
   submission.input = input;
   keep(first.Step(Submit{{1}, submission}, kAhead));
 
   options.incarnation = {2};
   CoordinatorCore second(options, past);
-  const auto check = [](const JobSnapshot& s) {
+  const auto check = [](const spec::JobSnapshot& s) {
     CHECK(s.start_phase_ms >= 0);
     CHECK(s.survey_phase_ms >= 0);
     CHECK(s.train_phase_ms >= 0);
@@ -48,13 +48,13 @@ TEST_CASE("lists have no confusion matrices, and of all jobs only so many bytes 
   std::vector<JournalEntry> past;
   for (uint64_t id = 1; id <= 4; ++id) {
     past.push_back(JobAccepted{{id}, 1'000, {.client_request_id = std::to_string(id)}});
-    JobSnapshot s;
+    spec::JobSnapshot s;
     s.job = {id};
-    s.state = JobState::kSucceeded;
+    s.state = spec::JobState::kSucceeded;
     s.submitted_ms = s.ended_ms = 1'000;
-    TrainingResult result;
+    spec::TrainingResult result;
     result.steps = 1;
-    Metrics m;
+    spec::Metrics m;
     m.classes.resize(kClasses);
     m.confusion.assign(kClasses * kClasses, static_cast<double>(id));
     result.validation = result.test = m;
@@ -66,7 +66,7 @@ TEST_CASE("lists have no confusion matrices, and of all jobs only so many bytes 
   options.confusion_bytes_max = 2 * 2 * kBytes + kBytes;
   const auto check = [&](const CoordinatorCore& core) {
     REQUIRE(core.Jobs().size() == 4);
-    for (const JobSnapshot& s : core.Jobs()) {
+    for (const spec::JobSnapshot& s : core.Jobs()) {
       CHECK(s.trained()->validation->confusion.empty());
       CHECK(s.trained()->test->confusion.empty());
       CHECK(s.trained()->test->classes.size() == kClasses);
@@ -84,4 +84,4 @@ TEST_CASE("lists have no confusion matrices, and of all jobs only so many bytes 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -8,15 +8,15 @@
 #include "src/cluster/coordinator_core.h"
 #include "src/cluster/survey_shards.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 constexpr int32_t kShards = 6, kFeatures = 16;
 
 // A shard's sample: as many rows as one may have.
-RowSample SampleOf(int32_t shard) {
-  RowSample sample;
-  for (int64_t i = 0; i < SampledRowsMax(kFeatures); ++i) {
+spec::RowSample SampleOf(int32_t shard) {
+  spec::RowSample sample;
+  for (int64_t i = 0; i < spec::SampledRowsMax(kFeatures); ++i) {
     sample.keys.push_back(Mix64(static_cast<uint64_t>(shard * 100'000 + i)));
   }
   std::sort(sample.keys.begin(), sample.keys.end());
@@ -40,7 +40,7 @@ class Surveying {
     hello.address = "w:1";
     core_.Step(SessionOpened{{1}, "w"}, 1);
     core_.Step(WorkerMessage{{1}, hello}, 1);
-    auto input = std::make_shared<InputPlan>();
+    auto input = std::make_shared<spec::InputPlan>();
     for (int64_t i = 0; i < kShards; ++i) input->shards.push_back({0, i * 10, (i + 1) * 10});
     for (int32_t i = 0; i < kFeatures; ++i) input->schema.features.push_back(i);
     Submission submission;
@@ -50,16 +50,16 @@ class Surveying {
     core_.Step(Submit{{1}, submission}, 1);
   }
 
-  static ShardSurvey Shard(int32_t shard) {
-    ShardSurvey s;
+  static spec::ShardSurvey Shard(int32_t shard) {
+    spec::ShardSurvey s;
     s.shard = shard;
     s.train_rows = 10'000;
     s.features.resize(kFeatures);
     return s;
   }
 
-  CoordinatorActions Tell(const ShardSurvey& s) {
-    const auto shard = std::make_shared<const ShardSurvey>(s);
+  CoordinatorActions Tell(const spec::ShardSurvey& s) {
+    const auto shard = std::make_shared<const spec::ShardSurvey>(s);
     return core_.Step(WorkerMessage{{1}, SurveyPart{{1}, {1}, {shard}}}, 1);
   }
 
@@ -78,7 +78,7 @@ class Surveying {
 
 // What the merge gets of all shards, which come in order or the other way round.
 ShardSurveys Merged(Surveying* surveying, bool backwards,
-                    const std::function<ShardSurvey(int32_t shard)>& find) {
+                    const std::function<spec::ShardSurvey(int32_t shard)>& find) {
   CoordinatorActions actions;
   for (int32_t i = 0; i < kShards; ++i) {
     actions = surveying->Tell(find(backwards ? kShards - 1 - i : i));
@@ -90,11 +90,11 @@ ShardSurveys Merged(Surveying* surveying, bool backwards,
 }
 
 TEST_CASE("samples of shards become that of all, whoever comes first, and are held once") {
-  std::vector<RowSample> merged;
+  std::vector<spec::RowSample> merged;
   for (const bool backwards : {false, true}) {
     Surveying surveying(1'200'000);  // two samples of 0.5 MiB, not six
     const ShardSurveys shards = Merged(&surveying, backwards, [](int32_t shard) {
-      ShardSurvey s = Surveying::Shard(shard);
+      spec::ShardSurvey s = Surveying::Shard(shard);
       s.sample = SampleOf(shard);
       return s;
     });
@@ -107,8 +107,8 @@ TEST_CASE("samples of shards become that of all, whoever comes first, and are he
     for (const uint64_t key : SampleOf(i).keys) keys.push_back(key);
   }
   std::sort(keys.begin(), keys.end());
-  keys.resize(static_cast<size_t>(SampledRowsMax(kFeatures)));
-  for (const RowSample& sample : merged) {
+  keys.resize(static_cast<size_t>(spec::SampledRowsMax(kFeatures)));
+  for (const spec::RowSample& sample : merged) {
     CHECK(sample.keys == keys);
     CHECK(sample.values == merged[0].values);
     CHECK(sample.values[kFeatures * 5 + 3] == static_cast<double>(keys[5] % 1000) + 3);
@@ -116,8 +116,8 @@ TEST_CASE("samples of shards become that of all, whoever comes first, and are he
 }
 
 // 1,000 values that all shards have, and one of its own; of the other column two.
-ShardSurvey Counted(int32_t shard) {
-  ShardSurvey s = Surveying::Shard(shard);
+spec::ShardSurvey Counted(int32_t shard) {
+  spec::ShardSurvey s = Surveying::Shard(shard);
   s.categories.resize(2);
   for (int i = 0; i < 1000; ++i) s.categories[0]["value " + std::to_string(i)] = 1 + shard;
   s.categories[0]["only in " + std::to_string(shard)] = 7;
@@ -129,14 +129,14 @@ TEST_CASE("counts of categories are added up, whoever comes first, and are held 
   for (const bool backwards : {false, true}) {
     Surveying surveying(250'000);  // 1,000 values take 100 kB: two shards, not six
     const ShardSurveys shards = Merged(&surveying, backwards, Counted);
-    const CategoryCounts& all = shards[0]->categories;
+    const spec::CategoryCounts& all = shards[0]->categories;
     REQUIRE(all.size() == 2);
     CHECK(all[0].size() == 1000 + kShards);
     CHECK(all[0].at("value 7") == 1 + 2 + 3 + 4 + 5 + 6);
     CHECK(all[0].at("only in 3") == 7);
     CHECK(all[1] == std::map<std::string, int64_t>{{"", 15}, {"a", 30}});
     for (int32_t i = 1; i < kShards; ++i) {  // as many columns as the merge expects
-      CHECK(shards[static_cast<size_t>(i)]->categories == CategoryCounts(2));
+      CHECK(shards[static_cast<size_t>(i)]->categories == spec::CategoryCounts(2));
     }
   }
 }
@@ -145,7 +145,7 @@ TEST_CASE("a shard that is told again, or of other columns, is not added up") {
   Surveying surveying(1 << 20);
   surveying.Tell(Counted(0));
   surveying.Tell(Counted(0));
-  ShardSurvey other = Counted(1);
+  spec::ShardSurvey other = Counted(1);
   other.categories.pop_back();
   surveying.Tell(other);
   CHECK_THAT(surveying.error().ToString(), Catch::Contains("survey of shard 1") &&
@@ -164,4 +164,4 @@ TEST_CASE("values that are too many for the coordinator are to be hashed") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -4,7 +4,7 @@
 
 #include "src/cluster/coordinator_core.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 constexpr const char* kFiles = "hdfs://ns";
@@ -45,20 +45,21 @@ class TokensOfAJob {
     }
     return work;
   }
-  CoordinatorActions Submit(JobKind kind = JobKind::kTrain,
-                            StorageTokens tokens = {{kFiles, "first"}}, int64_t workers_min = 1) {
+  CoordinatorActions Submit(spec::JobKind kind = spec::JobKind::kTrain,
+                            spec::StorageTokens tokens = {{kFiles, "first"}},
+                            int64_t workers_min = 1) {
     Submission s;
-    if (kind != JobKind::kTrain) s.work = ScoringSubmission{kind};
+    if (kind != spec::JobKind::kTrain) s.work = ScoringSubmission{kind};
     s.client_request_id = "id-" + std::to_string(journal_.size());
     s.job_yaml = "yaml";
     s.output = "out";
     s.workers_min = s.workers_max = workers_min;
-    auto input = std::make_shared<InputPlan>();
-    input->files.push_back({"f", 10, 1, FileRole::kTrain, {}});
+    auto input = std::make_shared<spec::InputPlan>();
+    input->files.push_back({"f", 10, 1, spec::FileRole::kTrain, {}});
     input->shards.push_back({0, 0, 10});
     s.input = input;
     s.tokens = std::move(tokens);
-    return Feed(espalier::Submit{{1}, s});
+    return Feed(espalier::cluster::Submit{{1}, s});
   }
   CoordinatorActions Kept(const std::string& text, int64_t for_ms, Status limit = {}) {
     return Feed(TokenKept{{1}, kFiles, KeptToken{text, now_ms_ + for_ms, std::move(limit)}});
@@ -83,16 +84,16 @@ TEST_CASE("members get the job's tokens with their first order") {
   TokensOfAJob t;
   const auto orders = Sent<StartSurvey>(t.Submit());
   REQUIRE(orders.size() == 1);
-  CHECK(orders[0].tokens == StorageTokens{{kFiles, "first"}});
+  CHECK(orders[0].tokens == spec::StorageTokens{{kFiles, "first"}});
 }
 
 TEST_CASE("tokens of a job that left something are kept until that is cleared away") {
   TokensOfAJob t;
-  t.Submit(JobKind::kPredict);
+  t.Submit(spec::JobKind::kPredict);
   t.Pass(250);
   const CoordinatorActions ended = t.Feed(CancelJob{{2}, {1}});
   REQUIRE(ended.clear.size() == 1);
-  CHECK(ended.clear[0].tokens == StorageTokens{{kFiles, "first"}});
+  CHECK(ended.clear[0].tokens == spec::StorageTokens{{kFiles, "first"}});
   CHECK(ended.tokens.empty());
   // Renewed meanwhile: it is still needed. Another one is not.
   CHECK(t.Kept("first", 90'000).tokens.empty());
@@ -105,7 +106,7 @@ TEST_CASE("tokens of a job that left something are kept until that is cleared aw
     const auto begun = next.Step(Tick{}, t.now_ms_);
     REQUIRE(begun.clear.size() == 1);
     CHECK(begun.clear[0].again);
-    CHECK(begun.clear[0].tokens == StorageTokens{{kFiles, "first"}});
+    CHECK(begun.clear[0].tokens == spec::StorageTokens{{kFiles, "first"}});
     const auto cleared = next.Step(JobCleared{{1}}, t.now_ms_);
     REQUIRE(cleared.persist.size() == 1);
     CHECK(std::get<TokensReplaced>(cleared.persist[0]).tokens.empty());
@@ -115,7 +116,7 @@ TEST_CASE("tokens of a job that left something are kept until that is cleared aw
   for (const std::vector<JournalEntry>& past : {t.journal_, t.core_.Remember()}) {
     CoordinatorCore next(TokensOfAJob::Options(), past);
     CHECK(next.Step(Tick{}, t.now_ms_).clear.empty());
-    CHECK(next.Job({1})->state == JobState::kCancelled);
+    CHECK(next.Job({1})->state == spec::JobState::kCancelled);
   }
 }
 
@@ -123,24 +124,24 @@ TEST_CASE("a job that is to be cleared away is not forgotten for others that hav
   CoordinatorCoreOptions options = TokensOfAJob::Options();
   options.jobs_kept_max = 1;
   TokensOfAJob t(options);
-  t.Submit(JobKind::kPredict);
+  t.Submit(spec::JobKind::kPredict);
   REQUIRE(t.Feed(CancelJob{{2}, {1}}).clear.size() == 1);
   for (uint64_t job = 2; job <= 4; ++job) {  // these never begin
-    t.Submit(JobKind::kTrain, {}, 2);
+    t.Submit(spec::JobKind::kTrain, {}, 2);
     t.Feed(CancelJob{{2}, {job}});
     CHECK(t.core_.Job({1}).has_value());
     CHECK(t.core_.Job({job}).has_value());
     CHECK(t.core_.Job({job - 1}).has_value() == (job == 2));
   }
   t.Feed(JobCleared{{1}});
-  t.Submit(JobKind::kTrain, {}, 2);
+  t.Submit(spec::JobKind::kTrain, {}, 2);
   t.Feed(CancelJob{{2}, {5}});
   CHECK_FALSE(t.core_.Job({1}).has_value());
 }
 
 TEST_CASE("what was cleared away stays so over restarts, also of a job without tokens") {
   TokensOfAJob t;
-  t.Submit(JobKind::kPredict, {});
+  t.Submit(spec::JobKind::kPredict, {});
   REQUIRE(t.Feed(CancelJob{{2}, {1}}).clear.size() == 1);
   const auto clears = [&t](const std::vector<JournalEntry>& past) {
     return CoordinatorCore(TokensOfAJob::Options(), past).Step(Tick{}, t.now_ms_).clear.size();
@@ -159,7 +160,7 @@ TEST_CASE("a token is worked on at once, then when two thirds of its time have g
   t.Submit();
   auto work = t.Pass(250);
   REQUIRE(work.size() == 1);
-  CHECK(work[0].token == StorageToken{kFiles, "first"});
+  CHECK(work[0].token == spec::StorageToken{kFiles, "first"});
   CHECK_FALSE(work[0].cancel);
   CHECK(t.Pass(60'000).empty());  // one at a time
   t.Kept("first", 90'000);
@@ -173,10 +174,11 @@ TEST_CASE("a token that was replaced is journalled, then told, and outlives a re
   t.Pass(250);
   const CoordinatorActions actions = t.Kept("second", 90'000);
   REQUIRE(actions.persist.size() == 1);
-  CHECK(std::get<TokensReplaced>(actions.persist[0]).tokens == StorageTokens{{kFiles, "second"}});
+  CHECK(std::get<TokensReplaced>(actions.persist[0]).tokens ==
+        spec::StorageTokens{{kFiles, "second"}});
   const auto told = Sent<NewTokens>(actions);
   REQUIRE(told.size() == 1);
-  CHECK(told[0].tokens == StorageTokens{{kFiles, "second"}});
+  CHECK(told[0].tokens == spec::StorageTokens{{kFiles, "second"}});
   CHECK(t.Kept("second", 90'000).persist.empty());
 
   for (const std::vector<JournalEntry>& past : {t.journal_, t.core_.Remember()}) {
@@ -226,7 +228,7 @@ TEST_CASE("failures are tried again before the end, and told once each") {
 
 TEST_CASE("when a job ends that never began its tokens are cancelled, also one that comes late") {
   TokensOfAJob t;
-  t.Submit(JobKind::kTrain, {{kFiles, "first"}}, 2);
+  t.Submit(spec::JobKind::kTrain, {{kFiles, "first"}}, 2);
   t.Pass(250);
   const CoordinatorActions actions = t.Feed(CancelJob{{2}, {1}, "enough"});
   REQUIRE(actions.tokens.size() == 1);
@@ -255,4 +257,4 @@ TEST_CASE("no log line holds a token") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -11,7 +11,7 @@
 #include "tests/cluster/coordinator_player.h"
 #include "tests/cluster/worker_player.h"
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,4 +49,4 @@ TEST_CASE("the coordinator plays its scenarios as written") {
 TEST_CASE("the worker plays its scenarios as written") { PlayAll<WorkerPlayer>("worker_"); }
 
 }  // namespace
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 
 std::string Command::Text(const std::string& key, const std::string& otherwise) const {
   const auto it = options.find(key);
@@ -51,4 +51,4 @@ std::string Replay(const std::string& script, Player& player) {
   return out;
 }
 
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 
 struct Command {
   std::vector<std::string> words;
@@ -35,4 +35,4 @@ class Player {
 // The script with what `player` does now in the place of what was expected.
 std::string Replay(const std::string& script, Player& player);
 
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

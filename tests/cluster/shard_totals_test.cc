@@ -7,7 +7,7 @@
 
 #include "src/base/random.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 // Numbers whose sum depends on the order of additions.
@@ -64,4 +64,4 @@ TEST_CASE("of runs that workers have, a few nodes are held and not every shard")
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

@@ -5,12 +5,12 @@
 
 #include "src/base/random.h"
 
-namespace espalier {
+namespace espalier::cluster {
 namespace {
 
 TEST_CASE("every shard has one reader, in contiguous runs, for any shards and members") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
-    std::vector<Shard> shards;
+    std::vector<spec::Shard> shards;
     const uint64_t count = Mix64(seed) % 40;
     for (uint64_t i = 0; i < count; ++i) {
       shards.push_back({0, 0, static_cast<int64_t>(Mix64(seed * 977 + i) % 100)});
@@ -25,80 +25,83 @@ TEST_CASE("every shard has one reader, in contiguous runs, for any shards and me
 }
 
 TEST_CASE("readers get about the same number of bytes") {
-  const std::vector<Shard> shards = {{0, 0, 100}, {1, 0, 10}, {1, 10, 20}, {1, 20, 100}};
+  const std::vector<spec::Shard> shards = {{0, 0, 100}, {1, 0, 10}, {1, 10, 20}, {1, 20, 100}};
   CHECK(AssignShards(shards, 2) == std::vector<std::vector<int32_t>>{{0}, {1, 2, 3}});
-  const std::vector<Shard> empty(4, Shard{0, 0, 0});
+  const std::vector<spec::Shard> empty(4, spec::Shard{0, 0, 0});
   CHECK(AssignShards(empty, 2) == std::vector<std::vector<int32_t>>{{0, 1}, {2, 3}});
 }
 
 TEST_CASE("what lies on a worker's host is found by its name and its address") {
   using Names = std::vector<std::string>;
-  CHECK(HostNames("node1.example:77", "10.0.0.1:7701") ==
+  CHECK(spec::HostNames("node1.example:77", "10.0.0.1:7701") ==
         Names{"node1.example", "node1", "10.0.0.1"});
-  CHECK(HostNames("a", "b.c:1") == Names{"a", "a", "b.c", "b"});
-  InputPlan input;
+  CHECK(spec::HostNames("a", "b.c:1") == Names{"a", "a", "b.c", "b"});
+  spec::InputPlan input;
   input.shards = {{0, 0, 60}, {0, 60, 100}, {1, 0, 7}};
-  CHECK(HeldBy(input, {"a"}) == HeldShards{});  // nothing is known
+  CHECK(spec::HeldBy(input, {"a"}) == spec::HeldShards{});  // nothing is known
   input.hosts = {{"a", "b"}, {"b"}, {}};
-  CHECK(HeldBy(input, {"a"}) == HeldShards{1, 60});
-  CHECK(HeldBy(input, {"x", "b", "a"}) == HeldShards{2, 100});
-  CHECK(HeldBy(input, {"c"}) == HeldShards{});
+  CHECK(spec::HeldBy(input, {"a"}) == spec::HeldShards{1, 60});
+  CHECK(spec::HeldBy(input, {"x", "b", "a"}) == spec::HeldShards{2, 100});
+  CHECK(spec::HeldBy(input, {"c"}) == spec::HeldShards{});
 }
 
 TEST_CASE("what a shard cannot hold is refused with words") {
-  InputPlan input;
+  spec::InputPlan input;
   input.schema.features = {0};
   input.schema.label = {1};
-  ShardSurvey good;
+  spec::ShardSurvey good;
   good.shard = 2;
   good.train_rows = 3;
   good.labels = {{"a", 2}, {"b", 1}};
   good.features = {{.count = 3, .mean = 1, .m2 = 2, .min = 0, .max = 2}};
   const auto check = [&](auto change) {
-    ShardSurvey s = good;
+    spec::ShardSurvey s = good;
     change(s);
-    return CheckSurvey(input, JobKind::kTrain, {2}, {std::make_shared<const ShardSurvey>(s)});
+    return CheckSurvey(input, spec::JobKind::kTrain, {2},
+                       {std::make_shared<const spec::ShardSurvey>(s)});
   };
-  CHECK(check([](ShardSurvey&) {}).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.shard = 1; }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.test_rows = -1; }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.labels["c"] = 1; }).ok());
-  CHECK_FALSE(
-      check([](ShardSurvey& s) { s.labels["c"] = std::numeric_limits<int64_t>::max(); }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.evaluation_labels["a"] = 1; }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].count = 4; }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].m2 = -1; }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.features[0].min = 3; }).ok());
+  CHECK(check([](spec::ShardSurvey&) {}).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.shard = 1; }).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.test_rows = -1; }).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.labels["c"] = 1; }).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) {
+                s.labels["c"] = std::numeric_limits<int64_t>::max();
+              }).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.evaluation_labels["a"] = 1; }).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.features[0].count = 4; }).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.features[0].m2 = -1; }).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.features[0].min = 3; }).ok());
   // Of values beyond 1e154, say, the moments overflow: no fault of the worker.
-  CHECK(check([](ShardSurvey& s) {
+  CHECK(check([](spec::ShardSurvey& s) {
           s.features[0].mean = std::numeric_limits<double>::infinity();
           s.features[0].m2 = -std::numeric_limits<double>::infinity();
         }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.targets.resize(2); }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.skipped.resize(1, BadInput("x")); }).ok());
-  CHECK_FALSE(check([](ShardSurvey& s) { s.storage = static_cast<StorageType>(9); }).ok());
-  CHECK(check([](ShardSurvey& s) { s.nonzeros = 3; }).ok());
-  CHECK(check([](ShardSurvey& s) { s.nonzeros = 4; }).ToString() ==
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.targets.resize(2); }).ok());
+  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.skipped.resize(1, BadInput("x")); }).ok());
+  CHECK_FALSE(
+      check([](spec::ShardSurvey& s) { s.storage = static_cast<spec::StorageType>(9); }).ok());
+  CHECK(check([](spec::ShardSurvey& s) { s.nonzeros = 3; }).ok());
+  CHECK(check([](spec::ShardSurvey& s) { s.nonzeros = 4; }).ToString() ==
         "survey of shard 2 <- it counts 4 numbers that are not 0, of 3");
-  CHECK_FALSE(check([](ShardSurvey& s) {
+  CHECK_FALSE(check([](spec::ShardSurvey& s) {
                 s.test_rows = int64_t{1} << 40;
                 s.nonzeros = s.test_rows + 1;
               }).ok());
-  CHECK(check([](ShardSurvey& s) {
+  CHECK(check([](spec::ShardSurvey& s) {
           s.train_weight = std::numeric_limits<double>::quiet_NaN();
         }).ToString() == "survey of shard 2 <- its training weight is out of range");
-  const auto shard = std::make_shared<const ShardSurvey>(good);
-  CHECK(CheckSurvey(input, JobKind::kTrain, {1, 2, 3}, {shard}).ok());
-  CHECK(CheckSurvey(input, JobKind::kTrain, {1, 3}, {shard}).ToString() ==
+  const auto shard = std::make_shared<const spec::ShardSurvey>(good);
+  CHECK(CheckSurvey(input, spec::JobKind::kTrain, {1, 2, 3}, {shard}).ok());
+  CHECK(CheckSurvey(input, spec::JobKind::kTrain, {1, 3}, {shard}).ToString() ==
         "it surveyed shard 2, which it was not given");
 }
 
 TEST_CASE("a shard's survey takes memory by its columns, labels and bad rows") {
-  ShardSurvey s;
+  spec::ShardSurvey s;
   const int64_t empty = MemoryBytes(s);
   s.features.resize(1000);
   const int64_t columns = MemoryBytes(s) - empty;
-  CHECK(columns == 1000 * static_cast<int64_t>(sizeof(ColumnStats)));
+  CHECK(columns == 1000 * static_cast<int64_t>(sizeof(spec::ColumnStats)));
   s.labels[std::string(500, 'a')] = 1;
   s.evaluation_labels["b"] = 1;
   s.skipped = {BadInput(std::string(700, 'x'))};
@@ -106,61 +109,71 @@ TEST_CASE("a shard's survey takes memory by its columns, labels and bad rows") {
 }
 
 TEST_CASE("a score is that of its kind of job, and can be true") {
-  const InputPlan input;
-  const auto check = [&](JobKind kind, auto change) {
-    ShardSurvey s;
-    s.score = ShardScore{.rows = 3, .rejected = 1, .first_rejects = {BadInput("x")}};
-    if (kind == JobKind::kEvaluate) s.score->totals = {1, 2};
+  const spec::InputPlan input;
+  const auto check = [&](spec::JobKind kind, auto change) {
+    spec::ShardSurvey s;
+    s.score = spec::ShardScore{.rows = 3, .rejected = 1, .first_rejects = {BadInput("x")}};
+    if (kind == spec::JobKind::kEvaluate) s.score->totals = {1, 2};
     change(s);
-    return CheckSurvey(input, kind, {0}, {std::make_shared<const ShardSurvey>(s)});
+    return CheckSurvey(input, kind, {0}, {std::make_shared<const spec::ShardSurvey>(s)});
   };
-  const auto nothing = [](ShardSurvey&) {};
-  CHECK(check(JobKind::kPredict, nothing).ok());
-  CHECK(check(JobKind::kEvaluate, nothing).ok());
-  CHECK(check(JobKind::kTrain, nothing).message() ==
+  const auto nothing = [](spec::ShardSurvey&) {};
+  CHECK(check(spec::JobKind::kPredict, nothing).ok());
+  CHECK(check(spec::JobKind::kEvaluate, nothing).ok());
+  CHECK(check(spec::JobKind::kTrain, nothing).message() ==
         "what it found in shard 0 is not of this kind of job");
-  for (const JobKind kind : {JobKind::kPredict, JobKind::kEvaluate}) {
-    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score.reset(); }).ok());
-    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->rows = -1; }).ok());
-    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->rejected = 2; }).ok());
-    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->first_rejects = {Status()}; }).ok());
-    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->parts = 4; }).ok());
-    CHECK_FALSE(check(kind, [](ShardSurvey& s) { s.score->reject_parts = 2; }).ok());
+  for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
+    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score.reset(); }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score->rows = -1; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score->rejected = 2; }).ok());
+    CHECK_FALSE(
+        check(kind, [](spec::ShardSurvey& s) { s.score->first_rejects = {Status()}; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score->parts = 4; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score->reject_parts = 2; }).ok());
   }
-  CHECK_FALSE(check(JobKind::kPredict, [](ShardSurvey& s) { s.score->totals = {1}; }).ok());
-  CHECK_FALSE(check(JobKind::kEvaluate, [](ShardSurvey& s) { s.score->totals.clear(); }).ok());
+  CHECK_FALSE(
+      check(spec::JobKind::kPredict, [](spec::ShardSurvey& s) { s.score->totals = {1}; }).ok());
+  CHECK_FALSE(
+      check(spec::JobKind::kEvaluate, [](spec::ShardSurvey& s) { s.score->totals.clear(); }).ok());
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
   for (const double wrong : {nan, infinite, -infinite, -1.0, 1e300}) {
-    CHECK_FALSE(
-        check(JobKind::kEvaluate, [&](ShardSurvey& s) { s.score->totals[0] = wrong; }).ok());
+    CHECK_FALSE(check(spec::JobKind::kEvaluate, [&](spec::ShardSurvey& s) {
+                  s.score->totals[0] = wrong;
+                }).ok());
   }
   for (const double wrong : {nan, infinite, -infinite, -1.0}) {
-    CHECK_FALSE(
-        check(JobKind::kEvaluate, [&](ShardSurvey& s) { s.score->totals[1] = wrong; }).ok());
+    CHECK_FALSE(check(spec::JobKind::kEvaluate, [&](spec::ShardSurvey& s) {
+                  s.score->totals[1] = wrong;
+                }).ok());
   }
   // Of a model that answers with no finite number: no fault of the worker.
-  CHECK(check(JobKind::kEvaluate, [&](ShardSurvey& s) { s.score->totals.push_back(nan); }).ok());
-  CHECK(check(JobKind::kEvaluate, [&](ShardSurvey& s) { s.score->totals[1] = 1e308; }).ok());
-  ShardSurvey large;
+  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardSurvey& s) {
+          s.score->totals.push_back(nan);
+        }).ok());
+  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardSurvey& s) {
+          s.score->totals[1] = 1e308;
+        }).ok());
+  spec::ShardSurvey large;
   const int64_t empty = MemoryBytes(large);
-  large.score = ShardScore{.totals = std::vector<double>(1000)};
+  large.score = spec::ShardScore{.totals = std::vector<double>(1000)};
   CHECK(MemoryBytes(large) >= empty + 8000);
 }
 
 TEST_CASE("a sample without values is refused") {
-  InputPlan input;
+  spec::InputPlan input;
   input.schema.features = {0};
-  ShardSurvey s;
+  spec::ShardSurvey s;
   s.train_rows = 2;
   s.features.resize(1);
   s.sample.keys = {1, 2};
-  CHECK(CheckSurvey(input, JobKind::kTrain, {0}, {std::make_shared<const ShardSurvey>(s)})
-            .ToString() == "survey of shard 0 <- its sample has 2 rows with 0 values");
+  CHECK(
+      CheckSurvey(input, spec::JobKind::kTrain, {0}, {std::make_shared<const spec::ShardSurvey>(s)})
+          .ToString() == "survey of shard 0 <- its sample has 2 rows with 0 values");
 }
 
 TEST_CASE("statistics that will not fit are refused with the setting that mends it") {
-  InputPlan input;
+  spec::InputPlan input;
   input.shards.resize(1000);
   input.schema.features.resize(999);
   input.schema.label = {0};
@@ -175,7 +188,7 @@ TEST_CASE("statistics that will not fit are refused with the setting that mends 
 
 TEST_CASE("a run of shards goes to the worker whose disks hold most of it") {
   using Names = std::vector<std::vector<std::string>>;
-  InputPlan input;
+  spec::InputPlan input;
   for (int i = 0; i < 6; ++i) input.shards.push_back({0, 100 * i, 100 * i + 100});
   const std::vector<std::vector<int32_t>> runs = {{0, 1}, {2, 3}, {4, 5}};
   const Names workers = {{"a", "10.0.0.1"}, {"b", "10.0.0.2"}, {"c", "10.0.0.3"}};
@@ -188,4 +201,4 @@ TEST_CASE("a run of shards goes to the worker whose disks hold most of it") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::cluster

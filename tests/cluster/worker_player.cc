@@ -3,7 +3,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 namespace {
 
 WorkerCoreOptions WorkerOptions() {
@@ -129,7 +129,7 @@ FromWorker WorkerPlayer::Own(const Command& c) {
   if (verb == "survey") {
     return SurveyPart{at.job, at.generation,
                       ShardSurveys(static_cast<size_t>(c.Number("shards", 1)),
-                                   std::make_shared<const ShardSurvey>())};
+                                   std::make_shared<const spec::ShardSurvey>())};
   }
   if (verb == "bytes") return SurveyProgress{at.job, at.generation, c.Number("bytes", 1)};
   if (verb == "ready") return MemberReady{at.job, at.generation, 1};
@@ -247,4 +247,4 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
   return "log " + std::get<WorkerLog>(action).text;
 }
 
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

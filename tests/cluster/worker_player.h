@@ -7,7 +7,7 @@
 #include "src/cluster/worker_core.h"
 #include "tests/cluster/script.h"
 
-namespace espalier::script {
+namespace espalier::cluster::script {
 
 class WorkerPlayer : public Player {
  public:
@@ -30,4 +30,4 @@ class WorkerPlayer : public Player {
   std::vector<std::string> lines_;
 };
 
-}  // namespace espalier::script
+}  // namespace espalier::cluster::script

@@ -23,7 +23,7 @@
 
 #include "src/collective/link.h"
 
-namespace espalier {
+namespace espalier::collective {
 
 inline constexpr uint32_t kLinkSuiteMembers = 3;
 inline constexpr JobId kLinkSuiteJob{7};
@@ -239,4 +239,4 @@ void RunLinkSuite() {
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::collective

@@ -4,7 +4,7 @@
 
 #include "tests/collective/link_suite.h"
 
-namespace espalier {
+namespace espalier::collective {
 namespace {
 
 struct InMemory {
@@ -18,4 +18,4 @@ struct InMemory {
 TEST_CASE("links in memory keep the contract of links") { RunLinkSuite<InMemory>(); }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::collective

@@ -9,7 +9,7 @@
 #include "src/base/random.h"
 #include "tests/testing/scale.h"
 
-namespace espalier {
+namespace espalier::collective {
 namespace {
 
 constexpr ReduceIdentity kHere{{1}, {7}, {3}};
@@ -24,15 +24,15 @@ AlignedVector<double> LeafVector(int32_t leaf, uint64_t round, int64_t elements)
 }
 
 // The own canonical nodes of a member, joined from single leaves.
-Payload OwnNodes(LeafSpan own, int32_t leaves, uint64_t round, int64_t elements) {
-  std::vector<TreeNode> singles;
+Payload OwnNodes(plan::LeafSpan own, int32_t leaves, uint64_t round, int64_t elements) {
+  std::vector<plan::TreeNode> singles;
   std::vector<AlignedVector<double>> v;
   for (int32_t l = own.begin; l < own.end; ++l) {
     singles.push_back({0, l});
     v.push_back(LeafVector(l, round, elements));
   }
-  const JoinPlan plan = PlanJoin(singles, leaves);
-  for (const JoinStep& s : plan.steps) {
+  const plan::JoinPlan plan = plan::PlanJoin(singles, leaves);
+  for (const plan::JoinStep& s : plan.steps) {
     for (int64_t e = 0; e < elements; ++e) v[s.into][e] += v[s.from][e];
   }
   AlignedVector<double> nodes;
@@ -50,8 +50,9 @@ std::vector<double> AsDoubles(const Payload& p) {
 class Cluster {
  public:
   Cluster(int32_t leaves, int32_t members, uint64_t seed)
-      : leaves_(leaves), ownership_(PlanOwnership(leaves, members)), seed_(seed) {
-    for (TreePlace& p : PlanTree(ownership_, leaves)) reducers_.emplace_back(kHere, std::move(p));
+      : leaves_(leaves), ownership_(plan::PlanOwnership(leaves, members)), seed_(seed) {
+    for (plan::TreePlace& p : plan::PlanTree(ownership_, leaves))
+      reducers_.emplace_back(kHere, std::move(p));
   }
 
   // Totals per member and bucket.
@@ -95,7 +96,7 @@ class Cluster {
   }
 
   int32_t leaves_;
-  Ownership ownership_;
+  plan::Ownership ownership_;
   std::vector<TreeReducer> reducers_;
   std::deque<ReduceMessage> mail_;
   std::vector<std::vector<std::vector<double>>> totals_;
@@ -130,7 +131,7 @@ TEST_CASE("rounds follow each other on the same machines") {
 }
 
 struct Pair {
-  std::vector<TreePlace> places = PlanTree(PlanOwnership(2, 2), 2);
+  std::vector<plan::TreePlace> places = plan::PlanTree(plan::PlanOwnership(2, 2), 2);
   TreeReducer holder{kHere, places[0]};
   ReduceMessage Part(uint64_t round, size_t elements, uint32_t bucket = 0) const {
     ReduceMessage m;
@@ -196,4 +197,4 @@ TEST_CASE("a failure sticks, and messages of other jobs and older generations ar
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::collective

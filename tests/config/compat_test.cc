@@ -4,17 +4,17 @@
 
 #include "tests/config/parsed_job.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 const std::string kSpark =
     "data: {train: t.txt, format: libsvm}\noutput: m\ncompat: {spark-mlp: {layers: [4, 5, 4, 3]";
 
 TEST_CASE("spark-mlp is the job that says the same in Espalier's words") {
-  const JobSpec job = Parsed(kSpark +
-                             ", maxIter: 50, tol: 1e-4, blockSize: 32, seed: 7, thresholds: "
-                             "[0.2, 0.5, 0]}}");
-  JobSpec same = Parsed(
+  const spec::JobSpec job = Parsed(kSpark +
+                                   ", maxIter: 50, tol: 1e-4, blockSize: 32, seed: 7, thresholds: "
+                                   "[0.2, 0.5, 0]}}");
+  spec::JobSpec same = Parsed(
       "data: {train: t.txt, format: libsvm, label: 0, features: {columns: '1..4', scale: none}}\n"
       "output: m\n"
       "model: {hidden: [5, 4], activation: sigmoid, loss: softmax_cross_entropy, precision: "
@@ -25,16 +25,16 @@ TEST_CASE("spark-mlp is the job that says the same in Espalier's words") {
   same.model.thresholds = {0.2, 0.5, 0};
   CHECK(job == same);
   CHECK(job.train.batch == 8192);
-  CHECK_FALSE(EpochLimit(job.train));
+  CHECK_FALSE(spec::EpochLimit(job.train));
 }
 
 TEST_CASE("spark-mlp has Spark's defaults, and its other solver is gd without a decay") {
-  const JobSpec job = Parsed(kSpark + "}}");
+  const spec::JobSpec job = Parsed(kSpark + "}}");
   CHECK(job.train.optimizer.max_iterations == 100);
   CHECK(job.train.optimizer.tolerance == 1e-6);
   CHECK(job.train.optimizer.history == 10);
-  const JobSpec gd = Parsed(kSpark + ", solver: gd, maxIter: 20}}");
-  CHECK(gd.train.optimizer.kind == OptimizerKind::kGd);
+  const spec::JobSpec gd = Parsed(kSpark + ", solver: gd, maxIter: 20}}");
+  CHECK(gd.train.optimizer.kind == spec::OptimizerKind::kGd);
   CHECK(gd.train.optimizer.learning_rate == 0.03);
   CHECK(gd.train.optimizer.step_tolerance == 1e-6);
   CHECK(job.train.optimizer.step_tolerance == 0);
@@ -45,24 +45,25 @@ TEST_CASE("spark-mlp has Spark's defaults, and its other solver is gd without a 
 }
 
 TEST_CASE("spark-mlp leaves to data and train what it does not say") {
-  const JobSpec job = Parsed(
+  const spec::JobSpec job = Parsed(
       "data: {train: t.csv, label: y, features: {columns: [a, b]}}\noutput: m\n"
       "compat: {spark-mlp: {layers: [2, 3]}}\n"
       "train: {batch: 64, max_time: 1 min, checkpoint: {every_steps: 5}}\n");
   CHECK(job.model.hidden.empty());
   CHECK(job.data.features.columns.size() == 2);
-  CHECK(job.data.features.scale.kind == ScaleKind::kNone);
+  CHECK(job.data.features.scale.kind == spec::ScaleKind::kNone);
   CHECK(job.train.batch == 64);
-  CHECK(job.train.optimizer.kind == OptimizerKind::kLbfgs);
+  CHECK(job.train.optimizer.kind == spec::OptimizerKind::kLbfgs);
 }
 
 TEST_CASE("spark-mlp takes its first weights from a list or a file") {
   const std::string head =
       "data: {train: t, label: y}\noutput: m\ncompat: {spark-mlp: {layers: [1, 2], ";
-  const InitialSpec list = *Parsed(head + "initialWeights: [1, -2.5, 3, 4e-1]}}").train.initial;
+  const spec::InitialSpec list =
+      *Parsed(head + "initialWeights: [1, -2.5, 3, 4e-1]}}").train.initial;
   CHECK(list.spark);
   CHECK(list.values == std::vector<double>{1, -2.5, 3, 0.4});
-  const InitialSpec file = *Parsed(head + "initialWeights: w.txt}}").train.initial;
+  const spec::InitialSpec file = *Parsed(head + "initialWeights: w.txt}}").train.initial;
   CHECK(file.spark);
   CHECK(file.from == "w.txt");
   const auto absolute = MakePathsAbsolute(head + "initialWeights: w.txt}}", "/jobs/a");
@@ -117,14 +118,14 @@ TEST_CASE("what is wrong in spark-mlp is one message with its place") {
 const std::string kTorch = kHead + "model: {hidden: [8]}\ncompat: {sparktorch: {";
 
 TEST_CASE("sparktorch's iterations are steps of miniBatch rows of each partition") {
-  const JobSpec job = Parsed(kTorch +
-                             "iters: 500, miniBatch: 64, partitions: 4, validationPct: 0.2, "
-                             "earlyStopPatience: 20, verbose: 1, mode: synchronous}}\n"
-                             "train: {optimizer: {sgd: {learning_rate: 0.1}}}");
+  const spec::JobSpec job = Parsed(kTorch +
+                                   "iters: 500, miniBatch: 64, partitions: 4, validationPct: 0.2, "
+                                   "earlyStopPatience: 20, verbose: 1, mode: synchronous}}\n"
+                                   "train: {optimizer: {sgd: {learning_rate: 0.1}}}");
   CHECK(job.train.steps == 500);
   CHECK_FALSE(job.train.epochs);
   CHECK(job.train.batch == 256);
-  CHECK(job.train.optimizer.kind == OptimizerKind::kSgd);
+  CHECK(job.train.optimizer.kind == spec::OptimizerKind::kSgd);
   CHECK(job.workers.max == 4);
   CHECK(job.data.validation.fraction == 0.2);
   CHECK(job.train.early_stopping->patience == 20);
@@ -136,7 +137,7 @@ TEST_CASE("sparktorch's iterations are steps of miniBatch rows of each partition
 }
 
 TEST_CASE("sparktorch without miniBatch updates once from all rows in each iteration") {
-  const JobSpec job = Parsed(kTorch + "iters: 25, earlyStopPatience: -1}}");
+  const spec::JobSpec job = Parsed(kTorch + "iters: 25, earlyStopPatience: -1}}");
   CHECK(job.train.epochs == 25.0);
   CHECK_FALSE(job.train.steps);
   CHECK(job.train.accumulate_steps > 1'000'000);
@@ -145,7 +146,7 @@ TEST_CASE("sparktorch without miniBatch updates once from all rows in each itera
 }
 
 TEST_CASE("sparktorch's patience is for the loss of the rows trained on, where no others are") {
-  const JobSpec job = Parsed(kTorch + "iters: 25, earlyStopPatience: 3}}");
+  const spec::JobSpec job = Parsed(kTorch + "iters: 25, earlyStopPatience: 3}}");
   CHECK(job.train.early_stopping->metric == "loss");
   CHECK(job.train.early_stopping->patience == 3);
   CHECK(
@@ -154,8 +155,9 @@ TEST_CASE("sparktorch's patience is for the loss of the rows trained on, where n
 }
 
 TEST_CASE("sparktorch's hogwild is asynchronous: each partition makes all iterations") {
-  const JobSpec job = Parsed(kTorch + "iters: 50, miniBatch: 64, partitions: 4, mode: hogwild}}");
-  CHECK(job.train.mode == TrainMode::kAsync);
+  const spec::JobSpec job =
+      Parsed(kTorch + "iters: 50, miniBatch: 64, partitions: 4, mode: hogwild}}");
+  CHECK(job.train.mode == spec::TrainMode::kAsync);
   CHECK(job.train.batch == 64);
   CHECK(job.train.steps == 200);
   CHECK(job.workers.max == 4);
@@ -195,4 +197,4 @@ TEST_CASE("what sparktorch cannot be is told in words") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::config

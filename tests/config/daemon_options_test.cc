@@ -8,7 +8,7 @@
 #include "src/config/daemon_flags.h"
 #include "src/config/units.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 std::string CoordinatorError(const std::string& text) {
@@ -116,11 +116,12 @@ TEST_CASE("the sections of security are read, and what does not fit together is 
       "owner_running_jobs_max: 4\n",
       "c.yaml");
   REQUIRE(c.status().ToString() == "OK");
-  CHECK(c->tls == TlsFiles{"ca.crt", "tls.crt", "tls.key"});
+  CHECK(c->tls == security::TlsFiles{"ca.crt", "tls.crt", "tls.key"});
   CHECK(c->tokens == "/etc/espalier/tokens");
-  CHECK(c->roles == std::vector<RoleRule>{{"*.workers.example.org", Role::kWorker},
-                                          {"ann", Role::kOperator},
-                                          {"root", Role::kAdmin}});
+  CHECK(c->roles ==
+        std::vector<security::RoleRule>{{"*.workers.example.org", security::Role::kWorker},
+                                        {"ann", security::Role::kOperator},
+                                        {"root", security::Role::kAdmin}});
   CHECK(c->owner_running_jobs_max == 4);
   CHECK_THAT(CoordinatorError("owner_workers_max: -1\n"), Catch::Contains("owner_workers_max"));
   CHECK_THAT(CoordinatorError("tls: {ca: a, key: b}\n"), Catch::Contains("tls.certificate"));
@@ -248,7 +249,7 @@ TEST_CASE("the shipped configuration files hold all defaults") {
 TEST_CASE("options read back as written") {
   CoordinatorOptions c;
   c.tls = {"ca \"1\"", "cert", "key", ""};
-  c.roles = {{"*.example.org", Role::kWorker}, {"ann: x", Role::kAdmin}};
+  c.roles = {{"*.example.org", security::Role::kWorker}, {"ann: x", security::Role::kAdmin}};
   c.step_timeout_ms = 61'001;
   c.receive_bytes_max = (int64_t{1} << 30) + 1;
   c.listen = "0.0.0.0:7";
@@ -274,8 +275,8 @@ TEST_CASE("amounts carry their units") {
   CHECK_FALSE(ParseBytes("1.5").has_value());
   CHECK(ParseMilliseconds("5000") == 5000);
   CHECK(ParseMilliseconds("5s") == 5000);
-  CHECK(ParseSpan("2.5 epochs") == Span{2.5, true});
-  CHECK(ParseSpan("1 step") == Span{1, false});
+  CHECK(ParseSpan("2.5 epochs") == spec::Span{2.5, true});
+  CHECK(ParseSpan("1 step") == spec::Span{1, false});
   for (const char* wrong :
        {"", "s", "5", "5 minutes", "1e999s", "nan s", "1e300 d", "5 s s", ". s"}) {
     CHECK_FALSE(ParseDuration(wrong).has_value());
@@ -297,4 +298,4 @@ TEST_CASE("what others are told to dial is not every address of this machine") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::config

@@ -7,7 +7,7 @@
 #include "src/config/sweep_yaml.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 std::string Text(const std::string& name) {
@@ -18,7 +18,7 @@ std::string Text(const std::string& name) {
   return text.str();
 }
 
-JobSpec Job(const std::string& name) {
+spec::JobSpec Job(const std::string& name) {
   const auto job = ParseJob(Text(name), name);
   INFO(job.status().ToString());
   REQUIRE(job.ok());
@@ -26,26 +26,26 @@ JobSpec Job(const std::string& name) {
 }
 
 TEST_CASE("config/mnist.yaml is the shipped example") {
-  const JobSpec job = Job("mnist.yaml");
+  const spec::JobSpec job = Job("mnist.yaml");
   CHECK(job.model.hidden == std::vector<int64_t>{256, 256});
   CHECK(job.model.dropout == std::vector<double>{0.2});
-  CHECK(job.train.schedule.kind == ScheduleKind::kCosine);
-  CHECK(job.train.schedule.warmup == Span{1, true});
+  CHECK(job.train.schedule.kind == spec::ScheduleKind::kCosine);
+  CHECK(job.train.schedule.warmup == spec::Span{1, true});
   CHECK(job.train.epochs == 20.0);
-  CHECK(LeafCount(job.train) == 4);
+  CHECK(spec::LeafCount(job.train) == 4);
   CHECK_FALSE(job.data.csv.header);
-  CHECK(job.data.features.scale == Scale{ScaleKind::kDivide, 255});
+  CHECK(job.data.features.scale == spec::Scale{spec::ScaleKind::kDivide, 255});
 }
 
 TEST_CASE("the examples of small tables are two classes, a regression, ten classes and a sweep") {
-  const JobSpec cancer = Job("breast_cancer.yaml");
-  CHECK(cancer.model.loss == Loss::kBinaryCrossEntropy);
+  const spec::JobSpec cancer = Job("breast_cancer.yaml");
+  CHECK(cancer.model.loss == spec::Loss::kBinaryCrossEntropy);
   CHECK(cancer.train.early_stopping);
-  const JobSpec diabetes = Job("diabetes.yaml");
-  CHECK(diabetes.model.task == Task::kRegression);
-  CHECK(diabetes.train.optimizer.kind == OptimizerKind::kLbfgs);
+  const spec::JobSpec diabetes = Job("diabetes.yaml");
+  CHECK(diabetes.model.task == spec::Task::kRegression);
+  CHECK(diabetes.train.optimizer.kind == spec::OptimizerKind::kLbfgs);
   CHECK(diabetes.data.features.groups.size() == 1);
-  CHECK(Job("digits.yaml").train.schedule.kind == ScheduleKind::kCosine);
+  CHECK(Job("digits.yaml").train.schedule.kind == spec::ScheduleKind::kCosine);
   const auto none = [](const std::string& path) -> Result<std::string> { return NotFound(path); };
   const auto sweep = ParseSweep(Text("iris_sweep.yaml"), "iris_sweep.yaml", "/here", none);
   INFO(sweep.status().ToString());
@@ -67,7 +67,7 @@ TEST_CASE("config/reference.yaml recommends what works") {
     INFO(written);
     CHECK(reference.find(written) != std::string::npos);
   }
-  const DataSpec ranged = data(R"(, features: {columns: "1..784"})");
+  const spec::DataSpec ranged = data(R"(, features: {columns: "1..784"})");
   CHECK(data(R"(, features: "1..784")") == ranged);
   CHECK(data(R"(, format: libsvm, features: "1..784")").features == ranged.features);
   CHECK(data(R"(, features: auto)") == data(""));
@@ -77,13 +77,13 @@ TEST_CASE("config/reference.yaml recommends what works") {
 }
 
 TEST_CASE("config/reference.yaml shows the defaults") {
-  JobSpec expected;
+  spec::JobSpec expected;
   expected.data.train = {"data/train/*.csv"};
   expected.data.label = {std::string("price")};
   expected.train.epochs = 10;
   expected.output.path = "models/job";
   expected.checkpoint->asked_for = true;
-  const JobSpec job = Job("reference.yaml");
+  const spec::JobSpec job = Job("reference.yaml");
   CHECK(job.data == expected.data);
   CHECK(job.model == expected.model);
   CHECK(job.train == expected.train);
@@ -91,4 +91,4 @@ TEST_CASE("config/reference.yaml shows the defaults") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::config

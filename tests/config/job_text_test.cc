@@ -8,7 +8,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/testing/scale.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 TEST_CASE("text size, depth and number of values are bounded") {
@@ -58,14 +58,14 @@ resume: {from: old/run}
   const auto made = MakePathsAbsolute(text, "/home/me");
   REQUIRE(made.ok());
   INFO(*made);
-  JobSpec expected = Parsed(text);
+  spec::JobSpec expected = Parsed(text);
   expected.data.train = {"/home/me/x/*.csv", "/abs/y.csv", "/home/me/z", "/home/up"};
   expected.data.test = {"/home/me/t/"};
   expected.data.validation.files = {"/home/me/v.csv"};
   expected.output.path = "/home/me/m";
   expected.resume->from = "/home/me/old/run";
   expected.train.initial->from = "/home/me/old/m";
-  const JobSpec actual = Parsed(*made);
+  const spec::JobSpec actual = Parsed(*made);
   CHECK(actual.data == expected.data);
   CHECK(actual == expected);
   CHECK(*MakePathsAbsolute(*made, "/other") == *made);
@@ -115,4 +115,4 @@ output: {path: out, overwrite: true}
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::config

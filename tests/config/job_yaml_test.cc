@@ -6,7 +6,7 @@
 #include "src/spec/job_spec.h"
 #include "tests/config/parsed_job.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 TEST_CASE("different spellings of an output are one place") {
@@ -24,7 +24,7 @@ TEST_CASE("different spellings of an output are one place") {
 }
 
 TEST_CASE("what YAML leaves out is what the structs say") {
-  JobSpec expected;
+  spec::JobSpec expected;
   expected.data.train = {"t.csv"};
   expected.data.label = {std::string("y")};
   expected.output.path = "m";
@@ -32,7 +32,7 @@ TEST_CASE("what YAML leaves out is what the structs say") {
 }
 
 TEST_CASE("every key is read") {
-  const JobSpec job = Parsed(R"(
+  const spec::JobSpec job = Parsed(R"(
 name: all keys
 data:
   train: [a.csv, b/*.csv]
@@ -82,47 +82,49 @@ train:
 workers: {min: 2, max: 4}
 output: {path: out, overwrite: true}
 )");
-  JobSpec e;
+  spec::JobSpec e;
   e.name = "all keys";
   e.data.train = {"a.csv", "b/*.csv"};
   e.data.test = {"c"};
-  e.data.format = DataFormat::kCsv;
+  e.data.format = spec::DataFormat::kCsv;
   e.data.csv = {true, '\t', '\'', true};
   e.data.label = {std::string("price")};
   e.data.weight = std::string("w");
-  e.data.features.columns = {std::string("x"), int64_t{3}, std::string("4"), ColumnRange{7, 9}};
-  e.data.features.scale = {ScaleKind::kDivide, 255};
-  e.data.features.nulls = {NullKind::kConstant, -1.5};
+  e.data.features.columns = {std::string("x"), int64_t{3}, std::string("4"),
+                             spec::ColumnRange{7, 9}};
+  e.data.features.scale = {spec::ScaleKind::kDivide, 255};
+  e.data.features.nulls = {spec::NullKind::kConstant, -1.5};
   e.data.validation.column = std::string("is_val");
   e.data.bad_rows = {true, 100};
-  e.data.shuffle = {ShuffleKind::kWindow, 5000};
+  e.data.shuffle = {spec::ShuffleKind::kWindow, 5000};
   e.data.shard_bytes = 64 << 20;
-  e.model = {Task::kRegression,
+  e.model = {spec::Task::kRegression,
              {8, 8},
-             {Activation::kRelu, Activation::kTanh},
+             {spec::Activation::kRelu, spec::Activation::kTanh},
              {0.25, 0},
              true,
              true,
-             Loss::kHuber,
+             spec::Loss::kHuber,
              0,
              0.5,
              0.5,
-             Init::kXavier,
-             Precision::kFloat64,
-             TargetScale::kNone};
-  e.train.optimizer = {.kind = OptimizerKind::kNesterov, .learning_rate = 0.5, .momentum = 0.8};
+             spec::Init::kXavier,
+             spec::Precision::kFloat64,
+             spec::TargetScale::kNone};
+  e.train.optimizer = {
+      .kind = spec::OptimizerKind::kNesterov, .learning_rate = 0.5, .momentum = 0.8};
   e.train.schedule = {
-      .kind = ScheduleKind::kStep, .warmup = {100, false}, .every = {3, true}, .factor = 0.5};
+      .kind = spec::ScheduleKind::kStep, .warmup = {100, false}, .every = {3, true}, .factor = 0.5};
   e.train.batch = 1000;
   e.train.leaves = 16;
   e.train.epochs = 2.5;
   e.train.steps = 70;
   e.train.max_time_ms = 300'000;
-  e.train.early_stopping = EarlyStopping{"val_rmse", 40, 1e-4, false};
+  e.train.early_stopping = spec::EarlyStopping{"val_rmse", 40, 1e-4, false};
   e.train.weight_decay = 1e-4;
   e.train.l1 = 1e-5;
   e.train.accumulate_steps = 4;
-  e.train.averaging = {AveragingKind::kEma, 0.99, {2, true}};
+  e.train.averaging = {spec::AveragingKind::kEma, 0.99, {2, true}};
   e.train.decay_biases = true;
   e.train.clip_norm = 5;
   e.train.skip_nonfinite = true;
@@ -137,33 +139,34 @@ output: {path: out, overwrite: true}
 
 TEST_CASE("optimizer, schedule, scale, nulls, shuffle and loss are a word or a one-key map") {
   const auto train = [](const std::string& text) { return Parsed(kHead + text).train; };
-  CHECK(train("train: {optimizer: adamw}").optimizer.kind == OptimizerKind::kAdamW);
+  CHECK(train("train: {optimizer: adamw}").optimizer.kind == spec::OptimizerKind::kAdamW);
   CHECK(train("train: {optimizer: adamw}").optimizer.learning_rate == 1e-3);
   CHECK(train("train: {optimizer: sgd}").optimizer.learning_rate == 1e-2);
   CHECK(train("train: {optimizer: {sgd: {learning_rate: 3}}}").optimizer.learning_rate == 3);
   CHECK(train("train: {optimizer: {momentum: {momentum: 0.5}}}").optimizer.learning_rate == 1e-2);
   CHECK(train("train: {optimizer: {adam: {beta1: 0, beta2: 0.5, epsilon: 1}}}").optimizer.beta2 ==
         0.5);
-  CHECK(train("train: {schedule: cosine}").schedule.kind == ScheduleKind::kCosine);
+  CHECK(train("train: {schedule: cosine}").schedule.kind == spec::ScheduleKind::kCosine);
   const auto cosine =
       train("train: {schedule: {cosine: {warmup: 1 epoch, final_fraction: 0.1}}}").schedule;
-  CHECK(cosine.warmup == Span{1, true});
+  CHECK(cosine.warmup == spec::Span{1, true});
   CHECK(cosine.final_fraction == 0.1);
   CHECK(train("train: {schedule: {constant: {warmup: 20 steps}}}").schedule.warmup ==
-        Span{20, false});
+        spec::Span{20, false});
   CHECK(Parsed(kHead + "model: {loss: binary_cross_entropy}").model.loss ==
-        Loss::kBinaryCrossEntropy);
+        spec::Loss::kBinaryCrossEntropy);
   const auto data = [](const std::string& more) {
     return Parsed("output: m\ndata: {train: t, label: 0, " + more + "}").data;
   };
-  CHECK(data("features: auto").features == FeatureSpec{});
+  CHECK(data("features: auto").features == spec::FeatureSpec{});
   CHECK(data("features: {columns: auto, scale: none, nulls: mean}").features.nulls.kind ==
-        NullKind::kMean);
-  CHECK(data("features: {scale: minmax, nulls: drop}").features.scale.kind == ScaleKind::kMinMax);
-  CHECK(data("features: {scale: robust}").features.scale.kind == ScaleKind::kRobust);
+        spec::NullKind::kMean);
+  CHECK(data("features: {scale: minmax, nulls: drop}").features.scale.kind ==
+        spec::ScaleKind::kMinMax);
+  CHECK(data("features: {scale: robust}").features.scale.kind == spec::ScaleKind::kRobust);
   CHECK(data("validation: {fraction: 0.2, stratify: true}").validation.stratify);
   CHECK(data("validation: {fold: 1, of: 5, stratify: true}").validation.stratify);
-  CHECK(data("shuffle: none").shuffle.kind == ShuffleKind::kNone);
+  CHECK(data("shuffle: none").shuffle.kind == spec::ShuffleKind::kNone);
   CHECK(data("validation: {fraction: 0.2}").validation.fraction == 0.2);
   CHECK(data("validation: {files: [v1, v2]}").validation.files.size() == 2);
   CHECK(data("shard_bytes: 4096").shard_bytes == 4096);
@@ -173,13 +176,13 @@ TEST_CASE("a plain integer is a position, a quoted one a name, two dots a range"
   const auto label = [](const std::string& text) {
     return Parsed("output: m\ndata: {train: t, label: " + text + "}").data.label.at(0);
   };
-  CHECK(label("0") == ColumnRef(int64_t{0}));
-  CHECK(label("\"0\"") == ColumnRef(std::string("0")));
-  CHECK(label("'x y'") == ColumnRef(std::string("x y")));
+  CHECK(label("0") == spec::ColumnRef(int64_t{0}));
+  CHECK(label("\"0\"") == spec::ColumnRef(std::string("0")));
+  CHECK(label("'x y'") == spec::ColumnRef(std::string("x y")));
   const auto columns =
       Parsed("output: m\ndata: {train: t, label: 0, features: {columns: 1..784}}").data.features;
   REQUIRE(columns.columns.size() == 1);
-  CHECK(std::get<ColumnRange>(columns.columns[0]) == ColumnRange{1, 784});
+  CHECK(std::get<spec::ColumnRange>(columns.columns[0]) == spec::ColumnRange{1, 784});
 }
 
 TEST_CASE("a wrong job is one message with line, column, what was found and how to mend it") {
@@ -332,7 +335,7 @@ TEST_CASE("checkpoints are every ten minutes unless the job says otherwise") {
     REQUIRE(job.ok());
     return job->checkpoint;
   };
-  using Spec = CheckpointSpec;
+  using Spec = spec::CheckpointSpec;
   CHECK(checkpoint("") == Spec{std::nullopt, 600'000, 3, false});
   CHECK(checkpoint("checkpoint: none") == std::nullopt);
   CHECK(checkpoint("checkpoint: {keep: 5}") == Spec{std::nullopt, 600'000, 5, true});
@@ -363,13 +366,13 @@ TEST_CASE("a job is gone on with from a path, or from a path with what is accept
     return job->resume;
   };
   CHECK(resume("") == std::nullopt);
-  CHECK(resume("resume: runs/a") == ResumeSpec{"runs/a", false, false});
+  CHECK(resume("resume: runs/a") == spec::ResumeSpec{"runs/a", false, false});
   CHECK(resume("resume: {from: hdfs:///runs/a, accept_data: true}") ==
-        ResumeSpec{"hdfs:///runs/a", true, false});
-  CHECK(resume("resume: {from: a, accept_arithmetic: true}") == ResumeSpec{"a", false, true});
+        spec::ResumeSpec{"hdfs:///runs/a", true, false});
+  CHECK(resume("resume: {from: a, accept_arithmetic: true}") == spec::ResumeSpec{"a", false, true});
   CHECK(Error(head + "resume: {accept_data: true}") ==
         "job.yaml:3:1: resume.from: found '', expected a path of 1 to 4096 bytes");
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::config

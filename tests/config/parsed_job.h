@@ -7,12 +7,12 @@
 #include "src/config/job_yaml.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::config {
 
 // What a job cannot do without.
 inline const std::string kHead = "data: {train: t.csv, label: y}\noutput: m\n";
 
-inline JobSpec Parsed(const std::string& text) {
+inline spec::JobSpec Parsed(const std::string& text) {
   const auto job = ParseJob(text, "job.yaml");
   INFO(text << "\n" << job.status().ToString());
   REQUIRE(job.ok());
@@ -25,4 +25,4 @@ inline std::string Error(const std::string& text) {
   return job.ok() ? "OK" : job.status().message();
 }
 
-}  // namespace espalier
+}  // namespace espalier::config

@@ -5,7 +5,7 @@
 
 #include "src/config/job_yaml.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 std::string ErrorOf(const std::string& text) {
@@ -30,14 +30,14 @@ output: {path: /out, overwrite: true}
                                  "job.yaml");
   INFO(spec.status().ToString());
   REQUIRE(spec.ok());
-  ScoringSpec expected;
+  spec::ScoringSpec expected;
   expected.name = "all keys";
   expected.model = "models/m";
   expected.data = {"a.csv", "b/*.csv"};
-  expected.data_format = DataFormat::kCsv;
-  expected.format = PartFormat::kParquet;
+  expected.data_format = spec::DataFormat::kCsv;
+  expected.format = spec::PartFormat::kParquet;
   expected.keep = {"id", "a, b"};
-  expected.columns = {AnswerColumn::kPrediction};
+  expected.columns = {spec::AnswerColumn::kPrediction};
   expected.spreadsheet_safe = true;
   expected.rejects_limit = 7;
   expected.workers = {2, 3};
@@ -55,15 +55,15 @@ TEST_CASE("what is left out has defaults, in an evaluation too") {
   CHECK(predict->name == "predict");
   CHECK(predict->columns.empty());
   CHECK_FALSE(predict->spreadsheet_safe);
-  CHECK(FormatOf(*predict) == PartFormat::kParquet);
+  CHECK(spec::FormatOf(*predict) == spec::PartFormat::kParquet);
   const auto evaluate = ParseScoring("evaluate: {model: m, data: [d, e]}\n", "x");
   REQUIRE(evaluate.ok());
-  CHECK(evaluate->kind == JobKind::kEvaluate);
+  CHECK(evaluate->kind == spec::JobKind::kEvaluate);
   CHECK(evaluate->name == "evaluate");
   const auto reported = ParseScoring("evaluate: {model: m, data: d}\noutput: r.html\n", "x");
   REQUIRE(reported.ok());
   CHECK(reported->output.path == "r.html");
-  for (const ScoringSpec& spec : {*evaluate, *reported}) {
+  for (const spec::ScoringSpec& spec : {*evaluate, *reported}) {
     const auto again = ParseScoring(ScoringYaml(spec), "text");
     REQUIRE(again.ok());
     CHECK(*again == spec);
@@ -71,11 +71,11 @@ TEST_CASE("what is left out has defaults, in an evaluation too") {
 }
 
 TEST_CASE("one function says which kind of job a text is") {
-  CHECK(*JobKindOf("data: {}\noutput: m\n", "x") == JobKind::kTrain);
-  CHECK(*JobKindOf("", "x") == JobKind::kTrain);
-  CHECK(*JobKindOf("name: predict\npredict: {}\n", "x") == JobKind::kPredict);
-  CHECK(*JobKindOf("evaluate: {}\n", "x") == JobKind::kEvaluate);
-  CHECK(*JobKindOf("train: {}\n", "x") == JobKind::kTrain);
+  CHECK(*JobKindOf("data: {}\noutput: m\n", "x") == spec::JobKind::kTrain);
+  CHECK(*JobKindOf("", "x") == spec::JobKind::kTrain);
+  CHECK(*JobKindOf("name: predict\npredict: {}\n", "x") == spec::JobKind::kPredict);
+  CHECK(*JobKindOf("evaluate: {}\n", "x") == spec::JobKind::kEvaluate);
+  CHECK(*JobKindOf("train: {}\n", "x") == spec::JobKind::kTrain);
   CHECK_FALSE(JobKindOf("a: [", "x").ok());
   CHECK(ErrorOf("data: {}\n").find("expected a job with `predict` or `evaluate`") !=
         std::string::npos);
@@ -124,4 +124,4 @@ TEST_CASE("relative paths of this machine are made absolute") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::config

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
 const std::string kJob =
@@ -51,7 +51,7 @@ TEST_CASE("a grid makes every combination, the last key first, each a job of its
   CHECK_FALSE(last.fold);
   CHECK(last.spec.train.optimizer.learning_rate == 1e-2);
   CHECK(last.spec.model.hidden == std::vector<int64_t>{16, 4});
-  CHECK(last.spec.output == OutputSpec{"/data/ann/out/trial-004", false});
+  CHECK(last.spec.output == spec::OutputSpec{"/data/ann/out/trial-004", false});
   CHECK(last.spec.data.train == std::vector<std::string>{"/data/ann/iris.csv"});
   CHECK(last.spec.data.validation.fraction == 0.2);
 }
@@ -65,7 +65,7 @@ TEST_CASE("folds take the place of the job's validation rows") {
     const SweepRun& run = sweep.runs[static_cast<size_t>(fold)];
     CHECK(run.fold == fold);
     CHECK(run.name == "trial-001/fold-" + std::to_string(fold));
-    ValidationSpec expected;
+    spec::ValidationSpec expected;
     expected.fold = fold, expected.of = 3;
     CHECK(run.spec.data.validation == expected);
   }
@@ -73,7 +73,7 @@ TEST_CASE("folds take the place of the job's validation rows") {
 
 TEST_CASE("folds may have the same share of each class") {
   const Sweep sweep = Parsed("folds: 2\nstratify: true\n");
-  ValidationSpec expected;
+  spec::ValidationSpec expected;
   expected.fold = 1, expected.of = 2, expected.stratify = true;
   CHECK(sweep.runs.at(1).spec.data.validation == expected);
   CHECK(Parsed("folds: 2\nstratify: false\n").runs[1].yaml == Parsed("folds: 2\n").runs[1].yaml);
@@ -131,10 +131,10 @@ TEST_CASE("what a job gives in its short form is kept when a part of it is varie
                            "learning_rate: [0.25]}\n");
   INFO(sweep.status().ToString());
   REQUIRE(sweep.ok());
-  const JobSpec& spec = sweep->runs[0].spec;
+  const spec::JobSpec& spec = sweep->runs[0].spec;
   CHECK(spec.data.features.columns ==
-        std::vector<ColumnPattern>{std::string("age"), std::string("bmi")});
-  CHECK(spec.data.features.scale.kind == ScaleKind::kRobust);
+        std::vector<spec::ColumnPattern>{std::string("age"), std::string("bmi")});
+  CHECK(spec.data.features.scale.kind == spec::ScaleKind::kRobust);
   CHECK(spec.train.optimizer.learning_rate == 0.25);
 }
 
@@ -201,4 +201,4 @@ TEST_CASE("what is no sweep is one clear error") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::config

@@ -6,10 +6,10 @@
 #include "src/spec/job_spec.h"
 #include "tests/config/parsed_job.h"
 
-namespace espalier {
+namespace espalier::config {
 namespace {
 
-TrainSpec Train(const std::string& text) { return Parsed(kHead + text).train; }
+spec::TrainSpec Train(const std::string& text) { return Parsed(kHead + text).train; }
 
 TEST_CASE(
     "losses, optimizers, schedules, averages and class weights are read with all their keys") {
@@ -17,56 +17,59 @@ TEST_CASE(
             .model.label_smoothing == 0.1);
   CHECK(Parsed(kHead + "model: {task: regression, loss: {quantile: {quantile: 0.9}}}")
             .model.quantile == 0.9);
-  const ModelSpec poisson = Parsed(kHead + "model: {task: regression, loss: poisson}").model;
-  CHECK(EffectiveTargetScale(poisson) == TargetScale::kNone);
+  const spec::ModelSpec poisson = Parsed(kHead + "model: {task: regression, loss: poisson}").model;
+  CHECK(spec::EffectiveTargetScale(poisson) == spec::TargetScale::kNone);
   CHECK(Parsed(kHead + "model: {hidden: [4], dropout: 0.1}").model.dropout ==
         std::vector<double>{0.1});
-  CHECK(Train("train: {optimizer: gd}").optimizer == DefaultOptimizer(OptimizerKind::kGd));
+  CHECK(Train("train: {optimizer: gd}").optimizer ==
+        spec::DefaultOptimizer(spec::OptimizerKind::kGd));
   CHECK(Train("train: {optimizer: {gd: {step_tolerance: 1e-4}}}").optimizer.step_tolerance == 1e-4);
-  CHECK(Train("train: {optimizer: lbfgs}").optimizer == DefaultOptimizer(OptimizerKind::kLbfgs));
+  CHECK(Train("train: {optimizer: lbfgs}").optimizer ==
+        spec::DefaultOptimizer(spec::OptimizerKind::kLbfgs));
   CHECK(Train("train: {optimizer: lbfgs}").batch == 8192);
   CHECK(Train("train: {batch: 64, optimizer: lbfgs}").batch == 64);
-  const OptimizerSpec lbfgs =
+  const spec::OptimizerSpec lbfgs =
       Train(
           "train: {optimizer: {lbfgs: {learning_rate: 0.5, history: 5, line_search: none, "
           "max_line_search: 30, tolerance: 1e-9, max_iterations: 7}}}")
           .optimizer;
   CHECK(lbfgs.learning_rate == 0.5);
   CHECK(lbfgs.history == 5);
-  CHECK(lbfgs.line_search == LineSearchKind::kNone);
+  CHECK(lbfgs.line_search == spec::LineSearchKind::kNone);
   CHECK(lbfgs.max_line_search == 30);
   CHECK(lbfgs.tolerance == 1e-9);
   CHECK(lbfgs.max_iterations == 7);
   CHECK(Train("train: {optimizer: adagrad}").optimizer.epsilon == 1e-10);
   CHECK(Train("train: {optimizer: {adagrad: {initial_accumulator_value: 0.1}}}")
             .optimizer.initial_accumulator_value == 0.1);
-  const OptimizerSpec rmsprop =
+  const spec::OptimizerSpec rmsprop =
       Train("train: {optimizer: {rmsprop: {alpha: 0.9, centered: true}}}").optimizer;
   CHECK(rmsprop.momentum == 0);
   CHECK(rmsprop.alpha == 0.9);
   CHECK(rmsprop.centered);
   CHECK(Train("train: {optimizer: {rmsprop: {momentum: 0.5}}}").optimizer.momentum == 0.5);
   CHECK(Train("train: {schedule: {exponential: {every: 1 epoch, factor: 0.9}}}").schedule.every ==
-        Span{1, true});
+        spec::Span{1, true});
   CHECK(Train("train: {schedule: {polynomial: {power: 2}}}").schedule.power == 2);
-  const ScheduleSpec plateau =
+  const spec::ScheduleSpec plateau =
       Train(
           "train: {schedule: {plateau: {metric: loss, factor: 0.5, patience: 3, min_delta: 0, "
           "cooldown: 2, min_learning_rate: 1e-5, warmup: 1 epoch}}}")
           .schedule;
-  CHECK(plateau.plateau == PlateauRule{"loss", 3, 0, 2, 1e-5});
+  CHECK(plateau.plateau == spec::PlateauRule{"loss", 3, 0, 2, 1e-5});
   CHECK(plateau.factor == 0.5);
-  CHECK(Train("train: {averaging: mean}").averaging == Averaging{AveragingKind::kMean});
+  CHECK(Train("train: {averaging: mean}").averaging == spec::Averaging{spec::AveragingKind::kMean});
   CHECK(Train("train: {averaging: {ema: {decay: 0.9}}}").averaging.decay == 0.9);
-  CHECK(Train("train: {averaging: {mean: {start: 3 steps}}}").averaging.start == Span{3, false});
+  CHECK(Train("train: {averaging: {mean: {start: 3 steps}}}").averaging.start ==
+        spec::Span{3, false});
   CHECK(Train("train: {clip_value: 0.5}").clip_value == 0.5);
-  CHECK(Train("train: {class_weight: none}").class_weight == ClassWeights{});
+  CHECK(Train("train: {class_weight: none}").class_weight == spec::ClassWeights{});
   CHECK(Train("train: {class_weight: balanced}").class_weight.balanced);
   CHECK(Train("train: {class_weight: {0: 1, \"yes\": 2.5}}").class_weight.given ==
-        std::vector<ClassWeight>{{"0", 1}, {"yes", 2.5}});
-  CHECK(Train("train: {initial: /models/a}").initial == InitialSpec{"/models/a", {}});
+        std::vector<spec::ClassWeight>{{"0", 1}, {"yes", 2.5}});
+  CHECK(Train("train: {initial: /models/a}").initial == spec::InitialSpec{"/models/a", {}});
   CHECK(Train("model: {hidden: [4, 4]}\ntrain: {initial: {from: a.safetensors, layers: [0, 1]}}")
-            .initial == InitialSpec{"a.safetensors", {0, 1}});
+            .initial == spec::InitialSpec{"a.safetensors", {0, 1}});
   CHECK(Train("model: {hidden: [4]}\ntrain: {frozen: [0]}").frozen == std::vector<int64_t>{0});
 }
 
@@ -100,13 +103,13 @@ TEST_CASE("what is wrong in model and train is one message with its place") {
 }
 
 TEST_CASE("the mode of training, and how stale a gradient may be") {
-  CHECK(Train("").mode == TrainMode::kSync);
-  CHECK(Train("train: {mode: sync}").mode == TrainMode::kSync);
-  const TrainSpec async = Train("train: {mode: async, staleness: 0}");
-  CHECK(async.mode == TrainMode::kAsync);
+  CHECK(Train("").mode == spec::TrainMode::kSync);
+  CHECK(Train("train: {mode: sync}").mode == spec::TrainMode::kSync);
+  const spec::TrainSpec async = Train("train: {mode: async, staleness: 0}");
+  CHECK(async.mode == spec::TrainMode::kAsync);
   CHECK(async.staleness == 0);
   CHECK_FALSE(Train("train: {mode: async}").staleness);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::config

@@ -5,21 +5,23 @@
 #include <deque>
 #include <map>
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 // The thread of the merges and the clock are the test's.
 class ClearingByHand {
  public:
   ClearingByHand()
-      : clearing_({.now_ms = [this] { return now_ms_; },
-                   .submit = [this](JobKind, auto work) { pool_.push_back(std::move(work)); },
-                   .clear =
-                       [this](const ClearWork& work) {
-                         tried_.push_back(work.job.value);
-                         return answers_[work.job.value];
-                       },
-                   .over = [this](const ClearWork& work) { over_.push_back(work.job.value); }}) {}
+      : clearing_(
+            {.now_ms = [this] { return now_ms_; },
+             .submit = [this](spec::JobKind, auto work) { pool_.push_back(std::move(work)); },
+             .clear =
+                 [this](const cluster::ClearWork& work) {
+                   tried_.push_back(work.job.value);
+                   return answers_[work.job.value];
+                 },
+             .over = [this](const cluster::ClearWork& work) { over_.push_back(work.job.value); }}) {
+  }
 
   void Add(uint64_t job, const std::string& output, bool again = false, bool succeeded = false) {
     clearing_.Add({.job = {job},
@@ -141,4 +143,4 @@ TEST_CASE("what is cut short when all ends is not told to be done") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::coordinator

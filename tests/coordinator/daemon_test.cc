@@ -13,18 +13,18 @@
 #include "src/rpc/api_client.h"
 #include "src/rpc/coordinator_client.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-struct Heard : CoordinatorLinkListener {
-  Queue<ToWorker> messages;
+struct Heard : rpc::CoordinatorLinkListener {
+  Queue<cluster::ToWorker> messages;
   Status why;
   void OnConnected() override {}
-  void OnMessage(ToWorker message) override {
-    if (!std::holds_alternative<Pulse>(message)) messages.Push(std::move(message));
+  void OnMessage(cluster::ToWorker message) override {
+    if (!std::holds_alternative<cluster::Pulse>(message)) messages.Push(std::move(message));
   }
   void OnClosed(Status status) override {
     why = std::move(status);  // for after the queue's end
@@ -45,13 +45,13 @@ struct Heard : CoordinatorLinkListener {
 class GatedJournal : public Journal {
  public:
   explicit GatedJournal(std::shared_future<void> gate) : gate_(std::move(gate)) {}
-  Status Append(const std::vector<JournalEntry>& entries) override {
-    for (const JournalEntry& entry : entries) {
-      if (std::holds_alternative<JobEnded>(entry)) gate_.wait();
+  Status Append(const std::vector<cluster::JournalEntry>& entries) override {
+    for (const cluster::JournalEntry& entry : entries) {
+      if (std::holds_alternative<cluster::JobEnded>(entry)) gate_.wait();
     }
     return {};
   }
-  Status Rewrite(const std::vector<JournalEntry>&) override { return {}; }
+  Status Rewrite(const std::vector<cluster::JournalEntry>&) override { return {}; }
   bool wants_rewrite() const override { return false; }
   bool durable() const override { return true; }
   bool GiveBackReserve() override { return false; }
@@ -65,13 +65,13 @@ class GatedJournal : public Journal {
 struct Running {
   explicit Running(const std::string& directory = "") : Running(*OpenJournal(directory, {}, 1)) {}
   explicit Running(OpenedJournal journal) {
-    CoordinatorOptions options;
+    config::CoordinatorOptions options;
     options.listen = "127.0.0.1:0";
     auto made = CoordinatorDaemon::Make(options, std::move(journal));
     REQUIRE(made.ok());
     daemon = *std::move(made);
     thread = std::thread([this] { end = daemon->Run(); });
-    client = *ApiClient::Make(daemon->address());
+    client = *rpc::ApiClient::Make(daemon->address());
   }
   void Stop() {
     if (!thread.joinable()) return;
@@ -81,16 +81,16 @@ struct Running {
   ~Running() { Stop(); }
 
   std::unique_ptr<CoordinatorDaemon> daemon;
-  std::unique_ptr<ApiClient> client;
+  std::unique_ptr<rpc::ApiClient> client;
   std::thread thread;
   Status end;
 };
 
-SubmitRequest Request(const std::string& name) {
+spec::SubmitRequest Request(const std::string& name) {
   const fs::path directory = fs::path(std::getenv("TEST_TMPDIR")) / "daemon";
   fs::create_directories(directory);
   std::ofstream(directory / "in.csv") << "y,x\n0,1\n1,2\n0,3\n1,4\n";
-  SubmitRequest request;
+  spec::SubmitRequest request;
   request.client_request_id = name;
   request.job_yaml = "name: " + name + "\ndata: {train: " + (directory / "in.csv").string() +
                      ", label: y}\noutput: " + (directory / name).string() + "\n";
@@ -106,8 +106,8 @@ void PutRecord(const std::string& name, const std::string& weights_sha256) {
       << "\", \"weights_sha256\": \"" << weights_sha256 << "\"}";
 }
 
-Hello AnyHello() {
-  Hello hello;
+cluster::Hello AnyHello() {
+  cluster::Hello hello;
   hello.version = kVersion;
   hello.arithmetic_id = "test";
   hello.session = "session";
@@ -116,11 +116,11 @@ Hello AnyHello() {
   return hello;
 }
 
-ShardSurvey AnySurvey() {
-  ShardSurvey s;
+spec::ShardSurvey AnySurvey() {
+  spec::ShardSurvey s;
   s.train_rows = 4;
   s.train_weight = 4;
-  s.storage = StorageType::kUint8;
+  s.storage = spec::StorageType::kUint8;
   s.features = {{.count = 4, .mean = 2.5, .m2 = 5, .min = 1, .max = 4}};
   s.labels = {{"0", 2}, {"1", 2}};
   return s;
@@ -132,40 +132,41 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
   INFO(job.status().ToString());
   REQUIRE(job.ok());
   CHECK(*running.client->Submit(Request("whole")) == *job);
-  std::vector<JobUpdate> updates;
+  std::vector<spec::JobUpdate> updates;
   Status watched;
   std::thread watcher([&] {
-    watched = running.client->Watch(*job, [&](JobUpdate u) { updates.push_back(std::move(u)); });
+    watched =
+        running.client->Watch(*job, [&](spec::JobUpdate u) { updates.push_back(std::move(u)); });
   });
   Heard heard;
-  const auto link = CoordinatorLink::Open(running.daemon->address(), &heard);
+  const auto link = rpc::CoordinatorLink::Open(running.daemon->address(), &heard);
   link->Send(AnyHello());
-  heard.Next<Welcome>();
-  const auto survey = heard.Next<StartSurvey>();
+  heard.Next<cluster::Welcome>();
+  const auto survey = heard.Next<cluster::StartSurvey>();
   CHECK(survey.input->shards.size() == 1);
-  link->Send(SurveyPart{
-      survey.job, survey.generation, {std::make_shared<const ShardSurvey>(AnySurvey())}});
-  CHECK(heard.Next<SurveyTaken>().shards == 1);
-  const auto training = heard.Next<StartTraining>();
+  link->Send(cluster::SurveyPart{
+      survey.job, survey.generation, {std::make_shared<const spec::ShardSurvey>(AnySurvey())}});
+  CHECK(heard.Next<cluster::SurveyTaken>().shards == 1);
+  const auto training = heard.Next<cluster::StartTraining>();
   CHECK(training.survey->train_rows == 4);
-  link->Send(MemberReady{survey.job, survey.generation, 1});
-  HistoryEntry history{survey.job, survey.generation, {}};
+  link->Send(cluster::MemberReady{survey.job, survey.generation, 1});
+  cluster::HistoryEntry history{survey.job, survey.generation, {}};
   history.row.step = 3;
   link->Send(history);
-  JobDone done{survey.job, survey.generation, {}};
+  cluster::JobDone done{survey.job, survey.generation, {}};
   done.result.steps = 3;
   done.result.weights_sha256 = "12ab";
   PutRecord("whole", "12ab");
   link->Send(done);
-  heard.Next<Proceed>();
-  heard.Next<Release>();
+  heard.Next<cluster::Proceed>();
+  heard.Next<cluster::Release>();
   watcher.join();
   CHECK(watched.ok());
   REQUIRE(!updates.empty());
-  CHECK(updates.back().snapshot.state == JobState::kSucceeded);
+  CHECK(updates.back().snapshot.state == spec::JobState::kSucceeded);
   CHECK(updates.back().snapshot.trained()->steps == 3);
   int64_t rows = 0;
-  for (const JobUpdate& u : updates) rows += static_cast<int64_t>(u.history.size());
+  for (const spec::JobUpdate& u : updates) rows += static_cast<int64_t>(u.history.size());
   CHECK(rows == 1);
   CHECK(running.client->Get(*job)->history.size() == 1);
   CHECK(running.client->List()->size() == 1);
@@ -174,12 +175,12 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
 
 TEST_CASE("bad calls are answered with the coordinator's own words") {
   Running running;
-  SubmitRequest bad = Request("bad");
+  spec::SubmitRequest bad = Request("bad");
   bad.job_yaml += "epoch: 3\n";
   CHECK(running.client->Submit(bad).status().code() == StatusCode::kInvalidArgument);
   CHECK(running.client->Get({9}).status().code() == StatusCode::kNotFound);
   CHECK(running.client->Cancel({9}).code() == StatusCode::kNotFound);
-  CHECK(running.client->Watch({9}, [](JobUpdate) {}).code() == StatusCode::kNotFound);
+  CHECK(running.client->Watch({9}, [](spec::JobUpdate) {}).code() == StatusCode::kNotFound);
   const auto job = running.client->Submit(Request("cancelled"));
   REQUIRE(job.ok());
   CHECK(running.client->Cancel(*job).ok());
@@ -191,7 +192,7 @@ TEST_CASE("a submission that is withdrawn after it was accepted has its job ende
   const auto job = running.client->Submit(Request("regretted"));
   REQUIRE(job.ok());
   CHECK(running.client->Withdraw("regretted").ok());
-  CHECK(running.client->Get(*job)->snapshot.state == JobState::kCancelled);
+  CHECK(running.client->Get(*job)->snapshot.state == spec::JobState::kCancelled);
   CHECK(running.client->Withdraw("never heard of").ok());
 }
 
@@ -206,8 +207,8 @@ TEST_CASE("no watcher hears of an end that the journal does not have yet") {
   std::atomic<int> begun{0}, told{0}, done{0};  // Catch's macros are for one thread
   const auto watch = [&] {
     bool first = true;
-    const Status end = running.client->Watch(*job, [&](const JobUpdate& u) {
-      told += IsFinal(u.snapshot.state);
+    const Status end = running.client->Watch(*job, [&](const spec::JobUpdate& u) {
+      told += spec::IsFinal(u.snapshot.state);
       begun += std::exchange(first, false);
     });
     done += end.ok();
@@ -216,7 +217,7 @@ TEST_CASE("no watcher hears of an end that the journal does not have yet") {
   threads.emplace_back(watch);
   while (begun == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   threads.emplace_back([&] { done += running.client->Cancel(*job).ok(); });
-  while (!IsFinal(running.client->Get(*job)->snapshot.state)) std::this_thread::yield();
+  while (!spec::IsFinal(running.client->Get(*job)->snapshot.state)) std::this_thread::yield();
   threads.emplace_back(watch);
   for (int i = 0; i < 30; ++i) {  // some rounds of progress, which must not bring it either
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -230,7 +231,7 @@ TEST_CASE("no watcher hears of an end that the journal does not have yet") {
 
 TEST_CASE("a daemon that could not listen says so before the journal is opened") {
   Running running;
-  CoordinatorOptions options;
+  config::CoordinatorOptions options;
   options.listen = running.daemon->address();
   CHECK(CoordinatorDaemon::Check(options).code() == StatusCode::kAlreadyExists);
   options.listen = "127.0.0.1:0";
@@ -242,17 +243,17 @@ TEST_CASE("a daemon that could not listen says so before the journal is opened")
 TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, watchers are told") {
   Running running;
   Heard heard;
-  const auto link = CoordinatorLink::Open(running.daemon->address(), &heard);
+  const auto link = rpc::CoordinatorLink::Open(running.daemon->address(), &heard);
   link->Send(AnyHello());
-  heard.Next<Welcome>();
+  heard.Next<cluster::Welcome>();
   const auto job = running.client->Submit(Request("interrupted"));
   REQUIRE(job.ok());
-  heard.Next<StartSurvey>();
-  JobState last = JobState::kQueued;
+  heard.Next<cluster::StartSurvey>();
+  spec::JobState last = spec::JobState::kQueued;
   Queue<int> first;
   Status watched;
   std::thread watcher([&] {
-    watched = running.client->Watch(*job, [&](JobUpdate u) {
+    watched = running.client->Watch(*job, [&](spec::JobUpdate u) {
       last = u.snapshot.state;
       first.Push(1);
     });
@@ -264,8 +265,8 @@ TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, wat
   watcher.join();
   CHECK(watched.ok());
   CHECK(running.end.ok());
-  CHECK(last == JobState::kCancelled);
-  heard.Next<Release>();
+  CHECK(last == spec::JobState::kCancelled);
+  heard.Next<cluster::Release>();
   CHECK_FALSE(heard.messages.PopFor(seconds(10)).has_value());  // no Dismiss
   CHECK(heard.why.code() == StatusCode::kUnavailable);
   CHECK_THAT(heard.why.ToString(), Catch::Contains("the coordinator was stopped (SIGTERM)"));
@@ -285,15 +286,15 @@ TEST_CASE("with a state directory SIGTERM ends no job: the next coordinator has 
   }
   Running running(directory);
   CHECK(*running.client->Submit(Request("waiting")) == waiting);
-  CHECK(running.client->Get(waiting)->snapshot.state == JobState::kQueued);
-  CHECK(running.client->Get(cancelled)->snapshot.state == JobState::kCancelled);
+  CHECK(running.client->Get(waiting)->snapshot.state == spec::JobState::kQueued);
+  CHECK(running.client->Get(cancelled)->snapshot.state == spec::JobState::kCancelled);
   CHECK(running.client->Submit(Request("third"))->value > cancelled.value);
   Heard heard;
-  const auto link = CoordinatorLink::Open(running.daemon->address(), &heard);
+  const auto link = rpc::CoordinatorLink::Open(running.daemon->address(), &heard);
   link->Send(AnyHello());
-  heard.Next<Welcome>();
-  CHECK(heard.Next<StartSurvey>().job == waiting);
+  heard.Next<cluster::Welcome>();
+  CHECK(heard.Next<cluster::StartSurvey>().job == waiting);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -6,7 +6,7 @@
 
 #include "src/base/build_info.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 Result<CoordinatorFlags> Parse(std::vector<const char*> arguments) {
@@ -23,7 +23,7 @@ TEST_CASE("flags override the file, and the file the defaults") {
   REQUIRE(flags.ok());
   CHECK(flags->options.listen == "127.0.0.1:0");
   CHECK(flags->options.liveness_limit_ms == 7000);
-  CHECK(flags->options.heartbeat_interval_ms == CoordinatorOptions().heartbeat_interval_ms);
+  CHECK(flags->options.heartbeat_interval_ms == config::CoordinatorOptions().heartbeat_interval_ms);
   CHECK(flags->options.log_level == LogLevel::kWarning);
   CHECK(flags->options.step_timeout_ms == 120'000);
   CHECK(flags->options.workers_max == 7);
@@ -52,4 +52,4 @@ TEST_CASE("help and version are answers") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -14,7 +14,7 @@
 #include "src/rpc/api_client.h"
 #include "tests/storage/fake_hdfs.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,34 +22,34 @@ namespace fs = std::filesystem;
 constexpr auto kPatience = std::chrono::seconds(20);
 constexpr int64_t kForever = 3'600'000;  // ms
 
-bool InSafeMode(const ServedRequest& request, ServedReply* reply) {
+bool InSafeMode(const storage::ServedRequest& request, storage::ServedReply* reply) {
   if (request.method == "GET") return false;
-  *reply = Exception(403, "SafeModeException", "Name node is in safe mode.");
+  *reply = storage::Exception(403, "SafeModeException", "Name node is in safe mode.");
   return true;
 }
 
-bool IsStarting(const ServedRequest& request, ServedReply* reply) {
+bool IsStarting(const storage::ServedRequest& request, storage::ServedReply* reply) {
   if (request.op() != "GETFILESTATUS") return false;
-  *reply = Exception(403, "RetriableException", "The NameNode is starting.");
+  *reply = storage::Exception(403, "RetriableException", "The NameNode is starting.");
   return true;
 }
 
 // What the daemon is to the intake: posted calls run on this thread, when RunOne is called.
 struct Desk {
   explicit Desk(int64_t give_up_ms, const IntakeLimits& limits = {}) {
-    StorageOptions storage = Quick();
+    storage::StorageOptions storage = storage::Quick();
     storage.webhdfs.retry.give_up_ms = storage.webhdfs.retry.first_contact_ms = give_up_ms;
     storage.webhdfs.retry.attempts_max = 1'000'000'000;
     intake.emplace(
         storage, limits, [this](auto call) { posted.Push(std::move(call)); },
-        [this](Submission s, std::vector<Done<JobId>> callers) {
+        [this](cluster::Submission s, std::vector<rpc::Done<JobId>> callers) {
           ready.push_back(s.name);
           owners.push_back(s.owner);
           for (const auto& done : callers) done(JobId{ready.size()});
         });
   }
   // `done` answers into `answers`, by the caller's name.
-  void Add(const SubmitRequest& request, const std::string& caller = "caller",
+  void Add(const spec::SubmitRequest& request, const std::string& caller = "caller",
            const std::string& owner = "") {
     intake->Add(
         owner, request, [this, caller] { return gone.count(caller) > 0; },
@@ -68,7 +68,7 @@ struct Desk {
   std::optional<Intake> intake;  // last: it posts
 };
 
-SubmitRequest Request(const std::string& name, const std::string& place = "") {
+spec::SubmitRequest Request(const std::string& name, const std::string& place = "") {
   const fs::path directory = fs::path(std::getenv("TEST_TMPDIR")) / "intake";
   fs::create_directories(directory);
   std::ofstream(directory / "in.csv") << "y,x\n0,1\n1,2\n";
@@ -80,7 +80,7 @@ SubmitRequest Request(const std::string& name, const std::string& place = "") {
 }
 
 TEST_CASE("storage that refuses for too long ends a submission with its reason, not as unreached") {
-  FakeHdfs hdfs(InSafeMode);
+  storage::FakeHdfs hdfs(InSafeMode);
   Desk desk(300);
   desk.Add(Request("a", hdfs.base));
   desk.RunOne();
@@ -91,18 +91,18 @@ TEST_CASE("storage that refuses for too long ends a submission with its reason, 
 }
 
 TEST_CASE("the coordinator's patience with storage ends before the client's with it") {
-  const StorageOptions storage = PatienceOfIntake({});
-  const HttpOptions& http = storage.webhdfs.http;
+  const storage::StorageOptions storage = PatienceOfIntake({});
+  const storage::HttpOptions& http = storage.webhdfs.http;
   const int64_t longest_ms =
       storage.webhdfs.retry.give_up_ms + std::max(http.reply_ms, http.stall_ms);
-  CHECK(longest_ms < ApiClientOptions().submit_timeout_ms / 2);
+  CHECK(longest_ms < rpc::ApiClientOptions().submit_timeout_ms / 2);
   const IntakeLimits limits;
   CHECK(storage.webhdfs.retry.give_up_ms * limits.reading_max / limits.threads <
-        ApiClientOptions().submit_timeout_ms);
+        rpc::ApiClientOptions().submit_timeout_ms);
 }
 
 TEST_CASE("slow storage does not delay submissions on other storage") {
-  FakeHdfs hdfs(IsStarting);
+  storage::FakeHdfs hdfs(IsStarting);
   Desk desk(kForever, {.threads = 2, .reading_max = 8});
   for (const char* name : {"a", "b", "c", "d"}) desk.Add(Request(name, hdfs.base), name);
   desk.Add(Request("local"), "local");
@@ -119,7 +119,7 @@ TEST_CASE("slow storage does not delay submissions on other storage") {
 }
 
 TEST_CASE("the limit of concurrent submissions is reported") {
-  FakeHdfs hdfs(IsStarting);
+  storage::FakeHdfs hdfs(IsStarting);
   Desk desk(kForever, {.threads = 1, .reading_max = 2});
   desk.Add(Request("a", hdfs.base), "a");
   desk.Add(Request("b"), "b");
@@ -140,7 +140,7 @@ TEST_CASE("FileSystemsNamed finds the file systems of a job text") {
 }
 
 TEST_CASE("a submission that nobody waits for any more makes no job and frees its thread") {
-  FakeHdfs hdfs(IsStarting);
+  storage::FakeHdfs hdfs(IsStarting);
   Desk desk(kForever);
   desk.Add(Request("a", hdfs.base), "first");
   desk.Add(Request("a", hdfs.base), "second");
@@ -169,7 +169,7 @@ TEST_CASE("a caller who left while the answer was found makes no job") {
 }
 
 TEST_CASE("a withdrawn submission makes no job, and its callers are told") {
-  FakeHdfs hdfs(InSafeMode);
+  storage::FakeHdfs hdfs(InSafeMode);
   Desk desk(600);
   desk.Add(Request("a", hdfs.base));
   desk.intake->Withdraw({}, "a");
@@ -201,7 +201,7 @@ TEST_CASE("one id of two owners makes two submissions") {
 }
 
 TEST_CASE("only its owner and an admin withdraw a submission") {
-  FakeHdfs hdfs(IsStarting);
+  storage::FakeHdfs hdfs(IsStarting);
   Desk desk(kForever);
   desk.Add(Request("a", hdfs.base), "first", "anna");
   desk.intake->Withdraw({"bob", false}, "a");
@@ -215,4 +215,4 @@ TEST_CASE("only its owner and an admin withdraw a submission") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::coordinator

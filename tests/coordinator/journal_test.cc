@@ -18,7 +18,7 @@
 #include "src/rpc/journal_codec.h"
 #include "tests/rpc/messages.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,14 +45,14 @@ OpenedJournal Open(const std::string& directory, int64_t now_us = 1) {
   return *std::move(opened);
 }
 
-std::vector<std::string> Bytes(const std::vector<JournalEntry>& entries) {
+std::vector<std::string> Bytes(const std::vector<cluster::JournalEntry>& entries) {
   std::vector<std::string> out;
-  for (const JournalEntry& entry : entries) out.push_back(*EncodeJournalEntry(entry));
+  for (const cluster::JournalEntry& entry : entries) out.push_back(*rpc::EncodeJournalEntry(entry));
   return out;
 }
 
-HistoryRecorded Row(int64_t step) { return {{7}, SampleRow(step)}; }
-WorkerIdGiven Id(uint64_t worker) { return {{worker}}; }  // a small one
+cluster::HistoryRecorded Row(int64_t step) { return {{7}, rpc::SampleRow(step)}; }
+cluster::WorkerIdGiven Id(uint64_t worker) { return {{worker}}; }  // a small one
 
 // The two durable kinds, by the form of their directory.
 std::string DirectoryOf(const std::string& kind, const std::string& name) {
@@ -62,13 +62,13 @@ std::string DirectoryOf(const std::string& kind, const std::string& name) {
 TEST_CASE("a journal gives back what was appended, in order, to the next life") {
   const std::string kind = GENERATE("sqlite", "files");
   const std::string directory = DirectoryOf(kind, "appended");
-  std::vector<JournalEntry> all;
+  std::vector<cluster::JournalEntry> all;
   {
     OpenedJournal opened = Open(directory);
     CHECK(opened.past.empty());
     CHECK(opened.journal->durable());
     CHECK(opened.journal->Append({}).ok());
-    for (const JournalEntry& entry : SampleEntries()) {
+    for (const cluster::JournalEntry& entry : rpc::SampleEntries()) {
       REQUIRE(opened.journal->Append({entry, Row(1)}).ok());
       all.insert(all.end(), {entry, Row(1)});
     }
@@ -86,7 +86,7 @@ TEST_CASE("a rewrite replaces all that came before it") {
   const std::string directory = DirectoryOf(kind, "rewritten");
   {
     OpenedJournal opened = Open(directory);
-    REQUIRE(opened.journal->Append(SampleEntries()).ok());
+    REQUIRE(opened.journal->Append(rpc::SampleEntries()).ok());
     REQUIRE(opened.journal->Rewrite({Row(1), Row(2)}).ok());
     REQUIRE(opened.journal->Append({Row(3)}).ok());
   }
@@ -104,7 +104,7 @@ TEST_CASE("a journal that is rewritten when it asks for it stays bounded") {
   const std::string kind = GENERATE("sqlite", "files");
   const std::string directory = DirectoryOf(kind, "bounded");
   OpenedJournal opened = Open(directory);
-  JobAccepted large{{1}, 5, SampleSubmission()};
+  cluster::JobAccepted large{{1}, 5, rpc::SampleSubmission()};
   large.submission.job_yaml.assign(1 << 20, 'y');
   int rewrites = 0;
   for (int i = 0; i < 60; ++i) {
@@ -128,7 +128,7 @@ TEST_CASE("every life of a coordinator has a higher number, whatever the clock s
   CHECK(Open(directory, 500).incarnation.value == 500);
   CHECK(Open(directory, 400).incarnation.value == 501);
   CHECK(Open(directory, 900).incarnation.value == 900);
-  REQUIRE(Open(directory, 1).journal->Append({IncarnationTaken{{2000}}}).ok());
+  REQUIRE(Open(directory, 1).journal->Append({cluster::IncarnationTaken{{2000}}}).ok());
   CHECK(Open(directory, 950).incarnation.value == 2001);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("without a state directory nothing is kept and the time counts the liv
   OpenedJournal opened = Open("", 7);
   CHECK(opened.incarnation.value == 7);
   CHECK_FALSE(opened.journal->durable());
-  CHECK(opened.journal->Append(SampleEntries()).ok());
+  CHECK(opened.journal->Append(rpc::SampleEntries()).ok());
   CHECK_FALSE(opened.journal->wants_rewrite());
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("the older of two coordinators on one journal stops") {
   CHECK(refused.code() == StatusCode::kAborted);
   CHECK_THAT(refused.ToString(), Catch::Contains("a newer coordinator (incarnation 101"));
   CHECK(older.journal->Rewrite({Row(2)}).code() == StatusCode::kAborted);
-  CHECK(older.journal->Append({IncarnationTaken{{500}}}).code() == StatusCode::kAborted);
+  CHECK(older.journal->Append({cluster::IncarnationTaken{{500}}}).code() == StatusCode::kAborted);
   REQUIRE(newer.journal->Append({Row(3)}).ok());
   CHECK(Bytes(Open(directory).past) == Bytes({Row(1), Row(3)}));
 }
@@ -172,7 +172,7 @@ TEST_CASE("the older of two coordinators on one journal stops") {
 TEST_CASE("a higher number that a coordinator takes for itself is no other coordinator") {
   const std::string directory = DirectoryOf("files", "raised");
   OpenedJournal opened = Open(directory, 100);
-  REQUIRE(opened.journal->Append({IncarnationTaken{{300}}, Row(1)}).ok());
+  REQUIRE(opened.journal->Append({cluster::IncarnationTaken{{300}}, Row(1)}).ok());
   REQUIRE(opened.journal->Append({Row(2)}).ok());
   REQUIRE(opened.journal->Rewrite({Row(2)}).ok());
   REQUIRE(opened.journal->Append({Row(3)}).ok());
@@ -210,7 +210,7 @@ TEST_CASE("a segment at the end that was cut anywhere loses only its last record
   for (size_t size = 0; size < whole.size(); ++size) {
     INFO("cut to " << size << " of " << whole.size() << " bytes");
     const std::string torn = Torn("torn", directory, whole.substr(0, size));
-    std::vector<JournalEntry> kept = {Id(1)};
+    std::vector<cluster::JournalEntry> kept = {Id(1)};
     if (size >= kSegmentHeaderBytes + record) kept.push_back(Id(2));
     OpenedJournal opened = Open(torn);
     CHECK(Bytes(opened.past) == Bytes(kept));
@@ -224,7 +224,8 @@ TEST_CASE("a flipped bit anywhere in a segment is an error that names file and r
   const std::string directory = DirectoryOf("files", "intact");
   {
     OpenedJournal opened = Open(directory);
-    REQUIRE(opened.journal->Append({WorkerIdGiven{{5}}, WorkerIdGiven{{6}}}).ok());
+    REQUIRE(
+        opened.journal->Append({cluster::WorkerIdGiven{{5}}, cluster::WorkerIdGiven{{6}}}).ok());
   }
   const std::string whole = Read(NewestSegment(directory));
   for (size_t at = 0; at < whole.size(); ++at) {
@@ -324,9 +325,9 @@ TEST_CASE("a database file with damaged pages, or that is none, is named") {
 TEST_CASE("a transaction that did not reach the disk whole is as if it had never begun") {
   const std::string directory = Directory("wal"), copy = Directory("wal-copy");
   OpenedJournal opened = Open(directory);
-  REQUIRE(opened.journal->Append({WorkerIdGiven{{5}}}).ok());
+  REQUIRE(opened.journal->Append({cluster::WorkerIdGiven{{5}}}).ok());
   const uintmax_t before = fs::file_size(directory + "/journal.db-wal");
-  REQUIRE(opened.journal->Append({WorkerIdGiven{{6}}}).ok());
+  REQUIRE(opened.journal->Append({cluster::WorkerIdGiven{{6}}}).ok());
   const std::string wal = Read(directory + "/journal.db-wal");
   REQUIRE(wal.size() > before);
   const std::string main = Read(directory + "/journal.db");
@@ -336,8 +337,8 @@ TEST_CASE("a transaction that did not reach the disk whole is as if it had never
     fs::create_directories(copy);
     Store(copy + "/journal.db", main);
     Store(copy + "/journal.db-wal", wal.substr(0, size));
-    std::vector<JournalEntry> kept = {WorkerIdGiven{{5}}};
-    if (size == wal.size()) kept.push_back(WorkerIdGiven{{6}});
+    std::vector<cluster::JournalEntry> kept = {cluster::WorkerIdGiven{{5}}};
+    if (size == wal.size()) kept.push_back(cluster::WorkerIdGiven{{6}});
     CHECK(Bytes(Open(copy).past) == Bytes(kept));
   }
 }
@@ -365,21 +366,22 @@ TEST_CASE("what does not fit on the disk is refused with that reason, and what d
   const int kept = WithFileLimit(400'000, [&] {
     auto opened = OpenJournal(directory, {}, 1);
     if (!opened.ok()) return 100;
-    JobAccepted large{{1}, 5, SampleSubmission()};
+    cluster::JobAccepted large{{1}, 5, rpc::SampleSubmission()};
     large.submission.job_yaml.assign(100'000, 'y');
     int count = 0;
     Status status;
     while (count < 50 && (status = opened->journal->Append({large})).ok()) ++count;
     if (status.code() != StatusCode::kResourceExhausted) return 101;
-    if (!opened->journal->Append({WorkerIdGiven{{7}}}).ok()) return 102;  // a small one fits
-    if (opened->journal->Append({large, WorkerIdGiven{{8}}}).ok()) return 103;
+    if (!opened->journal->Append({cluster::WorkerIdGiven{{7}}}).ok())
+      return 102;  // a small one fits
+    if (opened->journal->Append({large, cluster::WorkerIdGiven{{8}}}).ok()) return 103;
     return count;
   });
   REQUIRE(kept > 0);
   REQUIRE(kept < 50);
   const OpenedJournal opened = Open(directory);
   REQUIRE(static_cast<int>(opened.past.size()) == kept + 1);
-  CHECK(std::get<WorkerIdGiven>(opened.past.back()).worker.value == 7);
+  CHECK(std::get<cluster::WorkerIdGiven>(opened.past.back()).worker.value == 7);
 }
 
 TEST_CASE("the reserve is made when there is room and given back when there is none") {
@@ -398,4 +400,4 @@ TEST_CASE("the reserve is made when there is room and given back when there is n
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -8,15 +8,15 @@
 
 #include "src/coordinator/program.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
-const char* KindOf(const JournalEntry& entry) {
+const char* KindOf(const cluster::JournalEntry& entry) {
   static constexpr const char* kKinds[] = {
       "WorkerIdGiven",    "JobAccepted",        "GenerationStarted", "SurveyRecorded",
       "HistoryRecorded",  "TrainingStarted",    "JobEnded",          "JobForgotten",
       "IncarnationTaken", "GenerationReserved", "TokensReplaced",    "MergeTried"};
-  static_assert(std::size(kKinds) == std::variant_size_v<JournalEntry>);
+  static_assert(std::size(kKinds) == std::variant_size_v<cluster::JournalEntry>);
   return kKinds[entry.index()];
 }
 
@@ -25,15 +25,15 @@ class MortalJournal : public Journal {
   MortalJournal(std::unique_ptr<Journal> journal, std::string when)
       : journal_(std::move(journal)), when_(std::move(when)) {}
 
-  Status Append(const std::vector<JournalEntry>& entries) override {
+  Status Append(const std::vector<cluster::JournalEntry>& entries) override {
     bool fatal = false;
-    for (const JournalEntry& e : entries) fatal = fatal || when_.ends_with(KindOf(e));
+    for (const cluster::JournalEntry& e : entries) fatal = fatal || when_.ends_with(KindOf(e));
     if (fatal && when_.starts_with("before ")) std::raise(SIGKILL);
     const Status appended = journal_->Append(entries);
     if (fatal) std::raise(SIGKILL);
     return appended;
   }
-  Status Rewrite(const std::vector<JournalEntry>& entries) override {
+  Status Rewrite(const std::vector<cluster::JournalEntry>& entries) override {
     return journal_->Rewrite(entries);
   }
   bool wants_rewrite() const override { return journal_->wants_rewrite(); }
@@ -52,6 +52,8 @@ std::unique_ptr<Journal> Wrap(std::unique_ptr<Journal> journal) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::coordinator
 
-int main(int argc, char** argv) { return espalier::CoordinatorMain(argc, argv, espalier::Wrap); }
+int main(int argc, char** argv) {
+  return espalier::coordinator::CoordinatorMain(argc, argv, espalier::coordinator::Wrap);
+}

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <mutex>
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 // A journal whose disk the test fills and breaks.
@@ -13,7 +13,7 @@ struct Disk {
   Status ours;          // what is answered when nothing is appended
   bool reserve = true;  // giving it back mends the disk once
   bool refill = true;
-  std::vector<JournalEntry> kept;
+  std::vector<cluster::JournalEntry> kept;
   Queue<int> attempts;
 
   void Break(Status why) {
@@ -23,7 +23,7 @@ struct Disk {
   std::vector<size_t> Kinds() {
     std::lock_guard lock(mutex);
     std::vector<size_t> kinds;
-    for (const JournalEntry& entry : kept) kinds.push_back(entry.index());
+    for (const cluster::JournalEntry& entry : kept) kinds.push_back(entry.index());
     return kinds;
   }
 };
@@ -31,14 +31,14 @@ struct Disk {
 class DiskJournal : public Journal {
  public:
   explicit DiskJournal(Disk* disk) : disk_(*disk) {}
-  Status Append(const std::vector<JournalEntry>& entries) override {
+  Status Append(const std::vector<cluster::JournalEntry>& entries) override {
     disk_.attempts.Push(1);
     std::lock_guard lock(disk_.mutex);
     if (!disk_.broken.ok()) return disk_.broken;
     disk_.kept.insert(disk_.kept.end(), entries.begin(), entries.end());
     return Status::Ok();
   }
-  Status Rewrite(const std::vector<JournalEntry>& entries) override {
+  Status Rewrite(const std::vector<cluster::JournalEntry>& entries) override {
     std::lock_guard lock(disk_.mutex);
     if (disk_.broken.ok()) disk_.kept = entries;
     return disk_.broken;
@@ -72,9 +72,9 @@ class DiskJournal : public Journal {
 struct Loop {
   Loop() {
     OutboxHooks hooks;
-    hooks.perform = [this](CoordinatorActions a) {
-      for (const SendToWorker& send : a.send) done.push_back(Word(send.message));
-      for (const Reply& reply : a.reply) {
+    hooks.perform = [this](cluster::CoordinatorActions a) {
+      for (const cluster::SendToWorker& send : a.send) done.push_back(Word(send.message));
+      for (const cluster::Reply& reply : a.reply) {
         done.push_back(reply.result.ok() ? ToString(*reply.result)
                                          : StatusCodeName(reply.result.status().code()) +
                                                (": " + reply.result.status().ToString()));
@@ -85,9 +85,10 @@ struct Loop {
     hooks.post = [this](std::function<void()> call) { posted.Push(std::move(call)); };
     outbox = std::make_unique<Outbox>(std::make_unique<DiskJournal>(&disk), std::move(hooks));
   }
-  static std::string Word(const ToWorker& message) {
-    if (std::holds_alternative<Pulse>(message)) return "pulse";
-    if (const auto* m = std::get_if<StartSurvey>(&message)) return "survey " + ToString(m->job);
+  static std::string Word(const cluster::ToWorker& message) {
+    if (std::holds_alternative<cluster::Pulse>(message)) return "pulse";
+    if (const auto* m = std::get_if<cluster::StartSurvey>(&message))
+      return "survey " + ToString(m->job);
     return "other";
   }
   void WaitFor(const std::function<bool()>& condition) {
@@ -111,30 +112,30 @@ struct Loop {
   std::unique_ptr<Outbox> outbox;
 };
 
-CoordinatorActions Pulses() {
-  CoordinatorActions a;
+cluster::CoordinatorActions Pulses() {
+  cluster::CoordinatorActions a;
   a.send.resize(1);
-  a.send[0].message = Pulse{{1}};
+  a.send[0].message = cluster::Pulse{{1}};
   return a;
 }
 
-CoordinatorActions Accepts(uint64_t job) {
-  CoordinatorActions a;
-  a.persist.push_back(JobAccepted{{job}, 0, {}});
+cluster::CoordinatorActions Accepts(uint64_t job) {
+  cluster::CoordinatorActions a;
+  a.persist.push_back(cluster::JobAccepted{{job}, 0, {}});
   a.reply.push_back({{job}, JobId{job}});
   return a;
 }
 
-CoordinatorActions Starts(uint64_t job) {
-  CoordinatorActions a;
-  a.persist.push_back(GenerationStarted{{job}, {1}, {}, {}, 0, {}});
+cluster::CoordinatorActions Starts(uint64_t job) {
+  cluster::CoordinatorActions a;
+  a.persist.push_back(cluster::GenerationStarted{{job}, {1}, {}, {}, 0, {}});
   a.send.resize(1);
-  a.send[0].message = StartSurvey{.job = {job}};
+  a.send[0].message = cluster::StartSurvey{.job = {job}};
   return a;
 }
 
-CoordinatorActions Answers(uint64_t job) {
-  CoordinatorActions a;
+cluster::CoordinatorActions Answers(uint64_t job) {
+  cluster::CoordinatorActions a;
   a.reply.push_back({{job}, JobId{job}});
   return a;
 }
@@ -159,9 +160,9 @@ TEST_CASE("a full disk refuses new jobs at once, and their orders are not sent")
   Loop loop;
   loop.disk.reserve = loop.disk.refill = false;
   loop.disk.Break(ResourceExhausted("the disk is full"));
-  CoordinatorActions both = Accepts(1);
+  cluster::CoordinatorActions both = Accepts(1);
   for (auto& send : Starts(1).send) both.send.push_back(send);
-  both.persist.push_back(GenerationStarted{{1}, {1}, {}, {}, 0, {}});
+  both.persist.push_back(cluster::GenerationStarted{{1}, {1}, {}, {}, 0, {}});
   loop.outbox->Push(std::move(both));
   loop.outbox->Push(Answers(1));  // the same submission again
   loop.WaitForDone(3);
@@ -219,7 +220,7 @@ TEST_CASE("steps of which nothing is left take no room while the journal cannot 
   loop.outbox->Push(Starts(1));
   for (int i = 0; i < 1000; ++i) {
     loop.outbox->Push(Pulses());
-    CoordinatorActions progress;
+    cluster::CoordinatorActions progress;
     progress.notify.push_back({.job = {1}, .progress_only = true});
     progress.log.push_back({LogLevel::kInfo, "a line"});
     loop.outbox->Push(std::move(progress));
@@ -236,15 +237,16 @@ TEST_CASE("a refused job is in no later rewrite, but its number is remembered as
   loop.disk.reserve = loop.disk.refill = false;
   loop.disk.Break(ResourceExhausted("the disk is full"));
   loop.outbox->Push(Accepts(1));
-  loop.outbox->Rewrite({JobAccepted{{1}, 0, {}}, WorkerIdGiven{{4}}});
+  loop.outbox->Rewrite({cluster::JobAccepted{{1}, 0, {}}, cluster::WorkerIdGiven{{4}}});
   loop.WaitForDone(2);
   loop.disk.Break(Status::Ok());
-  CoordinatorActions forgotten;
-  forgotten.persist = {JobEnded{{.job = {1}}}, JobForgotten{{1}}};
+  cluster::CoordinatorActions forgotten;
+  forgotten.persist = {cluster::JobEnded{{.job = {1}}}, cluster::JobForgotten{{1}}};
   forgotten.reply.push_back({{5}, JobId{5}});
   loop.outbox->Push(std::move(forgotten));
   loop.WaitForDone(3);
-  loop.outbox->Rewrite({JobAccepted{{1}, 0, {}}, WorkerIdGiven{{4}}, JobForgotten{{1}}});
+  loop.outbox->Rewrite(
+      {cluster::JobAccepted{{1}, 0, {}}, cluster::WorkerIdGiven{{4}}, cluster::JobForgotten{{1}}});
   loop.outbox->Push(Starts(2));
   loop.WaitForDone(4);
   CHECK(loop.disk.Kinds() == std::vector<size_t>{0, 7, 2});
@@ -256,7 +258,7 @@ TEST_CASE("the journal says when it has grown, and is rewritten in its place") {
   for (uint64_t job = 1; job <= 3; ++job) loop.outbox->Push(Starts(job));
   loop.WaitForDone(3);
   CHECK(loop.outbox->wants_rewrite());
-  loop.outbox->Rewrite({WorkerIdGiven{{4}}});
+  loop.outbox->Rewrite({cluster::WorkerIdGiven{{4}}});
   CHECK_FALSE(loop.outbox->wants_rewrite());
   loop.outbox->Push(Starts(4));
   loop.WaitForDone(4);
@@ -299,4 +301,4 @@ TEST_CASE("closing writes what waits and performs it") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -8,14 +8,14 @@
 #include "src/bundle/output.h"
 #include "tests/storage/fake_hdfs.h"
 
-namespace espalier {
+namespace espalier::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
 
 fs::path Temporary() { return fs::path(std::getenv("TEST_TMPDIR")) / "preparation"; }
 
-Result<Submission> Prepare(const std::string& output, const std::string& train = "{}") {
+Result<cluster::Submission> Prepare(const std::string& output, const std::string& train = "{}") {
   fs::create_directories(Temporary());
   std::ofstream(Temporary() / "in.csv") << "y,x\n0,1\n1,2\n";
   return PrepareSubmission(
@@ -24,7 +24,7 @@ Result<Submission> Prepare(const std::string& output, const std::string& train =
        .job_yaml = "name: small\ndata: {train: " + (Temporary() / "in.csv").string() +
                    ", label: y}\nworkers: {min: 2, max: 3}\ntrain: " + train +
                    "\noutput: " + output + "\n"},
-      StorageOptions{});
+      storage::StorageOptions{});
 }
 
 TEST_CASE("a submission is parsed and listed, and its output directory made ready") {
@@ -46,7 +46,7 @@ TEST_CASE("paths relative to the submitter's directory are refused") {
   const std::string inputs = "data: {train: /in.csv, label: y}\noutput: /out\n";
   const auto refused = [](const std::string& yaml) {
     const auto submission = PrepareSubmission(
-        {.version = "1", .client_request_id = "a", .job_yaml = yaml}, StorageOptions{});
+        {.version = "1", .client_request_id = "a", .job_yaml = yaml}, storage::StorageOptions{});
     CHECK(submission.status().code() == StatusCode::kInvalidArgument);
     return submission.status().message();
   };
@@ -93,7 +93,7 @@ TEST_CASE("what an unfinished run has left is told, and what is to be resumed mu
 }
 
 TEST_CASE("an output whose name is too long for what a job makes beside it is refused at once") {
-  const fs::path longest = Temporary() / "long" / std::string(255 - kNameBytesAdded, 'x');
+  const fs::path longest = Temporary() / "long" / std::string(255 - bundle::kNameBytesAdded, 'x');
   CHECK(Prepare(longest.string()).ok());
   CHECK(fs::is_empty(longest.parent_path()));
   const auto refused = Prepare(longest.string() + "x");
@@ -111,18 +111,18 @@ TEST_CASE("an output that cannot be written is refused at once") {
 
 TEST_CASE("a job carries one genuine delegation token per file system") {
   int renewed = 0;
-  FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
+  storage::FakeHdfs hdfs([&](const storage::ServedRequest& r, storage::ServedReply* reply) {
     renewed += r.op() == "RENEWDELEGATIONTOKEN";
     if (r.op() != "GETHOMEDIRECTORY") return false;
     *reply = r.query.at("delegation") == "genuine"
-                 ? Reply(200, R"({"Path": "/user/ada"})")
-                 : Exception(403, "InvalidToken", "token is invalid");
+                 ? storage::Reply(200, R"({"Path": "/user/ada"})")
+                 : storage::Exception(403, "InvalidToken", "token is invalid");
     return true;
   });
-  const auto refused = [&](const StorageTokens& tokens) {
+  const auto refused = [&](const spec::StorageTokens& tokens) {
     return PrepareSubmission(
                {.version = "1", .client_request_id = "a", .job_yaml = "x", .tokens = tokens},
-               Quick())
+               storage::Quick())
         .status();
   };
   CHECK_THAT(refused({{hdfs.base, "genuine"}}).ToString(), Catch::Contains("job"));  // the text
@@ -138,10 +138,10 @@ TEST_CASE("a job that scores a model which is not there is refused by its name")
       {.version = "1",
        .client_request_id = "a",
        .job_yaml = "predict: {model: /no/model, data: /no/data}\noutput: /no/out\n"},
-      StorageOptions{});
+      storage::StorageOptions{});
   CHECK(submission.status().code() == StatusCode::kNotFound);
   CHECK(submission.status().message().find("'/no/model' is no bundle") != std::string::npos);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::coordinator

@@ -6,7 +6,7 @@
 #include "tests/data/bad_input.h"
 #include "tests/data/compress.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 const std::string kNoFile =
@@ -288,7 +288,7 @@ std::vector<BadCase> OtherFiles() {
        "expected HOST:PORT",
        InFile("hdfs://host:port/t.csv")},
       {"no room for a shard",
-       With(Csv(kStart), [](JobSpec& j) { j.data.shard_bytes = 0; }),
+       With(Csv(kStart), [](spec::JobSpec& j) { j.data.shard_bytes = 0; }),
        StatusCode::kInvalidArgument,
        "data.shard_bytes: 0 bytes; expected a number above 0",
        {}},
@@ -343,4 +343,4 @@ std::vector<BadCase> BadFiles() {
 
 std::vector<BadCase> ForbiddenFiles() { return Forbidden(); }
 
-}  // namespace espalier
+}  // namespace espalier::data

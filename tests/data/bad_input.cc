@@ -2,7 +2,7 @@
 
 #include <set>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // DIR for the fixture's own directory.
@@ -45,4 +45,4 @@ size_t CheckAnswers(const std::vector<BadCase>& all) {
   return kinds.size();
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -8,7 +8,7 @@
 
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Writes the files of a job and sets what is special about it.
 using Given = std::function<void(DataFixture&)>;
@@ -57,11 +57,11 @@ inline Given Named(std::string name, std::string content) {
   return [=](DataFixture& f) { f.Train(content, name); };
 }
 inline Given Csv(std::string content) { return Named("train.csv", std::move(content)); }
-inline Given With(Given given, std::function<void(JobSpec&)> change) {
+inline Given With(Given given, std::function<void(spec::JobSpec&)> change) {
   return [=](DataFixture& f) {
     given(f);
     change(f.job);
   };
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

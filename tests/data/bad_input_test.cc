@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // While it lives, this thread and those it starts have root's name and not root's right to read
@@ -71,11 +71,11 @@ TEST_CASE("a bad row is named alike however the file is cut") {
 
 TEST_CASE("float64 takes what float32 does not") {
   DataFixture f;
-  f.job.model.precision = Precision::kFloat64;
+  f.job.model.precision = spec::Precision::kFloat64;
   f.Train("a,y\n1e39,0\n-2e300,1\n");
   const auto survey = f.Survey();
   REQUIRE(survey.ok());
-  CHECK(survey->storage == StorageType::kFloat64);
+  CHECK(survey->storage == spec::StorageType::kFloat64);
 }
 
 TEST_CASE("bad rows are skipped, counted and described up to the limit") {
@@ -137,4 +137,4 @@ TEST_CASE("labels that are too many in one shard or over all are taken for somet
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -5,7 +5,7 @@
 #include "tests/data/crafted_parquet.h"
 #include "tests/data/parquet_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // What is damaged, cut or no Parquet file at all.
 std::vector<BadCase> BadParquetFiles();
@@ -22,9 +22,9 @@ inline Given Parquet(std::string text) { return Named("t.parquet", std::move(tex
 
 // A file whose label is a number to be predicted.
 inline Given Regression(Given given) {
-  return With(std::move(given), [](JobSpec& job) {
-    job.model.task = Task::kRegression;
-    job.model.target_scale = TargetScale::kNone;
+  return With(std::move(given), [](spec::JobSpec& job) {
+    job.model.task = spec::Task::kRegression;
+    job.model.target_scale = spec::TargetScale::kNone;
   });
 }
 
@@ -54,4 +54,4 @@ inline BadCase NotWhole(const char* what, std::string file, const std::string& w
           InputPosition{.file = kParquet, .column = std::move(column)}};
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -5,7 +5,7 @@
 #include "tests/data/bad_parquet.h"
 #include "tests/data/compress.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 using arrow::Compression;
@@ -261,4 +261,4 @@ std::vector<BadCase> BadParquetFiles() {
   return all;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

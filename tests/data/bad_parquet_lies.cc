@@ -1,7 +1,7 @@
 // What a Parquet file says of itself that is not so, and what is said of it.
 #include "tests/data/bad_parquet.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // One thing that is not so.
@@ -175,4 +175,4 @@ std::vector<BadCase> LyingParquetFiles() {
   return all;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

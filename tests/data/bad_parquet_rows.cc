@@ -1,7 +1,7 @@
 // What is wrong with a row of a Parquet file, and what is said of it.
 #include "tests/data/bad_parquet.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 InputPosition AtRow(int64_t row, std::string column, std::string text) {
@@ -99,7 +99,7 @@ BadCase Target(const char* what, const Type& type, const char* json, std::string
 BadCase Binary(const char* what, const Type& type, const char* json, std::string message,
                int64_t row, std::string text) {
   BadCase c = Target(what, type, json, std::move(message), row, std::move(text));
-  c.given = With(c.given, [](JobSpec& j) { j.model.task = Task::kMultilabel; });
+  c.given = With(c.given, [](spec::JobSpec& j) { j.model.task = spec::Task::kMultilabel; });
   return c;
 }
 
@@ -139,7 +139,7 @@ BadCase Weight(const char* what, const Type& type, const char* json, std::string
                int64_t row, std::string text) {
   return {what,
           With(Classes({Json("a", arrow::int32(), "[1, 2, 3]"), Json("w", type, json)}),
-               [](JobSpec& j) { j.data.weight = std::string("w"); }),
+               [](spec::JobSpec& j) { j.data.weight = std::string("w"); }),
           StatusCode::kBadInput, std::move(message), AtRow(row, "w", std::move(text))};
 }
 
@@ -147,7 +147,7 @@ BadCase Marker(const char* what, const Type& type, const char* json, std::string
                int64_t row, std::string text) {
   return {what,
           With(Classes({Json("a", arrow::int32(), "[1, 2, 3]"), Json("v", type, json)}),
-               [](JobSpec& j) { j.data.validation.column = std::string("v"); }),
+               [](spec::JobSpec& j) { j.data.validation.column = std::string("v"); }),
           StatusCode::kBadInput, std::move(message), AtRow(row, "v", std::move(text))};
 }
 
@@ -187,4 +187,4 @@ std::vector<BadCase> BadParquetRows() {
   return all;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -1,7 +1,7 @@
 // What is wrong with the table in a Parquet file, and what is said of it.
 #include "tests/data/bad_parquet.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 InputPosition In(std::string column) { return {.file = kParquet, .column = std::move(column)}; }
@@ -13,8 +13,8 @@ ParquetField Ints(std::string name, const std::string& json = "[1, 2]") {
   return Json(std::move(name), arrow::int32(), json);
 }
 
-std::function<void(JobSpec&)> Features(decltype(FeatureSpec::columns) columns) {
-  return [=](JobSpec& job) { job.data.features.columns = columns; };
+std::function<void(spec::JobSpec&)> Features(decltype(spec::FeatureSpec::columns) columns) {
+  return [=](spec::JobSpec& job) { job.data.features.columns = columns; };
 }
 
 std::vector<BadCase> Names() {
@@ -24,24 +24,25 @@ std::vector<BadCase> Names() {
        StatusCode::kInvalidArgument,
        "data.label: there is no column 'y'; the files have 2 columns: 'a', 'Y'", In("y")},
       {"a label position beyond the columns",
-       With(good, [](JobSpec& j) { j.data.label = {int64_t{9}}; }), StatusCode::kInvalidArgument,
+       With(good, [](spec::JobSpec& j) { j.data.label = {int64_t{9}}; }),
+       StatusCode::kInvalidArgument,
        "data.label: there is no column 9; the files have 3 columns, counted from 0", In("9")},
       {"no such feature", With(good, Features({std::string("widht")})),
        StatusCode::kInvalidArgument,
        "data.features.columns: there is no column 'widht'; the files have 3 columns: 'width', 'b', "
        "'y'; did you mean 'width'?",
        In("widht")},
-      {"a range beyond the columns", With(good, Features({ColumnRange{0, 9}})),
+      {"a range beyond the columns", With(good, Features({spec::ColumnRange{0, 9}})),
        StatusCode::kInvalidArgument,
        "data.features.columns: there is no column 9; the files have 3 columns, counted from 0",
        In("9")},
       {"a feature twice", With(good, Features({std::string("b"), std::string("b")})),
        StatusCode::kInvalidArgument,
        "data.features.columns: column 'b' is named twice; name it once", In("b")},
-      {"the label among the features", With(good, Features({ColumnRange{0, 2}})),
+      {"the label among the features", With(good, Features({spec::ColumnRange{0, 2}})),
        StatusCode::kInvalidArgument, "data.features.columns: column 'y' is the label; leave it out",
        In("y")},
-      {"no weight column", With(good, [](JobSpec& j) { j.data.weight = std::string("w"); }),
+      {"no weight column", With(good, [](spec::JobSpec& j) { j.data.weight = std::string("w"); }),
        StatusCode::kInvalidArgument,
        "data.weight: there is no column 'w'; the files have 3 columns: 'width', 'b', 'y'", In("w")},
       {"no column left for features", Regression(Parquet(ParquetText({Ints("y")}))),
@@ -125,7 +126,7 @@ std::vector<BadCase> Types() {
        In("y")},
       {"a list for a weight",
        With(Fields({Ints("a"), Json("w", arrow::list(arrow::float32()), "[[1], [2]]")}),
-            [](JobSpec& j) { j.data.weight = std::string("w"); }),
+            [](spec::JobSpec& j) { j.data.weight = std::string("w"); }),
        StatusCode::kInvalidArgument,
        "data.weight: column 'w' of 'DIR/t.parquet' has the type list<element: float>; expected one "
        "number, boolean or text a row",
@@ -143,7 +144,7 @@ std::vector<BadCase> Types() {
        In("v[2]")},
       {"a column that is text all the way",
        With(Fields({Json("t", arrow::utf8(), R"(["red", "blue"])")}),
-            [](JobSpec& j) { j.data.features.columns = {std::string("t")}; }),
+            [](spec::JobSpec& j) { j.data.features.columns = {std::string("t")}; }),
        StatusCode::kBadInput,
        "the value is not a number; features are numbers (choose the columns in "
        "data.features.columns, or encode text as numbers)",
@@ -246,14 +247,14 @@ std::vector<BadCase> Sets() {
        InFile(kParquet)},
       {"every row dropped",
        With(Fields({Ints("a", "[null, null]")}),
-            [](JobSpec& j) { j.data.features.nulls.kind = NullKind::kDrop; }),
+            [](spec::JobSpec& j) { j.data.features.nulls.kind = spec::NullKind::kDrop; }),
        StatusCode::kBadInput,
        "data.features.nulls: no training rows: drop left out all 2; choose mean or {constant: V}, "
        "or leave columns with many nulls out",
        InFile(kParquet)},
       {"more bad rows than the limit",
        With(Fields({Json("a", arrow::utf8(), R"(["1", "x", "z"])")}),
-            [](JobSpec& j) {
+            [](spec::JobSpec& j) {
               j.data.features.columns = {std::string("a")};
               j.data.bad_rows = {.skip = true, .limit = 1};
             }),
@@ -267,7 +268,7 @@ std::vector<BadCase> Sets() {
        "all 2 training rows have the label '7'; a classifier needs two classes or more", In("y")},
       {"a column of nulls",
        With(Fields({Ints("a"), Json("b", arrow::float32(), "[null, null]")}),
-            [](JobSpec& j) { j.data.features.nulls.kind = NullKind::kMean; }),
+            [](spec::JobSpec& j) { j.data.features.nulls.kind = spec::NullKind::kMean; }),
        StatusCode::kBadInput,
        "the column has no value in any training row; leave it out of data.features.columns",
        In("b")},
@@ -286,4 +287,4 @@ std::vector<BadCase> BadParquetTables() {
   return all;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -2,7 +2,7 @@
 // found and words. The kinds and their answers are in bad_parquet_*.cc.
 #include "tests/data/bad_parquet.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 TEST_CASE("each kind of bad Parquet file has its one answer") {
@@ -14,4 +14,4 @@ TEST_CASE("each kind of bad Parquet file has its one answer") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -1,7 +1,7 @@
 // What is wrong with a table, and what is said of it.
 #include "tests/data/bad_input.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // "0,1,...,": names of columns.
@@ -20,7 +20,7 @@ std::string Identifiers(int rows) {
 // The rows where v is true are for validation.
 Given Validated(std::string content) {
   return With(Csv(std::move(content)),
-              [](JobSpec& job) { job.data.validation.column = std::string("v"); });
+              [](spec::JobSpec& job) { job.data.validation.column = std::string("v"); });
 }
 
 // Two files, of which the first is good.
@@ -31,19 +31,19 @@ Given More(std::string content) {
   };
 }
 
-std::function<void(JobSpec&)> FeatureList(decltype(FeatureSpec::columns) columns) {
-  return [=](JobSpec& job) { job.data.features.columns = columns; };
+std::function<void(spec::JobSpec&)> FeatureList(decltype(spec::FeatureSpec::columns) columns) {
+  return [=](spec::JobSpec& job) { job.data.features.columns = columns; };
 }
 
-void Drop(JobSpec& job) { job.data.features.nulls.kind = NullKind::kDrop; }
+void Drop(spec::JobSpec& job) { job.data.features.nulls.kind = spec::NullKind::kDrop; }
 
-std::function<void(JobSpec&)> Skip(int64_t limit) {
-  return [=](JobSpec& job) { job.data.bad_rows = {.skip = true, .limit = limit}; };
+std::function<void(spec::JobSpec&)> Skip(int64_t limit) {
+  return [=](spec::JobSpec& job) { job.data.bad_rows = {.skip = true, .limit = limit}; };
 }
 
-void Doubles(JobSpec& job) {
-  job.model.precision = Precision::kFloat64;
-  job.data.features.scale.kind = ScaleKind::kStandard;
+void Doubles(spec::JobSpec& job) {
+  job.model.precision = spec::Precision::kFloat64;
+  job.data.features.scale.kind = spec::ScaleKind::kStandard;
 }
 
 // The first record, and what the job says of columns.
@@ -84,18 +84,18 @@ std::vector<BadCase> Headers() {
        "data.label: there is no column 'y'; the files have 1 column: 'a;b;y'",
        At(1, "y", 0, "a;b;y")},
       {"a label position beyond the columns",
-       With(Csv(kStart), [](JobSpec& j) { j.data.label = {int64_t{3}}; }),
+       With(Csv(kStart), [](spec::JobSpec& j) { j.data.label = {int64_t{3}}; }),
        StatusCode::kInvalidArgument,
        "data.label: there is no column 3; the files have 3 columns, counted from 0",
        At(1, "3", 0, "a,b,y")},
       {"a label by name without a header",
-       With(Csv("1,2,0\n"), [](JobSpec& j) { j.data.csv.header = false; }),
+       With(Csv("1,2,0\n"), [](spec::JobSpec& j) { j.data.csv.header = false; }),
        StatusCode::kInvalidArgument,
        "data.label: there is no column 'y'; the files have 3 columns: '0', '1', '2'",
        At(1, "y", 0, "1,2,0")},
       {"a label twice",
        With(Csv(kStart),
-            [](JobSpec& j) {
+            [](spec::JobSpec& j) {
               j.data.label = {std::string("y"), int64_t{2}};
             }),
        StatusCode::kInvalidArgument, "data.label: column 'y' is named twice; name it once",
@@ -110,23 +110,24 @@ std::vector<BadCase> Headers() {
 
 std::vector<BadCase> MoreHeaders() {
   return {
-      {"a range beyond the columns", With(Csv(kStart), FeatureList({ColumnRange{0, 9}})),
+      {"a range beyond the columns", With(Csv(kStart), FeatureList({spec::ColumnRange{0, 9}})),
        StatusCode::kInvalidArgument,
        "data.features.columns: there is no column 9; the files have 3 columns, counted from 0",
        At(1, "9", 0, "a,b,y")},
       {"a feature twice", With(Csv(kStart), FeatureList({std::string("a"), int64_t{0}})),
        StatusCode::kInvalidArgument,
        "data.features.columns: column 'a' is named twice; name it once", At(1, "a", 0, "a")},
-      {"the label among the features", With(Csv(kStart), FeatureList({ColumnRange{0, 2}})),
+      {"the label among the features", With(Csv(kStart), FeatureList({spec::ColumnRange{0, 2}})),
        StatusCode::kInvalidArgument, "data.features.columns: column 'y' is the label; leave it out",
        At(1, "y", 4, "y")},
       {"the validation column among the features",
-       With(Validated("a,v,y\n1,0,0\n"), FeatureList({ColumnRange{0, 1}})),
+       With(Validated("a,v,y\n1,0,0\n"), FeatureList({spec::ColumnRange{0, 1}})),
        StatusCode::kInvalidArgument,
        "data.features.columns: column 'v' marks the validation rows (data.validation.column); "
        "leave it out",
        At(1, "v", 2, "v")},
-      {"no weight column", With(Csv(kStart), [](JobSpec& j) { j.data.weight = std::string("w"); }),
+      {"no weight column",
+       With(Csv(kStart), [](spec::JobSpec& j) { j.data.weight = std::string("w"); }),
        StatusCode::kInvalidArgument,
        "data.weight: there is no column 'w'; the files have 3 columns: 'a', 'b', 'y'",
        At(1, "w", 0, "a,b,y")},
@@ -208,7 +209,8 @@ std::vector<BadCase> SetCases() {
        "the validation column holds neither true nor false; expected 1, 0, true or false",
        At(3, "v", 14, "maybe")},
       {"a fraction that gives no row",
-       With(Csv("a,y\n1,0\n2,1\n3,0\n"), [](JobSpec& j) { j.data.validation.fraction = 0.001; }),
+       With(Csv("a,y\n1,0\n2,1\n3,0\n"),
+            [](spec::JobSpec& j) { j.data.validation.fraction = 0.001; }),
        StatusCode::kBadInput,
        "data.validation.fraction: 0.001 of 3 rows gave no row; choose a larger fraction or another "
        "train.seed, or leave validation out",
@@ -249,14 +251,14 @@ std::vector<BadCase> MoreSets() {
        InColumn("y")},
       {"three classes for a loss of two",
        With(Csv("a,y\n1,0\n2,1\n3,2\n"),
-            [](JobSpec& j) { j.model.loss = Loss::kBinaryCrossEntropy; }),
+            [](spec::JobSpec& j) { j.model.loss = spec::Loss::kBinaryCrossEntropy; }),
        StatusCode::kInvalidArgument,
        "model.loss: binary_cross_entropy is for two classes, the label has 3; use "
        "softmax_cross_entropy",
        InColumn("y")},
       {"a column of nulls",
        With(Csv("a,b,y\n1,,0\n2,,1\n"),
-            [](JobSpec& j) { j.data.features.nulls.kind = NullKind::kMean; }),
+            [](spec::JobSpec& j) { j.data.features.nulls.kind = spec::NullKind::kMean; }),
        StatusCode::kBadInput,
        "the column has no value in any training row; leave it out of data.features.columns",
        InColumn("b")},
@@ -279,4 +281,4 @@ std::vector<BadCase> BadTables() {
   return all;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

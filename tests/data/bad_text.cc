@@ -1,7 +1,7 @@
 // What is wrong inside of text, and what is said of it.
 #include "tests/data/bad_input.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 const std::string kNotNumber =
@@ -17,26 +17,26 @@ const std::string kInfinite = "the value is infinite; expected a finite number";
 // A row after three good lines.
 Given Row(const std::string& content) { return Csv(kStart + content); }
 
-void Multiline(JobSpec& job) { job.data.csv.multiline = true; }
+void Multiline(spec::JobSpec& job) { job.data.csv.multiline = true; }
 
-void NoHeader(JobSpec& job) {
+void NoHeader(spec::JobSpec& job) {
   job.data.csv.header = false;
   job.data.label = {int64_t{0}};
 }
 
 // A regression of y with the weight w.
 Given Priced(std::string content) {
-  return With(Csv(std::move(content)), [](JobSpec& job) {
-    job.model.task = Task::kRegression;
+  return With(Csv(std::move(content)), [](spec::JobSpec& job) {
+    job.model.task = spec::Task::kRegression;
     job.data.weight = std::string("w");
   });
 }
 
 // After 12 good bytes of two lines.
 Given Svm(std::string content) {
-  return With(Named("a.libsvm", "0 1:1\n# two\n" + content), [](JobSpec& job) {
+  return With(Named("a.libsvm", "0 1:1\n# two\n" + content), [](spec::JobSpec& job) {
     job.data.label = {int64_t{0}};
-    job.data.features.columns = {ColumnRange{1, 7}};
+    job.data.features.columns = {spec::ColumnRange{1, 7}};
   });
 }
 
@@ -157,7 +157,7 @@ std::vector<BadCase> Lines() {
 }
 
 // Targets and weights of a regression job.
-void Multilabel(JobSpec& job) { job.model.task = Task::kMultilabel; }
+void Multilabel(spec::JobSpec& job) { job.model.task = spec::Task::kMultilabel; }
 
 std::vector<BadCase> Regression() {
   return {
@@ -200,7 +200,7 @@ std::vector<BadCase> Regression() {
        InColumn("w")},
       {"a column that is text all the way",
        With(Priced("a,w,y\nred,1,2\nblue,1,3\n"),
-            [](JobSpec& j) { j.data.features.columns = {std::string("a")}; }),
+            [](spec::JobSpec& j) { j.data.features.columns = {std::string("a")}; }),
        StatusCode::kBadInput, kNotNumber, At(2, "a", 6, "red")},
   };
 }
@@ -280,4 +280,4 @@ std::vector<BadCase> BadText() {
   return all;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -4,7 +4,7 @@
 
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 using Weights = std::vector<double>;
@@ -56,7 +56,7 @@ TEST_CASE("a weight for what is no class is told with the class that may be mean
 
 TEST_CASE("balanced weights of labels are rows with 0 by rows with 1, within bounds") {
   DataFixture f;
-  f.job.model.task = Task::kMultilabel;
+  f.job.model.task = spec::Task::kMultilabel;
   f.job.data.label = {std::string("p"), std::string("q"), std::string("never"),
                       std::string("always"), std::string("once")};
   f.job.data.shard_bytes = 1024;
@@ -79,7 +79,7 @@ TEST_CASE("balanced weights of labels are rows with 0 by rows with 1, within bou
 
 TEST_CASE("given weights of labels go by the names of their columns") {
   DataFixture f;
-  f.job.model.task = Task::kMultilabel;
+  f.job.model.task = spec::Task::kMultilabel;
   f.job.data.label = {std::string("spam"), std::string("urgent"), std::string("1")};
   f.Train("x,spam,urgent,1\n1,0,1,0\n2,1,0,1\n");
   f.job.train.class_weight.given = {{"1", 0.5}, {"spam", 3}};
@@ -94,14 +94,14 @@ TEST_CASE("given weights of labels go by the names of their columns") {
 
 TEST_CASE("counts below 0 are refused for Poisson, and its targets are not scaled") {
   DataFixture f;
-  f.job.model.task = Task::kRegression;
-  f.job.model.loss = Loss::kPoisson;
+  f.job.model.task = spec::Task::kRegression;
+  f.job.model.loss = spec::Loss::kPoisson;
   f.Train("x,y\n1,10\n2,0\n3,3\n");
-  CHECK(f.Survey()->preprocessing.targets[0] == FittedTarget{"y", 0, 1});
+  CHECK(f.Survey()->preprocessing.targets[0] == spec::FittedTarget{"y", 0, 1});
   f.Train("x,y\n1,10\n2,-2\n3,3\n");
   CHECK(f.Survey().status().message() ==
         "the target goes down to -2; model.loss: poisson is for counts and rates, from 0 up");
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

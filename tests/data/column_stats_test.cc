@@ -6,12 +6,12 @@
 #include <random>
 #include <vector>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // The definition, column by column.
-ColumnStats Naive(const std::vector<float>& data, int64_t columns, int64_t c) {
-  ColumnStats stats;
+spec::ColumnStats Naive(const std::vector<float>& data, int64_t columns, int64_t c) {
+  spec::ColumnStats stats;
   double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
   const int64_t rows = static_cast<int64_t>(data.size()) / columns;
   for (int64_t r = 0; r < rows; ++r) {
@@ -53,11 +53,11 @@ TEST_CASE("sums side by side have the bits of sums one by one, with and without 
         v = static_cast<int>(random() % 100) < nulls ? std::numeric_limits<float>::quiet_NaN()
                                                      : normal(random);
       }
-      const auto stats = StatsOf(StorageType::kFloat32, data.data(), 1111, columns);
+      const auto stats = StatsOf(spec::StorageType::kFloat32, data.data(), 1111, columns);
       REQUIRE(static_cast<int64_t>(stats.size()) == columns);
       for (int64_t c = 0; c < columns; ++c) CHECK(stats[c] == Naive(data, columns, c));
     }
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace espalier {
+namespace espalier::data {
 
 // One gzip member.
 inline std::string Gzip(const std::string& text, int level = 6) {
@@ -37,4 +37,4 @@ inline std::string Zstd(const std::string& text, int level = 3) {
   return out;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

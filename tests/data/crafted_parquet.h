@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace espalier {
+namespace espalier::data {
 
 // One struct of Thrift's compact protocol, field by field with rising numbers.
 class ThriftStruct {
@@ -143,4 +143,4 @@ inline std::string NestedParquet(int depth) {
                     ThriftStruct().Int(1, 1).List(2, schema).Long(3, 0).List(4, {}).Bytes());
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -12,16 +12,16 @@
 #include "src/base/text.h"
 #include "src/data/table/number.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
-class TextFile : public ReadableFile {
+class TextFile : public storage::ReadableFile {
  public:
   explicit TextFile(std::string text) : text_(std::move(text)) {
     info_.path = "text.csv";
     info_.length = static_cast<int64_t>(text_.size());
   }
-  const FileInfo& info() const override { return info_; }
+  const storage::FileInfo& info() const override { return info_; }
   Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
     const size_t begin = std::min<size_t>(offset, text_.size());
     const size_t size = std::min(out.size(), text_.size() - begin);
@@ -32,15 +32,15 @@ class TextFile : public ReadableFile {
 
  private:
   std::string text_;
-  FileInfo info_;
+  storage::FileInfo info_;
 };
 
 using Record = std::vector<std::string>;
 using Records = std::map<int64_t, Record>;  // by offset; a bad one is {"!"}
 
 // Adds the records of a range; fails the test when one is there already.
-uint32_t Read(const std::string& text, const CsvOptions& options, CsvRange range, Records* records,
-              int64_t window = CsvReader::kWindowBytes) {
+uint32_t Read(const std::string& text, const spec::CsvOptions& options, CsvRange range,
+              Records* records, int64_t window = CsvReader::kWindowBytes) {
   const TextFile file(text);
   CsvReader reader(file, options, range, window);
   for (;;) {
@@ -57,7 +57,7 @@ uint32_t Read(const std::string& text, const CsvOptions& options, CsvRange range
   }
 }
 
-Records ReadAll(const std::string& text, const CsvOptions& options = {}) {
+Records ReadAll(const std::string& text, const spec::CsvOptions& options = {}) {
   Records records;
   Read(text, options, {0, static_cast<int64_t>(text.size()), false}, &records);
   return records;
@@ -86,7 +86,7 @@ TEST_CASE("quoted fields hold delimiters and doubled quotes") {
 }
 
 TEST_CASE("with multiline a quoted field holds line breaks") {
-  const CsvOptions multiline = {.multiline = true};
+  const spec::CsvOptions multiline = {.multiline = true};
   CHECK(ReadAll("\"a\nb\r\n\nc\",d\r\n\"1\",2\n3,4", multiline) ==
         Records{{0, {"a\nb\r\n\nc", "d"}}, {13, {"1", "2"}}, {19, {"3", "4"}}});
   CHECK(ReadAll("1,2\n\"a\nb\nc", multiline) == Records{{0, {"1", "2"}}, {4, {"!"}}});
@@ -204,10 +204,10 @@ TEST_CASE("a file cut short under the reader is data loss") {
   class Short : public TextFile {
    public:
     Short() : TextFile("1,2\n3,4\n") { longer_ = TextFile::info(), longer_.length = 20; }
-    const FileInfo& info() const override { return longer_; }
+    const storage::FileInfo& info() const override { return longer_; }
 
    private:
-    FileInfo longer_;
+    storage::FileInfo longer_;
   };
   const Short file;
   CsvReader reader(file, {}, {0, 20, false});
@@ -327,4 +327,4 @@ TEST_CASE("what is no number is told apart") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -6,7 +6,7 @@
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 struct Whole {
@@ -192,4 +192,4 @@ TEST_CASE("a decompression bomb is stopped") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

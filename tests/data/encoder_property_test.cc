@@ -18,7 +18,7 @@
 #include "tests/data/scan_rows.h"
 #include "tests/testing/scale.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // ---- the ways of the house ----------------------------------------------------------------------
@@ -43,7 +43,7 @@ std::vector<size_t> KeptRows(const RandomTable& table) {
 
 // As the leaves get them.
 template <typename T>
-Encoded<T> Trained(DataFixture& f, const RandomTable& table, const SurveyResult& survey) {
+Encoded<T> Trained(DataFixture& f, const RandomTable& table, const spec::SurveyResult& survey) {
   const auto store = LoadRows({*f.files, f.plan, f.job}, survey, f.All(survey), f.shards, {});
   INFO(store.status().ToString());
   REQUIRE(store.ok());
@@ -55,7 +55,7 @@ Encoded<T> Trained(DataFixture& f, const RandomTable& table, const SurveyResult&
     std::vector<T> inputs(rows.features()), targets(rows.targets()), weights(1);
     std::vector<int32_t> codes(rows.coded()), labels(1, -1);
     const int64_t row[] = {next[table.validation[r]]++};
-    rows.Gather<T>(table.validation[r] ? FileRole::kValidation : FileRole::kTrain, row,
+    rows.Gather<T>(table.validation[r] ? spec::FileRole::kValidation : spec::FileRole::kTrain, row,
                    inputs.data(), codes.data(), labels.data(), targets.data(), weights.data());
     const auto add = [](auto* to, const auto& from) {
       to->insert(to->end(), from.begin(), from.end());
@@ -69,10 +69,10 @@ Encoded<T> Trained(DataFixture& f, const RandomTable& table, const SurveyResult&
 }
 
 template <typename T>
-void AddScored(const ModelDocument& model, const RowPiece& piece, Encoded<T>* all) {
+void AddScored(const bundle::ModelDocument& model, const RowPiece& piece, Encoded<T>* all) {
   const FeatureEncoder encoder(model.preprocessing);
   const ClassIndex classes(model.preprocessing.classes);
-  const std::vector<FittedTarget>& targets = model.preprocessing.targets;
+  const std::vector<spec::FittedTarget>& targets = model.preprocessing.targets;
   CodeMaps maps;
   Vocabularies(model.preprocessing).Extend(piece.texts.categories, &maps);
   const DecodedRows& rows = piece.rows();
@@ -82,10 +82,10 @@ void AddScored(const ModelDocument& model, const RowPiece& piece, Encoded<T>* al
   all->inputs.insert(all->inputs.end(), inputs.begin(), inputs.end());
   all->codes.insert(all->codes.end(), codes.begin(), codes.end());
   for (size_t i = 0; i < rows.targets.size(); ++i) {
-    const FittedTarget& t = targets[i % targets.size()];
+    const spec::FittedTarget& t = targets[i % targets.size()];
     all->targets.push_back(static_cast<T>((rows.targets[i] - t.shift) * t.factor));
   }
-  const bool labelled = model.job.model.task == Task::kClassification;
+  const bool labelled = model.job.model.task == spec::Task::kClassification;
   for (size_t r = 0; r < static_cast<size_t>(rows.rows); ++r) {
     all->weights.push_back(rows.weights.size() > 0 ? static_cast<T>(rows.weights[r]) : T{1});
     all->labels.push_back(labelled ? classes.Of(piece.texts.labels.texts()[rows.labels[r]]) : -1);
@@ -94,7 +94,7 @@ void AddScored(const ModelDocument& model, const RowPiece& piece, Encoded<T>* al
 
 // As a scorer has them, which knows the model alone.
 template <typename T>
-Encoded<T> Scored(const DataFixture& f, const ModelDocument& model, int64_t shard_bytes) {
+Encoded<T> Scored(const DataFixture& f, const bundle::ModelDocument& model, int64_t shard_bytes) {
   const auto scan =
       PlanScan(*f.files, {model.job, model.schema, f.job.data.train, true, {}, {}, shard_bytes});
   INFO(scan.status().ToString());
@@ -112,22 +112,22 @@ Encoded<T> Scored(const DataFixture& f, const ModelDocument& model, int64_t shar
   return all;
 }
 
-ModelDocument SavedAndLoaded(const DataFixture& f, const SurveyResult& survey) {
-  ModelDocument document;
+bundle::ModelDocument SavedAndLoaded(const DataFixture& f, const spec::SurveyResult& survey) {
+  bundle::ModelDocument document;
   document.job = f.job;
   document.schema = f.plan.schema;
   document.preprocessing = survey.preprocessing;
   document.storage = survey.storage;
   document.train_rows = survey.train_rows;
   document.data_fingerprint = survey.data_fingerprint;
-  const std::string text = EncodeModelJson(document);
-  const auto loaded = DecodeModelJson(text);
+  const std::string text = bundle::EncodeModelJson(document);
+  const auto loaded = bundle::DecodeModelJson(text);
   INFO(loaded.status().ToString());
   REQUIRE(loaded.ok());
   CHECK((loaded->preprocessing == survey.preprocessing));
   CHECK((loaded->schema == f.plan.schema));
   CHECK(loaded->storage == survey.storage);
-  CHECK(EncodeModelJson(*loaded) == text);
+  CHECK(bundle::EncodeModelJson(*loaded) == text);
   return *loaded;
 }
 
@@ -136,17 +136,18 @@ ModelDocument SavedAndLoaded(const DataFixture& f, const SurveyResult& survey) {
 template <typename T>
 class Comparison {
  public:
-  Comparison(const RandomTable& table, const Schema& schema, const SurveyResult& survey,
+  Comparison(const RandomTable& table, const spec::Schema& schema, const spec::SurveyResult& survey,
              const Encoded<T>& found)
       : table_(table),
         schema_(schema),
         fitted_(survey.preprocessing),
         found_(found),
         rows_(KeptRows(table)),
-        rounding_(survey.storage == StorageType::kUint8 ? std::numeric_limits<T>::epsilon()
-                                                        : std::numeric_limits<double>::epsilon()) {
-    width_ = static_cast<size_t>(InputsOf(fitted_).dense);
-    coded_ = InputsOf(fitted_).coded.size();
+        rounding_(survey.storage == spec::StorageType::kUint8
+                      ? std::numeric_limits<T>::epsilon()
+                      : std::numeric_limits<double>::epsilon()) {
+    width_ = static_cast<size_t>(spec::InputsOf(fitted_).dense);
+    coded_ = spec::InputsOf(fitted_).coded.size();
   }
 
   void Run() {
@@ -181,11 +182,11 @@ class Comparison {
 
   void CompareFeature(size_t i) {
     const RandomColumn& column = ColumnOf(i);
-    const FittedFeature& fitted = fitted_.features[i];
-    if (column.options.type == FeatureType::kCategorical) return CompareCodes(column, fitted);
-    const DatePart part = schema_.rule(i).part;
-    const bool date = column.options.type == FeatureType::kDate;
-    CHECK(fitted.name == (date ? column.name + "." + NameOf(part) : column.name));
+    const spec::FittedFeature& fitted = fitted_.features[i];
+    if (column.options.type == spec::FeatureType::kCategorical) return CompareCodes(column, fitted);
+    const spec::DatePart part = schema_.rule(i).part;
+    const bool date = column.options.type == spec::FeatureType::kDate;
+    CHECK(fitted.name == (date ? column.name + "." + spec::NameOf(part) : column.name));
     const auto number = [&](size_t r) {
       return MeantNumber(column.options, part, column.cells[r]);
     };
@@ -209,7 +210,7 @@ class Comparison {
     input_ += column.options.null_indicator ? 2 : 1;
   }
 
-  void CompareCodes(const RandomColumn& column, const FittedFeature& fitted) {
+  void CompareCodes(const RandomColumn& column, const spec::FittedFeature& fitted) {
     const int64_t hash = column.options.hash;
     const auto text = [&](size_t r) { return column.cells[r].text; };
     const NaiveCodes codes = CodesNaively(column.options.min_count, OfTraining<std::string>(text));
@@ -241,9 +242,10 @@ class Comparison {
       }
     }
     for (size_t t = 0; !table_.targets.empty() && t < table_.targets[0].size(); ++t) {
-      FeatureOptions options{.nulls = NullPolicy{}};
-      const bool scaled = EffectiveTargetScale(table_.job.model) == TargetScale::kStandard;
-      options.scale = Scale{scaled ? ScaleKind::kStandard : ScaleKind::kNone};
+      spec::FeatureOptions options{.nulls = spec::NullPolicy{}};
+      const bool scaled =
+          spec::EffectiveTargetScale(table_.job.model) == spec::TargetScale::kStandard;
+      options.scale = spec::Scale{scaled ? spec::ScaleKind::kStandard : spec::ScaleKind::kNone};
       const auto target = [&](size_t r) { return table_.targets[r][t]; };
       const std::vector<double> column = OfTraining<double>(target);
       NaiveScale scale = FitNaively(options, column);
@@ -263,8 +265,8 @@ class Comparison {
   }
 
   const RandomTable& table_;
-  const Schema& schema_;
-  const Preprocessing& fitted_;
+  const spec::Schema& schema_;
+  const spec::Preprocessing& fitted_;
   const Encoded<T>& found_;
   const std::vector<size_t> rows_;
   const long double rounding_;  // of what is shifted and scaled: bytes in T, others in double
@@ -278,20 +280,20 @@ bool Near(double a, double b, double factor) {
 }
 
 // Sums over other shards differ in their last bits; all else is the same.
-void CompareCuts(const JobSpec& job, const Schema& schema, const Preprocessing& whole,
-                 Preprocessing cut) {
+void CompareCuts(const spec::JobSpec& job, const spec::Schema& schema,
+                 const spec::Preprocessing& whole, spec::Preprocessing cut) {
   REQUIRE(cut.features.size() == whole.features.size());
   for (size_t i = 0; i < whole.features.size(); ++i) {
-    const FeatureOptions options = OptionsOf(job.data.features, schema.rule(i));
-    const ScaleKind kind = options.scale->kind;
-    const FittedFeature& a = whole.features[i];
-    FittedFeature& b = cut.features[i];
-    if (kind == ScaleKind::kStandard || kind == ScaleKind::kRobust) {
+    const spec::FeatureOptions options = spec::OptionsOf(job.data.features, schema.rule(i));
+    const spec::ScaleKind kind = options.scale->kind;
+    const spec::FittedFeature& a = whole.features[i];
+    spec::FittedFeature& b = cut.features[i];
+    if (kind == spec::ScaleKind::kStandard || kind == spec::ScaleKind::kRobust) {
       CHECK(Near(b.shift, a.shift, a.factor));
       CHECK(Near(b.factor, a.factor, 0));
       b.shift = a.shift, b.factor = a.factor;
     }
-    if (options.nulls->kind == NullKind::kMean) {
+    if (options.nulls->kind == spec::NullKind::kMean) {
       CHECK(Near(b.null_value, a.null_value, a.factor));
       b.null_value = a.null_value;
     }
@@ -318,8 +320,8 @@ void CheckTable(const RandomTable& table) {
   const auto survey = f.Survey();
   INFO(survey.status().ToString());
   REQUIRE(survey.ok());
-  const ModelDocument model = SavedAndLoaded(f, *survey);
-  const Schema schema = f.plan.schema;
+  const bundle::ModelDocument model = SavedAndLoaded(f, *survey);
+  const spec::Schema schema = f.plan.schema;
   const Encoded<T> trained = Trained<T>(f, table, *survey);
   Comparison<T>(table, schema, *survey, trained).Run();
 
@@ -332,7 +334,7 @@ void CheckTable(const RandomTable& table) {
     REQUIRE(cut.ok());
     CHECK(cut->storage == survey->storage);
     CompareCuts(f.job, schema, survey->preprocessing, cut->preprocessing);
-    std::vector<ShardSurvey> turned;  // as members may bring them
+    std::vector<spec::ShardSurvey> turned;  // as members may bring them
     for (const SurveyedShard& shard : f.shards) turned.insert(turned.begin(), shard.survey);
     const auto merged = MergeShardSurveys(f.plan, f.job, std::move(turned));
     REQUIRE(merged.ok());
@@ -343,8 +345,8 @@ void CheckTable(const RandomTable& table) {
 TEST_CASE("what is fitted, saved, loaded and applied agrees for every encoder") {
   for (uint64_t seed = 0; seed < 300 * TestScale(); ++seed) {
     const RandomTable table = DrawTable(seed);
-    INFO("seed " << seed << "\n" << CanonicalText(table.job) << table.Text());
-    if (table.job.model.precision == Precision::kFloat32) {
+    INFO("seed " << seed << "\n" << spec::CanonicalText(table.job) << table.Text());
+    if (table.job.model.precision == spec::Precision::kFloat32) {
       CheckTable<float>(table);
     } else {
       CheckTable<double>(table);
@@ -353,4 +355,4 @@ TEST_CASE("what is fitted, saved, loaded and applied agrees for every encoder") 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

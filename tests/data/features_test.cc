@@ -9,21 +9,23 @@
 #include "src/data/features/vocabulary.h"
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 using Strings = std::vector<std::string>;
 using Doubles = std::vector<double>;
 using Codes = std::vector<int32_t>;
 
-FeatureGroup Group(Strings columns, FeatureType type = FeatureType::kNumeric) {
-  FeatureGroup group;
+spec::FeatureGroup Group(Strings columns, spec::FeatureType type = spec::FeatureType::kNumeric) {
+  spec::FeatureGroup group;
   for (std::string& name : columns) group.columns.emplace_back(std::move(name));
   group.type = type;
   return group;
 }
 
-FeatureGroup Categories(Strings columns) { return Group(columns, FeatureType::kCategorical); }
+spec::FeatureGroup Categories(Strings columns) {
+  return Group(columns, spec::FeatureType::kCategorical);
+}
 
 std::string ErrorOf(DataFixture& f) {
   const auto survey = f.Survey();
@@ -65,19 +67,19 @@ TEST_CASE("dates give their parts, and what is no date is told") {
     INFO(bad);
     CHECK_FALSE(ParseDate(bad));
   }
-  const auto part = [&](DatePart p) { return PartOf(leap, p); };
-  CHECK(part(DatePart::kYear) == 2024);
-  CHECK(part(DatePart::kMonth) == 2);
-  CHECK(part(DatePart::kDay) == 29);
-  CHECK(part(DatePart::kWeekday) == 3);  // a Thursday
-  CHECK(part(DatePart::kYearday) == 60);
-  CHECK(part(DatePart::kHour) == 23);
-  CHECK(part(DatePart::kMinute) == 59);
-  CHECK(part(DatePart::kSecond) == 58);
-  CHECK(part(DatePart::kEpoch) == leap);
-  CHECK(PartOf(-1, DatePart::kYear) == 1969);
-  CHECK(PartOf(-1, DatePart::kSecond) == 59);
-  CHECK(PartOf(*ParseDate("0001-01-01"), DatePart::kWeekday) == 0);
+  const auto part = [&](spec::DatePart p) { return PartOf(leap, p); };
+  CHECK(part(spec::DatePart::kYear) == 2024);
+  CHECK(part(spec::DatePart::kMonth) == 2);
+  CHECK(part(spec::DatePart::kDay) == 29);
+  CHECK(part(spec::DatePart::kWeekday) == 3);  // a Thursday
+  CHECK(part(spec::DatePart::kYearday) == 60);
+  CHECK(part(spec::DatePart::kHour) == 23);
+  CHECK(part(spec::DatePart::kMinute) == 59);
+  CHECK(part(spec::DatePart::kSecond) == 58);
+  CHECK(part(spec::DatePart::kEpoch) == leap);
+  CHECK(PartOf(-1, spec::DatePart::kYear) == 1969);
+  CHECK(PartOf(-1, spec::DatePart::kSecond) == 59);
+  CHECK(PartOf(*ParseDate("0001-01-01"), spec::DatePart::kWeekday) == 0);
 }
 
 TEST_CASE("categories have the codes of their vocabulary, in training and elsewhere") {
@@ -89,23 +91,23 @@ TEST_CASE("categories have the codes of their vocabulary, in training and elsewh
     f.job.data.shard_bytes = shard_bytes;
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
-    const FittedFeature& c = survey->preprocessing.features[1];
+    const spec::FittedFeature& c = survey->preprocessing.features[1];
     CHECK(c.vocabulary == Strings{"", "blue", "red"});
     CHECK(c.codes == 3);  // nothing else in training rows
-    CHECK(InputsOf(survey->preprocessing).dense == 1);
-    CHECK(InputsOf(survey->preprocessing).coded == std::vector<CodedInput>{{3, 0}});
+    CHECK(spec::InputsOf(survey->preprocessing).dense == 1);
+    CHECK(spec::InputsOf(survey->preprocessing).coded == std::vector<spec::CodedInput>{{3, 0}});
     auto shards = std::move(f.shards);
     const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), shards, {});
     REQUIRE(store.ok());
-    const Gathered train = GatherAll(**store, FileRole::kTrain);
+    const Gathered train = GatherAll(**store, spec::FileRole::kTrain);
     CHECK(train.inputs == Doubles{1, 2, 4, 5, 6});
     CHECK(train.codes == Codes{2, 1, 0, 2, 0});
-    CHECK(GatherAll(**store, FileRole::kValidation).codes == Codes{-1});  // green
+    CHECK(GatherAll(**store, spec::FileRole::kValidation).codes == Codes{-1});  // green
     // Read again from the file.
     std::vector<SurveyedShard> none;
     const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), none, {});
     REQUIRE(again.ok());
-    CHECK((GatherAll(**again, FileRole::kTrain) == train));
+    CHECK((GatherAll(**again, spec::FileRole::kTrain) == train));
   }
 }
 
@@ -121,18 +123,18 @@ TEST_CASE("rare values share one code, which unseen ones have too") {
   REQUIRE(survey.ok());
   CHECK(survey->preprocessing.features[0].vocabulary == Strings{"a"});
   CHECK(survey->preprocessing.features[0].codes == 2);
-  CHECK(InputsOf(survey->preprocessing).coded == std::vector<CodedInput>{{2, 4}});
+  CHECK(spec::InputsOf(survey->preprocessing).coded == std::vector<spec::CodedInput>{{2, 4}});
   const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE(store.ok());
-  CHECK(GatherAll(**store, FileRole::kTrain).codes == Codes{0, 1, 0, 1, 1});
-  CHECK(GatherAll(**store, FileRole::kValidation).codes == Codes{1, 0, 1});
+  CHECK(GatherAll(**store, spec::FileRole::kTrain).codes == Codes{0, 1, 0, 1, 1});
+  CHECK(GatherAll(**store, spec::FileRole::kValidation).codes == Codes{1, 0, 1});
 }
 
 TEST_CASE("whole numbers are categories in their order, written as floats too") {
-  FittedFeature feature;
+  spec::FittedFeature feature;
   FitVocabulary({{"10", 1}, {"9", 1}, {"9.0", 2}, {"", 1}}, 1, &feature);
   CHECK(feature.vocabulary == Strings{"", "9", "10"});
-  Preprocessing fitted;
+  spec::Preprocessing fitted;
   fitted.features = {{"plain"}, feature};
   LabelTexts texts;
   for (const char* text : {"11", "10.0"}) texts.IndexOf(text);
@@ -141,17 +143,17 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   texts.IndexOf("");
   Vocabularies(fitted).Extend({texts}, &maps);
   CHECK(maps == CodeMaps{{3, 2, 0}});  // 3: none
-  FittedFeature mixed;
+  spec::FittedFeature mixed;
   FitVocabulary({{"10", 1}, {"9", 1}, {"x", 1}}, 1, &mixed);
   CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
-  FittedFeature spelled;
+  spec::FittedFeature spelled;
   FitVocabulary({{"1", 1}, {"1.0", 2}, {"1.", 1}, {"2.5", 4}, {"x", 4}, {"x.0", 3}}, 4, &spelled);
   CHECK(spelled.vocabulary == Strings{"1", "2.5", "x"});
 }
 
 TEST_CASE("Parquet's booleans are the categories that CSV files write as True and FALSE") {
-  Preprocessing fitted;
-  FittedFeature& flag = fitted.features.emplace_back();
+  spec::Preprocessing fitted;
+  spec::FittedFeature& flag = fitted.features.emplace_back();
   FitVocabulary({{"True", 1}, {"FALSE", 1}, {"yes", 1}}, 1, &flag);
   LabelTexts texts;
   for (const char* text : {"true", "false", "True", "TRUE"}) texts.IndexOf(text);
@@ -224,7 +226,7 @@ TEST_CASE("a vocabulary is of the values with min_count rows, however many there
       for (SurveyedShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
       const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
       REQUIRE(store.ok());
-      const Gathered all = GatherAll(**store, FileRole::kTrain);
+      const Gathered all = GatherAll(**store, spec::FileRole::kTrain);
       if (!first) first = all;
       CHECK((all == *first));
     }
@@ -243,7 +245,7 @@ TEST_CASE("values of a column that are to be counted are bounded, in a shard and
   REQUIRE(f.Survey().ok());
   const std::string many = "more than 1,000,000 different values, too many to count; hash them";
   FeatureDecoder decoder(f.job.data.features, f.plan.schema);
-  std::vector<ShardSurvey> surveys = {f.shards[0].survey};  // of "a"
+  std::vector<spec::ShardSurvey> surveys = {f.shards[0].survey};  // of "a"
   auto& counts = surveys[0].categories[0];
   double code = 0;
   for (size_t i = 0; i < kCategoriesCountedMax; ++i) {
@@ -275,7 +277,7 @@ TEST_CASE("rows that are left out are bounded in their categories, too") {
   for (const bool dropped : {true, false}) {
     DataFixture f;
     f.job.data.features.groups = {Categories({"c"})};
-    f.job.data.features.nulls.kind = NullKind::kDrop;
+    f.job.data.features.nulls.kind = spec::NullKind::kDrop;
     f.job.data.bad_rows = {true, 100'000};
     std::string text = "c,x,y\n";
     for (int i = 0; i <= 10'000; ++i) {
@@ -289,14 +291,14 @@ TEST_CASE("rows that are left out are bounded in their categories, too") {
 TEST_CASE("booleans, dates and logarithms are numbers with the scale and nulls of their group") {
   DataFixture f;
   f.job.data.label = {std::string("y")};
-  f.job.data.features.nulls.kind = NullKind::kMean;
-  FeatureGroup logs = Group({"x"});
+  f.job.data.features.nulls.kind = spec::NullKind::kMean;
+  spec::FeatureGroup logs = Group({"x"});
   logs.log1p = true;
   logs.null_indicator = true;
-  logs.nulls = NullPolicy{NullKind::kConstant, 3};
-  FeatureGroup dates = Group({"d"}, FeatureType::kDate);
-  dates.parts = {DatePart::kYear, DatePart::kWeekday};
-  f.job.data.features.groups = {logs, dates, Group({"b"}, FeatureType::kBoolean)};
+  logs.nulls = spec::NullPolicy{spec::NullKind::kConstant, 3};
+  spec::FeatureGroup dates = Group({"d"}, spec::FeatureType::kDate);
+  dates.parts = {spec::DatePart::kYear, spec::DatePart::kWeekday};
+  f.job.data.features.groups = {logs, dates, Group({"b"}, spec::FeatureType::kBoolean)};
   f.Train("b,x,d,y\nyes,0,2024-02-29,0\n0,1,1970-01-01,1\nTRUE,,86400,1\n,7,,0\n");
   const Gathered all = f.AllRows();
   const double third = 2.0 / 3, year = (2024 + 1970 + 1970) / 3.0;
@@ -312,11 +314,11 @@ TEST_CASE("booleans, dates and logarithms are numbers with the scale and nulls o
 TEST_CASE("a number such as 20240229 is that day, any other seconds since 1970") {
   const auto seconds = [](const std::string& value) {
     DataFixture f;
-    f.job.model.precision = Precision::kFloat64;
+    f.job.model.precision = spec::Precision::kFloat64;
     f.job.data.label = {std::string("y")};
-    FeatureGroup dates = Group({"d"}, FeatureType::kDate);
-    dates.parts = {DatePart::kEpoch};
-    dates.scale = Scale{ScaleKind::kNone};
+    spec::FeatureGroup dates = Group({"d"}, spec::FeatureType::kDate);
+    dates.parts = {spec::DatePart::kEpoch};
+    dates.scale = spec::Scale{spec::ScaleKind::kNone};
     f.job.data.features.groups = {dates};
     f.Train("d,y\n" + value + ",0\n0,1\n");
     return f.AllRows().inputs.front();
@@ -335,34 +337,34 @@ TEST_CASE("a number such as 20240229 is that day, any other seconds since 1970")
 }
 
 TEST_CASE("a value that does not fit its column's type is a bad row that says why") {
-  const auto error = [](FeatureGroup group, const std::string& value) {
+  const auto error = [](spec::FeatureGroup group, const std::string& value) {
     DataFixture f;
     f.job.data.features.groups = {std::move(group)};
     f.Train("c,y\n" + value + ",0\n" + value + ",1\n");
     return ErrorOf(f);
   };
-  CHECK(error(Group({"c"}, FeatureType::kBoolean), "maybe")
+  CHECK(error(Group({"c"}, spec::FeatureType::kBoolean), "maybe")
             .find("the value is neither true nor false; expected true, false, yes, no, 1 or 0") !=
         std::string::npos);
-  CHECK(error(Group({"c"}, FeatureType::kDate), "1/2/2024").find("the value is not a date") !=
+  CHECK(error(Group({"c"}, spec::FeatureType::kDate), "1/2/2024").find("the value is not a date") !=
         std::string::npos);
-  CHECK(error(Group({"c"}, FeatureType::kDate), "1e300").find("the value is not a date") !=
+  CHECK(error(Group({"c"}, spec::FeatureType::kDate), "1e300").find("the value is not a date") !=
         std::string::npos);
-  FeatureGroup logs = Group({"c"});
+  spec::FeatureGroup logs = Group({"c"});
   logs.log1p = true;
   CHECK(error(logs, "-1").find("expected a number above -1") != std::string::npos);
   CHECK(error(logs, "x").find("the value is not a number") != std::string::npos);
-  FeatureGroup strict = Categories({"c"});
-  strict.nulls = NullPolicy{NullKind::kFail};
+  spec::FeatureGroup strict = Categories({"c"});
+  strict.nulls = spec::NullPolicy{spec::NullKind::kFail};
   CHECK(error(strict, "").find("the value is missing") != std::string::npos);
   CHECK(error(Categories({"c"}), std::string(257, 'x')).find("a category has at most 256") !=
         std::string::npos);
-  strict.nulls = NullPolicy{NullKind::kDrop};
+  strict.nulls = spec::NullPolicy{spec::NullKind::kDrop};
   CHECK(error(strict, "").find("drop left out all 2") != std::string::npos);
 }
 
 TEST_CASE("groups name columns of the files, each once") {
-  const auto error = [](std::vector<FeatureGroup> groups) {
+  const auto error = [](std::vector<spec::FeatureGroup> groups) {
     DataFixture f;
     f.job.data.features.groups = std::move(groups);
     f.Train("a,b,y\n1,2,0\n2,3,1\n");
@@ -389,4 +391,4 @@ TEST_CASE("a group's columns are features although `columns` does not name them"
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -3,22 +3,25 @@
 
 #include "src/data/input/listing.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Knows where blocks are, and nothing else.
-class OnlyBlocks : public FileSystem {
+class OnlyBlocks : public storage::FileSystem {
  public:
-  Result<std::vector<BlockLocation>> BlockLocations(const std::string& path, int64_t,
-                                                    int64_t) const override {
+  Result<std::vector<storage::BlockLocation>> BlockLocations(const std::string& path, int64_t,
+                                                             int64_t) const override {
     ++asked;
-    if (path == "a") return std::vector<BlockLocation>{{0, 100, {"n1", "n2"}}, {100, 50, {"n3"}}};
+    if (path == "a")
+      return std::vector<storage::BlockLocation>{{0, 100, {"n1", "n2"}}, {100, 50, {"n3"}}};
     return No();
   }
-  Result<std::vector<FileInfo>> List(const std::string&) const override { return No(); }
+  Result<std::vector<storage::FileInfo>> List(const std::string&) const override { return No(); }
   Result<std::vector<std::string>> Names(const std::string&) const override { return No(); }
-  Result<FileInfo> Stat(const std::string&) const override { return No(); }
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string&) const override { return No(); }
+  Result<storage::FileInfo> Stat(const std::string&) const override { return No(); }
+  Result<std::unique_ptr<storage::ReadableFile>> Open(const std::string&) const override {
+    return No();
+  }
   Status CreateExclusively(const std::string&, std::string_view) const override { return No(); }
   Status WriteAtomically(const std::string&, std::string_view, const std::string&) const override {
     return No();
@@ -36,7 +39,7 @@ class OnlyBlocks : public FileSystem {
 };
 
 TEST_CASE("a shard is near the hosts with most of its bytes; what is not known is left open") {
-  InputPlan plan;
+  spec::InputPlan plan;
   plan.files = {{.path = "a", .length = 150}, {.path = "b", .length = 10}, {.path = "c"}};
   plan.shards = {{0, 0, 60}, {0, 60, 120}, {0, 120, 150}, {1, 0, 10}};
   const OnlyBlocks files;
@@ -47,4 +50,4 @@ TEST_CASE("a shard is near the hosts with most of its bytes; what is not known i
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

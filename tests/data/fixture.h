@@ -12,7 +12,7 @@
 #include "src/data/profile/survey.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // A set's rows as the network gets them.
 struct Gathered {
@@ -21,8 +21,8 @@ struct Gathered {
   bool operator==(const Gathered&) const = default;
 };
 
-inline Gathered GatherAll(const RowStore& store, FileRole set) {
-  const Range range = store.rows(set);
+inline Gathered GatherAll(const RowStore& store, spec::FileRole set) {
+  const plan::Range range = store.rows(set);
   std::vector<int64_t> rows;
   for (int64_t r = range.begin; r < range.end; ++r) rows.push_back(r);
   Gathered g;
@@ -40,7 +40,7 @@ class DataFixture {
  public:
   DataFixture() {
     job.data.label = {std::string("y")};
-    job.data.features.scale.kind = ScaleKind::kNone;
+    job.data.features.scale.kind = spec::ScaleKind::kNone;
     job.data.shard_bytes = 1 << 20;
     job.output.path = "out";
   }
@@ -52,13 +52,13 @@ class DataFixture {
     return path;
   }
 
-  Result<InputPlan> Plan() const { return PlanInput(*files, job.data, job.data.shard_bytes); }
+  Result<spec::InputPlan> Plan() const { return PlanInput(*files, job.data, job.data.shard_bytes); }
 
   // List, cut and survey all shards; keeps them.
-  Result<SurveyResult> Survey() {
+  Result<spec::SurveyResult> Survey() {
     shards.clear();
     ESPALIER_ASSIGN_OR_RETURN(plan, Plan());
-    std::vector<ShardSurvey> surveys;
+    std::vector<spec::ShardSurvey> surveys;
     const auto reader = MakeShardReader({*files, plan, job});
     for (size_t i = 0; i < plan.shards.size(); ++i) {
       ESPALIER_ASSIGN_OR_RETURN(auto shard, SurveyShard(*reader, static_cast<int>(i)));
@@ -68,9 +68,9 @@ class DataFixture {
     return MergeShardSurveys(plan, job, std::move(surveys), files.get());
   }
 
-  static RowRanges All(const SurveyResult& survey) {
-    return {Range{0, survey.train_rows}, Range{0, survey.validation_rows},
-            Range{0, survey.test_rows}};
+  static RowRanges All(const spec::SurveyResult& survey) {
+    return {plan::Range{0, survey.train_rows}, plan::Range{0, survey.validation_rows},
+            plan::Range{0, survey.test_rows}};
   }
 
   // Survey and load; all training rows.
@@ -82,15 +82,15 @@ class DataFixture {
     INFO(store.status().ToString());
     REQUIRE(store.ok());
     classes = survey->preprocessing.classes;
-    return GatherAll(**store, FileRole::kTrain);
+    return GatherAll(**store, spec::FileRole::kTrain);
   }
 
-  TemporaryDirectory dir;
-  std::unique_ptr<FileSystem> files = MakeFileSystem();
-  JobSpec job;
-  InputPlan plan;
+  storage::TemporaryDirectory dir;
+  std::unique_ptr<storage::FileSystem> files = storage::MakeFileSystem();
+  spec::JobSpec job;
+  spec::InputPlan plan;
   std::vector<SurveyedShard> shards;
   std::vector<std::string> classes;  // of the last AllRows()
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

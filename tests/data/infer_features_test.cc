@@ -5,19 +5,19 @@
 
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 using Strings = std::vector<std::string>;
 
-FeatureType TypeOfValues(const Strings& values) {
+spec::FeatureType TypeOfValues(const Strings& values) {
   ColumnSample sample;
   for (const std::string& value : values) sample.Add(value);
   return TypeOf(sample);
 }
 
 // "a numeric, c.year date": of each feature its column (and part) and its type.
-std::string Types(const Schema& schema) {
+std::string Types(const spec::Schema& schema) {
   constexpr const char* kTypes[] = {"numeric", "boolean", "date", "categorical"};
   std::string text;
   for (size_t i = 0; i < schema.features.size(); ++i) {
@@ -28,18 +28,18 @@ std::string Types(const Schema& schema) {
 }
 
 TEST_CASE("a column is numeric if at least half of its values are, else a date, a boolean, text") {
-  CHECK(TypeOfValues({}) == FeatureType::kNumeric);
-  CHECK(TypeOfValues({"", "NA", "null", "\\N"}) == FeatureType::kNumeric);
-  CHECK(TypeOfValues({"1", "-2.5e3", "inf", "1e999", ""}) == FeatureType::kNumeric);
-  CHECK(TypeOfValues({"1", "x"}) == FeatureType::kNumeric);
-  CHECK(TypeOfValues({"1", "x", "y"}) == FeatureType::kCategorical);
-  CHECK(TypeOfValues({"0", "1", "1"}) == FeatureType::kNumeric);
-  CHECK(TypeOfValues({"yes", "no", ""}) == FeatureType::kBoolean);
-  CHECK(TypeOfValues({"True", "0", "FALSE"}) == FeatureType::kBoolean);
-  CHECK(TypeOfValues({"yes", "no", "maybe"}) == FeatureType::kCategorical);
-  CHECK(TypeOfValues({"2024-02-29", " 2024-02-29 23:59 ", "NA"}) == FeatureType::kDate);
-  CHECK(TypeOfValues({"2024-02-29", "2024-02-30"}) == FeatureType::kCategorical);
-  CHECK(TypeOfValues({"20240229"}) == FeatureType::kNumeric);
+  CHECK(TypeOfValues({}) == spec::FeatureType::kNumeric);
+  CHECK(TypeOfValues({"", "NA", "null", "\\N"}) == spec::FeatureType::kNumeric);
+  CHECK(TypeOfValues({"1", "-2.5e3", "inf", "1e999", ""}) == spec::FeatureType::kNumeric);
+  CHECK(TypeOfValues({"1", "x"}) == spec::FeatureType::kNumeric);
+  CHECK(TypeOfValues({"1", "x", "y"}) == spec::FeatureType::kCategorical);
+  CHECK(TypeOfValues({"0", "1", "1"}) == spec::FeatureType::kNumeric);
+  CHECK(TypeOfValues({"yes", "no", ""}) == spec::FeatureType::kBoolean);
+  CHECK(TypeOfValues({"True", "0", "FALSE"}) == spec::FeatureType::kBoolean);
+  CHECK(TypeOfValues({"yes", "no", "maybe"}) == spec::FeatureType::kCategorical);
+  CHECK(TypeOfValues({"2024-02-29", " 2024-02-29 23:59 ", "NA"}) == spec::FeatureType::kDate);
+  CHECK(TypeOfValues({"2024-02-29", "2024-02-30"}) == spec::FeatureType::kCategorical);
+  CHECK(TypeOfValues({"20240229"}) == spec::FeatureType::kNumeric);
 }
 
 TEST_CASE("auto gives each column its type, in its place, and numbers alone no rule at all") {
@@ -50,13 +50,13 @@ TEST_CASE("auto gives each column its type, in its place, and numbers alone no r
   CHECK(Types(plan->schema) ==
         "a numeric, city categorical, day date, day date, day date, day date, member boolean, "
         "b numeric");
-  CHECK(InferredText(plan->schema) ==
+  CHECK(spec::InferredText(plan->schema) ==
         "categorical: city; date: day; boolean: member; numeric: 2 others");
   f.Train("a,b,y\n1,,0\n2,7,1\n");
   CHECK(f.Plan()->schema.rules.empty());
-  CHECK(InferredText(f.Plan()->schema).empty());
+  CHECK(spec::InferredText(f.Plan()->schema).empty());
   f.Train("city,y\nRome,0\nOslo,1\n");
-  CHECK(InferredText(f.Plan()->schema) == "categorical: city");
+  CHECK(spec::InferredText(f.Plan()->schema) == "categorical: city");
 }
 
 TEST_CASE("without a label, all features are numbers to be given back") {
@@ -78,13 +78,13 @@ TEST_CASE("what the spec says of a column is not judged by its values") {
   CHECK(f.Plan()->schema.rules.empty());
   CHECK(f.Survey().status().message().starts_with("the value is not a number"));
   f.job.data.features.columns.clear();
-  FeatureGroup group;
+  spec::FeatureGroup group;
   group.columns = {std::string("city")};
-  group.type = FeatureType::kCategorical;
+  group.type = spec::FeatureType::kCategorical;
   group.hash = 10;
   f.job.data.features.groups = {group};
   CHECK(f.Plan()->schema.rule(1).group == 0);
-  CHECK(InferredText(f.Plan()->schema).empty());
+  CHECK(spec::InferredText(f.Plan()->schema).empty());
 }
 
 TEST_CASE("the sample goes on in further training files, and ends") {
@@ -103,16 +103,16 @@ TEST_CASE("the sample goes on in further training files, and ends") {
 TEST_CASE("inferred features are those of groups that say the same") {
   const auto rows = [](bool grouped) {
     DataFixture f;
-    f.job.data.features.nulls.kind = NullKind::kMean;
+    f.job.data.features.nulls.kind = spec::NullKind::kMean;
     if (grouped) {
-      const auto add = [&](const char* name, FeatureType type) {
-        FeatureGroup& group = f.job.data.features.groups.emplace_back();
+      const auto add = [&](const char* name, spec::FeatureType type) {
+        spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
         group.columns = {std::string(name)};
         group.type = type;
       };
-      add("city", FeatureType::kCategorical);
-      add("day", FeatureType::kDate);
-      add("member", FeatureType::kBoolean);
+      add("city", spec::FeatureType::kCategorical);
+      add("day", spec::FeatureType::kDate);
+      add("member", spec::FeatureType::kBoolean);
     }
     f.Train("a,city,day,member,y\n1,Rome,2024-02-29,yes,0\n2,,,no,1\n3,Oslo,2023-01-31,,1\n");
     return f.AllRows();
@@ -148,4 +148,4 @@ TEST_CASE("a table to be scored goes by the model's rules and not by its own val
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

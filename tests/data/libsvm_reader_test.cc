@@ -7,14 +7,14 @@
 #include "tests/data/fixture.h"
 #include "tests/data/scan_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 class LibsvmFixture : public DataFixture {
  public:
   LibsvmFixture() {
     job.data.label = {int64_t{0}};
-    job.data.features.columns = {ColumnRange{1, 7}};
+    job.data.features.columns = {spec::ColumnRange{1, 7}};
   }
 };
 
@@ -63,14 +63,14 @@ TEST_CASE("LIBSVM text gives the rows that the same table as CSV gives, however 
   }
   f.Train(Gzip(libsvm), "a.libsvm.gz");
   CHECK((f.AllRows() == expected));
-  f.job.data.format = DataFormat::kLibsvm;
+  f.job.data.format = spec::DataFormat::kLibsvm;
   f.Train(libsvm, "part-00000");
   CHECK((f.AllRows() == expected));
 }
 
 TEST_CASE("columns of groups are features beside those that are listed") {
   LibsvmFixture f;
-  f.job.data.features.columns = {ColumnRange{1, 2}};
+  f.job.data.features.columns = {spec::ColumnRange{1, 2}};
   f.job.data.features.groups = {{.columns = {int64_t{4}}}};
   f.Train("+1 2:7 4:3\n-1 1:5\n", "a.libsvm");
   CHECK(f.AllRows().inputs == std::vector<double>{0, 7, 3, 5, 0, 0});
@@ -127,7 +127,8 @@ struct Scored {
 };
 
 Scored ScanOf(const LibsvmFixture& f, const std::string& path, bool labels) {
-  const Schema schema = {{"0", "1", "2", "3", "4", "5", "6", "7"}, {1, 2, 3, 4, 5, 6, 7}, {0}};
+  const spec::Schema schema = {
+      {"0", "1", "2", "3", "4", "5", "6", "7"}, {1, 2, 3, 4, 5, 6, 7}, {0}};
   const ScanRequest request = {f.job, schema, {path}, labels, {"0"}, {}, 1 << 20};
   const auto scan = PlanScan(*f.files, request);
   INFO(scan.status().ToString());
@@ -136,7 +137,7 @@ Scored ScanOf(const LibsvmFixture& f, const std::string& path, bool labels) {
   const Status read = ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
     const size_t begin = found.rows.size();
     found.rows.resize(begin + 7 * static_cast<size_t>(piece.rows().rows));
-    Widen(piece.rows().type, piece.rows().features.data(), StorageType::kFloat64,
+    Widen(piece.rows().type, piece.rows().features.data(), spec::StorageType::kFloat64,
           found.rows.data() + begin, 7 * piece.rows().rows);
     for (int64_t r = 0; r < piece.rows().rows; ++r) {
       std::string scratch;
@@ -213,20 +214,22 @@ TEST_CASE("a job on LIBSVM text names its indices and nothing that such text lac
   f.Train("1 2:3\n0 1:1\n", "a.libsvm");
   CHECK(f.job.Validate().ToString() == "OK");
   const auto message = [&f](auto change) {
-    JobSpec job = f.job;
+    spec::JobSpec job = f.job;
     change(job.data);
     return job.Validate().message();
   };
-  CHECK(message([](DataSpec& d) {
+  CHECK(message([](spec::DataSpec& d) {
           d.features.columns.clear();
         }).find("data.features.columns: found nothing, expected the indices") != std::string::npos);
-  CHECK(message([](DataSpec& d) { d.label = {int64_t{3}}; }).find("the label of LIBSVM text") !=
+  CHECK(message([](spec::DataSpec& d) {
+          d.label = {int64_t{3}};
+        }).find("the label of LIBSVM text") != std::string::npos);
+  CHECK(message([](spec::DataSpec& d) { d.weight = int64_t{1}; }).find("has no weights") !=
         std::string::npos);
-  CHECK(message([](DataSpec& d) { d.weight = int64_t{1}; }).find("has no weights") !=
-        std::string::npos);
-  CHECK(message([](DataSpec& d) { d.validation.column = int64_t{1}; }).find("no such column") !=
-        std::string::npos);
+  CHECK(message([](spec::DataSpec& d) {
+          d.validation.column = int64_t{1};
+        }).find("no such column") != std::string::npos);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -4,7 +4,7 @@
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // The training rows of the job as a network gets them.
@@ -15,7 +15,7 @@ Gathered Rows(DataFixture* f) {
   const auto store =
       LoadRows({*f->files, f->plan, f->job}, *survey, DataFixture::All(*survey), f->shards, {});
   REQUIRE(store.ok());
-  return GatherAll(**store, FileRole::kTrain);
+  return GatherAll(**store, spec::FileRole::kTrain);
 }
 
 std::string Table(int rows, int seed, const std::string& header = "a,b,y\n") {
@@ -31,7 +31,7 @@ std::string Table(int rows, int seed, const std::string& header = "a,b,y\n") {
 TEST_CASE("a compressed file gives what the plain one gives: rows, statistics, checksums") {
   DataFixture f;
   const std::string text = Table(20'000, 1);
-  f.job.data.features.scale.kind = ScaleKind::kStandard;
+  f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
   f.job.data.validation.fraction = 0.25;
   f.Train(text);
   const auto plain = f.Survey();
@@ -65,7 +65,7 @@ TEST_CASE("a compressed shard is read again when its rows were let go") {
   const auto store =
       LoadRows({*f.files, f.plan, f.job}, *survey, DataFixture::All(*survey), f.shards, {});
   REQUIRE(store.ok());
-  CHECK((GatherAll(**store, FileRole::kTrain) == expected));
+  CHECK((GatherAll(**store, spec::FileRole::kTrain) == expected));
 }
 
 TEST_CASE("a bad row in compressed text has its row and offset in the text") {
@@ -122,8 +122,8 @@ TEST_CASE("columns in another order are matched by name, file by file") {
     REQUIRE(survey.ok());
     const auto store =
         LoadRows({*f.files, f.plan, f.job}, *survey, DataFixture::All(*survey), f.shards, {});
-    return std::pair(GatherAll(**store, FileRole::kTrain),
-                     GatherAll(**store, FileRole::kValidation));
+    return std::pair(GatherAll(**store, spec::FileRole::kTrain),
+                     GatherAll(**store, spec::FileRole::kValidation));
   };
   use("p,q,y,w,v\n5,6,0,2.5,0\n7,8,0,3.5,1\n", "p,q,y,w,v\n9,10,1,4,0\n");
   const auto expected = both();
@@ -214,4 +214,4 @@ TEST_CASE("with multiline a compressed file's fields hold line breaks") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -6,33 +6,33 @@
 #include <limits>
 #include <map>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
-double PartByCalendar(double moment, DatePart part) {
+double PartByCalendar(double moment, spec::DatePart part) {
   using namespace std::chrono;
   const sys_seconds seconds{std::chrono::seconds(static_cast<int64_t>(std::floor(moment)))};
   const sys_days day = floor<days>(seconds);
   const year_month_day date(day);
   const hh_mm_ss time(seconds - day);
   switch (part) {
-    case DatePart::kYear:
+    case spec::DatePart::kYear:
       return static_cast<int>(date.year());
-    case DatePart::kMonth:
+    case spec::DatePart::kMonth:
       return static_cast<unsigned>(date.month());
-    case DatePart::kDay:
+    case spec::DatePart::kDay:
       return static_cast<unsigned>(date.day());
-    case DatePart::kWeekday:
+    case spec::DatePart::kWeekday:
       return weekday(day).iso_encoding() - 1;
-    case DatePart::kYearday:
+    case spec::DatePart::kYearday:
       return static_cast<double>((day - sys_days(date.year() / January / 1)).count() + 1);
-    case DatePart::kHour:
+    case spec::DatePart::kHour:
       return static_cast<double>(time.hours().count());
-    case DatePart::kMinute:
+    case spec::DatePart::kMinute:
       return static_cast<double>(time.minutes().count());
-    case DatePart::kSecond:
+    case spec::DatePart::kSecond:
       return static_cast<double>(time.seconds().count());
-    case DatePart::kEpoch:
+    case spec::DatePart::kEpoch:
       break;
   }
   return moment;
@@ -40,13 +40,13 @@ double PartByCalendar(double moment, DatePart part) {
 
 }  // namespace
 
-double MeantNumber(const FeatureOptions& options, DatePart part, const Cell& cell) {
+double MeantNumber(const spec::FeatureOptions& options, spec::DatePart part, const Cell& cell) {
   if (cell.null) return std::numeric_limits<double>::quiet_NaN();
-  if (options.type == FeatureType::kDate) return PartByCalendar(cell.number, part);
+  if (options.type == spec::FeatureType::kDate) return PartByCalendar(cell.number, part);
   return options.log1p ? std::log1p(cell.number) : cell.number;
 }
 
-NaiveScale FitNaively(const FeatureOptions& options, const std::vector<double>& column) {
+NaiveScale FitNaively(const spec::FeatureOptions& options, const std::vector<double>& column) {
   std::vector<long double> known;
   for (const double x : column) {
     if (!std::isnan(x)) known.push_back(x);
@@ -57,8 +57,8 @@ NaiveScale FitNaively(const FeatureOptions& options, const std::vector<double>& 
     return sum / static_cast<long double>(known.size());
   };
   NaiveScale fitted;
-  if (options.nulls->kind == NullKind::kMean) fitted.null_value = mean();
-  if (options.nulls->kind == NullKind::kConstant) {
+  if (options.nulls->kind == spec::NullKind::kMean) fitted.null_value = mean();
+  if (options.nulls->kind == spec::NullKind::kConstant) {
     const double constant = options.nulls->constant;
     fitted.null_value = options.log1p ? std::log1p(constant) : constant;
     known.resize(column.size(), fitted.null_value);
@@ -76,16 +76,16 @@ NaiveScale FitNaively(const FeatureOptions& options, const std::vector<double>& 
     for (const long double x : known) squares += (x - m) * (x - m);
     return std::sqrt(squares / static_cast<long double>(known.size()));
   };
-  const ScaleKind kind = options.scale->kind;
+  const spec::ScaleKind kind = options.scale->kind;
   const bool constant = known.front() == known.back();
-  if (kind == ScaleKind::kNone) return fitted;
-  if (kind == ScaleKind::kDivide) {
+  if (kind == spec::ScaleKind::kNone) return fitted;
+  if (kind == spec::ScaleKind::kDivide) {
     fitted.factor = 1 / static_cast<long double>(options.scale->divisor);
   } else if (constant) {
     fitted.shift = known.front(), fitted.factor = 0;
-  } else if (kind == ScaleKind::kMinMax) {
+  } else if (kind == spec::ScaleKind::kMinMax) {
     fitted.shift = known.front(), fitted.factor = 1 / (known.back() - known.front());
-  } else if (kind == ScaleKind::kStandard) {
+  } else if (kind == spec::ScaleKind::kStandard) {
     fitted.shift = mean(), fitted.factor = 1 / deviation();
   } else {
     const long double range = quantile(0.75L) - quantile(0.25L);
@@ -113,4 +113,4 @@ NaiveCodes CodesNaively(int64_t min_count, const std::vector<std::string>& colum
   return codes;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

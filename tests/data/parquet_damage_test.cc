@@ -11,7 +11,7 @@
 #include "tests/data/parquet_fixture.h"
 #include "tests/testing/scale.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 std::string Table(const ParquetOptions& options, int rows = 400) {
@@ -109,4 +109,4 @@ TEST_CASE("a schema whose groups do not add up is damage") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

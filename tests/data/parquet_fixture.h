@@ -15,7 +15,7 @@
 
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 
 struct ParquetField {
   std::string name;
@@ -70,9 +70,9 @@ using Doubles = std::vector<double>;
 class ParquetFixture : public DataFixture {
  public:
   ParquetFixture() {
-    job.model.task = Task::kRegression;
-    job.model.target_scale = TargetScale::kNone;
-    job.model.precision = Precision::kFloat64;
+    job.model.task = spec::Task::kRegression;
+    job.model.target_scale = spec::TargetScale::kNone;
+    job.model.precision = spec::Precision::kFloat64;
   }
   std::string Write(const std::vector<ParquetField>& fields, const ParquetOptions& options = {},
                     const std::string& name = "train.parquet") {
@@ -92,4 +92,4 @@ inline ParquetField Y(int rows) {
   return Json("y", arrow::int64(), json + "]");
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -2,12 +2,12 @@
 #include "src/data/input/infer_features.h"
 #include "tests/data/parquet_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 TEST_CASE("Parquet's columns go by their types, text by its first values") {
   ParquetFixture f;
-  f.job.data.features.nulls.kind = NullKind::kMean;
+  f.job.data.features.nulls.kind = spec::NullKind::kMean;
   const auto micro = arrow::timestamp(arrow::TimeUnit::MICRO);
   const auto words = arrow::dictionary(arrow::int32(), arrow::utf8());
   f.Write({Json("a", arrow::int32(), "[1, 2, null, 4]"),
@@ -23,7 +23,7 @@ TEST_CASE("Parquet's columns go by their types, text by its first values") {
   const auto plan = f.Plan();
   INFO(plan.status().ToString());
   REQUIRE(plan.ok());
-  CHECK(InferredText(plan->schema) ==
+  CHECK(spec::InferredText(plan->schema) ==
         "categorical: city, word; date: day, at, when; numeric: 5 others");
   CHECK(plan->schema.features.size() == 2 + 3 * 4 + 5);
 }
@@ -37,9 +37,9 @@ TEST_CASE("Parquet without text is not read to be judged, and numbers have no ru
 
 TEST_CASE("the same table has the same types from CSV and from Parquet") {
   DataFixture csv;
-  csv.job.model.task = Task::kRegression;
-  csv.job.model.target_scale = TargetScale::kNone;
-  csv.job.model.precision = Precision::kFloat64;
+  csv.job.model.task = spec::Task::kRegression;
+  csv.job.model.target_scale = spec::TargetScale::kNone;
+  csv.job.model.precision = spec::Precision::kFloat64;
   csv.Train("n,city,day,y\n1,Rome,2022-01-08,0\n2,Oslo,2022-01-09,1\n3,Rome,2022-01-11,2\n");
   ParquetFixture parquet;
   parquet.Write({Json("n", arrow::int64(), "[1, 2, 3]"),
@@ -49,4 +49,4 @@ TEST_CASE("the same table has the same types from CSV and from Parquet") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -4,7 +4,7 @@
 #include "src/data/input/column_types.h"
 #include "tests/data/parquet_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 TEST_CASE("files may order columns differently and widen numbers; all else is an error") {
@@ -73,7 +73,7 @@ TEST_CASE("lists of a million numbers and more are refused where they are used")
         std::string::npos);
   const auto wide = arrow::fixed_size_list(arrow::float32(), 1'000'000);
   f.Write({Json("v", wide, "[]"), Json("w", wide, "[]"), Json("x", wide, "[]"), Y(0)});
-  f.job.data.features.columns = {ColumnRange{0, 2}};  // each may be, all together may not
+  f.job.data.features.columns = {spec::ColumnRange{0, 2}};  // each may be, all together may not
   CHECK(f.Error().message().find("with the elements of their lists, are more than the 1048576") !=
         std::string::npos);
   f.Write({Json("a", arrow::int32(), "[]"), Json("v", huge, "[]"), Json("w", huge, "[]"), Y(0)});
@@ -89,7 +89,7 @@ TEST_CASE("the format comes from data.format or from the files' names") {
   const std::string text = ParquetText({Json("a", arrow::int32(), "[1, 2]"), Y(2)});
   f.Train(text, "part-00000");
   CHECK(f.Error().message().find("is a Parquet file") != std::string::npos);
-  f.job.data.format = DataFormat::kParquet;
+  f.job.data.format = spec::DataFormat::kParquet;
   CHECK(f.AllRows().inputs == Doubles{1, 2});
   f.job.data.format.reset();
   f.Train(text, "a.snappy.parquet");
@@ -102,7 +102,7 @@ TEST_CASE("the format comes from data.format or from the files' names") {
                                  "' is Parquet; all files of a job need one format") !=
         std::string::npos);
   f.job.data.train = {f.dir / "*.parquet"};
-  f.job.data.format = DataFormat::kCsv;
+  f.job.data.format = spec::DataFormat::kCsv;
   CHECK(f.Error().message().find("is a Parquet file, but data.format says that it is not; leave "
                                  "data.format out") != std::string::npos);
 }
@@ -123,7 +123,7 @@ TEST_CASE("partitions are columns of Parquet files too: features, label, null or
         Strings{"list<element: int32>", "list<element: int32>", "text", "number"});
   f.job.data.train = {f.dir / "p/*/*/*.parquet"};
   CHECK(f.AllRows().targets == Doubles{0.5, 0.5, 2});
-  f.job.model.task = Task::kClassification;
+  f.job.model.task = spec::Task::kClassification;
   f.job.data.label = {std::string("w")};
   f.job.data.features.columns = {std::string("a[1]"), std::string("y")};
   CHECK(f.AllRows().inputs == Doubles{2, 0.5, 4, 0.5, 6, 2});
@@ -136,9 +136,9 @@ TEST_CASE("partitions are columns of Parquet files too: features, label, null or
   const Status error = f.Error();
   CHECK(error.position()->column == "y");
   CHECK(error.position()->text == "null");
-  f.job.data.features.nulls = {NullKind::kConstant, -1};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   CHECK(f.AllRows().inputs.back() == -1);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

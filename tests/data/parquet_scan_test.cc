@@ -7,7 +7,7 @@
 #include "tests/data/parquet_fixture.h"
 #include "tests/data/scan_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 std::shared_ptr<arrow::Table> ReadTable(const std::string& bytes) {
@@ -46,7 +46,7 @@ class ParquetScanFixture : public ParquetFixture {
   Result<ScanPlan> Scan(std::vector<std::string> keep) {
     return PlanScan(*files, {job, schema, job.data.train, false, std::move(keep), {}, 1 << 20});
   }
-  Schema schema;
+  spec::Schema schema;
 };
 
 TEST_CASE("kept columns of Parquet stay what they are, row by row") {
@@ -140,4 +140,4 @@ TEST_CASE("kept columns of text are text in Parquet, and the same calls are the 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

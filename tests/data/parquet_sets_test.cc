@@ -4,7 +4,7 @@
 
 #include "tests/data/parquet_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 ParquetField Numbers(const std::string& name, int rows, int modulus) {
@@ -25,7 +25,7 @@ ParquetField Labels(int rows) {
 
 TEST_CASE("each class of a row group has its share of validation, however shards are cut") {
   ParquetFixture f;
-  f.job.model.task = Task::kClassification;
+  f.job.model.task = spec::Task::kClassification;
   f.job.data.validation = {.fraction = 0.25, .stratify = true, .column = {}, .files = {}};
   f.Write({Numbers("a", 4000, 4001), Labels(4000)}, {.group_rows = 1000});
   const auto whole = f.Survey();
@@ -52,7 +52,7 @@ TEST_CASE("each class of a row group has its share of validation, however shards
 
 TEST_CASE("a label that only validation rows have is found by its row") {
   ParquetFixture f;
-  f.job.model.task = Task::kClassification;
+  f.job.model.task = spec::Task::kClassification;
   f.job.data.validation.column = std::string("v");
   const std::string path = f.Write({Json("a", arrow::int64(), "[1, 2, 3, 4, 5]"),
                                     Json("v", arrow::boolean(), "[false, true, false, true, true]"),
@@ -67,7 +67,7 @@ TEST_CASE("a label that only validation rows have is found by its row") {
 
 TEST_CASE("quartiles of Parquet are the same however shards are cut, and those of the rows") {
   ParquetFixture f;
-  f.job.data.features.scale.kind = ScaleKind::kRobust;
+  f.job.data.features.scale.kind = spec::ScaleKind::kRobust;
   f.Write({Numbers("a", 12'000, 12'007), Numbers("b", 12'000, 5), Y(12'000)}, {.group_rows = 900});
   const auto whole = f.Survey();
   REQUIRE(whole.ok());
@@ -76,11 +76,11 @@ TEST_CASE("quartiles of Parquet are the same however shards are cut, and those o
   REQUIRE(cut.ok());
   CHECK(f.shards.size() == 14);
   CHECK(cut->preprocessing == whole->preprocessing);
-  const FittedFeature& a = whole->preprocessing.features[0];
+  const spec::FittedFeature& a = whole->preprocessing.features[0];
   CHECK(a.shift == Approx(6000).epsilon(0.06));
   CHECK(1 / a.factor == Approx(6000).epsilon(0.06));
   f.Write({Json("a", arrow::float64(), "[1, 2, 6, 7, 20, null]"), Y(6)});
-  f.job.data.features.nulls.kind = NullKind::kMean;
+  f.job.data.features.nulls.kind = spec::NullKind::kMean;
   const auto few = f.Survey();
   REQUIRE(few.ok());
   CHECK(few->preprocessing.features[0].shift == 6);
@@ -88,4 +88,4 @@ TEST_CASE("quartiles of Parquet are the same however shards are cut, and those o
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -8,7 +8,7 @@
 #include "src/data/parquet/numbers.h"
 #include "tests/data/parquet_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 TEST_CASE("every type of number becomes the nearest double") {
@@ -82,11 +82,11 @@ TEST_CASE("vectors are features of their own, of fixed and of any length") {
       f.job.data.features.groups[0].columns = {std::string("v[1]")};
       f.job.data.features.groups[1].columns = {std::string("v[0]")};
       f.job.data.features.groups[1].null_indicator = true;
-      f.job.data.features.groups[1].nulls = NullPolicy{NullKind::kMean};
+      f.job.data.features.groups[1].nulls = spec::NullPolicy{spec::NullKind::kMean};
       f.job.data.features.columns = {std::string("v[2]")};
       CHECK(f.AllRows().inputs == Doubles{3, 2, 1, 0, 6, 5, 4, 0});
       f.job.data.features.groups.clear();
-      f.job.data.features.columns = {ColumnRange{0, 1}};
+      f.job.data.features.columns = {spec::ColumnRange{0, 1}};
       CHECK(f.AllRows().inputs == Doubles{10, 1, 2, 3, 20, 4, 5, 6});
     }
   }
@@ -137,9 +137,9 @@ TEST_CASE("as texts, dates and time stamps are as people write them, in UTC") {
 
 TEST_CASE("a date is the same category and the same class in Parquet and in CSV") {
   DataFixture csv, parquet;
-  FeatureGroup days;
+  spec::FeatureGroup days;
   days.columns = {std::string("d")};
-  days.type = FeatureType::kCategorical;
+  days.type = spec::FeatureType::kCategorical;
   for (DataFixture* f : {&csv, &parquet}) f->job.data.features.groups = {days};
   csv.Train("d,y\n2024-02-29,1970-01-02\n1969-12-31,1970-01-01\n2024-02-29,1970-01-01\n");
   parquet.Train(ParquetText({Json("d", arrow::date32(), "[19782, -1, 19782]"),
@@ -150,7 +150,7 @@ TEST_CASE("a date is the same category and the same class in Parquet and in CSV"
   REQUIRE(there.ok());
   CHECK(there->preprocessing.classes == std::vector<std::string>{"1970-01-01", "1970-01-02"});
   CHECK(there->preprocessing.classes == here->preprocessing.classes);
-  const FittedFeature& feature = there->preprocessing.features[0];
+  const spec::FittedFeature& feature = there->preprocessing.features[0];
   CHECK(feature.vocabulary == std::vector<std::string>{"1969-12-31", "2024-02-29"});
   CHECK(feature.vocabulary == here->preprocessing.features[0].vocabulary);
 }
@@ -178,12 +178,12 @@ TEST_CASE("nulls follow the policy, also within vectors") {
   const Status error = f.Error();
   CHECK(error.message().find("the value is missing; choose data.features.nulls") == 0);
   CHECK(error.position() == InputPosition{.file = path, .row = 2, .column = "a", .text = "null"});
-  f.job.data.features.nulls = {NullKind::kDrop};
+  f.job.data.features.nulls = {spec::NullKind::kDrop};
   CHECK(f.AllRows().inputs == Doubles{1, 1, 2});
   CHECK(f.shards[0].survey.dropped_rows == 3);
-  f.job.data.features.nulls = {NullKind::kConstant, -1};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   CHECK(f.AllRows().inputs == Doubles{1, 1, 2, -1, 3, 4, 3, -1, -1, 4, 5, -1});
-  f.job.data.features.nulls = {NullKind::kMean};
+  f.job.data.features.nulls = {spec::NullKind::kMean};
   CHECK(f.AllRows().inputs == Doubles{1, 1, 2, 8.0 / 3, 3, 4, 3, 3, 3, 4, 5, 3});
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("labels are whole numbers, text, floats or booleans") {
   for (const Case& c : cases) {
     INFO(c.type->ToString());
     ParquetFixture f;
-    f.job.model.task = Task::kClassification;
+    f.job.model.task = spec::Task::kClassification;
     f.Write({Json("a", arrow::float32(), "[1, 2, 3, 4]"), Json("y", c.type, c.json)});
     const auto survey = f.Survey();
     INFO(survey.status().ToString());
@@ -340,8 +340,8 @@ TEST_CASE("the same table as CSV and as Parquet gives the same rows, scales and 
   for (const bool bytes : {true, false}) {
     const TwoFormats two = MakeTwo(500, bytes);
     DataFixture f;
-    f.job.data.features.nulls = {NullKind::kMean};
-    f.job.data.features.scale.kind = ScaleKind::kStandard;
+    f.job.data.features.nulls = {spec::NullKind::kMean};
+    f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
     f.job.data.validation.column = std::string("v");
     f.job.data.weight = std::string("w");
     f.Train(two.csv);
@@ -358,9 +358,9 @@ TEST_CASE("the same table as CSV and as Parquet gives the same rows, scales and 
           LoadRows({*f.files, f.plan, f.job}, *parquet, f.All(*parquet), f.shards, {});
       REQUIRE(store.ok());
       CHECK(parquet->storage == csv->storage);
-      CHECK(parquet->storage == (bytes ? StorageType::kUint8 : StorageType::kFloat64));
+      CHECK(parquet->storage == (bytes ? spec::StorageType::kUint8 : spec::StorageType::kFloat64));
       CHECK(parquet->preprocessing == csv->preprocessing);
-      for (const FileRole set : {FileRole::kTrain, FileRole::kValidation}) {
+      for (const spec::FileRole set : {spec::FileRole::kTrain, spec::FileRole::kValidation}) {
         CHECK(GatherAll(**store, set) == GatherAll(**from_csv, set));
       }
     }
@@ -381,7 +381,7 @@ TEST_CASE("validation rows by fraction do not depend on row groups and shards") 
       CHECK(survey->train_rows + survey->validation_rows == 2000);
       const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
       REQUIRE(store.ok());
-      const Gathered v = GatherAll(**store, FileRole::kValidation);
+      const Gathered v = GatherAll(**store, spec::FileRole::kValidation);
       if (validation.inputs.empty()) validation = v;
       CHECK(v == validation);
     }
@@ -466,4 +466,4 @@ TEST_CASE("a shard that is read again is compared with what was surveyed") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -2,12 +2,12 @@
 #include "src/data/features/feature_decoder.h"
 #include "tests/data/parquet_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 TEST_CASE("several labels are 0 and 1, booleans, or words for them") {
   ParquetFixture f;
-  f.job.model.task = Task::kMultilabel;
+  f.job.model.task = spec::Task::kMultilabel;
   f.job.data.label = {std::string("p"), std::string("q"), std::string("r")};
   const auto a = Json("a", arrow::int32(), "[1, 2, 3, 4]");
   const auto q = Json("q", arrow::boolean(), "[true, false, false, true]");
@@ -29,11 +29,12 @@ TEST_CASE("a date is the same day as a number, however its column holds it, as t
         Json("d", arrow::utf8(), R"(["2024-02-29", "1970-01-01"])"),
         Json("d", day, "[19782, 0]")}) {
     ParquetFixture f;
-    f.job.data.features.scale.kind = ScaleKind::kNone;
-    FeatureGroup& group = f.job.data.features.groups.emplace_back();
+    f.job.data.features.scale.kind = spec::ScaleKind::kNone;
+    spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
     group.columns = {std::string("d")};
-    group.type = FeatureType::kDate;
-    group.parts = {DatePart::kEpoch, DatePart::kYear, DatePart::kMonth, DatePart::kDay};
+    group.type = spec::FeatureType::kDate;
+    group.parts = {spec::DatePart::kEpoch, spec::DatePart::kYear, spec::DatePart::kMonth,
+                   spec::DatePart::kDay};
     f.Write({column, Y(2)});
     CHECK(f.AllRows().inputs == Doubles{19782.0 * 86'400, 2024, 2, 29, 0, 1970, 1, 1});
   }
@@ -45,9 +46,9 @@ TEST_CASE("a whole number is hashed alike, however its column holds it") {
        {Json("c", arrow::int64(), "[17, 17]"), Json("c", arrow::float64(), "[17, 17]"),
         Json("c", arrow::utf8(), R"(["17", "17.0"])")}) {
     ParquetFixture f;
-    FeatureGroup& group = f.job.data.features.groups.emplace_back();
+    spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
     group.columns = {std::string("c")};
-    group.type = FeatureType::kCategorical;
+    group.type = spec::FeatureType::kCategorical;
     group.hash = 1'000'000;
     f.Write({column, Y(2)});
     CHECK(f.AllRows().codes == std::vector<int32_t>{seventeen, seventeen});
@@ -55,4 +56,4 @@ TEST_CASE("a whole number is hashed alike, however its column holds it") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

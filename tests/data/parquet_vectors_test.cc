@@ -10,7 +10,7 @@
 #include "tests/data/parquet_fixture.h"
 #include "tests/data/scan_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 std::shared_ptr<arrow::DataType> SparkType() {
@@ -63,12 +63,12 @@ TEST_CASE("they are the same features as lists of the same numbers") {
 
 TEST_CASE("a vector that is null, or has one, goes by what is said of nulls") {
   ParquetFixture f;
-  f.job.data.features.nulls = {NullKind::kConstant, -1};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   f.Write({Vectors({"null", Sparse(2, "1", "null"), Dense("3, null"), Dense("3, 4")}), Y(4)});
   CHECK(f.AllRows().inputs == Doubles{-1, -1, 0, -1, 3, -1, 3, 4});
-  f.job.data.features.nulls.kind = NullKind::kDrop;
+  f.job.data.features.nulls.kind = spec::NullKind::kDrop;
   CHECK(f.AllRows().inputs == Doubles{3, 4});
-  f.job.data.features.nulls.kind = NullKind::kFail;
+  f.job.data.features.nulls.kind = spec::NullKind::kFail;
   CHECK(f.Error().message().starts_with("the value is missing"));
 }
 
@@ -136,14 +136,14 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
       nonzeros += shard.survey.nonzeros;
     }
     CHECK(nonzeros == 400);
-    CHECK(survey->storage == StorageType::kFloat32);
+    CHECK(survey->storage == spec::StorageType::kFloat32);
     for (const bool kept : {true, false}) {  // or read again
       for (SurveyedShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
       const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
       REQUIRE(store.ok());
       const std::vector<int64_t> wanted = {199, 0, 73};
-      SparseRows<double> sparse;
-      (*store)->Gather<double>(FileRole::kTrain, wanted, nullptr, nullptr, nullptr, nullptr,
+      spec::SparseRows<double> sparse;
+      (*store)->Gather<double>(spec::FileRole::kTrain, wanted, nullptr, nullptr, nullptr, nullptr,
                                nullptr, &sparse);
       CHECK(sparse.ends == std::vector<int64_t>{2, 4, 6});
       CHECK(sparse.columns == std::vector<int32_t>{(199 * 37) % 600, 600 + (199 * 41) % 600, 0, 600,
@@ -162,9 +162,9 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
   CHECK(f.shards[0].rows.sets[0].sparse);
   const auto store = LoadRows({*f.files, f.plan, f.job}, *weighted, f.All(*weighted), f.shards, {});
   REQUIRE(store.ok());
-  SparseRows<double> sparse;
+  spec::SparseRows<double> sparse;
   Doubles targets(2), of(2);
-  (*store)->Gather<double>(FileRole::kTrain, std::vector<int64_t>{199, 61}, nullptr, nullptr,
+  (*store)->Gather<double>(spec::FileRole::kTrain, std::vector<int64_t>{199, 61}, nullptr, nullptr,
                            nullptr, targets.data(), of.data(), &sparse);
   CHECK(of == Doubles{199.5, 61.5});
   CHECK(targets == Doubles{199, 61});
@@ -226,10 +226,10 @@ void CheckSame(const DecodedRows& a, const DecodedRows& b) {
   CHECK(bytes(a) == bytes(b));
 }
 
-FeatureGroup Category(const std::string& column, int64_t hash) {
-  FeatureGroup group;
+spec::FeatureGroup Category(const std::string& column, int64_t hash) {
+  spec::FeatureGroup group;
   group.columns = {column};
-  group.type = FeatureType::kCategorical;
+  group.type = spec::FeatureType::kCategorical;
   group.hash = hash;
   return group;
 }
@@ -251,7 +251,8 @@ TEST_CASE("beside categories, wide vectors that are not sparse after all keep th
 
 TEST_CASE("wide vectors are the same rows whether they are spelled out in the file or not") {
   for (const int64_t group_rows : {1000, 37}) {
-    for (const NullKind nulls : {NullKind::kMean, NullKind::kDrop, NullKind::kFail}) {
+    for (const spec::NullKind nulls :
+         {spec::NullKind::kMean, spec::NullKind::kDrop, spec::NullKind::kFail}) {
       for (const auto& [some, coded] : {std::pair(false, false), {true, false}, {true, true}}) {
         INFO(group_rows << " " << static_cast<int>(nulls) << " " << some << " " << coded);
         ParquetFixture spark, lists;
@@ -268,7 +269,7 @@ TEST_CASE("wide vectors are the same rows whether they are spelled out in the fi
           }
           if (coded) {
             f->job.data.features.groups = {Category("a", 0), Category("b", 9)};
-            FeatureGroup& nulled = f->job.data.features.groups.emplace_back();
+            spec::FeatureGroup& nulled = f->job.data.features.groups.emplace_back();
             nulled.columns = {std::string("v[900]")};
             nulled.null_indicator = true;
           }
@@ -308,7 +309,7 @@ TEST_CASE("they take the room of their entries, and are the rows of the same tab
   f.Write({Vectors(rows), Y(kRows)}, {.arrow_schema = false});
   text.Train(libsvm, "a.svm");
   text.job.data.label = {int64_t{0}};
-  text.job.data.features.columns = {ColumnRange{1, kWidth}};
+  text.job.data.features.columns = {spec::ColumnRange{1, kWidth}};
   // A batch of them spelled out as floats, 64 rows, would take 73 MiB.
   const auto survey = [](ParquetFixture* of) {
     const auto plan = of->Plan();
@@ -355,7 +356,7 @@ TEST_CASE("they are scored as sparse rows, or spelled out few at a time") {
     int64_t seen = 0;
     const Status read = ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
       CHECK(piece.rows().sparse == sparse);
-      CHECK(piece.rows().type == StorageType::kUint8);
+      CHECK(piece.rows().type == spec::StorageType::kUint8);
       if (!sparse) CHECK(piece.rows().rows * kWidth <= 4 << 20);
       for (int64_t r = 0; r < piece.rows().rows; ++r, ++seen) {
         const uint8_t* values = piece.rows().features.data();
@@ -393,4 +394,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

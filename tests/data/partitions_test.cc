@@ -4,7 +4,7 @@
 #include "src/data/input/column_types.h"
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -13,8 +13,8 @@ using Doubles = std::vector<double>;
 class PartitionedFixture : public DataFixture {
  public:
   PartitionedFixture() {
-    job.model.task = Task::kRegression;
-    job.model.target_scale = TargetScale::kNone;
+    job.model.task = spec::Task::kRegression;
+    job.model.target_scale = spec::TargetScale::kNone;
     job.data.train = {dir / "p"};
   }
   void Put(const std::string& path, const std::string& content) {
@@ -41,7 +41,7 @@ TEST_CASE("partitions of text are the last columns: features, label or left out"
   f.job.data.label = {std::string("k")};
   f.job.data.features.columns = {std::string("a")};
   CHECK(f.AllRows().targets == Doubles{1, 1, 2.5});
-  f.job.model.task = Task::kClassification;
+  f.job.model.task = spec::Task::kClassification;
   f.job.data.label = {std::string("w")};
   CHECK(f.Survey()->preprocessing.classes == Strings{"a", "b/c"});
   CHECK(f.AllRows().labels == std::vector<int32_t>{0, 0, 1});
@@ -67,7 +67,7 @@ TEST_CASE("a file's own column is not taken from its directories, and null is th
   PartitionedFixture f;
   f.Put("p/a=7/k=__HIVE_DEFAULT_PARTITION__/0.csv", "a,y\n10,1\n");
   f.Put("p/a=8/k=4/0.csv", "a,y\n20,2\n");
-  f.job.data.features.nulls = {NullKind::kConstant, -1};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   CHECK(f.AllRows().inputs == Doubles{10, -1, 20, 4});
   f.job.data.features.nulls = {};
   const Status error = f.Survey().status();
@@ -80,7 +80,7 @@ TEST_CASE("files without header have their partitions behind their columns, and 
   f.job.data.csv.header = false;
   f.job.data.csv.delimiter = '\x01';
   f.job.data.label = {int64_t{2}};
-  f.job.data.features.nulls = {NullKind::kConstant, -1};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   f.Put("p/k=7/000000_0",
         "1\x01\\N\n3\x01"
         "4\n");
@@ -139,4 +139,4 @@ TEST_CASE("which rows validate does not depend on partition columns") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -105,26 +105,27 @@ std::string WriteMoment(Draw& draw, double seconds) {
   return written + time + zone;
 }
 
-Cell DrawCell(Draw& draw, FeatureType type, const Source& source, bool log1p, bool validation) {
+Cell DrawCell(Draw& draw, spec::FeatureType type, const Source& source, bool log1p,
+              bool validation) {
   Cell cell;
   switch (type) {
-    case FeatureType::kNumeric:
+    case spec::FeatureType::kNumeric:
       cell.number = DrawNumber(draw, source, validation);
       if (log1p && cell.number <= -1) cell.number = -cell.number;
       cell.written = WriteNumber(draw, cell.number);
       break;
-    case FeatureType::kBoolean: {
+    case spec::FeatureType::kBoolean: {
       const Strings yes = {"true", "True", "TRUE", "yes", "Yes", "YES", "1", "1.0", " true "};
       const Strings no = {"false", "False", "FALSE", "no", "No", "NO", "0", "0.0"};
       cell.number = draw.OneIn(2) ? 1 : 0;
       cell.written = draw.Of(cell.number == 1 ? yes : no);
       break;
     }
-    case FeatureType::kDate:
+    case spec::FeatureType::kDate:
       cell.number = DrawMoment(draw);
       cell.written = WriteMoment(draw, cell.number);
       break;
-    case FeatureType::kCategorical: {
+    case spec::FeatureType::kCategorical: {
       cell.text = validation && draw.OneIn(4) ? draw.Of(source.others) : draw.Of(source.words);
       cell.written = cell.text;
       const bool digits = cell.text.find_first_not_of("-0123456789") == std::string::npos;
@@ -136,40 +137,43 @@ Cell DrawCell(Draw& draw, FeatureType type, const Source& source, bool log1p, bo
   return cell;
 }
 
-Cell DrawNull(Draw& draw, FeatureType type) {
+Cell DrawNull(Draw& draw, spec::FeatureType type) {
   const Strings numbers = {"", "nan", "NaN", "NAN", "NA", "null", "NULL", "\\N", "  "};
   const Strings categories = {"", "\\N", " "};
   return {.null = true,
-          .written = draw.Of(type == FeatureType::kCategorical ? categories : numbers)};
+          .written = draw.Of(type == spec::FeatureType::kCategorical ? categories : numbers)};
 }
 
-Scale DrawScale(Draw& draw) {
-  const ScaleKind kinds[] = {ScaleKind::kNone, ScaleKind::kStandard, ScaleKind::kMinMax,
-                             ScaleKind::kDivide, ScaleKind::kRobust};
-  Scale scale{draw.Of(kinds)};
-  if (scale.kind == ScaleKind::kDivide) scale.divisor = draw.OneIn(2) ? 255 : -0.3;
+spec::Scale DrawScale(Draw& draw) {
+  const spec::ScaleKind kinds[] = {spec::ScaleKind::kNone, spec::ScaleKind::kStandard,
+                                   spec::ScaleKind::kMinMax, spec::ScaleKind::kDivide,
+                                   spec::ScaleKind::kRobust};
+  spec::Scale scale{draw.Of(kinds)};
+  if (scale.kind == spec::ScaleKind::kDivide) scale.divisor = draw.OneIn(2) ? 255 : -0.3;
   return scale;
 }
 
-NullPolicy DrawNulls(Draw& draw, bool log1p = false) {
-  const NullKind kinds[] = {NullKind::kFail,     NullKind::kMean,     NullKind::kMean,
-                            NullKind::kConstant, NullKind::kConstant, NullKind::kDrop};
-  NullPolicy nulls{draw.Of(kinds)};
+spec::NullPolicy DrawNulls(Draw& draw, bool log1p = false) {
+  const spec::NullKind kinds[] = {spec::NullKind::kFail,     spec::NullKind::kMean,
+                                  spec::NullKind::kMean,     spec::NullKind::kConstant,
+                                  spec::NullKind::kConstant, spec::NullKind::kDrop};
+  spec::NullPolicy nulls{draw.Of(kinds)};
   const double constants[] = {0, 7, -0.25, 1e6, log1p ? 3.0 : -40.0};
-  if (nulls.kind == NullKind::kConstant) nulls.constant = draw.Of(constants);
+  if (nulls.kind == spec::NullKind::kConstant) nulls.constant = draw.Of(constants);
   return nulls;
 }
 
 // Rules of a group. `numbers`: as an autoencoder takes them.
-FeatureGroup DrawGroup(Draw& draw, const FeatureSpec& all, bool numbers) {
-  const FeatureType types[] = {FeatureType::kNumeric,     FeatureType::kBoolean,
-                               FeatureType::kNumeric,     FeatureType::kCategorical,
-                               FeatureType::kCategorical, FeatureType::kDate};
-  FeatureGroup group;
+spec::FeatureGroup DrawGroup(Draw& draw, const spec::FeatureSpec& all, bool numbers) {
+  const spec::FeatureType types[] = {
+      spec::FeatureType::kNumeric,     spec::FeatureType::kBoolean,     spec::FeatureType::kNumeric,
+      spec::FeatureType::kCategorical, spec::FeatureType::kCategorical, spec::FeatureType::kDate};
+  spec::FeatureGroup group;
   group.type = types[draw.Below(numbers ? 3 : std::size(types))];
-  if (group.type == FeatureType::kCategorical) {
-    const NullKind kinds[] = {NullKind::kCategory, NullKind::kFail, NullKind::kDrop};
-    if (draw.OneIn(2)) group.nulls = NullPolicy{draw.Of(kinds)};
+  if (group.type == spec::FeatureType::kCategorical) {
+    const spec::NullKind kinds[] = {spec::NullKind::kCategory, spec::NullKind::kFail,
+                                    spec::NullKind::kDrop};
+    if (draw.OneIn(2)) group.nulls = spec::NullPolicy{draw.Of(kinds)};
     if (draw.OneIn(2)) group.embedding = 1 + static_cast<int64_t>(draw.Below(4));
     if (draw.OneIn(3)) {
       group.hash = 1 + static_cast<int64_t>(draw.Below(400));
@@ -179,24 +183,24 @@ FeatureGroup DrawGroup(Draw& draw, const FeatureSpec& all, bool numbers) {
     return group;
   }
   if (draw.OneIn(2)) group.scale = DrawScale(draw);
-  group.log1p = !numbers && group.type == FeatureType::kNumeric && draw.OneIn(2);
+  group.log1p = !numbers && group.type == spec::FeatureType::kNumeric && draw.OneIn(2);
   if (group.log1p || draw.OneIn(2)) group.nulls = DrawNulls(draw, group.log1p);
-  const NullKind nulls = group.nulls.value_or(all.nulls).kind;
-  const bool kept = nulls == NullKind::kMean || nulls == NullKind::kConstant;
+  const spec::NullKind nulls = group.nulls.value_or(all.nulls).kind;
+  const bool kept = nulls == spec::NullKind::kMean || nulls == spec::NullKind::kConstant;
   group.null_indicator = !numbers && kept && draw.OneIn(2);
-  if (group.type != FeatureType::kDate) return group;
+  if (group.type != spec::FeatureType::kDate) return group;
   group.parts.clear();
-  for (int part = 0; part <= static_cast<int>(DatePart::kEpoch); ++part) {
-    if (draw.OneIn(2)) group.parts.push_back(static_cast<DatePart>(part));
+  for (int part = 0; part <= static_cast<int>(spec::DatePart::kEpoch); ++part) {
+    if (draw.OneIn(2)) group.parts.push_back(static_cast<spec::DatePart>(part));
   }
-  if (group.parts.empty()) group.parts = {DatePart::kEpoch};
+  if (group.parts.empty()) group.parts = {spec::DatePart::kEpoch};
   return group;
 }
 
-Source DrawSource(Draw& draw, Precision precision) {
+Source DrawSource(Draw& draw, spec::Precision precision) {
   const Profile profiles[] = {Profile::kBytes,       Profile::kBytes, Profile::kDecimals,
                               Profile::kFarFromZero, Profile::kWild,  Profile::kConstant};
-  Source source{draw.Of(profiles), precision == Precision::kFloat32 ? 100 : 400};
+  Source source{draw.Of(profiles), precision == spec::Precision::kFloat32 ? 100 : 400};
   const Strings words = {"red",  "gr\xC3\xBCn", "say \"hi\"", "a,b",  "x;y", "NA",
                          "null", "\xFF\xFE",    "two words",  "0x1F", "12",  "#"};
   const Strings numbers = {"0", "3", "-7", "10", "9", "100", "25", "2024"};
@@ -210,11 +214,11 @@ Source DrawSource(Draw& draw, Precision precision) {
 }
 
 void FillColumn(Draw& draw, const RandomTable& table, RandomColumn* column) {
-  const FeatureOptions& options = column->options;
+  const spec::FeatureOptions& options = column->options;
   const Source source = DrawSource(draw, table.job.model.precision);
-  const NullKind nulls = options.nulls->kind;
-  const uint64_t rarity = nulls == NullKind::kDrop ? 12 : 2 + draw.Below(6);
-  const bool any = nulls != NullKind::kFail && !draw.OneIn(4);
+  const spec::NullKind nulls = options.nulls->kind;
+  const uint64_t rarity = nulls == spec::NullKind::kDrop ? 12 : 2 + draw.Below(6);
+  const bool any = nulls != spec::NullKind::kFail && !draw.OneIn(4);
   for (size_t r = 0; r < table.rows(); ++r) {
     const bool null = any && r >= kWholeRows && draw.OneIn(rarity);
     column->cells.push_back(
@@ -224,15 +228,15 @@ void FillColumn(Draw& draw, const RandomTable& table, RandomColumn* column) {
 }
 
 void AddColumns(Draw& draw, RandomTable* table) {
-  FeatureSpec& features = table->job.data.features;
+  spec::FeatureSpec& features = table->job.data.features;
   features.scale = DrawScale(draw);
   features.nulls = DrawNulls(draw);
-  const bool numbers = table->job.model.task == Task::kAutoencoder;
+  const bool numbers = table->job.model.task == spec::Task::kAutoencoder;
   const size_t count = 1 + draw.Below(6);
   for (size_t i = 0; i < count; ++i) {
     std::string name = "c" + std::to_string(i);
     if (draw.OneIn(5)) name += ", \"\xC3\xA9\"";
-    FeatureOptions options;
+    spec::FeatureOptions options;
     if (i == 0 || draw.OneIn(4)) {  // of the spec's own columns there is always one
       features.columns.emplace_back(name);
     } else {
@@ -242,9 +246,9 @@ void AddColumns(Draw& draw, RandomTable* table) {
       features.groups.back().columns.emplace_back(name);
       options = features.groups.back();
     }
-    const bool categorical = options.type == FeatureType::kCategorical;
+    const bool categorical = options.type == spec::FeatureType::kCategorical;
     if (!options.scale) options.scale = features.scale;
-    if (!options.nulls && categorical) options.nulls = NullPolicy{NullKind::kCategory};
+    if (!options.nulls && categorical) options.nulls = spec::NullPolicy{spec::NullKind::kCategory};
     if (!options.nulls) options.nulls = features.nulls;
     table->columns.push_back({std::move(name), std::move(options), {}});
     FillColumn(draw, *table, &table->columns.back());
@@ -259,19 +263,20 @@ void AddClasses(Draw& draw, RandomTable* table) {
     table->labels.push_back(r < classes.size() ? classes[r] : draw.Of(classes));
   }
   table->job.data.label = {std::string("y0")};
-  if (classes.size() == 2 && draw.OneIn(2)) table->job.model.loss = Loss::kBinaryCrossEntropy;
+  if (classes.size() == 2 && draw.OneIn(2)) table->job.model.loss = spec::Loss::kBinaryCrossEntropy;
   table->job.train.class_weight.balanced = draw.OneIn(3);
 }
 
 void AddTargets(Draw& draw, RandomTable* table) {
-  ModelSpec& model = table->job.model;
-  const bool numbers = model.task == Task::kRegression;
+  spec::ModelSpec& model = table->job.model;
+  const bool numbers = model.task == spec::Task::kRegression;
   const size_t count = 1 + draw.Below(2);
-  const Loss losses[] = {Loss::kMse, Loss::kMae, Loss::kHuber, Loss::kQuantile, Loss::kPoisson};
+  const spec::Loss losses[] = {spec::Loss::kMse, spec::Loss::kMae, spec::Loss::kHuber,
+                               spec::Loss::kQuantile, spec::Loss::kPoisson};
   if (numbers) model.loss = draw.Of(losses);
-  const bool counts = model.loss == Loss::kPoisson;
+  const bool counts = model.loss == spec::Loss::kPoisson;
   if (numbers && !counts && draw.OneIn(2)) {
-    model.target_scale = draw.OneIn(2) ? TargetScale::kNone : TargetScale::kStandard;
+    model.target_scale = draw.OneIn(2) ? spec::TargetScale::kNone : spec::TargetScale::kStandard;
   }
   for (size_t i = 0; i < count; ++i) {
     table->job.data.label.emplace_back("y" + std::to_string(i));
@@ -287,7 +292,7 @@ void AddTargets(Draw& draw, RandomTable* table) {
   }
 }
 
-std::string Field(const DataSpec& data, const std::string& text, bool quoted) {
+std::string Field(const spec::DataSpec& data, const std::string& text, bool quoted) {
   const bool must =
       text.find(data.csv.delimiter) != std::string::npos || text.find('"') != std::string::npos;
   if (!must && !quoted) return text;
@@ -300,7 +305,7 @@ std::string Field(const DataSpec& data, const std::string& text, bool quoted) {
 
 bool RandomTable::Dropped(size_t row) const {
   return std::any_of(columns.begin(), columns.end(), [row](const RandomColumn& c) {
-    return c.options.nulls->kind == NullKind::kDrop && c.cells[row].null;
+    return c.options.nulls->kind == spec::NullKind::kDrop && c.cells[row].null;
   });
 }
 
@@ -327,7 +332,7 @@ std::string RandomTable::Text() const {
     text += Field(job.data, c.name, false) + job.data.csv.delimiter;
   }
   text += "v";
-  for (const ColumnRef& y : job.data.label)
+  for (const spec::ColumnRef& y : job.data.label)
     text += job.data.csv.delimiter + std::get<std::string>(y);
   if (!weights.empty()) text += job.data.csv.delimiter + std::string("w");
   text += "\n";
@@ -339,22 +344,22 @@ RandomTable DrawTable(uint64_t seed) {
   Draw draw(seed);
   RandomTable table;
   const char delimiters[] = {',', ';', '\t'};
-  const Task tasks[] = {Task::kClassification, Task::kRegression, Task::kMultilabel,
-                        Task::kAutoencoder};
+  const spec::Task tasks[] = {spec::Task::kClassification, spec::Task::kRegression,
+                              spec::Task::kMultilabel, spec::Task::kAutoencoder};
   table.job.data.csv.delimiter = draw.Of(delimiters);
   table.job.data.validation.column = std::string("v");
   table.job.model.task = draw.Of(tasks);
-  table.job.model.precision = draw.OneIn(2) ? Precision::kFloat64 : Precision::kFloat32;
+  table.job.model.precision = draw.OneIn(2) ? spec::Precision::kFloat64 : spec::Precision::kFloat32;
   const size_t rows = 12 + draw.Below(40);
   for (size_t r = 0; r < rows; ++r) {
     table.validation.push_back(r == kValidationRow || (r >= kWholeRows && draw.OneIn(4)));
   }
   AddColumns(draw, &table);
   switch (table.job.model.task) {
-    case Task::kClassification:
+    case spec::Task::kClassification:
       AddClasses(draw, &table);
       break;
-    case Task::kAutoencoder:
+    case spec::Task::kAutoencoder:
       break;
     default:
       AddTargets(draw, &table);
@@ -367,4 +372,4 @@ RandomTable DrawTable(uint64_t seed) {
   return table;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

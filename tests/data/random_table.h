@@ -11,7 +11,7 @@
 #include "src/base/random.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // The numbers of one seed, one after the other.
 class Draw {
@@ -40,12 +40,12 @@ struct Cell {
 
 struct RandomColumn {
   std::string name;
-  FeatureOptions options;   // with scale and nulls, wherever the job says them
-  std::vector<Cell> cells;  // one a row
+  spec::FeatureOptions options;  // with scale and nulls, wherever the job says them
+  std::vector<Cell> cells;       // one a row
 };
 
 struct RandomTable {
-  JobSpec job;  // valid but for data.train and output
+  spec::JobSpec job;  // valid but for data.train and output
   std::vector<RandomColumn> columns;
   std::vector<bool> validation;              // one a row
   std::vector<std::string> labels;           // of classification
@@ -62,4 +62,4 @@ struct RandomTable {
 // The first rows are training rows of each class and one of validation, without nulls.
 RandomTable DrawTable(uint64_t seed);
 
-}  // namespace espalier
+}  // namespace espalier::data

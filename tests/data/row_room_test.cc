@@ -8,7 +8,7 @@
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr int64_t kSpool = int64_t{1} << 30;
@@ -32,7 +32,7 @@ void SetUp(DataFixture* f) {
 }
 
 TEST_CASE("a buffer without room moves to the spool with its bytes and gives both back") {
-  TemporaryDirectory dir;
+  storage::TemporaryDirectory dir;
   RowRoom room(0, dir.path(), kSpool);
   UseUp(&room);
   RowBytes bytes(&room);
@@ -50,7 +50,7 @@ TEST_CASE("a buffer without room moves to the spool with its bytes and gives bot
 }
 
 TEST_CASE("what fits neither memory nor spool is an error that says both, and nothing is lost") {
-  TemporaryDirectory dir;
+  storage::TemporaryDirectory dir;
   for (const std::string& directory : {std::string(), std::string(dir.path())}) {
     RowRoom room(0, directory, 4 << 20);
     UseUp(&room);
@@ -72,7 +72,7 @@ TEST_CASE("what fits neither memory nor spool is an error that says both, and no
 }
 
 TEST_CASE("room that is asked for ahead is had in memory or not at all") {
-  TemporaryDirectory dir;
+  storage::TemporaryDirectory dir;
   RowRoom room(64 << 20, dir.path(), kSpool);
   RowBytes large(&room), fits(&room);
   large.Reserve(65 << 20);
@@ -168,4 +168,4 @@ TEST_CASE("a streamed shard hands on all rows once, in small pieces") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,10 +9,10 @@
 
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
-void Robust(DataFixture* f) { f->job.data.features.scale.kind = ScaleKind::kRobust; }
+void Robust(DataFixture* f) { f->job.data.features.scale.kind = spec::ScaleKind::kRobust; }
 
 TEST_CASE("quartiles are those of the training rows, as NumPy computes them") {
   DataFixture f;
@@ -25,30 +25,30 @@ TEST_CASE("quartiles are those of the training rows, as NumPy computes them") {
   const auto survey = f.Survey();
   REQUIRE(survey.ok());
   const auto& features = survey->preprocessing.features;
-  CHECK(features[0] == FittedFeature{"a", 6, 1 / 5.0, 0});
+  CHECK(features[0] == spec::FittedFeature{"a", 6, 1 / 5.0, 0});
   CHECK(features[1].shift == 5);  // equal quartiles: the deviation, which is 1.6
   CHECK(features[1].factor == Approx(1 / 1.6).epsilon(1e-15));
-  CHECK(features[2] == FittedFeature{"c", 3, 0, 0});  // constant
+  CHECK(features[2] == spec::FittedFeature{"c", 3, 0, 0});  // constant
 }
 
 TEST_CASE("nulls have no part in quartiles, and quartiles between two values are interpolated") {
   DataFixture f;
   Robust(&f);
-  f.job.data.features.nulls.kind = NullKind::kMean;
+  f.job.data.features.nulls.kind = spec::NullKind::kMean;
   f.Train("a,y\n1,0\n,1\n2,1\nNA,0\n3,0\n4,1\n");  // numpy: 1.75, 2.5, 3.25
-  const FittedFeature a = f.Survey()->preprocessing.features[0];
-  CHECK(a == FittedFeature{"a", 2.5, 1 / 1.5, 2.5});
+  const spec::FittedFeature a = f.Survey()->preprocessing.features[0];
+  CHECK(a == spec::FittedFeature{"a", 2.5, 1 / 1.5, 2.5});
 }
 
 TEST_CASE("groups choose it for themselves, and logarithms are taken first") {
   DataFixture f;
-  FeatureGroup& group = f.job.data.features.groups.emplace_back();
+  spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
   group.columns = {std::string("b")};
-  group.scale = Scale{ScaleKind::kRobust};
+  group.scale = spec::Scale{spec::ScaleKind::kRobust};
   group.log1p = true;
   f.Train("a,b,y\n1,0,0\n2,1,1\n3,3,1\n4,7,0\n5,15,0\n");
   const auto features = f.Survey()->preprocessing.features;
-  CHECK(features[0] == FittedFeature{"a", 0, 1, 0});
+  CHECK(features[0] == spec::FittedFeature{"a", 0, 1, 0});
   CHECK(features[1].shift == Approx(std::log(4)).epsilon(1e-15));
   CHECK(features[1].factor == Approx(1 / std::log(4)).epsilon(1e-15));
 }
@@ -68,7 +68,7 @@ TEST_CASE("of many rows a sample is taken, the same however shards are cut, and 
   f.job.data.shard_bytes = 1 << 20;
   const auto whole = f.Survey();
   REQUIRE(whole.ok());
-  CHECK(f.shards[0].survey.sample.keys.size() == static_cast<size_t>(kSampledRowsMost));
+  CHECK(f.shards[0].survey.sample.keys.size() == static_cast<size_t>(spec::kSampledRowsMost));
   for (const int64_t shard_bytes : {40'000, 7'777, 1024}) {
     f.job.data.shard_bytes = shard_bytes;
     const auto cut = f.Survey();
@@ -85,17 +85,17 @@ TEST_CASE("of many rows a sample is taken, the same however shards are cut, and 
 }
 
 TEST_CASE("a shard's part of the sample is bounded, whatever the number of columns") {
-  CHECK(SampledRowsMax(0) == 0);
-  CHECK(SampledRowsMax(1) == kSampledRowsMost);
-  CHECK(SampledRowsMax(40) == (64 << 10) / 40);
+  CHECK(spec::SampledRowsMax(0) == 0);
+  CHECK(spec::SampledRowsMax(1) == spec::kSampledRowsMost);
+  CHECK(spec::SampledRowsMax(40) == (64 << 10) / 40);
   for (const int64_t features : {64, 100, 1000, 4096}) {
-    CHECK(SampledRowsMax(features) == kSampledRowsGood);
+    CHECK(spec::SampledRowsMax(features) == spec::kSampledRowsGood);
   }
-  CHECK(SampledRowsMax(8192) == 512);
-  CHECK(SampledRowsMax(1 << 20) == kSampledRowsMin);
+  CHECK(spec::SampledRowsMax(8192) == 512);
+  CHECK(spec::SampledRowsMax(1 << 20) == spec::kSampledRowsMin);
   // In numbers; statistics and the rest of a message of 64 MiB have as much room again.
   for (int64_t features = 1; features <= 32'768; ++features) {
-    if (SampledRowsMax(features) * features > 4 << 20) FAIL(features);
+    if (spec::SampledRowsMax(features) * features > 4 << 20) FAIL(features);
   }
   DataFixture f;
   f.Train("a,y\n1,0\n2,1\n");
@@ -103,8 +103,8 @@ TEST_CASE("a shard's part of the sample is bounded, whatever the number of colum
   CHECK(f.shards[0].survey.sample.keys.empty());  // nobody needs one
 }
 
-RowSample SampleOfKeys(std::vector<uint64_t> keys, size_t width) {
-  RowSample sample;
+spec::RowSample SampleOfKeys(std::vector<uint64_t> keys, size_t width) {
+  spec::RowSample sample;
   std::sort(keys.begin(), keys.end());
   for (const uint64_t key : keys) {
     for (size_t i = 0; i < width; ++i) sample.values.push_back(static_cast<double>(key + i));
@@ -117,24 +117,25 @@ TEST_CASE("samples without the rows that others make needless have the quartiles
   constexpr size_t kWidth = 100, kShards = 20;
   const std::vector<double> nulls(kWidth, std::numeric_limits<double>::quiet_NaN());
   std::mt19937_64 random(5);
-  std::vector<ShardSurvey> all(kShards);
-  for (ShardSurvey& shard : all) {
-    std::vector<uint64_t> keys(kSampledRowsGood / 2);
+  std::vector<spec::ShardSurvey> all(kShards);
+  for (spec::ShardSurvey& shard : all) {
+    std::vector<uint64_t> keys(spec::kSampledRowsGood / 2);
     for (uint64_t& key : keys) key = random() >> 20;
     shard.sample = SampleOfKeys(keys, kWidth);
   }
   const std::vector<Quartiles> expected = QuartilesOf(all, nulls);
   for (const bool backwards : {false, true}) {
-    std::vector<ShardSurvey> pruned = all;
+    std::vector<spec::ShardSurvey> pruned = all;
     SamplePruner pruner;
     size_t rows = 0;
     for (size_t i = 0; i < kShards; ++i) {
-      RowSample& sample = pruned[backwards ? kShards - 1 - i : i].sample;
+      spec::RowSample& sample = pruned[backwards ? kShards - 1 - i : i].sample;
       pruner.Prune(&sample);
       rows += sample.keys.size();
       CHECK(sample.values.size() == sample.keys.size() * kWidth);
     }
-    CHECK(rows < kSampledRowsGood * 4);  // of ten times as many; 1 + ln(10) of them are expected
+    CHECK(rows <
+          spec::kSampledRowsGood * 4);  // of ten times as many; 1 + ln(10) of them are expected
     const std::vector<Quartiles> found = QuartilesOf(pruned, nulls);
     for (size_t f = 0; f < kWidth; ++f) {
       CHECK(found[f].values == expected[f].values);
@@ -148,11 +149,11 @@ TEST_CASE("samples without the rows that others make needless have the quartiles
 TEST_CASE("of rows with equal keys none is left out that may be in the sample") {
   SamplePruner pruner;
   for (int shard = 0; shard < 3; ++shard) {
-    RowSample sample = SampleOfKeys(std::vector<uint64_t>(kSampledRowsMost, 7), 1);
+    spec::RowSample sample = SampleOfKeys(std::vector<uint64_t>(spec::kSampledRowsMost, 7), 1);
     pruner.Prune(&sample);
-    CHECK(sample.keys.size() == static_cast<size_t>(kSampledRowsMost));
+    CHECK(sample.keys.size() == static_cast<size_t>(spec::kSampledRowsMost));
   }
-  RowSample larger = SampleOfKeys({8, 9}, 1), none;
+  spec::RowSample larger = SampleOfKeys({8, 9}, 1), none;
   pruner.Prune(&larger);
   CHECK(larger.keys.empty());
   CHECK(larger.values.empty());
@@ -175,7 +176,7 @@ TEST_CASE("quartiles of wide tables are near the truth") {
   const auto survey = f.Survey();
   REQUIRE(survey.ok());
   double squares = 0;
-  for (const FittedFeature& feature : survey->preprocessing.features) {
+  for (const spec::FittedFeature& feature : survey->preprocessing.features) {
     const double off = feature.shift / 1000 - 0.5;
     squares += off * off;
   }
@@ -200,7 +201,7 @@ TEST_CASE("a survey whose sample does not fit the job is refused") {
   Robust(&f);
   f.Train("a,b,y\n1,5,0\n2,6,1\n");
   REQUIRE(f.Survey().ok());
-  ShardSurvey survey = f.shards[0].survey;
+  spec::ShardSurvey survey = f.shards[0].survey;
   survey.sample.values.pop_back();
   CHECK(MergeShardSurveys(f.plan, f.job, {survey}).status().code() == StatusCode::kInternal);
 }
@@ -208,10 +209,10 @@ TEST_CASE("a survey whose sample does not fit the job is refused") {
 TEST_CASE("values that are too far apart for their difference are an error") {
   DataFixture f;
   Robust(&f);
-  f.job.model.precision = Precision::kFloat64;
+  f.job.model.precision = spec::Precision::kFloat64;
   f.Train("a,y\n-1.7e308,0\n-1.6e308,1\n1.6e308,1\n1.7e308,0\n");
   CHECK_THAT(f.Survey().status().message(), Catch::Contains("overflow"));
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,7 +9,7 @@
 
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 std::string Pixels(int rows, int columns, bool fractions) {
@@ -31,7 +31,7 @@ void SetUpPixels(DataFixture* f, bool fractions) {
   f->job.data.label = {int64_t{0}};
   f->job.data.shard_bytes = 3000;
   f->job.data.validation.fraction = 0.2;
-  f->job.data.features.scale = {ScaleKind::kDivide, 255};
+  f->job.data.features.scale = {spec::ScaleKind::kDivide, 255};
   f->Train(Pixels(300, 37, fractions));
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("rows in memory, in the spool and read again are the same bytes") {
     SetUpPixels(&f, fractions);
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
-    CHECK(survey->storage == (fractions ? StorageType::kFloat64 : StorageType::kUint8));
+    CHECK(survey->storage == (fractions ? spec::StorageType::kFloat64 : spec::StorageType::kUint8));
     const RowRanges all = f.All(*survey);
     std::vector<SurveyedShard> none;
     const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, all, none, {});
@@ -58,7 +58,8 @@ TEST_CASE("rows in memory, in the spool and read again are the same bytes") {
     CHECK((*spool)->memory_bytes() == 0);
     CHECK((*spool)->spool_bytes() == (*memory)->memory_bytes());
     CHECK_FALSE(f.shards[0].has_rows);
-    for (const FileRole set : {FileRole::kTrain, FileRole::kValidation, FileRole::kTest}) {
+    for (const spec::FileRole set :
+         {spec::FileRole::kTrain, spec::FileRole::kValidation, spec::FileRole::kTest}) {
       const Gathered expected = GatherAll(**memory, set);
       CHECK(GatherAll(**again, set) == expected);
       CHECK(GatherAll(**spool, set) == expected);
@@ -72,15 +73,15 @@ TEST_CASE("each part of the rows is what the whole has there") {
   SetUpPixels(&f, false);
   const auto survey = f.Survey();
   const auto whole = *LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
-  const Gathered expected = GatherAll(*whole, FileRole::kTrain);
+  const Gathered expected = GatherAll(*whole, spec::FileRole::kTrain);
   for (int64_t leaf = 0; leaf < 7; ++leaf) {
-    const Range range = LeafRows(survey->train_rows, 7, leaf);
-    const auto loader =
-        *RowLoader::Make({*f.files, f.plan, f.job}, *survey, {range, Range{3, 3}, Range{}}, {});
+    const plan::Range range = plan::LeafRows(survey->train_rows, 7, leaf);
+    const auto loader = *RowLoader::Make({*f.files, f.plan, f.job}, *survey,
+                                         {range, plan::Range{3, 3}, plan::Range{}}, {});
     CHECK(loader->shards().size() < f.plan.shards.size());
     for (const int32_t shard : loader->shards()) REQUIRE(loader->Load(shard, nullptr).ok());
     const auto part = loader->Finish();
-    const Gathered got = GatherAll(*part, FileRole::kTrain);
+    const Gathered got = GatherAll(*part, spec::FileRole::kTrain);
     const auto begin = expected.inputs.begin() + range.begin * 37;
     CHECK(got.inputs == std::vector<double>(begin, begin + range.size() * 37));
     const auto labels = expected.labels.begin() + range.begin;
@@ -104,11 +105,11 @@ TEST_CASE("shards load in parallel and many threads gather") {
   }
   for (std::thread& t : threads) t.join();
   const auto store = loader->Finish();
-  const Gathered expected = GatherAll(*whole, FileRole::kTrain);
+  const Gathered expected = GatherAll(*whole, spec::FileRole::kTrain);
   std::vector<Gathered> got(4);
   threads.clear();
   for (Gathered& g : got) {
-    threads.emplace_back([&g, &store] { g = GatherAll(*store, FileRole::kTrain); });
+    threads.emplace_back([&g, &store] { g = GatherAll(*store, spec::FileRole::kTrain); });
   }
   for (std::thread& t : threads) t.join();
   for (const Gathered& g : got) CHECK(g == expected);
@@ -117,17 +118,17 @@ TEST_CASE("shards load in parallel and many threads gather") {
 TEST_CASE("gathered rows are scaled, in the order asked for") {
   DataFixture f;
   f.job.data.weight = std::string("w");
-  f.job.data.features.scale.kind = ScaleKind::kMinMax;
+  f.job.data.features.scale.kind = spec::ScaleKind::kMinMax;
   f.job.data.features.columns = {std::string("b"), std::string("a")};
   f.Train("a,b,w,y\n0,10,1,no\n5,30,0.5,yes\n10,20,2,no\n");
   const auto survey = f.Survey();
   REQUIRE(survey.ok());
   const auto store = *LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
-  CHECK(store->storage() == StorageType::kUint8);
+  CHECK(store->storage() == spec::StorageType::kUint8);
   const std::vector<int64_t> rows = {2, 0, 1, 1};
   std::vector<float> inputs(8), weights(4);
   std::vector<int32_t> labels(4);
-  store->Gather<float>(FileRole::kTrain, rows, inputs.data(), nullptr, labels.data(), nullptr,
+  store->Gather<float>(spec::FileRole::kTrain, rows, inputs.data(), nullptr, labels.data(), nullptr,
                        weights.data());
   CHECK(inputs == std::vector<float>{0.5f, 1.0f, 0, 0, 1.0f, 0.5f, 1.0f, 0.5f});
   CHECK(labels == std::vector<int32_t>{0, 0, 1, 1});
@@ -138,7 +139,7 @@ TEST_CASE("bytes that changed between survey and load are data loss") {
   DataFixture f;
   const std::string path = f.Train("a,y\n1,0\n2,1\n");
   const auto survey = f.Survey();
-  SurveyResult other = *survey;
+  spec::SurveyResult other = *survey;
   other.shards[0].checksum ^= 1;
   std::vector<SurveyedShard> none;
   const Status error =
@@ -179,11 +180,11 @@ TEST_CASE("rows that fit nowhere are an error with the numbers") {
 }
 
 TEST_CASE("a spool file has no name and touches no other file") {
-  const TemporaryDirectory dir, others;
+  const storage::TemporaryDirectory dir, others;
   others.Put("precious", "kept");
   REQUIRE(symlink((others / "precious").c_str(), (dir / "espalier-spool-1-1").c_str()) == 0);
   dir.Put("espalier-spool-123-1", "rows");
-  const auto before = MakeFileSystem()->Names(dir.path()).value();
+  const auto before = storage::MakeFileSystem()->Names(dir.path()).value();
   const Result<int> file = OpenSpoolFile(dir.path());
   REQUIRE(file.ok());
   struct stat s;
@@ -191,16 +192,16 @@ TEST_CASE("a spool file has no name and touches no other file") {
   CHECK(s.st_nlink == 0);
   CHECK((s.st_mode & 0777) == 0600);
   close(*file);
-  CHECK(MakeFileSystem()->Names(dir.path()).value() == before);
-  CHECK(MakeFileSystem()->ReadAll(others / "precious", 100).value() == "kept");
+  CHECK(storage::MakeFileSystem()->Names(dir.path()).value() == before);
+  CHECK(storage::MakeFileSystem()->ReadAll(others / "precious", 100).value() == "kept");
 }
 
 TEST_CASE("a spool without room is an error and not a signal") {
-  TemporaryDirectory dir;
+  storage::TemporaryDirectory dir;
   const Status error = Region::InSpool(dir.path(), size_t{1} << 55).status();
   CHECK_FALSE(error.ok());
   CHECK(error.message().find("in the spool directory") != std::string::npos);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

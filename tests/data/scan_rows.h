@@ -3,11 +3,11 @@
 
 #include "src/data/profile/table_scan.h"
 
-namespace espalier {
+namespace espalier::data {
 
-inline Status ScanRows(const FileSystem& files, const ScanPlan& scan, int shard,
+inline Status ScanRows(const storage::FileSystem& files, const ScanPlan& scan, int shard,
                        const TakePiece& take) {
   return MakeScanReader(files, scan)->Read(shard, take).status();
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -4,14 +4,14 @@
 
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 using Positions = std::vector<int32_t>;
 const std::vector<std::string> kNames = {"id", "age", "height", "weight", "is_val", "sex"};
 
 TEST_CASE("columns are found by name, by position and by range") {
-  DataSpec data;
+  spec::DataSpec data;
   data.label = {std::string("sex")};
   data.weight = int64_t{3};
   data.validation.column = std::string("is_val");
@@ -21,12 +21,12 @@ TEST_CASE("columns are found by name, by position and by range") {
   CHECK(MakeSchema(data, kNames)->validation == 4);
   data.features.columns = {std::string("height"), int64_t{0}};
   CHECK(MakeSchema(data, kNames)->features == Positions{2, 0});
-  data.features.columns = {ColumnRange{0, 3}};
+  data.features.columns = {spec::ColumnRange{0, 3}};
   CHECK(MakeSchema(data, kNames)->features == Positions{0, 1, 2, 3});
 }
 
 TEST_CASE("a name that looks like a position is a name, where there is a header") {
-  DataSpec data;
+  spec::DataSpec data;
   data.label = {std::string("1")};
   CHECK(MakeSchema(data, {"1", "0", "x"})->label == Positions{0});
   data.label = {int64_t{1}};
@@ -36,7 +36,7 @@ TEST_CASE("a name that looks like a position is a name, where there is a header"
 }
 
 TEST_CASE("columns that cannot be are errors that help") {
-  DataSpec data;
+  spec::DataSpec data;
   const auto message = [&](const std::vector<std::string>& names = kNames) {
     const auto schema = MakeSchema(data, names);
     REQUIRE_FALSE(schema.ok());
@@ -67,10 +67,10 @@ TEST_CASE("columns that cannot be are errors that help") {
   CHECK(message() == "data.features.columns: column 'age' is named twice; name it once");
   data.features.columns = {std::string("age"), std::string("sex")};
   CHECK(message() == "data.features.columns: column 'sex' is the label; leave it out");
-  data.features.columns = {ColumnRange{4, 6}};
+  data.features.columns = {spec::ColumnRange{4, 6}};
   CHECK(message() ==
         "data.features.columns: there is no column 6; the files have 6 columns, counted from 0");
-  data.features.columns.assign(10'000, ColumnRange{0, 4});
+  data.features.columns.assign(10'000, spec::ColumnRange{0, 4});
   CHECK(message() == "data.features.columns: names columns more than once; name each once");
   data.features.columns.clear();
   data.label = {int64_t{0}};
@@ -98,17 +98,18 @@ TEST_CASE("input is listed set by set, frozen and cut") {
   CHECK(plan->files[1].path == b);
   CHECK(plan->files[2].path == empty);
   CHECK(plan->files[3].path == test);
-  CHECK(plan->files[3].role == FileRole::kTest);
+  CHECK(plan->files[3].role == spec::FileRole::kTest);
   CHECK(plan->files[1].length == 12);
   CHECK(plan->files[1].modified_ms > 0);
   // A rest of less than half a shard is not worth one of its own.
-  CHECK(plan->shards == std::vector<Shard>{{0, 0, 8}, {1, 0, 6}, {1, 6, 12}, {3, 0, 8}});
+  CHECK(plan->shards == std::vector<spec::Shard>{{0, 0, 8}, {1, 0, 6}, {1, 6, 12}, {3, 0, 8}});
 }
 
 TEST_CASE("a header stays in one shard, multiline files in one") {
   DataFixture f;
   f.Train("\n\n\n\n\n\nlong_name_of_a,y\n3,0\n");
-  CHECK(PlanInput(*f.files, f.job.data, 4)->shards == std::vector<Shard>{{0, 0, 23}, {0, 23, 27}});
+  CHECK(PlanInput(*f.files, f.job.data, 4)->shards ==
+        std::vector<spec::Shard>{{0, 0, 23}, {0, 23, 27}});
   f.job.data.csv.multiline = true;
   CHECK(PlanInput(*f.files, f.job.data, 4)->shards.size() == 1);
 }
@@ -164,7 +165,7 @@ TEST_CASE("the files of a directory decide its format, LIBSVM too") {
   f.dir.Put("d/1.libsvm", "1 1:4\n");
   f.job.data.train = {f.dir / "d"};
   f.job.data.label = {int64_t{0}};
-  f.job.data.features.columns = {ColumnRange{1, 2}};
+  f.job.data.features.columns = {spec::ColumnRange{1, 2}};
   auto survey = f.Survey();
   INFO(survey.status().ToString());
   REQUIRE(survey.ok());
@@ -190,7 +191,7 @@ TEST_CASE("a file of bad rows alone is told by the first of them, after a bounde
   CHECK(error.position()->offset == 3);
   f.Train("1 1 :2\n", "t.svm");
   f.job.data.label = {int64_t{0}};
-  f.job.data.features.columns = {ColumnRange{1, 2}};
+  f.job.data.features.columns = {spec::ColumnRange{1, 2}};
   error = f.Plan().status();
   CHECK(error.code() == StatusCode::kBadInput);
   CHECK(error.position()->row == 1);
@@ -236,4 +237,4 @@ TEST_CASE("an error about a column points into the header") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

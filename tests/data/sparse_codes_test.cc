@@ -7,7 +7,7 @@
 #include "tests/data/scan_rows.h"
 #include "tests/data/sparse_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -15,22 +15,22 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // indicators of nulls.
 constexpr int32_t kOneHot = 4, kEmbedded = 899, kHashed = kWidth - 1, kFar = 700, kNull = 40;
 
-FeatureGroup Group(int32_t first, int32_t last) {
-  FeatureGroup group;
-  group.columns = {ColumnRange{first + 1, last + 1}};
+spec::FeatureGroup Group(int32_t first, int32_t last) {
+  spec::FeatureGroup group;
+  group.columns = {spec::ColumnRange{first + 1, last + 1}};
   return group;
 }
 
 class CodesFixture : public SparseFixture {
  public:
   CodesFixture() {
-    job.data.features.scale.kind = ScaleKind::kStandard;
-    job.data.features.nulls = {NullKind::kConstant, 5};
+    job.data.features.scale.kind = spec::ScaleKind::kStandard;
+    job.data.features.nulls = {spec::NullKind::kConstant, 5};
     job.data.validation.fraction = 0.2;
-    FeatureGroup one_hot = Group(kOneHot, kOneHot), embedded = Group(kEmbedded, kEmbedded);
-    FeatureGroup hashed = Group(kHashed, kHashed), nulls = Group(kNull, kNull + 9);
-    for (FeatureGroup* group : {&one_hot, &embedded, &hashed}) {
-      group->type = FeatureType::kCategorical;
+    spec::FeatureGroup one_hot = Group(kOneHot, kOneHot), embedded = Group(kEmbedded, kEmbedded);
+    spec::FeatureGroup hashed = Group(kHashed, kHashed), nulls = Group(kNull, kNull + 9);
+    for (spec::FeatureGroup* group : {&one_hot, &embedded, &hashed}) {
+      group->type = spec::FeatureType::kCategorical;
     }
     embedded.embedding = 3;
     embedded.min_count = 5;
@@ -40,7 +40,7 @@ class CodesFixture : public SparseFixture {
   }
 
   Gathered Rows(bool sparse, const RowStoreOptions& options = {}) {
-    SurveyResult as = result;
+    spec::SurveyResult as = result;
     as.sparse = sparse;
     const auto store = LoadRows({*files, plan, job}, as, All(as), shards, options);
     INFO(store.status().ToString());
@@ -141,8 +141,8 @@ TEST_CASE("sparse rows with categories and indicators are what the dense ones ar
     }
     CHECK(svm.result.preprocessing.features[kEmbedded].vocabulary.size() > 5);
     CHECK(svm.result.preprocessing.features[kEmbedded].codes < 41);
-    const FittedFeature& far = svm.result.preprocessing.features[kFar];
-    CHECK(IsFarFromZero(far.shift, far.factor));
+    const spec::FittedFeature& far = svm.result.preprocessing.features[kFar];
+    CHECK(spec::IsFarFromZero(far.shift, far.factor));
   }
 }
 
@@ -157,10 +157,10 @@ TEST_CASE("sparse rows with categories that are read to be scored are what they 
     REQUIRE(store.ok());
     std::vector<int64_t> rows(table.rows.size());
     std::iota(rows.begin(), rows.end(), 0);
-    SparseRows<float> stored, scored;
+    spec::SparseRows<float> stored, scored;
     std::vector<int32_t> stored_codes(rows.size() * 3), codes(rows.size() * 3);
-    (*store)->Gather<float>(FileRole::kTrain, rows, nullptr, stored_codes.data(), nullptr, nullptr,
-                            nullptr, &stored);
+    (*store)->Gather<float>(spec::FileRole::kTrain, rows, nullptr, stored_codes.data(), nullptr,
+                            nullptr, nullptr, &stored);
     FeatureEncoder encoder(f.result.preprocessing);
     encoder.PrepareSparse();
     const Vocabularies vocabularies(f.result.preprocessing);
@@ -202,7 +202,8 @@ TEST_CASE("a category of LIBSVM text that is bad has the words of dense text") {
   for (const bool sparse : {true, false}) {
     CodesFixture f;
     // With a scale that needs a sample of rows nothing is decoded sparse.
-    if (!sparse) f.job.data.features.groups.back().scale = Scale{.kind = ScaleKind::kRobust};
+    if (!sparse)
+      f.job.data.features.groups.back().scale = spec::Scale{.kind = spec::ScaleKind::kRobust};
     f.Train(table.Libsvm() + bad, "a.svm");
     const auto survey = f.Survey();
     REQUIRE_FALSE(survey.ok());
@@ -215,4 +216,4 @@ TEST_CASE("a category of LIBSVM text that is bad has the words of dense text") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

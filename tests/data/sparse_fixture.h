@@ -8,7 +8,7 @@
 #include "src/data/features/sparse_choice.h"
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 
 inline constexpr int32_t kWidth = 1500;
 
@@ -73,7 +73,7 @@ class SparseFixture : public DataFixture {
   SparseFixture() {
     job.data.csv.header = false;
     job.data.label = {int64_t{0}};
-    job.data.features.columns = {ColumnRange{1, kWidth}};
+    job.data.features.columns = {spec::ColumnRange{1, kWidth}};
   }
 
   // The training rows with what is not there filled in.
@@ -91,15 +91,15 @@ class SparseFixture : public DataFixture {
   }
 
   std::vector<double> Gather(const RowStore& store) {
-    const Range range = store.rows(FileRole::kTrain);
+    const plan::Range range = store.rows(spec::FileRole::kTrain);
     std::vector<int64_t> rows;  // backwards, as a shuffle might
     for (int64_t r = range.end; r-- > range.begin;) rows.push_back(r);
     const size_t width = static_cast<size_t>(store.features());
     std::vector<double> inputs(rows.size() * width);
-    SparseRows<double> sparse;
+    spec::SparseRows<double> sparse;
     labels.assign(rows.size(), -1);
     codes.assign(rows.size() * static_cast<size_t>(store.coded()), -2);
-    store.Gather<double>(FileRole::kTrain, rows, inputs.data(), codes.data(), labels.data(),
+    store.Gather<double>(spec::FileRole::kTrain, rows, inputs.data(), codes.data(), labels.data(),
                          nullptr, nullptr, &sparse);
     if (!store.sparse()) return inputs;
     REQUIRE(sparse.ends.size() == rows.size());
@@ -120,7 +120,7 @@ class SparseFixture : public DataFixture {
     std::vector<double> inputs;
     for (size_t r = table.rows.size(); r-- > 0;) {
       for (int32_t f = 0; f < kWidth; ++f) {
-        const FittedFeature& fitted = result.preprocessing.features[static_cast<size_t>(f)];
+        const spec::FittedFeature& fitted = result.preprocessing.features[static_cast<size_t>(f)];
         const double x = table.At(r, f);
         inputs.push_back(((x == x ? x : fitted.null_value) - fitted.shift) * fitted.factor);
       }
@@ -143,9 +143,9 @@ class SparseFixture : public DataFixture {
   }
   const std::vector<std::string>& classes() const { return result.preprocessing.classes; }
 
-  SurveyResult result;
+  spec::SurveyResult result;
   std::vector<int32_t> labels, codes;
   int64_t memory_bytes = 0, spool_bytes = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,14 +9,14 @@
 #include "tests/data/scan_rows.h"
 #include "tests/data/sparse_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 TEST_CASE("sparse rows come back as the table says, of every type and scale, however cut") {
   for (const Kind kind : {Kind::kBytes, Kind::kFloats, Kind::kDoubles}) {
     const Table table = MakeTable(kind, 300, 30, 5);
-    for (const ScaleKind scale :
-         {ScaleKind::kNone, ScaleKind::kStandard, ScaleKind::kMinMax, ScaleKind::kDivide}) {
+    for (const spec::ScaleKind scale : {spec::ScaleKind::kNone, spec::ScaleKind::kStandard,
+                                        spec::ScaleKind::kMinMax, spec::ScaleKind::kDivide}) {
       INFO(static_cast<int>(kind) << " " << static_cast<int>(scale));
       SparseFixture f;
       f.job.data.features.scale.kind = scale;
@@ -24,9 +24,9 @@ TEST_CASE("sparse rows come back as the table says, of every type and scale, how
       f.Train(table.Libsvm(), "a.svm");
       const std::vector<double> inputs = f.Inputs();
       CHECK(f.result.sparse);
-      CHECK(f.result.storage == (kind == Kind::kBytes    ? StorageType::kUint8
-                                 : kind == Kind::kFloats ? StorageType::kFloat32
-                                                         : StorageType::kFloat64));
+      CHECK(f.result.storage == (kind == Kind::kBytes    ? spec::StorageType::kUint8
+                                 : kind == Kind::kFloats ? spec::StorageType::kFloat32
+                                                         : spec::StorageType::kFloat64));
       f.CheckInputs(inputs, table);
       f.job.data.shard_bytes = 7777;
       CHECK(f.Inputs().size() == inputs.size());
@@ -67,21 +67,21 @@ TEST_CASE("sparse rows that are read to be scored are the network's inputs bit b
       table.rows[r][700] = r == 7 ? 0 : 201 + static_cast<double>(r % 5);
     }
     SparseFixture f;
-    f.job.data.features.nulls.kind = NullKind::kMean;
-    f.job.data.features.scale.kind = ScaleKind::kStandard;
+    f.job.data.features.nulls.kind = spec::NullKind::kMean;
+    f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
     f.Train(table.Libsvm(), "a.svm");
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
     REQUIRE(survey->sparse);
-    const FittedFeature& far = survey->preprocessing.features[700];
-    CHECK(IsFarFromZero(far.shift, far.factor));
+    const spec::FittedFeature& far = survey->preprocessing.features[700];
+    CHECK(spec::IsFarFromZero(far.shift, far.factor));
     const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
     REQUIRE(store.ok());
     std::vector<int64_t> rows(table.rows.size());
     std::iota(rows.begin(), rows.end(), 0);
-    SparseRows<float> stored, scored;
-    (*store)->Gather<float>(FileRole::kTrain, rows, nullptr, nullptr, nullptr, nullptr, nullptr,
-                            &stored);
+    spec::SparseRows<float> stored, scored;
+    (*store)->Gather<float>(spec::FileRole::kTrain, rows, nullptr, nullptr, nullptr, nullptr,
+                            nullptr, &stored);
     FeatureEncoder encoder(survey->preprocessing);
     encoder.PrepareSparse();
     for (const std::string& file :
@@ -115,13 +115,13 @@ TEST_CASE("the statistics of sparse rows are those of the table") {
     Table table = MakeTable(kind, 400, 25, 7);
     if (kind == Kind::kFloats) table.rows[9][33] = std::numeric_limits<double>::quiet_NaN();
     SparseFixture f;
-    f.job.data.features.nulls.kind = NullKind::kMean;
+    f.job.data.features.nulls.kind = spec::NullKind::kMean;
     f.Train(table.Libsvm(), "a.svm");
     REQUIRE(f.Survey().ok());
-    const std::vector<ColumnStats> sparse = f.shards[0].survey.features;
+    const std::vector<spec::ColumnStats> sparse = f.shards[0].survey.features;
     f.Train(table.Csv(), "a.csv");
     REQUIRE(f.Survey().ok());
-    const std::vector<ColumnStats> dense = f.shards[0].survey.features;
+    const std::vector<spec::ColumnStats> dense = f.shards[0].survey.features;
     if (kind == Kind::kBytes) CHECK(sparse == dense);
     REQUIRE(sparse.size() == dense.size());
     for (size_t c = 0; c < dense.size(); ++c) {
@@ -140,14 +140,14 @@ TEST_CASE("nulls among sparse rows are filled in, dropped or an error, as elsewh
   table.rows[9][33] = table.rows[11][34] = std::numeric_limits<double>::quiet_NaN();
   SparseFixture f;
   f.Train(table.Libsvm(), "a.svm");
-  f.job.data.features.nulls = {NullKind::kMean};
+  f.job.data.features.nulls = {spec::NullKind::kMean};
   f.CheckInputs(f.Inputs(), table);
   CHECK(f.result.sparse);
-  f.job.data.features.nulls = {NullKind::kConstant, 5};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, 5};
   f.CheckInputs(f.Inputs(), table);
-  f.job.data.features.nulls = {NullKind::kDrop};
+  f.job.data.features.nulls = {spec::NullKind::kDrop};
   CHECK(f.Inputs().size() == 58 * kWidth);
-  f.job.data.features.nulls = {NullKind::kFail};
+  f.job.data.features.nulls = {spec::NullKind::kFail};
   const Status failed = f.Survey().status();
   CHECK(failed.code() == StatusCode::kBadInput);
   CHECK(failed.position()->row == 10);
@@ -187,13 +187,13 @@ TEST_CASE("a column far from 0 when it is scaled is in every row, to the last di
   far.rows[7].erase(kWidth - 1);  // one in 400 is 0
   far.rows[9][kWidth - 1] = std::numeric_limits<double>::quiet_NaN();
   SparseFixture f;
-  f.job.data.features.nulls = {NullKind::kConstant, 1990};
-  f.job.data.features.scale.kind = ScaleKind::kStandard;
+  f.job.data.features.nulls = {spec::NullKind::kConstant, 1990};
+  f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
   f.Train(far.Libsvm(), "a.svm");
   const std::vector<double> inputs = f.Inputs();
   CHECK(f.result.sparse);
   for (const size_t c : {0, 700, kWidth - 1}) {
-    const FittedFeature& fitted = f.result.preprocessing.features[c];
+    const spec::FittedFeature& fitted = f.result.preprocessing.features[c];
     CHECK(fitted.shift * fitted.factor > 16);
   }
   f.CheckInputs(inputs, far);
@@ -207,9 +207,9 @@ TEST_CASE("a column far from 0 when it is scaled is in every row, to the last di
 }
 
 TEST_CASE("what a job must be for sparse rows") {
-  Preprocessing fitted;
+  spec::Preprocessing fitted;
   fitted.features.resize(2000);
-  JobSpec job;
+  spec::JobSpec job;
   CHECK(StoresSparse(job, fitted, 16, 2000));
   CHECK_FALSE(StoresSparse(job, fitted, 16, 2001));
   fitted.features[7].shift = -16.5;  // far from 0: an entry in every row
@@ -221,14 +221,14 @@ TEST_CASE("what a job must be for sparse rows") {
   fitted.features[8].codes = 3;
   CHECK(StoresSparse(job, fitted, 16, 2000));
   CHECK_FALSE(StoresSparse(job, fitted, 16, 2001));
-  job.model.task = Task::kAutoencoder;
+  job.model.task = spec::Task::kAutoencoder;
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
   job = {};
-  fitted.features.resize(kSparseFeaturesMin + 1);  // numbers but for one
+  fitted.features.resize(spec::kSparseFeaturesMin + 1);  // numbers but for one
   CHECK(StoresSparse(job, fitted, 16, 1));
   fitted.features[9].codes = 3;
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
-  fitted.features.resize(kSparseFeaturesMin - 1);
+  fitted.features.resize(spec::kSparseFeaturesMin - 1);
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
 }
 
@@ -259,4 +259,4 @@ TEST_CASE("sparse rows are the same from memory, the spool, a second reading, or
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -5,7 +5,7 @@
 #include "src/spec/sparse_rows.h"
 #include "tests/data/sparse_fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 int64_t OpenFiles() {
@@ -151,10 +151,10 @@ TEST_CASE("rows that were decoded sparse and must not be stored so have their ze
   Table table = MakeTable(Kind::kFloats, 60, 20, 8);
   table.rows[9][33] = table.rows[11][34] = std::numeric_limits<double>::quiet_NaN();
   SparseFixture f;
-  f.job.data.features.nulls = {NullKind::kConstant, 5};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, 5};
   f.Train(table.Libsvm(), "a.svm");
 
-  f.job.model.task = Task::kAutoencoder;
+  f.job.model.task = spec::Task::kAutoencoder;
   f.job.data.label = {};
   const auto survey = f.Survey();
   INFO(survey.status().ToString());
@@ -171,4 +171,4 @@ TEST_CASE("rows that were decoded sparse and must not be stored so have their ze
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

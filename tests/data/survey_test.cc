@@ -8,7 +8,7 @@
 #include "src/data/features/column_stats.h"
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -35,8 +35,8 @@ TEST_CASE("validation rows by fraction do not depend on the cut") {
     REQUIRE(survey.ok());
     const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
     REQUIRE(store.ok());
-    const Gathered t = GatherAll(**store, FileRole::kTrain);
-    const Gathered v = GatherAll(**store, FileRole::kValidation);
+    const Gathered t = GatherAll(**store, spec::FileRole::kTrain);
+    const Gathered v = GatherAll(**store, spec::FileRole::kValidation);
     if (train.inputs.empty()) train = t, validation = v;
     CHECK(t == train);
     CHECK(v == validation);
@@ -49,7 +49,7 @@ TEST_CASE("validation rows by fraction do not depend on the cut") {
   f.Train(ManyRows(2000));
   const auto survey = f.Survey();
   const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
-  CHECK_FALSE(GatherAll(**store, FileRole::kValidation) == validation);
+  CHECK_FALSE(GatherAll(**store, spec::FileRole::kValidation) == validation);
 }
 
 TEST_CASE("each row is in one fold, whatever the cut") {
@@ -66,7 +66,7 @@ TEST_CASE("each row is in one fold, whatever the cut") {
       REQUIRE(survey.ok());
       const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
       REQUIRE(store.ok());
-      const Gathered v = GatherAll(**store, FileRole::kValidation);
+      const Gathered v = GatherAll(**store, spec::FileRole::kValidation);
       if (folds[fold].inputs.empty()) folds[fold] = v;
       CHECK(v == folds[fold]);
       CHECK(survey->train_rows + survey->validation_rows == 2000);
@@ -81,7 +81,7 @@ TEST_CASE("each row is in one fold, whatever the cut") {
 
 TEST_CASE("several labels of 0 and 1 are targets as they are") {
   DataFixture f;
-  f.job.model.task = Task::kMultilabel;
+  f.job.model.task = spec::Task::kMultilabel;
   f.job.data.label = {std::string("p"), std::string("q")};
   f.Train("a,p,q\n1,0,1\n2,1,1.0\n3,0,0\n4,yes, False\n5,TRUE,no\n");
   CHECK(f.AllRows().targets == std::vector<double>{0, 1, 1, 1, 0, 0, 1, 0, 1, 0});
@@ -89,14 +89,15 @@ TEST_CASE("several labels of 0 and 1 are targets as they are") {
 
 TEST_CASE("the targets of an autoencoder are its features, of which constant ones count") {
   DataFixture f;
-  f.job.model.task = Task::kAutoencoder;
+  f.job.model.task = spec::Task::kAutoencoder;
   f.job.data.label.clear();
-  f.job.data.features.scale.kind = ScaleKind::kMinMax;
+  f.job.data.features.scale.kind = spec::ScaleKind::kMinMax;
   f.Train("a,b\n1,7\n2,7\n5,7\n");
   const auto survey = f.Survey();
   INFO(survey.status().ToString());
   REQUIRE(survey.ok());
-  CHECK(survey->preprocessing.targets == std::vector<FittedTarget>{{"a", 1, 0.25}, {"b", 7, 1}});
+  CHECK(survey->preprocessing.targets ==
+        std::vector<spec::FittedTarget>{{"a", 1, 0.25}, {"b", 7, 1}});
   CHECK(f.AllRows().targets.empty());
 }
 
@@ -135,7 +136,8 @@ TEST_CASE("whole numbers written as floats are the classes of whole numbers, amo
   CHECK(survey->preprocessing.classes == Strings{"0", "1", "2.50"});
   auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE(store.ok());
-  CHECK(GatherAll(**store, FileRole::kTrain).labels == std::vector<int32_t>{0, 0, 1, 1, 0, 2, 1});
+  CHECK(GatherAll(**store, spec::FileRole::kTrain).labels ==
+        std::vector<int32_t>{0, 0, 1, 1, 0, 2, 1});
   f.job.data.test = {f.dir.Put("test.csv", "a,y\n1,1.00\n")};
   CHECK(f.Survey().ok());
   f.Train("a,y\n1,0\n2,0.0\n3,x\n4,1.00\n");
@@ -147,13 +149,13 @@ TEST_CASE("whole numbers written as floats are the classes of whole numbers, amo
 
 TEST_CASE("Hive's null is a null in numbers and in classes where it stands alone") {
   DataFixture f;
-  f.job.data.features.nulls = {NullKind::kConstant, 9};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, 9};
   f.Train("a,y\n\\N,dog\n2,\\Nc\n");
   auto survey = f.Survey();
   REQUIRE(survey.ok());
   CHECK(survey->preprocessing.classes == Strings{"\\Nc", "dog"});
   auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
-  CHECK(GatherAll(**store, FileRole::kTrain).inputs == std::vector<double>{9, 2});
+  CHECK(GatherAll(**store, spec::FileRole::kTrain).inputs == std::vector<double>{9, 2});
   f.Train("a,y\n1,dog\n2,\\N\n");
   CHECK(f.Survey().status().position()->row == 3);
 }
@@ -162,25 +164,25 @@ TEST_CASE("scales are fitted to the training rows") {
   DataFixture f;
   f.job.data.validation.column = std::string("v");
   f.Train("a,b,v,y\n1,5,0,0\n2,5,0,1\n6,5,0,1\n1000,7,1,1\n");
-  const auto fitted = [&f](ScaleKind kind) {
+  const auto fitted = [&f](spec::ScaleKind kind) {
     f.job.data.features.scale = {kind, 4};
     return f.Survey()->preprocessing.features;
   };
-  const auto standard = fitted(ScaleKind::kStandard);
+  const auto standard = fitted(spec::ScaleKind::kStandard);
   CHECK(standard[0].name == "a");
   CHECK(standard[0].shift == 3.0);
   CHECK(standard[0].factor == Approx(1 / std::sqrt(14.0 / 3)).epsilon(1e-15));
   CHECK(standard[1].shift == 5.0);
   CHECK(standard[1].factor == 0.0);
-  CHECK(fitted(ScaleKind::kMinMax)[0] == FittedFeature{"a", 1, 0.2, 0});
-  CHECK(fitted(ScaleKind::kMinMax)[1].factor == 0.0);
-  CHECK(fitted(ScaleKind::kDivide)[0] == FittedFeature{"a", 0, 0.25, 0});
-  CHECK(fitted(ScaleKind::kNone)[0] == FittedFeature{"a", 0, 1, 0});
+  CHECK(fitted(spec::ScaleKind::kMinMax)[0] == spec::FittedFeature{"a", 1, 0.2, 0});
+  CHECK(fitted(spec::ScaleKind::kMinMax)[1].factor == 0.0);
+  CHECK(fitted(spec::ScaleKind::kDivide)[0] == spec::FittedFeature{"a", 0, 0.25, 0});
+  CHECK(fitted(spec::ScaleKind::kNone)[0] == spec::FittedFeature{"a", 0, 1, 0});
 }
 
 TEST_CASE("a constant column of any value becomes 0") {
   DataFixture f;
-  f.job.data.features.scale.kind = ScaleKind::kStandard;
+  f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
   f.job.data.shard_bytes = 32;
   std::string content = "a,y\n";
   for (int i = 0; i < 50; ++i) content += "0.1," + std::to_string(i % 2) + "\n";
@@ -193,20 +195,20 @@ TEST_CASE("a constant column of any value becomes 0") {
 TEST_CASE("nulls become the mean or a constant, or their row is dropped") {
   DataFixture f;
   f.Train("a,b,y\n1,1,0\n,2,1\nNA,3,0\n4,4,1\n");
-  f.job.data.features.nulls.kind = NullKind::kMean;
+  f.job.data.features.nulls.kind = spec::NullKind::kMean;
   const auto inputs = [&f] {
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
     auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
-    return GatherAll(**store, FileRole::kTrain).inputs;
+    return GatherAll(**store, spec::FileRole::kTrain).inputs;
   };
   CHECK(inputs() == std::vector<double>{1, 1, 2.5, 2, 2.5, 3, 4, 4});
-  f.job.data.features.nulls = {NullKind::kConstant, -7};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, -7};
   CHECK(inputs() == std::vector<double>{1, 1, -7, 2, -7, 3, 4, 4});
-  f.job.data.features.nulls.kind = NullKind::kDrop;
+  f.job.data.features.nulls.kind = spec::NullKind::kDrop;
   CHECK(inputs() == std::vector<double>{1, 1, 4, 4});
   CHECK(f.shards[0].survey.dropped_rows == 2);
-  f.job.data.features.nulls.kind = NullKind::kMean;
+  f.job.data.features.nulls.kind = spec::NullKind::kMean;
   f.Train("a,b,y\n,1,0\n,2,1\n");
   CHECK(f.Survey().status().message().starts_with("the column has no value in any training row"));
 }
@@ -214,25 +216,25 @@ TEST_CASE("nulls become the mean or a constant, or their row is dropped") {
 TEST_CASE("a constant for nulls counts in the scale as the values do") {
   DataFixture f;
   f.Train("a,y\n1,0\n,1\n1,1\n,0\n");
-  const auto fitted = [&f](ScaleKind kind) {
+  const auto fitted = [&f](spec::ScaleKind kind) {
     f.job.data.features.scale.kind = kind;
     return f.Survey()->preprocessing.features[0];
   };
   for (const int64_t shard_bytes : {1 << 20, 8}) {
     f.job.data.shard_bytes = shard_bytes;
-    f.job.data.features.nulls = {NullKind::kConstant, 0};
-    CHECK(fitted(ScaleKind::kStandard) == FittedFeature{"a", 0.5, 2, 0});
-    CHECK(fitted(ScaleKind::kMinMax) == FittedFeature{"a", 0, 1, 0});
-    CHECK(fitted(ScaleKind::kRobust) == FittedFeature{"a", 0.5, 1, 0});
-    f.job.data.features.nulls = {NullKind::kMean};
-    CHECK(fitted(ScaleKind::kRobust) == FittedFeature{"a", 1, 0, 1});
+    f.job.data.features.nulls = {spec::NullKind::kConstant, 0};
+    CHECK(fitted(spec::ScaleKind::kStandard) == spec::FittedFeature{"a", 0.5, 2, 0});
+    CHECK(fitted(spec::ScaleKind::kMinMax) == spec::FittedFeature{"a", 0, 1, 0});
+    CHECK(fitted(spec::ScaleKind::kRobust) == spec::FittedFeature{"a", 0.5, 1, 0});
+    f.job.data.features.nulls = {spec::NullKind::kMean};
+    CHECK(fitted(spec::ScaleKind::kRobust) == spec::FittedFeature{"a", 1, 0, 1});
   }
-  f.job.data.features.nulls = {NullKind::kConstant, 3};
-  FeatureGroup logs;
+  f.job.data.features.nulls = {spec::NullKind::kConstant, 3};
+  spec::FeatureGroup logs;
   logs.columns = {std::string("a")};
   logs.log1p = true;
   f.job.data.features.groups = {logs};
-  const FittedFeature scaled = fitted(ScaleKind::kMinMax);
+  const spec::FittedFeature scaled = fitted(spec::ScaleKind::kMinMax);
   CHECK(scaled.shift == Approx(std::log(2)).epsilon(1e-15));
   CHECK(scaled.factor == Approx(1 / std::log(2)).epsilon(1e-14));
   CHECK(scaled.null_value == Approx(std::log(4)).epsilon(1e-15));
@@ -240,16 +242,16 @@ TEST_CASE("a constant for nulls counts in the scale as the values do") {
 
 TEST_CASE("regression targets are standardised over the training rows") {
   DataFixture f;
-  f.job.model.task = Task::kRegression;
+  f.job.model.task = spec::Task::kRegression;
   f.job.data.label = {std::string("y"), std::string("z")};
   f.Train("a,y,z\n1,10,7\n2,20,7\n3,30,7\n");
   const auto targets = f.Survey()->preprocessing.targets;
   REQUIRE(targets.size() == 2);
   CHECK(targets[0].shift == 20.0);
   CHECK(targets[0].factor == Approx(1 / std::sqrt(200.0 / 3)).epsilon(1e-15));
-  CHECK(targets[1] == FittedTarget{"z", 7, 1});
-  f.job.model.target_scale = TargetScale::kNone;
-  CHECK(f.Survey()->preprocessing.targets[0] == FittedTarget{"y", 0, 1});
+  CHECK(targets[1] == spec::FittedTarget{"z", 7, 1});
+  f.job.model.target_scale = spec::TargetScale::kNone;
+  CHECK(f.Survey()->preprocessing.targets[0] == spec::FittedTarget{"y", 0, 1});
 }
 
 TEST_CASE("merged statistics are those of all rows") {
@@ -257,10 +259,10 @@ TEST_CASE("merged statistics are those of all rows") {
   std::vector<double> values;
   for (int i = 0; i < 999; ++i) values.push_back(1e6 + static_cast<double>(random() % 1000) / 7);
   values[17] = std::nan("");
-  const ColumnStats whole = StatsOf(StorageType::kFloat64, values.data(), 999, 1)[0];
-  ColumnStats merged;
+  const spec::ColumnStats whole = StatsOf(spec::StorageType::kFloat64, values.data(), 999, 1)[0];
+  spec::ColumnStats merged;
   for (int begin = 0; begin < 999; begin += 111) {
-    merged = Merged(merged, StatsOf(StorageType::kFloat64, values.data() + begin, 111, 1)[0]);
+    merged = Merged(merged, StatsOf(spec::StorageType::kFloat64, values.data() + begin, 111, 1)[0]);
   }
   double mean = 0, m2 = 0;
   for (const double v : values) mean += std::isnan(v) ? 0 : v / 998;
@@ -284,8 +286,8 @@ TEST_CASE("bytes are summed as exactly as doubles") {
     bytes.push_back(static_cast<uint8_t>(random()));
     doubles.push_back(bytes.back());
   }
-  const auto a = StatsOf(StorageType::kUint8, bytes.data(), 70'000, 3);
-  const auto b = StatsOf(StorageType::kFloat64, doubles.data(), 70'000, 3);
+  const auto a = StatsOf(spec::StorageType::kUint8, bytes.data(), 70'000, 3);
+  const auto b = StatsOf(spec::StorageType::kFloat64, doubles.data(), 70'000, 3);
   for (int c = 0; c < 3; ++c) {
     CHECK(a[c].mean == b[c].mean);
     CHECK(a[c].m2 == Approx(b[c].m2).epsilon(1e-12));
@@ -308,19 +310,19 @@ TEST_CASE("the fingerprint of the data changes with the data and not with its pl
 TEST_CASE("the storage type is the narrowest exact one") {
   const auto storage = [](const std::string& value) {
     DataFixture f;
-    f.job.data.features.nulls.kind = NullKind::kMean;
+    f.job.data.features.nulls.kind = spec::NullKind::kMean;
     f.Train("a,y\n1,0\n2,1\n" + value + ",1\n3,0\n");
     return f.Survey()->storage;
   };
-  CHECK(storage("255") == StorageType::kUint8);
-  CHECK(storage("7.0") == StorageType::kUint8);
-  CHECK(storage("256") == StorageType::kFloat32);
-  CHECK(storage("-1") == StorageType::kFloat32);
-  CHECK(storage("0.5") == StorageType::kFloat32);
-  CHECK(storage("") == StorageType::kFloat32);
-  CHECK(storage("0.1") == StorageType::kFloat64);
-  CHECK(storage("16777217") == StorageType::kFloat64);
+  CHECK(storage("255") == spec::StorageType::kUint8);
+  CHECK(storage("7.0") == spec::StorageType::kUint8);
+  CHECK(storage("256") == spec::StorageType::kFloat32);
+  CHECK(storage("-1") == spec::StorageType::kFloat32);
+  CHECK(storage("0.5") == spec::StorageType::kFloat32);
+  CHECK(storage("") == spec::StorageType::kFloat32);
+  CHECK(storage("0.1") == spec::StorageType::kFloat64);
+  CHECK(storage("16777217") == spec::StorageType::kFloat64);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

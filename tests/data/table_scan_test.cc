@@ -9,7 +9,7 @@
 #include "tests/data/fixture.h"
 #include "tests/data/scan_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // What a scan gave, piece after piece.
@@ -20,15 +20,15 @@ struct Scanned {
   std::vector<Status> rejects;
 };
 
-Scanned ScanAll(const FileSystem& files, const ScanPlan& scan) {
+Scanned ScanAll(const storage::FileSystem& files, const ScanPlan& scan) {
   Scanned all;
   const size_t width = scan.input.schema.features.size();
   for (size_t shard = 0; shard < scan.input.shards.size(); ++shard) {
     const Status read =
         ScanRows(files, scan, static_cast<int>(shard), [&](const RowPiece& piece) -> Status {
           std::vector<double> wide(static_cast<size_t>(piece.rows().rows) * width);
-          Widen(piece.rows().type, piece.rows().features.data(), StorageType::kFloat64, wide.data(),
-                static_cast<int64_t>(wide.size()));
+          Widen(piece.rows().type, piece.rows().features.data(), spec::StorageType::kFloat64,
+                wide.data(), static_cast<int64_t>(wide.size()));
           for (size_t r = 0; r < static_cast<size_t>(piece.rows().rows); ++r) {
             const auto begin = wide.begin() + static_cast<int64_t>(r * width);
             all.features.emplace_back(begin, begin + static_cast<int64_t>(width));
@@ -63,10 +63,10 @@ class ScanFixture {
                     {job, schema, std::move(data), labels, std::move(keep), {}, shard_bytes});
   }
 
-  TemporaryDirectory dir;
-  std::unique_ptr<FileSystem> files = MakeFileSystem();
-  JobSpec job;
-  Schema schema;
+  storage::TemporaryDirectory dir;
+  std::unique_ptr<storage::FileSystem> files = storage::MakeFileSystem();
+  spec::JobSpec job;
+  spec::Schema schema;
 };
 
 using Rows = std::vector<std::vector<double>>;
@@ -164,15 +164,16 @@ TEST_CASE("LIBSVM text has the model's indices") {
 TEST_CASE("several features of one index of LIBSVM text are that index, each by its rule") {
   ScanFixture f;
   f.schema = {{"0", "1", "2", "3"}, {1, 2, 2, 3}, {0}};
-  const FeatureRule number;
-  FeatureRule year = {.type = FeatureType::kDate, .part = DatePart::kYear}, month = year;
-  month.part = DatePart::kMonth;
+  const spec::FeatureRule number;
+  spec::FeatureRule year = {.type = spec::FeatureType::kDate, .part = spec::DatePart::kYear},
+                    month = year;
+  month.part = spec::DatePart::kMonth;
   f.schema.rules = {number, year, month, number};
   const auto scan = f.Plan({f.dir.Put("t.libsvm", "+1 1:5 2:2678400 3:7\n-1 3:1\n")});
   INFO(scan.status().ToString());
   REQUIRE(scan.ok());
   CHECK(ScanAll(*f.files, *scan).features == Rows{{5, 1970, 2, 7}, {0, 1970, 1, 1}});
-  InputPlan other = scan->input;
+  spec::InputPlan other = scan->input;
   other.schema.rules[1] = number;
   ScanRequest request = {f.job, f.schema, {f.dir / "t.libsvm"}, false, {}, {}, 1 << 20};
   CHECK(ResumeScan(*f.files, request, other).status().message().find("read in another way") !=
@@ -214,7 +215,7 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
   };
   for (const std::string& table : tables) {
     DataFixture f;
-    f.job.data.features.scale.kind = ScaleKind::kStandard;
+    f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
     const std::string path = f.Train(table);
     const auto survey = f.Survey();
     REQUIRE(survey.ok());
@@ -222,7 +223,7 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
     REQUIRE(store.ok());
     const std::vector<int64_t> rows = {0, 1, 2};
     std::vector<float> stored(6), scaled;
-    (*store)->Gather<float>(FileRole::kTrain, rows, stored.data(), nullptr, nullptr, nullptr,
+    (*store)->Gather<float>(spec::FileRole::kTrain, rows, stored.data(), nullptr, nullptr, nullptr,
                             nullptr);
 
     // Beside a row that no byte and no float holds.
@@ -246,10 +247,10 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
 // In a job of bytes; the numbers are chosen so that scaling bytes and scaling wider numbers differ.
 TEST_CASE("however many categories lie beside a row, its inputs are those of the training") {
   DataFixture f;
-  f.job.data.features.scale.kind = ScaleKind::kStandard;
-  FeatureGroup categories;
+  f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
+  spec::FeatureGroup categories;
   categories.columns = {std::string("c")};
-  categories.type = FeatureType::kCategorical;
+  categories.type = spec::FeatureType::kCategorical;
   categories.min_count = 2;
   f.job.data.features.groups = {categories};
   std::string text = "a,c,y\n";
@@ -260,14 +261,14 @@ TEST_CASE("however many categories lie beside a row, its inputs are those of the
   f.Train(text);
   const auto survey = f.Survey();
   REQUIRE(survey.ok());
-  REQUIRE(survey->storage == StorageType::kUint8);
+  REQUIRE(survey->storage == spec::StorageType::kUint8);
   const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
   REQUIRE(store.ok());
   std::vector<int64_t> rows(400);
   std::iota(rows.begin(), rows.end(), 0);
   std::vector<float> stored(400), scaled;
   std::vector<int32_t> stored_codes(400), codes;
-  (*store)->Gather<float>(FileRole::kTrain, rows, stored.data(), stored_codes.data(), nullptr,
+  (*store)->Gather<float>(spec::FileRole::kTrain, rows, stored.data(), stored_codes.data(), nullptr,
                           nullptr, nullptr);
 
   // The same rows after 400 whose categories nobody knows: codes above 255, for the time being.
@@ -296,4 +297,4 @@ TEST_CASE("however many categories lie beside a row, its inputs are those of the
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -6,7 +6,7 @@
 
 #include "src/data/table/row_bytes.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Single columns beside a vector of three; the rows in `rows` only.
@@ -69,4 +69,4 @@ TEST_CASE("a buffer of rows keeps its bytes while it grows into mapped memory an
   CHECK(moved.data()[piece.size()] == piece[0]);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,11 +9,11 @@
 
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
-JobSpec Job(double fraction, uint64_t seed = 1) {
-  JobSpec job;
+spec::JobSpec Job(double fraction, uint64_t seed = 1) {
+  spec::JobSpec job;
   job.data.validation.fraction = fraction;
   job.data.validation.stratify = true;
   job.train.seed = seed;
@@ -21,7 +21,7 @@ JobSpec Job(double fraction, uint64_t seed = 1) {
 }
 
 // How many of each class go to validation, by class text.
-std::map<std::string, int64_t> Validated(const SurveyResult& survey, const DataFixture& f) {
+std::map<std::string, int64_t> Validated(const spec::SurveyResult& survey, const DataFixture& f) {
   std::map<std::string, int64_t> counts;
   for (const SurveyedShard& shard : f.shards) {
     for (const auto& [label, rows] : shard.survey.evaluation_labels) counts[label] += rows;
@@ -34,7 +34,7 @@ std::map<std::string, int64_t> Validated(const SurveyResult& survey, const DataF
 
 TEST_CASE("of any number of rows the share is drawn up to one row") {
   for (const double fraction : {1e-300, 0.01, 0.2, 1.0 / 3, 0.5, 0.9, 0.999}) {
-    const JobSpec job = Job(fraction);
+    const spec::JobSpec job = Job(fraction);
     ValidationDraw draw(job, 0);
     for (int part = 0; part < 40; ++part) {
       int64_t drawn = 0;
@@ -50,7 +50,7 @@ TEST_CASE("each place in a part is drawn as often as the fraction says, and neig
   const double fraction = 0.25;
   std::vector<int> drawn(40);
   constexpr int kParts = 20'000;
-  const JobSpec job = Job(fraction);
+  const spec::JobSpec job = Job(fraction);
   ValidationDraw draw(job, 7);
   for (int part = 0; part < kParts; ++part) {
     for (int& place : drawn) place += draw.Draws(part, 0, "a");
@@ -60,8 +60,8 @@ TEST_CASE("each place in a part is drawn as often as the fraction says, and neig
   }
 }
 
-JobSpec FoldJob(int64_t fold, int64_t of, uint64_t seed = 1) {
-  JobSpec job = Job(0, seed);
+spec::JobSpec FoldJob(int64_t fold, int64_t of, uint64_t seed = 1) {
+  spec::JobSpec job = Job(0, seed);
   job.data.validation.fold = fold;
   job.data.validation.of = of;
   return job;
@@ -69,10 +69,10 @@ JobSpec FoldJob(int64_t fold, int64_t of, uint64_t seed = 1) {
 
 TEST_CASE("each row of a class is in one fold, and of any number of rows all folds have alike") {
   for (const int64_t of : {2, 3, 5, 7, 10, 100}) {
-    std::vector<JobSpec> jobs;
+    std::vector<spec::JobSpec> jobs;
     for (int64_t fold = 0; fold < of; ++fold) jobs.push_back(FoldJob(fold, of));
     std::vector<ValidationDraw> folds;
-    for (const JobSpec& job : jobs) folds.emplace_back(job, 0);
+    for (const spec::JobSpec& job : jobs) folds.emplace_back(job, 0);
     for (int part = 0; part < 10; ++part) {
       std::vector<int64_t> drawn(static_cast<size_t>(of));
       for (int64_t row = 1; row <= 250; ++row) {
@@ -95,7 +95,7 @@ TEST_CASE("each place in a part is in a fold as often as in another") {
     constexpr int kParts = 10'000, kRows = 25;
     const double share = 1 / static_cast<double>(of);
     for (const int64_t fold : {int64_t{0}, of - 1}) {
-      const JobSpec job = FoldJob(fold, of);
+      const spec::JobSpec job = FoldJob(fold, of);
       ValidationDraw draw(job, 7);
       std::vector<int> drawn(kRows);
       for (int part = 0; part < kParts; ++part) {
@@ -112,7 +112,7 @@ TEST_CASE("each place in a part is in a fold as often as in another") {
 TEST_CASE("classes, parts, files and seeds are drawn differently, the same one the same") {
   const auto draws = [](uint64_t seed, int32_t file, int64_t part, const std::string& text,
                         int32_t label) {
-    const JobSpec job = Job(0.25, seed);
+    const spec::JobSpec job = Job(0.25, seed);
     ValidationDraw draw(job, file);
     std::vector<bool> drawn;
     for (int i = 0; i < 200; ++i) drawn.push_back(draw.Draws(part, label, text));
@@ -169,7 +169,7 @@ TEST_CASE("how shards are cut does not matter, and they are cut between parts") 
     const auto cut = f.Survey();
     REQUIRE(cut.ok());
     CHECK(f.shards.size() > 1);
-    for (const Shard& shard : f.plan.shards) CHECK(shard.begin % kStratumBytes == 0);
+    for (const spec::Shard& shard : f.plan.shards) CHECK(shard.begin % kStratumBytes == 0);
     CHECK(Validated(*cut, f) == counts);
     CHECK(cut->train_rows == whole->train_rows);
   }
@@ -192,7 +192,7 @@ TEST_CASE("folds have the same share of each class, each row once, however shard
   std::map<std::string, int64_t> sums;
   for (int64_t fold = 0; fold < kFolds; ++fold) {
     f.job.data.validation = FoldJob(fold, kFolds).data.validation;
-    f.job.data.features.scale.kind = ScaleKind::kNone;
+    f.job.data.features.scale.kind = spec::ScaleKind::kNone;
     f.job.data.shard_bytes = 16 << 20;
     const auto whole = f.Survey();
     REQUIRE(whole.ok());
@@ -204,7 +204,7 @@ TEST_CASE("folds have the same share of each class, each row once, however shard
     }
     const auto store = LoadRows({*f.files, f.plan, f.job}, *whole, f.All(*whole), f.shards, {});
     REQUIRE(store.ok());
-    for (const double a : GatherAll(**store, FileRole::kValidation).inputs) {
+    for (const double a : GatherAll(**store, spec::FileRole::kValidation).inputs) {
       ++taken.at(static_cast<size_t>(a));
     }
     f.job.data.shard_bytes = 1 << 10;
@@ -220,7 +220,7 @@ TEST_CASE("folds have the same share of each class, each row once, however shard
 TEST_CASE("dropped rows do not count") {
   const auto validated = [](bool nulls) {
     DataFixture f;
-    f.job.data.features.nulls.kind = NullKind::kDrop;
+    f.job.data.features.nulls.kind = spec::NullKind::kDrop;
     std::string content = "a,y\n";
     for (int i = 0; i < 300; ++i) {
       content += std::to_string(1000 + i) + "," + std::to_string(i % 2) + "\n";
@@ -233,10 +233,10 @@ TEST_CASE("dropped rows do not count") {
     REQUIRE(survey.ok());
     const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
     REQUIRE(store.ok());
-    return GatherAll(**store, FileRole::kValidation).inputs;
+    return GatherAll(**store, spec::FileRole::kValidation).inputs;
   };
   CHECK(validated(true) == validated(false));
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::data

@@ -26,9 +26,10 @@ TEST_CASE("mutated Hadoop XML is read or refused by file, and its values never h
 </configuration>)";
   int read = 0;
   for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
-    HadoopConfig config;
+    storage::HadoopConfig config;
     const std::string text = Mutated(seed, "<>/&;${}abc\"'= \n!-[]", i);
-    const Status status = ParseHadoopXml(text, "core-site.xml", NoInclude, nullptr, &config);
+    const Status status =
+        storage::ParseHadoopXml(text, "core-site.xml", NoInclude, nullptr, &config);
     read += status.ok() ? 1 : 0;
     if (!status.ok()) REQUIRE_FALSE(status.message().empty());
     for (const char* name : {"a", "b", "c"}) (void)config.Get(name);
@@ -50,16 +51,18 @@ TEST_CASE("mutated WebHDFS replies are parsed or refused in bounds") {
   };
   for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
     const std::string body = Mutated(seeds[i % 6], "{}[]\":,0123456789-.eEtruefalsn\\u", i);
-    if (const auto status = ParseFileStatus(body); status.ok()) REQUIRE(status->length >= 0);
-    if (const auto listing = ParseListing(body); listing.ok()) {
+    if (const auto status = storage::ParseFileStatus(body); status.ok())
+      REQUIRE(status->length >= 0);
+    if (const auto listing = storage::ParseListing(body); listing.ok()) {
       REQUIRE(listing->remaining >= 0);
-      for (const FileInfo& f : listing->entries) REQUIRE(f.length >= 0);
+      for (const storage::FileInfo& f : listing->entries) REQUIRE(f.length >= 0);
     }
-    if (const auto blocks = ParseBlockLocations(body); blocks.ok()) {
-      for (const LocatedBlock& b : *blocks) REQUIRE((b.where.offset >= 0 && b.where.length >= 0));
+    if (const auto blocks = storage::ParseBlockLocations(body); blocks.ok()) {
+      for (const storage::LocatedBlock& b : *blocks)
+        REQUIRE((b.where.offset >= 0 && b.where.length >= 0));
     }
-    (void)ParseBoolean(body);
-    REQUIRE(ParseRemoteException(body).message.size() <= 300);
+    (void)storage::ParseBoolean(body);
+    REQUIRE(storage::ParseRemoteException(body).message.size() <= 300);
   }
 }
 
@@ -67,7 +70,8 @@ TEST_CASE("a mutated redirect is parsed or refused and stays secret") {
   const std::string seed =
       "http://dn1.example:9864/webhdfs/v1/a?op=OPEN&delegation=SECRET&offset=0";
   for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
-    const auto target = RedirectTarget(Mutated(seed, ":/?@[]%#.0123456789s", i), i % 2 == 0);
+    const auto target =
+        storage::RedirectTarget(Mutated(seed, ":/?@[]%#.0123456789s", i), i % 2 == 0);
     if (target.ok()) {
       REQUIRE_FALSE(target->host.empty());
       REQUIRE((target->port >= 0 && target->port <= 65535));
@@ -78,9 +82,9 @@ TEST_CASE("a mutated redirect is parsed or refused and stays secret") {
 }
 
 TEST_CASE("mutated tokens and files of credentials are read or refused") {
-  const HadoopToken token{std::string("\0\5alice\2me\0\x8A\1\2\3\4\5\6\0", 18), "secret",
-                          "HDFS_DELEGATION_TOKEN", "10.0.0.1:8020"};
-  const std::string bytes = FromBase64(TokenText(token)).value();
+  const storage::HadoopToken token{std::string("\0\5alice\2me\0\x8A\1\2\3\4\5\6\0", 18), "secret",
+                                   "HDFS_DELEGATION_TOKEN", "10.0.0.1:8020"};
+  const std::string bytes = FromBase64(storage::TokenText(token)).value();
   const std::string writable = std::string("HDTS\0\1\1a", 8) + bytes + '\0';
   const std::string proto =
       std::string("HDTS\1\x16\x0A\x14\x0A\1a\x12\x0F\x0A\1i\x12\1p\x1A\1k", 22) +
@@ -89,15 +93,15 @@ TEST_CASE("mutated tokens and files of credentials are read or refused") {
   for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
     const std::string& seed = i % 2 == 0 ? writable : proto;
     const auto tokens =
-        ParseTokenFile(Mutated(seed, std::string("\0\1\x7F\x80\x8F\xFF\x0A", 7), i));
+        storage::ParseTokenFile(Mutated(seed, std::string("\0\1\x7F\x80\x8F\xFF\x0A", 7), i));
     if (!tokens.ok()) continue;
     ++read;
-    for (const HadoopToken& t : *tokens) {
+    for (const storage::HadoopToken& t : *tokens) {
       REQUIRE(t.identifier.size() <= seed.size() + 64);
-      (void)ParseTokenIdentity(t);
-      REQUIRE(ParseTokenText(TokenText(t)).value() == t);
+      (void)storage::ParseTokenIdentity(t);
+      REQUIRE(storage::ParseTokenText(storage::TokenText(t)).value() == t);
     }
-    (void)ParseTokenText(Mutated(TokenText(token), "AZaz09-_=+/", i));
+    (void)storage::ParseTokenText(Mutated(storage::TokenText(token), "AZaz09-_=+/", i));
   }
   CHECK(read > 0);
 }
@@ -105,8 +109,8 @@ TEST_CASE("mutated tokens and files of credentials are read or refused") {
 TEST_CASE("mutated keytabs are read or refused, within bounds") {
   int read = 0;
   for (uint64_t i = 0; i < 6000 * TestScale(); ++i) {
-    const auto principals =
-        KeytabPrincipals(Mutated(SampleKeytab(), std::string("\0\1\xff\x80", 4), i), "k");
+    const auto principals = storage::KeytabPrincipals(
+        Mutated(storage::SampleKeytab(), std::string("\0\1\xff\x80", 4), i), "k");
     read += principals.ok() ? 1 : 0;
     if (principals.ok()) REQUIRE_FALSE(principals->empty());
   }

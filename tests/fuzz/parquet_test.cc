@@ -14,28 +14,28 @@ const std::string kThrift(
     25);
 
 std::vector<std::string> Seeds() {
-  Crafted two_groups, snappy, dictionary;
+  data::Crafted two_groups, snappy, dictionary;
   two_groups.groups = 2;
   two_groups.footer_rows = 4;
   snappy.codec = 1;
   dictionary.encoding = 8;
-  return {CraftedParquet({}), CraftedParquet(two_groups), CraftedParquet(snappy),
-          CraftedParquet(dictionary), NestedParquet(6)};
+  return {data::CraftedParquet({}), data::CraftedParquet(two_groups), data::CraftedParquet(snappy),
+          data::CraftedParquet(dictionary), data::NestedParquet(6)};
 }
 
 TEST_CASE("a mutated Parquet file is read or refused with its name") {
   const std::vector<std::string> seeds = Seeds();
   int read = 0;
   for (uint64_t i = 0; i < 3000 * TestScale(); ++i) {
-    DataFixture f;
-    f.job.model.task = Task::kRegression;
+    data::DataFixture f;
+    f.job.model.task = spec::Task::kRegression;
     const std::string& seed = seeds[i % seeds.size()];
     // Half of them keep the end, which leads to the footer, with the footer's true length.
     std::string file = Mutated(seed, kThrift, i);
     if (i % 2 == 0) {
-      const size_t size = FooterBytes(seed), begin = seed.size() - 8 - size;
+      const size_t size = data::FooterBytes(seed), begin = seed.size() - 8 - size;
       const std::string footer = Mutated(seed.substr(begin, size), kThrift, i);
-      file = WithFooter(seed.substr(0, begin), footer);
+      file = data::WithFooter(seed.substr(0, begin), footer);
     }
     INFO("mutation " << i);
     const std::string path = f.Train(file, "t.parquet");

@@ -12,18 +12,19 @@ namespace {
 constexpr int64_t kNow = 1'800'000'000;
 
 TEST_CASE("a mutated certificate is refused or equals the original") {
-  const auto ca = MakeAuthority("Test CA", kNow);
-  const auto issued = Issue(*ca, {Role::kWorker, "node-1", {"a.example.org", "10.0.0.1"}}, kNow);
+  const auto ca = security::MakeAuthority("Test CA", kNow);
+  const auto issued = security::Issue(
+      *ca, {security::Role::kWorker, "node-1", {"a.example.org", "10.0.0.1"}}, kNow);
   REQUIRE(issued.ok());
-  const auto trust = Trust::Parse(ca->certificate_pem, "ca.crt");
+  const auto trust = security::Trust::Parse(ca->certificate_pem, "ca.crt");
   const std::string seed = issued->certificate_pem;
   int believed = 0;
   for (uint64_t i = 0; i < 1000 * TestScale(); ++i) {
     const std::string text = Mutated(seed, "ABCDEFGHabcdefgh0123+/=-\n", i);
-    const Status status = trust->Verify(text, Purpose::kClient, kNow, "it");
-    const auto names = ReadNames(text);
-    (void)CheckHost(text, "a.example.org");
-    (void)CheckKeyFits(text, issued->key_pem);
+    const Status status = trust->Verify(text, security::Purpose::kClient, kNow, "it");
+    const auto names = security::ReadNames(text);
+    (void)security::CheckHost(text, "a.example.org");
+    (void)security::CheckKeyFits(text, issued->key_pem);
     if (status.ok()) {
       ++believed;
       REQUIRE(names->uris == std::vector<std::string>{"espalier://worker/node-1"});
@@ -31,7 +32,7 @@ TEST_CASE("a mutated certificate is refused or equals the original") {
     } else {
       REQUIRE_FALSE(status.message().empty());
     }
-    (void)Trust::Parse(text, "ca.crt");
+    (void)security::Trust::Parse(text, "ca.crt");
   }
   CHECK(believed > 0);  // an edit may lie outside of the certificate
 }
@@ -41,9 +42,9 @@ TEST_CASE("a mutated file of tokens is read or refused by its line, and shows no
       "# people\noperator ann S3CR3T-S3CR3T-S3CR3T\nreader bob sha256:"
       "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n";
   for (uint64_t i = 0; i < 4000 * TestScale(); ++i) {
-    const auto tokens = ParseTokens(Mutated(seed, "#\n \t:0af", i), "tokens");
+    const auto tokens = security::ParseTokens(Mutated(seed, "#\n \t:0af", i), "tokens");
     if (tokens.ok()) {
-      (void)FindToken(*tokens, "S3CR3T-S3CR3T-S3CR3T");
+      (void)security::FindToken(*tokens, "S3CR3T-S3CR3T-S3CR3T");
     } else {
       REQUIRE(tokens.status().message().starts_with("tokens: tokens:"));
       REQUIRE(tokens.status().message().find("S3CR3T") == std::string::npos);

@@ -41,10 +41,10 @@ void Mutate(std::map<std::string, int64_t>* counts, Random& random) {
   }
 }
 
-void Mutate(std::vector<ColumnStats>* columns, Random& random) {
+void Mutate(std::vector<spec::ColumnStats>* columns, Random& random) {
   if (random() % 8 == 0) return columns->resize(random() % 4);
   if (columns->empty()) return;
-  ColumnStats& c = (*columns)[random() % columns->size()];
+  spec::ColumnStats& c = (*columns)[random() % columns->size()];
   switch (random() % 6) {
     case 0:
       c.count = Count(random);
@@ -66,7 +66,7 @@ void Mutate(std::vector<ColumnStats>* columns, Random& random) {
   }
 }
 
-void Mutate(RowSample* sample, Random& random) {
+void Mutate(spec::RowSample* sample, Random& random) {
   switch (random() % 4) {
     case 0:
       return sample->keys.resize(random() % 5);
@@ -80,7 +80,7 @@ void Mutate(RowSample* sample, Random& random) {
   }
 }
 
-void Mutate(ShardSurvey* s, Random& random) {
+void Mutate(spec::ShardSurvey* s, Random& random) {
   switch (random() % 15) {
     case 0:
       s->shard = static_cast<int32_t>(Count(random));
@@ -104,7 +104,7 @@ void Mutate(ShardSurvey* s, Random& random) {
       s->skipped.resize(random() % 4, Status::Ok());
       return;
     case 7:
-      s->storage = static_cast<StorageType>(random() % 4);
+      s->storage = static_cast<spec::StorageType>(random() % 4);
       return;
     case 8:
       return Mutate(&s->features, random);
@@ -126,7 +126,7 @@ void Mutate(ShardSurvey* s, Random& random) {
   }
 }
 
-void SetUp(DataFixture* f, Task task) {
+void SetUp(data::DataFixture* f, spec::Task task) {
   std::string csv = "a,b,c,y\n";
   for (int i = 0; i < 60; ++i) {
     csv += std::to_string(i) + "," + (i % 7 == 0 ? "" : std::to_string(i * i % 11)) + "," +
@@ -135,14 +135,14 @@ void SetUp(DataFixture* f, Task task) {
   f->Train(csv);
   f->job.data.shard_bytes = 200;
   f->job.data.validation.fraction = 0.2;
-  f->job.data.features.nulls.kind = NullKind::kMean;
-  f->job.data.features.scale.kind = ScaleKind::kRobust;
+  f->job.data.features.nulls.kind = spec::NullKind::kMean;
+  f->job.data.features.scale.kind = spec::ScaleKind::kRobust;
   f->job.model.task = task;
 }
 
 TEST_CASE("merging arbitrary member reports never crashes") {
-  const Task task = GENERATE(Task::kClassification, Task::kRegression);
-  DataFixture f;
+  const spec::Task task = GENERATE(spec::Task::kClassification, spec::Task::kRegression);
+  data::DataFixture f;
   SetUp(&f, task);
   const auto honest = f.Survey();
   INFO(honest.status().ToString());
@@ -151,33 +151,33 @@ TEST_CASE("merging arbitrary member reports never crashes") {
   int64_t taken = 0, merged = 0;
   for (uint64_t seed = 1; seed <= 2000 * TestScale(); ++seed) {
     Random random(seed);
-    std::vector<ShardSurvey> surveys;
-    for (const SurveyedShard& shard : f.shards) surveys.push_back(shard.survey);
+    std::vector<spec::ShardSurvey> surveys;
+    for (const data::SurveyedShard& shard : f.shards) surveys.push_back(shard.survey);
     for (uint64_t i = 0; i <= random() % 4; ++i) {
       Mutate(&surveys[random() % surveys.size()], random);
     }
     std::vector<int32_t> all;
-    ShardSurveys parts;
+    cluster::ShardSurveys parts;
     for (size_t i = 0; i < surveys.size(); ++i) {
       all.push_back(static_cast<int32_t>(i));
-      parts.push_back(std::make_shared<const ShardSurvey>(surveys[i]));
+      parts.push_back(std::make_shared<const spec::ShardSurvey>(surveys[i]));
     }
-    if (!CheckSurvey(f.plan, JobKind::kTrain, all, parts).ok()) continue;
+    if (!cluster::CheckSurvey(f.plan, spec::JobKind::kTrain, all, parts).ok()) continue;
     ++taken;
-    merged += MergeShardSurveys(f.plan, f.job, std::move(surveys), f.files.get()).ok();
+    merged += data::MergeShardSurveys(f.plan, f.job, std::move(surveys), f.files.get()).ok();
   }
   CHECK(taken > 200);
   CHECK(merged > 20);
 }
 
 TEST_CASE("a member that reports no labels is refused by the shard") {
-  DataFixture f;
-  SetUp(&f, Task::kClassification);
+  data::DataFixture f;
+  SetUp(&f, spec::Task::kClassification);
   REQUIRE(f.Survey().ok());
-  std::vector<ShardSurvey> surveys;
-  for (const SurveyedShard& shard : f.shards) surveys.push_back(shard.survey);
-  for (ShardSurvey& s : surveys) s.labels.clear();
-  const auto merged = MergeShardSurveys(f.plan, f.job, std::move(surveys), f.files.get());
+  std::vector<spec::ShardSurvey> surveys;
+  for (const data::SurveyedShard& shard : f.shards) surveys.push_back(shard.survey);
+  for (spec::ShardSurvey& s : surveys) s.labels.clear();
+  const auto merged = data::MergeShardSurveys(f.plan, f.job, std::move(surveys), f.files.get());
   CHECK(merged.status().message() == "the survey of shard 0 does not fit the schema");
 }
 

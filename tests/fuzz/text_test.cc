@@ -7,7 +7,7 @@ namespace {
 
 // What must hold of any file: it is read, or refused in words that name it; and cut into shards of
 // any size it gives as many rows.
-void CheckText(DataFixture& f, const std::string& text, const std::string& name) {
+void CheckText(data::DataFixture& f, const std::string& text, const std::string& name) {
   const std::string path = f.Train(text, name);
   f.job.data.shard_bytes = 1 << 20;
   const auto whole = f.Survey();
@@ -32,9 +32,9 @@ TEST_CASE("mutated CSV reads the same for any shard cut") {
       "\xef\xbb\xbfy,a,b\n1,0,255\n0,255,0\n",
   };
   for (uint64_t i = 0; i < 1500 * TestScale(); ++i) {
-    DataFixture f;
+    data::DataFixture f;
     f.job.data.features.columns = {std::string("a"), std::string("b")};
-    f.job.data.features.nulls.kind = i % 2 == 0 ? NullKind::kMean : NullKind::kFail;
+    f.job.data.features.nulls.kind = i % 2 == 0 ? spec::NullKind::kMean : spec::NullKind::kFail;
     if (i % 3 == 0) f.job.data.bad_rows = {.skip = true, .limit = 100};
     INFO("mutation " << i);
     CheckText(f, Mutated(seeds[i % 3], ",\"\n\r.-+eE0123456789 ", i), "t.csv");
@@ -47,10 +47,10 @@ TEST_CASE("mutated LIBSVM text reads the same for any shard cut") {
       "+1 3:0.5 1007:2 # a\n-1 1:-1e2\t1024:7\r\n\n+1\n-1 998:nan 999:4 1100:5\n";
   for (uint64_t i = 0; i < 1500 * TestScale(); ++i) {
     const bool sparse = i % 2 != 0;  // so wide rows are decoded without their zeros
-    DataFixture f;
+    data::DataFixture f;
     f.job.data.label = {int64_t{0}};
-    f.job.data.features.columns = {ColumnRange{1, sparse ? 1100 : 7}};
-    if (i % 3 == 0) f.job.data.features.nulls.kind = NullKind::kMean;
+    f.job.data.features.columns = {spec::ColumnRange{1, sparse ? 1100 : 7}};
+    if (i % 3 == 0) f.job.data.features.nulls.kind = spec::NullKind::kMean;
     if (i % 5 == 0) f.job.data.bad_rows = {.skip = true, .limit = 100};
     INFO("mutation " << i);
     CheckText(f, Mutated(sparse ? wide : narrow, ":# \t\n\r.-+e0123456789", i), "t.libsvm");

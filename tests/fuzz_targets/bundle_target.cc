@@ -12,24 +12,24 @@
 namespace espalier::fuzz {
 namespace {
 
-JobSpec Job() {
-  JobSpec job;
+spec::JobSpec Job() {
+  spec::JobSpec job;
   job.name = "demo";
   job.data.train = {"/data/*.csv"};
   job.data.label = {std::string("y")};
   job.data.weight = int64_t{4};
-  job.data.features.columns = {std::string("a"), int64_t{1}, ColumnRange{2, 3}};
+  job.data.features.columns = {std::string("a"), int64_t{1}, spec::ColumnRange{2, 3}};
   job.data.validation.fraction = 0.1;
   job.model.hidden = {3};
-  job.model.loss = Loss::kBinaryCrossEntropy;
+  job.model.loss = spec::Loss::kBinaryCrossEntropy;
   job.train.leaves = 2;
-  job.train.early_stopping = EarlyStopping{};
+  job.train.early_stopping = spec::EarlyStopping{};
   job.output.path = "/models/m";
   return job;
 }
 
-Preprocessing Fitted() {
-  Preprocessing fitted;
+spec::Preprocessing Fitted() {
+  spec::Preprocessing fitted;
   for (const char* name : {"a", "b", "c", "d"}) fitted.features.push_back({name, 0.1, 3, -2});
   fitted.features[3].codes = 3;
   fitted.features[3].vocabulary = {"", "u"};
@@ -37,12 +37,12 @@ Preprocessing Fitted() {
   return fitted;
 }
 
-ModelDocument Document() {
-  ModelDocument d;
+bundle::ModelDocument Document() {
+  bundle::ModelDocument d;
   d.job = Job();
   d.schema = {{"a", "b", "c", "d", "w", "y"}, {0, 1, 2, 3}, {5}, 4, -1};
   d.preprocessing = Fitted();
-  d.storage = StorageType::kFloat32;
+  d.storage = spec::StorageType::kFloat32;
   d.train_rows = 90, d.validation_rows = 10, d.steps = 77, d.epochs = 2.5;
   d.stopped_because = "epochs";
   d.data_fingerprint = "d1", d.arithmetic_id = "a1", d.weights_sha256 = "w1";
@@ -52,7 +52,7 @@ ModelDocument Document() {
 
 // Lengths and checksums that fit the header and the state.
 std::string CheckpointOf(std::string_view header, std::string_view state) {
-  std::string out = EncodeCheckpoint({}, {}).substr(0, 12);
+  std::string out = bundle::EncodeCheckpoint({}, {}).substr(0, 12);
   const auto append = [&out](auto value) {
     out.append(reinterpret_cast<const char*>(&value), sizeof value);
   };
@@ -70,33 +70,37 @@ std::string CheckpointOf(std::string_view header, std::string_view state) {
 void RunCheckpoint(std::string_view bytes) {
   Input input(bytes);
   const std::string_view header = input.Text();
-  const auto checkpoint = DecodeCheckpoint(CheckpointOf(header, input.Rest()));
+  const auto checkpoint = bundle::DecodeCheckpoint(CheckpointOf(header, input.Rest()));
   if (!checkpoint.ok()) {
     ESPALIER_CHECK(!checkpoint.status().message().empty(), "an error without words");
     return;
   }
-  CheckpointDemand demand;
-  demand.job = CanonicalText(Job());
+  bundle::CheckpointDemand demand;
+  demand.job = spec::CanonicalText(Job());
   for (const bool accepts : {false, true}) {
     demand.accept_data = demand.accept_arithmetic = demand.accept_history = accepts;
-    (void)AcceptedDifferences(checkpoint->header, demand);
+    (void)bundle::AcceptedDifferences(checkpoint->header, demand);
   }
-  (void)DecodePreprocessing(checkpoint->header.preprocessing);
-  const auto again = DecodeCheckpoint(EncodeCheckpoint(checkpoint->header, checkpoint->state));
+  (void)bundle::DecodePreprocessing(checkpoint->header.preprocessing);
+  const auto again =
+      bundle::DecodeCheckpoint(bundle::EncodeCheckpoint(checkpoint->header, checkpoint->state));
   ESPALIER_CHECK(again.ok(), again.status().ToString());
   ESPALIER_CHECK(again->header == checkpoint->header, "the header changes");
   ESPALIER_CHECK(again->state == checkpoint->state, "the state changes");
 }
 
 std::vector<std::string> CheckpointSeeds() {
-  CheckpointHeader header{12, CanonicalText(Job()), "data-1", "caf\xe9", {"arithmetic_id x"}};
+  bundle::CheckpointHeader header{
+      12, spec::CanonicalText(Job()), "data-1", "caf\xe9", {"arithmetic_id x"}};
   std::vector<std::string> seeds;
   for (const bool fitted : {false, true}) {
-    if (fitted) header.preprocessing = EncodePreprocessing(Fitted());
+    if (fitted) header.preprocessing = bundle::EncodePreprocessing(Fitted());
     header.compared = fitted;
-    const std::string file = EncodeCheckpoint(header, "state");
-    const auto parts = ParseCheckpointPrefix(file.substr(0, kCheckpointPrefixBytes), file.size());
-    seeds.push_back(Packed(file.substr(kCheckpointPrefixBytes, parts->header_bytes)) + "state");
+    const std::string file = bundle::EncodeCheckpoint(header, "state");
+    const auto parts =
+        bundle::ParseCheckpointPrefix(file.substr(0, bundle::kCheckpointPrefixBytes), file.size());
+    seeds.push_back(Packed(file.substr(bundle::kCheckpointPrefixBytes, parts->header_bytes)) +
+                    "state");
   }
   return seeds;
 }
@@ -108,53 +112,56 @@ void RunSafetensors(std::string_view bytes) {
   const uint64_t size = header.size();
   std::string file(reinterpret_cast<const char*>(&size), sizeof size);
   file.append(header).append(input.Rest());
-  const auto view = DecodeSafetensors(file);
+  const auto view = bundle::DecodeSafetensors(file);
   if (!view.ok()) {
     ESPALIER_CHECK(!view.status().message().empty(), "an error without words");
     return;
   }
   int64_t elements = 0;
-  for (const TensorInfo& t : view->tensors) elements += t.size;
-  ESPALIER_CHECK(static_cast<size_t>(elements) * ElementSize(view->type) == view->data.size(),
-                 std::to_string(elements));
+  for (const spec::TensorInfo& t : view->tensors) elements += t.size;
+  ESPALIER_CHECK(
+      static_cast<size_t>(elements) * bundle::ElementSize(view->type) == view->data.size(),
+      std::to_string(elements));
   const std::string data(view->data);
-  const std::string again = EncodeSafetensors(view->tensors, data.data(), view->type);
-  const auto back = DecodeSafetensors(again);
+  const std::string again = bundle::EncodeSafetensors(view->tensors, data.data(), view->type);
+  const auto back = bundle::DecodeSafetensors(again);
   ESPALIER_CHECK(back.ok(), back.status().ToString());
   ESPALIER_CHECK(back->data == view->data && back->tensors == view->tensors, "another file");
 }
 
 std::vector<std::string> SafetensorsSeeds() {
-  const TensorList tensors = {{"layers.0.weight", {1, 2}, 0, 2}, {"layers.0.bias", {1}, 2, 1}};
+  const spec::TensorList tensors = {{"layers.0.weight", {1, 2}, 0, 2},
+                                    {"layers.0.bias", {1}, 2, 1}};
   const double flat[] = {0.5, 1, 2};
   std::vector<std::string> seeds;
-  for (const ElementType type : {ElementType::kFloat32, ElementType::kFloat64}) {
-    const std::string file = EncodeSafetensors(tensors, flat, type);
-    const size_t size = file.size() - 8 - 3 * ElementSize(type);
+  for (const bundle::ElementType type :
+       {bundle::ElementType::kFloat32, bundle::ElementType::kFloat64}) {
+    const std::string file = bundle::EncodeSafetensors(tensors, flat, type);
+    const size_t size = file.size() - 8 - 3 * bundle::ElementSize(type);
     seeds.push_back(Packed(file.substr(8, size)) + file.substr(8 + size));
   }
   return seeds;
 }
 
 void RunModelJson(std::string_view bytes) {
-  const auto document = DecodeModelJson(bytes);
+  const auto document = bundle::DecodeModelJson(bytes);
   if (!document.ok()) {
     ESPALIER_CHECK(!document.status().message().empty(), "an error without words");
     return;
   }
-  const std::string text = EncodeModelJson(*document);
-  const auto again = DecodeModelJson(text);
+  const std::string text = bundle::EncodeModelJson(*document);
+  const auto again = bundle::DecodeModelJson(text);
   ESPALIER_CHECK(again.ok(), again.status().ToString());
-  ESPALIER_CHECK(EncodeModelJson(*again) == text, "another model.json");
+  ESPALIER_CHECK(bundle::EncodeModelJson(*again) == text, "another model.json");
 }
 
 std::vector<std::string> ModelJsonSeeds() {
-  ModelDocument regression = Document();
-  regression.job.model.task = Task::kRegression;
-  regression.job.model.loss = Loss::kMse;
+  bundle::ModelDocument regression = Document();
+  regression.job.model.task = spec::Task::kRegression;
+  regression.job.model.loss = spec::Loss::kMse;
   regression.preprocessing.classes.clear();
   regression.preprocessing.targets = {{"y", 0.5, 2}};
-  return {EncodeModelJson(Document()), EncodeModelJson(regression)};
+  return {bundle::EncodeModelJson(Document()), bundle::EncodeModelJson(regression)};
 }
 
 }  // namespace espalier::fuzz

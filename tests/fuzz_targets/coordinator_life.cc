@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kWaitMs = 2'000;  // of one event at most
 
 // The message as the coordinator receives it; nothing if its decoder refuses it.
-std::optional<FromWorker> Received(const FromWorker& message) {
+std::optional<cluster::FromWorker> Received(const cluster::FromWorker& message) {
   v1::FromWorker proto;
   rpc::ToProto(message, &proto);
   auto received = rpc::FromProto(proto);
@@ -23,22 +23,22 @@ std::optional<FromWorker> Received(const FromWorker& message) {
 }
 
 // A worker can decode what the coordinator sends.
-void CheckSendable(const ToWorker& message) {
+void CheckSendable(const cluster::ToWorker& message) {
   v1::ToWorker proto;
   rpc::ToProto(message, &proto);
   const auto received = rpc::FromProto(proto);
   ESPALIER_CHECK(received.ok(), "a message to a worker: " + received.status().ToString());
 }
 
-std::string Encoded(const JournalEntry& entry) {
-  const auto bytes = EncodeJournalEntry(entry);
+std::string Encoded(const cluster::JournalEntry& entry) {
+  const auto bytes = rpc::EncodeJournalEntry(entry);
   ESPALIER_CHECK(bytes.ok(), bytes.status().ToString());
   return *bytes;
 }
 
 // The entry as the next life reads it.
-JournalEntry ReadAgain(const JournalEntry& entry) {
-  const auto read = DecodeJournalEntry(Encoded(entry));
+cluster::JournalEntry ReadAgain(const cluster::JournalEntry& entry) {
+  const auto read = rpc::DecodeJournalEntry(Encoded(entry));
   ESPALIER_CHECK(read.ok(), "a journal entry of kind " + std::to_string(entry.index()) + ": " +
                                 read.status().ToString());
   return *read;
@@ -46,29 +46,29 @@ JournalEntry ReadAgain(const JournalEntry& entry) {
 
 // Without what a core may know before the journal does: numbers that workers have named, and the
 // time of the first training, which the root may report before all members are ready.
-std::vector<JournalEntry> OfJobs(std::vector<JournalEntry> entries) {
-  std::vector<JournalEntry> out;
+std::vector<cluster::JournalEntry> OfJobs(std::vector<cluster::JournalEntry> entries) {
+  std::vector<cluster::JournalEntry> out;
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (std::holds_alternative<WorkerIdGiven>(entries[i])) continue;
-    if (std::holds_alternative<JobForgotten>(entries[i])) continue;
-    const bool before =
-        i + 1 < entries.size() && std::holds_alternative<GenerationStarted>(entries[i + 1]);
-    if (before && std::holds_alternative<TrainingStarted>(entries[i])) continue;
+    if (std::holds_alternative<cluster::WorkerIdGiven>(entries[i])) continue;
+    if (std::holds_alternative<cluster::JobForgotten>(entries[i])) continue;
+    const bool before = i + 1 < entries.size() &&
+                        std::holds_alternative<cluster::GenerationStarted>(entries[i + 1]);
+    if (before && std::holds_alternative<cluster::TrainingStarted>(entries[i])) continue;
     out.push_back(std::move(entries[i]));
   }
   return out;
 }
 
-std::vector<std::string> AllEncoded(const std::vector<JournalEntry>& entries) {
+std::vector<std::string> AllEncoded(const std::vector<cluster::JournalEntry>& entries) {
   std::vector<std::string> out;
-  for (const JournalEntry& entry : entries) out.push_back(Encoded(entry));
+  for (const cluster::JournalEntry& entry : entries) out.push_back(Encoded(entry));
   return out;
 }
 
 // The entries as text, a line for each.
-std::string Shown(const std::vector<JournalEntry>& entries) {
+std::string Shown(const std::vector<cluster::JournalEntry>& entries) {
   std::string out;
-  for (const JournalEntry& entry : entries) {
+  for (const cluster::JournalEntry& entry : entries) {
     v1::JournalEntry proto;
     ESPALIER_CHECK(proto.ParseFromString(Encoded(entry)), "it is not a protocol buffer");
     out += proto.ShortDebugString() + "\n";
@@ -77,7 +77,7 @@ std::string Shown(const std::vector<JournalEntry>& entries) {
 }
 
 // Fills in what a message says about its job.
-void Place(FromWorker& message, JobId job, Generation generation, uint64_t number) {
+void Place(cluster::FromWorker& message, JobId job, Generation generation, uint64_t number) {
   std::visit(
       [&](auto& m) {
         if constexpr (requires { m.job; }) m.job = job;
@@ -95,11 +95,12 @@ void Place(FromWorker& message, JobId job, Generation generation, uint64_t numbe
 
 }  // namespace
 
-CoordinatorLife::CoordinatorLife(std::vector<JournalEntry> past)
-    : journal_(std::move(past)), core_(std::make_unique<CoordinatorCore>(Options(), journal_)) {}
+CoordinatorLife::CoordinatorLife(std::vector<cluster::JournalEntry> past)
+    : journal_(std::move(past)),
+      core_(std::make_unique<cluster::CoordinatorCore>(Options(), journal_)) {}
 
-CoordinatorCoreOptions CoordinatorLife::Options() const {
-  CoordinatorCoreOptions o;
+cluster::CoordinatorCoreOptions CoordinatorLife::Options() const {
+  cluster::CoordinatorCoreOptions o;
   o.incarnation = {incarnation_};
   o.queue_max = 5;
   o.jobs_kept_max = 4;
@@ -114,28 +115,28 @@ void CoordinatorLife::Play(Input& input) {
   const int kind = input.Byte() % 22;
   now_ms_ += input.Byte() * kWaitMs / 255;
   if (ended_ || kind == 0) return Restart();
-  if (kind == 1) return Feed(Tick{});
+  if (kind == 1) return Feed(cluster::Tick{});
   if (kind < 8) return PlayClient(input, kind);
   if (kind < 14) return PlayStorage(input, kind);
   PlayWorker(input, kind);
 }
 
 void CoordinatorLife::PlayClient(Input& input, int kind) {
-  const RequestId request{requests_ + 1};
+  const cluster::RequestId request{requests_ + 1};
   switch (kind) {
     case 2:
       ended_ = true;
-      return Feed(Shutdown{"the daemon ends", input.Byte() % 2 == 0});
+      return Feed(cluster::Shutdown{"the daemon ends", input.Byte() % 2 == 0});
     case 3:
     case 4:
       unanswered_.insert({++requests_});
-      return Feed(Submit{request, AnySubmission(input)});
+      return Feed(cluster::Submit{request, AnySubmission(input)});
     case 5:
     case 6:
       unanswered_.insert({++requests_});
-      return Feed(CancelJob{request, {input.Byte()}, "cancelled by a client"});
+      return Feed(cluster::CancelJob{request, {input.Byte()}, "cancelled by a client"});
     default:
-      return Feed(DrainWorker{{++requests_}, {input.Byte()}, "drained by a client"});
+      return Feed(cluster::DrainWorker{{++requests_}, {input.Byte()}, "drained by a client"});
   }
 }
 
@@ -150,31 +151,34 @@ void CoordinatorLife::PlayStorage(Input& input, int kind) {
   };
   const bool good = choice % 4 != 0;
   if (kind == 8 && !checks_.empty()) {
-    Feed(OutputChecked{take(checks_), good ? Result<bool>(choice % 4 != 1) : Unavailable("away")});
+    Feed(cluster::OutputChecked{take(checks_),
+                                good ? Result<bool>(choice % 4 != 1) : Unavailable("away")});
   } else if (kind == 9 && !fences_.empty()) {
     std::optional<Generation> written;
     if (choice % 4 > 1) written = Generation{input.Byte() % 4u};
     const JobId job = take(fences_);
-    if (good) return Feed(OutputFenced{job, written});
-    Feed(OutputFenced{job, Unavailable("away")});
+    if (good) return Feed(cluster::OutputFenced{job, written});
+    Feed(cluster::OutputFenced{job, Unavailable("away")});
   } else if (kind == 10 && !clears_.empty()) {
-    Feed(JobCleared{take(clears_)});
+    Feed(cluster::JobCleared{take(clears_)});
   } else if (kind == 11 && !tokens_.empty()) {
-    const TokenWork work = take(tokens_);
+    const cluster::TokenWork work = take(tokens_);
     if (work.cancel) return;
-    if (!good) return Feed(TokenKept{work.job, work.token.file_system, Unavailable("away")});
-    Feed(TokenKept{work.job, work.token.file_system, KeptToken{"bmV3", now_ms_ + 5'000, {}}});
+    if (!good)
+      return Feed(cluster::TokenKept{work.job, work.token.file_system, Unavailable("away")});
+    Feed(cluster::TokenKept{work.job, work.token.file_system,
+                            cluster::KeptToken{"bmV3", now_ms_ + 5'000, {}}});
   } else if (!merges_.empty()) {
-    const MergeWork work = take(merges_);
-    if (!good && work.kind == JobKind::kTrain) {
-      Feed(SurveyMerged{work.job, work.generation, BadInput("no rows")});
-    } else if (work.kind == JobKind::kTrain) {
-      Feed(SurveyMerged{work.job, work.generation,
-                        std::make_shared<const SurveyResult>(SampleSurvey())});
+    const cluster::MergeWork work = take(merges_);
+    if (!good && work.kind == spec::JobKind::kTrain) {
+      Feed(cluster::SurveyMerged{work.job, work.generation, BadInput("no rows")});
+    } else if (work.kind == spec::JobKind::kTrain) {
+      Feed(cluster::SurveyMerged{work.job, work.generation,
+                                 std::make_shared<const spec::SurveyResult>(rpc::SampleSurvey())});
     } else if (good) {
-      Feed(JobScored{work.job, work.generation, SampleScoring()});
+      Feed(cluster::JobScored{work.job, work.generation, rpc::SampleScoring()});
     } else {
-      Feed(JobScored{work.job, work.generation, Unavailable("away")});
+      Feed(cluster::JobScored{work.job, work.generation, Unavailable("away")});
     }
   }
 }
@@ -182,18 +186,19 @@ void CoordinatorLife::PlayStorage(Input& input, int kind) {
 void CoordinatorLife::PlayWorker(Input& input, int kind) {
   if (kind == 14) {
     open_.insert({++sessions_});
-    return Feed(SessionOpened{{sessions_}, "ipv4:10.0.0.5:1"});
+    return Feed(cluster::SessionOpened{{sessions_}, "ipv4:10.0.0.5:1"});
   }
-  const SessionId session = AnySession(input);
+  const cluster::SessionId session = AnySession(input);
   if (!open_.contains(session)) return;
   if (kind == 15) {
     open_.erase(session);
     orders_.erase(session);
-    return Feed(SessionClosed{session, input.Byte() % 2 == 0 ? Status() : Unavailable("gone")});
+    return Feed(
+        cluster::SessionClosed{session, input.Byte() % 2 == 0 ? Status() : Unavailable("gone")});
   }
   if (kind == 16 || kind == 17) {
-    static const Hello kSample = std::get<Hello>(SamplesFromWorker()[0]);
-    Hello hello = kSample;
+    static const cluster::Hello kSample = std::get<cluster::Hello>(rpc::SamplesFromWorker()[0]);
+    cluster::Hello hello = kSample;
     hello.session = "session " + std::to_string(input.Byte());
     hello.worker = {input.Byte()};
     hello.job = {input.Byte()};
@@ -210,27 +215,27 @@ void CoordinatorLife::PlayWorker(Input& input, int kind) {
   }
   const Order order = AnyOrder(input, session);
   if (kind == 19) return Send(session, AnySurvey(input, order));
-  static const std::vector<FromWorker> kSamples = SamplesFromWorker();
-  FromWorker message = kSamples[input.Byte() % kSamples.size()];
+  static const std::vector<cluster::FromWorker> kSamples = rpc::SamplesFromWorker();
+  cluster::FromWorker message = kSamples[input.Byte() % kSamples.size()];
   Place(message, order.job, order.generation, input.Byte());
   Send(session, message);
 }
 
-SessionId CoordinatorLife::AnySession(Input& input) const {
+cluster::SessionId CoordinatorLife::AnySession(Input& input) const {
   return {sessions_ - std::min<uint64_t>(sessions_, input.Byte() % 8)};
 }
 
-CoordinatorLife::Order CoordinatorLife::AnyOrder(Input& input, SessionId session) const {
+CoordinatorLife::Order CoordinatorLife::AnyOrder(Input& input, cluster::SessionId session) const {
   const uint8_t choice = input.Byte();
   const auto found = orders_.find(session);
   if (choice < 192 && found != orders_.end()) return found->second;
   return {{choice % 8u}, {choice / 8u % 8}, {}};
 }
 
-Submission CoordinatorLife::AnySubmission(Input& input) const {
-  static const Submission kSample = SampleSubmission();
-  Submission s = kSample;
-  const auto kind = static_cast<JobKind>(input.Byte() % 3);
+cluster::Submission CoordinatorLife::AnySubmission(Input& input) const {
+  static const cluster::Submission kSample = rpc::SampleSubmission();
+  cluster::Submission s = kSample;
+  const auto kind = static_cast<spec::JobKind>(input.Byte() % 3);
   const uint8_t choice = input.Byte();
   s.workers_min = 1 + choice % 4;
   s.workers_max = choice / 4 % 4 == 0 ? 0 : s.workers_min + choice / 4 % 4 - 1;
@@ -238,21 +243,21 @@ Submission CoordinatorLife::AnySubmission(Input& input) const {
   s.client_request_id = "request " + std::to_string(input.Byte());
   const uint8_t place = input.Byte();
   s.output_place = "/place/" + std::to_string(place % 8);
-  if (kind == JobKind::kTrain) {
-    s.work = TrainingSubmission{.star = place % 16 > 7};
+  if (kind == spec::JobKind::kTrain) {
+    s.work = cluster::TrainingSubmission{.star = place % 16 > 7};
   } else {
-    s.work = ScoringSubmission{kind};
+    s.work = cluster::ScoringSubmission{kind};
   }
   if (place < 128) s.tokens.clear();
   return s;
 }
 
-SurveyPart CoordinatorLife::AnySurvey(Input& input, const Order& order) const {
+cluster::SurveyPart CoordinatorLife::AnySurvey(Input& input, const Order& order) const {
   const uint8_t choice = input.Byte(), given = input.Byte();
-  SurveyPart part{order.job, order.generation, {}};
+  cluster::SurveyPart part{order.job, order.generation, {}};
   for (const int32_t k : order.shards) {
     if ((given >> (k % 8)) % 2 != 0) continue;  // later
-    ShardSurvey s;
+    spec::ShardSurvey s;
     s.shard = k;
     if (choice % 2 == 0) {
       s.train_rows = 10;
@@ -261,60 +266,61 @@ SurveyPart CoordinatorLife::AnySurvey(Input& input, const Order& order) const {
       if (choice & 2) s.categories = {{{"x", 3}}};
       if (choice & 4) s.sample = {{1, static_cast<uint64_t>(k) + 2}, {0.5, -2}};
     } else {
-      s.score = ShardScore{.rows = 10, .parts = 1, .generation = order.generation.value};
+      s.score = spec::ShardScore{.rows = 10, .parts = 1, .generation = order.generation.value};
       if (choice & 2) s.score->totals = {10, 9.5, 0.25, 1};
     }
-    part.shards.push_back(std::make_shared<const ShardSurvey>(std::move(s)));
+    part.shards.push_back(std::make_shared<const spec::ShardSurvey>(std::move(s)));
   }
   return part;
 }
 
-void CoordinatorLife::Send(SessionId session, const FromWorker& message) {
-  if (const auto* hello = std::get_if<Hello>(&message)) {
+void CoordinatorLife::Send(cluster::SessionId session, const cluster::FromWorker& message) {
+  if (const auto* hello = std::get_if<cluster::Hello>(&message)) {
     const auto job = core_->Job(hello->job);
     ahead_ = ahead_ || (job && hello->generation > job->generation);
   }
-  if (auto received = Received(message)) Feed(WorkerMessage{session, *std::move(received)});
+  if (auto received = Received(message))
+    Feed(cluster::WorkerMessage{session, *std::move(received)});
 }
 
-void CoordinatorLife::Feed(const CoordinatorEvent& event) {
-  const CoordinatorActions actions = core_->Step(event, now_ms_);
-  for (const JournalEntry& entry : actions.persist) journal_.push_back(ReadAgain(entry));
-  for (const SendToWorker& send : actions.send) {
+void CoordinatorLife::Feed(const cluster::CoordinatorEvent& event) {
+  const cluster::CoordinatorActions actions = core_->Step(event, now_ms_);
+  for (const cluster::JournalEntry& entry : actions.persist) journal_.push_back(ReadAgain(entry));
+  for (const cluster::SendToWorker& send : actions.send) {
     ESPALIER_CHECK(open_.contains(send.session), "it sends to a session that has ended");
     CheckSendable(send.message);
-    if (const auto* m = std::get_if<StartSurvey>(&send.message)) {
+    if (const auto* m = std::get_if<cluster::StartSurvey>(&send.message)) {
       orders_[send.session] = {m->job, m->generation, m->shards};
-    } else if (const auto* m = std::get_if<StartTraining>(&send.message)) {
+    } else if (const auto* m = std::get_if<cluster::StartTraining>(&send.message)) {
       orders_[send.session] = {m->job, m->generation, {}};
     }
   }
   Keep(actions);
-  if (!std::holds_alternative<Tick>(event)) return;
+  if (!std::holds_alternative<cluster::Tick>(event)) return;
   (void)core_->Workers();
-  for (const JobSnapshot& s : core_->Jobs()) (void)core_->History(s.job, 0);
+  for (const spec::JobSnapshot& s : core_->Jobs()) (void)core_->History(s.job, 0);
 }
 
 // Keeps what the shell has to do, and answers.
-void CoordinatorLife::Keep(const CoordinatorActions& actions) {
-  for (const CloseSession& close : actions.close) {
+void CoordinatorLife::Keep(const cluster::CoordinatorActions& actions) {
+  for (const cluster::CloseSession& close : actions.close) {
     ESPALIER_CHECK(open_.erase(close.session) == 1, "it closes a session twice");
     orders_.erase(close.session);
   }
-  for (const Reply& reply : actions.reply) {
+  for (const cluster::Reply& reply : actions.reply) {
     ESPALIER_CHECK(unanswered_.erase(reply.request) == 1, "it answers a request twice");
   }
   merges_.insert(merges_.end(), actions.work.begin(), actions.work.end());
   tokens_.insert(tokens_.end(), actions.tokens.begin(), actions.tokens.end());
-  for (const FenceWork& work : actions.fence) fences_.push_back(work.job);
-  for (const CheckWork& work : actions.check) checks_.push_back(work.job);
-  for (const ClearWork& work : actions.clear) clears_.push_back(work.job);
+  for (const cluster::FenceWork& work : actions.fence) fences_.push_back(work.job);
+  for (const cluster::CheckWork& work : actions.check) checks_.push_back(work.job);
+  for (const cluster::ClearWork& work : actions.clear) clears_.push_back(work.job);
 }
 
 void CoordinatorLife::Restart() {
   CheckMemory();
   ++incarnation_;
-  core_ = std::make_unique<CoordinatorCore>(Options(), journal_);
+  core_ = std::make_unique<cluster::CoordinatorCore>(Options(), journal_);
   ended_ = ahead_ = false;
   open_.clear();
   orders_.clear();
@@ -324,13 +330,13 @@ void CoordinatorLife::Restart() {
   checks_.clear();
   clears_.clear();
   tokens_.clear();
-  Feed(Tick{});
+  Feed(cluster::Tick{});
 }
 
 void CoordinatorLife::CheckMemory() const {
   if (ahead_) return;
-  const auto all = OfJobs(CoordinatorCore(Options(), journal_).Remember());
-  const auto remembered = OfJobs(CoordinatorCore(Options(), core_->Remember()).Remember());
+  const auto all = OfJobs(cluster::CoordinatorCore(Options(), journal_).Remember());
+  const auto remembered = OfJobs(cluster::CoordinatorCore(Options(), core_->Remember()).Remember());
   if (AllEncoded(all) == AllEncoded(remembered)) return;
   ESPALIER_CHECK(false, "the journal says\n" + Shown(all) + "it remembers\n" + Shown(remembered));
 }

@@ -25,7 +25,7 @@ std::string Event(std::initializer_list<int> bytes) {
   return out;
 }
 
-std::string Raw(const FromWorker& message) {
+std::string Raw(const cluster::FromWorker& message) {
   v1::FromWorker proto;
   rpc::ToProto(message, &proto);
   return Event({18, 1, 0}) + Packed(proto.SerializeAsString());
@@ -66,7 +66,7 @@ std::vector<std::string> CoordinatorSeeds() {
   seeds.push_back(trained + Event({7, 1, 1}) + Event({14, 1, 16, 1, 0, 3, 0, 0, 0, 0, 1, 255}));
   seeds.push_back(trained + Event({0, 1, 14, 1, 16, 1, 0, 1, 1, 1, 1, 3}) + Event({1, 255}));
   std::string raw = trained;
-  for (const FromWorker& message : SamplesFromWorker()) raw += Raw(message);
+  for (const cluster::FromWorker& message : rpc::SamplesFromWorker()) raw += Raw(message);
   seeds.push_back(raw);
   return seeds;
 }
@@ -75,9 +75,9 @@ std::vector<std::string> CoordinatorSeeds() {
 void RunJournal(std::string_view bytes) {
   google::protobuf::LogSilencer silent;
   Input input(bytes);
-  std::vector<JournalEntry> past;
+  std::vector<cluster::JournalEntry> past;
   for (std::string_view text = input.Text(); !text.empty(); text = input.Text()) {
-    auto entry = DecodeJournalEntry(text);
+    auto entry = rpc::DecodeJournalEntry(text);
     if (!entry.ok()) return;
     past.push_back(*std::move(entry));
   }
@@ -89,8 +89,8 @@ void RunJournal(std::string_view bytes) {
 std::vector<std::string> JournalSeeds() {
   std::vector<std::string> seeds;
   std::string all;
-  for (const JournalEntry& entry : SampleEntries()) {
-    const std::string bytes = Packed(*EncodeJournalEntry(entry));
+  for (const cluster::JournalEntry& entry : rpc::SampleEntries()) {
+    const std::string bytes = Packed(*rpc::EncodeJournalEntry(entry));
     all += bytes;
     seeds.push_back(bytes);
     seeds.push_back(all + Event({0, 0, 1, 255, 14, 1, 16, 1, 0, 0, 5, 7, 3, 3, 1, 255, 0, 0}));

@@ -14,44 +14,46 @@ namespace {
 
 constexpr int kShards = 3;
 
-InputPlan Plan(bool rules) {
-  InputPlan plan;
+spec::InputPlan Plan(bool rules) {
+  spec::InputPlan plan;
   plan.files = {{"/data/a.csv", 150, 5}};
   for (int i = 0; i < kShards; ++i) plan.shards.push_back({0, i * 50, (i + 1) * 50});
   plan.schema = {{"a", "b", "c", "y"}, {0, 1, 2}, {3}};
-  if (rules) plan.schema.rules = {{}, {FeatureType::kCategorical, 0}, {FeatureType::kNumeric, 1}};
+  if (rules)
+    plan.schema.rules = {
+        {}, {spec::FeatureType::kCategorical, 0}, {spec::FeatureType::kNumeric, 1}};
   return plan;
 }
 
 // A job of any task whose features are scaled and coded in any way, by two bytes.
-JobSpec Job(Input& input, bool rules) {
+spec::JobSpec Job(Input& input, bool rules) {
   const uint8_t choice = input.Byte(), more = input.Byte();
-  JobSpec job;
+  spec::JobSpec job;
   job.data.train = {"/data/a.csv"};
   job.data.label = {std::string("y")};
   job.data.validation.fraction = choice % 2 * 0.2;
   job.data.bad_rows = {.skip = choice % 4 > 1, .limit = 3};
-  job.model.task = static_cast<Task>(choice / 4 % 4);
-  job.data.features.scale.kind = static_cast<ScaleKind>(choice / 16 % 5);
-  job.data.features.nulls.kind = static_cast<NullKind>(more % 4);
+  job.model.task = static_cast<spec::Task>(choice / 4 % 4);
+  job.data.features.scale.kind = static_cast<spec::ScaleKind>(choice / 16 % 5);
+  job.data.features.nulls.kind = static_cast<spec::NullKind>(more % 4);
   if (rules) {
-    FeatureGroup codes;
-    codes.type = FeatureType::kCategorical;
+    spec::FeatureGroup codes;
+    codes.type = spec::FeatureType::kCategorical;
     codes.min_count = 1 + more / 4 % 4;
-    FeatureGroup numbers;
-    numbers.scale = Scale{};
-    numbers.scale->kind = static_cast<ScaleKind>(more / 16 % 5);
+    spec::FeatureGroup numbers;
+    numbers.scale = spec::Scale{};
+    numbers.scale->kind = static_cast<spec::ScaleKind>(more / 16 % 5);
     job.data.features.groups = {codes, numbers};
   }
   return job;
 }
 
-ShardSurvey Honest(int32_t shard, bool rules, bool robust) {
-  ShardSurvey s;
+spec::ShardSurvey Honest(int32_t shard, bool rules, bool robust) {
+  spec::ShardSurvey s;
   s.shard = shard;
   s.checksum = 1000 + shard;
   s.train_rows = 8, s.validation_rows = 2, s.train_weight = 8, s.nonzeros = 20;
-  s.storage = StorageType::kFloat32;
+  s.storage = spec::StorageType::kFloat32;
   for (double mean : {0.5, 3.0, -2.0}) s.features.push_back({7, 1, mean, 4.5, mean - 2, mean + 2});
   s.targets = {{8, 0, 0.5, 2, 0, 1}};
   s.labels = {{"0", 5}, {"1", 3}};
@@ -71,13 +73,13 @@ void RunMerge(std::string_view bytes) {
   google::protobuf::LogSilencer silent;
   Input input(bytes);
   const bool rules = input.Byte() % 2 != 0;
-  const JobSpec job = Job(input, rules);
-  const InputPlan plan = Plan(rules);
-  std::vector<ShardSurvey> surveys;
-  ShardSurveys found;
+  const spec::JobSpec job = Job(input, rules);
+  const spec::InputPlan plan = Plan(rules);
+  std::vector<spec::ShardSurvey> surveys;
+  cluster::ShardSurveys found;
   std::vector<int32_t> given;
-  RowSample sample;
-  CategoryCounts categories;
+  spec::RowSample sample;
+  spec::CategoryCounts categories;
   for (int32_t shard = 0; shard < kShards; ++shard) {
     v1::ShardSurvey proto;
     const std::string_view text = input.Text();
@@ -86,26 +88,26 @@ void RunMerge(std::string_view bytes) {
     if (!survey.ok()) return;
     survey->shard = shard;
     given.push_back(shard);
-    found.push_back(std::make_shared<const ShardSurvey>(*survey));
+    found.push_back(std::make_shared<const spec::ShardSurvey>(*survey));
     surveys.push_back(*std::move(survey));
   }
-  if (!CheckSurvey(plan, JobKind::kTrain, given, found).ok()) return;
+  if (!cluster::CheckSurvey(plan, spec::JobKind::kTrain, given, found).ok()) return;
   // As CoordinatorCore adds up what it takes, and gives it to the merge in the first shard.
-  for (ShardSurvey& s : surveys) {
+  for (spec::ShardSurvey& s : surveys) {
     if (!categories.empty() && s.categories.size() != categories.size()) return;
-    if (!MergeSample(s.sample, &sample).ok()) return;
-    (void)AddCategories(s.categories, &categories);
+    if (!spec::MergeSample(s.sample, &sample).ok()) return;
+    (void)spec::AddCategories(s.categories, &categories);
     s.sample = {};
     for (auto& values : s.categories) values.clear();
   }
   surveys.front().sample = std::move(sample);
   surveys.front().categories = std::move(categories);
-  const auto merged = MergeShardSurveys(plan, job, std::move(surveys));
+  const auto merged = data::MergeShardSurveys(plan, job, std::move(surveys));
   if (!merged.ok()) {
     ESPALIER_CHECK(!merged.status().message().empty(), "an error without words");
     return;
   }
-  if (!CheckSendable(*merged).ok()) return;
+  if (!rpc::CheckSendable(*merged).ok()) return;
   v1::SurveyResult proto;
   rpc::ToProto(*merged, &proto);
   const auto back = rpc::FromProto(proto);
@@ -116,7 +118,7 @@ std::vector<std::string> MergeSeeds() {
   std::vector<std::string> seeds;
   for (int rules = 0; rules < 2; ++rules) {
     for (int choice = 0; choice < 80; choice += 4) {
-      const bool robust = choice / 16 == static_cast<int>(ScaleKind::kRobust);
+      const bool robust = choice / 16 == static_cast<int>(spec::ScaleKind::kRobust);
       std::string seed{static_cast<char>(rules), static_cast<char>(choice + 1),
                        static_cast<char>(1 + 16 * (choice / 16))};
       for (int32_t shard = 0; shard < kShards; ++shard) {

@@ -20,10 +20,10 @@ constexpr const char* kToken = "S3CR3T-S3CR3T-S3CR3T";
 
 // A file of tokens, and a token that somebody shows.
 void RunTokens(Input& input) {
-  const auto tokens = ParseTokens(input.Text(), "tokens");
+  const auto tokens = security::ParseTokens(input.Text(), "tokens");
   const std::string shown(input.Rest());
-  (void)CleanToken(shown, "the header");
-  if (tokens.ok()) (void)FindToken(*tokens, shown);
+  (void)security::CleanToken(shown, "the header");
+  if (tokens.ok()) (void)security::FindToken(*tokens, shown);
 }
 
 void RunCaller(Input& input) {
@@ -32,7 +32,7 @@ void RunCaller(Input& input) {
   rpc::Caller caller;
   caller.address = std::string(input.Text());
   caller.known = input.Byte() % 2 != 0;
-  if (caller.known) caller.identity.names[Role::kWorker] = "node-7";
+  if (caller.known) caller.identity.names[security::Role::kWorker] = "node-7";
   const std::string name(input.Rest());
   if (caller.known && caller.MayAttachAs(name)) {
     ESPALIER_CHECK(name == "node-7" || name.starts_with("node-7:"), name);
@@ -47,18 +47,20 @@ void RunCaller(Input& input) {
 void RunCertificate(Input& input) {
   const std::string pem =
       "-----BEGIN CERTIFICATE-----\n" + Base64(input.Rest()) + "\n-----END CERTIFICATE-----\n";
-  const auto names = ReadNames(pem);
-  (void)ExpiryOf(pem);
-  (void)CheckHost(pem, "a.example.org");
-  const auto trust = Trust::Parse(pem, "ca.crt");
-  if (trust.ok()) (void)trust->Verify(pem, Purpose::kClient, kNowS, "the caller's certificate");
+  const auto names = security::ReadNames(pem);
+  (void)security::ExpiryOf(pem);
+  (void)security::CheckHost(pem, "a.example.org");
+  const auto trust = security::Trust::Parse(pem, "ca.crt");
+  if (trust.ok())
+    (void)trust->Verify(pem, security::Purpose::kClient, kNowS, "the caller's certificate");
   if (!names.ok()) return;
-  const auto identity = IdentityOf(*names, {{"*.example.org", Role::kWorker}});
-  (void)IsOfWorker(*names, "node-7");
-  (void)MayBeCoordinator(*names);
+  const auto identity = security::IdentityOf(*names, {{"*.example.org", security::Role::kWorker}});
+  (void)security::IsOfWorker(*names, "node-7");
+  (void)security::MayBeCoordinator(*names);
   if (!identity.ok()) return;
   for (const auto& [role, name] : identity->names) {
-    ESPALIER_CHECK(CheckRoleName(name).ok() || name.ends_with("example.org"), Printable(name));
+    ESPALIER_CHECK(security::CheckRoleName(name).ok() || name.ends_with("example.org"),
+                   Printable(name));
   }
 }
 
@@ -81,8 +83,9 @@ std::vector<std::string> MetadataSeeds() {
   seeds.push_back('\0' + Packed(tokens) + kToken);
   seeds.push_back('\1' + Packed("/espalier.v1.Coordinator/Attach") + Packed("ipv4:10.0.0.5:4") +
                   '\1' + "node-7:1");
-  const auto ca = MakeAuthority("Test CA", kNowS);
-  const auto issued = Issue(*ca, {Role::kWorker, "node-7", {"a.example.org", "10.0.0.1"}}, kNowS);
+  const auto ca = security::MakeAuthority("Test CA", kNowS);
+  const auto issued = security::Issue(
+      *ca, {security::Role::kWorker, "node-7", {"a.example.org", "10.0.0.1"}}, kNowS);
   for (const std::string& pem : {ca->certificate_pem, issued->certificate_pem}) {
     const size_t begin = pem.find('\n') + 1;
     std::string base64 = pem.substr(begin, pem.find("-----END") - begin);

@@ -9,26 +9,26 @@ namespace espalier::fuzz {
 namespace {
 
 void RunBody(std::string_view body) {
-  if (const auto file = ParseFileStatus(body); file.ok()) {
+  if (const auto file = storage::ParseFileStatus(body); file.ok()) {
     ESPALIER_CHECK(file->length >= 0, std::to_string(file->length));
   }
-  if (const auto listing = ParseListing(body); listing.ok()) {
+  if (const auto listing = storage::ParseListing(body); listing.ok()) {
     ESPALIER_CHECK(listing->remaining >= 0, std::to_string(listing->remaining));
-    for (const FileInfo& f : listing->entries) {
+    for (const storage::FileInfo& f : listing->entries) {
       ESPALIER_CHECK(f.length >= 0, std::to_string(f.length));
       ESPALIER_CHECK(f.path.find('/') == std::string::npos, f.path);
     }
   }
-  if (const auto blocks = ParseBlockLocations(body); blocks.ok()) {
-    for (const LocatedBlock& b : *blocks) {
+  if (const auto blocks = storage::ParseBlockLocations(body); blocks.ok()) {
+    for (const storage::LocatedBlock& b : *blocks) {
       ESPALIER_CHECK(b.where.offset >= 0 && b.where.length >= 0, std::to_string(b.where.offset));
     }
-    (void)DataNodeName(*blocks, {"h1", 9864});
+    (void)storage::DataNodeName(*blocks, {"h1", 9864});
   }
-  (void)ParseBoolean(body);
-  (void)ParseToken(body);
-  (void)ParseLong(body);
-  ESPALIER_CHECK(ParseRemoteException(body).message.size() <= 300, "a long message");
+  (void)storage::ParseBoolean(body);
+  (void)storage::ParseToken(body);
+  (void)storage::ParseLong(body);
+  ESPALIER_CHECK(storage::ParseRemoteException(body).message.size() <= 300, "a long message");
 }
 
 }  // namespace
@@ -37,18 +37,18 @@ void RunBody(std::string_view body) {
 void RunWebHdfs(std::string_view bytes) {
   Input input(bytes);
   const uint8_t choice = input.Byte();
-  HttpReply reply;
+  storage::HttpReply reply;
   reply.sent = true;
   constexpr int kStatuses[] = {200, 201, 307, 400, 401, 403, 404, 500, 503};
   reply.status = kStatuses[choice % 9];
   reply.location = std::string(input.Text());
   reply.body = std::string(input.Rest());
-  const auto target = RedirectTarget(reply.location, choice % 2 == 0);
+  const auto target = storage::RedirectTarget(reply.location, choice % 2 == 0);
   if (target.ok()) {
     ESPALIER_CHECK(!target->host.empty() && target->port >= 0 && target->port <= 65'535,
                    "another kind of address");
   }
-  (void)Judge(reply, {.data_node = choice > 127, .address = "h1:9870"});
+  (void)storage::Judge(reply, {.data_node = choice > 127, .address = "h1:9870"});
   RunBody(reply.body);
 }
 

@@ -85,8 +85,10 @@ void RunFrame(std::string_view bytes) {
 std::vector<std::string> FrameSeeds() {
   std::vector<std::string> seeds;
   for (int kind = 0; kind < 5; ++kind) {
-    ReduceMessage m{{2}, {7}, {3}, 41, static_cast<MessageKind>(kind), 1, 2, 3, {}};
-    if (kind > 0) m.payload = MakePayload(AlignedVector<float>(static_cast<size_t>(kind), 0.5f));
+    collective::ReduceMessage m{{2}, {7}, {3}, 41, static_cast<collective::MessageKind>(kind),
+                                1,   2,   3,   {}};
+    if (kind > 0)
+      m.payload = collective::MakePayload(AlignedVector<float>(static_cast<size_t>(kind), 0.5f));
     seeds.push_back(static_cast<char>(kind * 16 + 1) + Bytes(rpc::ToFrame(m)));
   }
   return seeds;
@@ -119,13 +121,13 @@ void RunMessages(std::string_view bytes) {
 
 std::vector<std::string> MessagesSeeds() {
   std::vector<std::string> seeds;
-  for (const auto& m : SamplesFromWorker()) seeds.push_back(Seed<v1::FromWorker>(0, m));
-  for (const auto& m : SamplesToWorker()) seeds.push_back(Seed<v1::ToWorker>(1, m));
-  SubmitRequest request{"0.1.0", "id", "name: x", SampleTokens()};
+  for (const auto& m : rpc::SamplesFromWorker()) seeds.push_back(Seed<v1::FromWorker>(0, m));
+  for (const auto& m : rpc::SamplesToWorker()) seeds.push_back(Seed<v1::ToWorker>(1, m));
+  spec::SubmitRequest request{"0.1.0", "id", "name: x", rpc::SampleTokens()};
   seeds.push_back(Seed<v1::SubmitRequest>(2, request));
-  seeds.push_back(Seed<v1::JobUpdate>(3, SampleUpdate()));
-  seeds.push_back(Seed<v1::WorkerSnapshot>(4, SampleWorker()));
-  seeds.push_back(Seed<v1::ErrorDetail>(5, SampleError()));
+  seeds.push_back(Seed<v1::JobUpdate>(3, rpc::SampleUpdate()));
+  seeds.push_back(Seed<v1::WorkerSnapshot>(4, rpc::SampleWorker()));
+  seeds.push_back(Seed<v1::ErrorDetail>(5, rpc::SampleError()));
   return seeds;
 }
 

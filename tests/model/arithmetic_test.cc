@@ -11,7 +11,7 @@
 #include "src/model/vector_math.h"
 #include "tests/model/support.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 // The largest error of `found` over the inputs, in units of epsilon * max(|expected|, floor).
@@ -131,4 +131,4 @@ TEST_CASE("the tests run the default kernel, and another is refused with the set
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

@@ -27,37 +27,37 @@ inline const Json& MoreGolden() {
   return golden;
 }
 
-inline Activation ActivationOf(const std::string& name) {
-  static const std::map<std::string, Activation> kNames = {
-      {"identity", Activation::kIdentity},
-      {"relu", Activation::kRelu},
-      {"leaky_relu_0.01", Activation::kLeakyRelu},
-      {"elu", Activation::kElu},
-      {"tanh", Activation::kTanh},
-      {"sigmoid", Activation::kSigmoid},
-      {"silu", Activation::kSilu},
-      {"gelu", Activation::kGelu}};
+inline spec::Activation ActivationOf(const std::string& name) {
+  static const std::map<std::string, spec::Activation> kNames = {
+      {"identity", spec::Activation::kIdentity},
+      {"relu", spec::Activation::kRelu},
+      {"leaky_relu_0.01", spec::Activation::kLeakyRelu},
+      {"elu", spec::Activation::kElu},
+      {"tanh", spec::Activation::kTanh},
+      {"sigmoid", spec::Activation::kSigmoid},
+      {"silu", spec::Activation::kSilu},
+      {"gelu", spec::Activation::kGelu}};
   return kNames.at(name);
 }
 
-inline NetworkShape ShapeOf(const std::string& hidden, const std::string& head) {
-  ModelSpec model;
+inline model::NetworkShape ShapeOf(const std::string& hidden, const std::string& head) {
+  spec::ModelSpec model;
   model.hidden = {4};
   model.activation = {ActivationOf(hidden)};
   if (head.find("smoothing_0.1") != std::string::npos) model.label_smoothing = 0.1;
-  if (head.starts_with("softmax")) return MakeShape(model, 5, 3);
+  if (head.starts_with("softmax")) return model::MakeShape(model, 5, 3);
   if (head.starts_with("binary")) {
-    model.loss = Loss::kBinaryCrossEntropy;
-    return MakeShape(model, 5, 2);
+    model.loss = spec::Loss::kBinaryCrossEntropy;
+    return model::MakeShape(model, 5, 2);
   }
-  model.task = Task::kRegression;
+  model.task = spec::Task::kRegression;
   model.quantile = 0.9;
-  model.loss = head == "mse"            ? Loss::kMse
-               : head == "mae"          ? Loss::kMae
-               : head == "poisson"      ? Loss::kPoisson
-               : head == "quantile_0.9" ? Loss::kQuantile
-                                        : Loss::kHuber;
-  return MakeShape(model, 5, 3);
+  model.loss = head == "mse"            ? spec::Loss::kMse
+               : head == "mae"          ? spec::Loss::kMae
+               : head == "poisson"      ? spec::Loss::kPoisson
+               : head == "quantile_0.9" ? spec::Loss::kQuantile
+                                        : spec::Loss::kHuber;
+  return model::MakeShape(model, 5, 3);
 }
 
 // Mean loss and mean gradient over fixture rows [begin, end).
@@ -68,16 +68,16 @@ struct Mean {
 // How the rows count, and what of the fixture they are about.
 enum class Rows { kPlain, kWeighted, kCounts, kWeightedClasses };
 
-inline Mean MeanGradient(const NetworkShape& shape, const Numbers& parameters, int64_t begin,
+inline Mean MeanGradient(const model::NetworkShape& shape, const Numbers& parameters, int64_t begin,
                          int64_t end, Rows rows = Rows::kPlain) {
   const Json& fixture = Golden()["fixture"];
-  LeafPass<double> pass(shape, 8);
+  model::LeafPass<double> pass(shape, 8);
   double weight = 0;
   for (int64_t row = begin, r = 0; row < end; ++row, ++r) {
     const Numbers x = fixture["x"][row];
     std::copy(x.begin(), x.end(), pass.inputs() + 5 * r);
     pass.weights()[r] = rows == Rows::kWeighted ? fixture["row_weights"][row].get<double>() : 1;
-    if (shape.task == Task::kRegression) {
+    if (shape.task == spec::Task::kRegression) {
       const Numbers y =
           rows == Rows::kCounts ? MoreGolden()["counts"][row] : fixture["targets"][row];
       std::copy(y.begin(), y.end(), pass.targets() + 3 * r);
@@ -91,7 +91,7 @@ inline Mean MeanGradient(const NetworkShape& shape, const Numbers& parameters, i
     weight += pass.weights()[r];
   }
   Mean mean;
-  mean.loss = TrainingTotals(pass, parameters, end - begin)[kTotalLoss] / weight;
+  mean.loss = TrainingTotals(pass, parameters, end - begin)[model::kTotalLoss] / weight;
   mean.gradient = WholeGradient(pass);
   for (double& g : mean.gradient) g /= weight;
   return mean;
@@ -107,7 +107,7 @@ inline void CheckNear(const Numbers& found, const Numbers& expected, double tole
 // The network under training, one update a call.
 class Trainer {
  public:
-  Trainer(const NetworkShape& shape, const TrainSpec& train)
+  Trainer(const model::NetworkShape& shape, const spec::TrainSpec& train)
       : shape_(shape), train_(train), parameters(Golden()["fixture"]["weights"].get<Numbers>()) {
     for (Numbers& slot : slots_) slot.resize(parameters.size());
   }
@@ -116,21 +116,22 @@ class Trainer {
     double* slots[] = {slots_[0].data(), slots_[1].data(), slots_[2].data()};
     const auto chunks = ChunksOf<double>(shape_, 64);  // several chunks a layer
     norm_squared = 0;
-    for (const Chunk& c : chunks) {
-      norm_squared += SquaredNorm(c, mean.gradient.data() + c.offset, 1.0);
+    for (const plan::Chunk& c : chunks) {
+      norm_squared += model::SquaredNorm(c, mean.gradient.data() + c.offset, 1.0);
     }
     ++step_;
-    for (const Chunk& c : chunks) {
-      ApplyUpdate(train_, shape_, c, parameters.data(), slots, mean.gradient.data() + c.offset, 1.0,
-                  ClipScale(norm_squared, train_.clip_norm), learning_rate, step_);
+    for (const plan::Chunk& c : chunks) {
+      model::ApplyUpdate(train_, shape_, c, parameters.data(), slots,
+                         mean.gradient.data() + c.offset, 1.0,
+                         model::ClipScale(norm_squared, train_.clip_norm), learning_rate, step_);
     }
     return mean.loss;
   }
 
  private:
-  NetworkShape shape_;
-  TrainSpec train_;
-  Numbers slots_[kSlotsMax];
+  model::NetworkShape shape_;
+  spec::TrainSpec train_;
+  Numbers slots_[model::kSlotsMax];
   int64_t step_ = 0;
 
  public:
@@ -138,18 +139,18 @@ class Trainer {
   double norm_squared = 0;
 };
 
-inline TrainSpec TrainOf(const Json& c) {
+inline spec::TrainSpec TrainOf(const Json& c) {
   const std::string name = c["name"];
   const Json& p = c["parameters"];
-  TrainSpec train;
-  OptimizerSpec& o = train.optimizer;
-  o.kind = name.starts_with("adamw")      ? OptimizerKind::kAdamW
-           : name.starts_with("adam")     ? OptimizerKind::kAdam
-           : name.starts_with("nesterov") ? OptimizerKind::kNesterov
-           : name.starts_with("momentum") ? OptimizerKind::kMomentum
-           : name.starts_with("rmsprop")  ? OptimizerKind::kRmsprop
-           : name.starts_with("adagrad")  ? OptimizerKind::kAdagrad
-                                          : OptimizerKind::kSgd;
+  spec::TrainSpec train;
+  spec::OptimizerSpec& o = train.optimizer;
+  o.kind = name.starts_with("adamw")      ? spec::OptimizerKind::kAdamW
+           : name.starts_with("adam")     ? spec::OptimizerKind::kAdam
+           : name.starts_with("nesterov") ? spec::OptimizerKind::kNesterov
+           : name.starts_with("momentum") ? spec::OptimizerKind::kMomentum
+           : name.starts_with("rmsprop")  ? spec::OptimizerKind::kRmsprop
+           : name.starts_with("adagrad")  ? spec::OptimizerKind::kAdagrad
+                                          : spec::OptimizerKind::kSgd;
   o.learning_rate = p["lr"];
   o.epsilon = p.value("eps", o.epsilon);
   o.alpha = p.value("alpha", o.alpha);

@@ -6,7 +6,7 @@
 
 #include "src/model/schedule.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 using namespace golden;
@@ -64,8 +64,8 @@ TEST_CASE("clipping by the gradient's norm follows PyTorch's") {
   const Json& cases = Golden()["clipping"];
   REQUIRE(cases.size() == 2);
   for (const Json& c : cases) {
-    TrainSpec train;
-    train.optimizer.kind = OptimizerKind::kSgd;
+    spec::TrainSpec train;
+    train.optimizer.kind = spec::OptimizerKind::kSgd;
     train.clip_norm = c["name"] == "norm2_0.1" ? 0.1 : 10;
     Trainer trainer(ShapeOf(c["hidden"], c["head"]), train);
     const Numbers losses = c["losses"], norms = c["norm_before"];
@@ -79,7 +79,7 @@ TEST_CASE("clipping by the gradient's norm follows PyTorch's") {
 
 TEST_CASE("epochs of mini-batches end at PyTorch's weights") {
   const Json& c = Golden()["minibatches"];
-  Trainer trainer(ShapeOf(c["hidden"], c["head"]), TrainSpec{});
+  Trainer trainer(ShapeOf(c["hidden"], c["head"]), spec::TrainSpec{});
   size_t step = 0;
   for (int epoch = 0; epoch < c["epochs"]; ++epoch) {
     for (const Json& batch : c["batches"]) {
@@ -90,14 +90,14 @@ TEST_CASE("epochs of mini-batches end at PyTorch's weights") {
   CheckNear(trainer.parameters, c["weights_after"], 1e-12);
 }
 
-TrainSpec Scheduled(ScheduleKind kind) {
-  TrainSpec train;
+spec::TrainSpec Scheduled(spec::ScheduleKind kind) {
+  spec::TrainSpec train;
   train.optimizer.learning_rate = 0.1;
   train.schedule.kind = kind;
   return train;
 }
 
-void CheckSchedule(const TrainSpec& train, const char* name, int64_t begin, int64_t end) {
+void CheckSchedule(const spec::TrainSpec& train, const char* name, int64_t begin, int64_t end) {
   INFO(name);
   const Numbers expected = Golden()["schedules"][name]["lr_at_step"];
   for (int64_t step = begin; step < end; ++step) {
@@ -106,12 +106,12 @@ void CheckSchedule(const TrainSpec& train, const char* name, int64_t begin, int6
 }
 
 TEST_CASE("schedules follow PyTorch's") {
-  CheckSchedule(Scheduled(ScheduleKind::kConstant), "constant", 0, 20);
-  TrainSpec stairs = Scheduled(ScheduleKind::kStep);
+  CheckSchedule(Scheduled(spec::ScheduleKind::kConstant), "constant", 0, 20);
+  spec::TrainSpec stairs = Scheduled(spec::ScheduleKind::kStep);
   stairs.schedule.every = {6, false};
   stairs.schedule.factor = 0.5;
   CheckSchedule(stairs, "step", 0, 20);
-  TrainSpec cosine = Scheduled(ScheduleKind::kCosine);
+  spec::TrainSpec cosine = Scheduled(spec::ScheduleKind::kCosine);
   CheckSchedule(cosine, "cosine", 0, 20);
   cosine.schedule.final_fraction = 0.01;
   CheckSchedule(cosine, "cosine_min", 0, 20);
@@ -122,8 +122,8 @@ TEST_CASE("schedules follow PyTorch's") {
 
 TEST_CASE("training under PyTorch's schedule ends at its weights") {
   const Json& c = Golden()["schedule_training"];
-  TrainSpec train;
-  train.optimizer.kind = OptimizerKind::kMomentum;
+  spec::TrainSpec train;
+  train.optimizer.kind = spec::OptimizerKind::kMomentum;
   Trainer trainer(ShapeOf(c["hidden"], c["head"]), train);
   const Numbers rates = c["lr_at_step"], losses = c["losses"];
   for (size_t step = 0; step < rates.size(); ++step) {
@@ -133,7 +133,7 @@ TEST_CASE("training under PyTorch's schedule ends at its weights") {
 }
 
 TEST_CASE("a schedule keeps its last rate after its end") {
-  TrainSpec cosine = Scheduled(ScheduleKind::kCosine);
+  spec::TrainSpec cosine = Scheduled(spec::ScheduleKind::kCosine);
   cosine.schedule.final_fraction = 0.25;
   CHECK(LearningRate(cosine, 20, 10, 20) == Approx(0.025));
   CHECK(LearningRate(cosine, 500, 10, 20) == Approx(0.025));
@@ -141,4 +141,4 @@ TEST_CASE("a schedule keeps its last rate after its end") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

@@ -12,26 +12,28 @@
 #include "src/model/arithmetic.h"
 #include "tests/model/support.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
-ModelSpec Model(Activation activation, Loss loss, double dropout = 0) {
-  ModelSpec model;
+spec::ModelSpec Model(spec::Activation activation, spec::Loss loss, double dropout = 0) {
+  spec::ModelSpec model;
   model.hidden = {7, 6};
   model.activation = {activation};
   model.dropout = {dropout};
-  const bool classes = loss == Loss::kSoftmaxCrossEntropy || loss == Loss::kBinaryCrossEntropy;
-  model.task = classes ? Task::kClassification : Task::kRegression;
+  const bool classes =
+      loss == spec::Loss::kSoftmaxCrossEntropy || loss == spec::Loss::kBinaryCrossEntropy;
+  model.task = classes ? spec::Task::kClassification : spec::Task::kRegression;
   model.loss = loss;
   return model;
 }
 
-NetworkShape Shape(Activation activation, Loss loss, double dropout = 0) {
-  return MakeShape(Model(activation, loss, dropout), 5, loss == Loss::kBinaryCrossEntropy ? 2 : 3);
+NetworkShape Shape(spec::Activation activation, spec::Loss loss, double dropout = 0) {
+  return MakeShape(Model(activation, loss, dropout), 5,
+                   loss == spec::Loss::kBinaryCrossEntropy ? 2 : 3);
 }
 
 NetworkShape Wide(double dropout = 0) {
-  ModelSpec model = Model(Activation::kRelu, Loss::kSoftmaxCrossEntropy, dropout);
+  spec::ModelSpec model = Model(spec::Activation::kRelu, spec::Loss::kSoftmaxCrossEntropy, dropout);
   model.hidden = {96, 40};
   return MakeShape(model, 131, 10);
 }
@@ -50,34 +52,38 @@ void CheckFiniteDifferences(const NetworkShape& shape, const DropoutKey& key) {
 
 TEST_CASE("the gradient agrees with finite differences for every activation and loss") {
   for (auto activation :
-       {Activation::kIdentity, Activation::kRelu, Activation::kTanh, Activation::kSigmoid,
-        Activation::kLeakyRelu, Activation::kElu, Activation::kGelu, Activation::kSilu}) {
-    for (auto loss : {Loss::kSoftmaxCrossEntropy, Loss::kBinaryCrossEntropy, Loss::kMse, Loss::kMae,
-                      Loss::kHuber, Loss::kPoisson, Loss::kQuantile}) {
-      INFO(Name(activation) << " " << Name(loss));
+       {spec::Activation::kIdentity, spec::Activation::kRelu, spec::Activation::kTanh,
+        spec::Activation::kSigmoid, spec::Activation::kLeakyRelu, spec::Activation::kElu,
+        spec::Activation::kGelu, spec::Activation::kSilu}) {
+    for (auto loss :
+         {spec::Loss::kSoftmaxCrossEntropy, spec::Loss::kBinaryCrossEntropy, spec::Loss::kMse,
+          spec::Loss::kMae, spec::Loss::kHuber, spec::Loss::kPoisson, spec::Loss::kQuantile}) {
+      INFO(spec::Name(activation) << " " << spec::Name(loss));
       CheckFiniteDifferences(Shape(activation, loss), {});
     }
   }
 }
 
 TEST_CASE("the gradient agrees with finite differences under dropout") {
-  for (auto activation : {Activation::kIdentity, Activation::kRelu, Activation::kGelu}) {
-    INFO(Name(activation));
-    CheckFiniteDifferences(Shape(activation, Loss::kMse, 0.4), {1, 2, 3});
+  for (auto activation :
+       {spec::Activation::kIdentity, spec::Activation::kRelu, spec::Activation::kGelu}) {
+    INFO(spec::Name(activation));
+    CheckFiniteDifferences(Shape(activation, spec::Loss::kMse, 0.4), {1, 2, 3});
   }
 }
 
 TEST_CASE("the gradient agrees with finite differences for smoothed labels") {
-  for (auto loss : {Loss::kSoftmaxCrossEntropy, Loss::kBinaryCrossEntropy}) {
-    ModelSpec model = Model(Activation::kTanh, loss);
+  for (auto loss : {spec::Loss::kSoftmaxCrossEntropy, spec::Loss::kBinaryCrossEntropy}) {
+    spec::ModelSpec model = Model(spec::Activation::kTanh, loss);
     model.label_smoothing = 0.2;
-    CheckFiniteDifferences(MakeShape(model, 5, loss == Loss::kBinaryCrossEntropy ? 2 : 3), {});
+    CheckFiniteDifferences(MakeShape(model, 5, loss == spec::Loss::kBinaryCrossEntropy ? 2 : 3),
+                           {});
   }
 }
 
 TEST_CASE("the gradient agrees with finite differences for labels, few and many") {
-  ModelSpec model = Model(Activation::kTanh, Loss::kBinaryCrossEntropy);
-  model.task = Task::kMultilabel;
+  spec::ModelSpec model = Model(spec::Activation::kTanh, spec::Loss::kBinaryCrossEntropy);
+  model.task = spec::Task::kMultilabel;
   for (const int64_t labels : {1, 3, 140}) {
     for (const double smoothing : {0.0, 0.2}) {
       INFO(labels << " labels, smoothing " << smoothing);
@@ -88,8 +94,8 @@ TEST_CASE("the gradient agrees with finite differences for labels, few and many"
 }
 
 TEST_CASE("the ones of labels weigh in training as PyTorch's pos_weight has them") {
-  ModelSpec model = Model(Activation::kTanh, Loss::kBinaryCrossEntropy);
-  model.task = Task::kMultilabel;
+  spec::ModelSpec model = Model(spec::Activation::kTanh, spec::Loss::kBinaryCrossEntropy);
+  model.task = spec::Task::kMultilabel;
   for (const int64_t labels : {2, 140}) {
     for (const double smoothing : {0.0, 0.2}) {
       INFO(labels << " labels, smoothing " << smoothing);
@@ -138,17 +144,17 @@ TEST_CASE("the ones of labels weigh in training as PyTorch's pos_weight has them
 }
 
 TEST_CASE("the gradient of an autoencoder agrees with finite differences") {
-  for (auto loss : {Loss::kMse, Loss::kMae, Loss::kHuber}) {
-    INFO(Name(loss));
-    ModelSpec model = Model(Activation::kSilu, loss);
-    model.task = Task::kAutoencoder;
+  for (auto loss : {spec::Loss::kMse, spec::Loss::kMae, spec::Loss::kHuber}) {
+    INFO(spec::Name(loss));
+    spec::ModelSpec model = Model(spec::Activation::kSilu, loss);
+    model.task = spec::Task::kAutoencoder;
     CheckFiniteDifferences(MakeShape(model, 5, 5), {});
   }
 }
 
 // Two layers as wide as the one before them, dropout in some of the layers only.
-ModelSpec Linked(Activation activation, bool norm, bool residual) {
-  ModelSpec model = Model(activation, Loss::kSoftmaxCrossEntropy);
+spec::ModelSpec Linked(spec::Activation activation, bool norm, bool residual) {
+  spec::ModelSpec model = Model(activation, spec::Loss::kSoftmaxCrossEntropy);
   model.hidden = {6, 6, 4, 4};
   model.dropout = {0.3, 0, 0.4, 0.2};
   model.layer_norm = norm;
@@ -158,17 +164,18 @@ ModelSpec Linked(Activation activation, bool norm, bool residual) {
 
 TEST_CASE("the gradient agrees with finite differences for norms, residual links and dropouts") {
   for (auto activation :
-       {Activation::kIdentity, Activation::kRelu, Activation::kTanh, Activation::kSigmoid,
-        Activation::kLeakyRelu, Activation::kElu, Activation::kGelu, Activation::kSilu}) {
+       {spec::Activation::kIdentity, spec::Activation::kRelu, spec::Activation::kTanh,
+        spec::Activation::kSigmoid, spec::Activation::kLeakyRelu, spec::Activation::kElu,
+        spec::Activation::kGelu, spec::Activation::kSilu}) {
     for (const auto& [norm, residual] : {std::pair{true, false}, {false, true}, {true, true}}) {
-      INFO(Name(activation) << " norm " << norm << " residual " << residual);
+      INFO(spec::Name(activation) << " norm " << norm << " residual " << residual);
       CheckFiniteDifferences(MakeShape(Linked(activation, norm, residual), 5, 3), {1, 2, 3});
     }
   }
 }
 
 TEST_CASE("frozen layers have no gradient, and the others the one they have without") {
-  NetworkShape shape = MakeShape(Linked(Activation::kTanh, true, true), 5, 3);
+  NetworkShape shape = MakeShape(Linked(spec::Activation::kTanh, true, true), 5, 3);
   const auto parameters = StartOf<double>(shape, 1);
   const auto gradient = [&] {
     LeafPass<double> pass(shape, 9);
@@ -182,7 +189,7 @@ TEST_CASE("frozen layers have no gradient, and the others the one they have with
     for (LayerShape& layer : shape.layers) layer.frozen = false;
     for (size_t layer : frozen) shape.layers[layer].frozen = true;
     auto expected = whole;
-    for (const Chunk& c : ChunksOf<double>(shape)) {
+    for (const plan::Chunk& c : ChunksOf<double>(shape)) {
       if (!shape.layers[c.layer].frozen) continue;
       std::fill_n(expected.begin() + c.offset, c.size, 0.0);
     }
@@ -191,7 +198,7 @@ TEST_CASE("frozen layers have no gradient, and the others the one they have with
 }
 
 TEST_CASE("a residual link adds the input to what the layer gives") {
-  ModelSpec model = Linked(Activation::kRelu, false, true);
+  spec::ModelSpec model = Linked(spec::Activation::kRelu, false, true);
   model.hidden = {6, 6};
   model.dropout = {0};
   const NetworkShape shape = MakeShape(model, 6, 6);
@@ -209,14 +216,14 @@ TEST_CASE("a residual link adds the input to what the layer gives") {
 }
 
 TEST_CASE("Poisson predicts the exponential of its output, by which it is measured too") {
-  ModelSpec model = Model(Activation::kTanh, Loss::kPoisson);
+  spec::ModelSpec model = Model(spec::Activation::kTanh, spec::Loss::kPoisson);
   const NetworkShape shape = MakeShape(model, 5, 3);
   LeafPass<double> pass(shape, 40);
   FillBatch(pass, 40, 1);
   const auto parameters = StartOf<double>(shape, 1);
   std::vector<double> poisson(120), linear(120);
   pass.Predict(parameters.data(), 40, poisson.data());
-  model.loss = Loss::kMse;
+  model.loss = spec::Loss::kMse;
   LeafPass<double> same(MakeShape(model, 5, 3), 40);
   FillBatch(same, 40, 1);
   same.Predict(parameters.data(), 40, linear.data());
@@ -229,12 +236,12 @@ TEST_CASE("Poisson predicts the exponential of its output, by which it is measur
   }
   std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
   pass.Evaluate(parameters.data(), 40, totals.data());
-  const Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  const spec::Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
   CHECK(m.rmse == Approx(std::sqrt(squares / weights / 3)));
 }
 
 TEST_CASE("a linear model without hidden layers has a gradient") {
-  ModelSpec model;
+  spec::ModelSpec model;
   CheckFiniteDifferences(MakeShape(model, 5, 3), {});
 }
 
@@ -297,7 +304,7 @@ TEST_CASE("evaluation and prediction know no dropout") {
 
 template <typename T>
 void CheckAccumulation(int64_t rows, bool norm) {
-  ModelSpec model = Model(Activation::kRelu, Loss::kSoftmaxCrossEntropy);
+  spec::ModelSpec model = Model(spec::Activation::kRelu, spec::Loss::kSoftmaxCrossEntropy);
   model.hidden = {96, 40};
   model.layer_norm = norm;
   const NetworkShape shape = MakeShape(model, 131, 10);
@@ -311,7 +318,7 @@ void CheckAccumulation(int64_t rows, bool norm) {
   auto together = WholeGradient(left, 4096), apart = together;
   const auto addend = WholeGradient(right, 4096);
   for (size_t i = 0; i < apart.size(); ++i) apart[i] += addend[i];
-  for (const Chunk& chunk : ChunksOf<T>(shape, 4096)) {
+  for (const plan::Chunk& chunk : ChunksOf<T>(shape, 4096)) {
     right.WeightGradient(chunk, together.data() + chunk.offset, true);
   }
   CHECK(SameBits(together, apart));
@@ -334,8 +341,9 @@ TEST_CASE("several micro-batches may not be accumulated") {
 }
 
 TEST_CASE("bits depend neither on rows_max nor on what was computed before nor on the thread") {
-  const NetworkShape shape =
-      GENERATE(false, true) ? MakeShape(Linked(Activation::kRelu, true, true), 21, 3) : Wide(0.2);
+  const NetworkShape shape = GENERATE(false, true)
+                                 ? MakeShape(Linked(spec::Activation::kRelu, true, true), 21, 3)
+                                 : Wide(0.2);
   const auto parameters = StartOf<float>(shape, 1);
   for (int64_t rows : {1, 5, 64, 200}) {
     LeafPass<float> exact(shape, rows), roomy(shape, 513);
@@ -386,7 +394,7 @@ TEST_CASE("an empty leaf adds nothing") {
           std::vector<double>(TotalsSize(shape, TotalsKind::kTraining)));
     CHECK(WholeGradient(pass) == std::vector<double>(parameters.size()));
     std::vector<double> gradient(parameters.size(), 3.0), before = gradient;
-    for (const Chunk& chunk : ChunksOf<double>(shape)) {
+    for (const plan::Chunk& chunk : ChunksOf<double>(shape)) {
       pass.WeightGradient(chunk, gradient.data() + chunk.offset, true);
     }
     CHECK(gradient == before);
@@ -395,8 +403,9 @@ TEST_CASE("an empty leaf adds nothing") {
 
 TEST_CASE("values that are not finite are counted, whichever activation hides them") {
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max()}) {
-    for (auto activation : {Activation::kRelu, Activation::kTanh, Activation::kGelu}) {
-      const NetworkShape shape = Shape(activation, Loss::kSoftmaxCrossEntropy);
+    for (auto activation :
+         {spec::Activation::kRelu, spec::Activation::kTanh, spec::Activation::kGelu}) {
+      const NetworkShape shape = Shape(activation, spec::Loss::kSoftmaxCrossEntropy);
       LeafPass<float> pass(shape, 4);
       FillBatch(pass, 4, 1);
       auto parameters = StartOf<float>(shape, 1);
@@ -407,8 +416,8 @@ TEST_CASE("values that are not finite are counted, whichever activation hides th
 }
 
 TEST_CASE("both probabilities of a certain answer keep their digits") {
-  ModelSpec model;
-  model.loss = Loss::kBinaryCrossEntropy;
+  spec::ModelSpec model;
+  model.loss = spec::Loss::kBinaryCrossEntropy;
   LeafPass<float> pass(MakeShape(model, 1, 2), 2);
   pass.inputs()[0] = 20, pass.inputs()[1] = -20;
   float p[4] = {};
@@ -421,8 +430,8 @@ TEST_CASE("both probabilities of a certain answer keep their digits") {
 }
 
 TEST_CASE("probabilities are positive and add up to 1") {
-  for (auto loss : {Loss::kSoftmaxCrossEntropy, Loss::kBinaryCrossEntropy}) {
-    const NetworkShape shape = Shape(Activation::kTanh, loss);
+  for (auto loss : {spec::Loss::kSoftmaxCrossEntropy, spec::Loss::kBinaryCrossEntropy}) {
+    const NetworkShape shape = Shape(spec::Activation::kTanh, loss);
     LeafPass<double> pass(shape, 150);
     FillBatch(pass, 150, 1);
     std::vector<double> p(150 * shape.classes());
@@ -454,4 +463,4 @@ TEST_CASE("float agrees with double to float's precision") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

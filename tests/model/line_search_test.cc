@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 struct Curve {
@@ -93,4 +93,4 @@ TEST_CASE("a direction that does not descend fails at once") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

@@ -7,11 +7,12 @@
 #include "src/model/loss.h"
 #include "tests/model/support.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
-NetworkShape Linear(Task task, int64_t outputs, std::optional<Loss> loss = std::nullopt) {
-  ModelSpec model;
+NetworkShape Linear(spec::Task task, int64_t outputs,
+                    std::optional<spec::Loss> loss = std::nullopt) {
+  spec::ModelSpec model;
   model.task = task;
   model.loss = loss;
   return MakeShape(model, 2, outputs);
@@ -28,7 +29,7 @@ std::vector<double> EvaluationTotals(LeafPass<double>& pass, const std::vector<d
 }
 
 TEST_CASE("classification metrics follow from the confusion matrix") {
-  LeafPass<double> pass(Linear(Task::kClassification, 2), 5);
+  LeafPass<double> pass(Linear(spec::Task::kClassification, 2), 5);
   // Scores (input 1 - input 0), labels, weights.
   const double scores[] = {2, -1, 3, -2, 1};
   const int32_t labels[] = {1, 1, 1, 0, 0};
@@ -40,7 +41,7 @@ TEST_CASE("classification metrics follow from the confusion matrix") {
     pass.weights()[r] = weights[r];
   }
   const auto totals = EvaluationTotals(pass, kIdentity, 5);
-  const Metrics m = MetricsFromTotals(pass.shape(), {}, TotalsKind::kEvaluation, totals);
+  const spec::Metrics m = MetricsFromTotals(pass.shape(), {}, TotalsKind::kEvaluation, totals);
   CHECK(m.rows == 5);
   CHECK(m.weight == 10);
   CHECK(m.confusion == std::vector<double>{4, 2, 2, 2});
@@ -60,8 +61,9 @@ TEST_CASE("classification metrics follow from the confusion matrix") {
 }
 
 TEST_CASE("binary cross-entropy and softmax of two classes count alike") {
-  const NetworkShape soft = Linear(Task::kClassification, 2);
-  const NetworkShape binary = Linear(Task::kClassification, 2, Loss::kBinaryCrossEntropy);
+  const NetworkShape soft = Linear(spec::Task::kClassification, 2);
+  const NetworkShape binary =
+      Linear(spec::Task::kClassification, 2, spec::Loss::kBinaryCrossEntropy);
   LeafPass<double> a(soft, 300), b(binary, 300);
   FillBatch(a, 300, 4);
   FillBatch(b, 300, 4);
@@ -72,7 +74,7 @@ TEST_CASE("binary cross-entropy and softmax of two classes count alike") {
 }
 
 TEST_CASE("with thresholds the class is that of the largest multiple, in counts and alone") {
-  ModelSpec model;
+  spec::ModelSpec model;
   model.thresholds = {0.6, 0.1, 0.3};
   LeafPass<double> pass(MakeShape(model, 4, 3), 200);
   FillBatch(pass, 200, 3);
@@ -100,7 +102,7 @@ TEST_CASE("with thresholds the class is that of the largest multiple, in counts 
 }
 
 TEST_CASE("equal scores count half in the AUC, and one class alone has none") {
-  const NetworkShape shape = Linear(Task::kClassification, 2);
+  const NetworkShape shape = Linear(spec::Task::kClassification, 2);
   std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
   totals[kTotalWeight] = 4;
   for (int32_t label : {0, 1}) totals[ScoreBinIndex(shape, 0.5, label)] += 2;
@@ -123,7 +125,7 @@ double ExactAuc(const std::vector<double>& zeros, const std::vector<double>& one
 }
 
 TEST_CASE("the AUC is right whatever the size of the scores") {
-  const NetworkShape shape = Linear(Task::kClassification, 2);
+  const NetworkShape shape = Linear(spec::Task::kClassification, 2);
   const auto [scale, offset] = GENERATE(table<double, double>(
       {{1e-3, 0}, {0.01, 0}, {1, 0}, {1, -8}, {100, 0}, {100, 300}, {1e4, 0}}));
   CAPTURE(scale, offset);
@@ -138,12 +140,12 @@ TEST_CASE("the AUC is right whatever the size of the scores") {
     totals[kTotalWeight] += 1;
     totals[ScoreBinIndex(shape, score, static_cast<int32_t>(i % 2))] += 1;
   }
-  const Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  const spec::Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
   CHECK(*m.auc == Approx(ExactAuc(scores[0], scores[1])).margin(1e-3).epsilon(0));
 }
 
 TEST_CASE("the bins of scores ascend with them, through zero") {
-  const NetworkShape shape = Linear(Task::kClassification, 2);
+  const NetworkShape shape = Linear(spec::Task::kClassification, 2);
   const double sizes[] = {0, 1.6e-5, 0.01, 0.0101, 1, 1.01, 16, 17, 65000};
   for (size_t i = 1; i < std::size(sizes); ++i) {
     CHECK(ScoreBinIndex(shape, sizes[i], 1) > ScoreBinIndex(shape, sizes[i - 1], 1));
@@ -157,7 +159,7 @@ TEST_CASE("the bins of scores ascend with them, through zero") {
 // Expected: scikit-learn 1.5.2, accuracy_score, precision_recall_fscore_support and log_loss of
 // each label, with the same sample weights.
 TEST_CASE("multilabel metrics are those of scikit-learn") {
-  const NetworkShape shape = Linear(Task::kMultilabel, 2);
+  const NetworkShape shape = Linear(spec::Task::kMultilabel, 2);
   LeafPass<double> pass(shape, 6);
   const double scores[] = {2, -1, 0.5, 3, -2, -0.25, 1, 1, -3, 2, 0.75, -4};
   const double truth[] = {1, 0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0};
@@ -166,7 +168,7 @@ TEST_CASE("multilabel metrics are those of scikit-learn") {
   std::copy(truth, truth + 12, pass.targets());
   std::copy(weights, weights + 6, pass.weights());
   const auto totals = EvaluationTotals(pass, kIdentity, 6);
-  const Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  const spec::Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
   CHECK(m.classification);
   CHECK(m.rows == 6);
   CHECK(m.accuracy == Approx(0.35));
@@ -182,26 +184,26 @@ TEST_CASE("multilabel metrics are those of scikit-learn") {
   CHECK(m.loss == Approx(1.24490341560411));
   CHECK(m.confusion.empty());
   CHECK_FALSE(m.auc);
-  const Metrics running = MetricsFromTotals(shape, {}, TotalsKind::kTraining,
-                                            {totals.begin(), totals.begin() + kTotalsFixed});
+  const spec::Metrics running = MetricsFromTotals(shape, {}, TotalsKind::kTraining,
+                                                  {totals.begin(), totals.begin() + kTotalsFixed});
   CHECK(running.accuracy == m.accuracy);
   CHECK_FALSE(running.f1_micro);
 }
 
 TEST_CASE("an autoencoder is measured against its inputs, in their units") {
-  const NetworkShape shape = Linear(Task::kAutoencoder, 2);
+  const NetworkShape shape = Linear(spec::Task::kAutoencoder, 2);
   LeafPass<double> pass(shape, 3);
   const double rows[] = {1, 0, 2, 1, 4, 0};
   std::copy(rows, rows + 6, pass.inputs());
   std::fill(pass.weights(), pass.weights() + 3, 1.0);
-  const std::vector<FittedTarget> scaled = {{"a", 5, 0.5}, {"b", 0, 0.1}};
+  const std::vector<spec::FittedTarget> scaled = {{"a", 5, 0.5}, {"b", 0, 0.1}};
   const auto metrics = [&](const std::vector<double>& parameters) {
     return MetricsFromTotals(shape, scaled, TotalsKind::kEvaluation,
                              EvaluationTotals(pass, parameters, 3));
   };
   CHECK(metrics(kIdentity).rmse == 0);
   CHECK(metrics(kIdentity).r2 == 1);
-  const Metrics m = metrics({1, 0, 0, 1, 1, 0});  // the first comes back 1 too large
+  const spec::Metrics m = metrics({1, 0, 0, 1, 1, 0});  // the first comes back 1 too large
   CHECK_FALSE(m.classification);
   CHECK(m.loss == Approx(0.5));
   CHECK(m.mae == Approx(1.0));
@@ -209,14 +211,14 @@ TEST_CASE("an autoencoder is measured against its inputs, in their units") {
 }
 
 TEST_CASE("regression metrics are in the units of the target") {
-  LeafPass<double> pass(Linear(Task::kRegression, 2), 3);
+  LeafPass<double> pass(Linear(spec::Task::kRegression, 2), 3);
   const double predicted[] = {1, 0, 2, 1, 4, 0}, target[] = {0, 1, 2, 2, 1, 0};
   std::copy(predicted, predicted + 6, pass.inputs());
   std::copy(target, target + 6, pass.targets());
   std::fill(pass.weights(), pass.weights() + 3, 1.0);
   const auto totals = EvaluationTotals(pass, kIdentity, 3);
-  const std::vector<FittedTarget> scaled = {{"a", 5, 0.5}, {"b", 0, 0.1}};
-  const Metrics m = MetricsFromTotals(pass.shape(), scaled, TotalsKind::kEvaluation, totals);
+  const std::vector<spec::FittedTarget> scaled = {{"a", 5, 0.5}, {"b", 0, 0.1}};
+  const spec::Metrics m = MetricsFromTotals(pass.shape(), scaled, TotalsKind::kEvaluation, totals);
   CHECK_FALSE(m.classification);
   CHECK(m.rmse == Approx(std::sqrt((10.0 / 3 * 4 + 2.0 / 3 * 100) / 2)));
   CHECK(m.mae == Approx((4.0 / 3 * 2 + 2.0 / 3 * 10) / 2));
@@ -225,9 +227,9 @@ TEST_CASE("regression metrics are in the units of the target") {
 }
 
 TEST_CASE("a set without rows or with a constant target has defined metrics") {
-  const NetworkShape shape = Linear(Task::kRegression, 1);
+  const NetworkShape shape = Linear(spec::Task::kRegression, 1);
   std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
-  const Metrics none = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  const spec::Metrics none = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
   for (double value : {none.loss, none.rmse, none.mae, none.r2}) CHECK(std::isnan(value));
   CHECK(none.weight == 0);
   const std::vector<double> constant = {2, 2, 1, 0, 0, 1, 1, 4, 8};
@@ -235,7 +237,7 @@ TEST_CASE("a set without rows or with a constant target has defined metrics") {
   const std::vector<double> perfect = {2, 2, 0, 0, 0, 0, 0, 4, 8};
   CHECK(MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, perfect).r2 == 1);
   // 1000 times 0.1f: the sums are rounded.
-  LeafPass<float> pass(Linear(Task::kRegression, 1), 1000);
+  LeafPass<float> pass(Linear(spec::Task::kRegression, 1), 1000);
   std::fill(pass.inputs(), pass.inputs() + 2000, 0.0f);
   std::fill(pass.targets(), pass.targets() + 1000, 0.1f);
   std::fill(pass.weights(), pass.weights() + 1000, 1.0f);
@@ -248,26 +250,26 @@ TEST_CASE("a set without rows or with a constant target has defined metrics") {
 }
 
 TEST_CASE("with very many classes the totals hold three weights a class") {
-  ModelSpec model;
+  spec::ModelSpec model;
   const NetworkShape shape = MakeShape(model, 3, 1500);
   CHECK(TotalsSize(shape, TotalsKind::kEvaluation) == kTotalsFixed + 3 * 1500);
   LeafPass<double> pass(shape, 40);
   FillBatch(pass, 40, 6);
   const auto totals = EvaluationTotals(pass, StartOf<double>(shape, 2), 40);
-  const Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
+  const spec::Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kEvaluation, totals);
   CHECK(m.confusion.empty());
   CHECK(m.recall == Approx(m.accuracy));
   CHECK(m.classes.size() == 1500);
 }
 
 TEST_CASE("an evaluation of many leaves takes a matrix of all classes for each") {
-  const NetworkShape shape = Linear(Task::kClassification, kConfusionClassesMax);
+  const NetworkShape shape = Linear(spec::Task::kClassification, kConfusionClassesMax);
   CHECK(EvaluationBytes(shape, 1024) == 1024 * 8 * (kTotalsFixed + 1'000'000));
-  CHECK(EvaluationBytes(Linear(Task::kRegression, 2), 3) == 3 * 8 * (kTotalsFixed + 8));
+  CHECK(EvaluationBytes(Linear(spec::Task::kRegression, 2), 3) == 3 * 8 * (kTotalsFixed + 8));
 }
 
 TEST_CASE("training totals of parts add up to those of the whole") {
-  const NetworkShape shape = Linear(Task::kClassification, 2);
+  const NetworkShape shape = Linear(spec::Task::kClassification, 2);
   CHECK(TotalsSize(shape, TotalsKind::kTraining) == kTotalsFixed);
   LeafPass<double> whole(shape, 30), part(shape, 15);
   FillBatch(whole, 30, 1);
@@ -283,4 +285,4 @@ TEST_CASE("training totals of parts add up to those of the whole") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

@@ -6,56 +6,56 @@
 #include "src/model/optimizer.h"
 #include "tests/model/support.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
-std::string ErrorOf(const ModelSpec& model, int64_t inputs, int64_t outputs) {
+std::string ErrorOf(const spec::ModelSpec& model, int64_t inputs, int64_t outputs) {
   return MakeNetworkShape(model, inputs, outputs).status().ToString();
 }
 
 TEST_CASE("a network has its hidden layers, a bare output layer and He or Xavier by activation") {
-  ModelSpec model;
+  spec::ModelSpec model;
   model.hidden = {8, 6};
-  model.activation = {Activation::kTanh, Activation::kGelu};
+  model.activation = {spec::Activation::kTanh, spec::Activation::kGelu};
   model.dropout = {0.25};
   const NetworkShape shape = MakeShape(model, 5, 3);
   REQUIRE(shape.layers.size() == 3);
-  CHECK(shape.layers[0].init == Init::kXavier);
-  CHECK(shape.layers[1].init == Init::kHe);
+  CHECK(shape.layers[0].init == spec::Init::kXavier);
+  CHECK(shape.layers[1].init == spec::Init::kHe);
   CHECK(shape.layers[1].dropout == 0.25);
-  CHECK(shape.layers[2].activation == Activation::kIdentity);
-  CHECK(shape.layers[2].init == Init::kXavier);
+  CHECK(shape.layers[2].activation == spec::Activation::kIdentity);
+  CHECK(shape.layers[2].init == spec::Init::kXavier);
   CHECK(shape.layers[2].dropout == 0);
   CHECK(shape.inputs() == 5);
   CHECK(shape.classes() == 3);
   CHECK(ParameterCount(shape) == 5 * 8 + 8 + 8 * 6 + 6 + 6 * 3 + 3);
-  model.init = Init::kHe;
-  CHECK(MakeShape(model, 5, 3).layers[2].init == Init::kHe);
+  model.init = spec::Init::kHe;
+  CHECK(MakeShape(model, 5, 3).layers[2].init == spec::Init::kHe);
 }
 
 TEST_CASE("the output layer has one unit for binary cross-entropy and one a regression target") {
-  ModelSpec model;
-  model.loss = Loss::kBinaryCrossEntropy;
+  spec::ModelSpec model;
+  model.loss = spec::Loss::kBinaryCrossEntropy;
   CHECK(MakeShape(model, 5, 2).outputs() == 1);
   CHECK(MakeShape(model, 5, 2).classes() == 2);
   model = {};
-  model.task = Task::kRegression;
+  model.task = spec::Task::kRegression;
   CHECK(MakeShape(model, 5, 4).outputs() == 4);
 }
 
 TEST_CASE("an impossible network is refused with the field's name") {
-  ModelSpec model;
+  spec::ModelSpec model;
   CHECK(ErrorOf(model, 0, 3).find("data.features: ") != std::string::npos);
   CHECK(ErrorOf(model, 5, 1).find("needs at least 2") != std::string::npos);
-  model.loss = Loss::kMse;
+  model.loss = spec::Loss::kMse;
   CHECK(ErrorOf(model, 5, 3).find("model.loss: ") != std::string::npos);
-  model.loss = Loss::kBinaryCrossEntropy;
+  model.loss = spec::Loss::kBinaryCrossEntropy;
   CHECK(ErrorOf(model, 5, 3).find("softmax_cross_entropy") != std::string::npos);
   model = {};
   model.hidden = {4, 0};
   CHECK(ErrorOf(model, 5, 3).find("model.hidden: ") != std::string::npos);
   model.hidden = {4, 4, 4};
-  model.activation = {Activation::kRelu, Activation::kRelu};
+  model.activation = {spec::Activation::kRelu, spec::Activation::kRelu};
   CHECK(ErrorOf(model, 5, 3).find("model.activation: ") != std::string::npos);
   model = {};
   model.thresholds = {1};
@@ -71,27 +71,27 @@ TEST_CASE("an impossible network is refused with the field's name") {
 }
 
 TEST_CASE("tensors tile the flat vector in order") {
-  ModelSpec model;
+  spec::ModelSpec model;
   model.hidden = {4};
-  const TensorList tensors = Tensors(MakeShape(model, 5, 3));
+  const spec::TensorList tensors = Tensors(MakeShape(model, 5, 3));
   REQUIRE(tensors.size() == 4);
-  CHECK(tensors[0] == TensorInfo{"layers.0.weight", {4, 5}, 0, 20});
-  CHECK(tensors[1] == TensorInfo{"layers.0.bias", {4}, 20, 4});
-  CHECK(tensors[2] == TensorInfo{"layers.1.weight", {3, 4}, 24, 12});
-  CHECK(tensors[3] == TensorInfo{"layers.1.bias", {3}, 36, 3});
+  CHECK(tensors[0] == spec::TensorInfo{"layers.0.weight", {4, 5}, 0, 20});
+  CHECK(tensors[1] == spec::TensorInfo{"layers.0.bias", {4}, 20, 4});
+  CHECK(tensors[2] == spec::TensorInfo{"layers.1.weight", {3, 4}, 24, 12});
+  CHECK(tensors[3] == spec::TensorInfo{"layers.1.bias", {3}, 36, 3});
 }
 
 TEST_CASE("a layer norm's gain and shift follow its layer's bias, and begin as 1 and 0") {
-  ModelSpec model;
+  spec::ModelSpec model;
   model.hidden = {4};
   model.layer_norm = true;
   const NetworkShape shape = MakeShape(model, 5, 3);
-  const TensorList tensors = Tensors(shape);
+  const spec::TensorList tensors = Tensors(shape);
   REQUIRE(tensors.size() == 6);
-  CHECK(tensors[1] == TensorInfo{"layers.0.bias", {4}, 20, 4});
-  CHECK(tensors[2] == TensorInfo{"layers.0.norm.weight", {4}, 24, 4});
-  CHECK(tensors[3] == TensorInfo{"layers.0.norm.bias", {4}, 28, 4});
-  CHECK(tensors[4] == TensorInfo{"layers.1.weight", {3, 4}, 32, 12});
+  CHECK(tensors[1] == spec::TensorInfo{"layers.0.bias", {4}, 20, 4});
+  CHECK(tensors[2] == spec::TensorInfo{"layers.0.norm.weight", {4}, 24, 4});
+  CHECK(tensors[3] == spec::TensorInfo{"layers.0.norm.bias", {4}, 28, 4});
+  CHECK(tensors[4] == spec::TensorInfo{"layers.1.weight", {3, 4}, 32, 12});
   CHECK(ParameterCount(shape) == 47);
   const auto parameters = StartOf<double>(shape, 1);
   for (int i = 24; i < 28; ++i) CHECK(parameters[i] == 1);
@@ -99,7 +99,7 @@ TEST_CASE("a layer norm's gain and shift follow its layer's bias, and begin as 1
 }
 
 TEST_CASE("dropout may be one for all hidden layers or one for each") {
-  ModelSpec model;
+  spec::ModelSpec model;
   model.hidden = {4, 3};
   model.dropout = {0.1, 0.4};
   const NetworkShape shape = MakeShape(model, 5, 3);
@@ -111,18 +111,18 @@ TEST_CASE("dropout may be one for all hidden layers or one for each") {
 }
 
 TEST_CASE("first weights have the variance of He or Xavier, depend on the seed, and biases are 0") {
-  ModelSpec model;
+  spec::ModelSpec model;
   model.hidden = {200};
   const NetworkShape shape = MakeShape(model, 300, 100);
   const auto parameters = StartOf<double>(shape, 1);
-  const auto variance = [&](const TensorInfo& tensor) {
+  const auto variance = [&](const spec::TensorInfo& tensor) {
     double sum = 0;
     for (int64_t i = 0; i < tensor.size; ++i) {
       sum += parameters[tensor.offset + i] * parameters[tensor.offset + i];
     }
     return sum / static_cast<double>(tensor.size);
   };
-  const TensorList tensors = Tensors(shape);
+  const spec::TensorList tensors = Tensors(shape);
   CHECK(variance(tensors[0]) == Approx(2.0 / 300).epsilon(0.02));
   CHECK(variance(tensors[1]) == 0);
   CHECK(variance(tensors[2]) == Approx(2.0 / 300).epsilon(0.02));
@@ -131,18 +131,19 @@ TEST_CASE("first weights have the variance of He or Xavier, depend on the seed, 
 }
 
 TEST_CASE("weight decay and l1 spare biases unless told otherwise") {
-  const NetworkShape shape = MakeShape(ModelSpec{}, 2, 2);
-  TrainSpec train;
+  const NetworkShape shape = MakeShape(spec::ModelSpec{}, 2, 2);
+  spec::TrainSpec train;
   (GENERATE(false, true) ? train.l1 : train.weight_decay) = 0.5;
-  for (auto kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov,
-                    OptimizerKind::kAdam, OptimizerKind::kAdamW, OptimizerKind::kAdagrad,
-                    OptimizerKind::kRmsprop, OptimizerKind::kGd}) {
-    train.optimizer = DefaultOptimizer(kind);
+  for (auto kind :
+       {spec::OptimizerKind::kSgd, spec::OptimizerKind::kMomentum, spec::OptimizerKind::kNesterov,
+        spec::OptimizerKind::kAdam, spec::OptimizerKind::kAdamW, spec::OptimizerKind::kAdagrad,
+        spec::OptimizerKind::kRmsprop, spec::OptimizerKind::kGd}) {
+    train.optimizer = spec::DefaultOptimizer(kind);
     for (bool biases : {false, true}) {
       train.decay_biases = biases;
       std::vector<float> p(6, 1.0f), a(6), b(6), c(6), gradient(6);
       float* slots[] = {a.data(), b.data(), c.data()};
-      for (const Chunk& chunk : ChunksOf<float>(shape, 8)) {
+      for (const plan::Chunk& chunk : ChunksOf<float>(shape, 8)) {
         ApplyUpdate(train, shape, chunk, p.data(), slots, gradient.data(), 1, 1, 0.1, 1);
       }
       for (int i = 0; i < 4; ++i) CHECK(p[i] < 1);
@@ -152,14 +153,14 @@ TEST_CASE("weight decay and l1 spare biases unless told otherwise") {
 }
 
 TEST_CASE("a job's frozen layers are marked, and no update changes them") {
-  JobSpec job;
+  spec::JobSpec job;
   job.model.hidden = {3};
   job.train.frozen = {0};
   job.train.weight_decay = 0.1;
   const NetworkShape shape = MakeNetworkShape(job, 2, 2).value();
   std::vector<double> p(17, 1.0), a(17), b(17), gradient(17, 0.5);
   double* slots[] = {a.data(), b.data()};
-  for (const Chunk& c : ChunksOf<double>(shape)) {
+  for (const plan::Chunk& c : ChunksOf<double>(shape)) {
     ApplyUpdate(job.train, shape, c, p.data(), slots, gradient.data(), 1, 1, 0.1, 1);
   }
   for (int i = 0; i < 17; ++i) CHECK((p[i] == 1) == (i < 9));
@@ -169,10 +170,10 @@ TEST_CASE("a job's frozen layers are marked, and no update changes them") {
 }
 
 TEST_CASE("an update has the same bits however the parameters are cut into chunks") {
-  ModelSpec model;
+  spec::ModelSpec model;
   model.hidden = {50};
   const NetworkShape shape = MakeShape(model, 37, 11);
-  TrainSpec train;
+  spec::TrainSpec train;
   train.weight_decay = 0.01;
   train.clip_value = GENERATE(0.0, 0.01);
   const auto updated = [&](int64_t chunk_bytes) {
@@ -181,33 +182,33 @@ TEST_CASE("an update has the same bits however the parameters are cut into chunk
     std::vector<float> m(p.size()), v(p.size());
     float* slots[] = {m.data(), v.data()};
     for (int64_t step = 1; step < 4; ++step) {
-      for (const Chunk& c : ChunksOf<float>(shape, chunk_bytes)) {
+      for (const plan::Chunk& c : ChunksOf<float>(shape, chunk_bytes)) {
         ApplyUpdate(train, shape, c, p.data(), slots, gradient.data() + c.offset, 0.3, 0.9, 1e-2,
                     step);
       }
     }
     return p;
   };
-  const auto whole = updated(kChunkBytes);
+  const auto whole = updated(plan::kChunkBytes);
   CHECK(updated(200) == whole);
   CHECK(updated(1000) == whole);
 }
 
 TEST_CASE("of both limits the norm's comes first") {
-  const NetworkShape shape = MakeShape(ModelSpec{}, 3, 2);
-  TrainSpec train;
-  train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
+  const NetworkShape shape = MakeShape(spec::ModelSpec{}, 3, 2);
+  spec::TrainSpec train;
+  train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
   train.clip_norm = 5;
   train.clip_value = 2.5;
-  const std::vector<Chunk> chunks = ChunksOf<double>(shape, kChunkBytes);
+  const std::vector<plan::Chunk> chunks = ChunksOf<double>(shape, plan::kChunkBytes);
   std::vector<double> gradient(static_cast<size_t>(ParameterCount(shape)));
   gradient[0] = 60, gradient[1] = -80, gradient[2] = 2;  // of 10 rows: a norm of about 10
   std::vector<double> p(gradient.size());
   double squares = 0;
-  for (const Chunk& c : chunks) squares += SquaredNorm(c, gradient.data() + c.offset, 0.1);
+  for (const plan::Chunk& c : chunks) squares += SquaredNorm(c, gradient.data() + c.offset, 0.1);
   const double scale = ClipScale(squares, train.clip_norm);
   CHECK(scale == Approx(5 / std::sqrt(100.04)).epsilon(1e-6));
-  for (const Chunk& c : chunks) {
+  for (const plan::Chunk& c : chunks) {
     ApplyUpdate<double>(train, shape, c, p.data(), nullptr, gradient.data() + c.offset, 0.1, scale,
                         1, 1);
   }
@@ -222,4 +223,4 @@ TEST_CASE("no clipping when the limit is 0") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

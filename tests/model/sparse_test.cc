@@ -5,18 +5,18 @@
 #include "src/model/optimizer.h"
 #include "tests/model/support.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 constexpr int64_t kInputs = 37;  // no multiple of anything that sums go by
 
 NetworkShape Shape(bool sparse, std::vector<int64_t> hidden, bool norm = false,
-                   std::vector<CodedInput> coded = {}) {
-  ModelSpec model;
+                   std::vector<spec::CodedInput> coded = {}) {
+  spec::ModelSpec model;
   model.hidden = std::move(hidden);
-  model.activation = {Activation::kTanh};
+  model.activation = {spec::Activation::kTanh};
   model.layer_norm = norm;
-  InputShape inputs(kInputs);
+  spec::InputShape inputs(kInputs);
   inputs.coded = std::move(coded);
   NetworkShape shape = MakeShape(model, inputs, 3);
   shape.sparse = sparse;
@@ -28,7 +28,7 @@ NetworkShape Shape(bool sparse, std::vector<int64_t> hidden, bool norm = false,
 template <typename T>
 void FillSparse(LeafPass<T>& sparse, LeafPass<T>& dense, const std::vector<T>& base, int64_t rows,
                 uint64_t seed) {
-  SparseRows<T>& to = sparse.sparse();
+  spec::SparseRows<T>& to = sparse.sparse();
   to.Clear();
   to.base = base;
   for (int64_t r = 0; r < rows; ++r) {
@@ -79,7 +79,7 @@ TEST_CASE("the gradient of a sparse first layer agrees with finite differences")
 }
 
 // One-hot inputs and embeddings, between which it makes a difference who comes first.
-const std::vector<std::vector<CodedInput>> kCoded = {
+const std::vector<std::vector<spec::CodedInput>> kCoded = {
     {}, {{5, 0}}, {{4, 3}}, {{6, 2}, {5, 0}, {3, 4}}};
 
 TEST_CASE("the gradients beside sparse numbers agree with finite differences") {
@@ -96,7 +96,7 @@ TEST_CASE("the gradients beside sparse numbers agree with finite differences") {
 }
 
 template <typename T>
-void CheckAgainstDense(double tolerance, const std::vector<CodedInput>& coded) {
+void CheckAgainstDense(double tolerance, const std::vector<spec::CodedInput>& coded) {
   constexpr int64_t kRows = 300;
   for (const bool any_base : {false, true}) {
     const std::vector<T> base = Base<T>(any_base);
@@ -169,7 +169,7 @@ TEST_CASE("a frozen layer over sparse numbers freezes what lies beside them") {
   FillSparse(pass, dense, base, kRows, 8);
   TrainingTotals(pass, StartOf<double>(frozen, 2), kRows);
   const auto gradient = WholeGradient(pass);
-  for (const Chunk& chunk : ChunksOf<double>(frozen)) {
+  for (const plan::Chunk& chunk : ChunksOf<double>(frozen)) {
     const auto begin = gradient.begin() + chunk.offset;
     const bool none = std::all_of(begin, begin + chunk.size, [](double g) { return g == 0; });
     CHECK(none == IsFrozen(frozen, chunk));
@@ -191,7 +191,7 @@ TEST_CASE("a batch without rows needs none, whatever was there before") {
 TEST_CASE("the gradient of sparse rows is never added in place, that of other layers may be") {
   const NetworkShape shape = Shape(true, {13, 4});
   const LeafPass<float> pass(shape, 10);
-  for (const Chunk& chunk : ChunksOf<float>(shape)) {
+  for (const plan::Chunk& chunk : ChunksOf<float>(shape)) {
     CHECK_FALSE((chunk.layer == 0 && pass.AccumulateIsExact(chunk, 10)));
     const LeafPass<float> dense(Shape(false, {13, 4}), 10);
     if (chunk.layer > 0) {
@@ -201,4 +201,4 @@ TEST_CASE("the gradient of sparse rows is never added in place, that of other la
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

@@ -9,9 +9,10 @@
 #include "src/base/random.h"
 #include "src/model/leaf_pass.h"
 
-namespace espalier {
+namespace espalier::model {
 
-inline NetworkShape MakeShape(const ModelSpec& model, const InputShape& inputs, int64_t outputs) {
+inline NetworkShape MakeShape(const spec::ModelSpec& model, const spec::InputShape& inputs,
+                              int64_t outputs) {
   return MakeNetworkShape(model, inputs, outputs).value();
 }
 
@@ -33,30 +34,32 @@ void FillBatch(LeafPass<T>& pass, int64_t rows, uint64_t seed) {
   }
   for (int64_t r = 0; r < rows; ++r) {
     pass.weights()[r] = static_cast<T>(0.5 + UnitDouble(Mix64(seed + 31 * r)));
-    if (shape.task == Task::kClassification) {
+    if (shape.task == spec::Task::kClassification) {
       pass.labels()[r] = static_cast<int32_t>(Mix64(seed ^ (77 + r)) % shape.classes());
       continue;
     }
-    if (shape.task == Task::kAutoencoder) continue;
+    if (shape.task == spec::Task::kAutoencoder) continue;
     for (int64_t k = 0; k < shape.outputs(); ++k) {
       const double number = TestNumber(seed + 5, r * shape.outputs() + k);
-      pass.targets()[r * shape.outputs() + k] =
-          shape.task == Task::kMultilabel ? static_cast<T>(number > 0) : static_cast<T>(3 * number);
+      pass.targets()[r * shape.outputs() + k] = shape.task == spec::Task::kMultilabel
+                                                    ? static_cast<T>(number > 0)
+                                                    : static_cast<T>(3 * number);
     }
   }
 }
 
 template <typename T>
-std::vector<Chunk> ChunksOf(const NetworkShape& shape, int64_t chunk_bytes = kChunkBytes) {
-  const std::vector<LayerDims> dims = Dims(shape);
-  return MakeChunks(dims, sizeof(T), chunk_bytes);
+std::vector<plan::Chunk> ChunksOf(const NetworkShape& shape,
+                                  int64_t chunk_bytes = plan::kChunkBytes) {
+  const std::vector<plan::LayerDims> dims = Dims(shape);
+  return plan::MakeChunks(dims, sizeof(T), chunk_bytes);
 }
 
 // The gradient sum over the rows last passed, as one flat vector.
 template <typename T>
-std::vector<T> WholeGradient(const LeafPass<T>& pass, int64_t chunk_bytes = kChunkBytes) {
+std::vector<T> WholeGradient(const LeafPass<T>& pass, int64_t chunk_bytes = plan::kChunkBytes) {
   std::vector<T> gradient(ParameterCount(pass.shape()));
-  for (const Chunk& chunk : ChunksOf<T>(pass.shape(), chunk_bytes)) {
+  for (const plan::Chunk& chunk : ChunksOf<T>(pass.shape(), chunk_bytes)) {
     pass.WeightGradient(chunk, gradient.data() + chunk.offset, false);
   }
   return gradient;
@@ -96,4 +99,4 @@ inline void CheckFiniteDifferences(LeafPass<double>& pass, int64_t rows, double 
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::model

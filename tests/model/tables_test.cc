@@ -4,21 +4,21 @@
 #include "src/model/optimizer.h"
 #include "tests/model/support.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 using Strings = std::vector<std::string>;
 
-ModelSpec Model(std::vector<int64_t> hidden, bool norm = false) {
-  ModelSpec model;
+spec::ModelSpec Model(std::vector<int64_t> hidden, bool norm = false) {
+  spec::ModelSpec model;
   model.hidden = std::move(hidden);
-  model.activation = {Activation::kTanh};
+  model.activation = {spec::Activation::kTanh};
   model.layer_norm = norm;
   return model;
 }
 
-InputShape Inputs(int64_t dense, std::vector<CodedInput> coded) {
-  InputShape inputs(dense);
+spec::InputShape Inputs(int64_t dense, std::vector<spec::CodedInput> coded) {
+  spec::InputShape inputs(dense);
   inputs.coded = std::move(coded);
   return inputs;
 }
@@ -50,7 +50,7 @@ TEST_CASE("one-hot inputs are what a network of so many more numbers computes") 
   const auto parameters = StartOf<double>(coded, 2);
   std::vector<double> same(ParameterCount(spelled));
   REQUIRE(same.size() == parameters.size());
-  const TensorList tensors = Tensors(coded);
+  const spec::TensorList tensors = Tensors(coded);
   const auto table = [&](int64_t k, int64_t code, int64_t unit) {
     return parameters[tensors[6 + k].offset + code * 6 + unit];
   };
@@ -85,10 +85,10 @@ TEST_CASE("tables are tensors after the layers, and chunks tile them") {
   const NetworkShape shape = Shapes()[0];
   CHECK(shape.inputs() == 3);
   CHECK(shape.layers[0].in == 3 + 2 + 3);
-  const TensorList tensors = Tensors(shape);
+  const spec::TensorList tensors = Tensors(shape);
   Strings names;
   int64_t offset = 0;
-  for (const TensorInfo& t : tensors) {
+  for (const spec::TensorInfo& t : tensors) {
     CHECK(t.offset == offset);
     offset += t.size;
     names.push_back(t.name);
@@ -100,7 +100,7 @@ TEST_CASE("tables are tensors after the layers, and chunks tile them") {
   CHECK(tensors[8].shape == std::vector<int64_t>{7, 3});
   for (const int64_t bytes : {16, 64, 1 << 20}) {
     std::vector<int> covered(static_cast<size_t>(offset));
-    for (const Chunk& c : ChunksOf<double>(shape, bytes)) {
+    for (const plan::Chunk& c : ChunksOf<double>(shape, bytes)) {
       for (int64_t i = 0; i < c.size; ++i) ++covered[static_cast<size_t>(c.offset + i)];
     }
     CHECK(std::count(covered.begin(), covered.end(), 1) == offset);
@@ -118,7 +118,7 @@ TEST_CASE("the gradient of tables has the same bits however they are cut into ch
       const auto cut = WholeGradient(pass, bytes);
       CHECK(std::equal(whole.begin() + tables, whole.end(), cut.begin() + tables));
     }
-    for (const Chunk& c : ChunksOf<float>(shape)) {
+    for (const plan::Chunk& c : ChunksOf<float>(shape)) {
       const bool table = c.layer >= static_cast<int32_t>(shape.layers.size());
       if (table) CHECK_FALSE(pass.AccumulateIsExact(c, 90));
     }
@@ -127,14 +127,14 @@ TEST_CASE("the gradient of tables has the same bits however they are cut into ch
 
 TEST_CASE("tables are weights of the first layer: frozen and decayed with it") {
   NetworkShape shape = Shapes()[0];
-  TrainSpec train;
-  train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
+  spec::TrainSpec train;
+  train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
   train.weight_decay = 0.5;
   const auto start = StartOf<double>(shape, 1);
   const auto updated = [&] {
     auto parameters = start;
     const std::vector<double> zero(parameters.size());
-    for (const Chunk& c : ChunksOf<double>(shape)) {
+    for (const plan::Chunk& c : ChunksOf<double>(shape)) {
       ApplyUpdate<double>(train, shape, c, parameters.data(), nullptr, zero.data(), 1, 1, 0.1, 1);
     }
     return parameters;
@@ -156,7 +156,7 @@ TEST_CASE("tables are weights of the first layer: frozen and decayed with it") {
 }
 
 TEST_CASE("a network without any input, or with too many codes, is refused") {
-  const auto error = [](const InputShape& inputs) {
+  const auto error = [](const spec::InputShape& inputs) {
     return MakeNetworkShape(Model({4}), inputs, 2).status().message();
   };
   CHECK(error(Inputs(0, {})) ==
@@ -166,4 +166,4 @@ TEST_CASE("a network without any input, or with too many codes, is refused") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

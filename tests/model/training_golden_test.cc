@@ -6,7 +6,7 @@
 #include "src/model/schedule.h"
 #include "tests/model/golden.h"
 
-namespace espalier {
+namespace espalier::model {
 namespace {
 
 using namespace golden;
@@ -36,7 +36,7 @@ TEST_CASE("layer norms and residual links equal PyTorch's") {
   REQUIRE(cases.size() == 9);
   for (const Json& c : cases) {
     INFO(c["hidden"] << " norm " << c["layer_norm"] << " residual " << c["residual"]);
-    ModelSpec model;
+    spec::ModelSpec model;
     model.hidden = {4, 4};
     model.activation = {ActivationOf(c["hidden"])};
     model.layer_norm = c["layer_norm"];
@@ -62,7 +62,7 @@ TEST_CASE("adagrad and rmsprop follow PyTorch's") {
 }
 
 // Trains the fixture from its start and compares the weights after each step.
-void CheckTraining(const TrainSpec& train, const Json& weights_after) {
+void CheckTraining(const spec::TrainSpec& train, const Json& weights_after) {
   Trainer trainer(Relu(), train);
   REQUIRE(weights_after.size() >= 3);
   for (const Json& expected : weights_after) {
@@ -72,50 +72,50 @@ void CheckTraining(const TrainSpec& train, const Json& weights_after) {
 }
 
 TEST_CASE("rmsprop with all its parts and adagrad with a first value follow PyTorch's") {
-  TrainSpec train;
-  train.optimizer = DefaultOptimizer(OptimizerKind::kRmsprop);
+  spec::TrainSpec train;
+  train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kRmsprop);
   train.optimizer.alpha = 0.9;
   train.optimizer.momentum = 0.8;
   train.optimizer.centered = true;
   train.optimizer.epsilon = 1e-6;
   CHECK(SlotCount(train.optimizer) == 3);
   CheckTraining(train, MoreGolden()["rmsprop_all"]);
-  train.optimizer = DefaultOptimizer(OptimizerKind::kAdagrad);
+  train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kAdagrad);
   train.optimizer.learning_rate = 0.1;
   train.optimizer.initial_accumulator_value = 0.1;
   CheckTraining(train, MoreGolden()["adagrad_initial"]);
 }
 
 TEST_CASE("l1 adds the sign of each weight to its gradient and spares the biases") {
-  TrainSpec train;
+  spec::TrainSpec train;
   train.l1 = 0.02;
   train.optimizer.learning_rate = 0.05;
   CheckTraining(train, MoreGolden()["l1"]["adam"]);
-  train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
+  train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
   train.optimizer.learning_rate = 0.1;
   CheckTraining(train, MoreGolden()["l1"]["sgd"]);
 }
 
 TEST_CASE("clipping by value follows PyTorch's") {
-  TrainSpec train;
-  train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
+  spec::TrainSpec train;
+  train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
   train.optimizer.learning_rate = 0.5;
   train.clip_value = 0.02;
   CheckTraining(train, MoreGolden()["clip_value"][0]["weights_after"]);
 }
 
 TEST_CASE("averaged weights follow PyTorch's") {
-  for (const auto kind : {AveragingKind::kEma, AveragingKind::kMean}) {
-    TrainSpec train;
+  for (const auto kind : {spec::AveragingKind::kEma, spec::AveragingKind::kMean}) {
+    spec::TrainSpec train;
     train.averaging = {kind, 0.9, {}};
     Trainer trainer(Relu(), train);
     Numbers average(trainer.parameters.size());
     int64_t count = 0;
     const Json& averages = MoreGolden()["averaging"];
-    for (const Json& expected : averages[kind == AveragingKind::kEma ? "ema_0.9" : "mean"]) {
+    for (const Json& expected : averages[kind == spec::AveragingKind::kEma ? "ema_0.9" : "mean"]) {
       trainer.Step(0, 8, 0.05);
       ++count;
-      for (const Chunk& c : ChunksOf<double>(Relu(), 64)) {
+      for (const plan::Chunk& c : ChunksOf<double>(Relu(), 64)) {
         Average(train.averaging, c, trainer.parameters.data(), count, average.data());
       }
       CheckNear(average, expected, 1e-12);
@@ -124,18 +124,18 @@ TEST_CASE("averaged weights follow PyTorch's") {
   }
 }
 
-TrainSpec Scheduled(ScheduleKind kind) {
-  TrainSpec train;
+spec::TrainSpec Scheduled(spec::ScheduleKind kind) {
+  spec::TrainSpec train;
   train.optimizer.learning_rate = 0.1;
   train.schedule.kind = kind;
   return train;
 }
 
 TEST_CASE("exponential and polynomial schedules follow PyTorch's") {
-  TrainSpec exponential = Scheduled(ScheduleKind::kExponential);
+  spec::TrainSpec exponential = Scheduled(spec::ScheduleKind::kExponential);
   exponential.schedule.every = {1, false};
   exponential.schedule.factor = 0.9;
-  TrainSpec polynomial = Scheduled(ScheduleKind::kPolynomial);
+  spec::TrainSpec polynomial = Scheduled(spec::ScheduleKind::kPolynomial);
   polynomial.schedule.power = 2;
   const Json& cases = MoreGolden()["schedules"];
   for (int64_t step = 0; step < 20; ++step) {
@@ -148,7 +148,7 @@ TEST_CASE("exponential and polynomial schedules follow PyTorch's") {
 }
 
 TEST_CASE("exponential and polynomial schedules are smooth, begin after the warm-up and end") {
-  TrainSpec train = Scheduled(ScheduleKind::kExponential);
+  spec::TrainSpec train = Scheduled(spec::ScheduleKind::kExponential);
   train.schedule.every = {1, true};
   train.schedule.factor = 0.3;
   train.schedule.warmup = {5, false};
@@ -158,7 +158,7 @@ TEST_CASE("exponential and polynomial schedules are smooth, begin after the warm
     const double expected = 0.1 * std::pow(0.3, static_cast<double>(after) / 10);
     CHECK(LearningRate(train, 5 + after, 10, 0) == Approx(expected).epsilon(1e-14));
   }
-  train.schedule.kind = ScheduleKind::kPolynomial;
+  train.schedule.kind = spec::ScheduleKind::kPolynomial;
   train.schedule.power = 0.7;
   train.schedule.final_fraction = 0.25;
   for (int64_t after = 0; after < 20; ++after) {
@@ -170,7 +170,7 @@ TEST_CASE("exponential and polynomial schedules are smooth, begin after the warm
 }
 
 TEST_CASE("a plateau schedule's rate is what its reductions left, and no less than its least") {
-  TrainSpec train = Scheduled(ScheduleKind::kPlateau);
+  spec::TrainSpec train = Scheduled(spec::ScheduleKind::kPlateau);
   train.schedule.plateau.min_learning_rate = 0.03;
   CHECK(LearningRate(train, 7, 10, 0, 1) == 0.1);
   CHECK(LearningRate(train, 7, 10, 0, 0.5) == 0.05);
@@ -178,4 +178,4 @@ TEST_CASE("a plateau schedule's rate is what its reductions left, and no less th
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::model

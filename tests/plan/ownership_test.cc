@@ -7,7 +7,7 @@
 
 #include "src/base/random.h"
 
-namespace espalier {
+namespace espalier::plan {
 namespace {
 
 TEST_CASE("canonical nodes tile their interval with the fewest nodes") {
@@ -194,4 +194,4 @@ TEST_CASE("a slow member gets fewer leaves, with at most 4 nodes an edge") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::plan

@@ -7,7 +7,7 @@
 #include "src/base/random.h"
 #include "tests/testing/scale.h"
 
-namespace espalier {
+namespace espalier::plan {
 namespace {
 
 std::vector<int64_t> EpochRows(int64_t rows, int64_t leaves, int64_t batch, RowOrder order,
@@ -109,4 +109,4 @@ TEST_CASE("no order is the order of the file") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::plan

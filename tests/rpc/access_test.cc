@@ -15,7 +15,7 @@
 #include "src/rpc/transport.h"
 #include "tests/rpc/secured.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 using rpc::Access;
@@ -26,7 +26,7 @@ constexpr const char* kReflection =
 // A calling side that says what it is told to.
 struct Credentials {
   std::string what;
-  TlsFiles files;
+  security::TlsFiles files;
   std::string token;
   std::set<Access> may;  // empty: nobody knows it
 };
@@ -110,27 +110,30 @@ std::vector<std::string> MethodsOf(const std::set<std::string>& services) {
 }
 
 std::vector<Credentials> AllKinds(Certificates& mine, Certificates& foreign) {
-  const auto files = [&](Role role, const char* name) { return mine.Issue({role, name, {}}); };
+  const auto files = [&](security::Role role, const char* name) {
+    return mine.Issue({role, name, {}});
+  };
   const std::set<Access> reads = {Access::kAnyRole, Access::kReader};
   const std::set<Access> orders = {Access::kAnyRole, Access::kReader, Access::kOperator};
   const std::set<Access> all_orders = {Access::kAnyRole, Access::kReader, Access::kOperator,
                                        Access::kAdmin};
-  TlsFiles stranger = foreign.Issue({Role::kOperator, "ann"});
+  security::TlsFiles stranger = foreign.Issue({security::Role::kOperator, "ann"});
   stranger.ca = mine.ca();
-  return {{"nothing", {mine.ca(), "", ""}, "", {}},
-          {"an unknown token", {mine.ca(), "", ""}, "0123456789abcdef0124", {}},
-          {"a certificate of another authority", stranger, "", {}},
-          {"an expired certificate", mine.Issue({Role::kOperator, "ann"}, 3), "", {}},
-          {"a certificate of the future", mine.Issue({Role::kOperator, "ann"}, -3), "", {}},
-          {"a reader's certificate", files(Role::kReader, "bob"), "", reads},
-          {"an operator's certificate", files(Role::kOperator, "ann"), "", orders},
-          {"an admin's certificate", files(Role::kAdmin, "root"), "", all_orders},
-          {"a worker's certificate",
-           files(Role::kWorker, "node-1"),
-           "",
-           {Access::kAnyRole, Access::kWorker}},
-          {"an operator's token", {mine.ca(), "", ""}, kToken, orders},
-          {"an admin's token", {mine.ca(), "", ""}, kAdminToken, all_orders}};
+  return {
+      {"nothing", {mine.ca(), "", ""}, "", {}},
+      {"an unknown token", {mine.ca(), "", ""}, "0123456789abcdef0124", {}},
+      {"a certificate of another authority", stranger, "", {}},
+      {"an expired certificate", mine.Issue({security::Role::kOperator, "ann"}, 3), "", {}},
+      {"a certificate of the future", mine.Issue({security::Role::kOperator, "ann"}, -3), "", {}},
+      {"a reader's certificate", files(security::Role::kReader, "bob"), "", reads},
+      {"an operator's certificate", files(security::Role::kOperator, "ann"), "", orders},
+      {"an admin's certificate", files(security::Role::kAdmin, "root"), "", all_orders},
+      {"a worker's certificate",
+       files(security::Role::kWorker, "node-1"),
+       "",
+       {Access::kAnyRole, Access::kWorker}},
+      {"an operator's token", {mine.ca(), "", ""}, kToken, orders},
+      {"an admin's token", {mine.ca(), "", ""}, kAdminToken, all_orders}};
 }
 
 // Who may call what, said once more: a method that lets in more than it did is seen.
@@ -190,7 +193,7 @@ void TryAll(const std::string& address, const std::vector<std::string>& methods,
 TEST_CASE("every method of a coordinator requires its role") {
   Secured head;
   const auto kinds = AllKinds(head.mine, head.foreign);
-  const Credentials reader{"", head.mine.Issue({Role::kReader, "walker"}), "", {}};
+  const Credentials reader{"", head.mine.Issue({security::Role::kReader, "walker"}), "", {}};
   const auto services = ServicesOf(Connect(head.server->address(), reader, ""));
   CHECK(services.contains("espalier.v1.Espalier"));
   CHECK(services.contains("espalier.v1.Coordinator"));
@@ -200,7 +203,7 @@ TEST_CASE("every method of a coordinator requires its role") {
 
 TEST_CASE("orders carry the name and role of their caller") {
   Secured head;
-  const auto by_order = [&head](const TlsFiles& files, const std::string& token) {
+  const auto by_order = [&head](const security::TlsFiles& files, const std::string& token) {
     const auto client = head.Client(files, token);
     CHECK(client->Submit({.client_request_id = "a", .job_yaml = "b"}).ok());
     CHECK(client->Cancel({7}).ok());
@@ -213,9 +216,9 @@ TEST_CASE("orders carry the name and role of their caller") {
     }
     return seen;
   };
-  const TlsFiles none{head.mine.ca(), "", ""};
-  CHECK(by_order(head.mine.Issue({Role::kOperator, "ann"}), "") == "ann ann ann ");
-  CHECK(by_order(head.mine.Issue({Role::kAdmin, "root"}), "") == "root! root! root! ");
+  const security::TlsFiles none{head.mine.ca(), "", ""};
+  CHECK(by_order(head.mine.Issue({security::Role::kOperator, "ann"}), "") == "ann ann ann ");
+  CHECK(by_order(head.mine.Issue({security::Role::kAdmin, "root"}), "") == "root! root! root! ");
   CHECK(by_order(none, kToken) == "carl carl carl ");
   CHECK(by_order(none, kAdminToken) == "dora! dora! dora! ");
 }
@@ -235,7 +238,7 @@ TEST_CASE("on a plain server callers have no names and may do everything") {
 
 TEST_CASE("every method of a worker requires its role") {
   Certificates mine, foreign;
-  const TlsFiles own = mine.Issue({Role::kWorker, "node-9"});
+  const security::TlsFiles own = mine.Issue({security::Role::kWorker, "node-9"});
   PeerOptions options;
   options.security.keychain = options.dialling.keychain = MustOpen(own);
   options.security.workers_without_role = true;
@@ -243,7 +246,7 @@ TEST_CASE("every method of a worker requires its role") {
   REQUIRE(network.ok());
   auto kinds = AllKinds(mine, foreign);
   std::erase_if(kinds, [](auto& k) { return k.token == kToken || k.token == kAdminToken; });
-  const Credentials reader{"", mine.Issue({Role::kReader, "walker"}), "", {}};
+  const Credentials reader{"", mine.Issue({security::Role::kReader, "walker"}), "", {}};
   const auto services = ServicesOf(Connect((*network)->address(), reader, "node-9"));
   CHECK(services.contains("espalier.v1.Peer"));
   CHECK(services.contains("espalier.v1.StateTransfer"));
@@ -251,4 +254,4 @@ TEST_CASE("every method of a worker requires its role") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -13,7 +13,7 @@
 #include "tests/rpc/fake_coordinator.h"
 #include "tests/rpc/messages.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 TEST_CASE("every call of the public service brings back what the coordinator says") {
@@ -129,15 +129,15 @@ TEST_CASE("a watcher gets every history row once, however slow it is, and then t
   int64_t last = 0;
   Status end = Internal("not yet");
   std::thread watcher([&] {
-    end = client->Watch({7}, [&](JobUpdate update) {
-      for (const HistoryRow& row : update.history) steps.push_back(row.step);
+    end = client->Watch({7}, [&](spec::JobUpdate update) {
+      for (const spec::HistoryRow& row : update.history) steps.push_back(row.step);
       last = update.snapshot.leaves;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a slow watcher
     });
   });
   const auto sink = c.handler.NextSink();
   for (int i = 1; i <= 300; ++i) {
-    JobUpdate update{SampleSnapshot(), {SampleRow(i)}};
+    spec::JobUpdate update{SampleSnapshot(), {SampleRow(i)}};
     update.snapshot.leaves = i;
     sink->Send(std::move(update));
   }
@@ -160,10 +160,10 @@ TEST_CASE("a watcher that does not read is dropped at its limit") {
   request.set_job(7);
   const auto reader = stub->Watch(&context, request);  // never reads
   const auto sink = c.handler.NextSink();
-  JobUpdate large{SampleSnapshot(), {}};
+  spec::JobUpdate large{SampleSnapshot(), {}};
   large.snapshot.workers.assign(30, std::string(1000, 'w'));
   for (int i = 0; i < 100'000 && !sink->cancelled(); ++i) {
-    JobUpdate update = large;
+    spec::JobUpdate update = large;
     update.history = {SampleRow(i)};
     sink->Send(std::move(update));
   }
@@ -230,7 +230,7 @@ TEST_CASE("a caller that reads no answers gets only small ones") {
     CHECK_THAT(client->Get({7}).status().message(), Catch::Contains("not read"));
     CHECK(client->Cancel({7}).ok());
     std::thread watcher([&] {
-      const Status end = client->Watch({7}, [](JobUpdate) {});
+      const Status end = client->Watch({7}, [](spec::JobUpdate) {});
       CHECK(end.code() == StatusCode::kResourceExhausted);
     });
     const auto sink = c.handler.NextSink();
@@ -262,7 +262,7 @@ TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {
   Status end;
   std::thread watcher([&] {
     end = client->Watch(
-        {7}, [&](JobUpdate) { stop = true; }, &stop);
+        {7}, [&](spec::JobUpdate) { stop = true; }, &stop);
   });
   const auto sink = c.handler.NextSink();
   sink->Send(SampleUpdate());
@@ -279,7 +279,7 @@ TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {
 TEST_CASE("a watch of an unknown job, a dropped sink and a shutdown end with their reasons") {
   Coordinator c;
   const auto client = c.Client();
-  const auto watch = [&] { return client->Watch({7}, [](JobUpdate) {}); };
+  const auto watch = [&] { return client->Watch({7}, [](spec::JobUpdate) {}); };
   Status end;
   std::thread unknown([&] { end = watch(); });
   c.handler.NextSink()->Close(NotFound("no such job: job-7"));
@@ -299,4 +299,4 @@ TEST_CASE("a watch of an unknown job, a dropped sink and a shutdown end with the
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -16,7 +16,7 @@
 #include "src/security/issue.h"
 #include "src/security/secret_file.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 // Thread rule: one thread. Everything lies in a directory that is removed at the end.
 class Certificates {
@@ -25,10 +25,10 @@ class Certificates {
     std::string path = std::filesystem::temp_directory_path() / "espalier-certificates-XXXXXX";
     REQUIRE(mkdtemp(path.data()) != nullptr);
     path_ = path;
-    auto made = MakeAuthority("Test CA", NowS());
+    auto made = security::MakeAuthority("Test CA", NowS());
     REQUIRE(made.ok());
     authority_ = *made;
-    Put("ca.crt", authority_.certificate_pem, Secrecy::kPublic);
+    Put("ca.crt", authority_.certificate_pem, security::Secrecy::kPublic);
   }
   ~Certificates() { std::filesystem::remove_all(path_); }
 
@@ -41,22 +41,22 @@ class Certificates {
   std::string ca() const { return path_ + "/ca.crt"; }
 
   // Valid for a day, from `age_days` ago.
-  TlsFiles Issue(const CertificateRequest& request, int64_t age_days = 0) {
-    CertificateRequest one_day = request;
+  security::TlsFiles Issue(const security::CertificateRequest& request, int64_t age_days = 0) {
+    security::CertificateRequest one_day = request;
     one_day.days = 1;
-    auto issued = espalier::Issue(authority_, one_day, NowS() - age_days * 86'400);
+    auto issued = espalier::security::Issue(authority_, one_day, NowS() - age_days * 86'400);
     REQUIRE(issued.status().ToString() == "OK");
     const std::string name = std::to_string(++count_);
-    return {ca(), Put(name + ".crt", issued->certificate_pem, Secrecy::kPublic),
-            Put(name + ".key", issued->key_pem, Secrecy::kSecret)};
+    return {ca(), Put(name + ".crt", issued->certificate_pem, security::Secrecy::kPublic),
+            Put(name + ".key", issued->key_pem, security::Secrecy::kSecret)};
   }
   // The authority with a list of those taken back, in place of its file.
-  void Revoke(const TlsFiles& files) {
-    const auto list = espalier::Revoke(authority_, "", Read(files.certificate), NowS());
+  void Revoke(const security::TlsFiles& files) {
+    const auto list = espalier::security::Revoke(authority_, "", Read(files.certificate), NowS());
     REQUIRE(list.status().ToString() == "OK");
-    Replace("ca.crt", authority_.certificate_pem + *list, Secrecy::kPublic);
+    Replace("ca.crt", authority_.certificate_pem + *list, security::Secrecy::kPublic);
   }
-  void Replace(const std::string& name, const std::string& text, Secrecy secrecy) {
+  void Replace(const std::string& name, const std::string& text, security::Secrecy secrecy) {
     Put(name + ".new", text, secrecy);
     std::filesystem::rename(path_ + "/" + name + ".new", path_ + "/" + name);
   }
@@ -65,21 +65,21 @@ class Certificates {
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
-  std::string Put(const std::string& name, const std::string& text, Secrecy secrecy) {
-    REQUIRE(WriteNewFile(path_ + "/" + name, text, secrecy).ok());
+  std::string Put(const std::string& name, const std::string& text, security::Secrecy secrecy) {
+    REQUIRE(security::WriteNewFile(path_ + "/" + name, text, secrecy).ok());
     return path_ + "/" + name;
   }
 
  private:
   std::string path_;
-  KeyAndCertificate authority_;
+  security::KeyAndCertificate authority_;
   int count_ = 0;
 };
 
-inline std::shared_ptr<Keychain> MustOpen(const TlsFiles& files) {
-  auto keychain = Keychain::Open(files);
+inline std::shared_ptr<security::Keychain> MustOpen(const security::TlsFiles& files) {
+  auto keychain = security::Keychain::Open(files);
   REQUIRE(keychain.status().ToString() == "OK");
   return *keychain;
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

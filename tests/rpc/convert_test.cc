@@ -72,28 +72,29 @@ std::string Unset(const P& proto) {
 }
 
 TEST_CASE("every message survives the way to a proto and back, whole") {
-  for (const FromWorker& m : SamplesFromWorker()) RoundTrip<pb::FromWorker>(m);
-  for (const ToWorker& m : SamplesToWorker()) RoundTrip<pb::ToWorker>(m);
+  for (const cluster::FromWorker& m : SamplesFromWorker()) RoundTrip<pb::FromWorker>(m);
+  for (const cluster::ToWorker& m : SamplesToWorker()) RoundTrip<pb::ToWorker>(m);
   RoundTrip<pb::JobUpdate>(SampleUpdate());
-  RoundTrip<pb::JobResult>(JobResult(SampleScoring()));
+  RoundTrip<pb::JobResult>(spec::JobResult(SampleScoring()));
   RoundTrip<pb::WorkerSnapshot>(SampleWorker());
-  RoundTrip<pb::SubmitRequest>(SubmitRequest{"0.1.0", "id", "name: \xff", SampleTokens()});
+  RoundTrip<pb::SubmitRequest>(spec::SubmitRequest{"0.1.0", "id", "name: \xff", SampleTokens()});
 }
 
 TEST_CASE("the samples fill every field, so that no conversion forgets one") {
-  for (const FromWorker& m : SamplesFromWorker()) CHECK(Unset(Proto<pb::FromWorker>(m)) == "");
-  for (const ToWorker& m : SamplesToWorker()) {
+  for (const cluster::FromWorker& m : SamplesFromWorker())
+    CHECK(Unset(Proto<pb::FromWorker>(m)) == "");
+  for (const cluster::ToWorker& m : SamplesToWorker()) {
     CHECK(Unset(Proto<pb::ToWorker>(m)) == "");
   }
   CHECK(Unset(Proto<pb::JobUpdate>(SampleUpdate())) ==
         ".snapshot.progress.job .snapshot.progress.generation ");  // the snapshot's own
   CHECK(Unset(Proto<pb::WorkerSnapshot>(SampleWorker())) == "");
-  CHECK(Unset(Proto<pb::JobResult>(JobResult(SampleScoring())).scoring()) == "");
+  CHECK(Unset(Proto<pb::JobResult>(spec::JobResult(SampleScoring())).scoring()) == "");
 }
 
 TEST_CASE("tokens beyond their limits are refused without a byte of them") {
   pb::SubmitRequest request =
-      Proto<pb::SubmitRequest>(SubmitRequest{"0.1.0", "id", "name: x", SampleTokens()});
+      Proto<pb::SubmitRequest>(spec::SubmitRequest{"0.1.0", "id", "name: x", SampleTokens()});
   request.mutable_tokens(0)->set_text(std::string((16 << 10) + 1, 's'));
   const std::string long_one = FromProto(request).status().ToString();
   CHECK_THAT(long_one, Catch::Contains("StorageToken: text"));
@@ -194,7 +195,7 @@ TEST_CASE("a worker reports neither the result of scoring nor an error that is O
   done.mutable_job_done()->mutable_result()->mutable_scoring();
   CHECK_THAT(FromProto(done).status().ToString(), Catch::Contains("result is of scoring"));
   pb::FromWorker kept =
-      Proto<pb::FromWorker>(StateKept{{1}, {1}, 4, "/checkpoint", Unavailable("no disk")});
+      Proto<pb::FromWorker>(cluster::StateKept{{1}, {1}, 4, "/checkpoint", Unavailable("no disk")});
   CHECK(FromProto(kept).ok());
   kept.mutable_state_kept()->mutable_why()->Clear();
   CHECK_THAT(FromProto(kept).status().ToString(), Catch::Contains("why is not an error"));
@@ -216,25 +217,27 @@ TEST_CASE("bytes that are not UTF-8 are replaced in texts for people") {
   CHECK(Utf8("\xc0\x80") == "\xef\xbf\xbd\xef\xbf\xbd");  // overlong
   CHECK(Utf8("\xed\xa0\x80").size() == 9);                // a surrogate
   CHECK(Utf8("abc\xe2\x82\xac", 4) == "abc");             // cut between characters
-  const FromWorker goodbye = Goodbye{"\xff\xfe"};
+  const cluster::FromWorker goodbye = cluster::Goodbye{"\xff\xfe"};
   pb::FromWorker back;
   REQUIRE(back.ParseFromString(Proto<pb::FromWorker>(goodbye).SerializeAsString()));
 }
 
 TEST_CASE("control characters from workers are escaped") {
   const std::string bad = "\x1b[2Jgone\r\n", shown = "\\x1b[2Jgone\\x0d\\x0a";
-  const auto taken = [](const FromWorker& message) {
+  const auto taken = [](const cluster::FromWorker& message) {
     return FromProto(Proto<pb::FromWorker>(message)).value();
   };
-  const auto failed = taken(JobFailed{{1}, {1}, Unavailable(bad).Wrap("x")});
-  CHECK(std::get<JobFailed>(failed).error.ToString() == "x <- " + shown);
-  CHECK(std::get<Goodbye>(taken(Goodbye{bad})).reason == shown);
-  CHECK(std::get<Leaving>(taken(Leaving{bad})).reason == shown);
-  CHECK(std::get<Heartbeat>(taken(Heartbeat{{1}, {1}, 0, bad})).waiting_because == shown);
-  CHECK(std::get<StateKept>(taken(StateKept{{1}, {1}, 1, bad, {}})).path == shown);
-  Progress progress{{1}, {1}};
+  const auto failed = taken(cluster::JobFailed{{1}, {1}, Unavailable(bad).Wrap("x")});
+  CHECK(std::get<cluster::JobFailed>(failed).error.ToString() == "x <- " + shown);
+  CHECK(std::get<cluster::Goodbye>(taken(cluster::Goodbye{bad})).reason == shown);
+  CHECK(std::get<cluster::Leaving>(taken(cluster::Leaving{bad})).reason == shown);
+  CHECK(std::get<cluster::Heartbeat>(taken(cluster::Heartbeat{{1}, {1}, 0, bad})).waiting_because ==
+        shown);
+  CHECK(std::get<cluster::StateKept>(taken(cluster::StateKept{{1}, {1}, 1, bad, {}})).path ==
+        shown);
+  cluster::Progress progress{{1}, {1}};
   progress.progress.phase = bad;
-  CHECK(std::get<Progress>(taken(progress)).progress.phase == shown);
+  CHECK(std::get<cluster::Progress>(taken(progress)).progress.phase == shown);
 }
 
 // What does not parse, or parses to something odd, must be refused or taken, never crash.
@@ -270,10 +273,10 @@ void Mutate(const std::string& bytes, std::mt19937& random) {
 TEST_CASE("mutated and random messages never crash the decoder") {
   google::protobuf::LogSilencer silent;  // it tells of each text that is not UTF-8
   std::mt19937 random(20);
-  for (const FromWorker& m : SamplesFromWorker()) {
+  for (const cluster::FromWorker& m : SamplesFromWorker()) {
     Mutate<pb::FromWorker>(Proto<pb::FromWorker>(m).SerializeAsString(), random);
   }
-  for (const ToWorker& m : SamplesToWorker()) {
+  for (const cluster::ToWorker& m : SamplesToWorker()) {
     Mutate<pb::ToWorker>(Proto<pb::ToWorker>(m).SerializeAsString(), random);
   }
   Mutate<pb::JobUpdate>(Proto<pb::JobUpdate>(SampleUpdate()).SerializeAsString(), random);
@@ -296,7 +299,7 @@ grpc::Slice LastSlice(const grpc::ByteBuffer& buffer) {
 
 TEST_CASE("what is encoded for workers is the message, and its large part is shared") {
   rpc::WorkerEncoder encoder;
-  for (const ToWorker& message : SamplesToWorker()) {
+  for (const cluster::ToWorker& message : SamplesToWorker()) {
     grpc::ByteBuffer first = encoder.Encode(message), second = encoder.Encode(message);
     const bool large = message.index() == 2 || message.index() == 3;
     CHECK((LastSlice(first).begin() == LastSlice(second).begin()) == large);
@@ -306,9 +309,9 @@ TEST_CASE("what is encoded for workers is the message, and its large part is sha
     CHECK(found.SerializeAsString() == expected.SerializeAsString());
   }
   // Another plan at the place of one that is gone is not taken for it.
-  StartSurvey survey = std::get<StartSurvey>(SamplesToWorker()[2]);
+  cluster::StartSurvey survey = std::get<cluster::StartSurvey>(SamplesToWorker()[2]);
   for (int32_t files = 1; files < 20; ++files) {
-    auto plan = std::make_shared<InputPlan>();
+    auto plan = std::make_shared<spec::InputPlan>();
     plan->files.resize(files);
     survey.input = plan;
     grpc::ByteBuffer buffer = encoder.Encode(survey);
@@ -320,7 +323,7 @@ TEST_CASE("what is encoded for workers is the message, and its large part is sha
 }
 
 TEST_CASE("weights of labels are as many as the targets, which have no classes") {
-  SurveyResult survey = SampleSurvey();
+  spec::SurveyResult survey = SampleSurvey();
   survey.preprocessing.classes.clear();
   survey.preprocessing.targets = {{"spam", 0, 1}, {"urgent", 0, 1}};
   RoundTrip<pb::SurveyResult>(survey);
@@ -330,45 +333,45 @@ TEST_CASE("weights of labels are as many as the targets, which have no classes")
 }
 
 TEST_CASE("what would not fit into a message is refused before, with what mends it") {
-  InputPlan plan = SamplePlan();
+  spec::InputPlan plan = SamplePlan();
   CHECK(CheckSendable(plan).ok());
-  plan.shards.assign(1'000'001, Shard{0, 0, 1});
+  plan.shards.assign(1'000'001, spec::Shard{0, 0, 1});
   CHECK(CheckSendable(plan).code() == StatusCode::kInvalidArgument);
   CHECK_THAT(CheckSendable(plan).message(),
              Catch::Contains("1,000,001 shards") && Catch::Contains("data.shard_bytes"));
   plan.shards.resize(1);
   plan.files.assign(1000, plan.files[0]);
-  for (InputFile& file : plan.files) file.path = "/" + std::string(60'000, 'x');
+  for (spec::InputFile& file : plan.files) file.path = "/" + std::string(60'000, 'x');
   CHECK_THAT(CheckSendable(plan).message(), Catch::Contains("57.2 MiB to tell others"));
 
-  SurveyResult result = SampleSurvey();
+  spec::SurveyResult result = SampleSurvey();
   CHECK(CheckSendable(result).ok());
   result.preprocessing.classes.assign(1000, std::string(60'000, 'x'));
   CHECK_THAT(CheckSendable(result).message(), Catch::Contains("1,000 classes"));
 }
 
 TEST_CASE("a result that could not be read again is refused before it is journalled") {
-  const ScoringResult good = SampleScoring();
+  const spec::ScoringResult good = SampleScoring();
   CHECK(CheckSendable(good).ok());
   const auto refused = [&](auto change) {
-    ScoringResult result = good;
+    spec::ScoringResult result = good;
     change(result);
     return CheckSendable(result).message();
   };
   const double infinite = std::numeric_limits<double>::infinity();
-  CHECK_THAT(refused([&](ScoringResult& r) { r.metrics->weight = infinite; }),
+  CHECK_THAT(refused([&](spec::ScoringResult& r) { r.metrics->weight = infinite; }),
              Catch::Contains("weight is inf"));
-  CHECK_THAT(refused([](ScoringResult& r) { r.metrics->rows = -1; }),
+  CHECK_THAT(refused([](spec::ScoringResult& r) { r.metrics->rows = -1; }),
              Catch::Contains("rows is -1"));
-  CHECK_THAT(refused([](ScoringResult& r) { r.classes[0] = std::string(70'000, 'x'); }),
+  CHECK_THAT(refused([](spec::ScoringResult& r) { r.classes[0] = std::string(70'000, 'x'); }),
              Catch::Contains("classes has 70000 bytes"));
-  CHECK(refused([&](ScoringResult& r) { r.metrics->loss = infinite; }).empty());  // may be
+  CHECK(refused([&](spec::ScoringResult& r) { r.metrics->loss = infinite; }).empty());  // may be
 }
 
 TEST_CASE(
     "a shard's survey is measured as it will be sent, and one too large is told by its place") {
-  const InputPlan plan = SamplePlan();
-  ShardSurvey survey = SampleShard();
+  const spec::InputPlan plan = SamplePlan();
+  spec::ShardSurvey survey = SampleShard();
   pb::ShardSurvey proto;
   rpc::ToProto(survey, &proto);
   CHECK(*MeasureSurvey(plan, survey) == static_cast<int64_t>(proto.ByteSizeLong()));

@@ -24,7 +24,7 @@
 #include "src/base/version.h"
 #include "src/rpc/transport.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 constexpr const char* kOtherVersion = "0.0.1-other";
@@ -313,4 +313,4 @@ TEST_CASE("a command refused by a coordinator of another version ends with both 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -16,7 +16,7 @@
 #include "src/rpc/coordinator_server.h"
 #include "tests/rpc/messages.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 inline constexpr auto kPatience = std::chrono::seconds(20);
 
@@ -24,22 +24,24 @@ inline constexpr auto kPatience = std::chrono::seconds(20);
 class FakeHandler : public CoordinatorHandler {
  public:
   struct Event {
-    SessionId session;
+    cluster::SessionId session;
     std::string what;  // "opened", "closed" or "message"
-    FromWorker message;
+    cluster::FromWorker message;
     Status why;
   };
-  void OnWorkerOpened(SessionId session, std::string) override {
+  void OnWorkerOpened(cluster::SessionId session, std::string) override {
     events.Push({session, "opened", {}, {}});
   }
-  void OnWorkerMessage(SessionId session, FromWorker message, MessageHold hold) override {
+  void OnWorkerMessage(cluster::SessionId session, cluster::FromWorker message,
+                       MessageHold hold) override {
     if (keep_holds) holds.Push(std::move(hold));
     events.Push({session, "message", std::move(message), {}});
   }
-  void OnWorkerClosed(SessionId session, Status why) override {
+  void OnWorkerClosed(cluster::SessionId session, Status why) override {
     events.Push({session, "closed", {}, std::move(why)});
   }
-  void OnSubmit(Requester, SubmitRequest request, CallerGone gone, Done<JobId> done) override {
+  void OnSubmit(cluster::Requester, spec::SubmitRequest request, CallerGone gone,
+                Done<JobId> done) override {
     if (request.job_yaml == "drop") return;
     if (request.job_yaml == "wait") {
       std::lock_guard lock(mutex);
@@ -52,12 +54,12 @@ class FakeHandler : public CoordinatorHandler {
     done(JobId{8});  // only the first counts
   }
   void OnRenewer(Done<std::string> done) override { done(std::string("espalier/h@R")); }
-  void OnWithdraw(Requester, std::string client_request_id, Done<JobId> done) override {
+  void OnWithdraw(cluster::Requester, std::string client_request_id, Done<JobId> done) override {
     withdrawn.Push(std::move(client_request_id));
     done(JobId{});
   }
   void OnDrain(WorkerId worker, Done<WorkerId> done) override { done(worker); }
-  void OnCancel(Requester, JobId job, Done<JobId> done) override {
+  void OnCancel(cluster::Requester, JobId job, Done<JobId> done) override {
     if (job.value == 404) return done(NotFound("no such job: job-404"));
     if (job.value == 1) {
       std::lock_guard lock(mutex);
@@ -66,12 +68,14 @@ class FakeHandler : public CoordinatorHandler {
     }
     done(job);
   }
-  void OnList(CallerGone, Done<std::vector<JobSnapshot>> done) override {
-    done(std::vector<JobSnapshot>{SampleSnapshot()});
+  void OnList(CallerGone, Done<std::vector<spec::JobSnapshot>> done) override {
+    done(std::vector<spec::JobSnapshot>{SampleSnapshot()});
   }
-  void OnGet(JobId, CallerGone, Done<JobUpdate> done) override { done(LongUpdate(history_rows)); }
-  void OnWorkers(CallerGone, Done<std::vector<WorkerSnapshot>> done) override {
-    std::thread([done] { done(std::vector<WorkerSnapshot>{SampleWorker()}); }).detach();
+  void OnGet(JobId, CallerGone, Done<spec::JobUpdate> done) override {
+    done(LongUpdate(history_rows));
+  }
+  void OnWorkers(CallerGone, Done<std::vector<spec::WorkerSnapshot>> done) override {
+    std::thread([done] { done(std::vector<spec::WorkerSnapshot>{SampleWorker()}); }).detach();
   }
   void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override { sinks.Push(std::move(sink)); }
 
@@ -113,4 +117,4 @@ struct Coordinator {
   std::unique_ptr<CoordinatorServer> server;
 };
 
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -8,14 +8,14 @@
 #include "proto/espalier/v1/journal.pb.h"
 #include "tests/rpc/messages.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 std::string Bytes(const v1::JournalEntry& proto) { return proto.SerializeAsString(); }
 
 TEST_CASE("every kind of journal entry survives being stored") {
   const auto samples = SampleEntries();
-  REQUIRE(samples.size() == std::variant_size_v<JournalEntry>);
+  REQUIRE(samples.size() == std::variant_size_v<cluster::JournalEntry>);
   for (size_t i = 0; i < samples.size(); ++i) {
     INFO("kind " << i);
     REQUIRE(samples[i].index() == i);
@@ -28,15 +28,15 @@ TEST_CASE("every kind of journal entry survives being stored") {
     CHECK(*EncodeJournalEntry(*back) == *bytes);
   }
   const auto back = DecodeJournalEntry(*EncodeJournalEntry(samples[1]));
-  const Submission& s = std::get<JobAccepted>(*back).submission;
+  const cluster::Submission& s = std::get<cluster::JobAccepted>(*back).submission;
   CHECK(s.output == "/out/\xff");
-  REQUIRE(s.kind() == JobKind::kPredict);
+  REQUIRE(s.kind() == spec::JobKind::kPredict);
   CHECK(s.scoring()->model_sha256 == "c0de");
   CHECK(s.owner == "ann\xff");
   CHECK(s.input->hosts == std::vector<std::vector<std::string>>{{"a", "b"}, {}, {"c"}});
   const auto started = DecodeJournalEntry(*EncodeJournalEntry(samples[2]));
-  CHECK(std::get<GenerationStarted>(*started).members.size() == 2);
-  CHECK(std::get<GenerationStarted>(*started).leaves[1] == LeafInterval{9, 16});
+  CHECK(std::get<cluster::GenerationStarted>(*started).members.size() == 2);
+  CHECK(std::get<cluster::GenerationStarted>(*started).leaves[1] == cluster::LeafInterval{9, 16});
 }
 
 TEST_CASE("a job that was stored without an owner has none") {
@@ -45,25 +45,25 @@ TEST_CASE("a job that was stored without an owner has none") {
   proto.mutable_job_accepted()->clear_owner();
   const auto back = DecodeJournalEntry(Bytes(proto));
   REQUIRE(back.ok());
-  CHECK(std::get<JobAccepted>(*back).submission.owner.empty());
+  CHECK(std::get<cluster::JobAccepted>(*back).submission.owner.empty());
 }
 
 TEST_CASE("a member that takes part in another job since is stored as nobody") {
-  GenerationStarted left = std::get<GenerationStarted>(SampleEntries()[2]);
+  cluster::GenerationStarted left = std::get<cluster::GenerationStarted>(SampleEntries()[2]);
   left.members[0].worker = {};
   const auto back = DecodeJournalEntry(*EncodeJournalEntry(left));
   INFO(back.status().ToString());
   REQUIRE(back.ok());
-  CHECK(!std::get<GenerationStarted>(*back).members[0].worker);
+  CHECK(!std::get<cluster::GenerationStarted>(*back).members[0].worker);
 }
 
 TEST_CASE("an ended job is stored without its input") {
-  JobAccepted accepted{{7}, 5, SampleSubmission()};
+  cluster::JobAccepted accepted{{7}, 5, SampleSubmission()};
   accepted.submission.input.reset();
   accepted.submission.job_yaml.clear();
   const auto back = DecodeJournalEntry(*EncodeJournalEntry(accepted));
   REQUIRE(back.ok());
-  CHECK(std::get<JobAccepted>(*back).submission.input == nullptr);
+  CHECK(std::get<cluster::JobAccepted>(*back).submission.input == nullptr);
 }
 
 TEST_CASE("what no coordinator stores is refused by the name of the field") {
@@ -99,7 +99,7 @@ TEST_CASE("mutated entries are decoded or refused, never more") {
   google::protobuf::LogSilencer silence;
   std::mt19937_64 chance(11);
   int refused = 0;
-  for (const JournalEntry& sample : SampleEntries()) {
+  for (const cluster::JournalEntry& sample : SampleEntries()) {
     const std::string bytes = *EncodeJournalEntry(sample);
     for (int i = 0; i < 300; ++i) {
       std::string mutated = bytes;
@@ -114,4 +114,4 @@ TEST_CASE("mutated entries are decoded or refused, never more") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -8,7 +8,7 @@
 #include "src/cluster/coordinator_actions.h"
 #include "src/cluster/messages.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 inline Status SampleError() {
   return BadInput("'x' is not a number")
@@ -17,8 +17,8 @@ inline Status SampleError() {
       .Wrap("the survey failed");
 }
 
-inline Metrics SampleMetrics() {
-  Metrics m;
+inline spec::Metrics SampleMetrics() {
+  spec::Metrics m;
   m.rows = 10, m.weight = 9.5, m.loss = 0.25;
   m.accuracy = 0.5, m.precision = 0.6, m.recall = 0.7, m.f1 = 0.8, m.auc = 0.9;
   m.classes = {{0.1, 0.2, 0.3, 4}, {0.5, 0.6, 0.7, 8}};
@@ -28,26 +28,26 @@ inline Metrics SampleMetrics() {
   return m;
 }
 
-inline HistoryRow SampleRow(int64_t step = 40) {
+inline spec::HistoryRow SampleRow(int64_t step = 40) {
   return {1.5, step, 0.001, SampleMetrics(), SampleMetrics()};
 }
 
-inline JobProgress SampleProgress() {
+inline spec::JobProgress SampleProgress() {
   return {12, 100, 0.5, 5, 0.3, 0.9, 0.001, 5000, "evaluating", 0.25};
 }
 
-inline TrainingResult SampleResult() {
-  TrainingResult r;
+inline spec::TrainingResult SampleResult() {
+  spec::TrainingResult r;
   r.steps = 100, r.epochs = 5, r.rows_per_epoch = 48'000;
   r.train = SampleMetrics(), r.validation = SampleMetrics(), r.test = SampleMetrics();
   r.classes = {"zero", "\xfe"};
   r.weights_sha256 = "abc", r.bundle = "/out/\xff", r.stopped_because = "epochs";
   r.step_ms_p50 = 1.25, r.step_ms_p99 = 2.5, r.skipped_rows = 3;
-  r.async = AsyncCounts{6, 7};
+  r.async = spec::AsyncCounts{6, 7};
   return r;
 }
 
-inline ScoringResult SampleScoring() {
+inline spec::ScoringResult SampleScoring() {
   return {17,
           2,
           {BadInput("y"), SampleError()},
@@ -58,12 +58,12 @@ inline ScoringResult SampleScoring() {
           {"zero", "\xfe"}};
 }
 
-inline ShardSurvey SampleShard(int32_t shard = 1) {
-  ShardSurvey s;
+inline spec::ShardSurvey SampleShard(int32_t shard = 1) {
+  spec::ShardSurvey s;
   s.shard = shard, s.checksum = 0xdeadbeef;
   s.train_rows = 1, s.validation_rows = 2, s.test_rows = 3, s.dropped_rows = 4, s.skipped_rows = 5;
   s.skipped = {SampleError()};
-  s.storage = StorageType::kFloat64;
+  s.storage = spec::StorageType::kFloat64;
   s.features = {{5, 1, 0.5, 2.5, -1, 3}};
   s.targets = {{6, 2, 0.25, 1.5, -2, 4}};
   s.labels = {{"a\xff", 3}, {"b", 2}};
@@ -72,95 +72,98 @@ inline ShardSurvey SampleShard(int32_t shard = 1) {
   s.train_weight = 5.5;
   s.nonzeros = 77;
   s.sample = {{1, 7}, {0.5, -2}};
-  s.score = ShardScore{8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}};
+  s.score = spec::ShardScore{8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}};
   return s;
 }
 
-inline InputPlan SamplePlan() {
-  InputPlan p;
-  p.files = {{"/data/\xff.csv", 100, 1'700'000'000'000, FileRole::kTest},
-             {"/data/b.csv", 50, 5, FileRole::kTrain, {3, 0, 2, 1}}};
+inline spec::InputPlan SamplePlan() {
+  spec::InputPlan p;
+  p.files = {{"/data/\xff.csv", 100, 1'700'000'000'000, spec::FileRole::kTest},
+             {"/data/b.csv", 50, 5, spec::FileRole::kTrain, {3, 0, 2, 1}}};
   p.shards = {{0, 0, 60}, {0, 60, 100}, {1, 10, 50}};
   p.schema = {{"l", "f\xff", "w", "v"}, {1}, {3}, 2, 3, 1};
-  p.schema.rules = {{FeatureType::kDate, 3, DatePart::kHour}};
+  p.schema.rules = {{spec::FeatureType::kDate, 3, spec::DatePart::kHour}};
   return p;
 }
 
-inline SurveyResult SampleSurvey() {
-  SurveyResult r;
+inline spec::SurveyResult SampleSurvey() {
+  spec::SurveyResult r;
   r.shards = {SampleShard(0), SampleShard(1)};
   r.preprocessing = {{{"f", 0.5, 2, 1.5, true, 3, 8, true, {"x\xff", ""}}},
                      {{"t", 0.25, 4}},
                      {"0", "1"},
                      {0.5, 2}};
-  r.storage = StorageType::kUint8;
+  r.storage = spec::StorageType::kUint8;
   r.train_rows = 10, r.validation_rows = 2, r.test_rows = 3, r.skipped_rows = 1;
   r.sparse = true;
   r.data_fingerprint = "f00d";
   return r;
 }
 
-inline StorageTokens SampleTokens() { return {{"hdfs://ns", "dG9rZW4"}, {"webhdfs://h:1", "eA"}}; }
-
-inline std::vector<FromWorker> SamplesFromWorker() {
-  return {Hello{"0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}},
-          Heartbeat{{7}, {3}, 12, "hdfs://n is away"},
-          SurveyProgress{{7}, {3}, 4096},
-          SurveyPart{{7},
-                     {3},
-                     {std::make_shared<const ShardSurvey>(SampleShard(0)),
-                      std::make_shared<const ShardSurvey>(SampleShard(5))}},
-          MemberReady{{7}, {3}, 41},
-          LinkBroken{{7}, {3}, {9}, SampleError()},
-          Switched{{7}, {4}, 41},
-          StatesDiffer{{7}, {3}, 40, {1, 2}},
-          Uneven{{7}, {3}, 40, {0.5, 1.5}},
-          Leaving{"SIGTERM"},
-          Progress{{7}, {3}, SampleProgress()},
-          HistoryEntry{{7}, {3}, SampleRow(), 9, 4},
-          JobDone{{7}, {3}, SampleResult()},
-          JobFailed{{7}, {3}, SampleError()},
-          Goodbye{"SIGSEGV", true},
-          StateKept{{7}, {3}, 40, "/models/m.checkpoints", SampleError()},
-          TokenRefused{{7}, "hdfs://ns"}};
+inline spec::StorageTokens SampleTokens() {
+  return {{"hdfs://ns", "dG9rZW4"}, {"webhdfs://h:1", "eA"}};
 }
 
-inline std::vector<ToWorker> SamplesToWorker() {
-  return {Welcome{{2}, {5}, 1000, 5000},
-          Refused{SampleError()},
-          StartSurvey{{2},
-                      {7},
-                      {3},
-                      "name: x",
-                      std::make_shared<const InputPlan>(SamplePlan()),
-                      {0, 2},
-                      SampleTokens(),
-                      "request",
-                      "c0de"},
-          StartTraining{{2},
-                        {7},
-                        {3},
-                        {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
-                        std::make_shared<const SurveyResult>(SampleSurvey()),
-                        {{0, 9}, {9, 16}},
-                        true,
-                        1,
-                        true,
-                        1'700'000'000'000},
-          SwitchOver{{2}, {7}, {3}, {4}},
-          Proceed{{2}, {7}, {3}, 41, 1, true},
-          Release{{2}, {7}, {3}, "done"},
-          Dismiss{"bye"},
-          Pulse{{2}},
-          SurveyTaken{{2}, {7}, {3}, 12},
-          KeepState{{2}, {7}, {3}, true},
-          NewTokens{{2}, {7}, SampleTokens()}};
+inline std::vector<cluster::FromWorker> SamplesFromWorker() {
+  return {cluster::Hello{
+              "0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}},
+          cluster::Heartbeat{{7}, {3}, 12, "hdfs://n is away"},
+          cluster::SurveyProgress{{7}, {3}, 4096},
+          cluster::SurveyPart{{7},
+                              {3},
+                              {std::make_shared<const spec::ShardSurvey>(SampleShard(0)),
+                               std::make_shared<const spec::ShardSurvey>(SampleShard(5))}},
+          cluster::MemberReady{{7}, {3}, 41},
+          cluster::LinkBroken{{7}, {3}, {9}, SampleError()},
+          cluster::Switched{{7}, {4}, 41},
+          cluster::StatesDiffer{{7}, {3}, 40, {1, 2}},
+          cluster::Uneven{{7}, {3}, 40, {0.5, 1.5}},
+          cluster::Leaving{"SIGTERM"},
+          cluster::Progress{{7}, {3}, SampleProgress()},
+          cluster::HistoryEntry{{7}, {3}, SampleRow(), 9, 4},
+          cluster::JobDone{{7}, {3}, SampleResult()},
+          cluster::JobFailed{{7}, {3}, SampleError()},
+          cluster::Goodbye{"SIGSEGV", true},
+          cluster::StateKept{{7}, {3}, 40, "/models/m.checkpoints", SampleError()},
+          cluster::TokenRefused{{7}, "hdfs://ns"}};
 }
 
-inline JobSnapshot SampleSnapshot() {
-  JobSnapshot s;
-  s.job = {7}, s.kind = JobKind::kEvaluate, s.name = "mnist", s.state = JobState::kFailed,
-  s.waiting_because = "no workers";
+inline std::vector<cluster::ToWorker> SamplesToWorker() {
+  return {cluster::Welcome{{2}, {5}, 1000, 5000},
+          cluster::Refused{SampleError()},
+          cluster::StartSurvey{{2},
+                               {7},
+                               {3},
+                               "name: x",
+                               std::make_shared<const spec::InputPlan>(SamplePlan()),
+                               {0, 2},
+                               SampleTokens(),
+                               "request",
+                               "c0de"},
+          cluster::StartTraining{{2},
+                                 {7},
+                                 {3},
+                                 {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
+                                 std::make_shared<const spec::SurveyResult>(SampleSurvey()),
+                                 {{0, 9}, {9, 16}},
+                                 true,
+                                 1,
+                                 true,
+                                 1'700'000'000'000},
+          cluster::SwitchOver{{2}, {7}, {3}, {4}},
+          cluster::Proceed{{2}, {7}, {3}, 41, 1, true},
+          cluster::Release{{2}, {7}, {3}, "done"},
+          cluster::Dismiss{"bye"},
+          cluster::Pulse{{2}},
+          cluster::SurveyTaken{{2}, {7}, {3}, 12},
+          cluster::KeepState{{2}, {7}, {3}, true},
+          cluster::NewTokens{{2}, {7}, SampleTokens()}};
+}
+
+inline spec::JobSnapshot SampleSnapshot() {
+  spec::JobSnapshot s;
+  s.job = {7}, s.kind = spec::JobKind::kEvaluate, s.name = "mnist",
+  s.state = spec::JobState::kFailed, s.waiting_because = "no workers";
   s.trouble = "its token ends", s.owner = "anna";
   s.output = "/out/\xff", s.workers = {"a", "b"}, s.leaves = 16, s.generation = {3};
   s.input_bytes = 1000, s.survey_bytes_done = 500, s.progress = SampleProgress();
@@ -171,20 +174,20 @@ inline JobSnapshot SampleSnapshot() {
   return s;
 }
 
-inline JobUpdate SampleUpdate() { return {SampleSnapshot(), {SampleRow(), SampleRow(41)}}; }
+inline spec::JobUpdate SampleUpdate() { return {SampleSnapshot(), {SampleRow(), SampleRow(41)}}; }
 
-inline JobUpdate LongUpdate(int64_t rows) {
-  JobUpdate update{SampleSnapshot(), {}};
+inline spec::JobUpdate LongUpdate(int64_t rows) {
+  spec::JobUpdate update{SampleSnapshot(), {}};
   for (int64_t row = 0; row < rows; ++row) update.history.push_back(SampleRow(40 + row));
   return update;
 }
 
-inline WorkerSnapshot SampleWorker() {
+inline spec::WorkerSnapshot SampleWorker() {
   return {{5}, "a", "host:1", "0.1.0", "arithmetic", 4, 1 << 30, {7}, 1, 2};
 }
 
-inline Submission SampleSubmission() {
-  InputPlan input = SamplePlan();
+inline cluster::Submission SampleSubmission() {
+  spec::InputPlan input = SamplePlan();
   input.hosts = {{"a", "b"}, {}, {"c"}};
   return {.client_request_id = "request",
           .job_yaml = "name: x",
@@ -193,33 +196,33 @@ inline Submission SampleSubmission() {
           .workers_min = 2,
           .workers_max = 5,
           .leaves = 16,
-          .input = std::make_shared<const InputPlan>(std::move(input)),
+          .input = std::make_shared<const spec::InputPlan>(std::move(input)),
           .tokens = SampleTokens(),
-          .work = ScoringSubmission{JobKind::kPredict, "c0de"},
+          .work = cluster::ScoringSubmission{spec::JobKind::kPredict, "c0de"},
           .output_place = "/place",
           .owner = "ann\xff"};
 }
 
 // One of each kind, in the order of the variant.
-inline std::vector<JournalEntry> SampleEntries() {
-  return {WorkerIdGiven{{5}},
-          JobAccepted{{7}, 1'700'000'000'000, SampleSubmission()},
-          GenerationStarted{{7},
-                            {3},
-                            {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
-                            {{0, 9}, {9, 16}},
-                            12,
-                            "haswell",
-                            true},
-          SurveyRecorded{{7}, std::make_shared<const SurveyResult>(SampleSurvey())},
-          HistoryRecorded{{7}, SampleRow(), 9},
-          TrainingStarted{{7}, 14},
-          JobEnded{SampleSnapshot()},
-          JobForgotten{{7}},
-          IncarnationTaken{{9}},
-          GenerationReserved{{7}, {4}},
-          TokensReplaced{{7}, SampleTokens()},
-          MergeTried{{7}, 2}};
+inline std::vector<cluster::JournalEntry> SampleEntries() {
+  return {cluster::WorkerIdGiven{{5}},
+          cluster::JobAccepted{{7}, 1'700'000'000'000, SampleSubmission()},
+          cluster::GenerationStarted{{7},
+                                     {3},
+                                     {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
+                                     {{0, 9}, {9, 16}},
+                                     12,
+                                     "haswell",
+                                     true},
+          cluster::SurveyRecorded{{7}, std::make_shared<const spec::SurveyResult>(SampleSurvey())},
+          cluster::HistoryRecorded{{7}, SampleRow(), 9},
+          cluster::TrainingStarted{{7}, 14},
+          cluster::JobEnded{SampleSnapshot()},
+          cluster::JobForgotten{{7}},
+          cluster::IncarnationTaken{{9}},
+          cluster::GenerationReserved{{7}, {4}},
+          cluster::TokensReplaced{{7}, SampleTokens()},
+          cluster::MergeTried{{7}, 2}};
 }
 
-}  // namespace espalier
+}  // namespace espalier::rpc

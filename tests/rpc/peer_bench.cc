@@ -15,14 +15,14 @@
 #include "src/base/queue.h"
 #include "src/rpc/peer.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
-class Inbox : public LinkListener {
+class Inbox : public collective::LinkListener {
  public:
-  void OnMessage(ReduceMessage message) override { messages.Push(std::move(message)); }
+  void OnMessage(collective::ReduceMessage message) override { messages.Push(std::move(message)); }
   void OnBroken(Generation, uint32_t, Status) override { messages.Close(); }
-  Queue<ReduceMessage> messages;
+  Queue<collective::ReduceMessage> messages;
 };
 
 // Tells the other process our address and reads its.
@@ -39,16 +39,16 @@ std::vector<std::string> Exchange(int self, int in, int out, const std::string& 
 }
 
 // Sends every message back.
-void Echo(Links& links, Inbox& inbox) {
+void Echo(collective::Links& links, Inbox& inbox) {
   while (auto message = inbox.messages.Pop()) {
     std::swap(message->from, message->to);
-    message->kind = MessageKind::kDown;
+    message->kind = collective::MessageKind::kDown;
     links.Send(*std::move(message));
   }
 }
 
-void Measure(Links& links, Inbox& inbox, size_t bytes, int buckets, int rounds) {
-  const Payload payload = MakePayload(AlignedVector<char>(bytes, 'x'));
+void Measure(collective::Links& links, Inbox& inbox, size_t bytes, int buckets, int rounds) {
+  const collective::Payload payload = collective::MakePayload(AlignedVector<char>(bytes, 'x'));
   std::vector<double> us;
   for (int round = 0; round < rounds + 50; ++round) {
     const auto start = std::chrono::steady_clock::now();
@@ -57,7 +57,7 @@ void Measure(Links& links, Inbox& inbox, size_t bytes, int buckets, int rounds) 
                   {1},
                   {1},
                   static_cast<uint64_t>(round),
-                  MessageKind::kLeafUp,
+                  collective::MessageKind::kLeafUp,
                   0,
                   1,
                   static_cast<uint32_t>(c),
@@ -102,16 +102,16 @@ int Run(int self, int in, int out) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc
 
 int main() {
   int up[2], down[2];
   if (pipe(up) != 0 || pipe(down) != 0) return 1;
   if (fork() == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return espalier::Run(1, up[0], down[1]);
+    return espalier::rpc::Run(1, up[0], down[1]);
   }
-  const int code = espalier::Run(0, down[0], up[1]);
+  const int code = espalier::rpc::Run(0, down[0], up[1]);
   wait(nullptr);
   return code;
 }

@@ -7,7 +7,7 @@
 #include "tests/collective/link_suite.h"
 #include "tests/rpc/certificates.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 using Catch::Contains;
@@ -16,7 +16,7 @@ struct Peers {
   std::unique_ptr<PeerNetwork> Listen(const std::string& name, int64_t connect_timeout_ms = 3'000) {
     PeerOptions options;
     options.held_streams_caller_max = 2;
-    options.security.keychain = MustOpen(mine.Issue({Role::kWorker, name}));
+    options.security.keychain = MustOpen(mine.Issue({security::Role::kWorker, name}));
     options.security.workers_without_role = true;
     options.dialling.keychain = options.security.keychain;
     options.connect_timeout_ms = options.open_timeout_ms = connect_timeout_ms;
@@ -25,9 +25,9 @@ struct Peers {
     return *std::move(network);
   }
   LinksRequest Request(uint32_t self, const std::vector<std::string>& names) const {
-    return {kLinkSuiteIncarnation,
-            kLinkSuiteJob,
-            kLinkSuiteGeneration,
+    return {collective::kLinkSuiteIncarnation,
+            collective::kLinkSuiteJob,
+            collective::kLinkSuiteGeneration,
             self,
             {a->address(), b->address()},
             names,
@@ -39,24 +39,24 @@ struct Peers {
 
 TEST_CASE("workers exchange messages when both are whom the coordinator named") {
   Peers peers;
-  RecordingListener heard_a, heard_b;
+  collective::RecordingListener heard_a, heard_b;
   const std::vector<std::string> names = {"node-1:5", "node-2"};
   const auto links_a = peers.a->Open(peers.Request(0, names), &heard_a);
   const auto links_b = peers.b->Open(peers.Request(1, names), &heard_b);
-  links_a->Send(MakeLinkMessage(0, 1, 1, 0, 1000));
+  links_a->Send(collective::MakeLinkMessage(0, 1, 1, 0, 1000));
   CHECK(heard_b.WaitForMessages(1));
 }
 
 TEST_CASE("a worker that the coordinator did not name gets no link") {
   Peers peers;
-  RecordingListener heard_a, heard_b;
+  collective::RecordingListener heard_a, heard_b;
   // Both are told that the other one is node-3.
   const auto links_a = peers.a->Open(peers.Request(0, {"node-1", "node-3"}), &heard_a);
   REQUIRE(heard_a.WaitForBreak(1));
   CHECK_THAT(heard_a.why(1).ToString(), Contains("expected worker node-3") && Contains("'node-2'"));
   // Here a rightly dials node-2, which waits for node-3 and does not take its stream.
   Peers others;
-  RecordingListener dialling;
+  collective::RecordingListener dialling;
   const auto links_b = others.b->Open(others.Request(1, {"node-3", "node-2"}), &heard_b);
   const auto dialled = others.a->Open(others.Request(0, {"node-1", "node-2"}), &dialling);
   REQUIRE(dialling.WaitForBreak(1));
@@ -69,18 +69,18 @@ TEST_CASE("greetings for unknown generations take no room of others") {
   const auto other = peers.Listen("node-3", 30'000);
   const auto greedy = peers.Listen("node-2", 30'000);
   const auto dial = [&](PeerNetwork& from, const std::string& name, uint64_t generation,
-                        LinkListener* listener) {
+                        collective::LinkListener* listener) {
     LinksRequest request = peers.Request(0, {name, "node-1"});
     request.addresses = {from.address(), peers.a->address()};
     request.generation = {generation};
     return from.Open(request, listener);
   };
-  RecordingListener first, second, third, others;
+  collective::RecordingListener first, second, third, others;
   const auto one = dial(*greedy, "node-2", 101, &first);
   const auto two = dial(*greedy, "node-2", 102, &second);
   // Whichever of the three comes last is refused; the others wait.
   const auto three = dial(*greedy, "node-2", 103, &third);
-  const auto refused = [](RecordingListener& l) {
+  const auto refused = [](collective::RecordingListener& l) {
     return l.why(1).ToString().find("2 streams of worker 'node-2'") != std::string::npos;
   };
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -90,14 +90,14 @@ TEST_CASE("greetings for unknown generations take no room of others") {
     count = int{refused(first)} + int{refused(second)} + int{refused(third)};
   }
   CHECK(count == 1);
-  RecordingListener heard;
+  collective::RecordingListener heard;
   const auto links = dial(*other, "node-3", 104, &others);
   LinksRequest request = peers.Request(1, {"node-3", "node-1"});
   request.addresses = {other->address(), peers.a->address()};
   request.generation = {104};
   const auto own = peers.a->Open(request, &heard);
   links->Send([&] {
-    ReduceMessage message = MakeLinkMessage(0, 1, 1, 0, 1000);
+    collective::ReduceMessage message = collective::MakeLinkMessage(0, 1, 1, 0, 1000);
     message.generation = {104};
     return message;
   }());
@@ -123,4 +123,4 @@ TEST_CASE("only members of the generation receive the state") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -11,7 +11,7 @@
 #include "src/rpc/frame_stream.h"
 #include "tests/collective/link_suite.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 std::unique_ptr<PeerNetwork> MustListen(const PeerOptions& options = {}) {
@@ -21,8 +21,9 @@ std::unique_ptr<PeerNetwork> MustListen(const PeerOptions& options = {}) {
 }
 
 LinksRequest RequestFor(const std::vector<std::unique_ptr<PeerNetwork>>& networks, uint32_t self,
-                        Generation generation = kLinkSuiteGeneration) {
-  LinksRequest request{kLinkSuiteIncarnation, kLinkSuiteJob, generation, self, {}, {}};
+                        Generation generation = collective::kLinkSuiteGeneration) {
+  LinksRequest request{
+      collective::kLinkSuiteIncarnation, collective::kLinkSuiteJob, generation, self, {}, {}};
   for (uint32_t m = 0; m < networks.size(); ++m) {
     request.addresses.push_back(networks[m]->address());
     if (m != self) request.partners.push_back(m);
@@ -33,13 +34,16 @@ LinksRequest RequestFor(const std::vector<std::unique_ptr<PeerNetwork>>& network
 // One listener a member, as with one process a member.
 class GrpcNetwork {
  public:
-  explicit GrpcNetwork(const PeerOptions& options = {}, uint32_t members = kLinkSuiteMembers) {
+  explicit GrpcNetwork(const PeerOptions& options = {},
+                       uint32_t members = collective::kLinkSuiteMembers) {
     for (uint32_t m = 0; m < members; ++m) networks.push_back(MustListen(options));
   }
-  std::unique_ptr<Links> Open(uint32_t self, LinkListener* listener) {
+  std::unique_ptr<collective::Links> Open(uint32_t self, collective::LinkListener* listener) {
     return networks[self]->Open(RequestFor(networks, self), listener);
   }
-  void Break(uint32_t, uint32_t, std::unique_ptr<Links>& links_of_a) { links_of_a.reset(); }
+  void Break(uint32_t, uint32_t, std::unique_ptr<collective::Links>& links_of_a) {
+    links_of_a.reset();
+  }
 
   std::vector<std::unique_ptr<PeerNetwork>> networks;
 };
@@ -51,12 +55,12 @@ PeerOptions Impatient() {
   return options;
 }
 
-TEST_CASE("links over gRPC pass the conformance suite") { RunLinkSuite<GrpcNetwork>(); }
+TEST_CASE("links over gRPC pass the conformance suite") { collective::RunLinkSuite<GrpcNetwork>(); }
 
 TEST_CASE("a peer that never opens the generation breaks the link of both kinds of member") {
   for (uint32_t self : {0u, 1u}) {
     GrpcNetwork network(Impatient(), 2);  // a new one: a generation is opened once
-    RecordingListener listener;
+    collective::RecordingListener listener;
     const auto links = network.Open(self, &listener);
     REQUIRE(listener.WaitForBreak(1 - self));
     INFO(listener.why(1 - self).ToString());
@@ -72,11 +76,11 @@ TEST_CASE("a peer that is reached has more time to open the generation than to b
     PeerOptions options;
     options.connect_timeout_ms = options.hello_timeout_ms = 100;
     GrpcNetwork network(options, 2);
-    RecordingListener early, late;
+    collective::RecordingListener early, late;
     const auto links = network.Open(first, &early);
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
     const auto others = network.Open(1 - first, &late);
-    links->Send(MakeLinkMessage(first, 1 - first, 1, 0, 100));
+    links->Send(collective::MakeLinkMessage(first, 1 - first, 1, 0, 100));
     REQUIRE(late.WaitForMessages(1));
     CHECK(early.breaks(1 - first) == 0);
     CHECK(late.breaks(first) == 0);
@@ -87,7 +91,7 @@ TEST_CASE("a peer that is not there is named with its address and what to check"
   GrpcNetwork network(Impatient(), 2);
   LinksRequest request = RequestFor(network.networks, 0);
   network.networks[1].reset();
-  RecordingListener listener;
+  collective::RecordingListener listener;
   const auto links = network.networks[0]->Open(request, &listener);
   REQUIRE(listener.WaitForBreak(1));
   CHECK(listener.why(1).code() == StatusCode::kDeadlineExceeded);
@@ -97,8 +101,8 @@ TEST_CASE("a peer that is not there is named with its address and what to check"
 
 TEST_CASE("a stream for a generation that is over is refused") {
   GrpcNetwork network({}, 2);
-  RecordingListener late;
-  RecordingListener other;
+  collective::RecordingListener late;
+  collective::RecordingListener other;
   { const auto over = network.Open(1, &other); }
   const auto links = network.Open(0, &late);
   REQUIRE(late.WaitForBreak(1));
@@ -108,8 +112,8 @@ TEST_CASE("a stream for a generation that is over is refused") {
 
 TEST_CASE("a hello of an older coordinator's life is refused with both named") {
   GrpcNetwork network({}, 2);
-  RecordingListener a;
-  RecordingListener b;
+  collective::RecordingListener a;
+  collective::RecordingListener b;
   LinksRequest request = RequestFor(network.networks, 1);
   request.incarnation = {9};
   const auto one = network.networks[1]->Open(request, &b);
@@ -123,7 +127,7 @@ TEST_CASE("no more streams are held than allowed") {
   PeerOptions options = Impatient();
   options.held_streams_max = 0;
   GrpcNetwork network(options, 2);
-  RecordingListener a;
+  collective::RecordingListener a;
   const auto links = network.Open(0, &a);
   REQUIRE(a.WaitForBreak(1));
   CHECK(a.why(1).code() == StatusCode::kResourceExhausted);
@@ -133,13 +137,13 @@ TEST_CASE("a payload above the limit breaks the link instead of being sent") {
   PeerOptions options;
   options.payload_bytes_max = 1000;
   GrpcNetwork network(options, 2);
-  RecordingListener a;
-  RecordingListener b;
+  collective::RecordingListener a;
+  collective::RecordingListener b;
   const auto zero = network.Open(0, &a);
   const auto one = network.Open(1, &b);
-  zero->Send(MakeLinkMessage(0, 1, 1, 0, 1000));
+  zero->Send(collective::MakeLinkMessage(0, 1, 1, 0, 1000));
   REQUIRE(b.WaitForMessages(1));
-  zero->Send(MakeLinkMessage(0, 1, 1, 1, 1001));
+  zero->Send(collective::MakeLinkMessage(0, 1, 1, 1, 1001));
   REQUIRE(a.WaitForBreak(1));
   CHECK(a.why(1).code() == StatusCode::kResourceExhausted);
   REQUIRE(b.WaitForBreak(0));
@@ -147,11 +151,11 @@ TEST_CASE("a payload above the limit breaks the link instead of being sent") {
 
 TEST_CASE("a message that names another member or generation breaks the link") {
   GrpcNetwork network({}, 2);
-  RecordingListener a;
-  RecordingListener b;
+  collective::RecordingListener a;
+  collective::RecordingListener b;
   const auto zero = network.Open(0, &a);
   const auto one = network.Open(1, &b);
-  ReduceMessage wrong = MakeLinkMessage(0, 1, 1, 0, 8);
+  collective::ReduceMessage wrong = collective::MakeLinkMessage(0, 1, 1, 0, 8);
   wrong.generation = {99};
   zero->Send(wrong);
   REQUIRE(b.WaitForBreak(0));
@@ -162,13 +166,13 @@ TEST_CASE("a message that names another member or generation breaks the link") {
 
 TEST_CASE("links of the next generation open while those of the last still stand") {
   GrpcNetwork network({}, 2);
-  RecordingListener listeners[4];
+  collective::RecordingListener listeners[4];
   const auto a = network.Open(0, &listeners[0]);
   const auto b = network.Open(1, &listeners[1]);
   const Generation next{4};
   const auto c = network.networks[0]->Open(RequestFor(network.networks, 0, next), &listeners[2]);
   const auto d = network.networks[1]->Open(RequestFor(network.networks, 1, next), &listeners[3]);
-  ReduceMessage message = MakeLinkMessage(0, 1, 1, 0, 8);
+  collective::ReduceMessage message = collective::MakeLinkMessage(0, 1, 1, 0, 8);
   a->Send(message);
   message.generation = next;
   c->Send(message);
@@ -192,14 +196,14 @@ TEST_CASE("what waits for a partner is bounded in messages and in bytes") {
   for (const bool by_bytes : {true, false}) {
     for (uint32_t self : {0u, 1u}) {
       GrpcNetwork network({}, 2);
-      RecordingListener listener;
+      collective::RecordingListener listener;
       LinksRequest request = RequestFor(network.networks, self);
       request.queue_bytes_max = by_bytes ? 10'000 : 1'000'000;
       request.queue_messages_max = by_bytes ? 1'000'000 : 10;
       const auto links = network.networks[self]->Open(request, &listener);
       // The other one never opens the generation: but for what the transport takes, all waits here.
       for (uint64_t i = 0; i < 20'000 && listener.why(1 - self).ok(); ++i) {
-        links->Send(MakeLinkMessage(self, 1 - self, i, 0, 1000));
+        links->Send(collective::MakeLinkMessage(self, 1 - self, i, 0, 1000));
       }
       REQUIRE(listener.WaitForBreak(1 - self));
       const Status why = listener.why(1 - self);
@@ -212,7 +216,7 @@ TEST_CASE("what waits for a partner is bounded in messages and in bytes") {
 
 class ClosedStream final : public rpc::FrameHandler {
  public:
-  Status OnFrame(ReduceMessage) override { return Status::Ok(); }
+  Status OnFrame(collective::ReduceMessage) override { return Status::Ok(); }
   void OnClosed(Status why) override { closed.set_value(std::move(why)); }
   std::promise<Status> closed;
 };
@@ -221,8 +225,8 @@ TEST_CASE("a hello with a payload, which would have to be held, is refused") {
   GrpcNetwork network({}, 1);
   auto handler = std::make_shared<ClosedStream>();
   std::promise<void> done;
-  ReduceMessage hello = MakeLinkMessage(1, 0, 0, 0, 1000);
-  hello.kind = MessageKind::kHello;
+  collective::ReduceMessage hello = collective::MakeLinkMessage(1, 0, 0, 0, 1000);
+  hello.kind = collective::MessageKind::kHello;
   const auto stream = rpc::Dial(network.networks[0]->address(), "", {}, hello, handler,
                                 [&done] { done.set_value(); });
   const Status why = handler->closed.get_future().get();
@@ -247,8 +251,8 @@ grpc::ByteBuffer Buffer(const std::string& bytes, size_t piece) {
 }
 
 TEST_CASE("a frame's header lies as the page in peer.h says") {
-  ReduceMessage m = MakeLinkMessage(0, 2, 9, 4, 1 << 20);
-  m.kind = MessageKind::kDown;
+  collective::ReduceMessage m = collective::MakeLinkMessage(0, 2, 9, 4, 1 << 20);
+  m.kind = collective::MessageKind::kDown;
   const std::string bytes = Bytes(rpc::ToFrame(m));
   REQUIRE(bytes.size() == 64 + (1 << 20));
   const std::string expected(
@@ -262,19 +266,19 @@ TEST_CASE("a frame's header lies as the page in peer.h says") {
 
 TEST_CASE("a frame reads back the same however gRPC cuts it") {
   for (size_t size : {0, 1, 1000}) {
-    const ReduceMessage m = MakeLinkMessage(1, 2, 5, 6, size);
+    const collective::ReduceMessage m = collective::MakeLinkMessage(1, 2, 5, 6, size);
     const std::string bytes = Bytes(rpc::ToFrame(m));
     for (size_t piece : {1, 7, 63, 64, 65, 5000}) {
       auto back = rpc::FromFrame(Buffer(bytes, piece), 1000);
       REQUIRE(back.ok());
-      CHECK(SameLinkMessage(back.value(), m));
+      CHECK(collective::SameLinkMessage(back.value(), m));
       CHECK(reinterpret_cast<uintptr_t>(back->payload.data) % 64 == 0);
     }
   }
 }
 
 TEST_CASE("a frame that is damaged anywhere in its header is refused") {
-  const std::string good = Bytes(rpc::ToFrame(MakeLinkMessage(1, 2, 5, 6, 100)));
+  const std::string good = Bytes(rpc::ToFrame(collective::MakeLinkMessage(1, 2, 5, 6, 100)));
   for (size_t i = 0; i < 64; ++i) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string bad = good;
@@ -299,4 +303,4 @@ TEST_CASE("random bytes are never a frame") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

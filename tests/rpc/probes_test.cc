@@ -18,7 +18,7 @@
 #include "src/rpc/transport.h"
 #include "tests/rpc/secured.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 using Catch::Contains;
@@ -200,9 +200,10 @@ TEST_CASE("they end with their server, in words") {
 TEST_CASE("revoking a credential ends only its own probes") {
   Secured head;
   const std::string address = head.server->address();
-  const TlsFiles bob = head.mine.Issue({Role::kReader, "bob"});
+  const security::TlsFiles bob = head.mine.Issue({security::Role::kReader, "bob"});
   const Streams of_bob = StayAt(Connect(address, {MustOpen(bob), ""}));
-  const auto ann = Connect(address, {MustOpen(head.mine.Issue({Role::kReader, "ann"})), ""});
+  const auto ann =
+      Connect(address, {MustOpen(head.mine.Issue({security::Role::kReader, "ann"})), ""});
   const Streams of_ann = StayAt(ann);
   ClientSecurity carl = {MustOpen({head.mine.ca(), "", ""}), kToken};
   grpc::ClientContext context;
@@ -215,7 +216,7 @@ TEST_CASE("revoking a credential ends only its own probes") {
 
   head.mine.Revoke(bob);
   CheckEnd(of_bob, grpc::StatusCode::PERMISSION_DENIED, "revoked");
-  head.mine.Replace("tokens", "operator ann 0000111122223333\n", Secrecy::kSecret);
+  head.mine.Replace("tokens", "operator ann 0000111122223333\n", security::Secrecy::kSecret);
   CHECK_FALSE(of_carl->Read(&response));
   CHECK_THAT(of_carl->Finish().error_message(), Contains("taken back"));
   for (const auto& stream : of_ann) stream->Cancel();
@@ -227,12 +228,12 @@ TEST_CASE("a worker ends them, too") {
   Certificates mine;
   PeerOptions options;
   options.security.keychain = options.dialling.keychain =
-      MustOpen(mine.Issue({Role::kWorker, "node-9"}));
+      MustOpen(mine.Issue({security::Role::kWorker, "node-9"}));
   options.security.workers_without_role = true;
   options.recheck_interval_ms = 50;
   const auto network = PeerNetwork::Make("127.0.0.1:0", options);
   REQUIRE(network.ok());
-  const TlsFiles bob = mine.Issue({Role::kReader, "bob"});
+  const security::TlsFiles bob = mine.Issue({security::Role::kReader, "bob"});
   const Streams of_bob = StayAt(Connect((*network)->address(), {MustOpen(bob), ""}, "node-9"));
   mine.Revoke(bob);
   CheckEnd(of_bob, grpc::StatusCode::PERMISSION_DENIED, "this was ended");
@@ -410,4 +411,4 @@ TEST_CASE("a connection without calls is closed, one with a call stays") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

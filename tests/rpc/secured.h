@@ -11,7 +11,7 @@
 #include "src/rpc/coordinator_server.h"
 #include "tests/rpc/certificates.h"
 
-namespace espalier {
+namespace espalier::rpc {
 
 inline constexpr const char* kToken = "0123456789abcdef0123";       // of operator carl
 inline constexpr const char* kAdminToken = "0123456789abcdef4567";  // of admin dora
@@ -19,31 +19,31 @@ inline constexpr const char* kAdminToken = "0123456789abcdef4567";  // of admin 
 // Answers everything at once.
 class Handler : public CoordinatorHandler {
  public:
-  void OnWorkerOpened(SessionId, std::string) override { ++opened; }
-  void OnWorkerMessage(SessionId session, FromWorker, MessageHold) override {
+  void OnWorkerOpened(cluster::SessionId, std::string) override { ++opened; }
+  void OnWorkerMessage(cluster::SessionId session, cluster::FromWorker, MessageHold) override {
     messages.Push(session);
   }
-  void OnWorkerClosed(SessionId, Status why) override { closed.Push(std::move(why)); }
-  void OnSubmit(Requester by, SubmitRequest, CallerGone, Done<JobId> done) override {
+  void OnWorkerClosed(cluster::SessionId, Status why) override { closed.Push(std::move(why)); }
+  void OnSubmit(cluster::Requester by, spec::SubmitRequest, CallerGone, Done<JobId> done) override {
     requesters.Push(std::move(by));
     done(JobId{7});
   }
-  void OnWithdraw(Requester by, std::string, Done<JobId> done) override {
+  void OnWithdraw(cluster::Requester by, std::string, Done<JobId> done) override {
     requesters.Push(std::move(by));
     done(JobId{});
   }
   void OnRenewer(Done<std::string> done) override { done(std::string("espalier@R")); }
-  void OnCancel(Requester by, JobId, Done<JobId> done) override {
+  void OnCancel(cluster::Requester by, JobId, Done<JobId> done) override {
     requesters.Push(std::move(by));
     done(JobId{7});
   }
   void OnDrain(WorkerId, Done<WorkerId> done) override { done(WorkerId{7}); }
-  void OnList(CallerGone, Done<std::vector<JobSnapshot>> done) override {
-    done(std::vector<JobSnapshot>());
+  void OnList(CallerGone, Done<std::vector<spec::JobSnapshot>> done) override {
+    done(std::vector<spec::JobSnapshot>());
   }
-  void OnGet(JobId, CallerGone, Done<JobUpdate> done) override { done(NotFound("none")); }
-  void OnWorkers(CallerGone, Done<std::vector<WorkerSnapshot>> done) override {
-    done(std::vector<WorkerSnapshot>());
+  void OnGet(JobId, CallerGone, Done<spec::JobUpdate> done) override { done(NotFound("none")); }
+  void OnWorkers(CallerGone, Done<std::vector<spec::WorkerSnapshot>> done) override {
+    done(std::vector<spec::WorkerSnapshot>());
   }
   void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override {
     if (!keeps_watchers) return sink->Close(Status::Ok());
@@ -54,22 +54,22 @@ class Handler : public CoordinatorHandler {
   Queue<std::shared_ptr<WatchSink>> watchers;
 
   std::atomic<int> opened{0};
-  Queue<SessionId> messages;
-  Queue<Requester> requesters;  // of orders
+  Queue<cluster::SessionId> messages;
+  Queue<cluster::Requester> requesters;  // of orders
   Queue<Status> closed;
 };
 
 struct Secured {
-  explicit Secured(const CertificateRequest& request = {Role::kCoordinator,
-                                                        "head",
-                                                        {"localhost", "127.0.0.1"}},
+  explicit Secured(const security::CertificateRequest& request = {security::Role::kCoordinator,
+                                                                  "head",
+                                                                  {"localhost", "127.0.0.1"}},
                    int64_t age_days = 0) {
     ServerSecurity security;
     own = mine.Issue(request, age_days);
     security.keychain = MustOpen(own);
-    auto tokens = TokenFile::Open(mine.Put(
+    auto tokens = security::TokenFile::Open(mine.Put(
         "tokens", std::string("operator carl ") + kToken + "\nadmin dora " + kAdminToken + "\n",
-        Secrecy::kSecret));
+        security::Secrecy::kSecret));
     REQUIRE(tokens.ok());
     security.tokens = *tokens;
     CoordinatorServerLimits limits;
@@ -78,17 +78,18 @@ struct Secured {
     REQUIRE(made.status().ToString() == "OK");
     server = *std::move(made);
   }
-  std::unique_ptr<ApiClient> Client(const TlsFiles& files, const std::string& token = "") {
+  std::unique_ptr<ApiClient> Client(const security::TlsFiles& files,
+                                    const std::string& token = "") {
     ApiClientOptions options;
     options.security = {MustOpen(files), token};
     return *ApiClient::Make(server->address(), options);
   }
-  Status List(const TlsFiles& files) { return Client(files)->List().status(); }
+  Status List(const security::TlsFiles& files) { return Client(files)->List().status(); }
 
   Certificates mine, foreign;
-  TlsFiles own;
+  security::TlsFiles own;
   Handler handler;
   std::unique_ptr<CoordinatorServer> server;
 };
 
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -9,7 +9,7 @@
 #include "src/rpc/transport.h"
 #include "tests/rpc/secured.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 using Catch::Contains;
@@ -18,7 +18,7 @@ constexpr auto kPatience = std::chrono::seconds(20);
 
 TEST_CASE("what a client is told names the side, the reason and the way out") {
   Secured head;
-  const auto ann = head.mine.Issue({Role::kOperator, "ann"});
+  const auto ann = head.mine.Issue({security::Role::kOperator, "ann"});
   CHECK(head.List(ann).ToString() == "OK");
   CHECK(head.Client({head.mine.ca(), "", ""}, kToken)->Cancel({7}).ToString() == "OK");
   const auto told = [](const Status& status, const char* text) {
@@ -26,13 +26,14 @@ TEST_CASE("what a client is told names the side, the reason and the way out") {
     CHECK_THAT(status.ToString(), Contains("coordinator at 127.0.0.1:") && Contains(text));
     CHECK(status.cause().ok());
   };
-  told(head.List(head.mine.Issue({Role::kOperator, "ann"}, 3)),
+  told(head.List(head.mine.Issue({security::Role::kOperator, "ann"}, 3)),
        "the caller's certificate 'CN = ann");
-  told(head.List(head.mine.Issue({Role::kOperator, "ann"}, 3)), "expired on ");
+  told(head.List(head.mine.Issue({security::Role::kOperator, "ann"}, 3)), "expired on ");
   told(head.List({head.foreign.ca(), ann.certificate, ann.key}), "the coordinator's certificate");
   told(head.List({head.mine.ca(), "", ""}), "neither a certificate nor a token");
   told(head.Client({head.mine.ca(), "", ""}, "fedcba98765432100123")->List().status(), "the token");
-  told(head.Client(head.mine.Issue({Role::kReader, "bob"}))->Cancel({7}), "the role operator");
+  told(head.Client(head.mine.Issue({security::Role::kReader, "bob"}))->Cancel({7}),
+       "the role operator");
 }
 
 TEST_CASE("a submission that is refused is known to have come to nothing") {
@@ -43,28 +44,30 @@ TEST_CASE("a submission that is refused is known to have come to nothing") {
     CHECK(job.status().code() == expected);
     CHECK(known);
   };
-  TlsFiles stranger = head.foreign.Issue({Role::kOperator, "ann"});
+  security::TlsFiles stranger = head.foreign.Issue({security::Role::kOperator, "ann"});
   stranger.ca = head.mine.ca();
-  for (const TlsFiles& files :
-       {head.mine.Issue({Role::kReader, "bob"}), stranger, TlsFiles{head.mine.ca(), "", ""}}) {
+  for (const security::TlsFiles& files : {head.mine.Issue({security::Role::kReader, "bob"}),
+                                          stranger, security::TlsFiles{head.mine.ca(), "", ""}}) {
     refused(*head.Client(files), StatusCode::kPermissionDenied);
   }
-  const auto believed = head.foreign.Issue({Role::kOperator, "ann"});  // the coordinator is not
+  const auto believed =
+      head.foreign.Issue({security::Role::kOperator, "ann"});  // the coordinator is not
   refused(*head.Client(believed), StatusCode::kPermissionDenied);
   refused(**ApiClient::Make(head.server->address()), StatusCode::kFailedPrecondition);
 }
 
 TEST_CASE("a key that does not fit its certificate changes nothing, one that does is shown soon") {
   Secured head;
-  const auto ann = head.mine.Issue({Role::kOperator, "ann"});
-  const auto replace = [&](const TlsFiles& with) {
+  const auto ann = head.mine.Issue({security::Role::kOperator, "ann"});
+  const auto replace = [&](const security::TlsFiles& with) {
     for (const auto& [from, to] :
          {std::pair(with.key, head.own.key), std::pair(with.certificate, head.own.certificate)}) {
       std::filesystem::rename(from, to);
     }
   };
-  const TlsFiles next = head.mine.Issue({Role::kCoordinator, "next", {"127.0.0.1"}});
-  std::filesystem::rename(head.mine.Issue({Role::kReader, "bob"}).key, head.own.key);
+  const security::TlsFiles next =
+      head.mine.Issue({security::Role::kCoordinator, "next", {"127.0.0.1"}});
+  std::filesystem::rename(head.mine.Issue({security::Role::kReader, "bob"}).key, head.own.key);
   // Longer than a listener takes to look at its files twice.
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
   while (std::chrono::steady_clock::now() < until) {
@@ -73,7 +76,7 @@ TEST_CASE("a key that does not fit its certificate changes nothing, one that doe
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   replace(next);
-  const TlsFiles foreign{head.foreign.ca(), ann.certificate, ann.key};
+  const security::TlsFiles foreign{head.foreign.ca(), ann.certificate, ann.key};
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   while (head.List(foreign).ToString().find("'CN = next") == std::string::npos) {
     REQUIRE(std::chrono::steady_clock::now() < limit);
@@ -83,17 +86,17 @@ TEST_CASE("a key that does not fit its certificate changes nothing, one that doe
 }
 
 TEST_CASE("a client accepts only a valid certificate of that host") {
-  const auto list = [](const CertificateRequest& request, int64_t age_days) {
+  const auto list = [](const security::CertificateRequest& request, int64_t age_days) {
     Secured other(request, age_days);
-    return other.List(other.mine.Issue({Role::kOperator, "ann"}));
+    return other.List(other.mine.Issue({security::Role::kOperator, "ann"}));
   };
-  const CertificateRequest head{Role::kCoordinator, "head", {"127.0.0.1"}};
+  const security::CertificateRequest head{security::Role::kCoordinator, "head", {"127.0.0.1"}};
   CHECK(list(head, 0).ToString() == "OK");
   CHECK_THAT(list(head, 3).ToString(),
              Contains("the coordinator's certificate") && Contains("expired on "));
-  CHECK_THAT(list({Role::kCoordinator, "head", {"head.example.org"}}, 0).ToString(),
+  CHECK_THAT(list({security::Role::kCoordinator, "head", {"head.example.org"}}, 0).ToString(),
              Contains("does not name '127.0.0.1'"));
-  CHECK_THAT(list({Role::kWorker, "node-1", {"127.0.0.1"}}, 0).ToString(),
+  CHECK_THAT(list({security::Role::kWorker, "node-1", {"127.0.0.1"}}, 0).ToString(),
              Contains("no coordinator's"));
 }
 
@@ -105,7 +108,7 @@ class Attempt : public CoordinatorLinkListener {
     link_ = CoordinatorLink::Open(address, this, options);
   }
   void OnConnected() override {}
-  void OnMessage(ToWorker) override {}
+  void OnMessage(cluster::ToWorker) override {}
   void OnClosed(Status why) override { closed_.Push(std::move(why)); }
   CoordinatorLink& link() { return *link_; }
   Status Closed() {
@@ -121,8 +124,8 @@ class Attempt : public CoordinatorLinkListener {
 
 TEST_CASE("only what a coordinator refuses itself is a refusal to a worker") {
   const auto attach = [](int64_t head_age_days, int64_t age_days, bool stranger) {
-    Secured head({Role::kCoordinator, "head", {"127.0.0.1"}}, head_age_days);
-    TlsFiles own = head.mine.Issue({Role::kWorker, "node-1"}, age_days);
+    Secured head({security::Role::kCoordinator, "head", {"127.0.0.1"}}, head_age_days);
+    security::TlsFiles own = head.mine.Issue({security::Role::kWorker, "node-1"}, age_days);
     if (stranger) own.ca = head.foreign.ca();
     return Attempt(head.server->address(), {MustOpen(own), ""}).Closed();
   };
@@ -146,7 +149,7 @@ TEST_CASE("TLS on one side alone is one clear error of that side") {
   Handler handler;
   const auto plain = CoordinatorServer::Make("127.0.0.1:0", &handler);
   REQUIRE(plain.ok());
-  const ClientSecurity tls{MustOpen(head.mine.Issue({Role::kWorker, "node-1"})), ""};
+  const ClientSecurity tls{MustOpen(head.mine.Issue({security::Role::kWorker, "node-1"})), ""};
   ApiClientOptions options;
   const Status client = (*ApiClient::Make(head.server->address(), options))->List().status();
   Attempt worker(head.server->address(), {});
@@ -167,8 +170,9 @@ TEST_CASE("TLS on one side alone is one clear error of that side") {
 
 TEST_CASE("a worker attaches only under its certificate's name") {
   Secured head;
-  const ClientSecurity security{MustOpen(head.mine.Issue({Role::kWorker, "node-1"})), ""};
-  Hello hello{.version = "1", .arithmetic_id = "a", .session = "s", .address = "127.0.0.1:1"};
+  const ClientSecurity security{MustOpen(head.mine.Issue({security::Role::kWorker, "node-1"})), ""};
+  cluster::Hello hello{
+      .version = "1", .arithmetic_id = "a", .session = "s", .address = "127.0.0.1:1"};
   for (const char* name : {"node-1", "node-1:77"}) {
     Attempt good(head.server->address(), security);
     hello.name = name;
@@ -186,25 +190,28 @@ TEST_CASE("a worker attaches only under its certificate's name") {
 TEST_CASE("revoking a credential ends only its own open streams") {
   Secured head;
   head.handler.keeps_watchers = true;
-  const auto watch = [&](const TlsFiles& files, const std::string& token) {
+  const auto watch = [&](const security::TlsFiles& files, const std::string& token) {
     auto ended = std::async(std::launch::async, [&head, files, token] {
-      return head.Client(files, token)->Watch({7}, [](JobUpdate) {});
+      return head.Client(files, token)->Watch({7}, [](spec::JobUpdate) {});
     });
     return std::pair(std::move(ended), head.handler.watchers.PopFor(kPatience).value());
   };
   auto [by_token, sink] = watch({head.mine.ca(), "", ""}, kToken);
-  auto [by_certificate, other_sink] = watch(head.mine.Issue({Role::kOperator, "ann"}), "");
-  const TlsFiles taken_back = head.mine.Issue({Role::kWorker, "node-1"});
+  auto [by_certificate, other_sink] =
+      watch(head.mine.Issue({security::Role::kOperator, "ann"}), "");
+  const security::TlsFiles taken_back = head.mine.Issue({security::Role::kWorker, "node-1"});
   Attempt bad(head.server->address(), {MustOpen(taken_back), ""});
-  Attempt good(head.server->address(), {MustOpen(head.mine.Issue({Role::kWorker, "node-2"})), ""});
-  Hello hello{.version = "1", .arithmetic_id = "a", .session = "s", .address = "127.0.0.1:1"};
+  Attempt good(head.server->address(),
+               {MustOpen(head.mine.Issue({security::Role::kWorker, "node-2"})), ""});
+  cluster::Hello hello{
+      .version = "1", .arithmetic_id = "a", .session = "s", .address = "127.0.0.1:1"};
   hello.name = "node-1";
   bad.link().Send(hello);
   hello.name = "node-2";
   good.link().Send(hello);
   for (int i = 0; i < 2; ++i) REQUIRE(head.handler.messages.PopFor(kPatience).has_value());
 
-  head.mine.Replace("tokens", "operator carl 0000111122223333\n", Secrecy::kSecret);
+  head.mine.Replace("tokens", "operator carl 0000111122223333\n", security::Secrecy::kSecret);
   REQUIRE(by_token.wait_for(kPatience) == std::future_status::ready);
   const Status no_token = by_token.get();
   CHECK(no_token.code() == StatusCode::kPermissionDenied);
@@ -216,7 +223,7 @@ TEST_CASE("revoking a credential ends only its own open streams") {
   CHECK_THAT(revoked.ToString(), Contains("this was ended") && Contains("revoked"));
   CHECK(head.handler.closed.PopFor(kPatience)->code() == StatusCode::kPermissionDenied);
 
-  good.link().Send(Heartbeat{});
+  good.link().Send(cluster::Heartbeat{});
   CHECK(head.handler.messages.PopFor(kPatience).has_value());
   CHECK(by_certificate.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
   other_sink->Close(Status::Ok());
@@ -226,7 +233,7 @@ TEST_CASE("revoking a credential ends only its own open streams") {
 TEST_CASE("a watcher who does not read is ended, too, when its certificate is taken back") {
   Secured head;
   head.handler.keeps_watchers = true;
-  const TlsFiles bob = head.mine.Issue({Role::kReader, "bob"});
+  const security::TlsFiles bob = head.mine.Issue({security::Role::kReader, "bob"});
   rpc::TransportSettings settings;
   settings.message_bytes_max = 256 << 20;
   settings.keepalive_interval_ms = settings.keepalive_timeout_ms = 10'000;
@@ -240,7 +247,7 @@ TEST_CASE("a watcher who does not read is ended, too, when its certificate is ta
   const auto reader = stub->Watch(&context, request);
   const auto sink = head.handler.watchers.PopFor(kPatience);
   REQUIRE(sink.has_value());
-  JobUpdate update;  // more than a connection takes that nobody reads from
+  spec::JobUpdate update;  // more than a connection takes that nobody reads from
   update.history.resize(500'000);
   for (size_t i = 0; i < update.history.size(); ++i) {
     update.history[i].step = static_cast<int64_t>(i + 1);
@@ -263,8 +270,8 @@ TEST_CASE("a plain server limits the calls that one caller may have open") {
   const auto client = ApiClient::Make((*server)->address());
   CHECK((*client)->List().status().code() == StatusCode::kResourceExhausted);
   CHECK((*client)->Cancel({7}).code() == StatusCode::kResourceExhausted);
-  CHECK((*client)->Watch({7}, [](JobUpdate) {}).code() == StatusCode::kResourceExhausted);
+  CHECK((*client)->Watch({7}, [](spec::JobUpdate) {}).code() == StatusCode::kResourceExhausted);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

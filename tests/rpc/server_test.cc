@@ -20,13 +20,13 @@
 #include "tests/rpc/messages.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 class FakeWorker : public CoordinatorLinkListener {
  public:
   void OnConnected() override { connected.Push(true); }
-  void OnMessage(ToWorker message) override { messages.Push(std::move(message)); }
+  void OnMessage(cluster::ToWorker message) override { messages.Push(std::move(message)); }
   void OnClosed(Status why) override { closed.Push(std::move(why)); }
 
   Status Closed() {
@@ -35,7 +35,7 @@ class FakeWorker : public CoordinatorLinkListener {
     return *std::move(why);
   }
   Queue<bool> connected;
-  Queue<ToWorker> messages;
+  Queue<cluster::ToWorker> messages;
   Queue<Status> closed;
 };
 
@@ -43,18 +43,18 @@ TEST_CASE("a worker and its coordinator exchange every message in order") {
   Coordinator c;
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c.server->address(), &w);
-  for (const FromWorker& m : SamplesFromWorker()) link->Send(m);
+  for (const cluster::FromWorker& m : SamplesFromWorker()) link->Send(m);
   const FakeHandler::Event opened = c.handler.Next();
   CHECK(opened.what == "opened");
   REQUIRE(w.connected.PopFor(kPatience).has_value());
-  for (const FromWorker& m : SamplesFromWorker()) {
+  for (const cluster::FromWorker& m : SamplesFromWorker()) {
     const FakeHandler::Event event = c.handler.Next();
     CHECK(event.session == opened.session);
     CHECK(event.what == "message");
     CHECK(event.message.index() == m.index());
   }
-  for (const ToWorker& m : SamplesToWorker()) c.server->Send(opened.session, m);
-  for (const ToWorker& m : SamplesToWorker()) {
+  for (const cluster::ToWorker& m : SamplesToWorker()) c.server->Send(opened.session, m);
+  for (const cluster::ToWorker& m : SamplesToWorker()) {
     auto got = w.messages.PopFor(kPatience);
     REQUIRE(got.has_value());
     CHECK(got->index() == m.index());
@@ -65,22 +65,22 @@ TEST_CASE("a session that is closed sends what was queued first and tells the wo
   Coordinator c;
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c.server->address(), &w);
-  const SessionId session = c.handler.Next().session;
-  c.server->Send(session, Refused{FailedPrecondition("other version")});
+  const cluster::SessionId session = c.handler.Next().session;
+  c.server->Send(session, cluster::Refused{FailedPrecondition("other version")});
   c.server->Close(session, SampleError());
   CHECK(w.messages.PopFor(kPatience).has_value());
   const Status why = w.Closed();
   CHECK(why.ToString() == SampleError().ToString());
   CHECK(why.position() == SampleError().position());
   CHECK(c.handler.Next().what == "closed");
-  c.server->Send(session, Dismiss{"too late"});  // nothing happens
+  c.server->Send(session, cluster::Dismiss{"too late"});  // nothing happens
 }
 
 TEST_CASE("a worker that closes in order is heard to the end") {
   Coordinator c;
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c.server->address(), &w);
-  link->Send(Goodbye{"SIGTERM"});
+  link->Send(cluster::Goodbye{"SIGTERM"});
   link->CloseAfterSending();
   CHECK(c.handler.Next().what == "opened");
   CHECK(c.handler.Next().what == "message");
@@ -94,7 +94,7 @@ TEST_CASE("a worker that vanishes is noticed at once, and a new one has a new se
   Coordinator c;
   FakeWorker w;
   auto link = CoordinatorLink::Open(c.server->address(), &w);
-  const SessionId first = c.handler.Next().session;
+  const cluster::SessionId first = c.handler.Next().session;
   link.reset();
   const FakeHandler::Event closed = c.handler.Next();
   CHECK(closed.session == first);
@@ -111,7 +111,7 @@ TEST_CASE("a coordinator that ends tells its workers") {
   c->server->Shutdown(1'000);
   CHECK(w.Closed().code() == StatusCode::kUnavailable);
   CHECK(c->handler.Next().what == "closed");
-  link->Send(Goodbye{"too late"});
+  link->Send(cluster::Goodbye{"too late"});
 }
 
 TEST_CASE("a coordinator that is not there is told at once, with its address") {
@@ -176,7 +176,7 @@ TEST_CASE("a malformed worker message closes the session with a reason") {
 }
 
 TEST_CASE("a Unix socket is private to its user") {
-  TemporaryDirectory directory("/tmp");
+  storage::TemporaryDirectory directory("/tmp");
   const std::string path = directory / "c.socket", address = "unix:" + path;
   const auto listen = [&address](FakeHandler* handler) {
     return CoordinatorServer::Make(address, handler);
@@ -223,7 +223,7 @@ TEST_CASE("a Unix socket is private to its user") {
 }
 
 TEST_CASE("a worker tells an address that others can dial") {
-  TemporaryDirectory directory("/tmp");
+  storage::TemporaryDirectory directory("/tmp");
   FakeHandler handler;
   const auto local = CoordinatorServer::Make("unix:" + (directory / "c.socket"), &handler);
   REQUIRE(local.status().ToString() == "OK");
@@ -231,7 +231,8 @@ TEST_CASE("a worker tells an address that others can dial") {
   const auto why_not = [](const CoordinatorServer& server, const std::string& address) {
     FakeWorker w;
     const auto link = CoordinatorLink::Open(server.address(), &w);
-    link->Send(Hello{.version = kVersion, .arithmetic_id = "a", .address = address, .threads = 1});
+    link->Send(cluster::Hello{
+        .version = kVersion, .arithmetic_id = "a", .address = address, .threads = 1});
     return w.Closed();
   };
   for (const char* address : {"", "node", "node:0", "unix:/var/run/other.socket", "dns:///a:1"}) {
@@ -243,7 +244,8 @@ TEST_CASE("a worker tells an address that others can dial") {
   CHECK(why_not(**local, "node:0").code() == StatusCode::kInvalidArgument);
   FakeWorker w;
   const auto link = CoordinatorLink::Open((*local)->address(), &w);
-  link->Send(Hello{.version = kVersion, .arithmetic_id = "a", .address = "unix:/w", .threads = 1});
+  link->Send(cluster::Hello{
+      .version = kVersion, .arithmetic_id = "a", .address = "unix:/w", .threads = 1});
   for (auto event = handler.Next(); event.what != "message"; event = handler.Next()) continue;
 }
 
@@ -255,8 +257,8 @@ TEST_CASE("a worker that does not read is closed at its queue limit") {
       rpc::MakeChannel(c.server->address(), {1 << 26, 10'000, 5'000}).channel);
   grpc::ClientContext context;
   auto stream = stub->Attach(&context);  // never reads
-  const SessionId session = c.handler.Next().session;
-  for (int i = 0; i < 200; ++i) c.server->Send(session, Dismiss{std::string(60'000, 'x')});
+  const cluster::SessionId session = c.handler.Next().session;
+  for (int i = 0; i < 200; ++i) c.server->Send(session, cluster::Dismiss{std::string(60'000, 'x')});
   const FakeHandler::Event closed = c.handler.Next();
   CHECK(closed.why.code() == StatusCode::kResourceExhausted);
   CHECK_THAT(closed.why.ToString(), Catch::Contains("the worker does not read"));
@@ -270,11 +272,11 @@ TEST_CASE("reads from a worker wait for its pending messages") {
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c.server->address(), &w);
   CHECK(c.handler.Next().what == "opened");
-  for (int i = 1; i <= 40; ++i) link->Send(Heartbeat{{}, {}, i, {}});
+  for (int i = 1; i <= 40; ++i) link->Send(cluster::Heartbeat{{}, {}, i, {}});
   int64_t seen = 0;
   const auto next = [&] {
     const FakeHandler::Event event = c.handler.Next();
-    CHECK(std::get<Heartbeat>(event.message).step == ++seen);
+    CHECK(std::get<cluster::Heartbeat>(event.message).step == ++seen);
   };
   for (int i = 0; i < 5; ++i) next();
   CHECK_FALSE(c.handler.events.PopFor(std::chrono::milliseconds(100)).has_value());
@@ -282,11 +284,11 @@ TEST_CASE("reads from a worker wait for its pending messages") {
     REQUIRE(c.handler.holds.PopFor(kPatience).has_value());  // one is dealt with: one more comes
     next();
   }
-  link->Send(Goodbye{"SIGTERM"});
+  link->Send(cluster::Goodbye{"SIGTERM"});
   c.handler.keep_holds = false;
   while (c.handler.holds.PopFor(std::chrono::milliseconds(0))) {
   }
-  CHECK(std::holds_alternative<Goodbye>(c.handler.Next().message));
+  CHECK(std::holds_alternative<cluster::Goodbye>(c.handler.Next().message));
 }
 
 TEST_CASE("many bytes that are not dealt with stop the reading too, and an end is still noticed") {
@@ -297,7 +299,7 @@ TEST_CASE("many bytes that are not dealt with stop the reading too, and an end i
   FakeWorker w;
   auto link = CoordinatorLink::Open(c.server->address(), &w);
   CHECK(c.handler.Next().what == "opened");
-  for (int i = 0; i < 9; ++i) link->Send(Goodbye{std::string(600, 'x')});
+  for (int i = 0; i < 9; ++i) link->Send(cluster::Goodbye{std::string(600, 'x')});
   CHECK(c.handler.Next().what == "message");
   CHECK(c.handler.Next().what == "message");
   CHECK_FALSE(c.handler.events.PopFor(std::chrono::milliseconds(100)).has_value());
@@ -311,7 +313,7 @@ TEST_CASE("a message above the limit is not sent and named with both sizes") {
   Coordinator c(limits);
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c.server->address(), &w);
-  c.server->Send(c.handler.Next().session, Dismiss{std::string(20'000, 'x')});
+  c.server->Send(c.handler.Next().session, cluster::Dismiss{std::string(20'000, 'x')});
   const Status why = w.Closed();
   CHECK(why.code() == StatusCode::kResourceExhausted);
   CHECK_THAT(why.ToString(), Catch::Contains("expected at most 10000 bytes"));
@@ -329,4 +331,4 @@ TEST_CASE("a coordinator's port in use is refused by name") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

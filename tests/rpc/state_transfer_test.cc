@@ -10,7 +10,7 @@
 
 #include "src/rpc/peer.h"
 
-namespace espalier {
+namespace espalier::rpc {
 namespace {
 
 constexpr MemberKey kKey{{1}, {7}, {3}, 2};
@@ -118,4 +118,4 @@ TEST_CASE("withdrawing waits for those who are just encoding") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::rpc

@@ -7,7 +7,7 @@
 #include "tests/data/scan_rows.h"
 #include "tests/scoring/fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 TEST_CASE("metrics are those of the rows counted one by one") {
@@ -27,7 +27,7 @@ TEST_CASE("metrics are those of the rows counted one by one") {
   auto scorer = Scorer::Make(model);
   double loss = 0, correct = 0;
   std::vector<double> confusion(9);
-  REQUIRE(ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
+  REQUIRE(data::ScanRows(*f.files, *scan, 0, [&](const data::RowPiece& piece) -> Status {
             std::vector<double> values;
             scorer->Predict(piece.rows(), piece.texts, &values);
             const auto& classes = model.document.preprocessing.classes;
@@ -49,8 +49,8 @@ TEST_CASE("metrics are those of the rows counted one by one") {
 }
 
 // Rows weigh what the fifth column says.
-ModelDocument WeightedDocument() {
-  ModelDocument document = NumbersDocument();
+bundle::ModelDocument WeightedDocument() {
+  bundle::ModelDocument document = NumbersDocument();
   document.job.data.weight = std::string("w");
   document.schema.names.push_back("w");
   document.schema.weight = 4;
@@ -97,7 +97,7 @@ TEST_CASE("rows that lack the weights of the training count 1 each, and lack not
     REQUIRE(all.ok());
     return all->metrics;
   };
-  const Metrics bare = metrics("v,a,u,b\n1,2,3,4\n5,6,7,9\n");
+  const spec::Metrics bare = metrics("v,a,u,b\n1,2,3,4\n5,6,7,9\n");
   CHECK(bare.weight == 2);
   CHECK(bare.loss == metrics("v,a,w,u,b\n1,2,1,3,4\n5,6,1,7,9\n").loss);
   CHECK(bare.loss != metrics("v,a,w,u,b\n1,2,1,3,4\n5,6,3,7,9\n").loss);
@@ -107,8 +107,8 @@ TEST_CASE("rows that lack the weights of the training count 1 each, and lack not
 
 TEST_CASE("weights without a finite sum are an error, not a result") {
   const ScoringFixture f;
-  ModelDocument document = NumbersDocument();
-  document.job.model.precision = Precision::kFloat64;
+  bundle::ModelDocument document = NumbersDocument();
+  document.job.model.precision = spec::Precision::kFloat64;
   document.job.data.weight = std::string("w");
   document.schema.names.push_back("w");
   document.schema.weight = 4;
@@ -127,9 +127,10 @@ TEST_CASE("weights without a finite sum are an error, not a result") {
   CHECK(refused.position()->file == f.dir / "two.csv");
   // A cluster's worker says the same; it would be blamed for such a sum.
   ScorerPool scorers(model);
-  const Status alone = EvaluateShard(f.Run(model, *two), ClassIndex(std::vector<std::string>{}), 0,
-                                     &scorers, nullptr)
-                           .status();
+  const Status alone =
+      EvaluateShard(f.Run(model, *two), data::ClassIndex(std::vector<std::string>{}), 0, &scorers,
+                    nullptr)
+          .status();
   CHECK(alone.ToString() == refused.ToString());
   const auto apart = f.Scan(model, {f.dir / "one.csv", f.dir.Put("other.csv", rows)}, true);
   REQUIRE(apart.ok());
@@ -164,7 +165,7 @@ TEST_CASE("labels that are no class of the model, and rows without one, are reje
 
 TEST_CASE("curves end in the corners, and the area under ROC is the AUC") {
   const ScoringFixture f;
-  ModelDocument document = ClassesDocument();
+  bundle::ModelDocument document = ClassesDocument();
   document.preprocessing.classes = {"no", "yes"};
   const TrainedModel model = f.Model(document);
   std::string text = "a,b,answer\n";
@@ -198,7 +199,7 @@ TEST_CASE("curves end in the corners, and the area under ROC is the AUC") {
 
 TEST_CASE("a report is one page that asks for nothing and shows no text as HTML") {
   const ScoringFixture f;
-  ModelDocument document = ClassesDocument();
+  bundle::ModelDocument document = ClassesDocument();
   document.preprocessing.classes = {"<script>alert(1)</script>", "so so", "yes"};
   document.job.name = "a & b";
   const TrainedModel model = f.Model(document);
@@ -249,4 +250,4 @@ TEST_CASE("history.csv that is none is refused with its line") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -15,11 +15,11 @@
 #include "src/scoring/trained_model.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // Features a and b; classes "no", "so so" and "yes" in the column `answer`.
-inline ModelDocument ClassesDocument() {
-  ModelDocument d;
+inline bundle::ModelDocument ClassesDocument() {
+  bundle::ModelDocument d;
   d.job.name = "classes";
   d.job.data.train = {"train.csv"};
   d.job.data.label = {std::string("answer")};
@@ -28,16 +28,16 @@ inline ModelDocument ClassesDocument() {
   d.schema = {{"id", "a", "answer", "b"}, {1, 3}, {2}};
   d.preprocessing.features = {{"a", 0.5, 2, 0}, {"b", -1, 0.25, 7}};
   d.preprocessing.classes = {"no", "so so", "yes"};
-  d.storage = StorageType::kFloat64;
+  d.storage = spec::StorageType::kFloat64;
   d.stopped_because = "epochs";
   return d;
 }
 
 // The same features; targets u and v.
-inline ModelDocument NumbersDocument() {
-  ModelDocument d = ClassesDocument();
+inline bundle::ModelDocument NumbersDocument() {
+  bundle::ModelDocument d = ClassesDocument();
   d.job.name = "numbers";
-  d.job.model.task = Task::kRegression;
+  d.job.model.task = spec::Task::kRegression;
   d.job.data.label = {std::string("u"), std::string("v")};
   d.schema = {{"a", "b", "u", "v"}, {0, 1}, {2, 3}};
   d.preprocessing.classes.clear();
@@ -45,57 +45,61 @@ inline ModelDocument NumbersDocument() {
   return d;
 }
 
-inline Bundle BundleOf(const ModelDocument& d, uint64_t seed = 5) {
-  const size_t outputs = d.job.model.task == Task::kClassification ? d.preprocessing.classes.size()
-                                                                   : d.preprocessing.targets.size();
-  const auto shape =
-      MakeNetworkShape(d.job, InputsOf(d.preprocessing), static_cast<int64_t>(outputs));
+inline bundle::Bundle BundleOf(const bundle::ModelDocument& d, uint64_t seed = 5) {
+  const size_t outputs = d.job.model.task == spec::Task::kClassification
+                             ? d.preprocessing.classes.size()
+                             : d.preprocessing.targets.size();
+  const auto shape = model::MakeNetworkShape(d.job, spec::InputsOf(d.preprocessing),
+                                             static_cast<int64_t>(outputs));
   INFO(shape.status().ToString());
   REQUIRE(shape.ok());
-  const auto count = static_cast<size_t>(ParameterCount(*shape));
-  if (d.job.model.precision == Precision::kFloat64) {
+  const auto count = static_cast<size_t>(model::ParameterCount(*shape));
+  if (d.job.model.precision == spec::Precision::kFloat64) {
     AlignedVector<double> parameters(count);
-    InitialParameters(*shape, seed, parameters.data());
-    return MakeBundle(d, Tensors(*shape), parameters.data(), ElementType::kFloat64, {});
+    model::InitialParameters(*shape, seed, parameters.data());
+    return bundle::MakeBundle(d, model::Tensors(*shape), parameters.data(),
+                              bundle::ElementType::kFloat64, {});
   }
   AlignedVector<float> parameters(count);
-  InitialParameters(*shape, seed, parameters.data());
-  return MakeBundle(d, Tensors(*shape), parameters.data(), ElementType::kFloat32, {});
+  model::InitialParameters(*shape, seed, parameters.data());
+  return bundle::MakeBundle(d, model::Tensors(*shape), parameters.data(),
+                            bundle::ElementType::kFloat32, {});
 }
 
 class ScoringFixture {
  public:
-  ScoringFixture() { InitArithmetic(); }
+  ScoringFixture() { model::InitArithmetic(); }
 
-  std::string PutBundle(const Bundle& bundle, const std::string& name = "model") const {
+  std::string PutBundle(const bundle::Bundle& bundle, const std::string& name = "model") const {
     REQUIRE(files->MakeDirectory(dir / name).ok());
     for (const auto& [file, bytes] : bundle.files) dir.Put(name + "/" + file, bytes);
     return dir / name;
   }
 
-  TrainedModel Model(const ModelDocument& document) const {
+  TrainedModel Model(const bundle::ModelDocument& document) const {
     auto model = LoadTrainedModel(*files, PutBundle(BundleOf(document)));
     INFO(model.status().ToString());
     REQUIRE(model.ok());
     return *std::move(model);
   }
 
-  Result<ScanPlan> Scan(const TrainedModel& model, std::vector<std::string> data, bool labels,
-                        std::vector<std::string> keep = {}, int64_t shard_bytes = 1 << 20) const {
-    return PlanScan(*files, {.job = model.document.job,
-                             .schema = model.document.schema,
-                             .data = std::move(data),
-                             .labels = labels,
-                             .keep = std::move(keep),
-                             .format = std::nullopt,
-                             .shard_bytes = shard_bytes,
-                             .sparse = model.document.sparse});
+  Result<data::ScanPlan> Scan(const TrainedModel& model, std::vector<std::string> data, bool labels,
+                              std::vector<std::string> keep = {},
+                              int64_t shard_bytes = 1 << 20) const {
+    return data::PlanScan(*files, {.job = model.document.job,
+                                   .schema = model.document.schema,
+                                   .data = std::move(data),
+                                   .labels = labels,
+                                   .keep = std::move(keep),
+                                   .format = std::nullopt,
+                                   .shard_bytes = shard_bytes,
+                                   .sparse = model.document.sparse});
   }
 
-  ScoringRun Run(const TrainedModel& model, const ScanPlan& scan, int threads = 1) const {
+  ScoringRun Run(const TrainedModel& model, const data::ScanPlan& scan, int threads = 1) const {
     return {.files = *files,
             .model = model,
-            .reader = MakeScanReader(*files, scan),
+            .reader = data::MakeScanReader(*files, scan),
             .threads = threads};
   }
 
@@ -105,13 +109,14 @@ class ScoringFixture {
     const auto names = files->Names(output);
     REQUIRE(names.ok());
     for (const std::string& name : *names) {
-      if (name.starts_with("part-")) parts.emplace_back(name, Content(output + "/" + name));
+      if (name.starts_with("part-"))
+        parts.emplace_back(name, storage::Content(output + "/" + name));
     }
     return parts;
   }
 
-  TemporaryDirectory dir;
-  std::unique_ptr<FileSystem> files = MakeFileSystem();
+  storage::TemporaryDirectory dir;
+  std::unique_ptr<storage::FileSystem> files = storage::MakeFileSystem();
 };
 
 // A table of `rows` rows with the columns id, a, b, answer; without the answer where it is false.
@@ -128,4 +133,4 @@ inline std::string AnswersCsv(int64_t rows, bool answer = true) {
   return text;
 }
 
-}  // namespace espalier
+}  // namespace espalier::scoring

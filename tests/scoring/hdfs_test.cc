@@ -1,12 +1,12 @@
 #include "tests/bundle/places.h"
 #include "tests/scoring/fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 TEST_CASE("model, data and output on HDFS give the bytes that local ones give") {
   const ScoringFixture f;
-  const Bundle bundle = BundleOf(ClassesDocument());
+  const bundle::Bundle bundle = BundleOf(ClassesDocument());
   const std::string table = AnswersCsv(400) + "bad,x,1,no\n";
   const auto local_model = LoadTrainedModel(*f.files, f.PutBundle(bundle));
   REQUIRE(local_model.ok());
@@ -17,25 +17,26 @@ TEST_CASE("model, data and output on HDFS give the bytes that local ones give") 
   REQUIRE(BeginPredictions(*f.files, local_spec.output).ok());
   REQUIRE(Predict(f.Run(*local_model, *local_scan), local_spec).ok());
 
-  FakeHdfsTree tree;
+  bundle::FakeHdfsTree tree;
   for (const auto& [name, bytes] : bundle.files) tree.hdfs.content["/m/" + name] = bytes;
   tree.hdfs.content["/d/t.csv"] = table;
-  const FileSystem& files = *tree.hdfs.files;
+  const storage::FileSystem& files = *tree.hdfs.files;
   const std::string base = tree.hdfs.base;
   const auto model = LoadTrainedModel(files, base + "/m");
   INFO(model.status().ToString());
   REQUIRE(model.ok());
-  const auto scan = PlanScan(files, {.job = model->document.job,
-                                     .schema = model->document.schema,
-                                     .data = {base + "/d/t.csv"},
-                                     .labels = false,
-                                     .keep = {"id"},
-                                     .format = std::nullopt,
-                                     .shard_bytes = 5000});
+  const auto scan = data::PlanScan(files, {.job = model->document.job,
+                                           .schema = model->document.schema,
+                                           .data = {base + "/d/t.csv"},
+                                           .labels = false,
+                                           .keep = {"id"},
+                                           .format = std::nullopt,
+                                           .shard_bytes = 5000});
   INFO(scan.status().ToString());
   REQUIRE(scan.ok());
   const PredictSpec spec{.output = base + "/out", .keep = {"id"}};
-  const ScoringRun run{.files = files, .model = *model, .reader = MakeScanReader(files, *scan)};
+  const ScoringRun run{
+      .files = files, .model = *model, .reader = data::MakeScanReader(files, *scan)};
   REQUIRE(CheckPrediction(files, *model, scan->input, spec).ok());
   REQUIRE(BeginPredictions(files, spec.output).ok());
   const auto result = Predict(run, spec);
@@ -53,4 +54,4 @@ TEST_CASE("model, data and output on HDFS give the bytes that local ones give") 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

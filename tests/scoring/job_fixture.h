@@ -12,10 +12,10 @@
 #include "src/storage/passing_files.h"
 #include "tests/scoring/fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 
 // All files below a directory, by path.
-inline std::map<std::string, std::string> Tree(const FileSystem& files,
+inline std::map<std::string, std::string> Tree(const storage::FileSystem& files,
                                                const std::string& directory) {
   std::map<std::string, std::string> tree;
   const auto names = files.Names(directory);
@@ -25,7 +25,7 @@ inline std::map<std::string, std::string> Tree(const FileSystem& files,
     if (files.Stat(path)->is_directory) {
       for (const auto& [below, bytes] : Tree(files, path)) tree[name + "/" + below] = bytes;
     } else {
-      tree[name] = Content(path);
+      tree[name] = storage::Content(path);
     }
   }
   return tree;
@@ -42,18 +42,18 @@ class JobFixture : public ScoringFixture {
     spec.output.path = dir / "out";
     spec.keep = {"id"};
     model = *LoadTrainedModel(*files, spec.model);
-    scan = *PlanScan(*files, ScanRequestOf(spec, model));
+    scan = *data::PlanScan(*files, ScanRequestOf(spec, model));
     REQUIRE(scan.input.shards.size() > 5);
     staging = StagingDirectory(spec.output.path, "request");
   }
 
   // What members have written, shard i in generation 1 + i % 2.
-  std::vector<ShardScore> Score(uint64_t first_generation = 1) const {
+  std::vector<spec::ShardScore> Score(uint64_t first_generation = 1) const {
     ScorerPool scorers(model);
     const ScoringRun run = Run(model, scan);
     PredictSpec predict = PredictSpecOf(spec);
     const PartColumns columns = *PredictionColumns(model, predict);
-    std::vector<ShardScore> scores;
+    std::vector<spec::ShardScore> scores;
     for (int64_t i = 0; i < run.shards(); ++i) {
       const uint64_t generation = first_generation + static_cast<uint64_t>(i % 2);
       predict.output = PartsDirectory(staging, generation);
@@ -67,15 +67,17 @@ class JobFixture : public ScoringFixture {
     return scores;
   }
 
-  Result<ScoringResult> Merge(const FileSystem& through, std::vector<ShardScore> shards,
-                              const ScoringSpec& of, std::function<bool()> wanted = {}) const {
+  Result<spec::ScoringResult> Merge(const storage::FileSystem& through,
+                                    std::vector<spec::ShardScore> shards,
+                                    const spec::ScoringSpec& of,
+                                    std::function<bool()> wanted = {}) const {
     return MergeScores(through, of,
                        {.staging = staging,
                         .model_sha256 = model.sha256,
                         .shards = std::move(shards),
                         .wanted = std::move(wanted)});
   }
-  Result<ScoringResult> Merge(std::vector<ShardScore> shards) const {
+  Result<spec::ScoringResult> Merge(std::vector<spec::ShardScore> shards) const {
     return Merge(*files, std::move(shards), spec);
   }
 
@@ -87,21 +89,22 @@ class JobFixture : public ScoringFixture {
     return Tree(*files, predict.output);
   }
 
-  ModelDocument document = ClassesDocument();
-  ScoringSpec spec;
+  bundle::ModelDocument document = ClassesDocument();
+  spec::ScoringSpec spec;
   TrainedModel model;
-  ScanPlan scan;
+  data::ScanPlan scan;
   std::string staging;
 };
 
 // Fails its n-th change with kUnavailable, and all after it: a process that was killed there.
-class DyingFiles : public PassingFiles {
+class DyingFiles : public storage::PassingFiles {
  public:
-  DyingFiles(const FileSystem& files, int changes) : PassingFiles(files), left_(changes) {}
+  DyingFiles(const storage::FileSystem& files, int changes)
+      : storage::PassingFiles(files), left_(changes) {}
   Status CreateExclusively(const std::string& p, std::string_view content) const override {
     return Change([&] { return files_.CreateExclusively(p, content); });
   }
-  using FileSystem::WriteAtomically;
+  using storage::FileSystem::WriteAtomically;
   Status WriteAtomically(const std::string& p, std::string_view content,
                          const std::string& writer) const override {
     return Change([&] { return files_.WriteAtomically(p, content, writer); });
@@ -134,4 +137,4 @@ class DyingFiles : public PassingFiles {
   mutable int left_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::scoring

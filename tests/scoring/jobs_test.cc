@@ -9,7 +9,7 @@
 #include "src/scoring/evaluate.h"
 #include "tests/scoring/job_fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 TEST_CASE("what members wrote in several generations becomes the output of a local prediction") {
@@ -35,7 +35,7 @@ TEST_CASE("what members wrote in several generations becomes the output of a loc
 TEST_CASE("a merge that was broken off anywhere, even twice, comes to the same when done again") {
   for (const bool replaces : {false, true}) {
     const JobFixture f;
-    ScoringSpec spec = f.spec;
+    spec::ScoringSpec spec = f.spec;
     spec.output.overwrite = replaces;
     const auto local = f.Local();
     bool died = true;
@@ -64,7 +64,7 @@ TEST_CASE("a merge that was broken off anywhere, even twice, comes to the same w
 TEST_CASE("a job that does not succeed leaves what there was, wherever its merge was") {
   for (const bool replaces : {false, true}) {
     const JobFixture f;
-    ScoringSpec spec = f.spec;
+    spec::ScoringSpec spec = f.spec;
     spec.output.overwrite = replaces;
     bool died = true;
     for (int i = 0; died || i % 4 != 0; ++i) {
@@ -101,7 +101,7 @@ TEST_CASE("an output that has appeared meanwhile is not replaced") {
   const auto merged = f.Merge(scores);
   CHECK(merged.status().code() == StatusCode::kAlreadyExists);
   REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
-  CHECK(Content(f.dir / "out/part-00000.csv") == "somebody else's\n");
+  CHECK(storage::Content(f.dir / "out/part-00000.csv") == "somebody else's\n");
 }
 
 TEST_CASE("too many rejects, or nothing else, are the errors of a local prediction") {
@@ -113,7 +113,7 @@ TEST_CASE("too many rejects, or nothing else, are the errors of a local predicti
   const auto local = Predict(f.Run(f.model, f.scan), predict);
   CHECK(local.status().code() == StatusCode::kBadInput);
   CHECK(merged.status().ToString() == local.status().ToString());
-  const std::vector<ShardScore> nothing(1, {.rejected = 1, .first_rejects = {BadInput("x")}});
+  const std::vector<spec::ShardScore> nothing(1, {.rejected = 1, .first_rejects = {BadInput("x")}});
   f.spec.rejects_limit.reset();
   CHECK(f.Merge(nothing).status().message() ==
         "none of the 1 rows can be scored; the first of them: x");
@@ -121,17 +121,17 @@ TEST_CASE("too many rejects, or nothing else, are the errors of a local predicti
 
 TEST_CASE("shards that were evaluated apart come to the metrics of a local evaluation") {
   JobFixture f;
-  f.spec.kind = JobKind::kEvaluate;
+  f.spec.kind = spec::JobKind::kEvaluate;
   f.spec.keep.clear();
   f.spec.output = {};
-  const ScanPlan scan = *PlanScan(*f.files, ScanRequestOf(f.spec, f.model));
+  const data::ScanPlan scan = *data::PlanScan(*f.files, ScanRequestOf(f.spec, f.model));
   const ScoringRun run = f.Run(f.model, scan, 2);
   const auto local = Evaluate(run, false);
   REQUIRE(local.ok());
-  const ClassIndex index(f.model.document.preprocessing.classes);
+  const data::ClassIndex index(f.model.document.preprocessing.classes);
   ScorerPool scorers(f.model);
-  std::vector<ShardScore> shards;
-  ShardTotals totals(static_cast<int32_t>(run.shards()));
+  std::vector<spec::ShardScore> shards;
+  cluster::ShardTotals totals(static_cast<int32_t>(run.shards()));
   for (int64_t i = run.shards() - 1; i >= 0; --i) {  // whoever comes first
     shards.insert(shards.begin(), *EvaluateShard(run, index, i, &scorers, nullptr));
     totals.Add(static_cast<int32_t>(i), std::exchange(shards.front().totals, {}));
@@ -165,11 +165,11 @@ TEST_CASE("shards that were evaluated apart come to the metrics of a local evalu
 
 TEST_CASE("an evaluation of a model of many labels tells them by their names") {
   const ScoringFixture f;
-  ModelDocument document = NumbersDocument();
-  document.job.model.task = Task::kMultilabel;
+  bundle::ModelDocument document = NumbersDocument();
+  document.job.model.task = spec::Task::kMultilabel;
   document.preprocessing.targets = {{"u"}, {"v"}};
-  ScoringSpec spec;
-  spec.kind = JobKind::kEvaluate;
+  spec::ScoringSpec spec;
+  spec.kind = spec::JobKind::kEvaluate;
   spec.model = f.PutBundle(BundleOf(document));
   const TrainedModel model = *LoadTrainedModel(*f.files, spec.model);
   spec.data = {f.dir.Put("t.csv", "a,b,u,v\n1,2,0,1\n2,1,1,1\n")};
@@ -177,10 +177,10 @@ TEST_CASE("an evaluation of a model of many labels tells them by their names") {
   INFO(plan.status().ToString());
   REQUIRE(plan.ok());
   CHECK(plan->model_sha256 == model.sha256);
-  const ScanPlan scan = *ResumeScan(*f.files, ScanRequestOf(spec, model), plan->input);
+  const data::ScanPlan scan = *data::ResumeScan(*f.files, ScanRequestOf(spec, model), plan->input);
   ScorerPool scorers(model);
-  const ClassIndex index(std::vector<std::string>{});
-  ShardScore score = *EvaluateShard(f.Run(model, scan), index, 0, &scorers, nullptr);
+  const data::ClassIndex index(std::vector<std::string>{});
+  spec::ShardScore score = *EvaluateShard(f.Run(model, scan), index, 0, &scorers, nullptr);
   std::vector<double> totals = std::exchange(score.totals, {});
   const auto merged = MergeScores(*f.files, spec,
                                   {.staging = "",
@@ -198,7 +198,7 @@ TEST_CASE("a directory that stands at the output stays: it may be a link, or hav
   for (const bool replaces : {false, true}) {
     for (const bool succeeds : {false, true}) {
       const JobFixture f;
-      ScoringSpec spec = f.spec;
+      spec::ScoringSpec spec = f.spec;
       spec.output.overwrite = replaces;
       REQUIRE(f.files->MakeDirectory(f.dir / "elsewhere").ok());
       fs::create_directory_symlink(f.dir / "elsewhere", f.dir / "out");
@@ -225,7 +225,7 @@ TEST_CASE("a directory that stands at the output stays: it may be a link, or hav
 // A rename into a mount point fails so.
 class ApartFiles final : public DyingFiles {
  public:
-  explicit ApartFiles(const FileSystem& files) : DyingFiles(files, 1'000'000) {}
+  explicit ApartFiles(const storage::FileSystem& files) : DyingFiles(files, 1'000'000) {}
   Status Rename(const std::string& from, const std::string&) const override {
     return Unavailable("cannot rename '" + from + "': Invalid cross-device link");
   }
@@ -242,7 +242,7 @@ TEST_CASE("what is cleared away once more does not harm who took the place meanw
     REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
     f.dir.Put("out/part-00000.csv", "another job's\n");
     REQUIRE(RemoveStaging(*f.files, f.dir / "out", f.staging, false).ok());
-    CHECK(Content(f.dir / "out/part-00000.csv") == "another job's\n");
+    CHECK(storage::Content(f.dir / "out/part-00000.csv") == "another job's\n");
   }
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("what another job has put in the place since is not touched by a late 
     for (int changes = 0; died; ++changes) {
       INFO(stands << " " << changes);
       JobFixture f;
-      ScoringSpec spec = f.spec;
+      spec::ScoringSpec spec = f.spec;
       spec.output.overwrite = true;
       if (stands) {
         REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
@@ -279,7 +279,7 @@ TEST_CASE("what another job has put in the place since is not touched by a late 
 
 TEST_CASE("a job that fails after another one took the place of what it left brings that back") {
   JobFixture f;
-  ScoringSpec spec = f.spec;
+  spec::ScoringSpec spec = f.spec;
   spec.output.overwrite = true;
   REQUIRE(f.files->MakeDirectory(f.dir / "out").ok());
   f.dir.Put("out/part-00000.csv", "an earlier prediction\n");
@@ -349,14 +349,14 @@ TEST_CASE("an output that nobody wants any more does not appear") {
 
 TEST_CASE("a plan that was sent is the plan that was made") {
   JobFixture f;
-  for (const JobKind kind : {JobKind::kPredict, JobKind::kEvaluate}) {
+  for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
     f.spec.kind = kind;
-    const auto made = PlanScan(*f.files, ScanRequestOf(f.spec, f.model));
+    const auto made = data::PlanScan(*f.files, ScanRequestOf(f.spec, f.model));
     REQUIRE(made.ok());
     const auto planned = PlanScoring(*f.files, f.spec);
     INFO(planned.status().ToString());
     REQUIRE(planned.ok());
-    const auto resumed = ResumeScan(*f.files, ScanRequestOf(f.spec, f.model), planned->input);
+    const auto resumed = data::ResumeScan(*f.files, ScanRequestOf(f.spec, f.model), planned->input);
     REQUIRE(resumed.ok());
     CHECK(planned->model_sha256 == f.model.sha256);
     CHECK(resumed->job == made->job);
@@ -375,4 +375,4 @@ TEST_CASE("the staging directory is hidden beside the output, and of one submiss
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

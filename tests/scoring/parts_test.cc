@@ -9,25 +9,25 @@
 #include "src/scoring/svg_chart.h"
 #include "tests/scoring/fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 TEST_CASE("names of parts sort as the rows come") {
   std::vector<std::string> names;
   for (const int64_t shard : {0, 1, 9, 10, 99'999, 100'000, 123'456}) {
     for (const int64_t piece : {0, 1, 2, 10, 9999}) {
-      names.push_back(PartName(shard, 123'457, piece, PartFormat::kCsv));
+      names.push_back(PartName(shard, 123'457, piece, spec::PartFormat::kCsv));
     }
   }
   CHECK(std::is_sorted(names.begin(), names.end()));
-  CHECK(PartName(3, 10, 0, PartFormat::kParquet) == "part-00003.parquet");
-  CHECK(PartName(3, 10, 2, PartFormat::kCsv) == "part-00003_0002.csv");
+  CHECK(PartName(3, 10, 0, spec::PartFormat::kParquet) == "part-00003.parquet");
+  CHECK(PartName(3, 10, 2, spec::PartFormat::kCsv) == "part-00003_0002.csv");
   CHECK(names[0] == "part-000000.csv");
 }
 
 TEST_CASE("fields of CSV read back as they were") {
-  const TemporaryDirectory dir;
-  const auto files = MakeFileSystem();
+  const storage::TemporaryDirectory dir;
+  const auto files = storage::MakeFileSystem();
   const std::vector<std::string> fields = {"plain", "",       "a,b",     "say \"x\"", "two\nlines",
                                            " left", "right ", "caf\xe9", "\"",        "\r"};
   std::string text;
@@ -35,10 +35,10 @@ TEST_CASE("fields of CSV read back as they were") {
   text += '\n';
   const auto file = files->Open(dir.Put("f.csv", text));
   REQUIRE(file.ok());
-  CsvOptions options;
+  spec::CsvOptions options;
   options.multiline = true;
-  CsvReader reader(**file, options, {0, static_cast<int64_t>(text.size()), false});
-  REQUIRE(reader.Next() == RecordReader::Outcome::kRecord);
+  data::CsvReader reader(**file, options, {0, static_cast<int64_t>(text.size()), false});
+  REQUIRE(reader.Next() == data::RecordReader::Outcome::kRecord);
   REQUIRE(reader.fields() == fields.size());
   for (size_t i = 0; i < fields.size(); ++i) CHECK(reader.field(i) == fields[i]);
 }
@@ -173,4 +173,4 @@ TEST_CASE("a chart of nothing, of one value and of gaps is drawn") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -10,7 +10,7 @@
 #include "tests/data/scan_rows.h"
 #include "tests/scoring/fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 std::vector<std::vector<std::string>> Cells(const std::string& csv) {
@@ -25,8 +25,9 @@ std::vector<std::vector<std::string>> Cells(const std::string& csv) {
 }
 
 // A prediction of the fixture's into `out`.
-Result<ScoringResult> PredictInto(const ScoringFixture& f, const TrainedModel& model,
-                                  const ScanPlan& scan, PredictSpec spec, int threads = 1) {
+Result<spec::ScoringResult> PredictInto(const ScoringFixture& f, const TrainedModel& model,
+                                        const data::ScanPlan& scan, PredictSpec spec,
+                                        int threads = 1) {
   const ScoringRun run = f.Run(model, scan, threads);
   ESPALIER_RETURN_IF_ERROR(CheckPrediction(*f.files, model, scan.input, spec));
   ESPALIER_RETURN_IF_ERROR(BeginPredictions(*f.files, spec.output).status());
@@ -36,7 +37,7 @@ Result<ScoringResult> PredictInto(const ScoringFixture& f, const TrainedModel& m
 // The network's answer to one row, computed without the room's code.
 std::vector<float> Direct(const TrainedModel& model, double a, double b) {
   const auto& fitted = model.document.preprocessing.features;
-  LeafPass<float> pass(model.shape, 1);
+  model::LeafPass<float> pass(model.shape, 1);
   pass.inputs()[0] = static_cast<float>((a - fitted[0].shift) * fitted[0].factor);
   pass.inputs()[1] = static_cast<float>((b - fitted[1].shift) * fitted[1].factor);
   std::vector<float> out(static_cast<size_t>(model.width()));
@@ -59,7 +60,7 @@ TEST_CASE("classes, probabilities and kept columns stand in the order of the inp
   const auto parts = f.Parts(f.dir / "out");
   REQUIRE(parts.size() == 1);
   CHECK(parts[0].first == "part-00000.csv");
-  const auto rows = Cells(parts[0].second), given = Cells(Content(csv));
+  const auto rows = Cells(parts[0].second), given = Cells(storage::Content(csv));
   REQUIRE(rows.size() == 701);
   CHECK(rows[0] == std::vector<std::string>{"b", "id", "prediction", "probability_no",
                                             "probability_so so", "probability_yes"});
@@ -102,7 +103,7 @@ TEST_CASE("the output is the same bytes for any number of threads, in CSV and in
   const auto scan = f.Scan(model, {f.dir / "t*.csv"}, false, {"id"}, 20'000);
   REQUIRE(scan.ok());
   REQUIRE(scan->input.shards.size() > 8);
-  for (const PartFormat format : {PartFormat::kCsv, PartFormat::kParquet}) {
+  for (const spec::PartFormat format : {spec::PartFormat::kCsv, spec::PartFormat::kParquet}) {
     std::vector<std::pair<std::string, std::string>> first;
     for (const int threads : {1, 2, 5}) {
       const auto result = PredictInto(
@@ -135,7 +136,7 @@ TEST_CASE("rows that cannot be scored go to the rejects with place and reason") 
   REQUIRE(scored.size() == 3);
   CHECK(scored[1][0] == "1");
   CHECK(scored[2][0] == "7");
-  const std::string rejects = Content(f.dir / "out/_rejects/part-00000.csv");
+  const std::string rejects = storage::Content(f.dir / "out/_rejects/part-00000.csv");
   INFO(rejects);
   CHECK(rejects.starts_with("file,row,offset,column,text,reason\n" + csv + ",3,15,a,x,"));
   CHECK(rejects.find(csv + ",4,") != std::string::npos);
@@ -160,7 +161,7 @@ TEST_CASE("rows that cannot be scored go to the rejects with place and reason") 
 
 TEST_CASE("a spreadsheet-safe prediction has no formula") {
   const ScoringFixture f;
-  ModelDocument document = ClassesDocument();
+  bundle::ModelDocument document = ClassesDocument();
   document.preprocessing.classes = {"=no", "-so so", "@yes"};
   const TrainedModel model = f.Model(document);
   const std::string csv = f.dir.Put("new.csv", "=id,a,b\n=1+1,1,2\n-3,3,4\n+x,0,=1\n");
@@ -187,7 +188,7 @@ TEST_CASE("a spreadsheet-safe prediction has no formula") {
     }
     if (r > 0) CHECK(safe[r][2].starts_with("'"));  // the class
   }
-  const std::string rejects = Content(f.dir / "safe/_rejects/part-00000.csv");
+  const std::string rejects = storage::Content(f.dir / "safe/_rejects/part-00000.csv");
   INFO(rejects);
   CHECK(rejects.find(",b,'=1,") != std::string::npos);
 }
@@ -231,15 +232,15 @@ TEST_CASE("a row whose answer overflows is a reject, in its order among the othe
     return cells;
   };
   CHECK(column(f.Parts(spec.output)[0].second, 0) == scored);
-  CHECK(column(Content(f.dir / "out/_rejects/part-00000.csv"), 1) == rejected);
+  CHECK(column(storage::Content(f.dir / "out/_rejects/part-00000.csv"), 1) == rejected);
   CHECK(f.Parts(spec.output)[0].second.find("nan") == std::string::npos);
 }
 
 TEST_CASE("nulls are what the model's rule says: replaced, or no answer") {
   const ScoringFixture f;
   const std::string csv = f.dir.Put("n.csv", "a,b\n1,\n1,7\n,3\n");
-  ModelDocument document = ClassesDocument();
-  document.job.data.features.nulls.kind = NullKind::kMean;
+  bundle::ModelDocument document = ClassesDocument();
+  document.job.data.features.nulls.kind = spec::NullKind::kMean;
   const TrainedModel means = f.Model(document);
   const auto scan = f.Scan(means, {csv}, false);
   REQUIRE(scan.ok());
@@ -248,7 +249,7 @@ TEST_CASE("nulls are what the model's rule says: replaced, or no answer") {
   REQUIRE(rows.size() == 4);
   CHECK(rows[1] == rows[2]);  // 7 is what stands for a missing b
 
-  document.job.data.features.nulls.kind = NullKind::kDrop;
+  document.job.data.features.nulls.kind = spec::NullKind::kDrop;
   const TrainedModel drops = f.Model(document);
   const auto again = f.Scan(drops, {csv}, false);
   REQUIRE(again.ok());
@@ -275,7 +276,7 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
   const auto refused = PredictInto(f, model, *scan, over);
   CHECK(refused.status().code() == StatusCode::kInvalidArgument);
   CHECK(refused.status().message().find("thesis.txt") != std::string::npos);
-  CHECK(Content(f.dir / "out/thesis.txt") == "years of work");
+  CHECK(storage::Content(f.dir / "out/thesis.txt") == "years of work");
   // Nor is what others call parts, of Spark or MapReduce.
   for (const char* name : {"part-00000-8f1c-c000.snappy.parquet", "part-00000", "part-r-00000",
                            "._SUCCESS.crc", ".part-00000.csv.crc", "part-0.csv"}) {
@@ -334,10 +335,10 @@ TEST_CASE("two columns of one name are refused") {
 }
 
 // Writes to a local directory, and remembers the largest file.
-class WatchedFiles final : public PassingFiles {
+class WatchedFiles final : public storage::PassingFiles {
  public:
-  using PassingFiles::PassingFiles;
-  using PassingFiles::WriteAtomically;
+  using storage::PassingFiles::PassingFiles;
+  using storage::PassingFiles::WriteAtomically;
   Status WriteAtomically(const std::string& p, std::string_view content,
                          const std::string& writer) const override {
     largest = std::max(largest, content.size());
@@ -357,7 +358,7 @@ TEST_CASE("a shard of any size is read in pieces and written in parts of bounded
   REQUIRE(scan.ok());
   REQUIRE(scan->input.shards.size() == 1);
   size_t pieces = 0, features = 0, kept = 0;
-  REQUIRE(ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
+  REQUIRE(data::ScanRows(*f.files, *scan, 0, [&](const data::RowPiece& piece) -> Status {
             ++pieces;
             features = std::max(features, piece.rows().features.size());
             kept = std::max(kept, piece.kept.bytes());
@@ -370,8 +371,8 @@ TEST_CASE("a shard of any size is read in pieces and written in parts of bounded
   const WatchedFiles watched(*f.files);
   const PredictSpec spec{.output = f.dir / "out", .keep = {"id"}, .part_bytes = 1 << 20};
   REQUIRE(BeginPredictions(watched, spec.output).ok());
-  const auto result =
-      Predict({.files = watched, .model = model, .reader = MakeScanReader(watched, *scan)}, spec);
+  const auto result = Predict(
+      {.files = watched, .model = model, .reader = data::MakeScanReader(watched, *scan)}, spec);
   INFO(result.status().ToString());
   REQUIRE(result.ok());
   CHECK(result->rows == 300'000);
@@ -396,7 +397,7 @@ TEST_CASE("a shard of any size is read in pieces and written in parts of bounded
 
 TEST_CASE("the answers of many classes are cut into parts within a piece of rows") {
   const ScoringFixture f;
-  ModelDocument document = ClassesDocument();
+  bundle::ModelDocument document = ClassesDocument();
   document.preprocessing.classes.clear();
   for (int i = 0; i < 700; ++i) {
     document.preprocessing.classes.push_back("c" + std::to_string(1000 + i));
@@ -404,19 +405,19 @@ TEST_CASE("the answers of many classes are cut into parts within a piece of rows
   const TrainedModel model = f.Model(document);
   const auto scan = f.Scan(model, {f.dir.Put("t.csv", AnswersCsv(4000, false))}, false, {"id"});
   REQUIRE(scan.ok());
-  for (const PartFormat format : {PartFormat::kCsv, PartFormat::kParquet}) {
+  for (const spec::PartFormat format : {spec::PartFormat::kCsv, spec::PartFormat::kParquet}) {
     const WatchedFiles watched(*f.files);
     const PredictSpec spec{
         .output = f.dir / "out", .format = format, .keep = {"id"}, .part_bytes = 1 << 20};
     REQUIRE(BeginPredictions(watched, spec.output).ok());
-    const auto result =
-        Predict({.files = watched, .model = model, .reader = MakeScanReader(watched, *scan)}, spec);
+    const auto result = Predict(
+        {.files = watched, .model = model, .reader = data::MakeScanReader(watched, *scan)}, spec);
     INFO(result.status().ToString());
     REQUIRE(result.ok());
     CHECK(result->rows == 4000);
     CHECK(result->parts == 8);  // 512 rows each
     CHECK(watched.largest < (8 << 20));
-    if (format == PartFormat::kParquet) continue;
+    if (format == spec::PartFormat::kParquet) continue;
     int64_t next = 0;
     for (const auto& [name, content] : f.Parts(spec.output)) {
       const auto rows = Cells(content);
@@ -445,4 +446,4 @@ TEST_CASE("a run that is cancelled ends at the next piece") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

@@ -12,7 +12,7 @@
 #include "src/scoring/staging.h"
 #include "tests/scoring/fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 // Two targets whose residuals are of very different sizes.
@@ -28,16 +28,16 @@ std::string NumbersCsv() {
 class ReportFixture : public ScoringFixture {
  public:
   explicit ReportFixture(bool numbers) {
-    ModelDocument document = numbers ? NumbersDocument() : ClassesDocument();
+    bundle::ModelDocument document = numbers ? NumbersDocument() : ClassesDocument();
     document.job.data.shard_bytes = 1024;
-    spec.kind = JobKind::kEvaluate;
+    spec.kind = spec::JobKind::kEvaluate;
     spec.model = PutBundle(BundleOf(document));
     std::string text = numbers ? NumbersCsv() : AnswersCsv(300);
     text += numbers ? "1,x,3,4\n" : "late,1,x,no\n";  // no number
     spec.data = {dir.Put("t.csv", text)};
     spec.output.path = dir.Put("report.html", "an earlier page\n");
     model = *LoadTrainedModel(*files, spec.model);
-    scan = *PlanScan(*files, ScanRequestOf(spec, model));
+    scan = *data::PlanScan(*files, ScanRequestOf(spec, model));
     REQUIRE(scan.input.shards.size() > 5);
     staging = StagingDirectory(spec.output.path, "request");
   }
@@ -48,7 +48,7 @@ class ReportFixture : public ScoringFixture {
     REQUIRE(local.ok());
     CHECK(local->residuals.size() == (classes_too ? 0 : 2));
     return ReportHtml(
-        {model, *local, spec.model, spec.data[0], Content(spec.model + "/history.csv")});
+        {model, *local, spec.model, spec.data[0], storage::Content(spec.model + "/history.csv")});
   }
 
   std::string PathOf(int64_t shard, uint64_t generation) const {
@@ -59,18 +59,18 @@ class ReportFixture : public ScoringFixture {
   // second generation, and the first one has a file of it that is not to be counted.
   ScoringMerge Score(int64_t members) const {
     const ScoringRun run = Run(model, scan);
-    const ClassIndex index(model.document.preprocessing.classes);
+    const data::ClassIndex index(model.document.preprocessing.classes);
     for (const uint64_t generation : {1, 2}) {
       REQUIRE(files->MakeDirectory(PartsDirectory(staging, generation)).ok());
     }
-    ShardTotals totals(static_cast<int32_t>(run.shards()));
+    cluster::ShardTotals totals(static_cast<int32_t>(run.shards()));
     ScoringMerge merge{.staging = staging, .model_sha256 = model.sha256, .shards = {}};
     merge.shards.resize(static_cast<size_t>(run.shards()));
     for (int64_t m = members - 1; m >= 0; --m) {
       ScorerPool scorers(model);
       for (int64_t i = m * run.shards() / members; i < (m + 1) * run.shards() / members; ++i) {
         std::vector<TargetResiduals> residuals;
-        ShardScore score = *EvaluateShard(run, index, i, &scorers, &residuals);
+        spec::ShardScore score = *EvaluateShard(run, index, i, &scorers, &residuals);
         totals.Add(static_cast<int32_t>(i), std::exchange(score.totals, {}));
         score.generation = 1 + static_cast<uint64_t>(i % 2);
         if (TellsResiduals(spec, model)) {
@@ -85,9 +85,9 @@ class ReportFixture : public ScoringFixture {
     return merge;
   }
 
-  ScoringSpec spec;
+  spec::ScoringSpec spec;
   TrainedModel model;
-  ScanPlan scan;
+  data::ScanPlan scan;
   std::string staging;
 };
 
@@ -101,9 +101,9 @@ TEST_CASE("the report of a job is the page of a local evaluation, by any number 
       INFO(members << ": " << merged.status().ToString());
       REQUIRE(merged.ok());
       CHECK(merged->rejected == 1);
-      CHECK(Content(f.spec.output.path) == local);
+      CHECK(storage::Content(f.spec.output.path) == local);
       REQUIRE(RemoveStaging(*f.files, f.spec.output.path, f.staging, true).ok());
-      CHECK(Content(f.spec.output.path) == local);
+      CHECK(storage::Content(f.spec.output.path) == local);
       CHECK_FALSE(f.files->Stat(f.staging).ok());
     }
   }
@@ -120,14 +120,14 @@ TEST_CASE("residuals that are missing or damaged fail the job, and the earlier p
   const ReportFixture f(true);
   const ScoringMerge merge = f.Score(3);
   const std::string path = f.PathOf(3, 2);
-  const std::string good = Content(path);
+  const std::string good = storage::Content(path);
   const auto fails = [&](StatusCode code) {
     const Status error = MergeScores(*f.files, f.spec, merge).status();
     INFO(error.ToString());
     CHECK(error.code() == code);
     CHECK(error.message() == "the report cannot be put together");
     CHECK(error.ToString().find(path) != std::string::npos);
-    CHECK(Content(f.spec.output.path) == "an earlier page\n");
+    CHECK(storage::Content(f.spec.output.path) == "an earlier page\n");
   };
   REQUIRE(f.files->Delete(path).ok());
   fails(StatusCode::kNotFound);
@@ -152,7 +152,7 @@ TEST_CASE("a report that nobody wants any more is not written") {
       const auto merged = MergeScores(*f.files, f.spec, merge);
       CHECK(merged.status().code() == StatusCode::kCancelled);
     }
-    CHECK(Content(f.spec.output.path) == "an earlier page\n");
+    CHECK(storage::Content(f.spec.output.path) == "an earlier page\n");
   }
 }
 
@@ -176,4 +176,4 @@ TEST_CASE("what a report must not take the place of is refused before anything i
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

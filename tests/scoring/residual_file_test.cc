@@ -6,7 +6,7 @@
 #include "src/base/random.h"
 #include "tests/fuzz/mutate.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 std::vector<TargetResiduals> SomeResiduals(size_t targets, int rows, double scale) {
@@ -129,4 +129,4 @@ TEST_CASE("a mutated file of residuals is refused, or counts no more rows than t
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

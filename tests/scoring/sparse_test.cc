@@ -8,21 +8,22 @@
 #include "tests/data/scan_rows.h"
 #include "tests/scoring/fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 constexpr int kWidth = 1500, kYear = 41;  // the index of a column far from 0
 
-ModelDocument WideDocument(bool sparse, Precision precision = Precision::kFloat32) {
-  ModelDocument d = ClassesDocument();
+bundle::ModelDocument WideDocument(bool sparse,
+                                   spec::Precision precision = spec::Precision::kFloat32) {
+  bundle::ModelDocument d = ClassesDocument();
   d.job.name = "wide";
   d.job.data.csv.header = false;
   d.job.data.label = {int64_t{0}};
-  d.job.data.features.columns = {ColumnRange{1, kWidth}};
-  d.job.data.features.nulls.kind = NullKind::kMean;
+  d.job.data.features.columns = {spec::ColumnRange{1, kWidth}};
+  d.job.data.features.nulls.kind = spec::NullKind::kMean;
   d.job.model.hidden = {13, 5};
   d.job.model.precision = precision;
-  d.schema = {PositionNames(kWidth + 1), {}, {0}};
+  d.schema = {data::PositionNames(kWidth + 1), {}, {0}};
   d.preprocessing.features.clear();
   for (int i = 1; i <= kWidth; ++i) {
     d.schema.features.push_back(i);
@@ -91,8 +92,8 @@ Said Ask(const ScoringFixture& f, const TrainedModel& model, const std::string& 
   auto scorer = Scorer::Make(model);
   Said said;
   for (size_t shard = 0; shard < scan->input.shards.size(); ++shard) {
-    const Status read =
-        ScanRows(*f.files, *scan, static_cast<int>(shard), [&](const RowPiece& piece) -> Status {
+    const Status read = data::ScanRows(
+        *f.files, *scan, static_cast<int>(shard), [&](const data::RowPiece& piece) -> Status {
           std::vector<double> values;
           scorer->Predict(piece.rows(), piece.texts, &values);
           said.values.insert(said.values.end(), values.begin(), values.end());
@@ -118,7 +119,7 @@ TEST_CASE("a sparse model says what the dense one says but for rounding") {
   const ScoringFixture f;
   const std::string path = f.dir.Put("t.svm", Libsvm(MakeTable(1200)));
   for (const auto& [precision, tolerance] :
-       {std::pair(Precision::kFloat32, 2e-5), std::pair(Precision::kFloat64, 1e-12)}) {
+       {std::pair(spec::Precision::kFloat32, 2e-5), std::pair(spec::Precision::kFloat64, 1e-12)}) {
     const Said dense = Ask(f, f.Model(WideDocument(false, precision)), path);
     const Said sparse = Ask(f, f.Model(WideDocument(true, precision)), path);
     CHECK(dense.values.size() == 2400);
@@ -132,17 +133,17 @@ TEST_CASE("a sparse model says what the dense one says but for rounding") {
 }
 
 // Makes a column of a wide document a category.
-void MakeCategory(ModelDocument* d, int column, int64_t embedding, int64_t hash) {
+void MakeCategory(bundle::ModelDocument* d, int column, int64_t embedding, int64_t hash) {
   const auto index = static_cast<size_t>(column) - 1;
   d->schema.rules.resize(d->schema.features.size());
   d->schema.rules[index].group = static_cast<int32_t>(d->job.data.features.groups.size());
-  d->schema.rules[index].type = FeatureType::kCategorical;
-  FeatureGroup& group = d->job.data.features.groups.emplace_back();
+  d->schema.rules[index].type = spec::FeatureType::kCategorical;
+  spec::FeatureGroup& group = d->job.data.features.groups.emplace_back();
   group.columns = {int64_t{column}};
-  group.type = FeatureType::kCategorical;
+  group.type = spec::FeatureType::kCategorical;
   group.embedding = embedding;
   group.hash = hash;
-  FittedFeature& fitted = d->preprocessing.features[index];
+  spec::FittedFeature& fitted = d->preprocessing.features[index];
   fitted = {std::to_string(column)};
   fitted.embedding = embedding;
   fitted.codes = hash > 0 ? hash : 4;
@@ -151,14 +152,14 @@ void MakeCategory(ModelDocument* d, int column, int64_t embedding, int64_t hash)
 }
 
 // One-hot, embedded and hashed categories and indicators of nulls beside the numbers.
-ModelDocument CodedDocument(bool sparse, Precision precision) {
-  ModelDocument d = WideDocument(sparse, precision);
+bundle::ModelDocument CodedDocument(bool sparse, spec::Precision precision) {
+  bundle::ModelDocument d = WideDocument(sparse, precision);
   MakeCategory(&d, 3, 0, 0);
   MakeCategory(&d, 700, 4, 0);
   MakeCategory(&d, 1499, 0, 9);
   const auto group = static_cast<int32_t>(d.job.data.features.groups.size());
-  FeatureGroup& nulls = d.job.data.features.groups.emplace_back();
-  nulls.columns = {ColumnRange{100, 200}};
+  spec::FeatureGroup& nulls = d.job.data.features.groups.emplace_back();
+  nulls.columns = {spec::ColumnRange{100, 200}};
   nulls.null_indicator = true;
   for (size_t i = 99; i < 200; ++i) {
     d.preprocessing.features[i].null_indicator = true;
@@ -179,7 +180,7 @@ TEST_CASE("a sparse model with categories and indicators says what the dense one
   }
   const std::string svm = f.dir.Put("t.svm", Libsvm(table)), csv = f.dir.Put("t.csv", Csv(table));
   for (const auto& [precision, tolerance] :
-       {std::pair(Precision::kFloat32, 2e-5), std::pair(Precision::kFloat64, 1e-12)}) {
+       {std::pair(spec::Precision::kFloat32, 2e-5), std::pair(spec::Precision::kFloat64, 1e-12)}) {
     const Said dense = Ask(f, f.Model(CodedDocument(false, precision)), svm, 20'000);
     const TrainedModel model = f.Model(CodedDocument(true, precision));
     const Said sparse = Ask(f, model, svm, 20'000), of_csv = Ask(f, model, csv, 300'000);
@@ -198,7 +199,7 @@ TEST_CASE("a sparse model says the same of a row but for rounding, whatever its 
   const ScoringFixture f;
   const Table table = MakeTable(1500);
   for (const auto& [precision, tolerance] :
-       {std::pair(Precision::kFloat32, 1e-6), std::pair(Precision::kFloat64, 1e-14)}) {
+       {std::pair(spec::Precision::kFloat32, 1e-6), std::pair(spec::Precision::kFloat64, 1e-14)}) {
     const TrainedModel model = f.Model(WideDocument(true, precision));
     const std::string svm = f.dir.Put("t.svm", Libsvm(table));
     const Said whole = Ask(f, model, svm);
@@ -307,14 +308,14 @@ TEST_CASE("model.json tells who scores that rows were multiplied sparse, and mus
   const ScoringFixture f;
   CHECK(f.Model(WideDocument(true)).shape.sparse);
   CHECK_FALSE(f.Model(WideDocument(false)).shape.sparse);  // and so in bundles of before
-  const auto refused = [&](ModelDocument document) {
+  const auto refused = [&](bundle::ModelDocument document) {
     const auto loaded = LoadTrainedModel(*f.files, f.PutBundle(BundleOf(document)));
     INFO(loaded.status().ToString());
     CHECK(loaded.status().code() == StatusCode::kBadInput);
     CHECK(loaded.status().message().find("sparse: found true") != std::string::npos);
     CHECK(loaded.status().message().find(f.dir / "model/model.json") != std::string::npos);
   };
-  ModelDocument narrow = ClassesDocument(), few = WideDocument(true);
+  bundle::ModelDocument narrow = ClassesDocument(), few = WideDocument(true);
   narrow.sparse = true;
   refused(narrow);
   few.preprocessing.features.resize(1030);
@@ -324,4 +325,4 @@ TEST_CASE("model.json tells who scores that rows were multiplied sparse, and mus
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

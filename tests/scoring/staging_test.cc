@@ -5,7 +5,7 @@
 
 #include "tests/scoring/job_fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 // A job that may replace an earlier prediction.
@@ -72,7 +72,7 @@ TEST_CASE("what was in an emptied output comes back when the directory was moved
 // Another submission's probe comes when the output is looked at, and is gone before files move.
 class ProbedFiles final : public DyingFiles {
  public:
-  ProbedFiles(const FileSystem& files, std::string output)
+  ProbedFiles(const storage::FileSystem& files, std::string output)
       : DyingFiles(files, 1'000'000), output_(std::move(output)) {}
   Result<std::vector<std::string>> Names(const std::string& directory) const override {
     auto names = DyingFiles::Names(directory);
@@ -95,8 +95,8 @@ TEST_CASE("a probe of another submission does not harm a merge") {
 // The place is out of inodes: nothing new can be written.
 class FullFiles final : public DyingFiles {
  public:
-  explicit FullFiles(const FileSystem& files) : DyingFiles(files, 1'000'000) {}
-  using FileSystem::WriteAtomically;
+  explicit FullFiles(const storage::FileSystem& files) : DyingFiles(files, 1'000'000) {}
+  using storage::FileSystem::WriteAtomically;
   Status WriteAtomically(const std::string&, std::string_view, const std::string&) const override {
     return ResourceExhausted("no space left");
   }
@@ -160,4 +160,4 @@ TEST_CASE("what an earlier job is to bring back waits for the one that fills the
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

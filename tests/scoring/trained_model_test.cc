@@ -5,7 +5,7 @@
 #include "src/base/memory.h"
 #include "tests/scoring/fixture.h"
 
-namespace espalier {
+namespace espalier::scoring {
 namespace {
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
@@ -16,20 +16,20 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 
 TEST_CASE("a bundle is read back: the document, the network and each parameter") {
   const ScoringFixture f;
-  for (const Precision precision : {Precision::kFloat32, Precision::kFloat64}) {
-    ModelDocument document = ClassesDocument();
+  for (const spec::Precision precision : {spec::Precision::kFloat32, spec::Precision::kFloat64}) {
+    bundle::ModelDocument document = ClassesDocument();
     document.job.model.precision = precision;
     document.job.model.layer_norm = true;
     const TrainedModel model = f.Model(document);
     CHECK(model.document.preprocessing == document.preprocessing);
     CHECK(model.document.schema == document.schema);
-    CHECK(model.document.storage == StorageType::kFloat64);
+    CHECK(model.document.storage == spec::StorageType::kFloat64);
     CHECK(model.width() == 3);
-    AlignedVector<double> wide(static_cast<size_t>(ParameterCount(model.shape)));
+    AlignedVector<double> wide(static_cast<size_t>(model::ParameterCount(model.shape)));
     AlignedVector<float> narrow(wide.size());
-    InitialParameters(model.shape, 5, wide.data());
-    InitialParameters(model.shape, 5, narrow.data());
-    const bool is_wide = precision == Precision::kFloat64;
+    model::InitialParameters(model.shape, 5, wide.data());
+    model::InitialParameters(model.shape, 5, narrow.data());
+    const bool is_wide = precision == spec::Precision::kFloat64;
     CHECK((is_wide ? std::get<AlignedVector<double>>(model.parameters) == wide
                    : std::get<AlignedVector<float>>(model.parameters) == narrow));
   }
@@ -38,7 +38,7 @@ TEST_CASE("a bundle is read back: the document, the network and each parameter")
 TEST_CASE("weights that do not fit into memory are refused before they are read") {
   const ScoringFixture f;
   const std::string path = f.PutBundle(BundleOf(ClassesDocument()));
-  const std::string weights = path + "/" + kWeightsFile;
+  const std::string weights = path + "/" + bundle::kWeightsFile;
   std::filesystem::resize_file(weights, static_cast<uintmax_t>(PhysicalMemoryBytes()) / 2 + 4096);
   const Status refused = LoadTrainedModel(*f.files, path).status();
   CHECK(refused.code() == StatusCode::kResourceExhausted);
@@ -48,38 +48,39 @@ TEST_CASE("weights that do not fit into memory are refused before they are read"
 
 TEST_CASE("what is no bundle, or a damaged one, is refused with the file and the reason") {
   const ScoringFixture f;
-  const Bundle good = BundleOf(ClassesDocument());
-  const std::string& json = good.files.at(kModelFile);
-  const std::string& weights = good.files.at(kWeightsFile);
+  const bundle::Bundle good = BundleOf(ClassesDocument());
+  const std::string& json = good.files.at(bundle::kModelFile);
+  const std::string& weights = good.files.at(bundle::kWeightsFile);
   std::string flipped = weights;
   flipped.back() = static_cast<char>(flipped.back() ^ 1);
-  const Bundle other = BundleOf(NumbersDocument());
+  const bundle::Bundle other = BundleOf(NumbersDocument());
   struct Bad {
     std::string file, bytes, says;
     StatusCode code;
   };
   const Bad kBad[] = {
-      {kWeightsFile, flipped, "SHA-256", StatusCode::kDataLoss},
-      {kWeightsFile, weights.substr(0, 40), "SHA-256", StatusCode::kDataLoss},
-      {kWeightsFile, other.files.at(kWeightsFile), "SHA-256", StatusCode::kDataLoss},
-      {kModelFile, "{", "no JSON object", StatusCode::kBadInput},
-      {kModelFile, Replaced(json, "\"format\": 1", "\"format\": 99"), "format 99",
-       StatusCode::kFailedPrecondition},
-      {kModelFile, Replaced(json, "\"features\":[1,3]", "\"features\":[1,4]"), "schema.features",
-       StatusCode::kBadInput},
-      {kModelFile, Replaced(json, "\"label\":[2]", "\"label\":[9]"), "schema.label",
-       StatusCode::kBadInput},
-      {kModelFile, Replaced(json, "\"storage\": \"float64\"", "\"storage\": \"float128\""),
-       "storage", StatusCode::kBadInput},
-      {kModelFile, Replaced(json, "\"hidden\":[5]", "\"hidden\":[6]"), "layers.0.weight",
+      {bundle::kWeightsFile, flipped, "SHA-256", StatusCode::kDataLoss},
+      {bundle::kWeightsFile, weights.substr(0, 40), "SHA-256", StatusCode::kDataLoss},
+      {bundle::kWeightsFile, other.files.at(bundle::kWeightsFile), "SHA-256",
        StatusCode::kDataLoss},
-      {kModelFile, Replaced(json, "\"precision\":\"float32\"", "\"precision\":\"float64\""),
-       "float32", StatusCode::kDataLoss},
-      {kModelFile, Replaced(json, "\"hidden\":[5]", "\"hidden\":[99999999999]"), "model.hidden",
+      {bundle::kModelFile, "{", "no JSON object", StatusCode::kBadInput},
+      {bundle::kModelFile, Replaced(json, "\"format\": 1", "\"format\": 99"), "format 99",
+       StatusCode::kFailedPrecondition},
+      {bundle::kModelFile, Replaced(json, "\"features\":[1,3]", "\"features\":[1,4]"),
+       "schema.features", StatusCode::kBadInput},
+      {bundle::kModelFile, Replaced(json, "\"label\":[2]", "\"label\":[9]"), "schema.label",
        StatusCode::kBadInput},
+      {bundle::kModelFile, Replaced(json, "\"storage\": \"float64\"", "\"storage\": \"float128\""),
+       "storage", StatusCode::kBadInput},
+      {bundle::kModelFile, Replaced(json, "\"hidden\":[5]", "\"hidden\":[6]"), "layers.0.weight",
+       StatusCode::kDataLoss},
+      {bundle::kModelFile, Replaced(json, "\"precision\":\"float32\"", "\"precision\":\"float64\""),
+       "float32", StatusCode::kDataLoss},
+      {bundle::kModelFile, Replaced(json, "\"hidden\":[5]", "\"hidden\":[99999999999]"),
+       "model.hidden", StatusCode::kBadInput},
   };
   for (const Bad& bad : kBad) {
-    Bundle bundle = good;
+    bundle::Bundle bundle = good;
     bundle.files[bad.file] = bad.bytes;
     const auto model = LoadTrainedModel(*f.files, f.PutBundle(bundle) + "/");
     INFO(bad.says << ": " << model.status().ToString());
@@ -94,10 +95,10 @@ TEST_CASE("what is no bundle, or a damaged one, is refused with the file and the
 }
 
 TEST_CASE("a bundle of before the rows' type was written down is read") {
-  ModelDocument document = ClassesDocument();
+  bundle::ModelDocument document = ClassesDocument();
   document.storage.reset();
   CHECK(!ScoringFixture().Model(document).document.storage);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::scoring

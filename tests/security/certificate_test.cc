@@ -4,7 +4,7 @@
 
 #include "src/security/issue.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 using Catch::Contains;
@@ -173,4 +173,4 @@ TEST_CASE("what is to be revoked, and the list so far, must be the authority's")
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::security

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace espalier {
+namespace espalier::security {
 
 inline std::string TextAndFree(BIO* bio) {
   char* data = nullptr;
@@ -108,4 +108,4 @@ class EstateAuthority {
   Certificate certificate_{nullptr, &X509_free};
 };
 
-}  // namespace espalier
+}  // namespace espalier::security

@@ -11,7 +11,7 @@
 #include "src/security/keychain.h"
 #include "src/security/secret_file.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 namespace fs = std::filesystem;
@@ -214,4 +214,4 @@ TEST_CASE("TLS files are named all, or for a client the authority alone") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::security

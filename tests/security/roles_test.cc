@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 const CertificateNames kNode7{"node-7", {}, {"espalier://worker/node-7"}};
@@ -97,4 +97,4 @@ TEST_CASE("a worker's certificate is not valid for a coordinator") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::security

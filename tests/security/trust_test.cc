@@ -6,7 +6,7 @@
 #include "src/security/issue.h"
 #include "tests/security/estate.h"
 
-namespace espalier {
+namespace espalier::security {
 namespace {
 
 using Catch::Contains;
@@ -190,4 +190,4 @@ TEST_CASE("the authority's list must be whole, and its own, to be handed on") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::security

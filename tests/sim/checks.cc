@@ -25,7 +25,7 @@ void Checks::Fail(const std::string& what) {
 // ---- members ---------------------------------------------------------------------------------
 
 void Checks::Reached(const SimWorker& worker, const MemberPoint& point, const ToyJob& toy,
-                     const TrainingState<Real>& state) {
+                     const training::TrainingState<Real>& state) {
   world_.Say([&] {
     return Name(worker) + " is at round " + std::to_string(state.round) + " of generation " +
            std::to_string(point.generation.value);
@@ -36,7 +36,7 @@ void Checks::Reached(const SimWorker& worker, const MemberPoint& point, const To
                 ", which the undisturbed run does not have");
   }
   const bool excused = corrupted_.contains({point.job, point.generation});
-  if (!excused && EncodeState(state) != *right) {
+  if (!excused && training::EncodeState(state) != *right) {
     return Fail(Name(worker) + " has another job state at round " + std::to_string(state.round) +
                 " than the undisturbed run");
   }
@@ -64,8 +64,8 @@ void Checks::Reached(const SimWorker& worker, const MemberPoint& point, const To
   }
 }
 
-void Checks::Counted(const SimWorker& worker, const ToyJob& toy, const Action& action,
-                     const Payload& last) {
+void Checks::Counted(const SimWorker& worker, const ToyJob& toy, const training::Action& action,
+                     const collective::Payload& last) {
   const double* marks = toy.Marks(action, last);
   if (marks[kMarkLeaves] != toy.AllLeaves()) {
     return Fail(Name(worker) + " commits a total in which leaves are counted " +
@@ -79,7 +79,7 @@ void Checks::Counted(const SimWorker& worker, const ToyJob& toy, const Action& a
   }
 }
 
-void Checks::Ignored(const SimWorker& worker, const ReduceActions& actions) {
+void Checks::Ignored(const SimWorker& worker, const collective::ReduceActions& actions) {
   if (actions.send.empty() && actions.totals.empty() && actions.error.ok()) return;
   Fail("a stale reduce message changed " + Name(worker) + ": " + actions.error.ToString());
 }
@@ -90,7 +90,7 @@ void Checks::Works(const SimWorker& worker, JobId present, JobId begins) {
   }
 }
 
-void Checks::Ordered(const SimWorker& worker, const StartTraining& order) {
+void Checks::Ordered(const SimWorker& worker, const cluster::StartTraining& order) {
   std::vector<std::pair<uint64_t, int32_t>> owners;
   auto& roster = rosters_[{order.job, order.generation}];
   if (order.planned) planned_.insert({order.job, order.generation});
@@ -114,7 +114,7 @@ void Checks::Complains(const SimWorker& worker, const MemberPoint& point, uint32
   const auto ended = switched_.find({point.job, point.generation});
   if (ended != switched_.end() && !world_.peers.Harmed(point, about) &&
       rosters_[{point.job, ended->second}].contains(worker.address()) &&
-      world_.peers.OtherEnd(point, about)->at() == JobPoint{point.job, ended->second}) {
+      world_.peers.OtherEnd(point, about)->at() == cluster::JobPoint{point.job, ended->second}) {
     return Fail(Name(worker) + " lost its link to a member that has gone on to the next " +
                 "generation before it had the last total");
   }
@@ -141,13 +141,13 @@ void Checks::Leaves(const SimWorker& worker, const MemberPoint& point, Generatio
 }
 
 void Checks::Restored(const SimWorker& worker, const ToyJob& toy, const MemberPoint& point,
-                      const TrainingState<Real>& state) {
+                      const training::TrainingState<Real>& state) {
   const auto corrupted = corrupted_.lower_bound({point.job, Generation{}});
   if (corrupted == corrupted_.end() || corrupted->first != point.job) {
     return Fail(Name(worker) + " takes states for different that nobody harmed");
   }
   const std::string* right = toy.StateAt(state.round);
-  if (right == nullptr || EncodeState(state) != *right) {
+  if (right == nullptr || training::EncodeState(state) != *right) {
     return Fail(Name(worker) + " went back to another state than the undisturbed run had");
   }
   reached_.erase({&worker, &state});
@@ -180,22 +180,22 @@ void Checks::CancelledFor(JobId job, const std::string& output) {
 
 // ---- the coordinator -------------------------------------------------------------------------
 
-void Checks::Persisted(const SimCoordinator& coordinator, const JournalEntry& entry) {
-  if (const auto* started = std::get_if<GenerationStarted>(&entry)) {
+void Checks::Persisted(const SimCoordinator& coordinator, const cluster::JournalEntry& entry) {
+  if (const auto* started = std::get_if<cluster::GenerationStarted>(&entry)) {
     PersistedGeneration(coordinator, *started);
   }
-  if (const auto* accepted = std::get_if<JobAccepted>(&entry)) {
+  if (const auto* accepted = std::get_if<cluster::JobAccepted>(&entry)) {
     accepted_[accepted->job] = accepted->submission;
   }
-  const auto* begun = std::get_if<GenerationStarted>(&entry);
+  const auto* begun = std::get_if<cluster::GenerationStarted>(&entry);
   if (begun != nullptr && !begun->leaves.empty()) trained_.insert(begun->job);
-  if (const auto* ended = std::get_if<JobEnded>(&entry)) {
+  if (const auto* ended = std::get_if<cluster::JobEnded>(&entry)) {
     members_.erase(ended->snapshot.job);
   }
 }
 
 void Checks::PersistedGeneration(const SimCoordinator& coordinator,
-                                 const GenerationStarted& entry) {
+                                 const cluster::GenerationStarted& entry) {
   const auto it = members_.find(entry.job);
   if (it != members_.end()) {
     const auto& [generation, before] = it->second;
@@ -209,15 +209,16 @@ void Checks::PersistedGeneration(const SimCoordinator& coordinator,
   members_[entry.job] = {entry.generation, entry.members};
 }
 
-void Checks::Stepped(const SimCoordinator& coordinator, const CoordinatorActions& actions) {
+void Checks::Stepped(const SimCoordinator& coordinator,
+                     const cluster::CoordinatorActions& actions) {
   const bool begun = std::any_of(actions.persist.begin(), actions.persist.end(), [](auto& entry) {
-    return std::holds_alternative<GenerationStarted>(entry);
+    return std::holds_alternative<cluster::GenerationStarted>(entry);
   });
   if (!begun) return;
   std::set<std::string> seen;
-  for (const JobSnapshot& job : coordinator.core().Jobs()) {
+  for (const spec::JobSnapshot& job : coordinator.core().Jobs()) {
     // Of a job that waits for workers, some may have been released.
-    if (IsFinal(job.state) || !job.waiting_because.empty()) continue;
+    if (spec::IsFinal(job.state) || !job.waiting_because.empty()) continue;
     for (const std::string& name : job.workers) {
       if (IsAwaited(coordinator, actions, job.job, name)) continue;
       if (!seen.insert(name).second) Fail(name + " is a member twice, or of two jobs");
@@ -227,31 +228,35 @@ void Checks::Stepped(const SimCoordinator& coordinator, const CoordinatorActions
 
 // Nobody of that name among the members has come to this life: the job may have waited for others
 // in its place, and it may have come as another worker.
-bool Checks::IsAwaited(const SimCoordinator& coordinator, const CoordinatorActions& actions,
-                       JobId job, const std::string& name) const {
+bool Checks::IsAwaited(const SimCoordinator& coordinator,
+                       const cluster::CoordinatorActions& actions, JobId job,
+                       const std::string& name) const {
   const auto it = members_.find(job);
-  std::vector<Member> members = it == members_.end() ? std::vector<Member>() : it->second.second;
-  for (const JournalEntry& entry : actions.persist) {
-    const auto* started = std::get_if<GenerationStarted>(&entry);
+  std::vector<cluster::Member> members =
+      it == members_.end() ? std::vector<cluster::Member>() : it->second.second;
+  for (const cluster::JournalEntry& entry : actions.persist) {
+    const auto* started = std::get_if<cluster::GenerationStarted>(&entry);
     if (started != nullptr && started->job == job) members = started->members;
   }
-  const std::vector<WorkerSnapshot> here = coordinator.core().Workers();
-  const auto has_come = [&](const Member& m) {
+  const std::vector<spec::WorkerSnapshot> here = coordinator.core().Workers();
+  const auto has_come = [&](const cluster::Member& m) {
     return coordinator.welcomed(m.worker) ||
            std::any_of(here.begin(), here.end(),
-                       [&](const WorkerSnapshot& w) { return w.worker == m.worker; });
+                       [&](const spec::WorkerSnapshot& w) { return w.worker == m.worker; });
   };
-  std::erase_if(members, [&](const Member& m) { return m.name != name; });
+  std::erase_if(members, [&](const cluster::Member& m) { return m.name != name; });
   return !members.empty() && std::none_of(members.begin(), members.end(), has_come);
 }
 
 // After a restart those who can still come back are waited for.
-void Checks::CheckPatience(const SimCoordinator& coordinator, const GenerationStarted& entry,
-                           const std::vector<Member>& before) {
+void Checks::CheckPatience(const SimCoordinator& coordinator,
+                           const cluster::GenerationStarted& entry,
+                           const std::vector<cluster::Member>& before) {
   if (!coordinator.young()) return;
-  for (const Member& m : before) {
-    const bool stays = std::any_of(entry.members.begin(), entry.members.end(),
-                                   [&](const Member& now) { return now.worker == m.worker; });
+  for (const cluster::Member& m : before) {
+    const bool stays =
+        std::any_of(entry.members.begin(), entry.members.end(),
+                    [&](const cluster::Member& now) { return now.worker == m.worker; });
     const SimWorker& process = world_.AtAddress(m.address);
     // One that was taken out may have come as another worker.
     const bool here = coordinator.welcomed(m.worker) || process.attached();
@@ -260,9 +265,10 @@ void Checks::CheckPatience(const SimCoordinator& coordinator, const GenerationSt
   }
 }
 
-void Checks::Sends(const SimCoordinator& coordinator, const ToWorker& message) {
+void Checks::Sends(const SimCoordinator& coordinator, const cluster::ToWorker& message) {
   const JournalStore& journal = world_.journal;
-  if (const auto* m = std::get_if<Welcome>(&message); m && !journal.workers.contains(m->worker)) {
+  if (const auto* m = std::get_if<cluster::Welcome>(&message);
+      m && !journal.workers.contains(m->worker)) {
     Fail(ToString(m->worker) + " is welcomed before its number is in the journal");
   }
   const auto durable = [&](JobId job, Generation generation, bool leaves) {
@@ -272,9 +278,11 @@ void Checks::Sends(const SimCoordinator& coordinator, const ToWorker& message) {
          " is ordered by incarnation " + std::to_string(coordinator.incarnation().value) +
          " before it is in the journal");
   };
-  if (const auto* m = std::get_if<StartSurvey>(&message)) durable(m->job, m->generation, false);
-  if (const auto* m = std::get_if<StartTraining>(&message)) durable(m->job, m->generation, true);
-  const auto* m = std::get_if<SwitchOver>(&message);
+  if (const auto* m = std::get_if<cluster::StartSurvey>(&message))
+    durable(m->job, m->generation, false);
+  if (const auto* m = std::get_if<cluster::StartTraining>(&message))
+    durable(m->job, m->generation, true);
+  const auto* m = std::get_if<cluster::SwitchOver>(&message);
   if (m != nullptr && !journal.HasGeneration(m->job, m->next, true)) {
     Fail("the end of a generation is ordered before the next one is in the journal");
   }

@@ -16,8 +16,8 @@ constexpr const char* kLimits[] = {
 };
 
 // What an undisturbed run tells, each evaluation once and in order; else what is wrong.
-std::string CompareHistory(const std::vector<HistoryRow>& told,
-                           const std::vector<HistoryRow>& right) {
+std::string CompareHistory(const std::vector<spec::HistoryRow>& told,
+                           const std::vector<spec::HistoryRow>& right) {
   for (size_t i = 0; i < std::min(told.size(), right.size()); ++i) {
     if (told[i].step == right[i].step && told[i].train.loss == right[i].train.loss) {
       continue;
@@ -51,7 +51,7 @@ void Client::Submit(int kind, int64_t workers_min, int64_t workers_max, bool rep
 }
 
 // A full disk refuses new jobs: it is asked again later.
-void Client::Replied(const Reply& reply) {
+void Client::Replied(const cluster::Reply& reply) {
   const Request& request = requests_.at(reply.request);
   Job& job = jobs_[request.job];
   if (request.cancels) return CancelReplied(job, reply);
@@ -66,13 +66,13 @@ void Client::CancelOne() {
     if (job.ended || !job.id || job.cancel_asked) continue;
     job.cancel_asked = true;
     world_.fired(Fault::kJobCancelled);
-    const RequestId request{requests_.size() + 1};
+    const cluster::RequestId request{requests_.size() + 1};
     requests_[request] = {i, true};
-    return coordinator->Feed(CancelJob{request, job.id, "cancelled by a client"});
+    return coordinator->Feed(cluster::CancelJob{request, job.id, "cancelled by a client"});
   }
 }
 
-void Client::CancelReplied(Job& job, const Reply& reply) {
+void Client::CancelReplied(Job& job, const cluster::Reply& reply) {
   const auto snapshot = world_.coordinator()->core().Job(job.id);
   if (!reply.result.ok() || !snapshot) {
     world_.fired(Fault::kCancelledLate);
@@ -101,23 +101,23 @@ void Client::Poll() {
     } else if (job.acknowledged) {
       world_.checks.Fail("an acknowledged job was forgotten: " + job.submission.job_yaml);
     } else if (!id) {
-      const RequestId request{requests_.size() + 1};
+      const cluster::RequestId request{requests_.size() + 1};
       requests_[request] = {i, false};
-      coordinator->Feed(espalier::Submit{request, job.submission});
+      coordinator->Feed(espalier::cluster::Submit{request, job.submission});
     }
   }
 }
 
-void Client::Learn(Job& job, const CoordinatorCore& core, JobId id) {
-  const JobSnapshot snapshot = *core.Job(id);
+void Client::Learn(Job& job, const cluster::CoordinatorCore& core, JobId id) {
+  const spec::JobSnapshot snapshot = *core.Job(id);
   job.state = snapshot.state;
   job.id = snapshot.job;
   job.submitted_ms = snapshot.submitted_ms;
   job.started_ms = snapshot.started_ms;
   job.waiting = snapshot.waiting_because;
-  job.ended = IsFinal(snapshot.state) && world_.journal.HasEnded(snapshot.job);
+  job.ended = spec::IsFinal(snapshot.state) && world_.journal.HasEnded(snapshot.job);
   if (!job.ended) return;
-  if (snapshot.state == JobState::kSucceeded) {
+  if (snapshot.state == spec::JobState::kSucceeded) {
     const ToyJob& toy = ToyJob::Of(job.kind);
     const SimBundle* written = world_.outputs.Find(job.submission.output);
     if (!lied_to_.contains(id)) job.wrong = CompareHistory(core.History(id, 0), toy.history());
@@ -126,7 +126,7 @@ void Client::Learn(Job& job, const CoordinatorCore& core, JobId id) {
     }
     return;
   }
-  if (snapshot.state == JobState::kCancelled && job.cancel_asked) return;
+  if (snapshot.state == spec::JobState::kCancelled && job.cancel_asked) return;
   if (lied_to_.contains(id)) return;
   const std::string why = snapshot.error.ToString();
   job.by_a_limit = std::any_of(std::begin(kLimits), std::end(kLimits), [&](const char* limit) {
@@ -152,14 +152,14 @@ std::string Client::Verdict() const {
   for (const Job& job : jobs_) {
     const std::string name = job.submission.client_request_id;
     if (!job.ended) {
-      return name + " is still " + JobStateName(job.state) + " long after all healed " +
+      return name + " is still " + spec::JobStateName(job.state) + " long after all healed " +
              job.waiting;
     }
     if (!job.wrong.empty()) return name + ": " + job.wrong;
   }
   std::map<std::string, const Job*> newest;  // the last job that succeeded, by output
   for (const Job& job : jobs_) {
-    if (job.state != JobState::kSucceeded) continue;
+    if (job.state != spec::JobState::kSucceeded) continue;
     const Job*& last = newest[job.submission.output];
     if (last == nullptr || last->id < job.id) last = &job;
   }

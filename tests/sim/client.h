@@ -24,7 +24,7 @@ class Client {
 
   // `replaces`: the output is that of the job before.
   void Submit(int kind, int64_t workers_min, int64_t workers_max, bool replaces = false);
-  void Replied(const Reply& reply);
+  void Replied(const cluster::Reply& reply);
   // Asks for the end of a job that is open.
   void CancelOne();
   // A member of the job lied: the job may fail, and its history may be wrong.
@@ -44,28 +44,28 @@ class Client {
 
  private:
   struct Job {
-    Submission submission;
+    cluster::Submission submission;
     int kind = 0;
     bool acknowledged = false, ended = false, by_a_limit = false;
     bool cancel_asked = false;
     std::string wrong;
-    JobState state = JobState::kQueued;
+    spec::JobState state = spec::JobState::kQueued;
     JobId id;
     int64_t submitted_ms = 0, started_ms = 0;
     std::string waiting;
   };
-  void Learn(Job& job, const CoordinatorCore& core, JobId id);
+  void Learn(Job& job, const cluster::CoordinatorCore& core, JobId id);
 
   World& world_;
   std::vector<Job> jobs_;
   std::set<JobId> lied_to_;
-  void CancelReplied(Job& job, const Reply& reply);
+  void CancelReplied(Job& job, const cluster::Reply& reply);
 
   struct Request {
     size_t job = 0;
     bool cancels = false;
   };
-  std::map<RequestId, Request> requests_;
+  std::map<cluster::RequestId, Request> requests_;
 };
 
 }  // namespace espalier::sim

@@ -17,7 +17,7 @@ constexpr int64_t kYoungUs = 4'700'000;  // the liveness limit, less a tick
 constexpr int64_t kRetryUs = 1'000'000;
 constexpr int64_t kEpochMs = 1'700'000'000'000;
 
-void ReuseGeneration(ToWorker& message) {
+void ReuseGeneration(cluster::ToWorker& message) {
   std::visit(
       [](auto& m) {
         if constexpr (requires { m.generation; }) {
@@ -27,24 +27,24 @@ void ReuseGeneration(ToWorker& message) {
       message);
 }
 
-bool IsOfPlan(const SendToWorker& send) {
-  const auto* training = std::get_if<StartTraining>(&send.message);
+bool IsOfPlan(const cluster::SendToWorker& send) {
+  const auto* training = std::get_if<cluster::StartTraining>(&send.message);
   return (training != nullptr && training->planned) ||
-         std::holds_alternative<SwitchOver>(send.message);
+         std::holds_alternative<cluster::SwitchOver>(send.message);
 }
 
 }  // namespace
 
-void JournalStore::Append(const JournalEntry& entry) {
+void JournalStore::Append(const cluster::JournalEntry& entry) {
   entries.push_back(entry);
-  if (const auto* w = std::get_if<WorkerIdGiven>(&entry)) workers.insert(w->worker);
-  if (const auto* j = std::get_if<JobAccepted>(&entry)) jobs.insert(j->job);
-  if (const auto* e = std::get_if<JobEnded>(&entry)) ended.insert(e->snapshot.job);
-  if (const auto* i = std::get_if<IncarnationTaken>(&entry)) newest = i->incarnation;
-  if (const auto* g = std::get_if<GenerationReserved>(&entry)) {
+  if (const auto* w = std::get_if<cluster::WorkerIdGiven>(&entry)) workers.insert(w->worker);
+  if (const auto* j = std::get_if<cluster::JobAccepted>(&entry)) jobs.insert(j->job);
+  if (const auto* e = std::get_if<cluster::JobEnded>(&entry)) ended.insert(e->snapshot.job);
+  if (const auto* i = std::get_if<cluster::IncarnationTaken>(&entry)) newest = i->incarnation;
+  if (const auto* g = std::get_if<cluster::GenerationReserved>(&entry)) {
     reserved.insert({g->job, g->generation});
   }
-  if (const auto* g = std::get_if<GenerationStarted>(&entry)) {
+  if (const auto* g = std::get_if<cluster::GenerationStarted>(&entry)) {
     bool& leaves = generations[{g->job, g->generation}];
     leaves = leaves || !g->leaves.empty();
   }
@@ -60,7 +60,7 @@ SimCoordinator::SimCoordinator(World& world)
       incarnation_{world.journal.newest.value + 1},
       born_us_(world.queue.now_us()),
       ahead_ms_(world.dice.Below(5000)) {
-  CoordinatorCoreOptions options;
+  cluster::CoordinatorCoreOptions options;
   options.incarnation = incarnation_;
   options.start_timeout_ms = 30 * 60'000;
   options.survey_timeout_ms = 10 * 60'000;
@@ -71,7 +71,7 @@ SimCoordinator::SimCoordinator(World& world)
     options.liveness_limit_ms = 300;
   }
   world_.journal.newest = incarnation_;
-  core_ = std::make_unique<CoordinatorCore>(options, world_.journal.entries);
+  core_ = std::make_unique<cluster::CoordinatorCore>(options, world_.journal.entries);
   Tick();
 }
 
@@ -92,7 +92,7 @@ int64_t SimCoordinator::NowMs() const {
 void SimCoordinator::Tick() {
   if (!alive_) return;
   world_.Idle();
-  if (!paused_) Feed(espalier::Tick{});
+  if (!paused_) Feed(espalier::cluster::Tick{});
   world_.queue.After(kTickUs, [this] { Tick(); });
 }
 
@@ -116,19 +116,20 @@ void SimCoordinator::Resume() {
 
 void SimCoordinator::Opened(const StreamRef& stream) {
   streams_[stream->session] = stream;
-  Feed(SessionOpened{stream->session, "peer"});
+  Feed(cluster::SessionOpened{stream->session, "peer"});
 }
 
-void SimCoordinator::Feed(const CoordinatorEvent& event) {
+void SimCoordinator::Feed(const cluster::CoordinatorEvent& event) {
   if (alive_) Push(core_->Step(event, NowMs()));
 }
 
-bool SimCoordinator::InjectReport(const StreamRef& stream, const FromWorker& report) {
+bool SimCoordinator::InjectReport(const StreamRef& stream, const cluster::FromWorker& report) {
   if (!stream || stream->coordinator != this || !stream->coordinator_open) return false;
-  const CoordinatorActions actions = core_->Step(WorkerMessage{stream->session, report}, NowMs());
+  const cluster::CoordinatorActions actions =
+      core_->Step(cluster::WorkerMessage{stream->session, report}, NowMs());
   // That the coordinator itself stood still shows at any event.
   const bool kept = std::any_of(actions.persist.begin(), actions.persist.end(), [](auto& entry) {
-    return !std::holds_alternative<IncarnationTaken>(entry);
+    return !std::holds_alternative<cluster::IncarnationTaken>(entry);
   });
   if (kept || !actions.send.empty() || !actions.work.empty()) {
     world_.checks.Fail("a stale report changed the coordinator: report " +
@@ -137,14 +138,15 @@ bool SimCoordinator::InjectReport(const StreamRef& stream, const FromWorker& rep
   return true;
 }
 
-bool SimCoordinator::InjectLie(const StreamRef& stream, const FromWorker& lie, JobId job) {
+bool SimCoordinator::InjectLie(const StreamRef& stream, const cluster::FromWorker& lie, JobId job) {
   if (!stream || stream->coordinator != this || !stream->coordinator_open) return false;
   world_.client.LiedTo(job);
-  std::vector<JobSnapshot> before = core_->Jobs();
-  Feed(WorkerMessage{stream->session, lie});
-  for (const JobSnapshot& old : before) {
-    const bool works = old.state == JobState::kSurveying || old.state == JobState::kLoading ||
-                       old.state == JobState::kTraining;
+  std::vector<spec::JobSnapshot> before = core_->Jobs();
+  Feed(cluster::WorkerMessage{stream->session, lie});
+  for (const spec::JobSnapshot& old : before) {
+    const bool works = old.state == spec::JobState::kSurveying ||
+                       old.state == spec::JobState::kLoading ||
+                       old.state == spec::JobState::kTraining;
     const auto now = core_->Job(old.job);
     if (old.job == job || !works || !now) continue;
     if (now->state == old.state && now->generation == old.generation &&
@@ -173,14 +175,14 @@ void SimCoordinator::Crash() {
 // ---- actions ---------------------------------------------------------------------------------
 
 // Changes of how many workers a job has; leaves move between members when these need it.
-void SimCoordinator::NotePlans(const CoordinatorActions& actions) {
-  for (const JournalEntry& entry : actions.persist) {
-    const auto* started = std::get_if<GenerationStarted>(&entry);
+void SimCoordinator::NotePlans(const cluster::CoordinatorActions& actions) {
+  for (const cluster::JournalEntry& entry : actions.persist) {
+    const auto* started = std::get_if<cluster::GenerationStarted>(&entry);
     if (started != nullptr && started->members.empty()) world_.fired(Fault::kYielded);
   }
   std::set<JobId> noted;
-  for (const SendToWorker& send : actions.send) {
-    const auto* start = std::get_if<StartTraining>(&send.message);
+  for (const cluster::SendToWorker& send : actions.send) {
+    const auto* start = std::get_if<cluster::StartTraining>(&send.message);
     if (start == nullptr || !start->planned || !noted.insert(start->job).second) continue;
     const size_t before = core_->Job(start->job)->workers.size();
     if (start->members.size() != before) {
@@ -189,22 +191,22 @@ void SimCoordinator::NotePlans(const CoordinatorActions& actions) {
   }
 }
 
-void SimCoordinator::Push(CoordinatorActions actions) {
+void SimCoordinator::Push(cluster::CoordinatorActions actions) {
   world_.checks.Stepped(*this, actions);
   NotePlans(actions);
-  for (const LogLine& line : actions.log) {
+  for (const cluster::LogLine& line : actions.log) {
     world_.Say([&] { return "coordinator: " + line.text; });
   }
   actions.log.clear();
   if (world_.bugs(Bug::kSendBeforeJournal)) {
-    std::vector<SendToWorker> sends = std::exchange(actions.send, {});
+    std::vector<cluster::SendToWorker> sends = std::exchange(actions.send, {});
     if (!SendAll(sends)) return;
   }
   if (actions.persist.empty() && waiting_.empty()) return Perform(std::move(actions));
   const bool write = !actions.persist.empty();
-  std::vector<SendToWorker> pulses;
-  std::erase_if(actions.send, [&](const SendToWorker& send) {
-    const bool pulse = std::holds_alternative<Pulse>(send.message);
+  std::vector<cluster::SendToWorker> pulses;
+  std::erase_if(actions.send, [&](const cluster::SendToWorker& send) {
+    const bool pulse = std::holds_alternative<cluster::Pulse>(send.message);
     if (pulse) pulses.push_back(send);
     return pulse;
   });
@@ -234,7 +236,7 @@ bool SimCoordinator::CrashesAtWrite() {
   // A step's entries are kept all, or none.
   const auto kept = world_.dice.Below(static_cast<int64_t>(waiting_.size()));
   for (int64_t i = 0; i < kept; ++i) {
-    for (const JournalEntry& entry : waiting_[static_cast<size_t>(i)].persist) {
+    for (const cluster::JournalEntry& entry : waiting_[static_cast<size_t>(i)].persist) {
       world_.journal.Append(entry);
       world_.checks.Persisted(*this, entry);
     }
@@ -244,9 +246,9 @@ bool SimCoordinator::CrashesAtWrite() {
 
 // Takes back what accepts jobs while the disk is full; false: there is nothing such.
 bool SimCoordinator::RefuseJobs() {
-  for (CoordinatorActions& w : waiting_) {
-    for (const JournalEntry& entry : w.persist) {
-      const auto* accepted = std::get_if<JobAccepted>(&entry);
+  for (cluster::CoordinatorActions& w : waiting_) {
+    for (const cluster::JournalEntry& entry : w.persist) {
+      const auto* accepted = std::get_if<cluster::JobAccepted>(&entry);
       if (accepted == nullptr) continue;
       const JobId job = accepted->job;
       const auto of_job = [job](const auto& one) {
@@ -258,7 +260,7 @@ bool SimCoordinator::RefuseJobs() {
             },
             one);
       };
-      for (CoordinatorActions& later : waiting_) {
+      for (cluster::CoordinatorActions& later : waiting_) {
         std::erase_if(later.persist, of_job);
         std::erase_if(later.send, [&](const auto& send) { return of_job(send.message); });
         std::erase_if(later.work, [&](const auto& work) { return work.job == job; });
@@ -266,7 +268,7 @@ bool SimCoordinator::RefuseJobs() {
         std::erase_if(later.reply,
                       [&](const auto& r) { return r.result.ok() && *r.result == job; });
       }
-      Feed(JobRefused{job, ResourceExhausted("the disk is full")});
+      Feed(cluster::JobRefused{job, ResourceExhausted("the disk is full")});
       return true;
     }
   }
@@ -284,54 +286,54 @@ void SimCoordinator::WriteAll() {
     if (alive_) WriteLater(kRetryUs);
     return;
   }
-  std::deque<CoordinatorActions> written = std::exchange(waiting_, {});
-  for (const CoordinatorActions& actions : written) {
-    for (const JournalEntry& entry : actions.persist) {
+  std::deque<cluster::CoordinatorActions> written = std::exchange(waiting_, {});
+  for (const cluster::CoordinatorActions& actions : written) {
+    for (const cluster::JournalEntry& entry : actions.persist) {
       world_.journal.Append(entry);
       world_.checks.Persisted(*this, entry);
-      if (const auto* taken = std::get_if<IncarnationTaken>(&entry)) {
+      if (const auto* taken = std::get_if<cluster::IncarnationTaken>(&entry)) {
         incarnation_ = taken->incarnation;
       }
     }
   }
   if (world_.Strikes(Fault::kCrashAfterJournal)) return Crash();
   if (world_.dice.Once(50) && waiting_.empty()) world_.journal.Rewrite(core_->Remember());
-  for (CoordinatorActions& actions : written) {
+  for (cluster::CoordinatorActions& actions : written) {
     if (alive_) Perform(std::move(actions));
   }
 }
 
 // In the order that CoordinatorActions states, after their entries were kept.
-void SimCoordinator::Perform(CoordinatorActions actions) {
+void SimCoordinator::Perform(cluster::CoordinatorActions actions) {
   if (!SendAll(actions.send)) return;
-  for (const CloseSession& close : actions.close) {
+  for (const cluster::CloseSession& close : actions.close) {
     const auto it = streams_.find(close.session);
     if (it != streams_.end()) world_.streams.CloseByCoordinator(it->second, close.why);
   }
-  for (const Reply& reply : actions.reply) world_.client.Replied(reply);
-  for (const MergeWork& work : actions.work) Merge(work);
-  for (const FenceWork& work : actions.fence) {
+  for (const cluster::Reply& reply : actions.reply) world_.client.Replied(reply);
+  for (const cluster::MergeWork& work : actions.work) Merge(work);
+  for (const cluster::FenceWork& work : actions.fence) {
     Fence(work.job, work.submitted_ms, work.output, [this, job = work.job, at = work.output] {
       const SimBundle* there = world_.outputs.Find(at);
       const bool own = there != nullptr && there->job == job;
-      Feed(OutputFenced{job, own ? std::optional(there->generation) : std::nullopt});
+      Feed(cluster::OutputFenced{job, own ? std::optional(there->generation) : std::nullopt});
     });
   }
-  for (const CheckWork& work : actions.check) Check(work);
-  for (const ClearWork& work : actions.clear) {
+  for (const cluster::CheckWork& work : actions.check) Check(work);
+  for (const cluster::ClearWork& work : actions.clear) {
     Fence(work.job, work.submitted_ms, work.output,
-          [this, job = work.job] { Feed(JobCleared{job}); });
+          [this, job = work.job] { Feed(cluster::JobCleared{job}); });
   }
 }
 
-bool SimCoordinator::SendAll(std::vector<SendToWorker>& sends) {
-  for (SendToWorker& send : sends) {
+bool SimCoordinator::SendAll(std::vector<cluster::SendToWorker>& sends) {
+  for (cluster::SendToWorker& send : sends) {
     const auto it = streams_.find(send.session);
     if (it == streams_.end()) continue;
     if (world_.Strikes(Fault::kCrashBetweenSends)) return Crash(), false;
     if (IsOfPlan(send) && world_.Strikes(Fault::kCoordinatorLostPlanning)) return Crash(), false;
     world_.checks.Sends(*this, send.message);
-    if (const auto* welcome = std::get_if<Welcome>(&send.message)) {
+    if (const auto* welcome = std::get_if<cluster::Welcome>(&send.message)) {
       welcomed_.insert(welcome->worker);
     }
     if (world_.bugs(Bug::kReuseGeneration)) ReuseGeneration(send.message);
@@ -342,14 +344,16 @@ bool SimCoordinator::SendAll(std::vector<SendToWorker>& sends) {
 
 void SimCoordinator::Fence(JobId job, int64_t submitted_ms, const std::string& output,
                            std::function<void()> over) {
-  FenceStep(std::make_shared<OutputSweep>([job, submitted_ms](const WriterName& writer) {
-              return writer.IsOf(job, submitted_ms);
-            }),
-            output, {}, std::move(over));
+  FenceStep(
+      std::make_shared<bundle::OutputSweep>([job, submitted_ms](const bundle::WriterName& writer) {
+        return writer.IsOf(job, submitted_ms);
+      }),
+      output, {}, std::move(over));
 }
 
-void SimCoordinator::FenceStep(std::shared_ptr<OutputSweep> sweep, const std::string& output,
-                               OutputResult last, std::function<void()> over) {
+void SimCoordinator::FenceStep(std::shared_ptr<bundle::OutputSweep> sweep,
+                               const std::string& output, bundle::OutputResult last,
+                               std::function<void()> over) {
   const auto action = sweep->Next(last);
   if (!action) return over();
   world_.queue.After(100 + world_.dice.Below(20'000), [=, this] {
@@ -357,18 +361,18 @@ void SimCoordinator::FenceStep(std::shared_ptr<OutputSweep> sweep, const std::st
   });
 }
 
-void SimCoordinator::Check(const CheckWork& work) {
+void SimCoordinator::Check(const cluster::CheckWork& work) {
   world_.queue.After(100 + world_.dice.Below(20'000), [this, work] {
     Do([this, work] {
       const SimBundle* there = world_.outputs.Find(work.output);
-      Feed(OutputChecked{work.job, there != nullptr && there->job == work.job &&
-                                       there->hash == work.weights_sha256});
+      Feed(cluster::OutputChecked{work.job, there != nullptr && there->job == work.job &&
+                                                there->hash == work.weights_sha256});
     });
   });
 }
 
-void SimCoordinator::Merge(const MergeWork& work) {
-  SurveyMerged merged{work.job, work.generation, World::ToyOf(work.job_yaml).survey()};
+void SimCoordinator::Merge(const cluster::MergeWork& work) {
+  cluster::SurveyMerged merged{work.job, work.generation, World::ToyOf(work.job_yaml).survey()};
   world_.queue.After(1000 + world_.dice.Below(200'000),
                      [this, merged] { Do([this, merged] { Feed(merged); }); });
 }

@@ -18,12 +18,12 @@ void World::StrikeMessages(Fault fault) {
 
 // Of an older round or generation, or of another job.
 void World::InjectReduce() {
-  const ReduceMessage* recorded = peers.Recorded();
+  const collective::ReduceMessage* recorded = peers.Recorded();
   SimWorker* worker = AnyWorker();
   if (recorded == nullptr || worker == nullptr || worker->runner() == nullptr) return;
   SimMember* member = worker->runner()->member();
   if (member == nullptr || !member->running()) return;
-  ReduceMessage m = *recorded;
+  collective::ReduceMessage m = *recorded;
   m.job = member->point().job;
   m.generation = member->point().generation;
   m.round = member->machine().state().round;
@@ -45,8 +45,9 @@ void World::InjectOrder(bool old_incarnation) {
   SimWorker* worker = AnyWorker();
   if (worker == nullptr || worker->orders().empty()) return;
   const auto& orders = worker->orders();
-  ToWorker order = orders[static_cast<size_t>(dice.Below(static_cast<int64_t>(orders.size())))];
-  const JobPoint at = worker->at();
+  cluster::ToWorker order =
+      orders[static_cast<size_t>(dice.Below(static_cast<int64_t>(orders.size())))];
+  const cluster::JobPoint at = worker->at();
   const bool fits = std::visit(
       [&](auto& m) {
         if constexpr (requires { m.generation; }) {
@@ -73,7 +74,7 @@ void World::InjectReport() {
       c->paused())
     return;
   const auto& told = worker->told();
-  const FromWorker& report =
+  const cluster::FromWorker& report =
       told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
   const bool stale = std::visit(
       [&](const auto& m) {
@@ -81,8 +82,8 @@ void World::InjectReport() {
           const auto job = c->core().Job(m.job);
           // One that had not begun a planned generation says with it that it misses that.
           using M = std::decay_t<decltype(m)>;
-          const bool misses =
-              std::is_same_v<M, LinkBroken> && job && checks.Planned(m.job, job->generation);
+          const bool misses = std::is_same_v<M, cluster::LinkBroken> && job &&
+                              checks.Planned(m.job, job->generation);
           return job && m.generation < job->generation && !misses;
         }
         return false;
@@ -96,13 +97,13 @@ void World::InjectForeignReport() {
   SimWorker *worker = AnyWorker(), *member = AnyWorker();
   SimCoordinator* c = coordinator();
   if (worker == nullptr || !worker->attached() || !c->alive() || c->paused()) return;
-  const JobPoint at = member->at();
+  const cluster::JobPoint at = member->at();
   const auto job = c->core().Job(at.job);
-  if (!job || IsFinal(job->state) || at.generation != job->generation) return;
+  if (!job || spec::IsFinal(job->state) || at.generation != job->generation) return;
   const auto& names = job->workers;
   const bool is_member = std::find(names.begin(), names.end(), worker->name()) != names.end();
   if (is_member || worker->at().job == at.job) return;
-  FromWorker report = JobDone{at.job, at.generation, {}};
+  cluster::FromWorker report = cluster::JobDone{at.job, at.generation, {}};
   const auto& told = member->told();
   if (!told.empty() && dice.Below(4) != 0) {
     report = told[static_cast<size_t>(dice.Below(static_cast<int64_t>(told.size())))];
@@ -121,37 +122,38 @@ void World::InjectLie() {
   SimWorker* worker = AnyWorker();
   SimCoordinator* c = coordinator();
   if (worker == nullptr || !worker->attached() || !c->alive() || c->paused()) return;
-  const JobPoint at = worker->at();
+  const cluster::JobPoint at = worker->at();
   if (!at.job) return;
-  FromWorker lie;
+  cluster::FromWorker lie;
   switch (dice.Below(6)) {
     case 0: {
-      JobDone done{at.job, at.generation, {}};
+      cluster::JobDone done{at.job, at.generation, {}};
       done.result.weights_sha256 = std::string(64, '0');
       lie = std::move(done);
       break;
     }
     case 1:
-      lie = JobFailed{at.job, at.generation, Internal("a lie")};
+      lie = cluster::JobFailed{at.job, at.generation, Internal("a lie")};
       break;
     case 2: {
-      HistoryEntry entry{at.job, at.generation, {}};
+      cluster::HistoryEntry entry{at.job, at.generation, {}};
       entry.row.step = 1 + dice.Below(1'000'000);
       entry.number = dice.Below(2);
       lie = std::move(entry);
       break;
     }
     case 3: {
-      Progress progress{at.job, at.generation};
+      cluster::Progress progress{at.job, at.generation};
       progress.progress.step = dice.Below(1'000'000'000);
       lie = std::move(progress);
       break;
     }
     case 4:
-      lie = Uneven{at.job, at.generation, 1, {1.0}};
+      lie = cluster::Uneven{at.job, at.generation, 1, {1.0}};
       break;
     default:
-      lie = SurveyPart{at.job, at.generation, {std::make_shared<const ShardSurvey>()}};
+      lie =
+          cluster::SurveyPart{at.job, at.generation, {std::make_shared<const spec::ShardSurvey>()}};
   }
   if (c->InjectLie(worker->stream(), lie, at.job)) fired(Fault::kLie);
 }

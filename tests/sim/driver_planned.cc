@@ -21,13 +21,14 @@ void World::StrikePlans(Fault fault) {
       if (crash_told_) return;
       crash_told_ = true;
       fired(fault);
-      return worker->Handle(Crash{"SIGSEGV"});
+      return worker->Handle(cluster::Crash{"SIGSEGV"});
     case Fault::kDrain: {
       const auto known = coordinator()->core().Workers();
       if (known.empty() || !coordinator()->alive() || coordinator()->paused()) return;
       fired(fault);
       const auto& one = known[static_cast<size_t>(dice.Below(static_cast<int64_t>(known.size())))];
-      return coordinator()->Feed(DrainWorker{RequestId{~uint64_t{0}}, one.worker, "drain"});
+      return coordinator()->Feed(
+          cluster::DrainWorker{cluster::RequestId{~uint64_t{0}}, one.worker, "drain"});
     }
     default:
       break;
@@ -52,7 +53,7 @@ SimMember* World::Corruptible() {
     if (member == nullptr || member->joining() || member->preparing() || member->recovering()) {
       return nullptr;
     }
-    const TrainingPlan& plan = member->machine().plan();
+    const training::TrainingPlan& plan = member->machine().plan();
     const int64_t steps = plan.train.steps.value_or(0);
     if (member->members() < 2 || member->machine().state().step + 3 * kAgreementSteps > steps) {
       return nullptr;

@@ -12,31 +12,31 @@ namespace espalier::sim {
 class HeldLeaves {
  public:
   // Whether all of these are held.
-  bool Holds(LeafSpan span) const {
+  bool Holds(plan::LeafSpan span) const {
     for (int32_t l = span.begin; l < span.end; ++l) {
       if (!held_.contains(l)) return false;
     }
     return true;
   }
   // Afterwards these are held and no others; what was staged is dropped.
-  void Cover(LeafSpan span) {
+  void Cover(plan::LeafSpan span) {
     staged_.clear();
     held_ = Leaves(span);
   }
   // Loads what lacks of these beside what is in use; what an earlier Stage loaded is dropped.
-  void Stage(LeafSpan span) {
+  void Stage(plan::LeafSpan span) {
     staged_ = Leaves(span);
     std::erase_if(staged_, [this](int32_t l) { return held_.contains(l); });
   }
   // Afterwards exactly what Stage was asked for is held.
-  void Adopt(LeafSpan span) {
+  void Adopt(plan::LeafSpan span) {
     held_.merge(staged_);
     staged_.clear();
     std::erase_if(held_, [&](int32_t l) { return l < span.begin || l >= span.end; });
   }
 
  private:
-  static std::set<int32_t> Leaves(LeafSpan span) {
+  static std::set<int32_t> Leaves(plan::LeafSpan span) {
     std::set<int32_t> leaves;
     for (int32_t l = span.begin; l < span.end; ++l) leaves.insert(l);
     return leaves;

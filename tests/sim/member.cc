@@ -18,9 +18,9 @@ SimMember::SimMember(World& world, SimWorker& worker, ToyJob& toy, Hooks hooks)
   machine_.Begin();
 }
 
-void SimMember::GoOnFrom(TrainingState<Real> state) {
-  agreed_ = EncodeState(state);
-  machine_ = StepMachine<Real>(machine_.plan(), std::move(state));
+void SimMember::GoOnFrom(training::TrainingState<Real> state) {
+  agreed_ = training::EncodeState(state);
+  machine_ = training::StepMachine<Real>(machine_.plan(), std::move(state));
 }
 
 void SimMember::Disconnect() {
@@ -72,7 +72,7 @@ void SimMember::Place(const MemberOrder& order) {
   }
   order_ = order.order;
   self_ = order.self;
-  const LeafInterval& own = order_.leaves[static_cast<size_t>(self_)];
+  const cluster::LeafInterval& own = order_.leaves[static_cast<size_t>(self_)];
   own_ = {own.begin, own.end};
   root_ = IsRoot(order);
   alone_ = order_.leaves.size() == 1;
@@ -86,25 +86,25 @@ void SimMember::Place(const MemberOrder& order) {
 }
 
 bool SimMember::IsRoot(const MemberOrder& order) const {
-  std::vector<LeafSpan> intervals;
-  for (const LeafInterval& i : order.order.leaves) intervals.push_back({i.begin, i.end});
+  std::vector<plan::LeafSpan> intervals;
+  for (const cluster::LeafInterval& i : order.order.leaves) intervals.push_back({i.begin, i.end});
   return TreeOf(intervals, toy_.leaves())[static_cast<size_t>(order.self)].is_root();
 }
 
 void SimMember::Connect() {
-  std::vector<LeafSpan> intervals;
-  for (const LeafInterval& i : order_.leaves) intervals.push_back({i.begin, i.end});
-  reducer_ = std::make_unique<TreeReducer>(
-      ReduceIdentity{order_.incarnation, order_.job, order_.generation},
+  std::vector<plan::LeafSpan> intervals;
+  for (const cluster::LeafInterval& i : order_.leaves) intervals.push_back({i.begin, i.end});
+  reducer_ = std::make_unique<collective::TreeReducer>(
+      collective::ReduceIdentity{order_.incarnation, order_.job, order_.generation},
       TreeOf(intervals, toy_.leaves())[static_cast<size_t>(self_)]);
   if (alone_) return;
   std::vector<uint32_t> partners;
-  for (const auto& [a, b] : EdgesOf(TreeOf(intervals, toy_.leaves()))) {
+  for (const auto& [a, b] : plan::EdgesOf(TreeOf(intervals, toy_.leaves()))) {
     if (a == self_) partners.push_back(static_cast<uint32_t>(b));
     if (b == self_) partners.push_back(static_cast<uint32_t>(a));
   }
   std::vector<SimWorker*> workers;
-  for (const Member& m : order_.members) workers.push_back(&world_.AtAddress(m.address));
+  for (const cluster::Member& m : order_.members) workers.push_back(&world_.AtAddress(m.address));
   linked_ = true;
   world_.peers.Open(worker_, point_, workers, partners, this);
 }
@@ -121,7 +121,7 @@ void SimMember::Loaded() {
   }
   rows_.Cover(own_);
   if (root_) hooks_.reserve_output({order_, self_});
-  hooks_.tell(MemberReady{order_.job, order_.generation, machine_.state().round});
+  hooks_.tell(cluster::MemberReady{order_.job, order_.generation, machine_.state().round});
   if (order_.planned && !joining_) return Train();  // a bug
   if (joining_) {
     state_ = State::kFetching;
@@ -132,7 +132,7 @@ void SimMember::Loaded() {
   if (proceed_ && proceed_->generation == order_.generation) Level(*proceed_);
 }
 
-void SimMember::Proceed(const espalier::Proceed& proceed) {
+void SimMember::Proceed(const espalier::cluster::Proceed& proceed) {
   proceed_ = proceed;
   if (world_.bugs(Bug::kFetchFromBehind) && proceed.holder != self_) {
     const auto members = static_cast<int32_t>(std::max<size_t>(1, order_.members.size()));
@@ -174,10 +174,11 @@ void SimMember::OnBroken(Generation generation, uint32_t member, Status why) {
 void SimMember::TellBroken(uint32_t member, const Status& why) {
   if (interrupted_) return;  // a newer generation: others drop their links of this one
   world_.checks.Complains(worker_, point_, member);
-  hooks_.tell(LinkBroken{order_.job, order_.generation, order_.members[member].worker, why});
+  hooks_.tell(
+      cluster::LinkBroken{order_.job, order_.generation, order_.members[member].worker, why});
 }
 
-void SimMember::OnMessage(ReduceMessage message) {
+void SimMember::OnMessage(collective::ReduceMessage message) {
   if (!reducer_ || message.job != order_.job || message.generation != order_.generation) return;
   if (message.round > machine_.state().round) {
     world_.fired(Fault::kEarlyRound);
@@ -187,9 +188,9 @@ void SimMember::OnMessage(ReduceMessage message) {
   if (state_ == State::kTotals) Settle();
 }
 
-void SimMember::Inject(const ReduceMessage& message) {
+void SimMember::Inject(const collective::ReduceMessage& message) {
   if (!reducer_ || reducer_->failed()) return;
-  const ReduceActions actions = reducer_->OnMessage(message);
+  const collective::ReduceActions actions = reducer_->OnMessage(message);
   world_.checks.Ignored(worker_, actions);
 }
 

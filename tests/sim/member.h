@@ -30,11 +30,11 @@ inline constexpr int64_t kAgreementSteps = 4;
 
 // A generation to take part in, as order.members[self].
 struct MemberOrder {
-  StartTraining order;
+  cluster::StartTraining order;
   int32_t self = 0;
 };
 
-class SimMember final : public LinkListener {
+class SimMember final : public collective::LinkListener {
  public:
   // A run ended here: with an OK status the job is trained, or goes on without this member.
   struct End {
@@ -47,7 +47,7 @@ class SimMember final : public LinkListener {
     MemberOrder order;      // of that
   };
   struct Hooks {
-    std::function<void(FromWorker)> tell;
+    std::function<void(cluster::FromWorker)> tell;
     std::function<void(int64_t step)> on_step;
     // At a member that is to be the root, before it is ready.
     std::function<void(const MemberOrder&)> reserve_output;
@@ -60,7 +60,7 @@ class SimMember final : public LinkListener {
   void Run(const MemberOrder& order);
   void Interrupt();
   void Rearm() { interrupted_ = false; }
-  void Proceed(const espalier::Proceed& proceed);
+  void Proceed(const espalier::cluster::Proceed& proceed);
   // Loads the rows of a generation that is to follow the one that runs; tells MemberReady.
   void Prepare(const MemberOrder& order);
   // At the root: ends the present generation.
@@ -68,14 +68,14 @@ class SimMember final : public LinkListener {
   // Nothing happens here any more.
   void Stop();
   // Before the first run: what is begun with instead of a new model.
-  void GoOnFrom(TrainingState<Real> state);
+  void GoOnFrom(training::TrainingState<Real> state);
 
-  const StepMachine<Real>& machine() const { return machine_; }
+  const training::StepMachine<Real>& machine() const { return machine_; }
   const std::string& agreed() const { return agreed_; }
   bool differs() const { return differs_; }  // from others, as of the last run
   ToyJob& toy() { return toy_; }
   const MemberPoint& point() const { return point_; }
-  LeafSpan own() const { return own_; }
+  plan::LeafSpan own() const { return own_; }
   int64_t members() const { return static_cast<int64_t>(order_.members.size()); }
   bool running() const { return state_ != State::kIdle; }
   bool recovering() const { return state_ == State::kLoading || state_ == State::kWaiting; }
@@ -83,13 +83,13 @@ class SimMember final : public LinkListener {
   bool fetching() const { return state_ == State::kFetching; }
   bool preparing() const { return preparing_; }
   bool stamped() const { return stamped_; }  // at the root: the round in flight is its last
-  const FinishAction& finish() const { return *finish_; }
+  const training::FinishAction& finish() const { return *finish_; }
   // A message as if it had come on a link.
-  void Inject(const ReduceMessage& message);
+  void Inject(const collective::ReduceMessage& message);
   // Memory that fails: one bit of a parameter. False: not at this moment.
   bool FlipBit();
 
-  void OnMessage(ReduceMessage message) override;
+  void OnMessage(collective::ReduceMessage message) override;
   void OnBroken(Generation generation, uint32_t member, Status why) override;
 
  private:
@@ -108,14 +108,14 @@ class SimMember final : public LinkListener {
   void After(int64_t us, std::function<void()> f);
 
   // member_state.cc: all come to one state.
-  void Level(const espalier::Proceed& proceed);
+  void Level(const espalier::cluster::Proceed& proceed);
   void OfferState();
   void FetchState(uint32_t holder, int64_t since_us);
   void Fetched(uint32_t holder, int64_t since_us, const Result<std::string>& bytes);
   void TakeState(const std::string& bytes);
-  void ForgetWhatABugForgets(TrainingState<Real>& state) const;
+  void ForgetWhatABugForgets(training::TrainingState<Real>& state) const;
   // False: the members' states differ.
-  bool Agree(const GradientAction& step);
+  bool Agree(const training::GradientAction& step);
   void GoBack();
 
   // member_planned.cc: generations that begin by plan.
@@ -129,25 +129,25 @@ class SimMember final : public LinkListener {
 
   // member_rounds.cc
   void Train();
-  void Go(Action action);
+  void Go(training::Action action);
   void BeginRound();
   void SayOwnWords();
   void Compute();
   void Contribute(size_t bucket);
   LeafUse Use() const;
-  void Perform(ReduceActions actions);
+  void Perform(collective::ReduceActions actions);
   void Settle();
   void ApplyEarly();
   void Commit();
   void CommitGradient(const std::vector<double>& stats);
-  void Update(const UpdateAction& update);
+  void Update(const training::UpdateAction& update);
   void TellHistory();
 
   World& world_;
   SimWorker& worker_;
   ToyJob& toy_;
   const Hooks hooks_;
-  StepMachine<Real> machine_;
+  training::StepMachine<Real> machine_;
   HeldLeaves rows_;
   bool differs_ = false;
   std::string compared_, agreed_;  // agreed_: the newest state that all members had; or none
@@ -156,10 +156,10 @@ class SimMember final : public LinkListener {
   // Of the present generation.
   State state_ = State::kIdle;
   uint64_t run_ = 0;  // counts runs
-  StartTraining order_;
+  cluster::StartTraining order_;
   int32_t self_ = 0;
   MemberPoint point_;
-  LeafSpan own_, own_before_;
+  plan::LeafSpan own_, own_before_;
   bool moved_ = false;  // own_before_ is of an earlier generation
   bool root_ = false, alone_ = false, broken_ = false, interrupted_ = false;
   bool trained_ = false;   // it has begun a round
@@ -167,8 +167,8 @@ class SimMember final : public LinkListener {
   bool diverged_ = false;  // the members' states differed
   bool linked_ = false;
   std::optional<MemberPoint> before_;  // links of the generation before, until all are over it
-  std::unique_ptr<TreeReducer> reducer_;
-  std::optional<espalier::Proceed> proceed_;
+  std::unique_ptr<collective::TreeReducer> reducer_;
+  std::optional<espalier::cluster::Proceed> proceed_;
   size_t history_told_ = 0;
 
   // Of planned changes.
@@ -182,12 +182,12 @@ class SimMember final : public LinkListener {
   int64_t pace_steps_ = 0, pace_told_us_ = -1'000'000'000, compute_us_ = 0;
 
   // Of the present round.
-  Action action_;
+  training::Action action_;
   Contribution own_sums_;
-  std::vector<Payload> totals_, early_;  // early_: what a bug applies
+  std::vector<collective::Payload> totals_, early_;  // early_: what a bug applies
   size_t missing_ = 0, contributed_ = 0;
   Status failure_;
-  std::optional<FinishAction> finish_;
+  std::optional<training::FinishAction> finish_;
 };
 
 }  // namespace espalier::sim

@@ -21,22 +21,22 @@ void SimMember::Prepare(const MemberOrder& order) {
   const uint64_t number = ++preparation_;
   preparing_ = true;
   const bool early = world_.bugs(Bug::kReadyBeforeRows);
-  if (early) hooks_.tell(MemberReady{order.order.job, order.order.generation, 1});
+  if (early) hooks_.tell(cluster::MemberReady{order.order.job, order.order.generation, 1});
   worker_.After(1000 + world_.dice.Below(200'000), [this, number, order, early] {
     if (number != preparation_) return;
     preparing_ = false;
     if (world_.Strikes(Fault::kPreparationFails)) {
-      hooks_.tell(JobFailed{order.order.job, order.order.generation,
-                            Unavailable("its rows cannot be read")});
+      hooks_.tell(cluster::JobFailed{order.order.job, order.order.generation,
+                                     Unavailable("its rows cannot be read")});
       return;
     }
     Prepared(order);
-    if (!early) hooks_.tell(MemberReady{order.order.job, order.order.generation, 1});
+    if (!early) hooks_.tell(cluster::MemberReady{order.order.job, order.order.generation, 1});
   });
 }
 
 void SimMember::Prepared(const MemberOrder& order) {
-  const LeafInterval& own = order.order.leaves[static_cast<size_t>(order.self)];
+  const cluster::LeafInterval& own = order.order.leaves[static_cast<size_t>(order.self)];
   if (!world_.bugs(Bug::kSwitchWithoutRows)) rows_.Stage({own.begin, own.end});
   if (IsRoot(order)) hooks_.reserve_output(order);
   prepared_ = order;
@@ -66,7 +66,7 @@ void SimMember::EndGeneration(Generation next) {
 
 void SimMember::SwitchInto(const MemberOrder& next) {
   if (worker_.Boundary()) return;
-  const std::vector<Member> members = order_.members;
+  const std::vector<cluster::Member> members = order_.members;
   world_.peers.Withdraw(point_);
   CloseBefore();
   if (std::exchange(linked_, false)) before_ = point_;
@@ -74,11 +74,11 @@ void SimMember::SwitchInto(const MemberOrder& next) {
   if (world_.bugs(Bug::kDropLinksOfBefore)) CloseBefore();
   Place(next);
   rows_.Adopt(own_);
-  hooks_.tell(Switched{order_.job, order_.generation, machine_.state().round});
+  hooks_.tell(cluster::Switched{order_.job, order_.generation, machine_.state().round});
   Connect();
-  const auto was_there = [&](const Member& m) {
+  const auto was_there = [&](const cluster::Member& m) {
     return std::any_of(members.begin(), members.end(),
-                       [&](const Member& b) { return b.worker == m.worker; });
+                       [&](const cluster::Member& b) { return b.worker == m.worker; });
   };
   const bool joined = !std::all_of(order_.members.begin(), order_.members.end(), was_there);
   world_.fired(joined                                   ? Fault::kGrew
@@ -111,9 +111,10 @@ void SimMember::HearPace() {
 void SimMember::TellPace() {
   if (std::any_of(pace_sum_.begin(), pace_sum_.end(), [](double ms) { return !(ms > 0); })) return;
   const int64_t now_us = world_.queue.now_us();
-  if (now_us - pace_told_us_ < kPaceTellUs || !BetterOwnership(order_.leaves, pace_sum_)) return;
+  if (now_us - pace_told_us_ < kPaceTellUs || !cluster::BetterOwnership(order_.leaves, pace_sum_))
+    return;
   pace_told_us_ = now_us;
-  hooks_.tell(Uneven{order_.job, order_.generation, machine_.state().step, pace_sum_});
+  hooks_.tell(cluster::Uneven{order_.job, order_.generation, machine_.state().step, pace_sum_});
 }
 
 }  // namespace espalier::sim

@@ -21,16 +21,16 @@ void SimMember::Train() {
 void SimMember::TellHistory() {
   const auto& rows = machine_.state().history;
   for (; history_told_ < rows.size() && root_; ++history_told_) {
-    hooks_.tell(HistoryEntry{order_.job, order_.generation, rows[history_told_],
-                             static_cast<int64_t>(history_told_)});
+    hooks_.tell(cluster::HistoryEntry{order_.job, order_.generation, rows[history_told_],
+                                      static_cast<int64_t>(history_told_)});
   }
 }
 
-void SimMember::Go(Action action) {
+void SimMember::Go(training::Action action) {
   world_.checks.Reached(worker_, point_, toy_, machine_.state());
   TellHistory();
-  if (auto* failed = std::get_if<FailAction>(&action)) return Finish(failed->error);
-  if (auto* finish = std::get_if<FinishAction>(&action)) {
+  if (auto* failed = std::get_if<training::FailAction>(&action)) return Finish(failed->error);
+  if (auto* finish = std::get_if<training::FinishAction>(&action)) {
     finish_ = std::move(*finish);
     return Finish(Status::Ok());
   }
@@ -41,28 +41,28 @@ void SimMember::Go(Action action) {
 }
 
 void SimMember::BeginRound() {
-  const RoundShape shape = toy_.ShapeOf(action_);
+  const collective::RoundShape shape = toy_.ShapeOf(action_);
   totals_.assign(shape.size(), {});
   early_.clear();
   missing_ = shape.size();
   state_ = State::kComputing;
   if (!rows_.Holds(own_)) world_.checks.Fail("a member begins a round without its rows");
   own_sums_ = toy_.Contribute(action_, WeightsFor(machine_, action_), Use());
-  if (std::holds_alternative<GradientAction>(action_)) SayOwnWords();
+  if (std::holds_alternative<training::GradientAction>(action_)) SayOwnWords();
   if (!alone_) Perform(reducer_->BeginRound(machine_.state().round, shape));
   if (worker_.alive()) Compute();
 }
 
 void SimMember::SayOwnWords() {
-  const GradientAction& step = std::get<GradientAction>(action_);
+  const training::GradientAction& step = std::get<training::GradientAction>(action_);
   OwnWords words{self_, {}, leaf_ms_, 0};
   if (root_ && switch_to_ > running_) words.next = switch_to_;
   if (root_ && world_.bugs(Bug::kStampTwice) && order_.planned && !words.next) {
     words.next = order_.generation;
   }
   stamped_ = root_ && words.next;
-  const TrainingState<Real>& state = machine_.state();
-  if (step.step % kAgreementSteps == 0) compared_ = EncodeState(state);
+  const training::TrainingState<Real>& state = machine_.state();
+  if (step.step % kAgreementSteps == 0) compared_ = training::EncodeState(state);
   if (!alone_ && step.step % kAgreementSteps == 0) {
     const size_t bytes = state.parameters.size() * sizeof(Real);
     uint32_t crc = Crc32c(state.parameters.data(), bytes);
@@ -106,7 +106,7 @@ LeafUse SimMember::Use() const {
   LeafUse use{own_};
   use.in_order_of_arrival = world_.bugs(Bug::kSumInOrderOfArrival);
   if (!moved_) return use;
-  const LeafSpan before = own_before_;
+  const plan::LeafSpan before = own_before_;
   const int32_t leaves = toy_.leaves();
   if (world_.bugs(Bug::kSkipMovedLeaf)) {
     use.rows_of = [before](int32_t l) { return l >= before.begin && l < before.end ? l : -1; };
@@ -122,12 +122,12 @@ LeafUse SimMember::Use() const {
   return use;
 }
 
-void SimMember::Perform(ReduceActions actions) {
-  for (ReduceMessage& m : actions.send) {
+void SimMember::Perform(collective::ReduceActions actions) {
+  for (collective::ReduceMessage& m : actions.send) {
     if (worker_.Boundary()) return;
     world_.peers.Send(point_, std::move(m));
   }
-  for (BucketTotal& t : actions.totals) {
+  for (collective::BucketTotal& t : actions.totals) {
     totals_[t.bucket] = std::move(t.payload);
     --missing_;
   }
@@ -144,11 +144,12 @@ void SimMember::Settle() {
 
 // As if the step had been applied with what is there of its total.
 void SimMember::ApplyEarly() {
-  const RoundShape shape = toy_.ShapeOf(action_);
+  const collective::RoundShape shape = toy_.ShapeOf(action_);
   early_ = totals_;
   for (size_t b = 0; b < early_.size(); ++b) {
     const auto size = static_cast<size_t>(shape[b].floats + 2 * shape[b].doubles);
-    if (early_[b].data == nullptr) early_[b] = MakePayload(AlignedVector<Real>(size, Real{0}));
+    if (early_[b].data == nullptr)
+      early_[b] = collective::MakePayload(AlignedVector<Real>(size, Real{0}));
   }
 }
 
@@ -159,21 +160,21 @@ void SimMember::Commit() {
   CloseBefore();
   world_.checks.Counted(worker_, toy_, action_, totals_.back());
   std::vector<double> stats = toy_.Stats(action_, totals_.back());
-  if (std::holds_alternative<GradientAction>(action_)) return CommitGradient(stats);
+  if (std::holds_alternative<training::GradientAction>(action_)) return CommitGradient(stats);
   if (world_.bugs(Bug::kEvaluateOwnRows)) stats = toy_.Stats(action_, own_sums_.back());
   Go(machine_.OnEvaluation(stats));
 }
 
 void SimMember::CommitGradient(const std::vector<double>& stats) {
   HearPace();
-  if (!Agree(std::get<GradientAction>(action_))) return;
+  if (!Agree(std::get<training::GradientAction>(action_))) return;
   next_ = toy_.Heard(action_, totals_.back()).next;
   if (next_ && world_.bugs(Bug::kSwitchBeforeUpdate) && !root_) {
     return Go(machine_.Resume());
   }
-  if (world_.bugs(Bug::kOfferOlderState)) stale_ = EncodeState(machine_.state());
-  Action next = machine_.OnGradient(stats);
-  const auto* update = std::get_if<UpdateAction>(&next);
+  if (world_.bugs(Bug::kOfferOlderState)) stale_ = training::EncodeState(machine_.state());
+  training::Action next = machine_.OnGradient(stats);
+  const auto* update = std::get_if<training::UpdateAction>(&next);
   if (update == nullptr) return Go(std::move(next));
   if (!world_.bugs(Bug::kInterruptBeforeUpdate)) return Update(*update);
   state_ = State::kLoading;  // a moment in which an interruption counts
@@ -183,11 +184,11 @@ void SimMember::CommitGradient(const std::vector<double>& stats) {
   });
 }
 
-void SimMember::Update(const UpdateAction& update) {
-  Action after = toy_.Apply(machine_, update, totals_);
+void SimMember::Update(const training::UpdateAction& update) {
+  training::Action after = toy_.Apply(machine_, update, totals_);
   hooks_.on_step(machine_.state().step);
   if (root_ && world_.dice.Once(8)) {
-    espalier::Progress p;
+    espalier::cluster::Progress p;
     p.job = order_.job;
     p.generation = order_.generation;
     p.progress.step = machine_.state().step;

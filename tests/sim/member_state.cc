@@ -20,7 +20,7 @@ Status StateInterrupted() { return Cancelled("a newer order came"); }
 }  // namespace
 
 // Brings the state to the round that all begin, or lets others fetch it.
-void SimMember::Level(const espalier::Proceed& proceed) {
+void SimMember::Level(const espalier::cluster::Proceed& proceed) {
   if (interrupted_) return Finish(StateInterrupted());
   const uint64_t round = machine_.state().round;
   const bool lax = world_.bugs(Bug::kFetchFromBehind);
@@ -41,8 +41,8 @@ void SimMember::Level(const espalier::Proceed& proceed) {
 
 void SimMember::OfferState() {
   const bool stale = world_.bugs(Bug::kOfferOlderState) && !stale_.empty();
-  world_.peers.Offer(
-      point_, std::make_shared<const std::string>(stale ? stale_ : EncodeState(machine_.state())));
+  world_.peers.Offer(point_, std::make_shared<const std::string>(
+                                 stale ? stale_ : training::EncodeState(machine_.state())));
 }
 
 void SimMember::FetchState(uint32_t holder, int64_t since_us) {
@@ -73,14 +73,14 @@ void SimMember::Fetched(uint32_t holder, int64_t since_us, const Result<std::str
 }
 
 void SimMember::TakeState(const std::string& bytes) {
-  auto state = DecodeState<Real>(bytes, machine_.plan());
+  auto state = training::DecodeState<Real>(bytes, machine_.plan());
   if (!state.ok()) return Finish(state.status());
   if (!joining_ && state->round != proceed_->round && !world_.bugs(Bug::kFetchFromBehind)) {
     return Finish(FailedPrecondition("the state is of round " + std::to_string(state->round)));
   }
   ForgetWhatABugForgets(*state);
   world_.fired(Fault::kStateFetched);
-  machine_ = StepMachine<Real>(machine_.plan(), *std::move(state));
+  machine_ = training::StepMachine<Real>(machine_.plan(), *std::move(state));
   if (!joining_) {
     if (order_.reverts) agreed_ = bytes;
     if (proceed_->fetched) OfferState();  // others fetch it from here
@@ -90,12 +90,12 @@ void SimMember::TakeState(const std::string& bytes) {
   // Told first: a link that breaks at once must not be heard of before.
   joining_ = false;
   world_.fired(Fault::kJoined);
-  hooks_.tell(Switched{order_.job, order_.generation, machine_.state().round});
+  hooks_.tell(cluster::Switched{order_.job, order_.generation, machine_.state().round});
   Connect();
   Train();
 }
 
-void SimMember::ForgetWhatABugForgets(TrainingState<Real>& state) const {
+void SimMember::ForgetWhatABugForgets(training::TrainingState<Real>& state) const {
   if (world_.bugs(Bug::kForgetSlots)) {
     for (auto& slot : state.slots) std::fill(slot.begin(), slot.end(), Real{0});
   }
@@ -120,7 +120,7 @@ bool SimMember::FlipBit() {
 }
 
 // By what members said of their states before this step (worker/trainer_members.cc).
-bool SimMember::Agree(const GradientAction& step) {
+bool SimMember::Agree(const training::GradientAction& step) {
   if (step.step % kAgreementSteps != 0) return true;
   const AllWords all = toy_.Heard(action_, totals_.back());
   const auto members = static_cast<int32_t>(order_.members.size());
@@ -142,17 +142,18 @@ bool SimMember::Agree(const GradientAction& step) {
   }
   world_.fired(Fault::kDivergence);
   diverged_ = differs_ = true;
-  hooks_.tell(StatesDiffer{order_.job, order_.generation, step.step, std::move(wrong)});
+  hooks_.tell(cluster::StatesDiffer{order_.job, order_.generation, step.step, std::move(wrong)});
   Finish(DataLoss("the members' job states differ"));
   return false;
 }
 
 // To the newest state that all had.
 void SimMember::GoBack() {
-  machine_ = StepMachine<Real>(machine_.plan());
+  machine_ = training::StepMachine<Real>(machine_.plan());
   machine_.Begin();
   if (!agreed_.empty()) {
-    machine_ = StepMachine<Real>(machine_.plan(), *DecodeState<Real>(agreed_, machine_.plan()));
+    machine_ = training::StepMachine<Real>(machine_.plan(),
+                                           *training::DecodeState<Real>(agreed_, machine_.plan()));
   }
   world_.checks.Restored(worker_, toy_, point_, machine_.state());
 }

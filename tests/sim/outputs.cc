@@ -10,14 +10,14 @@ namespace {
 Status Missing() { return NotFound("it does not exist"); }
 Status Exists() { return AlreadyExists("it exists"); }
 
-OutputResult Seen(const std::optional<SimBundle>& there, const SimBundle& own) {
-  OutputContent content = OutputContent::kReplaceable;
+bundle::OutputResult Seen(const std::optional<SimBundle>& there, const SimBundle& own) {
+  bundle::OutputContent content = bundle::OutputContent::kReplaceable;
   if (!there) {
-    content = OutputContent::kNothing;
+    content = bundle::OutputContent::kNothing;
   } else if (there->job == own.job) {
-    content = there->hash == own.hash              ? OutputContent::kDone
-              : there->generation > own.generation ? OutputContent::kNewer
-                                                   : OutputContent::kOwn;
+    content = there->hash == own.hash              ? bundle::OutputContent::kDone
+              : there->generation > own.generation ? bundle::OutputContent::kNewer
+                                                   : bundle::OutputContent::kOwn;
   }
   return {Status::Ok(), {}, content};
 }
@@ -32,13 +32,13 @@ Outputs::Place& Outputs::At(const std::string& output) {
   return place;
 }
 
-void Outputs::Reserve(const std::string& output, const WriterName& writer) {
+void Outputs::Reserve(const std::string& output, const bundle::WriterName& writer) {
   At(output).slots[writer];
 }
 
-OutputResult Outputs::List(const Place& place) const {
-  OutputResult out;
-  using Kind = OutputLeftover::Kind;
+bundle::OutputResult Outputs::List(const Place& place) const {
+  bundle::OutputResult out;
+  using Kind = bundle::OutputLeftover::Kind;
   for (const auto& [writer, slot] : place.slots) out.leftovers.push_back({Kind::kSlot, writer});
   for (const auto& [writer, slot] : place.fenced) out.leftovers.push_back({Kind::kFenced, writer});
   for (const auto& [writer, draft] : place.drafts) out.leftovers.push_back({Kind::kDraft, writer});
@@ -57,8 +57,8 @@ void Outputs::Appears(const std::string& output, const Place& place) {
   world_.checks.Written(output, *place.output);
 }
 
-OutputResult Outputs::Perform(const std::string& output, const OutputAction& action,
-                              const SimBundle& own) {
+bundle::OutputResult Outputs::Perform(const std::string& output, const bundle::OutputAction& action,
+                                      const SimBundle& own) {
   Place& place = At(output);
   const auto slot = place.slots.find(action.writer);
   const auto fenced = place.fenced.find(action.writer);
@@ -69,32 +69,32 @@ OutputResult Outputs::Perform(const std::string& output, const OutputAction& act
   const auto old = part(slot, place.slots, &Slot::old);
   Status done;
   switch (action.op) {
-    case OutputOp::kList:
+    case bundle::OutputOp::kList:
       return List(place);
-    case OutputOp::kInspect:
+    case bundle::OutputOp::kInspect:
       return Seen(place.output, own);
-    case OutputOp::kFence:
+    case bundle::OutputOp::kFence:
       if (world_.bugs(Bug::kDoNotFence)) return {};
       if (slot == place.slots.end()) return {Missing(), {}, {}};
       if (fenced != place.fenced.end()) return {Exists(), {}, {}};
       place.fenced[action.writer] = slot->second;
       place.slots.erase(slot);
       return {};
-    case OutputOp::kRestore:
+    case bundle::OutputOp::kRestore:
       return {Move(part(fenced, place.fenced, &Slot::old), &place.output), {}, {}};
-    case OutputOp::kRemoveFenced:
+    case bundle::OutputOp::kRemoveFenced:
       place.fenced.erase(action.writer);
       return {};
-    case OutputOp::kRemoveDraft:
+    case bundle::OutputOp::kRemoveDraft:
       place.drafts.erase(action.writer);
       return {};
-    case OutputOp::kRemoveSlot:
+    case bundle::OutputOp::kRemoveSlot:
       place.slots.erase(action.writer);
       return {};
-    case OutputOp::kWriteDraft:
+    case bundle::OutputOp::kWriteDraft:
       place.drafts[action.writer] = own;
       return {};
-    case OutputOp::kFill: {
+    case bundle::OutputOp::kFill: {
       const auto draft = place.drafts.find(action.writer);
       if (draft == place.drafts.end()) return {Missing(), {}, {}};
       if (fresh == nullptr && world_.bugs(Bug::kFillAnySlot)) {
@@ -107,21 +107,21 @@ OutputResult Outputs::Perform(const std::string& output, const OutputAction& act
       place.drafts.erase(draft);
       return {};
     }
-    case OutputOp::kExchange:
+    case bundle::OutputOp::kExchange:
       if (!place.swaps) return {Unimplemented("no swap"), {}, {}};
       if (fresh == nullptr || !*fresh || !place.output) return {Missing(), {}, {}};
       std::swap(*fresh, place.output);
       if ((*fresh)->job != action.writer.job) world_.fired(Fault::kOutputReplaced);
       Appears(output, place);
       return {};
-    case OutputOp::kPut:
+    case bundle::OutputOp::kPut:
       done = Move(fresh, &place.output);
       if (done.ok() && *old) world_.fired(Fault::kOutputReplaced);
       if (done.ok()) Appears(output, place);
       return {done, {}, {}};
-    case OutputOp::kSetAside:
+    case bundle::OutputOp::kSetAside:
       return {Move(&place.output, old), {}, {}};
-    case OutputOp::kPutBack:
+    case bundle::OutputOp::kPutBack:
       return {Move(old, &place.output), {}, {}};
   }
   return {Internal("no such action"), {}, {}};

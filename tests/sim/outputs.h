@@ -26,10 +26,10 @@ class Outputs {
  public:
   explicit Outputs(World& world) : world_(world) {}
 
-  void Reserve(const std::string& output, const WriterName& writer);
+  void Reserve(const std::string& output, const bundle::WriterName& writer);
   // `own`: the bundle of the action's writer, if it is about that.
-  OutputResult Perform(const std::string& output, const OutputAction& action,
-                       const SimBundle& own = {});
+  bundle::OutputResult Perform(const std::string& output, const bundle::OutputAction& action,
+                               const SimBundle& own = {});
   // What a bug does.
   void Overwrite(const std::string& output, const SimBundle& bundle);
   const SimBundle* Find(const std::string& output) const;
@@ -51,12 +51,12 @@ class Outputs {
   };
   struct Place {
     std::optional<SimBundle> output;
-    std::map<WriterName, Slot> slots, fenced;
-    std::map<WriterName, SimBundle> drafts;
+    std::map<bundle::WriterName, Slot> slots, fenced;
+    std::map<bundle::WriterName, SimBundle> drafts;
     bool swaps = false;  // the storage knows kExchange
   };
   Place& At(const std::string& output);
-  OutputResult List(const Place& place) const;
+  bundle::OutputResult List(const Place& place) const;
   Status Move(std::optional<SimBundle>* from, std::optional<SimBundle>* to);
   void Appears(const std::string& output, const Place& place);
 

@@ -18,7 +18,7 @@ constexpr int64_t kFetchUs = 60'000'000;
 int64_t Peers::KeepaliveUs() { return 3'000'000 + world_.dice.Below(10'000'000); }
 
 void Peers::Open(SimWorker& worker, const MemberPoint& self, const std::vector<SimWorker*>& workers,
-                 const std::vector<uint32_t>& partners, LinkListener* listener) {
+                 const std::vector<uint32_t>& partners, collective::LinkListener* listener) {
   auto& newest = newest_[{&worker, {self.incarnation.value, self.job.value, self.member}}];
   newest = std::max(newest, self.generation.value);
   ever_open_.insert(self);
@@ -102,14 +102,14 @@ void Peers::Establish(const ConnRef& conn) {
   if (conn->side[0].closed || conn->side[1].closed) return;
   conn->state = State::kUp;
   for (int s = 0; s < 2; ++s) {
-    for (ReduceMessage& m : std::exchange(conn->side[s].waiting, {})) {
+    for (collective::ReduceMessage& m : std::exchange(conn->side[s].waiting, {})) {
       Transmit(conn, s, std::move(m));
     }
   }
   if (Mute(*conn)) WatchConn(conn);
 }
 
-void Peers::Send(const MemberPoint& self, ReduceMessage message) {
+void Peers::Send(const MemberPoint& self, collective::ReduceMessage message) {
   const auto mine = open_.find(self);
   if (mine == open_.end()) return;
   if (++sent_ % 16 == 0) recorded_ = message;
@@ -123,13 +123,13 @@ void Peers::Send(const MemberPoint& self, ReduceMessage message) {
 }
 
 // A checksum of the payload there is none: states that differ show it (worker/trainer.h).
-void Peers::MaybeCorrupt(ReduceMessage& message) {
-  if (!corrupt_ || message.kind != MessageKind::kDown || message.bucket != 0) return;
+void Peers::MaybeCorrupt(collective::ReduceMessage& message) {
+  if (!corrupt_ || message.kind != collective::MessageKind::kDown || message.bucket != 0) return;
   const auto& [about, round] = *corrupt_;
   if (message.job != about.job || message.generation != about.generation) return;
   if (message.round < round) return;
   if (message.round > round + 1) return corrupt_.reset();
-  MutablePayload copy = AllocatePayload(message.payload.size);
+  collective::MutablePayload copy = collective::AllocatePayload(message.payload.size);
   std::memcpy(copy.data, message.payload.data, message.payload.size);
   copy.data[2] ^= std::byte{32};
   message.payload = std::move(copy).Freeze();
@@ -137,9 +137,11 @@ void Peers::MaybeCorrupt(ReduceMessage& message) {
   world_.fired(Fault::kChunkCorrupted);
 }
 
-const ReduceMessage* Peers::Recorded() const { return recorded_.job ? &recorded_ : nullptr; }
+const collective::ReduceMessage* Peers::Recorded() const {
+  return recorded_.job ? &recorded_ : nullptr;
+}
 
-void Peers::Transmit(const ConnRef& conn, int from, ReduceMessage message) {
+void Peers::Transmit(const ConnRef& conn, int from, collective::ReduceMessage message) {
   const int to = 1 - from;
   conn->side[from].out->Send([this, conn, to, m = std::move(message)] {
     conn->side[to].worker->Do([this, conn, to, m] {
@@ -278,7 +280,7 @@ bool Peers::Harmed(const MemberPoint& self, uint32_t other) const {
 bool Peers::IsFounded(const MemberPoint& self, uint32_t other) const {
   if (Harmed(self, other)) return true;
   const SimWorker& there = *OtherEnd(self, other);
-  const JobPoint at = there.at();
+  const cluster::JobPoint at = there.at();
   if (at.job != self.job || at.generation != self.generation) return true;
   // It opened its links on the order of another life of the coordinator.
   MemberPoint point = self;

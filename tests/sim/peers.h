@@ -41,8 +41,8 @@ class Peers {
 
   // `workers`: the processes behind the members' addresses.
   void Open(SimWorker& worker, const MemberPoint& self, const std::vector<SimWorker*>& workers,
-            const std::vector<uint32_t>& partners, LinkListener* listener);
-  void Send(const MemberPoint& self, ReduceMessage message);
+            const std::vector<uint32_t>& partners, collective::LinkListener* listener);
+  void Send(const MemberPoint& self, collective::ReduceMessage message);
   void Close(const MemberPoint& self);
 
   using Fetched = std::function<void(Result<std::string>)>;
@@ -66,16 +66,16 @@ class Peers {
   // Flips a bit of a total of that generation that goes down the tree, in that round or the next.
   void CorruptLater(const MemberPoint& about, uint64_t round) { corrupt_ = {about, round}; }
   // A reduce message that was sent some time ago, for injection; null: none.
-  const ReduceMessage* Recorded() const;
+  const collective::ReduceMessage* Recorded() const;
 
  private:
   enum class State : uint8_t { kDialling, kHeld, kUp, kDown };
   struct Side {
     SimWorker* worker = nullptr;
-    LinkListener* listener = nullptr;
+    collective::LinkListener* listener = nullptr;
     MemberPoint point;
     bool opened = false, closed = false;
-    std::deque<ReduceMessage> waiting;
+    std::deque<collective::ReduceMessage> waiting;
     std::shared_ptr<Pipe> out;
   };
   struct Conn {
@@ -90,7 +90,7 @@ class Peers {
   void Dial(const ConnRef& conn);
   void Arrive(const ConnRef& conn);
   void Establish(const ConnRef& conn);
-  void Transmit(const ConnRef& conn, int from, ReduceMessage message);
+  void Transmit(const ConnRef& conn, int from, collective::ReduceMessage message);
   void Broken(const ConnRef& conn, int side, const std::string& why);
   void Break(const ConnRef& conn, const std::string& why);
   void BreakLater(const ConnRef& conn, int side, int64_t us, const std::string& why);
@@ -105,8 +105,8 @@ class Peers {
   std::map<std::pair<SimWorker*, std::tuple<uint64_t, uint64_t, uint32_t>>, uint64_t> newest_;
   std::map<MemberPoint, std::shared_ptr<const std::string>> offers_;
   const Conn* Find(const MemberPoint& self, uint32_t other) const;
-  void MaybeCorrupt(ReduceMessage& message);
-  ReduceMessage recorded_;
+  void MaybeCorrupt(collective::ReduceMessage& message);
+  collective::ReduceMessage recorded_;
   std::optional<std::pair<MemberPoint, uint64_t>> corrupt_;
   int64_t sent_ = 0;
 };

@@ -14,7 +14,7 @@ constexpr int64_t kCheckpointSteps = 6;
 
 }  // namespace
 
-SimRunner::SimRunner(World& world, SimWorker& worker, StartSurvey order)
+SimRunner::SimRunner(World& world, SimWorker& worker, cluster::StartSurvey order)
     : world_(world),
       worker_(worker),
       job_(order.job),
@@ -41,7 +41,7 @@ void SimRunner::WakeLater() {
   After(10 + world_.dice.Below(300), [this] { Wake(); });
 }
 
-void SimRunner::Proceed(const espalier::Proceed& order) {
+void SimRunner::Proceed(const espalier::cluster::Proceed& order) {
   proceed_ = order;
   if (member_) member_->Proceed(order);
 }
@@ -71,9 +71,10 @@ void SimRunner::Destroy() {
   if (member_) member_->Stop();
 }
 
-void SimRunner::Tell(FromWorker message) {
+void SimRunner::Tell(cluster::FromWorker message) {
   if (aborted_) return;
-  worker_.After(0, [this, message = std::move(message)] { worker_.Handle(Report{message}); });
+  worker_.After(0,
+                [this, message = std::move(message)] { worker_.Handle(cluster::Report{message}); });
 }
 
 void SimRunner::Wake() {
@@ -82,7 +83,7 @@ void SimRunner::Wake() {
   interrupted_ = false;
   busy_ = true;
   if (member_) member_->Rearm();
-  if (std::holds_alternative<StartSurvey>(*present_)) {
+  if (std::holds_alternative<cluster::StartSurvey>(*present_)) {
     SurveyShard(0);
   } else {
     RunTraining();
@@ -95,21 +96,21 @@ void SimRunner::Idle() {
 }
 
 void SimRunner::SurveyShard(size_t index) {
-  const StartSurvey& order = std::get<StartSurvey>(*present_);
+  const cluster::StartSurvey& order = std::get<cluster::StartSurvey>(*present_);
   if (interrupted_ || index >= order.shards.size()) return Idle();
   After(500 + world_.dice.Below(100'000), [this, index] {
-    const StartSurvey& now = std::get<StartSurvey>(*present_);
+    const cluster::StartSurvey& now = std::get<cluster::StartSurvey>(*present_);
     if (interrupted_) return Idle();
-    SurveyPart part{job_, now.generation, {}};
+    cluster::SurveyPart part{job_, now.generation, {}};
     part.shards.push_back(toy_.Survey(now.shards[index]));
     Tell(std::move(part));
     SurveyShard(index + 1);
   });
 }
 
-void SimRunner::MakeMember(const StartTraining& order) {
+void SimRunner::MakeMember(const cluster::StartTraining& order) {
   SimMember::Hooks hooks;
-  hooks.tell = [this](FromWorker message) { Tell(std::move(message)); };
+  hooks.tell = [this](cluster::FromWorker message) { Tell(std::move(message)); };
   hooks.on_step = [this](int64_t step) { step_ = step; };
   hooks.reserve_output = [this](const MemberOrder& order) {
     if (!world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, WriterOf(order));
@@ -135,7 +136,7 @@ void SimRunner::LoadCheckpoint(bool reverts) {
   const auto& kept = world_.outputs.Checkpoints(job_text_);
   for (auto c = kept.rbegin(); c != kept.rend(); ++c) {
     if (reverts && !c->compared) continue;
-    auto state = DecodeState<Real>(c->bytes, toy_.plan());
+    auto state = training::DecodeState<Real>(c->bytes, toy_.plan());
     if (!state.ok()) {
       world_.fired(Fault::kCheckpointRefused);
       continue;
@@ -165,14 +166,15 @@ void SimRunner::Agreed(int64_t step, std::string bytes) {
 }
 
 // Takes the place of what runs, between two rounds.
-void SimRunner::Keep(JobPoint at, bool reverts) {
+void SimRunner::Keep(cluster::JobPoint at, bool reverts) {
   interrupted_ = true;
   if (member_) member_->Interrupt();
-  StateKept kept{at.job, at.generation, 0, {}, {}};
+  cluster::StateKept kept{at.job, at.generation, 0, {}, {}};
   std::string bytes;
   if (member_ && member_->differs()) reverts = true;
-  if (member_) bytes = reverts ? member_->agreed() : EncodeState(member_->machine().state());
-  if (!bytes.empty()) kept.step = DecodeState<Real>(bytes, toy_.plan())->step;
+  if (member_)
+    bytes = reverts ? member_->agreed() : training::EncodeState(member_->machine().state());
+  if (!bytes.empty()) kept.step = training::DecodeState<Real>(bytes, toy_.plan())->step;
   if (kept.step > 0) kept.path = output_;
   After(500 + world_.dice.Below(20'000), [this, kept, bytes, reverts] {
     if (reverts) world_.outputs.DropUncompared(job_text_);
@@ -189,7 +191,7 @@ void SimRunner::OnEnd(const SimMember::End& end) {
   if (interrupted_ || end.broken || end.left) return Idle();
   if (!end.status.ok()) {
     world_.checks.MemberFails(worker_, end);
-    Tell(JobFailed{job_, end.generation, end.status});
+    Tell(cluster::JobFailed{job_, end.generation, end.status});
     return Idle();
   }
   if (end.root) return Commit();
@@ -197,7 +199,7 @@ void SimRunner::OnEnd(const SimMember::End& end) {
   Idle();
 }
 
-WriterName SimRunner::WriterOf(const MemberOrder& order) const {
+bundle::WriterName SimRunner::WriterOf(const MemberOrder& order) const {
   return {job_, order.order.generation, order.self, order.order.submitted_ms};
 }
 
@@ -207,7 +209,7 @@ void SimRunner::Commit() {
 }
 
 void SimRunner::BeginCommit() {
-  const WriterName writer = WriterOf(end_.order);
+  const bundle::WriterName writer = WriterOf(end_.order);
   if (world_.bugs(Bug::kReserveLate)) world_.outputs.Reserve(output_, writer);
   bundle_ = {WeightsHash(member_->machine().state().parameters), job_, writer.generation};
   commit_.emplace(writer);
@@ -223,8 +225,8 @@ void SimRunner::CommitStep() {
     if (worker_.Boundary()) return;
     if (world_.Strikes(Fault::kPausedCommit)) world_.PauseLong(worker_);
     After(1, [this, action] {
-      const bool stopped = interrupted_ && !IsCleaning(action.op);
-      committed_ = stopped ? OutputResult{Cancelled("it was interrupted"), {}, {}}
+      const bool stopped = interrupted_ && !bundle::IsCleaning(action.op);
+      committed_ = stopped ? bundle::OutputResult{Cancelled("it was interrupted"), {}, {}}
                            : world_.outputs.Perform(output_, action, bundle_);
       CommitStep();
     });
@@ -236,10 +238,10 @@ void SimRunner::Committed() {
   if (interrupted_) return Idle();
   if (!commit_->status().ok()) {
     if (commit_->status().code() == StatusCode::kAborted) world_.fired(Fault::kFencedCommit);
-    Tell(JobFailed{job_, end_.generation, commit_->status()});
+    Tell(cluster::JobFailed{job_, end_.generation, commit_->status()});
     return Idle();
   }
-  JobDone done{job_, end_.generation, {}};
+  cluster::JobDone done{job_, end_.generation, {}};
   done.result.steps = member_->finish().steps;
   done.result.epochs = member_->finish().epochs;
   done.result.rows_per_epoch = toy_.plan().train_rows;

@@ -21,17 +21,17 @@ namespace espalier::sim {
 
 class SimRunner {
  public:
-  SimRunner(World& world, SimWorker& worker, StartSurvey order);
+  SimRunner(World& world, SimWorker& worker, cluster::StartSurvey order);
 
   JobId job() const { return job_; }
-  void Survey(StartSurvey order) { GiveOrder(std::move(order)); }
+  void Survey(cluster::StartSurvey order) { GiveOrder(std::move(order)); }
   void Train(MemberOrder order) { GiveOrder(std::move(order)); }
-  void Proceed(const espalier::Proceed& order);
+  void Proceed(const espalier::cluster::Proceed& order);
   // A generation that is to follow the one underway; or, when there is none here, one to join.
   void Prepare(MemberOrder order);
   void SwitchTo(Generation next);
   // Writes the state of a job that stands still.
-  void Keep(JobPoint at, bool reverts);
+  void Keep(cluster::JobPoint at, bool reverts);
   // Everything ends soon; nothing is told any more.
   void Abort();
   int64_t step() const { return step_; }
@@ -41,24 +41,24 @@ class SimRunner {
   void Destroy();
 
  private:
-  using Order = std::variant<StartSurvey, MemberOrder>;
+  using Order = std::variant<cluster::StartSurvey, MemberOrder>;
 
   void GiveOrder(Order order);
   void WakeLater();
   void Wake();
   void SurveyShard(size_t index);
   void RunTraining();
-  void MakeMember(const StartTraining& order);
+  void MakeMember(const cluster::StartTraining& order);
   void LoadCheckpoint(bool reverts);
   void Agreed(int64_t step, std::string bytes);
   void OnEnd(const SimMember::End& end);
-  WriterName WriterOf(const MemberOrder& order) const;
+  bundle::WriterName WriterOf(const MemberOrder& order) const;
   void Commit();
   void BeginCommit();
   void CommitStep();
   void Committed();
   void Idle();
-  void Tell(FromWorker message);
+  void Tell(cluster::FromWorker message);
   void After(int64_t us, std::function<void()> f);
 
   World& world_;
@@ -68,16 +68,16 @@ class SimRunner {
   ToyJob& toy_;
   std::optional<Order> next_;
   std::optional<Order> present_;
-  std::optional<espalier::Proceed> proceed_;
+  std::optional<espalier::cluster::Proceed> proceed_;
   bool busy_ = false, interrupted_ = false, aborted_ = false, over_ = false, destroyed_ = false;
   int64_t step_ = 0;
   SimMember::End end_;  // of the newest run
   Generation checkpoints_of_;
   int64_t checkpoint_step_ = 0;
   bool writing_ = false;  // a checkpoint
-  std::optional<OutputCommit> commit_;
-  OutputResult committed_;  // of its last action
-  SimBundle bundle_;        // that it puts in place
+  std::optional<bundle::OutputCommit> commit_;
+  bundle::OutputResult committed_;  // of its last action
+  SimBundle bundle_;                // that it puts in place
   std::unique_ptr<SimMember> member_;
 };
 

@@ -96,12 +96,13 @@ TEST_CASE(
   world.worker(victim).Crash(true);
   int64_t seconds = 0;
   const auto state = [&](JobId job) { return world.coordinator()->core().Job(job)->state; };
-  while (state(younger) != JobState::kQueued && ++seconds < 60) REQUIRE(world.RunFor(kSecond));
+  while (state(younger) != spec::JobState::kQueued && ++seconds < 60)
+    REQUIRE(world.RunFor(kSecond));
   CHECK(seconds >= 10);  // first it waits for others to come, or to end
   CHECK(seconds < 20);
   CHECK(world.fired.of(Fault::kStateKept) == 1);
   world.RunFor(5 * kSecond);
-  CHECK(state(older) == JobState::kTraining);
+  CHECK(state(older) == spec::JobState::kTraining);
   Finish(world, 600);
   CHECK(world.fired.of(Fault::kYielded) == 1);
   CHECK(world.fired.of(Fault::kCheckpointUsed) > 0);
@@ -129,14 +130,15 @@ TEST_CASE(
   while (!world.worker(youngers[0]).runner()->member()->FlipBit() && ++tries < 1000) {
     REQUIRE(world.RunFor(kSecond / 1000));
   }
-  while (state(younger) != JobState::kRecovering && ++tries < 60'000) {
+  while (state(younger) != spec::JobState::kRecovering && ++tries < 60'000) {
     REQUIRE(world.RunFor(kSecond / 1000));
   }
-  REQUIRE(state(younger) == JobState::kRecovering);
+  REQUIRE(state(younger) == spec::JobState::kRecovering);
   world.worker(olders[0]).Crash(true);
   world.worker(olders[1]).Crash(true);
   int64_t seconds = 0;
-  while (state(younger) != JobState::kQueued && ++seconds < 60) REQUIRE(world.RunFor(kSecond));
+  while (state(younger) != spec::JobState::kQueued && ++seconds < 60)
+    REQUIRE(world.RunFor(kSecond));
   CHECK(world.fired.of(Fault::kYielded) == 1);
   CHECK(world.fired.of(Fault::kStateKept) == 1);
   Finish(world, 600);
@@ -158,8 +160,8 @@ TEST_CASE("a younger job keeps its workers when they would not suffice for the o
   }
   world.RunFor(60 * kSecond);
   CHECK(world.fired.of(Fault::kYielded) == 0);
-  CHECK(world.coordinator()->core().Job(world.client.id(1))->state == JobState::kSucceeded);
-  CHECK(world.coordinator()->core().Job(world.client.id(0))->state == JobState::kRecovering);
+  CHECK(world.coordinator()->core().Job(world.client.id(1))->state == spec::JobState::kSucceeded);
+  CHECK(world.coordinator()->core().Job(world.client.id(0))->state == spec::JobState::kRecovering);
 }
 
 // The leaves of each worker that is a member.

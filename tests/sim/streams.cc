@@ -27,7 +27,7 @@ StreamRef Streams::Open(SimWorker& worker, uint64_t attempt) {
       stream->coordinator->Opened(stream);
       stream->down->Send([stream] {
         stream->worker->Do([stream] {
-          if (stream->worker_open) stream->worker->Handle(LinkUp{stream->attempt});
+          if (stream->worker_open) stream->worker->Handle(cluster::LinkUp{stream->attempt});
         });
       });
     });
@@ -35,22 +35,23 @@ StreamRef Streams::Open(SimWorker& worker, uint64_t attempt) {
   return stream;
 }
 
-void Streams::Up(const StreamRef& stream, FromWorker message) {
+void Streams::Up(const StreamRef& stream, cluster::FromWorker message) {
   if (!stream->worker_open) return;
   stream->up->Send([stream, message = std::move(message)] {
     if (!stream->coordinator_open) return;
     stream->coordinator->Do([stream, message] {
       if (stream->coordinator_open)
-        stream->coordinator->Feed(WorkerMessage{stream->session, message});
+        stream->coordinator->Feed(cluster::WorkerMessage{stream->session, message});
     });
   });
 }
 
-void Streams::Down(const StreamRef& stream, ToWorker message) {
+void Streams::Down(const StreamRef& stream, cluster::ToWorker message) {
   if (!stream->coordinator_open) return;
   stream->down->Send([stream, message = std::move(message)] {
     stream->worker->Do([stream, message] {
-      if (stream->worker_open) stream->worker->Handle(CoordinatorMessage{stream->attempt, message});
+      if (stream->worker_open)
+        stream->worker->Handle(cluster::CoordinatorMessage{stream->attempt, message});
     });
   });
 }
@@ -58,7 +59,7 @@ void Streams::Down(const StreamRef& stream, ToWorker message) {
 void Streams::WorkerLearns(const StreamRef& stream, const Status& why) {
   stream->worker->Do([stream, why] {
     if (std::exchange(stream->worker_open, false)) {
-      stream->worker->Handle(LinkDown{stream->attempt, why});
+      stream->worker->Handle(cluster::LinkDown{stream->attempt, why});
     }
   });
 }
@@ -67,7 +68,7 @@ void Streams::CoordinatorLearns(const StreamRef& stream, const Status& why) {
   if (stream->coordinator == nullptr) return;
   stream->coordinator->Do([stream, why] {
     if (std::exchange(stream->coordinator_open, false)) {
-      stream->coordinator->Feed(SessionClosed{stream->session, why});
+      stream->coordinator->Feed(cluster::SessionClosed{stream->session, why});
     }
   });
 }

@@ -19,7 +19,7 @@ class SimWorker;
 class World;
 
 struct Stream {
-  SessionId session;
+  cluster::SessionId session;
   SimWorker* worker = nullptr;
   uint64_t attempt = 0;
   SimCoordinator* coordinator = nullptr;
@@ -33,8 +33,8 @@ class Streams {
   explicit Streams(World& world) : world_(world) {}
 
   StreamRef Open(SimWorker& worker, uint64_t attempt);
-  void Up(const StreamRef& stream, FromWorker message);
-  void Down(const StreamRef& stream, ToWorker message);
+  void Up(const StreamRef& stream, cluster::FromWorker message);
+  void Down(const StreamRef& stream, cluster::ToWorker message);
   // One end closes; the other one hears of it after what is underway.
   void CloseByWorker(const StreamRef& stream);
   void CloseByCoordinator(const StreamRef& stream, const Status& why);

@@ -21,24 +21,25 @@ constexpr int64_t kShards = 7;
 constexpr int64_t kBucketBytesOfToys = 128;  // so that a step has several
 constexpr int64_t kBatchRowsMax = 128;
 
-TrainSpec TrainOf(int kind) {
-  TrainSpec train;
+spec::TrainSpec TrainOf(int kind) {
+  spec::TrainSpec train;
   train.batch = 12;
   train.seed = 11 + static_cast<uint64_t>(kind);
   switch (kind) {
     case 0:  // adam, early stopping that restores the best
       train.epochs = 8;
       train.optimizer.learning_rate = 0.08;
-      train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.02};
+      train.early_stopping =
+          spec::EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.02};
       break;
     case 1:
-      train.optimizer.kind = OptimizerKind::kMomentum;
+      train.optimizer.kind = spec::OptimizerKind::kMomentum;
       train.optimizer.learning_rate = 0.05;
       train.clip_norm = 1;
       train.epochs = 5;
       break;
     case 2:  // nothing but steps
-      train.optimizer.kind = OptimizerKind::kNesterov;
+      train.optimizer.kind = spec::OptimizerKind::kNesterov;
       train.optimizer.learning_rate = 0.03;
       train.steps = 33;
       break;
@@ -47,12 +48,12 @@ TrainSpec TrainOf(int kind) {
       train.steps = 5;
       break;
     default:  // a long one
-      train.optimizer.kind = OptimizerKind::kAdamW;
+      train.optimizer.kind = spec::OptimizerKind::kAdamW;
       train.optimizer.learning_rate = 0.01;
       train.weight_decay = 0.01;
-      train.schedule.kind = ScheduleKind::kCosine;
+      train.schedule.kind = spec::ScheduleKind::kCosine;
       train.accumulate_steps = 2;
-      train.averaging = {AveragingKind::kEma, 0.9, {}};
+      train.averaging = {spec::AveragingKind::kEma, 0.9, {}};
       train.steps = 90;
   }
   return train;
@@ -64,7 +65,7 @@ ToyJob& ToyJob::Of(int kind) {
   static std::map<int, std::unique_ptr<ToyJob>> jobs;
   std::unique_ptr<ToyJob>& job = jobs[kind];
   if (!job) {
-    PrepareComputeThread();
+    model::PrepareComputeThread();
     job.reset(new ToyJob(kind));
   }
   return *job;
@@ -72,12 +73,12 @@ ToyJob& ToyJob::Of(int kind) {
 
 ToyJob::ToyJob(int kind) : kind_(kind) {
   if (kind == 1) leaves_ = 8;
-  if (kind == 2) order_ = RowOrder::kWindow;
-  ModelSpec model;
+  if (kind == 2) order_ = plan::RowOrder::kWindow;
+  spec::ModelSpec model;
   model.hidden = {5};
   model.dropout = {kind == 1 ? 0.1 : 0.0};
   plan_.train = TrainOf(kind);
-  plan_.shape = MakeNetworkShape(model, kInputs, kClasses).value();
+  plan_.shape = model::MakeNetworkShape(model, kInputs, kClasses).value();
   plan_.train_rows = 61;
   if (kind == kLarge) {
     leaves_ = 1024;
@@ -87,18 +88,18 @@ ToyJob::ToyJob(int kind) : kind_(kind) {
   }
   plan_.validation_rows = kind == 2 || kind == kLarge ? 0 : 19;
   plan_.test_rows = kind == 1 || kind == 0 ? 13 : 0;
-  chunks_ = MakeChunks(Dims(plan_.shape), sizeof(Real), 64);
-  table_ = MakeBuckets(chunks_, sizeof(Real), kBucketBytesOfToys);
-  pass_ = std::make_unique<LeafPass<Real>>(plan_.shape, kBatchRowsMax);
+  chunks_ = plan::MakeChunks(model::Dims(plan_.shape), sizeof(Real), 64);
+  table_ = plan::MakeBuckets(chunks_, sizeof(Real), kBucketBytesOfToys);
+  pass_ = std::make_unique<model::LeafPass<Real>>(plan_.shape, kBatchRowsMax);
   MakeInput();
   RunAlone();
 }
 
 void ToyJob::MakeInput() {
-  input_ = std::make_shared<InputPlan>();
+  input_ = std::make_shared<spec::InputPlan>();
   input_->files.push_back({.path = "toy", .length = kShards * 100});
   for (int64_t k = 0; k < kShards; ++k) input_->shards.push_back({0, k * 100, k * 100 + 100});
-  auto survey = std::make_shared<SurveyResult>();
+  auto survey = std::make_shared<spec::SurveyResult>();
   for (int32_t k = 0; k < kShards; ++k) survey->shards.push_back(*Survey(k));
   survey->train_rows = plan_.train_rows;
   survey->validation_rows = plan_.validation_rows;
@@ -106,26 +107,27 @@ void ToyJob::MakeInput() {
   survey_ = std::move(survey);
 }
 
-std::shared_ptr<const ShardSurvey> ToyJob::Survey(int32_t shard) const {
-  auto survey = std::make_shared<ShardSurvey>();
+std::shared_ptr<const spec::ShardSurvey> ToyJob::Survey(int32_t shard) const {
+  auto survey = std::make_shared<spec::ShardSurvey>();
   survey->shard = shard;
-  survey->train_rows = LeafRows(plan_.train_rows, kShards, shard).size();
-  survey->validation_rows = LeafRows(plan_.validation_rows, kShards, shard).size();
-  survey->test_rows = LeafRows(plan_.test_rows, kShards, shard).size();
+  survey->train_rows = plan::LeafRows(plan_.train_rows, kShards, shard).size();
+  survey->validation_rows = plan::LeafRows(plan_.validation_rows, kShards, shard).size();
+  survey->test_rows = plan::LeafRows(plan_.test_rows, kShards, shard).size();
   return survey;
 }
 
-int64_t ToyJob::SetRows(FileRole set) const {
-  if (set == FileRole::kValidation) return plan_.validation_rows;
-  return set == FileRole::kTest ? plan_.test_rows : plan_.train_rows;
+int64_t ToyJob::SetRows(spec::FileRole set) const {
+  if (set == spec::FileRole::kValidation) return plan_.validation_rows;
+  return set == spec::FileRole::kTest ? plan_.test_rows : plan_.train_rows;
 }
 
-Range ToyJob::RowsOf(FileRole set, LeafSpan own) const {
+plan::Range ToyJob::RowsOf(spec::FileRole set, plan::LeafSpan own) const {
   const int64_t rows = SetRows(set);
-  return {LeafRows(rows, leaves_, own.begin).begin, LeafRows(rows, leaves_, own.end - 1).end};
+  return {plan::LeafRows(rows, leaves_, own.begin).begin,
+          plan::LeafRows(rows, leaves_, own.end - 1).end};
 }
 
-void ToyJob::Gather(FileRole set, const std::vector<int64_t>& rows) {
+void ToyJob::Gather(spec::FileRole set, const std::vector<int64_t>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
     const auto label = static_cast<int32_t>(Mix64(row) % kClasses);
@@ -140,16 +142,16 @@ void ToyJob::Gather(FileRole set, const std::vector<int64_t>& rows) {
 
 // ---- leaves ----------------------------------------------------------------------------------
 
-int64_t ToyJob::StatsSize(const Action& action) const {
-  const bool step = std::holds_alternative<GradientAction>(action);
-  const auto kind = step ? TotalsKind::kTraining : TotalsKind::kEvaluation;
-  return TotalsSize(plan_.shape, kind) + (step ? int64_t{kStepExtras} : 0);
+int64_t ToyJob::StatsSize(const training::Action& action) const {
+  const bool step = std::holds_alternative<training::GradientAction>(action);
+  const auto kind = step ? model::TotalsKind::kTraining : model::TotalsKind::kEvaluation;
+  return model::TotalsSize(plan_.shape, kind) + (step ? int64_t{training::kStepExtras} : 0);
 }
 
-RoundShape ToyJob::ShapeOf(const Action& action) const {
-  RoundShape shape;
-  if (std::holds_alternative<GradientAction>(action)) {
-    for (const Bucket& b : table_.buckets) shape.push_back({b.size, 0});
+collective::RoundShape ToyJob::ShapeOf(const training::Action& action) const {
+  collective::RoundShape shape;
+  if (std::holds_alternative<training::GradientAction>(action)) {
+    for (const plan::Bucket& b : table_.buckets) shape.push_back({b.size, 0});
     shape.back().doubles += static_cast<int64_t>(kWords) * members_heard_;
   } else {
     shape.push_back({0, 0});
@@ -158,25 +160,26 @@ RoundShape ToyJob::ShapeOf(const Action& action) const {
   return shape;
 }
 
-ToyJob::LeafSum ToyJob::ComputeGradient(const GradientAction& step, int32_t leaf,
+ToyJob::LeafSum ToyJob::ComputeGradient(const training::GradientAction& step, int32_t leaf,
                                         const AlignedVector<Real>& parameters) {
-  const Range range = LeafRows(plan_.train_rows, leaves_, leaf);
-  const Range positions = StepPositions(range.size(), plan_.StepsPerEpoch(), step.step_of_epoch);
-  const RowPermutation order(order_, 4, range.size(), plan_.train.seed, step.epoch, leaf);
+  const plan::Range range = plan::LeafRows(plan_.train_rows, leaves_, leaf);
+  const plan::Range positions =
+      plan::StepPositions(range.size(), plan_.StepsPerEpoch(), step.step_of_epoch);
+  const plan::RowPermutation order(order_, 4, range.size(), plan_.train.seed, step.epoch, leaf);
   const int64_t size = StatsSize(step);
   std::vector<double> stats(static_cast<size_t>(size + kMarks), 0.0);
   std::vector<int64_t> rows;
   for (int64_t p = positions.begin; p < positions.end; ++p) {
     rows.push_back(range.begin + order.At(p));
-    stats[static_cast<size_t>(size) + kMarkNames] += RowName(FileRole::kTrain, rows.back());
+    stats[static_cast<size_t>(size) + kMarkNames] += RowName(spec::FileRole::kTrain, rows.back());
   }
   stats[static_cast<size_t>(size) + kMarkLeaves] = LeafMark(leaf);
   stats[static_cast<size_t>(size) + kMarkRows] = static_cast<double>(rows.size());
   LeafSum sum;
   sum.empty = rows.empty();
-  Gather(FileRole::kTrain, rows);
-  const DropoutKey key{plan_.train.seed, static_cast<uint64_t>(step.step),
-                       static_cast<uint64_t>(leaf)};
+  Gather(spec::FileRole::kTrain, rows);
+  const model::DropoutKey key{plan_.train.seed, static_cast<uint64_t>(step.step),
+                              static_cast<uint64_t>(leaf)};
   pass_->ForwardBackward(parameters.data(), static_cast<int64_t>(rows.size()), key, stats.data());
   sum.stats.push_back(std::move(stats));
   for (size_t b = 0; b < table_.buckets.size() && !sum.empty; ++b) {
@@ -190,9 +193,9 @@ ToyJob::LeafSum ToyJob::ComputeGradient(const GradientAction& step, int32_t leaf
   return sum;
 }
 
-ToyJob::LeafSum ToyJob::ComputeEvaluation(const EvaluateAction& evaluate, int32_t leaf,
+ToyJob::LeafSum ToyJob::ComputeEvaluation(const training::EvaluateAction& evaluate, int32_t leaf,
                                           const AlignedVector<Real>& parameters) {
-  const Range range = LeafRows(SetRows(evaluate.set), leaves_, leaf);
+  const plan::Range range = plan::LeafRows(SetRows(evaluate.set), leaves_, leaf);
   const int64_t size = StatsSize(evaluate);
   std::vector<double> stats(static_cast<size_t>(size + kMarks), 0.0);
   std::vector<int64_t> rows;
@@ -209,11 +212,11 @@ ToyJob::LeafSum ToyJob::ComputeEvaluation(const EvaluateAction& evaluate, int32_
   return sum;
 }
 
-const ToyJob::LeafSum& ToyJob::Leaf(const Action& action, int32_t leaf,
+const ToyJob::LeafSum& ToyJob::Leaf(const training::Action& action, int32_t leaf,
                                     const AlignedVector<Real>& parameters,
                                     const std::string& state) {
-  const auto* step = std::get_if<GradientAction>(&action);
-  const auto* evaluate = std::get_if<EvaluateAction>(&action);
+  const auto* step = std::get_if<training::GradientAction>(&action);
+  const auto* evaluate = std::get_if<training::EvaluateAction>(&action);
   const Key key{leaf, -1, ToyJob::RoundName(action), state};
   auto it = leaf_sums_.find(key);
   if (it == leaf_sums_.end()) {
@@ -228,23 +231,23 @@ const ToyJob::LeafSum& ToyJob::Leaf(const Action& action, int32_t leaf,
 // ---- a member's part -------------------------------------------------------------------------
 
 // The same order of additions as in worker/trainer.cc: PlanJoin over single leaves.
-Contribution ToyJob::Join(const Action& action, const std::vector<const LeafSum*>& leaves,
+Contribution ToyJob::Join(const training::Action& action, const std::vector<const LeafSum*>& leaves,
                           const LeafUse& use) const {
-  std::vector<TreeNode> singles;
+  std::vector<plan::TreeNode> singles;
   for (int32_t l = use.own.begin; l < use.own.end; ++l) singles.push_back({0, l});
-  JoinPlan join = PlanJoin(singles, leaves_);
+  plan::JoinPlan join = plan::PlanJoin(singles, leaves_);
   if (use.in_order_of_arrival) {
     // All that one position gathers, from the last to the first.
     std::reverse(join.steps.begin(), join.steps.end());
     std::vector<int32_t> home(singles.size());
     for (size_t i = 0; i < home.size(); ++i) home[i] = static_cast<int32_t>(i);
-    for (const JoinStep& s : join.steps) home[static_cast<size_t>(s.from)] = s.into;
-    for (JoinStep& s : join.steps) {
+    for (const plan::JoinStep& s : join.steps) home[static_cast<size_t>(s.from)] = s.into;
+    for (plan::JoinStep& s : join.steps) {
       while (home[static_cast<size_t>(s.into)] != s.into)
         s.into = home[static_cast<size_t>(s.into)];
     }
   }
-  const RoundShape shape = ShapeOf(action);
+  const collective::RoundShape shape = ShapeOf(action);
   Contribution out;
   for (size_t b = 0; b < shape.size(); ++b) {
     const auto bytes = static_cast<size_t>(shape[b].bytes());
@@ -260,7 +263,7 @@ Contribution ToyJob::Join(const Action& action, const std::vector<const LeafSum*
                     leaves[i]->stats[0].size() * sizeof(double));
       }
     }
-    for (const JoinStep& s : join.steps) {
+    for (const plan::JoinStep& s : join.steps) {
       auto* into = reinterpret_cast<Real*>(value[static_cast<size_t>(s.into)].data());
       const auto* from = reinterpret_cast<Real*>(value[static_cast<size_t>(s.from)].data());
       for (int64_t e = 0; e < shape[b].floats; ++e) into[e] += from[e];
@@ -268,7 +271,7 @@ Contribution ToyJob::Join(const Action& action, const std::vector<const LeafSum*
       const auto* more = reinterpret_cast<const double*>(from + shape[b].floats);
       for (int64_t e = 0; e < shape[b].doubles; ++e) sums[e] += more[e];
     }
-    MutablePayload nodes = AllocatePayload(join.kept.size() * bytes);
+    collective::MutablePayload nodes = collective::AllocatePayload(join.kept.size() * bytes);
     for (size_t k = 0; k < join.kept.size(); ++k) {
       std::memcpy(nodes.data + k * bytes, value[static_cast<size_t>(join.kept[k])].data(), bytes);
     }
@@ -277,8 +280,8 @@ Contribution ToyJob::Join(const Action& action, const std::vector<const LeafSum*
   return out;
 }
 
-Contribution ToyJob::Contribute(const Action& action, const AlignedVector<Real>& parameters,
-                                const LeafUse& use) {
+Contribution ToyJob::Contribute(const training::Action& action,
+                                const AlignedVector<Real>& parameters, const LeafUse& use) {
   const int64_t round = ToyJob::RoundName(action);
   const std::string state(reinterpret_cast<const char*>(parameters.data()),
                           parameters.size() * sizeof(Real));
@@ -288,9 +291,10 @@ Contribution ToyJob::Contribute(const Action& action, const AlignedVector<Real>&
     if (it != contributions_.end()) return it->second;
   }
   static const LeafSum nothing{
-      {std::vector<double>(static_cast<size_t>(TotalsSize(plan_.shape, TotalsKind::kEvaluation) +
-                                               kStepExtras + kMarks),
-                           0.0)},
+      {std::vector<double>(
+          static_cast<size_t>(model::TotalsSize(plan_.shape, model::TotalsKind::kEvaluation) +
+                              training::kStepExtras + kMarks),
+          0.0)},
       {},
       true};
   LeafSum none = nothing;
@@ -312,17 +316,18 @@ Contribution ToyJob::Contribute(const Action& action, const AlignedVector<Real>&
   return out;
 }
 
-const double* ToyJob::Marks(const Action& action, const Payload& last) const {
+const double* ToyJob::Marks(const training::Action& action, const collective::Payload& last) const {
   return reinterpret_cast<const double*>(last.data + ShapeOf(action).back().float_bytes()) +
          StatsSize(action);
 }
 
-std::vector<double> ToyJob::Stats(const Action& action, const Payload& last) const {
+std::vector<double> ToyJob::Stats(const training::Action& action,
+                                  const collective::Payload& last) const {
   const double* end = Marks(action, last);
   return {end - StatsSize(action), end};
 }
 
-std::pair<double, double> ToyJob::RowsIn(const Action& action) const {
+std::pair<double, double> ToyJob::RowsIn(const training::Action& action) const {
   const auto it = rows_in_.find(ToyJob::RoundName(action));
   return it == rows_in_.end() ? std::pair{-1.0, -1.0} : it->second;
 }
@@ -338,23 +343,24 @@ double ToyJob::AllLeaves() const {
   return all;
 }
 
-Action ToyJob::Apply(StepMachine<Real>& machine, const UpdateAction& update,
-                     const std::vector<Payload>& totals) const {
+training::Action ToyJob::Apply(training::StepMachine<Real>& machine,
+                               const training::UpdateAction& update,
+                               const std::vector<collective::Payload>& totals) const {
   const auto total = [&](size_t c) {
     return reinterpret_cast<const Real*>(totals[static_cast<size_t>(table_.bucket_of[c])].data) +
            table_.offset_of[c];
   };
-  TrainingState<Real>& state = machine.state();
+  training::TrainingState<Real>& state = machine.state();
   double norm_squared = 0;
   for (size_t c = 0; c < chunks_.size(); ++c) {
-    AccumulateChunk(update, chunks_[c], total(c), state);
+    training::AccumulateChunk(update, chunks_[c], total(c), state);
     if (plan_.train.clip_norm == 0) continue;
-    norm_squared += SquaredNorm<Real>(chunks_[c], UpdateGradient(chunks_[c], total(c), state),
-                                      update.inverse_weight);
+    norm_squared += model::SquaredNorm<Real>(
+        chunks_[c], training::UpdateGradient(chunks_[c], total(c), state), update.inverse_weight);
   }
-  const double clip_scale = ClipScale(norm_squared, plan_.train.clip_norm);
+  const double clip_scale = model::ClipScale(norm_squared, plan_.train.clip_norm);
   for (size_t c = 0; c < chunks_.size() && update.apply; ++c) {
-    ApplyChunk(plan_, update, chunks_[c], total(c), clip_scale, state);
+    training::ApplyChunk(plan_, update, chunks_[c], total(c), clip_scale, state);
   }
   return machine.OnUpdated();
 }

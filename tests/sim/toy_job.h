@@ -36,7 +36,7 @@ inline constexpr size_t kWords = 2;  // of each member
 enum Mark : int64_t { kMarkLeaves = 0, kMarkRows = 1, kMarkNames = 2, kMarks = 3 };
 
 // A member's sums of one round: a payload each bucket, in its canonical nodes.
-using Contribution = std::vector<Payload>;
+using Contribution = std::vector<collective::Payload>;
 
 // Beside its sums, in a step: the generation that is to follow (the root, when so ordered), how
 // long a leaf takes it, and a checksum of its state, or 0.
@@ -55,7 +55,7 @@ struct AllWords {
 
 // How a member uses its leaves; all but `own` differ from the norm in planted bugs only.
 struct LeafUse {
-  LeafSpan own;
+  plan::LeafSpan own;
   std::function<int32_t(int32_t leaf)> rows_of = {};  // whose rows; -1: none
   int32_t counted_too = -1;                           // another leaf, added to the first
   bool in_order_of_arrival = false;
@@ -71,42 +71,42 @@ class ToyJob {
 
   int kind() const { return kind_; }
   int32_t leaves() const { return leaves_; }
-  const TrainingPlan& plan() const { return plan_; }
-  std::shared_ptr<const InputPlan> input() const { return input_; }
+  const training::TrainingPlan& plan() const { return plan_; }
+  std::shared_ptr<const spec::InputPlan> input() const { return input_; }
   // The survey of one shard, and of all.
-  std::shared_ptr<const ShardSurvey> Survey(int32_t shard) const;
-  std::shared_ptr<const SurveyResult> survey() const { return survey_; }
-  Range RowsOf(FileRole set, LeafSpan own) const;
+  std::shared_ptr<const spec::ShardSurvey> Survey(int32_t shard) const;
+  std::shared_ptr<const spec::SurveyResult> survey() const { return survey_; }
+  plan::Range RowsOf(spec::FileRole set, plan::LeafSpan own) const;
 
-  RoundShape ShapeOf(const Action& action) const;
-  Contribution Contribute(const Action& action, const AlignedVector<Real>& parameters,
+  collective::RoundShape ShapeOf(const training::Action& action) const;
+  Contribution Contribute(const training::Action& action, const AlignedVector<Real>& parameters,
                           const LeafUse& use);
   // The statistics at the end of the last bucket, without and with the marks.
-  std::vector<double> Stats(const Action& action, const Payload& last) const;
+  std::vector<double> Stats(const training::Action& action, const collective::Payload& last) const;
   // What a member says of itself in a step's sums: written into its first node, and read from the
   // total. A job of a thousand members has room for `next` only.
-  void Say(const Action& action, const OwnWords& words, Contribution& sums) const;
-  AllWords Heard(const Action& action, const Payload& last) const;
-  const double* Marks(const Action& action, const Payload& last) const;
+  void Say(const training::Action& action, const OwnWords& words, Contribution& sums) const;
+  AllWords Heard(const training::Action& action, const collective::Payload& last) const;
+  const double* Marks(const training::Action& action, const collective::Payload& last) const;
   double AllLeaves() const;
   // The rows that a round counts, and the sum over their names.
-  std::pair<double, double> RowsIn(const Action& action) const;
+  std::pair<double, double> RowsIn(const training::Action& action) const;
   // Commits the totals of a gradient: Update and OnUpdated.
-  Action Apply(StepMachine<Real>& machine, const UpdateAction& update,
-               const std::vector<Payload>& totals) const;
+  training::Action Apply(training::StepMachine<Real>& machine, const training::UpdateAction& update,
+                         const std::vector<collective::Payload>& totals) const;
 
   // What an undisturbed run of one worker has, from round to round: EncodeState of the state in
   // which round r is in flight; none beyond the end.
   const std::string* StateAt(uint64_t round) const;
   const std::string& weights_hash() const { return weights_hash_; }
-  const std::vector<HistoryRow>& history() const { return history_; }
+  const std::vector<spec::HistoryRow>& history() const { return history_; }
   uint64_t last_round() const { return last_round_; }
 
  private:
   explicit ToyJob(int kind);
   // A step's number, or of an evaluation a negative one a set.
-  static int64_t RoundName(const Action& action);
-  static double RowName(FileRole set, int64_t row);
+  static int64_t RoundName(const training::Action& action);
+  static double RowName(spec::FileRole set, int64_t row);
   void MakeInput();
   void RunAlone();
   void CheckEpochs() const;
@@ -117,42 +117,44 @@ class ToyJob {
     bool empty = false;
   };
   using Key = std::tuple<int32_t, int32_t, int64_t, std::string>;
-  const LeafSum& Leaf(const Action& action, int32_t leaf, const AlignedVector<Real>& parameters,
-                      const std::string& state);
-  LeafSum ComputeGradient(const GradientAction& step, int32_t leaf,
+  const LeafSum& Leaf(const training::Action& action, int32_t leaf,
+                      const AlignedVector<Real>& parameters, const std::string& state);
+  LeafSum ComputeGradient(const training::GradientAction& step, int32_t leaf,
                           const AlignedVector<Real>& parameters);
-  LeafSum ComputeEvaluation(const EvaluateAction& evaluate, int32_t leaf,
+  LeafSum ComputeEvaluation(const training::EvaluateAction& evaluate, int32_t leaf,
                             const AlignedVector<Real>& parameters);
-  Contribution Join(const Action& action, const std::vector<const LeafSum*>& leaves,
+  Contribution Join(const training::Action& action, const std::vector<const LeafSum*>& leaves,
                     const LeafUse& use) const;
-  void Gather(FileRole set, const std::vector<int64_t>& rows);
-  int64_t SetRows(FileRole set) const;
-  int64_t StatsSize(const Action& action) const;
+  void Gather(spec::FileRole set, const std::vector<int64_t>& rows);
+  int64_t SetRows(spec::FileRole set) const;
+  int64_t StatsSize(const training::Action& action) const;
 
   const int kind_;
   int32_t leaves_ = 16;
   int32_t members_heard_ = 0;  // members that have room for words of their own
-  RowOrder order_ = RowOrder::kFull;
-  TrainingPlan plan_;
-  std::shared_ptr<InputPlan> input_;
-  std::shared_ptr<const SurveyResult> survey_;
-  std::vector<Chunk> chunks_;
-  BucketTable table_;
-  std::unique_ptr<LeafPass<Real>> pass_;
+  plan::RowOrder order_ = plan::RowOrder::kFull;
+  training::TrainingPlan plan_;
+  std::shared_ptr<spec::InputPlan> input_;
+  std::shared_ptr<const spec::SurveyResult> survey_;
+  std::vector<plan::Chunk> chunks_;
+  plan::BucketTable table_;
+  std::unique_ptr<model::LeafPass<Real>> pass_;
   std::map<Key, LeafSum> leaf_sums_;
   std::map<Key, Contribution> contributions_;
   std::vector<std::string> states_;                       // by round
   std::map<int64_t, std::pair<double, double>> rows_in_;  // by step, or set
   std::string weights_hash_;
-  std::vector<HistoryRow> history_;
+  std::vector<spec::HistoryRow> history_;
   uint64_t last_round_ = 0;
 };
 
 // PlanTree, remembered.
-const std::vector<TreePlace>& TreeOf(const std::vector<LeafSpan>& intervals, int32_t leaves);
+const std::vector<plan::TreePlace>& TreeOf(const std::vector<plan::LeafSpan>& intervals,
+                                           int32_t leaves);
 
 // What an action is about: the parameters, or in an evaluation the averaged ones.
-const AlignedVector<Real>& WeightsFor(const StepMachine<Real>& machine, const Action& action);
+const AlignedVector<Real>& WeightsFor(const training::StepMachine<Real>& machine,
+                                      const training::Action& action);
 std::string WeightsHash(const AlignedVector<Real>& parameters);
 
 }  // namespace espalier::sim

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kWorkerTickUs = 200'000;
 constexpr size_t kRemembered = 24;
 
-WorkerCoreOptions OptionsOf(int id, int host, uint64_t seed) {
-  WorkerCoreOptions o;
+cluster::WorkerCoreOptions OptionsOf(int id, int host, uint64_t seed) {
+  cluster::WorkerCoreOptions o;
   o.hello.version = kVersion;
   o.hello.session = "process " + std::to_string(id);
   o.hello.name = "host-" + std::to_string(host) + ":" + std::to_string(id);
@@ -32,8 +32,9 @@ void Remember(std::deque<T>& kept, const T& message) {
 
 template <typename M>
 constexpr bool kIsReport =
-    std::is_same_v<M, MemberReady> || std::is_same_v<M, LinkBroken> || std::is_same_v<M, JobDone> ||
-    std::is_same_v<M, JobFailed> || std::is_same_v<M, SurveyPart>;
+    std::is_same_v<M, cluster::MemberReady> || std::is_same_v<M, cluster::LinkBroken> ||
+    std::is_same_v<M, cluster::JobDone> || std::is_same_v<M, cluster::JobFailed> ||
+    std::is_same_v<M, cluster::SurveyPart>;
 
 }  // namespace
 
@@ -83,31 +84,31 @@ void SimWorker::Tick() {
   if (!alive_) return;
   world_.Idle();
   if (!paused_) {
-    Handle(WorkerTick{runner_ ? runner_->step() : 0, runner_ && runner_->over()});
+    Handle(cluster::WorkerTick{runner_ ? runner_->step() : 0, runner_ && runner_->over()});
   }
   world_.queue.After(kWorkerTickUs, [this] { Tick(); });
 }
 
-void SimWorker::Handle(const WorkerEvent& event) {
+void SimWorker::Handle(const cluster::WorkerEvent& event) {
   if (!alive_) return;
   const int64_t now_ms = world_.queue.now_us() / 1000 + ahead_ms_ + 1;
-  WorkerEvent heard = event;
-  if (auto* message = std::get_if<CoordinatorMessage>(&heard)) {
+  cluster::WorkerEvent heard = event;
+  if (auto* message = std::get_if<cluster::CoordinatorMessage>(&heard)) {
     HeedIncarnation(message->message);
     Remember(orders_, message->message);
-    if (const auto* training = std::get_if<StartTraining>(&message->message)) {
-      const JobPoint point{training->job, training->generation};
+    if (const auto* training = std::get_if<cluster::StartTraining>(&message->message)) {
+      const cluster::JobPoint point{training->job, training->generation};
       if (std::exchange(trained_, point) == point) world_.fired(Fault::kRepeatedOrder);
     }
     if (world_.bugs(Bug::kObeyTwice)) ObeyAgain(message->message);
   }
-  for (WorkerAction& action : core_.Step(heard, now_ms)) {
+  for (cluster::WorkerAction& action : core_.Step(heard, now_ms)) {
     if (Boundary()) return;
     std::visit([this](const auto& a) { Perform(a); }, action);
   }
 }
 
-void SimWorker::HeedIncarnation(ToWorker& order) {
+void SimWorker::HeedIncarnation(cluster::ToWorker& order) {
   std::visit(
       [this](auto& m) {
         if constexpr (requires { m.incarnation; }) {
@@ -118,10 +119,10 @@ void SimWorker::HeedIncarnation(ToWorker& order) {
       order);
 }
 
-void SimWorker::ObeyAgain(const ToWorker& order) {
-  const auto* training = std::get_if<StartTraining>(&order);
+void SimWorker::ObeyAgain(const cluster::ToWorker& order) {
+  const auto* training = std::get_if<cluster::StartTraining>(&order);
   if (training == nullptr || runner_ == nullptr || runner_->member() == nullptr) return;
-  if (JobPoint{training->job, training->generation} != at()) return;
+  if (cluster::JobPoint{training->job, training->generation} != at()) return;
   for (size_t i = 0; i < training->members.size(); ++i) {
     if (&world_.AtAddress(training->members[i].address) == this) {
       runner_->Train({*training, static_cast<int32_t>(i)});
@@ -129,13 +130,13 @@ void SimWorker::ObeyAgain(const ToWorker& order) {
   }
 }
 
-bool SimWorker::InjectOrder(ToWorker order) {
+bool SimWorker::InjectOrder(cluster::ToWorker order) {
   if (!stream_ || !stream_->worker_open || !core_.attached()) return false;
   const int64_t now_ms = world_.queue.now_us() / 1000 + ahead_ms_ + 1;
   HeedIncarnation(order);
-  for (const WorkerAction& action :
-       core_.Step(CoordinatorMessage{stream_->attempt, order}, now_ms)) {
-    if (!std::holds_alternative<WorkerLog>(action)) {
+  for (const cluster::WorkerAction& action :
+       core_.Step(cluster::CoordinatorMessage{stream_->attempt, order}, now_ms)) {
+    if (!std::holds_alternative<cluster::WorkerLog>(action)) {
       world_.checks.Fail("a stale order was obeyed by worker " + std::to_string(id_) + ": order " +
                          std::to_string(order.index()) + ", action " +
                          std::to_string(action.index()));
@@ -146,24 +147,24 @@ bool SimWorker::InjectOrder(ToWorker order) {
 
 // ---- actions ---------------------------------------------------------------------------------
 
-void SimWorker::Perform(const Connect& action) {
+void SimWorker::Perform(const cluster::Connect& action) {
   if (stream_) world_.streams.CloseByWorker(stream_);
   stream_ = world_.streams.Open(*this, action.attempt);
 }
 
-void SimWorker::Perform(const Disconnect&) {
+void SimWorker::Perform(const cluster::Disconnect&) {
   if (stream_) world_.streams.CloseByWorker(stream_);
 }
 
-void SimWorker::Perform(const SendToCoordinator& action) {
+void SimWorker::Perform(const cluster::SendToCoordinator& action) {
   if (!stream_) return;
   const bool again = std::visit(
       [this, &action](const auto& m) {
         using M = std::decay_t<decltype(m)>;
         if constexpr (kIsReport<M>) {
-          if constexpr (!std::is_same_v<M, SurveyPart>) Remember(told_, action.message);
+          if constexpr (!std::is_same_v<M, cluster::SurveyPart>) Remember(told_, action.message);
           size_t kind = action.message.index();
-          if constexpr (std::is_same_v<M, SurveyPart>) {
+          if constexpr (std::is_same_v<M, cluster::SurveyPart>) {
             kind += 100 * static_cast<size_t>(m.shards.front()->shard + 1);
           }
           return !told_kinds_.insert({kind, m.job.value, m.generation.value}).second;
@@ -176,7 +177,7 @@ void SimWorker::Perform(const SendToCoordinator& action) {
   world_.streams.Up(stream_, action.message);
 }
 
-void SimWorker::Perform(const RunSurvey& action) {
+void SimWorker::Perform(const cluster::RunSurvey& action) {
   world_.checks.Works(*this, runner_ ? runner_->job() : JobId{}, action.order.job);
   if (runner_ != nullptr && runner_->job() == action.order.job)
     return runner_->Survey(action.order);
@@ -184,40 +185,40 @@ void SimWorker::Perform(const RunSurvey& action) {
   runner_ = runners_.back().get();
 }
 
-void SimWorker::Perform(const RunTraining& action) {
+void SimWorker::Perform(const cluster::RunTraining& action) {
   world_.checks.Ordered(*this, action.order);
   if (runner_) runner_->Train({action.order, action.self});
 }
 
-void SimWorker::Perform(const RunPreparation& action) {
+void SimWorker::Perform(const cluster::RunPreparation& action) {
   world_.checks.Ordered(*this, action.order);
   if (runner_) runner_->Prepare({action.order, action.self});
 }
 
-void SimWorker::Perform(const RunSwitch& action) {
+void SimWorker::Perform(const cluster::RunSwitch& action) {
   if (runner_) runner_->SwitchTo(action.next);
 }
 
-void SimWorker::Perform(const RunKeep& action) {
+void SimWorker::Perform(const cluster::RunKeep& action) {
   if (runner_) runner_->Keep(action.at, action.reverts);
 }
 
-void SimWorker::Perform(const RunProceed& action) {
+void SimWorker::Perform(const cluster::RunProceed& action) {
   if (runner_) runner_->Proceed(action.order);
 }
 
-void SimWorker::Perform(const AbortJob&) {
+void SimWorker::Perform(const cluster::AbortJob&) {
   if (runner_ == nullptr || world_.bugs(Bug::kKeepOldJob)) return;
   runner_->Abort();
   runner_ = nullptr;
 }
 
-void SimWorker::Perform(const Exit& action) {
+void SimWorker::Perform(const cluster::Exit& action) {
   world_.Say([&] { return "worker " + std::to_string(id_) + " exits: " + action.why.ToString(); });
   Crash(true);
 }
 
-void SimWorker::Perform(const WorkerLog& action) {
+void SimWorker::Perform(const cluster::WorkerLog& action) {
   world_.Say([&] { return "worker " + std::to_string(id_) + ": " + action.text; });
 }
 
@@ -250,7 +251,7 @@ void SimWorker::Crash(bool noticed) {
 
 void SimWorker::Terminate() {
   leaving_ = true;
-  Handle(espalier::Terminate{"SIGTERM"});
+  Handle(espalier::cluster::Terminate{"SIGTERM"});
 }
 
 void SimWorker::Pause() {

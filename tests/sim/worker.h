@@ -32,12 +32,12 @@ class SimWorker {
   bool disturbed() const;
   // It began not long ago.
   bool young() const;
-  JobPoint at() const { return core_.job(); }
+  cluster::JobPoint at() const { return core_.job(); }
   bool attached() const { return core_.attached(); }
   SimRunner* runner() { return runner_; }
   bool in_recovery() const;
 
-  void Handle(const WorkerEvent& event);
+  void Handle(const cluster::WorkerEvent& event);
   // Runs `f` now, or when the process goes on; never when it is dead.
   void Do(std::function<void()> f);
   // Also when it is dead.
@@ -60,33 +60,33 @@ class SimWorker {
   void SlowDown(int64_t factor) { slow_ = factor; }
   void JumpClock(int64_t ms) { ahead_ms_ += ms; }
   // An order as if it had come on the stream; false: there is no stream.
-  bool InjectOrder(ToWorker order);
-  const std::deque<ToWorker>& orders() const { return orders_; }
-  const std::deque<FromWorker>& told() const { return told_; }
+  bool InjectOrder(cluster::ToWorker order);
+  const std::deque<cluster::ToWorker>& orders() const { return orders_; }
+  const std::deque<cluster::FromWorker>& told() const { return told_; }
   const StreamRef& stream() const { return stream_; }
 
  private:
   void Tick();
-  void Perform(const Connect& action);
-  void Perform(const Disconnect& action);
-  void Perform(const SendToCoordinator& action);
-  void Perform(const RunSurvey& action);
-  void Perform(const RunTraining& action);
-  void Perform(const RunPreparation& action);
-  void Perform(const RunKeep& action);
-  void Perform(const RunTokens&) {}  // no file system here asks for one
-  void Perform(const RunProceed& action);
-  void Perform(const RunSwitch& action);
-  void Perform(const AbortJob& action);
-  void Perform(const Exit& action);
-  void Perform(const WorkerLog& action);
-  void HeedIncarnation(ToWorker& order);
-  void ObeyAgain(const ToWorker& order);
+  void Perform(const cluster::Connect& action);
+  void Perform(const cluster::Disconnect& action);
+  void Perform(const cluster::SendToCoordinator& action);
+  void Perform(const cluster::RunSurvey& action);
+  void Perform(const cluster::RunTraining& action);
+  void Perform(const cluster::RunPreparation& action);
+  void Perform(const cluster::RunKeep& action);
+  void Perform(const cluster::RunTokens&) {}  // no file system here asks for one
+  void Perform(const cluster::RunProceed& action);
+  void Perform(const cluster::RunSwitch& action);
+  void Perform(const cluster::AbortJob& action);
+  void Perform(const cluster::Exit& action);
+  void Perform(const cluster::WorkerLog& action);
+  void HeedIncarnation(cluster::ToWorker& order);
+  void ObeyAgain(const cluster::ToWorker& order);
 
   World& world_;
   const int id_, host_;
   const int64_t born_us_;
-  WorkerCore core_;
+  cluster::WorkerCore core_;
   bool alive_ = true, paused_ = false, leaving_ = false;
   std::deque<std::function<void()>> backlog_;
   int64_t disturbed_us_ = -1'000'000'000;
@@ -95,11 +95,11 @@ class SimWorker {
   StreamRef stream_;
   SimRunner* runner_ = nullptr;
   std::vector<std::unique_ptr<SimRunner>> runners_;  // of all times
-  std::deque<ToWorker> orders_;                      // the newest that came
-  std::deque<FromWorker> told_;                      // the newest reports
+  std::deque<cluster::ToWorker> orders_;             // the newest that came
+  std::deque<cluster::FromWorker> told_;             // the newest reports
   std::set<std::tuple<size_t, uint64_t, uint64_t>> told_kinds_;
-  JobPoint trained_;         // of the newest StartTraining
-  Incarnation incarnation_;  // the highest that came, for a bug
+  cluster::JobPoint trained_;  // of the newest StartTraining
+  Incarnation incarnation_;    // the highest that came, for a bug
 };
 
 }  // namespace espalier::sim

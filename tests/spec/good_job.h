@@ -8,7 +8,7 @@
 
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::spec {
 
 inline JobSpec GoodJob() {
   JobSpec job;
@@ -33,4 +33,4 @@ inline void CheckRefused(const std::vector<Row>& rows) {
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::spec

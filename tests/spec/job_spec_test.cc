@@ -11,7 +11,7 @@
 #include "src/spec/names.h"
 #include "tests/spec/good_job.h"
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 using Change = std::function<void(JobSpec&)>;
@@ -435,4 +435,4 @@ TEST_CASE("each metric of a task has a value and a direction") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::spec

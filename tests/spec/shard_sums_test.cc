@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 TEST_CASE("samples merge in the order of their keys") {
@@ -21,4 +21,4 @@ TEST_CASE("samples merge in the order of their keys") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::spec

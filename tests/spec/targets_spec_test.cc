@@ -2,7 +2,7 @@
 #include "src/spec/job_spec.h"
 #include "tests/spec/good_job.h"
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 TEST_CASE("what does not fit several labels, no label or folds is refused") {
@@ -78,4 +78,4 @@ TEST_CASE("several labels, no label and a fold are valid, and differ in their fi
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::spec

@@ -6,7 +6,7 @@
 #include "src/spec/job_spec.h"
 #include "tests/spec/good_job.h"
 
-namespace espalier {
+namespace espalier::spec {
 namespace {
 
 TEST_CASE("layers and losses that cannot be are named with what was expected") {
@@ -197,4 +197,4 @@ TEST_CASE("an optimizer that is named begins from PyTorch's defaults") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::spec

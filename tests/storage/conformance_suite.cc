@@ -6,7 +6,7 @@
 
 #include "tests/storage/subject.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -310,4 +310,4 @@ TEST_CASE("errors tell what happened and name the path") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -9,7 +9,7 @@
 #include "src/storage/file_systems.h"
 #include "tests/storage/scripted_server.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 // Limits so short that a test need not wait.
 inline StorageOptions Quick() {
@@ -98,4 +98,4 @@ class FakeHdfs {
   const std::string base;
 };
 
-}  // namespace espalier
+}  // namespace espalier::storage

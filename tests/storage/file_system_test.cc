@@ -16,7 +16,7 @@
 #include "src/storage/glob.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -234,4 +234,4 @@ TEST_CASE("globs match as shells do") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -6,7 +6,7 @@
 #include "src/storage/name_nodes.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 std::string Property(const std::string& name, const std::string& value,
@@ -181,4 +181,4 @@ TEST_CASE("tokens are looked for by name service, name and address") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -6,7 +6,7 @@
 #include "src/storage/kerberos.h"
 #include "src/storage/token_store.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 // As a NameNode of Hadoop 3.4.2 answered GETDELEGATIONTOKEN&renewer=espalier to alice.
@@ -154,4 +154,4 @@ TEST_CASE("each failure of Kerberos is told apart, with how to mend it") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

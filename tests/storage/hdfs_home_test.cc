@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 std::string Body(const std::string& path) { return "{\"Path\":\"" + path + "\"}"; }
@@ -26,4 +26,4 @@ TEST_CASE("what is no path of a home is refused") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

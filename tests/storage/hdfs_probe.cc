@@ -18,7 +18,7 @@
 #include "src/base/log.h"
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 class Probe {
@@ -72,10 +72,11 @@ class Probe {
 };
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage
 
 int main(int argc, char** argv) {
   using namespace espalier;
+  using namespace espalier::storage;
   OpenLog("probe", LogLevel::kInfo);
   const auto text = [](const char* name) {
     const char* value = std::getenv(name);

@@ -3,11 +3,11 @@
 
 #include "tests/storage/subject.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 std::vector<Subject> MakeSubjects() {
   const std::shared_ptr<const FileSystem> files = MakeFileSystem(HdfsOptions("espalier"));
   return {{"hdfs", files, OwnDirectory(files, FreshHdfsPath("conformance"))}};
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -13,7 +13,7 @@
 
 #include "src/storage/file_systems.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 inline std::string HdfsSetting(const char* name) {
   const char* value = std::getenv(name);
@@ -36,4 +36,4 @@ inline std::string FreshHdfsPath(const std::string& name) {
          std::to_string(++counter);
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

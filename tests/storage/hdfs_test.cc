@@ -7,7 +7,7 @@
 #include "tests/storage/hdfs_subject.h"
 #include "tests/storage/subject.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 TEST_CASE("one file is found under each name of its HDFS") {
@@ -82,4 +82,4 @@ TEST_CASE("a directory of thousands of files is listed whole") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -4,7 +4,7 @@
 
 #include "tests/storage/scripted_server.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 // libcurl is built with all of these protocols.
@@ -37,4 +37,4 @@ TEST_CASE("a redirect to another protocol is reported and not followed") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -6,7 +6,7 @@
 
 #include "src/base/base64.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 inline std::string SampleKeytab() {
   return *FromBase64(
@@ -15,4 +15,4 @@ inline std::string SampleKeytab() {
       "YokAAAABAAAANQABAAtFWEFNUExFLkNPTQADYm9iAAAAAWsD3IIDABEAEOJfnvNPtUVjgP9AYXe5EOgAAAAD");
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

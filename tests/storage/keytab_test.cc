@@ -4,7 +4,7 @@
 
 #include "tests/storage/keytab_sample.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 using Principals = std::vector<std::string>;
@@ -53,4 +53,4 @@ TEST_CASE("what is no keytab is told by what it is") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -3,7 +3,7 @@
 #include "tests/storage/subject.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 std::vector<Subject> MakeSubjects() {
   std::vector<Subject> subjects;
@@ -17,4 +17,4 @@ std::vector<Subject> MakeSubjects() {
   return subjects;
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

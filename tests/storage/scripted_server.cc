@@ -10,7 +10,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 int Listen(int* port) {
@@ -179,4 +179,4 @@ int ScriptedServer::Count(const std::string& op) const {
       log_.begin(), log_.end(), [&](const std::string& line) { return line.ends_with(" " + op); }));
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace espalier {
+namespace espalier::storage {
 
 struct ServedRequest {
   std::string method, target;                // target: path and query as sent
@@ -68,4 +68,4 @@ class ScriptedServer {
 // A port on loopback where nobody listens.
 int ClosedPort();
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -10,7 +10,7 @@
 #include "tests/storage/hdfs_subject.h"
 #include "tests/storage/subject.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 StorageOptions Plain() { return HdfsOptions("nobody"); }
@@ -140,4 +140,4 @@ TEST_CASE("only who may renew a token does, and acting for others needs leave") 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

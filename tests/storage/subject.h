@@ -9,7 +9,7 @@
 
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 struct Subject {
   std::string name;
@@ -48,4 +48,4 @@ inline std::shared_ptr<const std::string> OwnDirectory(std::shared_ptr<const Fil
           }};
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

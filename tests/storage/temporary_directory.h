@@ -10,7 +10,7 @@
 
 #include "src/storage/local_file_system.h"
 
-namespace espalier {
+namespace espalier::storage {
 
 class TemporaryDirectory {
  public:
@@ -40,4 +40,4 @@ inline std::string Content(const std::string& path) {
   return text.str();
 }
 
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -6,7 +6,7 @@
 
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 TEST_CASE("a URI is taken apart, its path as it stands") {
@@ -81,4 +81,4 @@ TEST_CASE("equivalent paths have one canonical form") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -5,7 +5,7 @@
 #include "src/storage/webhdfs_file_system.h"
 #include "tests/storage/fake_hdfs.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 using Then = ServedReply::Then;
@@ -273,4 +273,4 @@ TEST_CASE("a cancelled wait ends at once") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -4,7 +4,7 @@
 
 #include "src/storage/retry.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 TEST_CASE("any name is percent-encoded") {
@@ -118,4 +118,4 @@ TEST_CASE("retries wait longer each time and end by number, by time, and sooner 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

@@ -4,7 +4,7 @@
 #include "src/storage/webhdfs_file_system.h"
 #include "tests/storage/fake_hdfs.h"
 
-namespace espalier {
+namespace espalier::storage {
 namespace {
 
 using Then = ServedReply::Then;
@@ -198,4 +198,4 @@ TEST_CASE("a gateway that sends the bytes itself is understood") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::storage

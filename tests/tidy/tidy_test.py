@@ -112,6 +112,12 @@ class TidyTest(unittest.TestCase):
         self.assert_found("once", "src/base/a.h", "#pragma once\nint a;\n")
         self.assert_clean("src/base/a.h", HEADER)
 
+    def test_a_room_has_its_namespace(self):
+        self.assert_found("namespace", "src/data/a.cc", "namespace espalier {\n}\n")
+        self.assert_found("namespace", "src/base/a.cc", "namespace espalier::base {\n}\n")
+        self.assert_clean("src/data/a.cc", "namespace espalier::data {\nint a;\n}\n")
+        self.assert_clean("src/base/a.cc", "namespace espalier {\nint a;\n}\n")
+
     def test_big_files_and_strangers_at_the_top(self):
         self.assert_found("size", "tests/golden.txt", "x\n" * 250_001)
         self.assert_found("top", "notes/a.txt", "x\n")

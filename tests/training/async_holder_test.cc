@@ -10,15 +10,15 @@
 #include "src/model/metrics.h"
 #include "src/training/update.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 // 2 inputs, 2 classes: 6 parameters; 4 steps an epoch of 10 rows each.
 TrainingPlan SmallPlan() {
   TrainingPlan plan;
-  plan.shape = *MakeNetworkShape(ModelSpec{}, 2, 2);
-  plan.train.mode = TrainMode::kAsync;
-  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
+  plan.shape = *model::MakeNetworkShape(spec::ModelSpec{}, 2, 2);
+  plan.train.mode = spec::TrainMode::kAsync;
+  plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
   plan.train.optimizer.learning_rate = 0.5;
   plan.train.batch = 10;
   plan.train.epochs = 2;
@@ -31,7 +31,7 @@ struct Play {
   explicit Play(int32_t members, int64_t staleness = 4, TrainingPlan plan = SmallPlan(),
                 int32_t self = 0)
       : machine(std::move(plan)),
-        chunks(MakeChunks(Dims(machine.plan().shape), sizeof(float))),
+        chunks(plan::MakeChunks(model::Dims(machine.plan().shape), sizeof(float))),
         holder((machine.Begin(), machine), chunks, members, self, staleness) {
     Take(holder.Begin());
   }
@@ -49,8 +49,9 @@ struct Play {
     REQUIRE(Task(member) == AsyncTask::kGradient);
     orders.erase(member);
     AsyncPush<float> push;
-    push.stats.resize(TotalsSize(machine.plan().shape, TotalsKind::kTraining) + kStepExtras);
-    push.stats[kTotalRows] = push.stats[kTotalWeight] = rows;
+    push.stats.resize(model::TotalsSize(machine.plan().shape, model::TotalsKind::kTraining) +
+                      kStepExtras);
+    push.stats[model::kTotalRows] = push.stats[model::kTotalWeight] = rows;
     auto gradient = std::make_shared<std::vector<float>>(machine.state().parameters.size(), value);
     push.gradient = [this, gradient](int64_t c) { return gradient->data() + chunks[c].offset; };
     Take(holder.OnPush(member, std::move(push)));
@@ -58,9 +59,10 @@ struct Play {
   void Evaluate(int32_t member, double loss = 1) {
     REQUIRE(Task(member) == AsyncTask::kEvaluation);
     orders.erase(member);
-    std::vector<double> totals(TotalsSize(machine.plan().shape, TotalsKind::kEvaluation), 0.0);
-    totals[kTotalRows] = totals[kTotalWeight] = 4;
-    totals[kTotalLoss] = 4 * loss;
+    std::vector<double> totals(
+        model::TotalsSize(machine.plan().shape, model::TotalsKind::kEvaluation), 0.0);
+    totals[model::kTotalRows] = totals[model::kTotalWeight] = 4;
+    totals[model::kTotalLoss] = 4 * loss;
     Take(holder.OnEvaluated(member, std::move(totals)));
   }
   std::optional<AsyncTask> Task(int32_t member) const {
@@ -71,7 +73,7 @@ struct Play {
   float parameter() const { return machine.state().parameters[0]; }
 
   StepMachine<float> machine;
-  std::vector<Chunk> chunks;
+  std::vector<plan::Chunk> chunks;
   AsyncHolder<float> holder;
   std::map<int32_t, AsyncOrder> orders;  // that are not answered
   Status error;
@@ -85,25 +87,27 @@ TEST_CASE("alone, asynchronous training is the sequence of synchronous training"
   for (int step = 0; step < 8; ++step) {
     play.Push(0, static_cast<float>(step));
     CHECK(play.applied == 1);
-    std::vector<double> stats(TotalsSize(sync.plan().shape, TotalsKind::kTraining) + kStepExtras);
-    stats[kTotalRows] = stats[kTotalWeight] = 10;
+    std::vector<double> stats(model::TotalsSize(sync.plan().shape, model::TotalsKind::kTraining) +
+                              kStepExtras);
+    stats[model::kTotalRows] = stats[model::kTotalWeight] = 10;
     const auto update = std::get<UpdateAction>(sync.OnGradient(stats));
     const std::vector<float> gradient(sync.state().parameters.size(), static_cast<float>(step));
-    for (const Chunk& c : play.chunks) {
+    for (const plan::Chunk& c : play.chunks) {
       ApplyChunk<float>(sync.plan(), update, c, gradient.data() + c.offset, 1, sync.state());
     }
     action = sync.OnUpdated();
     CHECK(play.machine.state().parameters == sync.state().parameters);
     if ((step + 1) % 4 != 0) continue;
     play.Evaluate(0);
-    std::vector<double> totals(TotalsSize(sync.plan().shape, TotalsKind::kEvaluation), 0.0);
-    totals[kTotalRows] = totals[kTotalWeight] = totals[kTotalLoss] = 4;
+    std::vector<double> totals(model::TotalsSize(sync.plan().shape, model::TotalsKind::kEvaluation),
+                               0.0);
+    totals[model::kTotalRows] = totals[model::kTotalWeight] = totals[model::kTotalLoss] = 4;
     action = sync.OnEvaluation(totals);
   }
   CHECK(play.Task(0) == AsyncTask::kLevel);
   CHECK(play.machine.state().round == sync.state().round);
   CHECK(play.machine.state().history.size() == 2);
-  CHECK(play.machine.state().async == AsyncCounts{});
+  CHECK(play.machine.state().async == spec::AsyncCounts{});
   CHECK_FALSE(play.holder.over());
   play.orders.clear();
   play.Take(play.holder.OnOffered());
@@ -121,7 +125,7 @@ TEST_CASE("each push is a step at once, and its member computes on at the newest
   play.Push(0);
   play.Push(2);
   CHECK(play.step() == 3);
-  CHECK(play.machine.state().async == AsyncCounts{2, 0});
+  CHECK(play.machine.state().async == spec::AsyncCounts{2, 0});
 }
 
 TEST_CASE("a push that is too stale is refused, changes nothing, and its rows come again") {
@@ -133,12 +137,12 @@ TEST_CASE("a push that is too stale is refused, changes nothing, and its rows co
   CHECK(play.applied == 0);
   CHECK(play.step() == 2);
   CHECK(play.parameter() == before);
-  CHECK(play.machine.state().async == AsyncCounts{0, 1});
+  CHECK(play.machine.state().async == spec::AsyncCounts{0, 1});
   CHECK(play.orders.at(1).again);
   play.Push(0);
   play.Push(1, 10);  // as stale as the bound
   CHECK(play.step() == 4);
-  CHECK(play.machine.state().async == AsyncCounts{1, 1});
+  CHECK(play.machine.state().async == spec::AsyncCounts{1, 1});
   play.Evaluate(1);
   play.Push(0);
   play.Evaluate(0);
@@ -151,14 +155,14 @@ TEST_CASE("with a bound of 0 the first of equals is taken and somebody always ge
     play.Push(0), play.Push(1), play.Push(2);
   }
   CHECK(play.step() == 2);
-  CHECK(play.machine.state().async == AsyncCounts{0, 4});
+  CHECK(play.machine.state().async == spec::AsyncCounts{0, 4});
 }
 
 TEST_CASE("all evaluate after an epoch; a push that comes meanwhile waits and is applied then") {
   Play play(3, 5);
   for (int i = 0; i < 4; ++i) play.Push(0);
   CHECK(play.Task(0) == AsyncTask::kEvaluation);
-  CHECK(play.orders.at(0).set == FileRole::kValidation);
+  CHECK(play.orders.at(0).set == spec::FileRole::kValidation);
   play.Push(2, 10);
   CHECK(play.step() == 4);
   CHECK(play.Task(2) == AsyncTask::kEvaluation);
@@ -174,7 +178,7 @@ TEST_CASE("all evaluate after an epoch; a push that comes meanwhile waits and is
   CHECK(play.machine.state().history[0].validation->rows == 12);
   CHECK(play.step() == 6);  // those that waited, in the order in which they came
   CHECK(play.parameter() < before);
-  CHECK(play.machine.state().async == AsyncCounts{5, 0});
+  CHECK(play.machine.state().async == spec::AsyncCounts{5, 0});
   for (int32_t m = 0; m < 3; ++m) CHECK(play.Task(m) == AsyncTask::kGradient);
 }
 
@@ -271,4 +275,4 @@ TEST_CASE("another holder goes on from the state, in an evaluation too") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::training

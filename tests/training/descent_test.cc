@@ -8,7 +8,7 @@
 #include "src/training/update.h"
 #include "tests/training/spark_example.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 using namespace golden;
@@ -20,7 +20,7 @@ TrainingPlan SparkPlan(double step_size, double tolerance) {
   plan.train_rows = 87;
   plan.train.batch = GENERATE(87, 20);
   plan.train.epochs = 100;
-  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+  plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kGd);
   plan.train.optimizer.learning_rate = step_size;
   plan.train.optimizer.step_tolerance = tolerance;
   return plan;
@@ -42,11 +42,12 @@ Action Step(StepMachine<double>& machine, const GradientAction& step) {
   TrainingState<double>& state = machine.state();
   const Sums sums = SparkSums(plan.shape, {state.parameters.begin(), state.parameters.end()},
                               RowsOfStep(plan, step.step_of_epoch));
-  std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
-  stats[kTotalRows] = stats[kTotalWeight] = sums.weight;
-  stats[kTotalLoss] = sums.loss;
+  std::vector<double> stats(
+      model::TotalsSize(plan.shape, model::TotalsKind::kTraining) + kStepExtras, 0.0);
+  stats[model::kTotalRows] = stats[model::kTotalWeight] = sums.weight;
+  stats[model::kTotalLoss] = sums.loss;
   const auto update = std::get<UpdateAction>(machine.OnGradient(stats));
-  const auto chunks = ChunksOf<double>(plan.shape, 64);
+  const auto chunks = model::ChunksOf<double>(plan.shape, 64);
   const auto total_of = [&](int64_t c) { return sums.gradient.data() + chunks[c].offset; };
   const auto each = [](int64_t count, const std::function<void(int64_t)>& body) {
     for (int64_t i = 0; i < count; ++i) body(i);
@@ -56,8 +57,9 @@ Action Step(StepMachine<double>& machine, const GradientAction& step) {
 }
 
 Action Evaluate(StepMachine<double>& machine) {
-  std::vector<double> totals(TotalsSize(machine.plan().shape, TotalsKind::kEvaluation), 0.0);
-  totals[kTotalRows] = totals[kTotalWeight] = totals[kTotalLoss] = 1;
+  std::vector<double> totals(
+      model::TotalsSize(machine.plan().shape, model::TotalsKind::kEvaluation), 0.0);
+  totals[model::kTotalRows] = totals[model::kTotalWeight] = totals[model::kTotalLoss] = 1;
   return machine.OnEvaluation(totals);
 }
 
@@ -120,4 +122,4 @@ TEST_CASE("that it has converged is handed over with the state, also before an e
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::training

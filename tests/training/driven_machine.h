@@ -10,12 +10,12 @@
 #include "src/model/metrics.h"
 #include "src/training/step_machine.h"
 
-namespace espalier {
+namespace espalier::training {
 
 // A job of 2 inputs and 2 classes, its totals made up by the test.
 inline TrainingPlan SmallPlan() {
   TrainingPlan plan;
-  plan.shape = *MakeNetworkShape(ModelSpec{}, 2, 2);
+  plan.shape = *model::MakeNetworkShape(spec::ModelSpec{}, 2, 2);
   plan.train.batch = 10;
   plan.train.epochs = 3;
   plan.train_rows = 40;
@@ -24,16 +24,17 @@ inline TrainingPlan SmallPlan() {
 }
 
 inline std::vector<double> StepStats(const TrainingPlan& plan, double loss) {
-  std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
-  stats[kTotalRows] = stats[kTotalWeight] = 10;
-  stats[kTotalLoss] = loss * 10;
+  std::vector<double> stats(
+      model::TotalsSize(plan.shape, model::TotalsKind::kTraining) + kStepExtras, 0.0);
+  stats[model::kTotalRows] = stats[model::kTotalWeight] = 10;
+  stats[model::kTotalLoss] = loss * 10;
   return stats;
 }
 
 inline std::vector<double> EvaluationTotals(const TrainingPlan& plan, double loss) {
-  std::vector<double> totals(TotalsSize(plan.shape, TotalsKind::kEvaluation), 0.0);
-  totals[kTotalRows] = totals[kTotalWeight] = 8;
-  totals[kTotalLoss] = loss * 8;
+  std::vector<double> totals(model::TotalsSize(plan.shape, model::TotalsKind::kEvaluation), 0.0);
+  totals[model::kTotalRows] = totals[model::kTotalWeight] = 8;
+  totals[model::kTotalLoss] = loss * 8;
   return totals;
 }
 
@@ -60,7 +61,7 @@ inline Script Drive(StepMachine<float>& machine, const std::function<double(int)
       machine.state().parameters[0] = static_cast<float>(machine.state().step + 1);
       action = machine.OnUpdated();
     } else if (auto* e = std::get_if<EvaluateAction>(&action)) {
-      const bool validation = e->set == FileRole::kValidation;
+      const bool validation = e->set == spec::FileRole::kValidation;
       script.letters += validation ? 'V' : 'T';
       action = machine.OnEvaluation(
           EvaluationTotals(machine.plan(), validation ? validation_loss(evaluations++) : 5.0));
@@ -78,4 +79,4 @@ inline Script Drive(StepMachine<float>& machine, const std::function<double(int)
 
 inline double One(int) { return 1.0; }
 
-}  // namespace espalier
+}  // namespace espalier::training

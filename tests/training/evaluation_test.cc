@@ -4,7 +4,7 @@
 
 #include "tests/training/driven_machine.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 // What a job of one epoch does when the evaluation of its test rows ends with these totals.
@@ -15,7 +15,7 @@ Action AfterTest(TrainingPlan plan, const std::function<void(std::vector<double>
   Action action = machine.Begin();
   for (;;) {
     const auto* evaluation = std::get_if<EvaluateAction>(&action);
-    if (evaluation != nullptr && evaluation->set == FileRole::kTest) break;
+    if (evaluation != nullptr && evaluation->set == spec::FileRole::kTest) break;
     action = evaluation != nullptr ? machine.OnEvaluation(EvaluationTotals(plan, 1.0))
              : std::holds_alternative<GradientAction>(action)
                  ? machine.OnGradient(StepStats(plan, 1.0))
@@ -26,7 +26,7 @@ Action AfterTest(TrainingPlan plan, const std::function<void(std::vector<double>
   return machine.OnEvaluation(totals);
 }
 
-void NoNumber(std::vector<double>& totals) { totals[kTotalLoss] = std::nan(""); }
+void NoNumber(std::vector<double>& totals) { totals[model::kTotalLoss] = std::nan(""); }
 
 TEST_CASE("an evaluation whose loss is no number fails the job, unless that is to be skipped") {
   TrainingPlan plan = SmallPlan();
@@ -40,7 +40,7 @@ TEST_CASE("an evaluation whose loss is no number fails the job, unless that is t
   CHECK_FALSE(std::holds_alternative<FailAction>(AfterTest(plan, NoNumber)));
   // L-BFGS has neither a rate nor that choice.
   plan.train.skip_nonfinite = false;
-  plan.train.optimizer.kind = OptimizerKind::kLbfgs;
+  plan.train.optimizer.kind = spec::OptimizerKind::kLbfgs;
   StepMachine<float> searching(plan);
   searching.state().phase = TrainingPhase::kFinalTest;
   auto totals = EvaluationTotals(plan, 1.0);
@@ -57,7 +57,7 @@ TEST_CASE("test rows of no number fail no job whose validation rows have one") {
 
 TEST_CASE("weights of an evaluation without a finite sum fail the job by name") {
   const Action failed = AfterTest(SmallPlan(), [](auto& totals) {
-    totals[kTotalWeight] = std::numeric_limits<double>::infinity();
+    totals[model::kTotalWeight] = std::numeric_limits<double>::infinity();
   });
   REQUIRE(std::holds_alternative<FailAction>(failed));
   CHECK(std::get<FailAction>(failed).error.ToString() ==
@@ -70,7 +70,7 @@ TEST_CASE("a step of weight 0 counts and updates nothing") {
   plan.train.epochs = 1;
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
-    if (step == 0) stats[kTotalWeight] = stats[kTotalLoss] = 0;
+    if (step == 0) stats[model::kTotalWeight] = stats[model::kTotalLoss] = 0;
   });
   CHECK(s.letters == "GGUGUGUV");
 }
@@ -81,7 +81,7 @@ TEST_CASE("a job none of whose rows has a weight fails rather than save its firs
     plan.train.epochs = epochs;
     StepMachine<float> machine(plan);
     const Script s = Drive(machine, One, [](int64_t, std::vector<double>& stats) {
-      stats[kTotalWeight] = stats[kTotalLoss] = 0;
+      stats[model::kTotalWeight] = stats[model::kTotalLoss] = 0;
     });
     CHECK(s.letters == (epochs < 1 ? "GG" : "GGGG"));
     CHECK(s.error.message() ==
@@ -96,7 +96,7 @@ TEST_CASE("figures of single classes are kept of the last evaluation alone") {
   CHECK(s.finish.validation->classes.size() == 2);
   CHECK(s.finish.validation->confusion.size() == 4);
   REQUIRE(machine.state().history.size() == 3);
-  for (const HistoryRow& row : machine.state().history) {
+  for (const spec::HistoryRow& row : machine.state().history) {
     REQUIRE(row.validation);
     CHECK(row.validation->weight == 8);
     CHECK(row.validation->classes.empty());
@@ -106,22 +106,22 @@ TEST_CASE("figures of single classes are kept of the last evaluation alone") {
 
 TEST_CASE("that no row has a weight is judged of all of them, where steps go by who is quick") {
   TrainingPlan plan = SmallPlan();
-  plan.train.mode = TrainMode::kAsync;
+  plan.train.mode = spec::TrainMode::kAsync;
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
-    if (step < 4) stats[kTotalWeight] = stats[kTotalLoss] = 0;  // an epoch of pushes
+    if (step < 4) stats[model::kTotalWeight] = stats[model::kTotalLoss] = 0;  // an epoch of pushes
   });
   CHECK(s.error.ok());
   CHECK(machine.state().updates == 8);
   plan.train.epochs = 20;
-  plan.train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2};
+  plan.train.early_stopping = spec::EarlyStopping{.metric = "val_loss", .patience = 2};
   StepMachine<float> weightless(plan);
   const auto none = [](int64_t, std::vector<double>& stats) {
-    stats[kTotalWeight] = stats[kTotalLoss] = 0;
+    stats[model::kTotalWeight] = stats[model::kTotalLoss] = 0;
   };
   CHECK(Drive(weightless, One, none).error.message().find("no weight above 0") !=
         std::string::npos);
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::training

@@ -10,7 +10,7 @@
 #include "src/training/update.h"
 #include "tests/training/spark_example.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 using namespace golden;
@@ -34,21 +34,22 @@ struct Run {
 Run Drive(StepMachine<double>& machine, const Rows& rows) {
   const TrainingPlan& plan = machine.plan();
   TrainingState<double>& state = machine.state();
-  const auto chunks = ChunksOf<double>(plan.shape, 64);
+  const auto chunks = model::ChunksOf<double>(plan.shape, 64);
   Run run;
   Sums sums;
   Action action = machine.Begin();
   while (run.evaluations < 10'000) {
     if (auto* g = std::get_if<GradientAction>(&action)) {
       sums = rows(*g, Numbers(state.parameters.begin(), state.parameters.end()));
-      std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
-      stats[kTotalRows] = stats[kTotalWeight] = sums.weight;
-      stats[kTotalLoss] = sums.loss;
-      stats[kTotalCorrect] = sums.correct;
+      std::vector<double> stats(
+          model::TotalsSize(plan.shape, model::TotalsKind::kTraining) + kStepExtras, 0.0);
+      stats[model::kTotalRows] = stats[model::kTotalWeight] = sums.weight;
+      stats[model::kTotalLoss] = sums.loss;
+      stats[model::kTotalCorrect] = sums.correct;
       action = machine.OnGradient(stats);
     } else if (auto* u = std::get_if<UpdateAction>(&action)) {
       if (UsesTotal(*u, state)) {
-        for (const Chunk& c : chunks) {
+        for (const plan::Chunk& c : chunks) {
           AccumulateChunk(*u, c, sums.gradient.data() + c.offset, state);
         }
       }
@@ -59,7 +60,7 @@ Run Drive(StepMachine<double>& machine, const Rows& rows) {
       action = machine.OnUpdated();
       if (state.history.size() <= run.losses.size()) continue;
       run.losses.push_back(state.history.back().train.loss);
-      const auto& x = state.slots[kLbfgsIterate];
+      const auto& x = state.slots[model::kLbfgsIterate];
       run.iterates.emplace_back(x.begin(), x.end());
     } else if (auto* f = std::get_if<FinishAction>(&action)) {
       run.finish = *f;
@@ -74,12 +75,12 @@ Run Drive(StepMachine<double>& machine, const Rows& rows) {
   return run;
 }
 
-TrainingPlan PlanOf(const NetworkShape& shape, int64_t rows) {
+TrainingPlan PlanOf(const model::NetworkShape& shape, int64_t rows) {
   TrainingPlan plan;
   plan.shape = shape;
   plan.train_rows = rows;
   plan.train.batch = rows;
-  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+  plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kLbfgs);
   return plan;
 }
 
@@ -99,7 +100,7 @@ Run RunFixture(const TrainingPlan& plan) {
   StepMachine<double> machine(plan);
   const Numbers start = Golden()["fixture"]["weights"];
   machine.state().parameters.assign(start.begin(), start.end());
-  machine.state().slots[kLbfgsIterate].assign(start.begin(), start.end());
+  machine.state().slots[model::kLbfgsIterate].assign(start.begin(), start.end());
   return Drive(machine, FixtureRows(plan));
 }
 
@@ -113,7 +114,7 @@ TEST_CASE("without a line search the steps are PyTorch's") {
     plan.train.batch = batch;
     plan.train.optimizer.learning_rate = c["lr"];
     plan.train.optimizer.history = c["history"];
-    plan.train.optimizer.line_search = LineSearchKind::kNone;
+    plan.train.optimizer.line_search = spec::LineSearchKind::kNone;
     plan.train.optimizer.max_iterations = 5;
     const Run run = RunFixture(plan);
     const Numbers losses = c["losses"];
@@ -152,12 +153,12 @@ TEST_CASE("with a line search each iterate is better, and 30 lead as far as 20 o
 TEST_CASE("from the same start L-BFGS goes the way of Spark's, to the same accuracy") {
   const Json& spark = LbfgsGolden()["mllib"];
   const Json& golden = spark["runs"]["lbfgs"];
-  const NetworkShape shape = SparkShape();
+  const model::NetworkShape shape = SparkShape();
   TrainingPlan plan = PlanOf(shape, 87);
   StepMachine<double> machine(plan);
   const Numbers start = FromSpark(shape, spark["initial_weights"]);
   machine.state().parameters.assign(start.begin(), start.end());
-  machine.state().slots[kLbfgsIterate].assign(start.begin(), start.end());
+  machine.state().slots[model::kLbfgsIterate].assign(start.begin(), start.end());
   const Run run = Drive(machine, [&](const GradientAction&, const Numbers& at) {
     return SparkSums(shape, at, spark["train_rows"]);
   });
@@ -175,7 +176,7 @@ TEST_CASE("from the same start L-BFGS goes the way of Spark's, to the same accur
 }
 
 TEST_CASE("at the end of a convex job nothing pulls: penalties and their gradient agree") {
-  TrainingPlan plan = PlanOf(MakeShape(ModelSpec{}, 5, 3), 8);  // linear
+  TrainingPlan plan = PlanOf(model::MakeShape(spec::ModelSpec{}, 5, 3), 8);  // linear
   plan.train.weight_decay = 0.05;
   plan.train.decay_biases = GENERATE(false, true);
   plan.train.optimizer.tolerance = 0;
@@ -233,18 +234,18 @@ Sums Valley(const Numbers& at) {
   return sums;
 }
 
-StepMachine<double> InTheValley(const std::function<void(TrainSpec&)>& change = {}) {
-  TrainingPlan plan = PlanOf(MakeShape(ModelSpec{}, 2, 2), 1);
+StepMachine<double> InTheValley(const std::function<void(spec::TrainSpec&)>& change = {}) {
+  TrainingPlan plan = PlanOf(model::MakeShape(spec::ModelSpec{}, 2, 2), 1);
   if (change) change(plan.train);
   StepMachine<double> machine(plan);
-  for (auto* v : {&machine.state().parameters, &machine.state().slots[kLbfgsIterate]}) {
+  for (auto* v : {&machine.state().parameters, &machine.state().slots[model::kLbfgsIterate]}) {
     *v = {-1.2, 1, 0, 0, 0, 0};
   }
   return machine;
 }
 
 TEST_CASE("Rosenbrock's valley is walked to its end") {
-  StepMachine<double> machine = InTheValley([](TrainSpec& t) { t.optimizer.tolerance = 0; });
+  StepMachine<double> machine = InTheValley([](spec::TrainSpec& t) { t.optimizer.tolerance = 0; });
   const Run run =
       Drive(machine, [](const GradientAction&, const Numbers& at) { return Valley(at); });
   CHECK(run.finish.stopped_because == "convergence");
@@ -255,7 +256,8 @@ TEST_CASE("Rosenbrock's valley is walked to its end") {
 }
 
 TEST_CASE("points where the loss is no number are stepped back from") {
-  StepMachine<double> machine = InTheValley([](TrainSpec& t) { t.optimizer.learning_rate = 100; });
+  StepMachine<double> machine =
+      InTheValley([](spec::TrainSpec& t) { t.optimizer.learning_rate = 100; });
   const Run run = Drive(machine, [](const GradientAction&, const Numbers& at) {
     Sums sums = Valley(at);
     if (std::fabs(at[0]) > 2) sums.loss = std::numeric_limits<double>::quiet_NaN();
@@ -267,8 +269,8 @@ TEST_CASE("points where the loss is no number are stepped back from") {
 
 TEST_CASE("a start where the loss is no number fails the job, and without a search any point") {
   const bool at_start = GENERATE(false, true);
-  StepMachine<double> machine =
-      InTheValley([](TrainSpec& t) { t.optimizer.line_search = LineSearchKind::kNone; });
+  StepMachine<double> machine = InTheValley(
+      [](spec::TrainSpec& t) { t.optimizer.line_search = spec::LineSearchKind::kNone; });
   const Run run = Drive(machine, [&](const GradientAction& g, const Numbers& at) {
     Sums sums = Valley(at);
     if (at_start || g.step == 3) sums.loss = std::numeric_limits<double>::infinity();
@@ -300,7 +302,7 @@ TEST_CASE("rows without weight, steps and time end the job as they should") {
              Catch::Contains("the training rows have no weight above 0"));
   const auto valley = [](const GradientAction&, const Numbers& at) { return Valley(at); };
   for (int64_t steps = 1; steps < 12; ++steps) {
-    StepMachine<double> machine = InTheValley([&](TrainSpec& t) { t.steps = steps; });
+    StepMachine<double> machine = InTheValley([&](spec::TrainSpec& t) { t.steps = steps; });
     const Run run = Drive(machine, valley);
     CHECK(run.finish.stopped_because == "steps");
     CHECK(run.finish.steps == steps);
@@ -316,4 +318,4 @@ TEST_CASE("rows without weight, steps and time end the job as they should") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::training

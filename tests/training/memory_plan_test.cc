@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 constexpr int64_t kMib = int64_t{1} << 20;
@@ -14,7 +14,7 @@ TrainingPlan Plan() {
   plan.train_rows = 640;
   plan.train.batch = 64;
   plan.train.leaves = 64;
-  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kAdam);
+  plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kAdam);
   return plan;
 }
 
@@ -50,12 +50,12 @@ TEST_CASE("CheckMemory refuses a model above the budget") {
 }
 
 TEST_CASE("LeastModelBytes counts weights between hidden layers") {
-  JobSpec job;
+  spec::JobSpec job;
   job.model.hidden = {20'000, 20'000};
-  job.train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
+  job.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
   const int64_t least = LeastModelBytes(job);
   CHECK(least > 400'000'000ll * 4 * 3);
-  job.model.precision = Precision::kFloat64;
+  job.model.precision = spec::Precision::kFloat64;
   CHECK(LeastModelBytes(job) == 2 * least + kModelAllowance);
   job.model.hidden = {131'072};
   CHECK(LeastModelBytes(job) == 0);
@@ -66,4 +66,4 @@ TEST_CASE("LeastModelBytes counts weights between hidden layers") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::training

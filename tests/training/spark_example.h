@@ -21,17 +21,17 @@ struct Sums {
   Numbers gradient;
 };
 // Spark's example: 87 of 150 rows, the 4-5-4-3 network from its start.
-inline NetworkShape SparkShape() {
-  ModelSpec model;
+inline model::NetworkShape SparkShape() {
+  spec::ModelSpec model;
   model.hidden = {5, 4};
-  model.activation = {Activation::kSigmoid};
-  return MakeShape(model, 4, 3);
+  model.activation = {spec::Activation::kSigmoid};
+  return model::MakeShape(model, 4, 3);
 }
 
-inline Numbers FromSpark(const NetworkShape& shape, const Numbers& weights) {
+inline Numbers FromSpark(const model::NetworkShape& shape, const Numbers& weights) {
   Numbers flat(weights.size());
   int64_t at = 0;
-  for (const LayerShape& layer : shape.layers) {
+  for (const model::LayerShape& layer : shape.layers) {
     for (int64_t i = 0; i < layer.in; ++i) {
       for (int64_t o = 0; o < layer.out; ++o) {
         flat[at + o * layer.in + i] = weights[at + i * layer.out + o];
@@ -45,17 +45,18 @@ inline Numbers FromSpark(const NetworkShape& shape, const Numbers& weights) {
 }
 
 // Totals and gradient over some of the example's rows.
-inline Sums SparkSums(const NetworkShape& shape, const Numbers& at, const Json& which) {
+inline Sums SparkSums(const model::NetworkShape& shape, const Numbers& at, const Json& which) {
   const Json& rows = LbfgsGolden()["mllib"]["rows"];
-  LeafPass<double> pass(shape, static_cast<int64_t>(which.size()));
+  model::LeafPass<double> pass(shape, static_cast<int64_t>(which.size()));
   for (size_t r = 0; r < which.size(); ++r) {
     const Json& row = rows[which[r].get<size_t>()];
     pass.labels()[r] = row[0];
     for (size_t i = 0; i < 4; ++i) pass.inputs()[4 * r + i] = row[1 + i];
     pass.weights()[r] = 1;
   }
-  const auto totals = TrainingTotals(pass, at, static_cast<int64_t>(which.size()));
-  return {totals[kTotalWeight], totals[kTotalLoss], totals[kTotalCorrect], WholeGradient(pass)};
+  const auto totals = model::TrainingTotals(pass, at, static_cast<int64_t>(which.size()));
+  return {totals[model::kTotalWeight], totals[model::kTotalLoss], totals[model::kTotalCorrect],
+          model::WholeGradient(pass)};
 }
 
 }  // namespace espalier::golden

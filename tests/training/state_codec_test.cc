@@ -12,18 +12,18 @@
 #include "src/training/update.h"
 #include "tests/testing/scale.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 TrainingPlan SmallPlan() {
   TrainingPlan plan;
-  plan.shape = *MakeNetworkShape(ModelSpec{}, 2, 2);
+  plan.shape = *model::MakeNetworkShape(spec::ModelSpec{}, 2, 2);
   plan.train.batch = 10;
   plan.train_rows = 40;
   plan.validation_rows = 8;
   plan.test_rows = 5;
   plan.train.epochs = 5;
-  plan.train.early_stopping = EarlyStopping{};
+  plan.train.early_stopping = spec::EarlyStopping{};
   plan.train.early_stopping->metric = "val_loss";
   plan.train.early_stopping->patience = 2;
   plan.train.early_stopping->restore_best = true;
@@ -33,12 +33,12 @@ TrainingPlan SmallPlan() {
 // A plan whose state has all its parts in use.
 TrainingPlan FullPlan() {
   TrainingPlan plan = SmallPlan();
-  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kRmsprop);
+  plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kRmsprop);
   plan.train.optimizer.momentum = 0.9;
   plan.train.optimizer.centered = true;
   plan.train.accumulate_steps = 3;
-  plan.train.averaging = {AveragingKind::kEma, 0.9, {3, false}};
-  plan.train.schedule.kind = ScheduleKind::kPlateau;
+  plan.train.averaging = {spec::AveragingKind::kEma, 0.9, {3, false}};
+  plan.train.schedule.kind = spec::ScheduleKind::kPlateau;
   plan.train.schedule.plateau.patience = 1;
   plan.train.schedule.plateau.cooldown = 1;
   return plan;
@@ -49,9 +49,10 @@ template <typename T>
 Action Answer(StepMachine<T>& machine, const Action& action) {
   const TrainingPlan& plan = machine.plan();
   if (std::holds_alternative<GradientAction>(action)) {
-    std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
-    stats[kTotalRows] = stats[kTotalWeight] = 10;
-    stats[kTotalLoss] = 1.0 + static_cast<double>(machine.state().step);
+    std::vector<double> stats(
+        model::TotalsSize(plan.shape, model::TotalsKind::kTraining) + kStepExtras, 0.0);
+    stats[model::kTotalRows] = stats[model::kTotalWeight] = 10;
+    stats[model::kTotalLoss] = 1.0 + static_cast<double>(machine.state().step);
     return machine.OnGradient(stats);
   }
   if (const auto* update = std::get_if<UpdateAction>(&action)) {
@@ -63,9 +64,9 @@ Action Answer(StepMachine<T>& machine, const Action& action) {
     for (T& a : state.averaged) a += static_cast<T>(update->averaged);
     return machine.OnUpdated();
   }
-  std::vector<double> totals(TotalsSize(plan.shape, TotalsKind::kEvaluation), 0.0);
-  totals[kTotalRows] = totals[kTotalWeight] = 8;
-  totals[kTotalLoss] = machine.state().step < 5 ? 3.0 : 9.0;
+  std::vector<double> totals(model::TotalsSize(plan.shape, model::TotalsKind::kEvaluation), 0.0);
+  totals[model::kTotalRows] = totals[model::kTotalWeight] = 8;
+  totals[model::kTotalLoss] = machine.state().step < 5 ? 3.0 : 9.0;
   return machine.OnEvaluation(totals);
 }
 
@@ -79,9 +80,10 @@ Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
   TrainingState<float>& state = machine.state();
   const double x = state.parameters[0], y = state.parameters[1], a = 1 - x, b = y - x * x;
   if (gradient) {
-    std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
-    stats[kTotalRows] = stats[kTotalWeight] = 10;
-    stats[kTotalLoss] = 10 * (a * a + 100 * b * b);
+    std::vector<double> stats(
+        model::TotalsSize(plan.shape, model::TotalsKind::kTraining) + kStepExtras, 0.0);
+    stats[model::kTotalRows] = stats[model::kTotalWeight] = 10;
+    stats[model::kTotalLoss] = 10 * (a * a + 100 * b * b);
     return machine.OnGradient(stats);
   }
   const auto each = [](int64_t count, const std::function<void(int64_t)>& body) {
@@ -89,7 +91,7 @@ Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
   };
   state.accumulated[0] += static_cast<float>(10 * (-2 * a - 400 * x * b));
   state.accumulated[1] += static_cast<float>(10 * 200 * b);
-  const auto chunks = MakeChunks(Dims(plan.shape), sizeof(float));
+  const auto chunks = plan::MakeChunks(model::Dims(plan.shape), sizeof(float));
   if (update->apply) Advance<float>(plan, *update, chunks, each, state);
   return machine.OnUpdated();
 }
@@ -98,7 +100,7 @@ TrainingPlan ValleyPlan() {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 60;
   plan.train.early_stopping.reset();
-  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+  plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kLbfgs);
   plan.train.optimizer.history = 3;
   return plan;
 }
@@ -134,7 +136,7 @@ TEST_CASE("a job handed over before any round, through bytes, ends in the same s
 TEST_CASE("a job with L-BFGS handed over within a search, through bytes, ends in the same state") {
   const TrainingPlan plan = ValleyPlan();
   StepMachine<float> whole(plan);
-  whole.state().parameters[0] = whole.state().slots[kLbfgsIterate][0] = -1.2f;
+  whole.state().parameters[0] = whole.state().slots[model::kLbfgsIterate][0] = -1.2f;
   Action action = whole.Begin();
   std::vector<std::string> states;
   int narrowing = 0;
@@ -165,16 +167,16 @@ TEST_CASE("pairs and searches that lead nowhere are refused, and other hostile o
   while (machine.state().lbfgs.iterations < 5) action = AnswerInValley(machine, action);
   const TrainingState<float> good = machine.state();
   REQUIRE(DecodeState<float>(EncodeState(good), plan).ok());
-  const std::function<void(LbfgsState&)> changes[] = {
-      [](LbfgsState& s) { s.pairs = 4; },
-      [](LbfgsState& s) { s.pairs = -1; },
-      [](LbfgsState& s) { s.newest = 3; },
-      [](LbfgsState& s) { s.newest = -1; },
-      [](LbfgsState& s) { s.iterations = -1; },
-      [](LbfgsState& s) { s.search.evaluations = -1; },
-      [](LbfgsState& s) { s.begun = false, s.nonfinite = true; },
-      [](LbfgsState& s) { s.objectives.resize(kLbfgsMemory + 1); },
-      [](LbfgsState& s) { s.verdict = static_cast<LbfgsVerdict>(4); },
+  const std::function<void(model::LbfgsState&)> changes[] = {
+      [](model::LbfgsState& s) { s.pairs = 4; },
+      [](model::LbfgsState& s) { s.pairs = -1; },
+      [](model::LbfgsState& s) { s.newest = 3; },
+      [](model::LbfgsState& s) { s.newest = -1; },
+      [](model::LbfgsState& s) { s.iterations = -1; },
+      [](model::LbfgsState& s) { s.search.evaluations = -1; },
+      [](model::LbfgsState& s) { s.begun = false, s.nonfinite = true; },
+      [](model::LbfgsState& s) { s.objectives.resize(model::kLbfgsMemory + 1); },
+      [](model::LbfgsState& s) { s.verdict = static_cast<model::LbfgsVerdict>(4); },
   };
   for (const auto& change : changes) {
     TrainingState<float> bad = good;
@@ -237,8 +239,8 @@ TEST_CASE("states of the layouts before this one are read, those of others are n
     return DecodeState<float>(WithCrc(std::move(bytes)), SmallPlan());
   };
   std::string six = with, five = without;  // as they were: AsyncCounts, DescentState lie in a row
-  six.erase(at + sizeof(AsyncCounts), sizeof(int64_t));
-  five.erase(at, sizeof(AsyncCounts) + sizeof(int64_t));
+  six.erase(at + sizeof(spec::AsyncCounts), sizeof(int64_t));
+  five.erase(at, sizeof(spec::AsyncCounts) + sizeof(int64_t));
   for (const auto& [bytes, layout, now] :
        {std::tuple{five, 5, without}, std::tuple{six, 6, with}, std::tuple{with, 7, with}}) {
     const auto old = decoded(bytes, static_cast<char>(layout));
@@ -285,20 +287,20 @@ TEST_CASE("a state of another job is refused by what differs") {
   CHECK(DecodeState<double>(bytes, SmallPlan()).status().message() ==
         begin + "it has numbers of 4 bytes, the job's have 8");
   TrainingPlan wider = SmallPlan();
-  wider.shape = *MakeNetworkShape(ModelSpec{}, 3, 2);
+  wider.shape = *model::MakeNetworkShape(spec::ModelSpec{}, 3, 2);
   CHECK(error(wider) == begin + "it has 6 parameters, the job has 8");
   TrainingPlan sgd = SmallPlan();
-  sgd.train.optimizer.kind = OptimizerKind::kSgd;
+  sgd.train.optimizer.kind = spec::OptimizerKind::kSgd;
   CHECK(error(sgd) == begin + "its optimizer's state is not that of the job's optimizer");
   TrainingPlan more = SmallPlan();
   if (GENERATE(false, true)) {
     more.train.accumulate_steps = 2;
   } else {
-    more.train.averaging.kind = AveragingKind::kMean;
+    more.train.averaging.kind = spec::AveragingKind::kMean;
   }
   CHECK(error(more) ==
         begin + "its accumulated gradient or its averaged weights are not those of the job");
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::training

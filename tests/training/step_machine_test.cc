@@ -10,7 +10,7 @@
 #include "tests/model/golden.h"
 #include "tests/training/driven_machine.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 TEST_CASE("a job is steps, an evaluation after each epoch, and the test at the end") {
@@ -67,7 +67,8 @@ TEST_CASE("the end of the time rides on the total and stops after that step") {
 TEST_CASE("early stopping waits for its patience and restores the best weights") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 100;
-  plan.train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.05};
+  plan.train.early_stopping =
+      spec::EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.05};
   StepMachine<float> machine(plan);
   const double losses[] = {1.0, 0.5, 0.48, 0.9, 0.7};  // 0.48 gains less than min_delta
   const Script s = Drive(machine, [&](int k) { return losses[k]; });
@@ -85,10 +86,10 @@ TEST_CASE("early stopping by the training rows needs no validation rows") {
   plan.validation_rows = GENERATE(0, 8);
   plan.test_rows = 5;
   plan.train.epochs = 100;
-  plan.train.early_stopping = EarlyStopping{.metric = "loss", .patience = 2};
+  plan.train.early_stopping = spec::EarlyStopping{.metric = "loss", .patience = 2};
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
-    stats[kTotalLoss] = (step / 4 == 1 ? 0.5 : 0.75) * 10;  // the second epoch is the best
+    stats[model::kTotalLoss] = (step / 4 == 1 ? 0.5 : 0.75) * 10;  // the second epoch is the best
   });
   CHECK(s.finish.stopped_because == "early stopping");
   CHECK(s.finish.steps == 16);
@@ -102,7 +103,7 @@ TEST_CASE("early stopping by the training rows needs no validation rows") {
 TEST_CASE("restore_best: false keeps the last weights") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 100;
-  plan.train.early_stopping = EarlyStopping{.patience = 1, .restore_best = false};
+  plan.train.early_stopping = spec::EarlyStopping{.patience = 1, .restore_best = false};
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, [](int k) { return 1.0 + k; });
   CHECK(machine.state().parameters[0] == 8.0f);
@@ -113,7 +114,7 @@ TEST_CASE("a loss that is not a number never counts as a gain") {
   TrainingPlan plan = SmallPlan();
   plan.train.skip_nonfinite = true;
   plan.train.epochs = 100;
-  plan.train.early_stopping = EarlyStopping{.patience = 3};
+  plan.train.early_stopping = spec::EarlyStopping{.patience = 3};
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, [](int) { return std::numeric_limits<double>::quiet_NaN(); });
   CHECK(s.finish.steps == 12);
@@ -123,7 +124,7 @@ TEST_CASE("a loss that is not a number never counts as a gain") {
 TEST_CASE("a metric that the data does not have fails the job by name") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 100;
-  plan.train.early_stopping = EarlyStopping{.metric = "val_auc", .patience = 3};
+  plan.train.early_stopping = spec::EarlyStopping{.metric = "val_auc", .patience = 3};
   StepMachine<float> stopping(plan);
   const Script s = Drive(stopping, One);  // no row of either class
   CHECK(s.letters == "GUGUGUGUV");
@@ -132,7 +133,7 @@ TEST_CASE("a metric that the data does not have fails the job by name") {
         "two classes, with rows of both among the validation rows; choose another one, such as "
         "val_loss");
   plan.train.early_stopping.reset();
-  plan.train.schedule.kind = ScheduleKind::kPlateau;
+  plan.train.schedule.kind = spec::ScheduleKind::kPlateau;
   plan.train.schedule.plateau.metric = "val_auc";
   StepMachine<float> plateau(plan);
   CHECK_THAT(Drive(plateau, One).error.message(),
@@ -143,8 +144,8 @@ TEST_CASE("a non-finite gradient fails the job and names step and leaf") {
   StepMachine<float> machine(SmallPlan());
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
     if (step != 2) return;
-    stats[kTotalNonfinite] = 2;
-    stats[kTotalLoss] = std::numeric_limits<double>::quiet_NaN();
+    stats[model::kTotalNonfinite] = 2;
+    stats[model::kTotalLoss] = std::numeric_limits<double>::quiet_NaN();
     stats[stats.size() - kStepExtras + kExtraNonfiniteLeaves] =
         NonfiniteMark(3) + NonfiniteMark(1000);
   });
@@ -158,7 +159,7 @@ TEST_CASE("on_nonfinite: skip counts the step and updates nothing") {
   plan.train.skip_nonfinite = true;
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
-    if (step == 1) stats[kTotalNonfinite] = 1;
+    if (step == 1) stats[model::kTotalNonfinite] = 1;
   });
   CHECK(s.letters == "GUGGUGUV");
   CHECK(s.finish.steps == 4);
@@ -169,8 +170,8 @@ TEST_CASE("on_nonfinite: skip counts the step and updates nothing") {
 TEST_CASE("training begins with the weights it is given, and the seed's for the others") {
   TrainingPlan plan = SmallPlan();
   const StepMachine<float> seeded(plan);
-  plan.initial = std::make_shared<const std::vector<InitialTensor>>(
-      std::vector<InitialTensor>{{1, {0.25, -3}}, {4, {7}}});
+  plan.initial = std::make_shared<const std::vector<spec::InitialTensor>>(
+      std::vector<spec::InitialTensor>{{1, {0.25, -3}}, {4, {7}}});
   const StepMachine<float> machine(plan);
   AlignedVector<float> expected = seeded.state().parameters;
   expected[1] = 0.25f, expected[2] = -3, expected[4] = 7;
@@ -213,7 +214,7 @@ TEST_CASE("several steps make an update, and an epoch's last ones theirs") {
 
 TEST_CASE("gradient descent over all rows makes one update an epoch") {
   TrainingPlan plan = SmallPlan();
-  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+  plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kGd);
   StepMachine<float> machine(plan);
   CHECK(UpdatesOf(machine, {}) == std::vector<int64_t>{4, 8, 12});
 }
@@ -229,9 +230,10 @@ TEST_CASE("an update of several steps is of the rows that counted, whichever ste
   while (!std::holds_alternative<FinishAction>(action)) {
     if (auto* g = std::get_if<GradientAction>(&action)) {
       auto stats = StepStats(plan, 1.0);
-      stats[kTotalWeight] = 10 + static_cast<double>(g->step);
-      if (g->step == 1) stats[kTotalNonfinite] = 1;                   // left out, and ends two
-      if (g->step == 2) stats[kTotalWeight] = stats[kTotalLoss] = 0;  // nothing to add
+      stats[model::kTotalWeight] = 10 + static_cast<double>(g->step);
+      if (g->step == 1) stats[model::kTotalNonfinite] = 1;  // left out, and ends two
+      if (g->step == 2)
+        stats[model::kTotalWeight] = stats[model::kTotalLoss] = 0;  // nothing to add
       action = machine.OnGradient(stats);
     } else if (auto* u = std::get_if<UpdateAction>(&action)) {
       CHECK(u->add == (machine.state().step != 1));
@@ -281,7 +283,8 @@ Script DriveAveraged(StepMachine<float>& machine, const std::function<double(int
 TEST_CASE("averaged weights are evaluated once there are any, and saved") {
   TrainingPlan plan = SmallPlan();
   plan.test_rows = 5;
-  plan.train.averaging = {AveragingKind::kMean, 0.5, {1.5, true}};  // from the seventh step on
+  plan.train.averaging = {
+      spec::AveragingKind::kMean, 0.5, {1.5, true}};  // from the seventh step on
   StepMachine<float> machine(plan);
   CHECK(DriveAveraged(machine, One).letters == "4 102 106 106 ");
   CHECK(machine.state().parameters[0] == 106);
@@ -290,8 +293,8 @@ TEST_CASE("averaged weights are evaluated once there are any, and saved") {
 TEST_CASE("the best weights are averaged ones, where there is averaging") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 100;
-  plan.train.averaging = {AveragingKind::kEma, 0.5, {}};
-  plan.train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2};
+  plan.train.averaging = {spec::AveragingKind::kEma, 0.5, {}};
+  plan.train.early_stopping = spec::EarlyStopping{.metric = "val_loss", .patience = 2};
   StepMachine<float> machine(plan);
   const double losses[] = {3, 1, 2, 2, 1};
   const Script s = DriveAveraged(machine, [&](int k) { return losses[k]; });
@@ -328,7 +331,7 @@ TEST_CASE("a plateau lowers the rate as PyTorch's ReduceLROnPlateau does") {
     TrainingPlan plan = SmallPlan();
     plan.train.epochs = static_cast<double>(values.size());
     plan.train.optimizer.learning_rate = 0.1;
-    plan.train.schedule.kind = ScheduleKind::kPlateau;
+    plan.train.schedule.kind = spec::ScheduleKind::kPlateau;
     plan.train.schedule.factor = 0.5;
     plan.train.schedule.plateau = {"val_loss", c["patience"], 1e-4, c["cooldown"],
                                    c["min_learning_rate"]};
@@ -344,7 +347,7 @@ TEST_CASE("a plateau is not judged during the warm-up") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 5;
   plan.train.optimizer.learning_rate = 0.1;
-  plan.train.schedule.kind = ScheduleKind::kPlateau;
+  plan.train.schedule.kind = spec::ScheduleKind::kPlateau;
   plan.train.schedule.factor = 0.5;
   plan.train.schedule.plateau.patience = 1;
   plan.train.schedule.warmup = {3, true};
@@ -355,4 +358,4 @@ TEST_CASE("a plateau is not judged during the warm-up") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::training

@@ -4,7 +4,7 @@
 
 #include "tests/model/golden.h"
 
-namespace espalier {
+namespace espalier::training {
 namespace {
 
 using namespace golden;
@@ -31,12 +31,13 @@ TEST_CASE("gradients of several steps make PyTorch's update of all their rows") 
     const auto& now = machine.state().parameters;
     const Mean mean = MeanGradient(plan.shape, Numbers(now.begin(), now.end()), begin, end);
     const auto weight = static_cast<double>(end - begin);
-    std::vector<double> stats(TotalsSize(plan.shape, TotalsKind::kTraining) + kStepExtras, 0.0);
-    stats[kTotalRows] = stats[kTotalWeight] = weight;
-    stats[kTotalLoss] = mean.loss * weight;
+    std::vector<double> stats(
+        model::TotalsSize(plan.shape, model::TotalsKind::kTraining) + kStepExtras, 0.0);
+    stats[model::kTotalRows] = stats[model::kTotalWeight] = weight;
+    stats[model::kTotalLoss] = mean.loss * weight;
     const auto update = std::get<UpdateAction>(machine.OnGradient(stats));
     CHECK(UsesTotal(update, machine.state()));
-    for (const Chunk& chunk : ChunksOf<double>(plan.shape, 64)) {
+    for (const plan::Chunk& chunk : model::ChunksOf<double>(plan.shape, 64)) {
       Numbers total(mean.gradient.begin() + chunk.offset,
                     mean.gradient.begin() + chunk.offset + chunk.size);
       for (double& t : total) t *= weight;
@@ -56,8 +57,8 @@ TEST_CASE("the average is of the parameters after the update") {
   TrainingPlan plan;
   plan.shape = ShapeOf("relu", "softmax_ce");
   plan.train_rows = 8;
-  plan.train.averaging = {AveragingKind::kMean, 0.9, {}};
-  plan.train.optimizer = DefaultOptimizer(OptimizerKind::kSgd);
+  plan.train.averaging = {spec::AveragingKind::kMean, 0.9, {}};
+  plan.train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kSgd);
   StepMachine<double> machine(plan);
   TrainingState<double>& state = machine.state();
   const auto start = state.parameters;
@@ -65,7 +66,7 @@ TEST_CASE("the average is of the parameters after the update") {
   UpdateAction update{.inverse_weight = 1, .learning_rate = 0.5};
   for (int64_t k = 1; k <= 3; ++k) {
     update.update = update.averaged = k;
-    for (const Chunk& chunk : ChunksOf<double>(plan.shape, 64)) {
+    for (const plan::Chunk& chunk : model::ChunksOf<double>(plan.shape, 64)) {
       ApplyChunk(plan, update, chunk, ones.data(), 1.0, state);
     }
   }
@@ -76,4 +77,4 @@ TEST_CASE("the average is of the parameters after the update") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::training

@@ -15,21 +15,22 @@
 #include "src/worker/clock.h"
 #include "tests/worker/made_up_rows.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr int32_t kLeaves = 16;
 
 // Large steps of few rows, and no evaluations, which all would wait for.
-TrainingPlan MakePlan() {
-  ModelSpec model;
+training::TrainingPlan MakePlan() {
+  spec::ModelSpec model;
   model.hidden = {256, 256};
-  TrainingPlan plan;
-  plan.train.mode = TrainMode::kAsync;
+  training::TrainingPlan plan;
+  plan.train.mode = spec::TrainMode::kAsync;
   plan.train.batch = 64;
   plan.train.epochs = 1e9;
   plan.train.optimizer.learning_rate = 1e-6;
-  plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, InputShape(12), 3);
+  plan.shape = *model::MakeNetworkShape(spec::JobSpec{.model = model, .train = plan.train},
+                                        spec::InputShape(12), 3);
   plan.train_rows = 2000;
   return plan;
 }
@@ -38,9 +39,10 @@ constexpr int64_t kGiveUpUs = 20'000'000;
 
 // What the holder's links are to: members who answer at once, each on a stream of its own, with the
 // same gradient always. None of them ever waits for anything but its orders.
-class InstantMembers final : public Links {
+class InstantMembers final : public collective::Links {
  public:
-  InstantMembers(LinkListener& holder, int32_t members, std::vector<Payload> gradient)
+  InstantMembers(collective::LinkListener& holder, int32_t members,
+                 std::vector<collective::Payload> gradient)
       : holder_(holder), gradient_(std::move(gradient)), streams_(members) {
     for (int32_t m = 1; m < members; ++m) {
       streams_[m].thread = std::thread([this, m] { Stream(m); });
@@ -52,7 +54,7 @@ class InstantMembers final : public Links {
       if (s.thread.joinable()) s.thread.join();
     }
   }
-  void Send(ReduceMessage m) override {
+  void Send(collective::ReduceMessage m) override {
     if (m.bucket == 0) streams_[m.to].orders.Push(std::move(m));
   }
   int64_t pushes(int32_t member) const { return streams_[member].pushes; }
@@ -61,7 +63,7 @@ class InstantMembers final : public Links {
 
  private:
   struct StreamOf {
-    Queue<ReduceMessage> orders;
+    Queue<collective::ReduceMessage> orders;
     std::atomic<int64_t> pushes{0};
     std::thread thread;
   };
@@ -72,15 +74,15 @@ class InstantMembers final : public Links {
       if (NowUs() >= until_us) return;
       const auto* header = reinterpret_cast<const double*>(order->payload.data);
       const double task = header[kLetterTask];
-      const bool pushes = task == static_cast<double>(AsyncTask::kGradient);
-      ReduceMessage answer = *order;
-      answer.kind = MessageKind::kLeafUp;
+      const bool pushes = task == static_cast<double>(training::AsyncTask::kGradient);
+      collective::ReduceMessage answer = *order;
+      answer.kind = collective::MessageKind::kLeafUp;
       answer.from = static_cast<uint32_t>(member);
       answer.to = 0;
       AlignedVector<double> own(kLetterHeaderSize, 0.0);
       own[kLetterTask] = task;
       own[kLetterParts] = pushes ? static_cast<double>(gradient_.size()) : 0;
-      answer.payload = MakePayload(std::move(own));
+      answer.payload = collective::MakePayload(std::move(own));
       const int64_t begin_us = NowUs();
       holder_.OnMessage(answer);
       for (size_t b = 0; pushes && b < gradient_.size(); ++b) {
@@ -93,25 +95,26 @@ class InstantMembers final : public Links {
     }
   }
 
-  LinkListener& holder_;
-  const std::vector<Payload> gradient_;
+  collective::LinkListener& holder_;
+  const std::vector<collective::Payload> gradient_;
   std::vector<StreamOf> streams_;
   std::atomic<int64_t> longest_us_{0};
 };
 
 TEST_CASE("members that push faster than the holder applies keep it from nothing") {
-  InitArithmetic();
+  model::InitArithmetic();
   constexpr int32_t kMembers = 4;
-  const TrainingPlan plan = MakePlan();
-  StepMachine<float> machine(plan);
+  const training::TrainingPlan plan = MakePlan();
+  training::StepMachine<float> machine(plan);
   machine.Begin();
   const MadeUpRows<float> rows(12, 3);
-  ComputePool pool(1, PrepareComputeThread);
+  ComputePool pool(1, model::PrepareComputeThread);
 
   LeafWork<float> work(plan, {{}, kLeaves, {0, 4}, 8, true, 0}, rows, pool);
   work.RunLeaves(machine.state().parameters.data(), {}, {});
-  std::vector<Payload> gradient(work.round_shape().size());
-  work.Gradients([&](uint32_t bucket, Payload sum) { gradient[bucket] = std::move(sum); });
+  std::vector<collective::Payload> gradient(work.round_shape().size());
+  work.Gradients(
+      [&](uint32_t bucket, collective::Payload sum) { gradient[bucket] = std::move(sum); });
 
   AsyncExchange exchange({{1}, {1}, {1}}, 0, 0, std::vector<std::string>(kMembers, "a member"),
                          1000, RoundBytesMax(plan.shape, sizeof(float), kMembers));
@@ -130,8 +133,8 @@ TEST_CASE("members that push faster than the holder applies keep it from nothing
   int64_t reports = 0, told = 0, own_leaves = 0;
   AsyncTrainer<float>* running = nullptr;
   hooks.on_report = [&](const StepReport&) { ++reports; };
-  hooks.on_history = [&](int64_t, const HistoryRow&) { ++told; };
-  hooks.on_leaf = [&](const GradientAction&, int32_t, auto) { ++own_leaves; };
+  hooks.on_history = [&](int64_t, const spec::HistoryRow&) { ++told; };
+  hooks.on_leaf = [&](const training::GradientAction&, int32_t, auto) { ++own_leaves; };
   StepTimes times;
   AsyncTrainer<float> trainer(machine, options, rows, pool, exchange, times, hooks);
   running = &trainer;
@@ -168,4 +171,4 @@ TEST_CASE("members that push faster than the holder applies keep it from nothing
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

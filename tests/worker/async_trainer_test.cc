@@ -17,7 +17,7 @@
 #include "src/worker/clock.h"
 #include "tests/worker/made_up_rows.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr int32_t kLeaves = 16;
@@ -28,20 +28,21 @@ struct Case {
   std::optional<int64_t> staleness = {};
   Generation switch_to = {};                         // told at the first report
   std::function<void(int32_t member)> on_leaf = {};  // before a push goes out
-  std::function<void(TrainSpec& train)> change = {};
+  std::function<void(spec::TrainSpec& train)> change = {};
   int64_t timeout_ms = 60'000;
 };
 
-TrainingPlan MakePlan(const Case& c, TrainMode mode) {
-  ModelSpec model;
+training::TrainingPlan MakePlan(const Case& c, spec::TrainMode mode) {
+  spec::ModelSpec model;
   model.hidden = {24};
-  TrainingPlan plan;
+  training::TrainingPlan plan;
   plan.train.mode = mode;
   plan.train.staleness = c.staleness;
   plan.train.batch = c.batch;
   plan.train.epochs = c.epochs;
   if (c.change) c.change(plan.train);
-  plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, InputShape(12), 3);
+  plan.shape = *model::MakeNetworkShape(spec::JobSpec{.model = model, .train = plan.train},
+                                        spec::InputShape(12), 3);
   plan.train_rows = c.rows;
   plan.validation_rows = 100;
   plan.test_rows = 200;
@@ -51,7 +52,7 @@ TrainingPlan MakePlan(const Case& c, TrainMode mode) {
 // A generation of so many members: what each ends with.
 struct Ended {
   Result<TrainerEnd> end = Internal("not run");
-  TrainingState<float> state;
+  training::TrainingState<float> state;
   size_t history_told = 0;
 };
 
@@ -59,9 +60,9 @@ class Cluster {
  public:
   Cluster(Case c, int32_t members)
       : c_(std::move(c)),
-        ownership_(PlanOwnership(kLeaves, members)),
-        places_(PlanTree(ownership_, kLeaves)),
-        network_(MemoryNetwork::Make(static_cast<uint32_t>(members), 17)),
+        ownership_(plan::PlanOwnership(kLeaves, members)),
+        places_(plan::PlanTree(ownership_, kLeaves)),
+        network_(collective::MemoryNetwork::Make(static_cast<uint32_t>(members), 17)),
         ended_(members) {
     while (!places_[holder_].is_root()) ++holder_;
   }
@@ -76,14 +77,14 @@ class Cluster {
   }
 
   int32_t holder() const { return holder_; }
-  MemoryNetwork& network() { return *network_; }
+  collective::MemoryNetwork& network() { return *network_; }
 
  private:
   void RunMember(int32_t self) {
     const auto members = static_cast<int32_t>(ended_.size());
     const MadeUpRows<float> rows(12, 3);
-    ComputePool pool(1, PrepareComputeThread);
-    StepMachine<float> machine(MakePlan(c_, TrainMode::kAsync));
+    ComputePool pool(1, model::PrepareComputeThread);
+    training::StepMachine<float> machine(MakePlan(c_, spec::TrainMode::kAsync));
     machine.Begin();
     AsyncExchange exchange({{1}, {1}, {1}}, self, holder_,
                            std::vector<std::string>(members, "a member"), 1000,
@@ -100,7 +101,7 @@ class Cluster {
     options.report_interval_us = 1000;
     TrainerHooks hooks;
     hooks.now_us = NowUs;
-    hooks.on_history = [&](int64_t number, const HistoryRow&) {
+    hooks.on_history = [&](int64_t number, const spec::HistoryRow&) {
       CHECK(number == static_cast<int64_t>(ended_[self].history_told++));
     };
     StepLoop* loop = nullptr;
@@ -108,7 +109,7 @@ class Cluster {
       if (c_.switch_to) loop->SwitchTo(c_.switch_to);
     };
     if (c_.on_leaf) {
-      hooks.on_leaf = [&](const GradientAction&, int32_t, auto) { c_.on_leaf(self); };
+      hooks.on_leaf = [&](const training::GradientAction&, int32_t, auto) { c_.on_leaf(self); };
     }
     hooks.offer_state = [&] {
       std::lock_guard lock(mutex_);
@@ -117,7 +118,7 @@ class Cluster {
     hooks.fetch_state = [&](uint64_t round) -> Status {
       std::lock_guard lock(mutex_);
       if (!offered_ || offered_->round != round) return Internal("it was not offered");
-      machine = StepMachine<float>(machine.plan(), *offered_);
+      machine = training::StepMachine<float>(machine.plan(), *offered_);
       return Status::Ok();
     };
     StepTimes times;
@@ -131,23 +132,23 @@ class Cluster {
   }
 
   const Case c_;
-  const Ownership ownership_;
-  const std::vector<TreePlace> places_;
+  const plan::Ownership ownership_;
+  const std::vector<plan::TreePlace> places_;
   int32_t holder_ = 0;
-  const std::shared_ptr<MemoryNetwork> network_;
+  const std::shared_ptr<collective::MemoryNetwork> network_;
   std::vector<Ended> ended_;
   std::atomic<int32_t> done_{0};
   std::mutex mutex_;  // guards offered_
-  std::optional<TrainingState<float>> offered_;
+  std::optional<training::TrainingState<float>> offered_;
 };
 
-FinishAction Synchronously(const Case& c) {
+training::FinishAction Synchronously(const Case& c) {
   const MadeUpRows<float> rows(12, 3);
-  ComputePool pool(1, PrepareComputeThread);
-  StepMachine<float> machine(MakePlan(c, TrainMode::kSync));
+  ComputePool pool(1, model::PrepareComputeThread);
+  training::StepMachine<float> machine(MakePlan(c, spec::TrainMode::kSync));
   machine.Begin();
-  const Ownership ownership = PlanOwnership(kLeaves, 1);
-  Reducer reducer({{1}, {1}, {1}}, PlanTree(ownership, kLeaves)[0], {"a member"},
+  const plan::Ownership ownership = plan::PlanOwnership(kLeaves, 1);
+  Reducer reducer({{1}, {1}, {1}}, plan::PlanTree(ownership, kLeaves)[0], {"a member"},
                   RoundBytesMax(machine.plan().shape, sizeof(float), 1));
   TrainerOptions options;
   options.leaves = kLeaves;
@@ -160,9 +161,9 @@ FinishAction Synchronously(const Case& c) {
 }
 
 TEST_CASE("asynchronous training by any number of members is as good as synchronous training") {
-  InitArithmetic();
+  model::InitArithmetic();
   const Case c;
-  const FinishAction sync = Synchronously(c);
+  const training::FinishAction sync = Synchronously(c);
   REQUIRE(sync.test->accuracy > 0.85);
   for (const int32_t members : {1, 2, 3, 5}) {
     INFO(members << " members");
@@ -179,14 +180,14 @@ TEST_CASE("asynchronous training by any number of members is as good as synchron
       CHECK(e.state.slots == ended[0].state.slots);
     }
     CHECK(ended[cluster.holder()].history_told == 10);
-    const AsyncCounts& counts = ended[0].state.async;
+    const spec::AsyncCounts& counts = ended[0].state.async;
     CHECK(counts.largest_lag <= std::max<int64_t>(4, 2 * members));
-    if (members == 1) CHECK(counts == AsyncCounts{});
+    if (members == 1) CHECK(counts == spec::AsyncCounts{});
   }
 }
 
 TEST_CASE("no applied gradient is staler than the bound; what is refused is counted") {
-  InitArithmetic();
+  model::InitArithmetic();
   Case c{.epochs = 4, .staleness = 0};
   const std::vector<Ended> ended = Cluster(c, 3).Run();
   REQUIRE(ended[0].end.ok());
@@ -196,7 +197,7 @@ TEST_CASE("no applied gradient is staler than the bound; what is refused is coun
 }
 
 TEST_CASE("steps do not wait for a slow member") {
-  InitArithmetic();
+  model::InitArithmetic();
   std::atomic<int64_t> quick{0};
   std::atomic<bool> began{false}, overtaken{false};
   Case c{.epochs = 3, .staleness = 1000};
@@ -219,13 +220,14 @@ TEST_CASE("steps do not wait for a slow member") {
 }
 
 TEST_CASE("averages, clipping, schedules and early stopping are the synchronous ones") {
-  InitArithmetic();
+  model::InitArithmetic();
   Case c{.epochs = 40};
-  c.change = [](TrainSpec& train) {
+  c.change = [](spec::TrainSpec& train) {
     train.clip_norm = 1;
-    train.averaging = {AveragingKind::kEma, 0.9, {5, false}};
-    train.schedule.kind = ScheduleKind::kCosine;
-    train.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.05};
+    train.averaging = {spec::AveragingKind::kEma, 0.9, {5, false}};
+    train.schedule.kind = spec::ScheduleKind::kCosine;
+    train.early_stopping =
+        spec::EarlyStopping{.metric = "val_loss", .patience = 2, .min_delta = 0.05};
   };
   const std::vector<Ended> ended = Cluster(c, 2).Run();
   REQUIRE(ended[0].end.ok());
@@ -235,7 +237,7 @@ TEST_CASE("averages, clipping, schedules and early stopping are the synchronous 
 }
 
 TEST_CASE("a planned change ends the generation with the same state at all members") {
-  InitArithmetic();
+  model::InitArithmetic();
   Case c{.epochs = 100'000, .switch_to = {2}};
   const std::vector<Ended> ended = Cluster(c, 3).Run();
   for (const Ended& e : ended) {
@@ -248,7 +250,7 @@ TEST_CASE("a planned change ends the generation with the same state at all membe
 }
 
 TEST_CASE("more members than rows: those without any only evaluate") {
-  InitArithmetic();
+  model::InitArithmetic();
   const std::vector<Ended> ended = Cluster({.rows = 3, .batch = 2, .epochs = 6}, 5).Run();
   for (const Ended& e : ended) {
     INFO(e.end.status().ToString());
@@ -258,7 +260,7 @@ TEST_CASE("more members than rows: those without any only evaluate") {
 }
 
 TEST_CASE("a link that breaks ends the generation at both ends, nobody waits on") {
-  InitArithmetic();
+  model::InitArithmetic();
   std::atomic<int64_t> leaves{0};
   Case c{.epochs = 1e6, .timeout_ms = 3000};
   Cluster* running = nullptr;
@@ -278,16 +280,17 @@ TEST_CASE("a link that breaks ends the generation at both ends, nobody waits on"
 
 // ---- the exchange ------------------------------------------------------------------------------
 
-ReduceMessage Part(uint32_t from, uint64_t number, uint32_t place, size_t doubles, double first) {
+collective::ReduceMessage Part(uint32_t from, uint64_t number, uint32_t place, size_t doubles,
+                               double first) {
   AlignedVector<double> values(doubles, 0.0);
   if (doubles > 0) values[0] = first;
-  ReduceMessage m;
+  collective::ReduceMessage m;
   m.incarnation = {1}, m.job = {1}, m.generation = {1};
   m.round = number;
-  m.kind = MessageKind::kLeafUp;
+  m.kind = collective::MessageKind::kLeafUp;
   m.from = from;
   m.bucket = place;
-  m.payload = MakePayload(std::move(values));
+  m.payload = collective::MakePayload(std::move(values));
   return m;
 }
 
@@ -296,7 +299,7 @@ struct Heard {
   int letters = 0;
   std::string error;
 };
-Heard Hear(const std::vector<ReduceMessage>& messages) {
+Heard Hear(const std::vector<collective::ReduceMessage>& messages) {
   Heard heard;
   AsyncExchange exchange({{1}, {1}, {1}}, 0, 0, {"zero", "one"}, 3, 1000);
   exchange.Listen({[&](const Letter& letter) {
@@ -305,7 +308,7 @@ Heard Hear(const std::vector<ReduceMessage>& messages) {
                    },
                    [&](const Status& why) { heard.error = why.ToString(); },
                    {}});
-  for (const ReduceMessage& m : messages) exchange.OnMessage(m);
+  for (const collective::ReduceMessage& m : messages) exchange.OnMessage(m);
   exchange.Ignore();
   return heard;
 }
@@ -314,7 +317,8 @@ TEST_CASE("letters come whole and in order; anything else ends the exchange") {
   CHECK(Hear({Part(1, 5, 0, 8, 0)}).letters == 1);
   CHECK(Hear({Part(1, 5, 0, 8, 2), Part(1, 5, 1, 3, 0)}).letters == 0);
   CHECK(Hear({Part(1, 5, 0, 8, 2), Part(1, 5, 1, 3, 0), Part(1, 5, 2, 3, 0)}).letters == 1);
-  const auto refused = [](const std::vector<ReduceMessage>& messages, const std::string& word) {
+  const auto refused = [](const std::vector<collective::ReduceMessage>& messages,
+                          const std::string& word) {
     const Heard heard = Hear(messages);
     INFO(heard.error);
     CHECK(heard.error.find(word) != std::string::npos);
@@ -322,8 +326,8 @@ TEST_CASE("letters come whole and in order; anything else ends the exchange") {
   };
   refused({Part(2, 5, 0, 8, 0)}, "nobody sends here");
   refused({Part(0, 5, 0, 8, 0)}, "nobody sends here");
-  ReduceMessage down = Part(1, 5, 0, 8, 0);
-  down.kind = MessageKind::kDown;
+  collective::ReduceMessage down = Part(1, 5, 0, 8, 0);
+  down.kind = collective::MessageKind::kDown;
   refused({down}, "nobody sends here");
   refused({Part(1, 5, 1, 8, 0)}, "none that can follow");
   refused({Part(1, 5, 0, 8, 2), Part(1, 5, 2, 3, 0)}, "none that can follow");
@@ -333,18 +337,18 @@ TEST_CASE("letters come whole and in order; anything else ends the exchange") {
   for (const double parts : {-1.0, 0.5, 4.0, std::numeric_limits<double>::quiet_NaN()}) {
     refused({Part(1, 5, 0, 8, parts)}, "impossibly many parts");
   }
-  ReduceMessage late = Part(1, 5, 0, 8, 0);
+  collective::ReduceMessage late = Part(1, 5, 0, 8, 0);
   late.generation = {0};
   CHECK(Hear({late}).error.empty());
 }
 
 TEST_CASE("answers that are to no order end the generation in words") {
-  InitArithmetic();
-  const auto network = MemoryNetwork::Make(2, 3);
-  StepMachine<float> machine(MakePlan({}, TrainMode::kAsync));
+  model::InitArithmetic();
+  const auto network = collective::MemoryNetwork::Make(2, 3);
+  training::StepMachine<float> machine(MakePlan({}, spec::TrainMode::kAsync));
   machine.Begin();
   const MadeUpRows<float> rows(12, 3);
-  ComputePool pool(1, PrepareComputeThread);
+  ComputePool pool(1, model::PrepareComputeThread);
   AsyncExchange exchange({{1}, {1}, {1}}, 0, 0, {"zero", "one"}, 1000, 1 << 20);
   exchange.Start(network->Open(0, {1}, &exchange));
   TrainerOptions options;
@@ -363,4 +367,4 @@ TEST_CASE("answers that are to no order end the generation in words") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

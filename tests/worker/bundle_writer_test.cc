@@ -5,23 +5,23 @@
 
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 namespace fs = std::filesystem;
 
 Result<std::string> Write(const std::string& output, bool overwrite, float first_weight) {
-  const NetworkShape shape = *MakeNetworkShape(ModelSpec{}, 3, 2);
-  AlignedVector<float> parameters(ParameterCount(shape), 0.5f);
+  const model::NetworkShape shape = *model::MakeNetworkShape(spec::ModelSpec{}, 3, 2);
+  AlignedVector<float> parameters(model::ParameterCount(shape), 0.5f);
   parameters[0] = first_weight;
-  ModelDocument document;
+  bundle::ModelDocument document;
   document.job.output = {output, overwrite};
   static uint64_t jobs = 0;
-  OutputWriter writer;
+  bundle::OutputWriter writer;
   writer.name = {{++jobs}, {1}, 0, static_cast<int64_t>(jobs)};
   writer.submission = std::to_string(jobs);
-  const auto files = MakeFileSystem();
-  (void)ReserveOutput(*files, output, writer.name);
+  const auto files = storage::MakeFileSystem();
+  (void)bundle::ReserveOutput(*files, output, writer.name);
   return WriteBundle<float>(*files, document, shape, parameters, {}, writer, {});
 }
 
@@ -35,18 +35,18 @@ std::vector<std::string> Names(const fs::path& directory) {
 }
 
 TEST_CASE("a bundle appears whole, and nothing else is left") {
-  const TemporaryDirectory scratch;
+  const storage::TemporaryDirectory scratch;
   const auto sha = Write(scratch / "deep/model", false, 1);
   REQUIRE(sha.ok());
   CHECK(sha->size() == 64);
   CHECK(Names(scratch / "deep") == std::vector<std::string>{"model"});
-  CHECK(Names(scratch / "deep/model") == std::vector<std::string>{kWriterFile, "README.md",
+  CHECK(Names(scratch / "deep/model") == std::vector<std::string>{bundle::kWriterFile, "README.md",
                                                                   "history.csv", "model.json",
                                                                   "weights.safetensors"});
 }
 
 TEST_CASE("an output that came into being meanwhile is not touched") {
-  const TemporaryDirectory scratch;
+  const storage::TemporaryDirectory scratch;
   fs::create_directory(scratch / "model");
   scratch.Put("model/mine", "precious");
   const auto written = Write(scratch / "model", false, 1);
@@ -56,7 +56,7 @@ TEST_CASE("an output that came into being meanwhile is not touched") {
 }
 
 TEST_CASE("with overwrite the new bundle replaces the old one") {
-  const TemporaryDirectory scratch;
+  const storage::TemporaryDirectory scratch;
   const auto first = Write(scratch / "model", true, 1);
   const auto second = Write(scratch / "model/", true, 2);
   REQUIRE(second.ok());
@@ -65,7 +65,7 @@ TEST_CASE("with overwrite the new bundle replaces the old one") {
 }
 
 TEST_CASE("a directory that cannot be made is told with what it means") {
-  const TemporaryDirectory scratch;
+  const storage::TemporaryDirectory scratch;
   scratch.Put("file", "x");
   const auto written = Write(scratch / "file/model", false, 1);
   CHECK(written.status().ToString().find("the model is trained, but its bundle could not be "
@@ -74,4 +74,4 @@ TEST_CASE("a directory that cannot be made is told with what it means") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

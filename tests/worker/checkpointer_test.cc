@@ -8,14 +8,14 @@
 #include "src/storage/passing_files.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // The local disk, but writing waits until it is let through, or fails.
-class GatedFiles : public PassingFiles {
+class GatedFiles : public storage::PassingFiles {
  public:
-  explicit GatedFiles(const FileSystem& files) : PassingFiles(files) {}
-  using PassingFiles::WriteAtomically;
+  explicit GatedFiles(const storage::FileSystem& files) : storage::PassingFiles(files) {}
+  using storage::PassingFiles::WriteAtomically;
   Status WriteAtomically(const std::string& p, std::string_view content,
                          const std::string& writer) const override {
     std::unique_lock lock(mutex_);
@@ -40,11 +40,11 @@ class GatedFiles : public PassingFiles {
 };
 
 struct Fixture {
-  TemporaryDirectory directory;
-  const std::unique_ptr<FileSystem> disk = MakeLocalFileSystem();
+  storage::TemporaryDirectory directory;
+  const std::unique_ptr<storage::FileSystem> disk = storage::MakeLocalFileSystem();
   GatedFiles files{*disk};
   int64_t now_ms = 1000;
-  std::unique_ptr<Checkpointer> Make(CheckpointSpec spec, int64_t first_step = 0) {
+  std::unique_ptr<Checkpointer> Make(spec::CheckpointSpec spec, int64_t first_step = 0) {
     auto made = std::make_unique<Checkpointer>(files, directory / "m.checkpoints", spec,
                                                [this] { return now_ms; });
     made->Begin({.step = first_step, .job = "job"}, {{1}, {1}, 0});
@@ -138,4 +138,4 @@ TEST_CASE("a new generation goes on with the time, and with its own step and nam
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr int kHeard = 50, kOtherName = 51;
@@ -102,4 +102,4 @@ TEST_CASE("the handlers of before are back after the watch") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -9,7 +9,7 @@
 #include "src/base/random.h"
 #include "src/worker/leaf_work.h"
 
-namespace espalier {
+namespace espalier::worker {
 
 // Rows made up from their index: two overlapping clouds a class.
 template <typename T>
@@ -18,7 +18,7 @@ class MadeUpRows : public RowSource<T> {
   // `targets`: 1, which is the class, or more, which are labels. `heavy`: rows 10 to 19 weigh so
   // much that the sum of their gradients is infinite.
   MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false,
-             std::vector<CodedInput> coded = {}, bool sparse = false, int32_t targets = 1)
+             std::vector<spec::CodedInput> coded = {}, bool sparse = false, int32_t targets = 1)
       : inputs_(inputs),
         classes_(classes),
         targets_(targets),
@@ -26,8 +26,8 @@ class MadeUpRows : public RowSource<T> {
         coded_(std::move(coded)) {
     if (sparse) base_ = std::vector<T>(static_cast<size_t>(inputs_), T{-0.25});
   }
-  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-              int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const override {
+  void Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+              int32_t* labels, T* targets, T* weights, spec::SparseRows<T>* sparse) const override {
     if (!base_.empty()) {
       sparse->Clear();
       sparse->base = base_;
@@ -66,8 +66,8 @@ class MadeUpRows : public RowSource<T> {
   int64_t inputs_;
   int32_t classes_, targets_;
   bool heavy_;
-  std::vector<CodedInput> coded_;
+  std::vector<spec::CodedInput> coded_;
   std::vector<T> base_;  // of sparse rows
 };
 
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -12,21 +12,21 @@
 #include "src/base/random.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 // A table far away: the bytes of each file follow from its name, and what is read is counted.
-class FarFiles final : public PassingFiles {
+class FarFiles final : public storage::PassingFiles {
  public:
-  explicit FarFiles(const FileSystem& local) : PassingFiles(local) {}
+  explicit FarFiles(const storage::FileSystem& local) : storage::PassingFiles(local) {}
 
   static char ByteOf(const std::string& path, int64_t at) {
     return static_cast<char>(at * 31 + (at >> 8) + static_cast<int64_t>(path.size() * 7) +
                              path.back());
   }
 
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override {
-    return std::unique_ptr<ReadableFile>(std::make_unique<File>(*this, path));
+  Result<std::unique_ptr<storage::ReadableFile>> Open(const std::string& path) const override {
+    return std::unique_ptr<storage::ReadableFile>(std::make_unique<File>(*this, path));
   }
 
   int64_t length = 1000;
@@ -35,12 +35,12 @@ class FarFiles final : public PassingFiles {
   mutable std::atomic<int64_t> read{0}, hints{0};
 
  private:
-  class File final : public ReadableFile {
+  class File final : public storage::ReadableFile {
    public:
     File(const FarFiles& files, const std::string& path)
         : files_(files),
           info_{.path = path, .length = files.length, .modified_ms = files.modified_ms} {}
-    const FileInfo& info() const override { return info_; }
+    const storage::FileInfo& info() const override { return info_; }
     Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override {
       if (!files_.readable)
         return PermissionDenied("cannot read '" + info_.path + "': it is not yours");
@@ -56,13 +56,13 @@ class FarFiles final : public PassingFiles {
 
    private:
     const FarFiles& files_;
-    const FileInfo info_;
+    const storage::FileInfo info_;
   };
 };
 
 struct Fixture {
-  TemporaryDirectory directory;
-  std::unique_ptr<FileSystem> local = MakeLocalFileSystem();
+  storage::TemporaryDirectory directory;
+  std::unique_ptr<storage::FileSystem> local = storage::MakeLocalFileSystem();
   FarFiles far{*local};
   int64_t now_us = 0;
   int64_t bytes_max = 10'000;
@@ -285,4 +285,4 @@ TEST_CASE("threads that read, expiry and too little room never change a byte") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -7,16 +7,16 @@
 #include "src/training/state_codec.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 using Catch::Matchers::Contains;
 
 // A job whose run writes its checkpoints to "DIRECTORY/own.checkpoints".
 struct Fixture {
-  TemporaryDirectory directory;
-  std::unique_ptr<FileSystem> files = MakeLocalFileSystem();
-  JobSpec spec;
+  storage::TemporaryDirectory directory;
+  std::unique_ptr<storage::FileSystem> files = storage::MakeLocalFileSystem();
+  spec::JobSpec spec;
   ResumeOptions options{"data-1", "arithmetic-1", false, false};
   int64_t features = 2;
 
@@ -25,9 +25,9 @@ struct Fixture {
     spec.data.label = {std::string("y")};
     spec.output.path = directory / "own";
   }
-  TrainingPlan Plan() const {
-    TrainingPlan plan;
-    plan.shape = *MakeNetworkShape(spec.model, features, 2);
+  training::TrainingPlan Plan() const {
+    training::TrainingPlan plan;
+    plan.shape = *model::MakeNetworkShape(spec.model, features, 2);
     plan.train = spec.train;
     plan.train_rows = 4000;
     return plan;
@@ -35,19 +35,19 @@ struct Fixture {
   // Writes a checkpoint of a run; its first parameter is its step.
   std::string Write(const std::string& run, int64_t step,
                     const std::vector<std::string>& accepted = {}, bool compared = true) {
-    StepMachine<float> machine(Plan());
+    training::StepMachine<float> machine(Plan());
     (void)machine.Begin();
-    TrainingState<float> state = machine.state();
+    training::TrainingState<float> state = machine.state();
     state.step = step;
     state.parameters[0] = static_cast<float>(step);
-    const CheckpointHeader header{step,    CanonicalText(spec), "data-1", "arithmetic-1", accepted,
-                                  compared};
-    const auto path = WriteCheckpoint(*files, directory / (run + ".checkpoints"), header,
-                                      EncodeState(state), 10, {{1}, {1}, 0});
+    const bundle::CheckpointHeader header{
+        step, spec::CanonicalText(spec), "data-1", "arithmetic-1", accepted, compared};
+    const auto path = bundle::WriteCheckpoint(*files, directory / (run + ".checkpoints"), header,
+                                              training::EncodeState(state), 10, {{1}, {1}, 0});
     REQUIRE(path.ok());
     return *path;
   }
-  Result<std::optional<TrainingState<float>>> Load() const {
+  Result<std::optional<training::TrainingState<float>>> Load() const {
     return LoadCheckpoint<float>(*files, spec, Plan(), options);
   }
   // The step that is begun with; -1: anew.
@@ -75,15 +75,15 @@ TEST_CASE("a job begins anew unless it resumes or has trained before") {
   CHECK(f.Begins() == 20);
   f.options.trained_before = false;
   CHECK(f.Begins() == -1);
-  f.spec.resume = ResumeSpec{f.spec.output.path, false, false};
+  f.spec.resume = spec::ResumeSpec{f.spec.output.path, false, false};
   CHECK(f.Begins() == 20);
 }
 
 TEST_CASE("storage that is away is no reason to begin anew") {
   Fixture f;
-  StorageOptions away;
+  storage::StorageOptions away;
   away.webhdfs.retry.give_up_ms = away.webhdfs.retry.first_contact_ms = 1;
-  f.files = MakeFileSystem(away);
+  f.files = storage::MakeFileSystem(away);
   f.spec.output.path = "webhdfs://127.0.0.1:1/own";
   CHECK(f.Begins() == -1);
   f.options.trained_before = true;
@@ -99,7 +99,7 @@ TEST_CASE("where states differ only what members had compared is begun with, or 
   CHECK(f.Begins() == -1);
   f.Write("own", 20);
   CHECK(f.Begins() == 20);
-  f.spec.resume = ResumeSpec{f.directory / "other", false, false};
+  f.spec.resume = spec::ResumeSpec{f.directory / "other", false, false};
   f.Write("other", 25, {}, false);
   CHECK(f.Begins() == 20);
   f.options.reverts = false;
@@ -108,7 +108,7 @@ TEST_CASE("where states differ only what members had compared is begun with, or 
 
 TEST_CASE("a resumed job goes on with the furthest of what it has written and what it began with") {
   Fixture f;
-  f.spec.resume = ResumeSpec{f.directory / "old/", false, false};
+  f.spec.resume = spec::ResumeSpec{f.directory / "old/", false, false};
   CHECK_THAT(f.Error(), Contains("the run cannot be resumed") && Contains("no checkpoint in"));
   f.Write("old", 30);
   CHECK(f.Begins() == 30);
@@ -122,11 +122,11 @@ TEST_CASE("a damaged checkpoint is passed over, and all damaged end a resumption
   Fixture f;
   f.options.trained_before = true;
   const std::string first = f.Write("own", 10), second = f.Write("own", 20);
-  f.directory.Put("own.checkpoints/step-000000020.ckpt", Content(second).substr(0, 900));
+  f.directory.Put("own.checkpoints/step-000000020.ckpt", storage::Content(second).substr(0, 900));
   CHECK(f.Begins() == 10);
   f.directory.Put("own.checkpoints/step-000000010.ckpt", "");
   CHECK(f.Begins() == -1);
-  f.spec.resume = ResumeSpec{f.spec.output.path, false, false};
+  f.spec.resume = spec::ResumeSpec{f.spec.output.path, false, false};
   CHECK_THAT(f.Error(), Contains("none of the 2 checkpoints"));
   CHECK(f.Load().status().code() == StatusCode::kDataLoss);
 }
@@ -136,7 +136,7 @@ TEST_CASE("other data and arithmetic are accepted when the job says so, and the 
   f.Write("own", 10);
   f.options.data_fingerprint = "data-2";
   f.options.arithmetic_id = "arithmetic-2";
-  f.spec.resume = ResumeSpec{f.spec.output.path, true, false};
+  f.spec.resume = spec::ResumeSpec{f.spec.output.path, true, false};
   CHECK_THAT(f.Error(), Contains("(arithmetic-1, now arithmetic-2)"));
   f.spec.resume->accept_arithmetic = true;
   const auto state = f.Load();
@@ -152,7 +152,7 @@ TEST_CASE("a job that was not resumed never goes on from what somebody accepted"
   f.Write("own", 10);
   f.Write("own", 20, {"data_fingerprint data-0 until step 3"});
   CHECK(f.Begins() == 10);
-  f.spec.resume = ResumeSpec{f.spec.output.path, false, false};
+  f.spec.resume = spec::ResumeSpec{f.spec.output.path, false, false};
   CHECK(f.Begins() == 20);
 }
 
@@ -161,9 +161,9 @@ TEST_CASE("a state that does not fit the job's network is an error, accepted dat
   f.Write("own", 10);
   f.features = 3;
   f.options.data_fingerprint = "data-2";
-  f.spec.resume = ResumeSpec{f.spec.output.path, true, false};
+  f.spec.resume = spec::ResumeSpec{f.spec.output.path, true, false};
   CHECK_THAT(f.Error(), Contains("step-000000010.ckpt does not fit") && Contains("parameters"));
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

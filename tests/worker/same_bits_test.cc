@@ -16,7 +16,7 @@
 #include "src/worker/trainer.h"
 #include "tests/worker/made_up_rows.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 struct Case {
@@ -24,21 +24,21 @@ struct Case {
   int32_t leaves = 16;
   double dropout = 0.2;
   double clip_norm = 0;
-  std::optional<EarlyStopping> early_stopping = {};
+  std::optional<spec::EarlyStopping> early_stopping = {};
   double epochs = 2;
-  void (*change)(ModelSpec& model, TrainSpec& train) = nullptr;
+  void (*change)(spec::ModelSpec& model, spec::TrainSpec& train) = nullptr;
   std::vector<double> class_weights = {};
   bool heavy = false;
-  std::vector<CodedInput> coded = {};
+  std::vector<spec::CodedInput> coded = {};
   bool sparse = false;
 };
 
 template <typename T>
-TrainingPlan MakePlan(const Case& c) {
-  ModelSpec model;
+training::TrainingPlan MakePlan(const Case& c) {
+  spec::ModelSpec model;
   model.hidden = {24, 17};
   model.dropout = {c.dropout};
-  TrainingPlan plan;
+  training::TrainingPlan plan;
   plan.train.batch = c.batch;
   plan.train.epochs = c.epochs;
   plan.train.clip_norm = c.clip_norm;
@@ -48,16 +48,17 @@ TrainingPlan MakePlan(const Case& c) {
   if (c.change != nullptr) c.change(model, plan.train);
   if (c.heavy) {
     model.hidden.clear();
-    model.task = Task::kRegression;
-    model.loss = Loss::kMae;
+    model.task = spec::Task::kRegression;
+    model.loss = spec::Loss::kMae;
     plan.train.skip_nonfinite = true;
   }
-  InputShape inputs(12);
+  spec::InputShape inputs(12);
   inputs.coded = c.coded;
-  plan.shape = *MakeNetworkShape(JobSpec{.model = model, .train = plan.train}, inputs,
-                                 model.task == Task::kRegression ? 1 : 3);
+  plan.shape = *model::MakeNetworkShape(spec::JobSpec{.model = model, .train = plan.train}, inputs,
+                                        model.task == spec::Task::kRegression ? 1 : 3);
   plan.shape.sparse = c.sparse;
-  if (model.task == Task::kMultilabel) std::swap(plan.shape.positive_weights, plan.class_weights);
+  if (model.task == spec::Task::kMultilabel)
+    std::swap(plan.shape.positive_weights, plan.class_weights);
   plan.train_rows = c.rows;
   plan.validation_rows = c.validation_rows;
   plan.test_rows = 50;
@@ -66,13 +67,13 @@ TrainingPlan MakePlan(const Case& c) {
 
 // The member's result: hash of the parameters, and its metrics as text.
 template <typename T>
-std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self, int threads,
-                        const std::shared_ptr<MemoryNetwork>& network) {
-  const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
-  const TrainingPlan plan = MakePlan<T>(c);
-  const bool labels = plan.shape.task == Task::kMultilabel;
+std::string TrainMember(const Case& c, const plan::Ownership& ownership, int32_t self, int threads,
+                        const std::shared_ptr<collective::MemoryNetwork>& network) {
+  const std::vector<plan::TreePlace> places = plan::PlanTree(ownership, c.leaves);
+  const training::TrainingPlan plan = MakePlan<T>(c);
+  const bool labels = plan.shape.task == spec::Task::kMultilabel;
   const MadeUpRows<T> rows(12, 3, c.heavy, c.coded, c.sparse, labels ? 3 : 1);
-  ComputePool pool(threads, PrepareComputeThread);
+  ComputePool pool(threads, model::PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self],
                   std::vector<std::string>(places.size(), "a member"),
                   RoundBytesMax(plan.shape, sizeof(T), static_cast<int32_t>(places.size())));
@@ -81,7 +82,7 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
   }
   TrainerOptions options;
   options.leaves = c.leaves;
-  if (c.heavy) options.shuffle.kind = ShuffleKind::kNone;
+  if (c.heavy) options.shuffle.kind = spec::ShuffleKind::kNone;
   options.own = ownership.intervals[self];
   options.members = static_cast<int32_t>(places.size());
   options.self = self;
@@ -93,13 +94,13 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
   };
-  StepMachine<T> machine(plan);
+  training::StepMachine<T> machine(plan);
   machine.Begin();
   StepTimes times;
   Trainer<T> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times, hooks);
   const auto result = trainer.Run();
   if (!result.ok()) return result.status().ToString();
-  const FinishAction& f = *result->finish;
+  const training::FinishAction& f = *result->finish;
   const AlignedVector<T>& weights = machine.state().parameters;
   return Sha256Hex({reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(T)}) +
          " " + std::to_string(f.steps) + " of " + std::to_string(machine.state().updates) + " " +
@@ -109,8 +110,8 @@ std::string TrainMember(const Case& c, const Ownership& ownership, int32_t self,
 
 template <typename T>
 std::string Train(const Case& c, int32_t owners, int threads, uint64_t seed) {
-  const Ownership ownership = PlanOwnership(c.leaves, owners);
-  const auto network = MemoryNetwork::Make(static_cast<uint32_t>(owners), seed);
+  const plan::Ownership ownership = plan::PlanOwnership(c.leaves, owners);
+  const auto network = collective::MemoryNetwork::Make(static_cast<uint32_t>(owners), seed);
   std::vector<std::string> results(owners);
   std::vector<std::thread> members;
   for (int32_t m = 0; m < owners; ++m) {
@@ -124,7 +125,7 @@ std::string Train(const Case& c, int32_t owners, int threads, uint64_t seed) {
 
 template <typename T>
 void CheckSameBits(const Case& c) {
-  InitArithmetic();
+  model::InitArithmetic();
   const std::string expected = Train<T>(c, 1, 1, 1);
   INFO(expected);
   CHECK(expected.find(' ') == 64);  // a hash, not an error
@@ -155,15 +156,16 @@ TEST_CASE("the same bits for leaves that are no power of two") {
 }
 TEST_CASE("early stopping decides alike on every member and restores the best weights") {
   CheckSameBits<float>(
-      {.early_stopping = EarlyStopping{.metric = "val_loss", .patience = 1}, .epochs = 40});
+      {.early_stopping = spec::EarlyStopping{.metric = "val_loss", .patience = 1}, .epochs = 40});
 }
 
 TEST_CASE("the same bits with layer norms, residual links, a dropout each and smoothed labels") {
-  CheckSameBits<float>({.change = [](ModelSpec& model, TrainSpec& train) {
+  CheckSameBits<float>({.change = [](spec::ModelSpec& model, spec::TrainSpec& train) {
     model.hidden = {24, 24, 17, 17};
     model.dropout = {0.1, 0, 0.3, 0.2};
     model.layer_norm = model.residual = true;
-    model.activation = {Activation::kRelu, Activation::kGelu, Activation::kRelu, Activation::kTanh};
+    model.activation = {spec::Activation::kRelu, spec::Activation::kGelu, spec::Activation::kRelu,
+                        spec::Activation::kTanh};
     model.label_smoothing = 0.1;
     train.frozen = {0, 2};
     train.l1 = 1e-4;
@@ -172,21 +174,22 @@ TEST_CASE("the same bits with layer norms, residual links, a dropout each and sm
 }
 TEST_CASE("the same bits with accumulated gradients, averaged weights and class weights") {
   CheckSameBits<double>({.clip_norm = 0.3,
-                         .early_stopping = EarlyStopping{.patience = 1},
+                         .early_stopping = spec::EarlyStopping{.patience = 1},
                          .epochs = 6,
                          .change =
-                             [](ModelSpec&, TrainSpec& train) {
-                               train.optimizer = DefaultOptimizer(OptimizerKind::kRmsprop);
+                             [](spec::ModelSpec&, spec::TrainSpec& train) {
+                               train.optimizer =
+                                   spec::DefaultOptimizer(spec::OptimizerKind::kRmsprop);
                                train.optimizer.momentum = 0.9;
                                train.optimizer.centered = true;
                                train.accumulate_steps = 3;
-                               train.averaging = {AveragingKind::kEma, 0.9, {5, false}};
+                               train.averaging = {spec::AveragingKind::kEma, 0.9, {5, false}};
                              },
                          .class_weights = {0.5, 1, 3}});
 }
 TEST_CASE("the same bits where the ones of labels have weights") {
-  const auto labels = [](ModelSpec& model, TrainSpec& train) {
-    model.task = Task::kMultilabel;
+  const auto labels = [](spec::ModelSpec& model, spec::TrainSpec& train) {
+    model.task = spec::Task::kMultilabel;
     train.accumulate_steps = 2;
   };
   const Case weighted{.change = labels, .class_weights = {0.5, 1, 3}};
@@ -194,22 +197,22 @@ TEST_CASE("the same bits where the ones of labels have weights") {
   CHECK(Train<float>(weighted, 2, 1, 1) != Train<float>({.change = labels}, 2, 1, 1));
 }
 TEST_CASE("the same bits with gradient descent, and with a plateau that lowers the rate") {
-  CheckSameBits<float>({.change = [](ModelSpec&, TrainSpec& train) {
-    train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
-    train.averaging.kind = AveragingKind::kMean;
+  CheckSameBits<float>({.change = [](spec::ModelSpec&, spec::TrainSpec& train) {
+    train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kGd);
+    train.averaging.kind = spec::AveragingKind::kMean;
   }});
-  const Case converges{.epochs = 30, .change = [](ModelSpec&, TrainSpec& train) {
-                         train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
+  const Case converges{.epochs = 30, .change = [](spec::ModelSpec&, spec::TrainSpec& train) {
+                         train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kGd);
                          train.optimizer.learning_rate = 0.1;
                          train.optimizer.step_tolerance = 0.005;
                        }};
   CHECK_THAT(Train<float>(converges, 2, 1, 1), Catch::Contains(" convergence "));
   CheckSameBits<float>(converges);
-  CheckSameBits<float>({.epochs = 6, .change = [](ModelSpec& model, TrainSpec& train) {
-                          model.task = Task::kRegression;
-                          model.loss = Loss::kPoisson;
-                          train.optimizer = DefaultOptimizer(OptimizerKind::kAdagrad);
-                          train.schedule.kind = ScheduleKind::kPlateau;
+  CheckSameBits<float>({.epochs = 6, .change = [](spec::ModelSpec& model, spec::TrainSpec& train) {
+                          model.task = spec::Task::kRegression;
+                          model.loss = spec::Loss::kPoisson;
+                          train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kAdagrad);
+                          train.schedule.kind = spec::ScheduleKind::kPlateau;
                           train.schedule.plateau = {"val_loss", 1, 0.05, 1, 1e-4};
                         }});
 }
@@ -220,13 +223,15 @@ TEST_CASE("the same bits with sparse rows, also more a leaf than a micro-batch")
   CheckSameBits<double>({.rows = 5, .validation_rows = 3, .batch = 2, .epochs = 5, .sparse = true});
 }
 
-void TakeLbfgs(ModelSpec&, TrainSpec& train) {
-  train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+void TakeLbfgs(spec::ModelSpec&, spec::TrainSpec& train) {
+  train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kLbfgs);
 }
 
 TEST_CASE("the same bits with sparse rows and what else a job may ask for") {
-  const auto accumulate = [](ModelSpec&, TrainSpec& train) { train.accumulate_steps = 3; };
-  const auto freeze = [](ModelSpec&, TrainSpec& train) { train.frozen = {0}; };
+  const auto accumulate = [](spec::ModelSpec&, spec::TrainSpec& train) {
+    train.accumulate_steps = 3;
+  };
+  const auto freeze = [](spec::ModelSpec&, spec::TrainSpec& train) { train.frozen = {0}; };
   const std::vector<double> weights = {0.5, 1, 3};
   CheckSameBits<double>({.change = accumulate, .class_weights = weights, .sparse = true});
   CheckSameBits<float>({.change = freeze, .sparse = true});
@@ -236,8 +241,8 @@ TEST_CASE("the same bits with sparse rows and what else a job may ask for") {
 }
 
 TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in float and in double") {
-  const auto lbfgs = [](ModelSpec&, TrainSpec& train) {
-    train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
+  const auto lbfgs = [](spec::ModelSpec&, spec::TrainSpec& train) {
+    train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kLbfgs);
     train.optimizer.history = 4;
     train.optimizer.max_iterations = 12;
     train.l1 = 1e-5;
@@ -245,14 +250,14 @@ TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in floa
   CheckSameBits<double>({.dropout = 0, .epochs = 30, .change = lbfgs});
   CheckSameBits<float>({.batch = 1000,
                         .dropout = 0,
-                        .early_stopping = EarlyStopping{.patience = 3},
+                        .early_stopping = spec::EarlyStopping{.patience = 3},
                         .epochs = 30,
                         .change = lbfgs,
                         .class_weights = {0.5, 1, 3}});
 }
 
 TEST_CASE("the same bits with one-hot inputs and embeddings, by Adam and by L-BFGS") {
-  const std::vector<CodedInput> coded = {{40, 0}, {7, 3}, {300, 5}, {2, 0}};
+  const std::vector<spec::CodedInput> coded = {{40, 0}, {7, 3}, {300, 5}, {2, 0}};
   CheckSameBits<float>({.clip_norm = 0.5, .class_weights = {0.5, 1, 3}, .coded = coded});
   CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .coded = coded});
 }
@@ -260,8 +265,9 @@ TEST_CASE("the same bits with one-hot inputs and embeddings, by Adam and by L-BF
 TEST_CASE("a step whose total is infinite is left out, also where it ends a group of steps") {
   const int64_t group = GENERATE(1, 2);
   Case c{.rows = 400, .batch = 40, .leaves = 4, .epochs = 1, .heavy = true};
-  if (group == 2) c.change = [](ModelSpec&, TrainSpec& train) { train.accumulate_steps = 2; };
-  InitArithmetic();
+  if (group == 2)
+    c.change = [](spec::ModelSpec&, spec::TrainSpec& train) { train.accumulate_steps = 2; };
+  model::InitArithmetic();
   for (int32_t owners : {1, 3}) {
     const std::string found = Train<float>(c, owners, 1, 3);
     CHECK_THAT(found, Catch::Contains(group == 1 ? " 10 of 9 epochs" : " 10 of 5 epochs"));
@@ -271,17 +277,17 @@ TEST_CASE("a step whose total is infinite is left out, also where it ends a grou
 }
 
 TEST_CASE("a partner that sends more than the reduce has ends the generation, by name") {
-  const Ownership ownership = PlanOwnership(4, 2);
-  Reducer reducer({{1}, {1}, {1}}, PlanTree(ownership, 4)[0], {"a", "b"}, 1000);
+  const plan::Ownership ownership = plan::PlanOwnership(4, 2);
+  Reducer reducer({{1}, {1}, {1}}, plan::PlanTree(ownership, 4)[0], {"a", "b"}, 1000);
   reducer.BeginRound(1, {{250, 0}});
-  ReduceMessage ahead;
+  collective::ReduceMessage ahead;
   ahead.incarnation = {1};
   ahead.job = {1};
   ahead.generation = {1};
   ahead.round = 2;
-  ahead.kind = MessageKind::kAcross;
+  ahead.kind = collective::MessageKind::kAcross;
   ahead.from = 1;
-  ahead.payload = MakePayload(AlignedVector<float>(250));
+  ahead.payload = collective::MakePayload(AlignedVector<float>(250));
   for (int i = 0; i < 24; ++i) reducer.OnMessage(ahead);  // 1064 bytes each of 2 * 13 * 1000
   CHECK(reducer.WaitTotals(1).status().code() == StatusCode::kDeadlineExceeded);
   reducer.OnMessage(ahead);
@@ -294,13 +300,13 @@ TEST_CASE("a partner that sends more than the reduce has ends the generation, by
 }
 
 TEST_CASE("an evaluation tells how far it is, and never goes back") {
-  InitArithmetic();
+  model::InitArithmetic();
   Case c{.rows = 300, .validation_rows = 20'000, .epochs = 1};
   c.leaves = 2;
   const MadeUpRows<float> rows(12, 3);
-  ComputePool pool(1, PrepareComputeThread);  // with two, either may do all of it
-  const Ownership ownership = PlanOwnership(c.leaves, 1);
-  Reducer reducer({{1}, {1}, {1}}, PlanTree(ownership, c.leaves)[0], {"a"},
+  ComputePool pool(1, model::PrepareComputeThread);  // with two, either may do all of it
+  const plan::Ownership ownership = plan::PlanOwnership(c.leaves, 1);
+  Reducer reducer({{1}, {1}, {1}}, plan::PlanTree(ownership, c.leaves)[0], {"a"},
                   RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), 3));
   TrainerOptions options;
   options.leaves = c.leaves;
@@ -313,7 +319,7 @@ TEST_CASE("an evaluation tells how far it is, and never goes back") {
   hooks.on_report = [&shares](const StepReport& r) {
     if (r.evaluating) shares.push_back(r.evaluated_share);
   };
-  StepMachine<float> machine(MakePlan<float>(c));
+  training::StepMachine<float> machine(MakePlan<float>(c));
   machine.Begin();
   StepTimes times;
   REQUIRE(Trainer<float>(machine, options, rows, pool, reducer, true, times, hooks).Run().ok());
@@ -328,11 +334,11 @@ TEST_CASE("an evaluation tells how far it is, and never goes back") {
 
 TEST_CASE("a cut link ends every member's run with an error that names it") {
   const Case c{.epochs = 10'000};
-  const Ownership ownership = PlanOwnership(c.leaves, 3);
-  const auto network = MemoryNetwork::Make(3, 5);
+  const plan::Ownership ownership = plan::PlanOwnership(c.leaves, 3);
+  const auto network = collective::MemoryNetwork::Make(3, 5);
   std::vector<std::string> results(3);
   std::vector<std::thread> members;
-  InitArithmetic();
+  model::InitArithmetic();
   for (int32_t m : {0, 1}) {
     // Member 2 never comes; the link to it is cut.
     members.emplace_back([&, m] { results[m] = TrainMember<float>(c, ownership, m, 1, network); });
@@ -346,11 +352,11 @@ TEST_CASE("a cut link ends every member's run with an error that names it") {
 
 // Runs one member until step `last`, then aborts it and tears it down while others still send.
 // True when it ended by that.
-bool TearDownAt(const Case& c, const Ownership& ownership, int32_t self, int64_t last,
-                const std::shared_ptr<MemoryNetwork>& network) {
-  const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
+bool TearDownAt(const Case& c, const plan::Ownership& ownership, int32_t self, int64_t last,
+                const std::shared_ptr<collective::MemoryNetwork>& network) {
+  const std::vector<plan::TreePlace> places = plan::PlanTree(ownership, c.leaves);
   const MadeUpRows<float> rows(12, 3);
-  ComputePool pool(2, PrepareComputeThread);
+  ComputePool pool(2, model::PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"),
                   RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), 3));
   reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
@@ -364,7 +370,7 @@ bool TearDownAt(const Case& c, const Ownership& ownership, int32_t self, int64_t
   hooks.on_report = [&](const StepReport& r) {
     if (r.step >= last) running->Abort(Cancelled("enough"));
   };
-  StepMachine<float> machine(MakePlan<float>(c));
+  training::StepMachine<float> machine(MakePlan<float>(c));
   machine.Begin();
   StepTimes times;
   Trainer<float> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times,
@@ -374,11 +380,11 @@ bool TearDownAt(const Case& c, const Ownership& ownership, int32_t self, int64_t
 }
 
 TEST_CASE("members are torn down in mid-step without harm to the others") {
-  InitArithmetic();
+  model::InitArithmetic();
   const Case c{.epochs = 10'000};
-  const Ownership ownership = PlanOwnership(c.leaves, 3);
+  const plan::Ownership ownership = plan::PlanOwnership(c.leaves, 3);
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const auto network = MemoryNetwork::Make(3, seed);
+    const auto network = collective::MemoryNetwork::Make(3, seed);
     std::vector<std::thread> members;
     bool ended[3] = {};  // Catch is for the test's own thread
     for (int32_t m = 0; m < 3; ++m) {
@@ -398,11 +404,12 @@ TEST_CASE("members are torn down in mid-step without harm to the others") {
 // are compared every five steps, or, with `asked`, at the beginning and when the root asks at
 // step 7.
 std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t self, int32_t faulty,
-                                       bool asked, const std::shared_ptr<MemoryNetwork>& network) {
-  const Ownership ownership = PlanOwnership(c.leaves, members);
-  const std::vector<TreePlace> places = PlanTree(ownership, c.leaves);
+                                       bool asked,
+                                       const std::shared_ptr<collective::MemoryNetwork>& network) {
+  const plan::Ownership ownership = plan::PlanOwnership(c.leaves, members);
+  const std::vector<plan::TreePlace> places = plan::PlanTree(ownership, c.leaves);
   const MadeUpRows<float> rows(12, 3);
-  ComputePool pool(1, PrepareComputeThread);
+  ComputePool pool(1, model::PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"),
                   RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), members));
   reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
@@ -414,7 +421,7 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
   options.agreement_steps = asked ? 1000 : 5;
   options.report_interval_us = 0;
   options.reduce_timeout_ms = 60'000;
-  StepMachine<float> machine(MakePlan<float>(c));
+  training::StepMachine<float> machine(MakePlan<float>(c));
   machine.Begin();
   int64_t agreed_step = -1;
   TrainerHooks hooks;
@@ -438,12 +445,12 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
 }
 
 TEST_CASE("a bit that flips in one member's parameters is found before the next agreed step") {
-  InitArithmetic();
+  model::InitArithmetic();
   const Case c{.epochs = 100};
   const int32_t members = GENERATE(2, 3, 5);
   const int32_t faulty = GENERATE(0, 1);
   const bool asked = GENERATE(false, true);
-  const auto network = MemoryNetwork::Make(static_cast<uint32_t>(members), 3);
+  const auto network = collective::MemoryNetwork::Make(static_cast<uint32_t>(members), 3);
   std::vector<std::optional<Divergence>> found(members);
   std::vector<std::thread> threads;
   for (int32_t m = 0; m < members; ++m) {
@@ -460,4 +467,4 @@ TEST_CASE("a bit that flips in one member's parameters is found before the next 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

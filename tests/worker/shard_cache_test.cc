@@ -15,7 +15,7 @@
 #include "src/storage/passing_files.h"
 #include "src/worker/job_shards.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,27 +33,27 @@ struct Input {
       out << i % 3 << "," << i << "," << 0.5 * static_cast<double>(i) << "\n";
     }
     out.close();
-    spec = *ParseJob("name: x\ndata: {train: " + path.string() +
-                         ", label: y, validation: {fold: 0, of: 3}}\noutput: /out\n",
-                     "x");
+    spec = *config::ParseJob("name: x\ndata: {train: " + path.string() +
+                                 ", label: y, validation: {fold: 0, of: 3}}\noutput: /out\n",
+                             "x");
     plan = Listed();
   }
-  std::shared_ptr<const InputPlan> Listed() const {
-    return std::make_shared<const InputPlan>(*PlanInput(*files, spec.data, 4096));
+  std::shared_ptr<const spec::InputPlan> Listed() const {
+    return std::make_shared<const spec::InputPlan>(*data::PlanInput(*files, spec.data, 4096));
   }
 
   fs::path path;
-  std::unique_ptr<FileSystem> files = MakeFileSystem();
-  JobSpec spec;
-  std::shared_ptr<const InputPlan> plan;
+  std::unique_ptr<storage::FileSystem> files = storage::MakeFileSystem();
+  spec::JobSpec spec;
+  std::shared_ptr<const spec::InputPlan> plan;
 };
 
-std::shared_ptr<RowRoom> Room() { return std::make_shared<RowRoom>(kMany, "", 0); }
+std::shared_ptr<data::RowRoom> Room() { return std::make_shared<data::RowRoom>(kMany, "", 0); }
 
 // Surveys all shards and loads all rows, as a job does.
 struct Job {
-  Job(ShardCache& cache, const Input& input, const JobSpec& job,
-      std::shared_ptr<const InputPlan> plan)
+  Job(ShardCache& cache, const Input& input, const spec::JobSpec& job,
+      std::shared_ptr<const spec::InputPlan> plan)
       : input(input),
         spec(job),
         plan(std::move(plan)),
@@ -69,10 +69,10 @@ struct Job {
   }
 
   const Input& input;
-  const JobSpec spec;
-  const std::shared_ptr<const InputPlan> plan;
+  const spec::JobSpec spec;
+  const std::shared_ptr<const spec::InputPlan> plan;
   JobShards shards;
-  std::vector<SurveyedShard> surveyed;
+  std::vector<data::SurveyedShard> surveyed;
 };
 
 int64_t now_us = 0;
@@ -81,13 +81,13 @@ ShardCache Cache(int64_t bytes_max = kMany) {
   return ShardCache({.bytes_max = bytes_max, .idle_us_max = 100}, [] { return now_us; });
 }
 
-std::string BytesOf(const RowStore& store, int64_t rows) {
+std::string BytesOf(const data::RowStore& store, int64_t rows) {
   std::string bytes;
   for (int64_t row = 0; row < rows; ++row) {
     double inputs[2];
     int32_t label = 0;
     const int64_t at[] = {row};
-    store.Gather<double>(FileRole::kTrain, at, inputs, nullptr, &label, nullptr, nullptr);
+    store.Gather<double>(spec::FileRole::kTrain, at, inputs, nullptr, &label, nullptr, nullptr);
     bytes.append(reinterpret_cast<const char*>(inputs), sizeof inputs);
     bytes.append(reinterpret_cast<const char*>(&label), sizeof label);
   }
@@ -103,7 +103,7 @@ TEST_CASE(
   const auto shards = static_cast<int64_t>(input.plan->shards.size());
   REQUIRE(shards > 5);
   CHECK(first.shards.parsed() == shards);
-  JobSpec other = input.spec;
+  spec::JobSpec other = input.spec;
   other.name = "y";
   other.model.hidden = {8};
   other.train.batch = 77;
@@ -112,25 +112,28 @@ TEST_CASE(
   REQUIRE(second.Survey().ok());
   CHECK(second.shards.parsed() == 0);
   CHECK(second.shards.taken() == shards);
-  std::vector<ShardSurvey> kept, own;
-  std::vector<SurveyedShard> own_rows;
+  std::vector<spec::ShardSurvey> kept, own;
+  std::vector<data::SurveyedShard> own_rows;
   for (int32_t i = 0; i < shards; ++i) {
     CHECK_FALSE(second.surveyed[static_cast<size_t>(i)].has_rows);
     kept.push_back(second.surveyed[static_cast<size_t>(i)].survey);
-    own_rows.push_back(*SurveyShard(*MakeShardReader({*input.files, *input.plan, other}), i));
+    own_rows.push_back(
+        *data::SurveyShard(*data::MakeShardReader({*input.files, *input.plan, other}), i));
     own.push_back(own_rows.back().survey);
   }
-  const SurveyResult merged = *MergeShardSurveys(*input.plan, other, kept);
-  const SurveyResult expected = *MergeShardSurveys(*input.plan, other, own);
+  const spec::SurveyResult merged = *data::MergeShardSurveys(*input.plan, other, kept);
+  const spec::SurveyResult expected = *data::MergeShardSurveys(*input.plan, other, own);
   CHECK(merged.data_fingerprint == expected.data_fingerprint);
   CHECK(merged.preprocessing == expected.preprocessing);
-  const RowRanges ranges = {Range{0, merged.train_rows}, Range{}, Range{}};
-  const auto loader = *RowLoader::Make({*input.files, *second.plan, other}, merged, ranges, {});
+  const data::RowRanges ranges = {plan::Range{0, merged.train_rows}, plan::Range{}, plan::Range{}};
+  const auto loader =
+      *data::RowLoader::Make({*input.files, *second.plan, other}, merged, ranges, {});
   for (const int32_t shard : loader->shards()) {
     REQUIRE(second.shards.TakeOver(*input.files, shard).ok());
     REQUIRE(loader->Load(shard, &second.shards.Kept(shard)->rows).ok());
   }
-  const auto store = *LoadRows({*input.files, *input.plan, other}, expected, ranges, own_rows, {});
+  const auto store =
+      *data::LoadRows({*input.files, *input.plan, other}, expected, ranges, own_rows, {});
   CHECK(BytesOf(*loader->Finish(), merged.train_rows) == BytesOf(*store, merged.train_rows));
 }
 
@@ -139,23 +142,23 @@ TEST_CASE("whatever rows, sets or statistics depend on is not taken over") {
   ShardCache cache = Cache();
   Job first(cache, input);
   REQUIRE(first.Survey().ok());
-  const auto taken = [&](const JobSpec& spec, std::shared_ptr<const InputPlan> plan) {
+  const auto taken = [&](const spec::JobSpec& spec, std::shared_ptr<const spec::InputPlan> plan) {
     Job job(cache, input, spec, std::move(plan));
     REQUIRE(job.Survey().ok());
     return job.shards.taken();
   };
   for (int what = 0; what < 7; ++what) {
-    JobSpec spec = input.spec;
-    InputPlan plan = *input.plan;
+    spec::JobSpec spec = input.spec;
+    spec::InputPlan plan = *input.plan;
     if (what == 0) spec.data.validation.fold = 1;
     if (what == 1) spec.train.seed = 2;
-    if (what == 2) spec.model.precision = Precision::kFloat64;
+    if (what == 2) spec.model.precision = spec::Precision::kFloat64;
     if (what == 3) spec.data.bad_rows.skip = true;
-    if (what == 4) spec.data.features.scale.kind = ScaleKind::kRobust;
+    if (what == 4) spec.data.features.scale.kind = spec::ScaleKind::kRobust;
     if (what == 5) plan.schema.features = {2};
     if (what == 6) plan.shards.pop_back();
     INFO(what);
-    CHECK(taken(spec, std::make_shared<const InputPlan>(plan)) == 0);
+    CHECK(taken(spec, std::make_shared<const spec::InputPlan>(plan)) == 0);
     CHECK(taken(input.spec, input.Listed()) > 0);  // beside the others'
   }
 }
@@ -181,25 +184,25 @@ TEST_CASE("a file that has changed is read anew, and one that changes under a jo
 }
 
 // Files that a job's user may open, but not read.
-class Unreadable final : public PassingFiles {
+class Unreadable final : public storage::PassingFiles {
  public:
-  using PassingFiles::PassingFiles;
-  Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) const override {
-    ESPALIER_ASSIGN_OR_RETURN(auto file, PassingFiles::Open(path));
-    return std::unique_ptr<ReadableFile>(std::make_unique<File>(std::move(file)));
+  using storage::PassingFiles::PassingFiles;
+  Result<std::unique_ptr<storage::ReadableFile>> Open(const std::string& path) const override {
+    ESPALIER_ASSIGN_OR_RETURN(auto file, storage::PassingFiles::Open(path));
+    return std::unique_ptr<storage::ReadableFile>(std::make_unique<File>(std::move(file)));
   }
 
  private:
-  class File final : public ReadableFile {
+  class File final : public storage::ReadableFile {
    public:
-    explicit File(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
-    const FileInfo& info() const override { return file_->info(); }
+    explicit File(std::unique_ptr<storage::ReadableFile> file) : file_(std::move(file)) {}
+    const storage::FileInfo& info() const override { return file_->info(); }
     Result<size_t> ReadAt(int64_t, std::span<char>) const override {
       return PermissionDenied("it is not yours");
     }
 
    private:
-    const std::unique_ptr<ReadableFile> file_;
+    const std::unique_ptr<storage::ReadableFile> file_;
   };
 };
 
@@ -264,9 +267,9 @@ TEST_CASE("what does not fit is not kept, and is this job's own") {
   REQUIRE(first.Survey().ok());
   CHECK(half.bytes() <= all.bytes() / 2);
   int64_t own = 0, rows = 0;
-  for (const SurveyedShard& shard : first.surveyed) {
+  for (const data::SurveyedShard& shard : first.surveyed) {
     own += shard.has_rows;
-    for (const DecodedRows& set : shard.rows.sets) rows += set.rows;
+    for (const data::DecodedRows& set : shard.rows.sets) rows += set.rows;
     CHECK(shard.has_rows != (first.shards.Kept(shard.survey.shard) != nullptr));
   }
   CHECK(own > 0);
@@ -281,22 +284,22 @@ TEST_CASE("a shard that others surveyed is read once, where there is room for it
   ShardCache cache = Cache();
   Job first(cache, input);
   REQUIRE(first.Survey().ok());
-  std::vector<ShardSurvey> surveys;
-  for (const SurveyedShard& shard : first.surveyed) surveys.push_back(shard.survey);
-  const SurveyResult survey = *MergeShardSurveys(*input.plan, input.spec, surveys);
-  const RowRanges ranges = {Range{0, survey.train_rows}, Range{}, Range{}};
+  std::vector<spec::ShardSurvey> surveys;
+  for (const data::SurveyedShard& shard : first.surveyed) surveys.push_back(shard.survey);
+  const spec::SurveyResult survey = *data::MergeShardSurveys(*input.plan, input.spec, surveys);
+  const data::RowRanges ranges = {plan::Range{0, survey.train_rows}, plan::Range{}, plan::Range{}};
   CHECK(first.shards.FitsBeside(survey, ranges, 2 * kMany));
   CHECK_FALSE(first.shards.FitsBeside(survey, ranges, 1 << 20));
   CHECK(first.shards.kept_bytes_max() == kMany);
   // Of sparse rows it is those of the member's own shards that count.
-  SurveyResult sparse = survey;
+  spec::SurveyResult sparse = survey;
   sparse.sparse = true;
-  for (ShardSurvey& shard : sparse.shards) shard.nonzeros = 1 << 26;
-  const RowRanges few = {Range{0, 1}, Range{}, Range{}};
-  CHECK(ShardsOf(sparse, few) == std::vector<int32_t>{0});
+  for (spec::ShardSurvey& shard : sparse.shards) shard.nonzeros = 1 << 26;
+  const data::RowRanges few = {plan::Range{0, 1}, plan::Range{}, plan::Range{}};
+  CHECK(data::ShardsOf(sparse, few) == std::vector<int32_t>{0});
   CHECK(first.shards.FitsBeside(sparse, few, kMany));
   CHECK_FALSE(first.shards.FitsBeside(sparse, ranges, kMany));
-  JobSpec fold = input.spec;
+  spec::JobSpec fold = input.spec;
   fold.data.validation.fold = 1;
   Job loads(cache, input, fold, input.plan);
   CHECK(loads.shards.FitsBeside(survey, ranges, 2 * kMany));
@@ -329,4 +332,4 @@ TEST_CASE("a job that does not say so neither takes nor leaves anything") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

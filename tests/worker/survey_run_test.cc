@@ -16,7 +16,7 @@
 #include "src/data/profile/merge.h"
 #include "src/worker/watched_files.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -29,35 +29,35 @@ struct Input {
     out << "y,a,b\n";
     for (int i = 0; i < rows; ++i) out << i % 3 << "," << i << "," << 0.5 * i << "\n";
     out.close();
-    spec =
-        *ParseJob("name: x\ndata: {train: " + path.string() + ", label: y}\noutput: /out\n", "x");
-    files = MakeFileSystem();
-    plan = *PlanInput(*files, spec.data, shard_bytes);
+    spec = *config::ParseJob(
+        "name: x\ndata: {train: " + path.string() + ", label: y}\noutput: /out\n", "x");
+    files = storage::MakeFileSystem();
+    plan = *data::PlanInput(*files, spec.data, shard_bytes);
     shards.resize(plan.shards.size());
     std::iota(shards.begin(), shards.end(), 0);
-    for (const Shard& s : plan.shards) bytes += s.end - s.begin;
+    for (const spec::Shard& s : plan.shards) bytes += s.end - s.begin;
   }
   SurveyOne Survey() const {
-    return [this](const FileSystem& watched, int32_t shard) {
-      return SurveyShard(*MakeShardReader({watched, plan, spec}), shard);
+    return [this](const storage::FileSystem& watched, int32_t shard) {
+      return data::SurveyShard(*data::MakeShardReader({watched, plan, spec}), shard);
     };
   }
 
-  JobSpec spec;
-  std::unique_ptr<FileSystem> files;
-  InputPlan plan;
+  spec::JobSpec spec;
+  std::unique_ptr<storage::FileSystem> files;
+  spec::InputPlan plan;
   std::vector<int32_t> shards;
   int64_t bytes = 0;
 };
 
 struct Told {
-  ShardSurveys shards;
+  cluster::ShardSurveys shards;
   std::vector<size_t> parts;
   std::vector<int64_t> bytes;
   int64_t now_us = 0;
   SurveyRunHooks Hooks() {
     return {[this] { return ++now_us; },
-            [this](ShardSurveys part) {
+            [this](cluster::ShardSurveys part) {
               parts.push_back(part.size());
               shards.insert(shards.end(), part.begin(), part.end());
             },
@@ -96,23 +96,24 @@ TEST_CASE("every shard is told once, in order, in parts of bounded size") {
 
 TEST_CASE("samples are told without what others make needless, and the scales are the same") {
   Input input(20'000, 4096);
-  input.spec.data.features.scale.kind = ScaleKind::kRobust;
+  input.spec.data.features.scale.kind = spec::ScaleKind::kRobust;
   Told told;
   REQUIRE(RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever, {.threads = 2},
                     told.Hooks())
               .ok());
-  std::vector<ShardSurvey> pruned, whole;
+  std::vector<spec::ShardSurvey> pruned, whole;
   size_t rows = 0;
   for (const auto& shard : told.shards) {
     pruned.push_back(*shard);
     rows += shard->sample.keys.size();
     whole.push_back(
-        SurveyShard(*MakeShardReader({*input.files, input.plan, input.spec}), shard->shard)
+        data::SurveyShard(*data::MakeShardReader({*input.files, input.plan, input.spec}),
+                          shard->shard)
             ->survey);
   }
   CHECK(rows < 15'000);  // 4,096 of 20,000, and those that were once among them
-  const auto expected = MergeShardSurveys(input.plan, input.spec, std::move(whole), nullptr);
-  const auto found = MergeShardSurveys(input.plan, input.spec, std::move(pruned), nullptr);
+  const auto expected = data::MergeShardSurveys(input.plan, input.spec, std::move(whole), nullptr);
+  const auto found = data::MergeShardSurveys(input.plan, input.spec, std::move(pruned), nullptr);
   REQUIRE(found.ok());
   CHECK(found->preprocessing.features == expected->preprocessing.features);
 }
@@ -140,7 +141,7 @@ TEST_CASE("decoded rows are kept as far as they fit") {
                                   {.rows_bytes_max = 20'000}, told.Hooks());
   REQUIRE(surveyed.ok());
   int64_t kept = 0;
-  for (const SurveyedShard& s : *surveyed) kept += s.has_rows;
+  for (const data::SurveyedShard& s : *surveyed) kept += s.has_rows;
   CHECK(kept > 0);
   CHECK(kept < static_cast<int64_t>(surveyed->size()));
 }
@@ -197,7 +198,7 @@ TEST_CASE("the first bad shard is the one that is told") {
 TEST_CASE("a watched file is the file, until reading is stopped") {
   const fs::path path = fs::path(std::getenv("TEST_TMPDIR")) / "watched";
   std::ofstream(path) << "0123456789";
-  const auto disk = MakeFileSystem();
+  const auto disk = storage::MakeFileSystem();
   bool stop = false;
   std::vector<int64_t> reads;
   const WatchedFiles files(
@@ -223,4 +224,4 @@ TEST_CASE("a watched file is the file, until reading is stopped") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

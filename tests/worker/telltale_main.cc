@@ -21,7 +21,7 @@
 
 #include "src/worker/program.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 class Telltale : public StepProbe {
@@ -83,9 +83,9 @@ class Telltale : public StepProbe {
 };
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker
 
 int main(int argc, char** argv) {
-  espalier::Telltale probe;
-  return espalier::WorkerMain(argc, argv, &probe);
+  espalier::worker::Telltale probe;
+  return espalier::worker::WorkerMain(argc, argv, &probe);
 }

@@ -12,7 +12,7 @@
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 
-namespace espalier {
+namespace espalier::worker {
 namespace {
 
 constexpr int32_t kLeaves = 16;
@@ -61,25 +61,25 @@ std::string Libsvm(std::span<const Row> rows) {
 
 class Rows : public RowSource<float> {
  public:
-  explicit Rows(const RowStore& store) : store_(store) {}
-  void Gather(FileRole set, std::span<const int64_t> rows, float* inputs, int32_t* codes,
+  explicit Rows(const data::RowStore& store) : store_(store) {}
+  void Gather(spec::FileRole set, std::span<const int64_t> rows, float* inputs, int32_t* codes,
               int32_t* labels, float* targets, float* weights,
-              SparseRows<float>* sparse) const override {
+              spec::SparseRows<float>* sparse) const override {
     store_.Gather<float>(set, rows, inputs, codes, labels, targets, weights, sparse);
   }
 
  private:
-  const RowStore& store_;
+  const data::RowStore& store_;
 };
 
-class TrainFixture : public DataFixture {
+class TrainFixture : public data::DataFixture {
  public:
   TrainFixture() {
-    InitArithmetic();
+    model::InitArithmetic();
     job.model.hidden = {12};
     job.train.batch = 96;
     job.train.epochs = 3;
-    job.data.features.scale.kind = ScaleKind::kStandard;
+    job.data.features.scale.kind = spec::ScaleKind::kStandard;
     job.data.validation.files = {dir.Put("validation.csv", Csv(MadeUpTable(150, 2)))};
     job.data.shard_bytes = 1 << 20;
   }
@@ -88,8 +88,8 @@ class TrainFixture : public DataFixture {
   std::string Weights(int32_t owners) {
     const auto survey = Survey();
     if (!survey.ok()) return survey.status().ToString();
-    const Ownership ownership = PlanOwnership(kLeaves, owners);
-    const auto network = MemoryNetwork::Make(static_cast<uint32_t>(owners), 7);
+    const plan::Ownership ownership = plan::PlanOwnership(kLeaves, owners);
+    const auto network = collective::MemoryNetwork::Make(static_cast<uint32_t>(owners), 7);
     std::vector<std::string> results(owners);
     std::vector<std::thread> members;
     for (int32_t m = 0; m < owners; ++m) {
@@ -102,27 +102,28 @@ class TrainFixture : public DataFixture {
 
  private:
   // Reads the shards of the rows of its own leaves and trains.
-  std::string Member(const SurveyResult& survey, const Ownership& ownership, int32_t self,
-                     const std::shared_ptr<MemoryNetwork>& network) const {
-    const LeafSpan own = ownership.intervals[self];
+  std::string Member(const spec::SurveyResult& survey, const plan::Ownership& ownership,
+                     int32_t self,
+                     const std::shared_ptr<collective::MemoryNetwork>& network) const {
+    const plan::LeafSpan own = ownership.intervals[self];
     const auto range = [&own](int64_t rows) {
-      return Range{LeafRows(rows, kLeaves, own.begin).begin,
-                   LeafRows(rows, kLeaves, own.end - 1).end};
+      return plan::Range{plan::LeafRows(rows, kLeaves, own.begin).begin,
+                         plan::LeafRows(rows, kLeaves, own.end - 1).end};
     };
-    const RowRanges ranges = {range(survey.train_rows), range(survey.validation_rows),
-                              range(survey.test_rows)};
-    auto loader = RowLoader::Make({*files, plan, job}, survey, ranges, {});
+    const data::RowRanges ranges = {range(survey.train_rows), range(survey.validation_rows),
+                                    range(survey.test_rows)};
+    auto loader = data::RowLoader::Make({*files, plan, job}, survey, ranges, {});
     if (!loader.ok()) return loader.status().ToString();
     for (const int32_t shard : (*loader)->shards()) {
       if (const Status read = (*loader)->Load(shard, nullptr); !read.ok()) return read.ToString();
     }
     const auto store = (*loader)->Finish();
     const Rows rows(*store);
-    const std::vector<TreePlace> places = PlanTree(ownership, kLeaves);
-    ComputePool pool(1, PrepareComputeThread);
-    TrainingPlan training;
+    const std::vector<plan::TreePlace> places = plan::PlanTree(ownership, kLeaves);
+    ComputePool pool(1, model::PrepareComputeThread);
+    training::TrainingPlan training;
     training.train = job.train;
-    training.shape = *MakeNetworkShape(job.model, store->features(), 3);
+    training.shape = *model::MakeNetworkShape(job.model, store->features(), 3);
     Reducer reducer(
         {{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "a member"),
         RoundBytesMax(training.shape, sizeof(float), static_cast<int32_t>(places.size())));
@@ -141,7 +142,7 @@ class TrainFixture : public DataFixture {
                  std::chrono::steady_clock::now().time_since_epoch())
           .count();
     };
-    StepMachine<float> machine(std::move(training));
+    training::StepMachine<float> machine(std::move(training));
     machine.Begin();
     StepTimes times;
     Trainer<float> trainer(machine, options, rows, pool, reducer, places[self].is_root(), times,
@@ -164,9 +165,9 @@ TEST_CASE("plain, gzip, zstd and LIBSVM text of one table train the same weights
   REQUIRE(expected.size() == 64);  // a hash, not an error
   const std::map<std::string, std::string> forms = {
       {"a.csv", text},
-      {"a.csv.gz", Gzip(text)},
-      {"members.csv.gz", Gzip(text.substr(0, 9999)) + Gzip(text.substr(9999))},
-      {"a.csv.zst", Zstd(text)},
+      {"a.csv.gz", data::Gzip(text)},
+      {"members.csv.gz", data::Gzip(text.substr(0, 9999)) + data::Gzip(text.substr(9999))},
+      {"a.csv.zst", data::Zstd(text)},
       {"other_order.csv", Csv(table, {3, 1, 0, 2})},
   };
   for (const auto& [name, content] : forms) {
@@ -179,10 +180,10 @@ TEST_CASE("plain, gzip, zstd and LIBSVM text of one table train the same weights
     }
   }
   f.job.data.label = {int64_t{0}};
-  f.job.data.features.columns = {ColumnRange{1, 3}};
-  f.job.data.format = DataFormat::kLibsvm;
+  f.job.data.features.columns = {spec::ColumnRange{1, 3}};
+  f.job.data.format = spec::DataFormat::kLibsvm;
   f.job.data.validation.files = {f.dir.Put("v", Libsvm(MadeUpTable(150, 2)))};
-  for (const std::string& content : {libsvm, Gzip(libsvm), Zstd(libsvm)}) {
+  for (const std::string& content : {libsvm, data::Gzip(libsvm), data::Zstd(libsvm)}) {
     f.Train(content, "a.libsvm");
     for (const int32_t owners : {1, 5}) CHECK(f.Weights(owners) == expected);
   }
@@ -190,7 +191,7 @@ TEST_CASE("plain, gzip, zstd and LIBSVM text of one table train the same weights
 
 TEST_CASE("one file on 16 workers and 16 files on one worker train the same weights") {
   TrainFixture f;
-  f.job.data.features.scale = {ScaleKind::kDivide, 16};
+  f.job.data.features.scale = {spec::ScaleKind::kDivide, 16};
   const std::vector<Row> table = MadeUpTable(1600, 3);
   f.Train(Csv(table));
   const std::string expected = f.Weights(1);
@@ -204,8 +205,8 @@ TEST_CASE("one file on 16 workers and 16 files on one worker train the same weig
     const std::span<const Row> part = std::span(table).subspan(100 * i, 100);
     const std::string text = i % 4 == 3 ? Csv(part, {2, 3, 1, 0}) : Csv(part);
     const std::string name = "part-" + std::to_string(10 + i);
-    f.job.data.train.push_back(f.dir.Put(name, i % 3 == 0   ? Gzip(text)
-                                               : i % 3 == 1 ? Zstd(text)
+    f.job.data.train.push_back(f.dir.Put(name, i % 3 == 0   ? data::Gzip(text)
+                                               : i % 3 == 1 ? data::Zstd(text)
                                                             : text));
     if (i % 5 == 0) f.job.data.train.push_back(f.dir.Put(name + "-empty", ""));
   }
@@ -214,4 +215,4 @@ TEST_CASE("one file on 16 workers and 16 files on one worker train the same weig
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::worker

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 constexpr const char* kService = R"({"name":"mnist","id":"application_1_0001","state":"STABLE",
@@ -118,4 +118,4 @@ TEST_CASE("a log is shown without what its node wraps it in") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::yarn

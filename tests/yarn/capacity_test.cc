@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 YarnNode Node(int64_t memory_mb, int64_t cores) {
@@ -44,4 +44,4 @@ TEST_CASE("a container that is larger than every node is told by its flag") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::yarn

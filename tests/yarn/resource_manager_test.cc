@@ -5,13 +5,13 @@
 
 #include "tests/storage/scripted_server.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 constexpr const char* kJson = "Content-Type: application/json;charset=utf-8\r\n";
 constexpr const char* kHtml = "Content-Type: text/html\r\n";
 
-HttpOptions Quick() { return {.connect_ms = 2000, .reply_ms = 5000, .stall_ms = 5000}; }
+storage::HttpOptions Quick() { return {.connect_ms = 2000, .reply_ms = 5000, .stall_ms = 5000}; }
 
 ResourceManager Client(const std::vector<std::string>& hosts) {
   std::vector<RmAddress> addresses;
@@ -19,14 +19,14 @@ ResourceManager Client(const std::vector<std::string>& hosts) {
   return ResourceManager(addresses, {.user = "ann"}, Quick());
 }
 
-HadoopConfig Config(const std::vector<std::pair<std::string, std::string>>& properties) {
-  HadoopConfig config;
+storage::HadoopConfig Config(const std::vector<std::pair<std::string, std::string>>& properties) {
+  storage::HadoopConfig config;
   for (const auto& [name, value] : properties) config.Set(name, value, false);
   return config;
 }
 
 TEST_CASE("the ResourceManager is where yarn-site.xml says, by address, by host, or several") {
-  const auto urls = [](const HadoopConfig& config) {
+  const auto urls = [](const storage::HadoopConfig& config) {
     std::vector<std::string> out;
     const auto found = FindResourceManagers(config);
     INFO(found.status().ToString());
@@ -48,19 +48,20 @@ TEST_CASE("the ResourceManager is where yarn-site.xml says, by address, by host,
                      {"yarn.resourcemanager.hostname.a", "n1"},
                      {"yarn.resourcemanager.webapp.address.b", "n2:1"}})) ==
         Urls{"http://n1:8088", "http://n2:1"});
-  CHECK_THAT(FindResourceManagers(HadoopConfig()).status().message(),
+  CHECK_THAT(FindResourceManagers(storage::HadoopConfig()).status().message(),
              Catch::Contains("no ResourceManager is known") && Catch::Contains("yarn-site.xml"));
   CHECK_FALSE(FindResourceManagers(Config({{"yarn.resourcemanager.webapp.address", "rm:x"}})).ok());
 }
 
 TEST_CASE("calls carry the user and JSON, and a service is read") {
   std::string method, target, content;
-  const ScriptedServer server([&](const ServedRequest& request) {
+  const storage::ScriptedServer server([&](const storage::ServedRequest& request) {
     method = request.method;
     target = request.target;
     content = request.content;
-    return request.method == "GET" ? Reply(200, R"({"name":"mnist","state":"STABLE"})", kJson)
-                                   : Reply(202, R"({"state":"ACCEPTED"})", kJson);
+    return request.method == "GET"
+               ? storage::Reply(200, R"({"name":"mnist","state":"STABLE"})", kJson)
+               : storage::Reply(202, R"({"state":"ACCEPTED"})", kJson);
   });
   const ResourceManager rm = Client({server.address()});
   CHECK(rm.Service("mnist")->state == "STABLE");
@@ -77,13 +78,14 @@ TEST_CASE("calls carry the user and JSON, and a service is read") {
 }
 
 TEST_CASE("of several ResourceManagers the active one is asked, whoever is dead or waits") {
-  const ScriptedServer standby([](const ServedRequest&) {
-    return Reply(307, "This is standby RM. The redirect url is: http://x\n",
-                 "Location: http://127.0.0.1:1/\r\n");
+  const storage::ScriptedServer standby([](const storage::ServedRequest&) {
+    return storage::Reply(307, "This is standby RM. The redirect url is: http://x\n",
+                          "Location: http://127.0.0.1:1/\r\n");
   });
-  const ScriptedServer active(
-      [](const ServedRequest&) { return Reply(200, R"({"name":"a","state":"STABLE"})", kJson); });
-  const std::string dead = "127.0.0.1:" + std::to_string(ClosedPort());
+  const storage::ScriptedServer active([](const storage::ServedRequest&) {
+    return storage::Reply(200, R"({"name":"a","state":"STABLE"})", kJson);
+  });
+  const std::string dead = "127.0.0.1:" + std::to_string(storage::ClosedPort());
   CHECK(Client({dead, standby.address(), active.address()}).Service("a").ok());
   const Status none = Client({dead, standby.address()}).Service("a").status();
   CHECK(none.code() == StatusCode::kUnavailable);
@@ -92,15 +94,15 @@ TEST_CASE("of several ResourceManagers the active one is asked, whoever is dead 
 }
 
 TEST_CASE("each refusal is told apart, with YARN's words") {
-  ServedReply reply;
+  storage::ServedReply reply;
   bool well = true;
-  const ScriptedServer server([&](const ServedRequest& request) {
+  const storage::ScriptedServer server([&](const storage::ServedRequest& request) {
     const bool info = well && request.target.starts_with("/ws/v1/cluster/info");
-    return info ? Reply(200, "{}", kJson) : reply;
+    return info ? storage::Reply(200, "{}", kJson) : reply;
   });
   const ResourceManager rm = Client({server.address()});
   const auto says = [&](int status, const std::string& body, const char* headers) {
-    reply = Reply(status, body, headers);
+    reply = storage::Reply(status, body, headers);
     return rm.Create("{}");
   };
   for (const int status : {404, 500}) {
@@ -123,13 +125,13 @@ TEST_CASE("each refusal is told apart, with YARN's words") {
   CHECK(says(401, "", kHtml).code() == StatusCode::kPermissionDenied);
   CHECK(says(503, "", kHtml).code() == StatusCode::kUnavailable);
   CHECK(says(200, "<html>a proxy's page</html>", kHtml).code() == StatusCode::kInvalidArgument);
-  reply = Reply(404, R"({"diagnostics":"Service a not found"})", kJson);
+  reply = storage::Reply(404, R"({"diagnostics":"Service a not found"})", kJson);
   CHECK(rm.Destroy("a").ok());
 }
 
 TEST_CASE("why who asks is not believed is told, by whom it may be") {
-  ServedReply reply;
-  const ScriptedServer server([&](const ServedRequest&) { return reply; });
+  storage::ServedReply reply;
+  const storage::ScriptedServer server([&](const storage::ServedRequest&) { return reply; });
   const ResourceManager rm = Client({server.address()});
   const auto said = [&] {
     const Status refused = rm.Service("a").status();
@@ -139,25 +141,25 @@ TEST_CASE("why who asks is not believed is told, by whom it may be") {
     return refused.message();
   };
   const std::string page = "text/html\r\nWWW-Authenticate: Negotiate\r\n";
-  reply = Reply(401, "<html>Authentication required", "Content-Type: " + page);
+  reply = storage::Reply(401, "<html>Authentication required", "Content-Type: " + page);
   CHECK_THAT(said(), Catch::Contains("asks for Kerberos, but the Hadoop configuration here does") &&
                          Catch::Contains("HADOOP_CONF_DIR must name the cluster's own"));
   const std::string gss =
       "<title>Error 403 GSSException: Failure unspecified at GSS-API level "
       "(Mechanism level: ";
-  reply = Reply(403, gss + "Checksum failed)</title>", kHtml);
+  reply = storage::Reply(403, gss + "Checksum failed)</title>", kHtml);
   CHECK_THAT(said(), Catch::Contains("cannot read our Kerberos ticket") &&
                          Catch::Contains("export its keytab again"));
-  reply = Reply(403, gss + "Clock skew too great (37))</title>", kHtml);
+  reply = storage::Reply(403, gss + "Clock skew too great (37))</title>", kHtml);
   CHECK_THAT(said(), Catch::Contains("the clocks of this host, of the KDC") &&
                          Catch::Contains("set them by NTP"));
 }
 
 TEST_CASE("with Kerberos nothing is sent before there is a proof") {
   int requests = 0;
-  const ScriptedServer server([&](const ServedRequest&) {
+  const storage::ScriptedServer server([&](const storage::ServedRequest&) {
     ++requests;
-    return Reply(200, "{}", kJson);
+    return storage::Reply(200, "{}", kJson);
   });
   setenv("KRB5_CONFIG", "/dev/null", 1);  // no realm
   setenv("KRB5CCNAME", "MEMORY:", 1);
@@ -173,9 +175,10 @@ TEST_CASE("with Kerberos nothing is sent before there is a proof") {
 }
 
 TEST_CASE("a port where nobody listens is closed, one that answers whatever is not") {
-  const ScriptedServer server([](const ServedRequest&) { return Reply(500, ""); });
+  const storage::ScriptedServer server(
+      [](const storage::ServedRequest&) { return storage::Reply(500, ""); });
   const ResourceManager rm = Client({server.address()});
-  CHECK(rm.IsClosed("127.0.0.1:" + std::to_string(ClosedPort())));
+  CHECK(rm.IsClosed("127.0.0.1:" + std::to_string(storage::ClosedPort())));
   CHECK_FALSE(rm.IsClosed(server.address()));
 }
 
@@ -184,7 +187,7 @@ TEST_CASE("members of ZooKeeper's quorum have its port where none is given, and 
     return FindZooKeepers(Config({{"hadoop.registry.zk.quorum", quorum}}));
   };
   using Members = std::vector<std::string>;
-  CHECK(FindZooKeepers(HadoopConfig()).value().empty());
+  CHECK(FindZooKeepers(storage::HadoopConfig()).value().empty());
   CHECK(found("zk1,zk2,zk3").value() == Members{"zk1:2181", "zk2:2181", "zk3:2181"});
   CHECK(found("zk1:2182 , zk2").value() == Members{"zk1:2182", "zk2:2181"});
   CHECK(found("zk1:2182,zk2/yarn/a,b").value() == Members{"zk1:2182", "zk2:2181"});
@@ -201,10 +204,10 @@ TEST_CASE("members of ZooKeeper's quorum have its port where none is given, and 
 
 TEST_CASE("the end of a log comes from the container's node") {
   std::string target;
-  const ScriptedServer node([&](const ServedRequest& request) {
+  const storage::ScriptedServer node([&](const storage::ServedRequest& request) {
     target = request.target;
-    return request.target.find("gone") == std::string::npos ? Reply(200, "last words\n")
-                                                            : Reply(404, "", kHtml);
+    return request.target.find("gone") == std::string::npos ? storage::Reply(200, "last words\n")
+                                                            : storage::Reply(404, "", kHtml);
   });
   const ResourceManager rm = Client({node.address()});
   CHECK(rm.Log({"container_1", node.address()}, "stderr.txt", 100).value() == "last words\n");
@@ -213,9 +216,9 @@ TEST_CASE("the end of a log comes from the container's node") {
 }
 
 TEST_CASE("a NodeManager that cannot show logs with Kerberos is told by what it lacks") {
-  const ScriptedServer node([](const ServedRequest&) {
-    return Reply(500, "Caused by: Secure IO is not possible without native code extensions.",
-                 kHtml);
+  const storage::ScriptedServer node([](const storage::ServedRequest&) {
+    return storage::Reply(
+        500, "Caused by: Secure IO is not possible without native code extensions.", kHtml);
   });
   const Status refused =
       Client({node.address()}).Log({"c", node.address()}, "stderr.txt", 1).status();
@@ -224,4 +227,4 @@ TEST_CASE("a NodeManager that cannot show logs with Kerberos is told by what it 
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -4,11 +4,11 @@
 
 #include "tests/storage/keytab_sample.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
-HadoopConfig Config(const std::string& word) {
-  HadoopConfig config;
+storage::HadoopConfig Config(const std::string& word) {
+  storage::HadoopConfig config;
   config.Set("hadoop.security.authentication", word, false);
   return config;
 }
@@ -16,7 +16,7 @@ HadoopConfig Config(const std::string& word) {
 TEST_CASE("the configuration says whether there is Kerberos") {
   for (const char* word : {"kerberos", "KERBEROS"}) CHECK(HasKerberos(Config(word)).value());
   CHECK_FALSE(HasKerberos(Config("simple")).value());
-  CHECK_FALSE(HasKerberos(HadoopConfig()).value());
+  CHECK_FALSE(HasKerberos(storage::HadoopConfig()).value());
 }
 
 TEST_CASE("a service's principal has a name, a host and a realm") {
@@ -41,7 +41,7 @@ TEST_CASE("a keytab must hold the principal, and begin with it") {
   const auto check = [](const std::string& principal, const std::string& keytab) {
     return CheckKeytab({principal, keytab}, "'k'");
   };
-  const std::string sample = SampleKeytab();
+  const std::string sample = storage::SampleKeytab();
   CHECK(check("ann/yarn@EXAMPLE.COM", sample).ok());
   CHECK(check("ann/_HOST@EXAMPLE.COM", sample).ok());  // of one node, but there
   for (const char* other : {"ann/other@EXAMPLE.COM", "ann/yarn@OTHER", "bob/_HOST@EXAMPLE.COM"}) {
@@ -60,4 +60,4 @@ TEST_CASE("a keytab must hold the principal, and begin with it") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::yarn

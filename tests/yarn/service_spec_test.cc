@@ -7,7 +7,7 @@
 #include "src/config/daemon_options.h"
 #include "src/storage/bounded_json.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 using Json = nlohmann::json;
@@ -206,7 +206,7 @@ TEST_CASE("what the coordinator may fill its container with leaves a quarter to 
     YarnRequest request = Request();
     request.coordinator.memory_mb = container;
     REQUIRE(request.Validate().ok());
-    CoordinatorOptions options;
+    config::CoordinatorOptions options;
     options.receive_bytes_max = options.worker_queue_bytes_max = options.survey_bytes_max =
         CoordinatorShareBytes(container);
     INFO(options.Validate().ToString());
@@ -250,4 +250,4 @@ TEST_CASE("sizes out of range are told by the flag that gave them") {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::yarn

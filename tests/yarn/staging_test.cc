@@ -9,13 +9,13 @@
 #include "src/security/roles.h"
 #include "tests/storage/temporary_directory.h"
 
-namespace espalier {
+namespace espalier::yarn {
 namespace {
 
 constexpr int64_t kNow = 1'800'000'000;
 
-HadoopConfig Config() {
-  HadoopConfig config;
+storage::HadoopConfig Config() {
+  storage::HadoopConfig config;
   config.Set("fs.defaultFS", "hdfs://ns/", false);
   config.Set("dfs.namenode.http-address.ns.a", "n<1>:${port}", false);
   config.Set("port", "9870", false);
@@ -35,7 +35,8 @@ TEST_CASE("a user's files lie in .espalier at home on HDFS") {
   const std::string hdfs = DefaultHdfs(Config()).value();
   CHECK(hdfs == "hdfs://ns");
   CHECK(YarnBase(hdfs, "/user/ann") == "hdfs://ns/user/ann/.espalier");
-  CHECK_THAT(DefaultHdfs(HadoopConfig()).status().message(), Catch::Contains("fs.defaultFS"));
+  CHECK_THAT(DefaultHdfs(storage::HadoopConfig()).status().message(),
+             Catch::Contains("fs.defaultFS"));
 }
 
 TEST_CASE("containers are told of HDFS what clients need, and no secret") {
@@ -46,8 +47,8 @@ TEST_CASE("containers are told of HDFS what clients need, and no secret") {
 }
 
 TEST_CASE("the tarball is sent once for each content") {
-  const TemporaryDirectory dir;
-  const auto files = MakeFileSystem();
+  const storage::TemporaryDirectory dir;
+  const auto files = storage::MakeFileSystem();
   REQUIRE(files->WriteAtomically(dir / "a.tar.gz", "first").ok());
   bool sent = false;
   const std::string first = SendPackage(*files, dir / "base", dir / "a.tar.gz", &sent).value();
@@ -63,8 +64,8 @@ TEST_CASE("the tarball is sent once for each content") {
 }
 
 TEST_CASE("a service has an authority of its own, and its keys are its user's alone") {
-  const TemporaryDirectory dir;
-  const auto files = MakeFileSystem();
+  const storage::TemporaryDirectory dir;
+  const auto files = storage::MakeFileSystem();
   const YarnPlaces places{.package = "p", .folder = dir / "yarn/mnist"};
   const std::string kept = dir / "kept/mnist";
   const auto prepare = [&] {
@@ -76,16 +77,19 @@ TEST_CASE("a service has an authority of its own, and its keys are its user's al
   CHECK(ModeOf(kept) == 0700);
   CHECK(ModeOf(kept + "/tls.key") == 0600);
   const auto read = [&](const std::string& path) { return files->ReadAll(path, 1 << 20).value(); };
-  const Trust trust = Trust::Parse(read(places.File("ca.crt")), "ca").value();
+  const security::Trust trust = security::Trust::Parse(read(places.File("ca.crt")), "ca").value();
   const std::string coordinator = read(places.File("coordinator.crt"));
-  CHECK(trust.Verify(coordinator, Purpose::kServer, kNow, "it").ok());
-  CHECK(CheckHost(coordinator, "mnist").ok());
-  CHECK_FALSE(CheckHost(coordinator, "other").ok());
-  CHECK(IsOfWorker(ReadNames(read(places.File("worker.crt"))).value(), "worker:7"));
-  CHECK(CheckKeyFits(read(places.File("worker.crt")), read(places.File("worker.key"))).ok());
-  const auto person = IdentityOf(ReadNames(read(kept + "/tls.crt")).value(), {});
+  CHECK(trust.Verify(coordinator, security::Purpose::kServer, kNow, "it").ok());
+  CHECK(security::CheckHost(coordinator, "mnist").ok());
+  CHECK_FALSE(security::CheckHost(coordinator, "other").ok());
+  CHECK(security::IsOfWorker(security::ReadNames(read(places.File("worker.crt"))).value(),
+                             "worker:7"));
+  CHECK(security::CheckKeyFits(read(places.File("worker.crt")), read(places.File("worker.key")))
+            .ok());
+  const auto person =
+      security::IdentityOf(security::ReadNames(read(kept + "/tls.crt")).value(), {});
   REQUIRE(person.ok());
-  CHECK(person->names.at(Role::kAdmin) == "ann@EXAMPLE-x-y");
+  CHECK(person->names.at(security::Role::kAdmin) == "ann@EXAMPLE-x-y");
   CHECK(read(kept + "/coordinator") == places.address() + "\n");
   CHECK(read(places.File("core-site.xml")) == ClientSite(Config()).value());
   CHECK(files->Stat(places.File("hadoop-ca.pem")).status().code() == StatusCode::kNotFound);
@@ -95,8 +99,8 @@ TEST_CASE("a service has an authority of its own, and its keys are its user's al
 }
 
 TEST_CASE("the keytab lies among the service's secrets, and is gone with the next one without") {
-  const TemporaryDirectory dir;
-  const auto files = MakeFileSystem();
+  const storage::TemporaryDirectory dir;
+  const auto files = storage::MakeFileSystem();
   YarnHadoop hadoop = HadoopForNodes(*files, Config(), "").value();
   hadoop.keytab = "keys";
   YarnPlaces places{.package = "p", .folder = dir / "yarn/mnist", .keytab = true};
@@ -110,9 +114,9 @@ TEST_CASE("the keytab lies among the service's secrets, and is gone with the nex
 }
 
 TEST_CASE("the authorities of HDFS over HTTPS are sent along, and a file without one is refused") {
-  const TemporaryDirectory dir;
-  const auto files = MakeFileSystem();
-  const std::string pem = MakeAuthority("Hadoop's own", kNow).value().certificate_pem;
+  const storage::TemporaryDirectory dir;
+  const auto files = storage::MakeFileSystem();
+  const std::string pem = security::MakeAuthority("Hadoop's own", kNow).value().certificate_pem;
   REQUIRE(files->WriteAtomically(dir / "ca.pem", pem).ok());
   const YarnHadoop hadoop = HadoopForNodes(*files, Config(), dir / "ca.pem").value();
   const YarnPlaces places{.package = "p", .folder = dir / "yarn/mnist", .hadoop_ca = true};
@@ -130,4 +134,4 @@ TEST_CASE("the authorities of HDFS over HTTPS are sent along, and a file without
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::yarn

@@ -40,14 +40,14 @@ double Now() {
 
 struct Measured {
   int64_t bytes = 0, rows = 0;
-  StorageType storage = StorageType::kUint8;
+  spec::StorageType storage = spec::StorageType::kUint8;
   long peak_mb = 0;  // NOLINT: as getrusage has it
   double survey_s = 0, merge_s = 0, load_s = 0, copy_s = 0, gather_us = 0, cpu_s = 0;
   double total_s() const { return survey_s + merge_s + load_s; }
 };
 
 // The yardstick: the bytes through the same windows into one buffer of the file's size.
-Result<double> CopyFile(const FileSystem& files, const std::string& path,
+Result<double> CopyFile(const storage::FileSystem& files, const std::string& path,
                         std::vector<char>* buffer) {
   const double start = Now();
   ESPALIER_ASSIGN_OR_RETURN(const auto file, files.Open(path));
@@ -60,19 +60,19 @@ Result<double> CopyFile(const FileSystem& files, const std::string& path,
   return Now() - start;
 }
 
-double GatherMicroseconds(const RowStore& store) {
+double GatherMicroseconds(const data::RowStore& store) {
   constexpr int64_t kRows = 64, kRounds = 200;
-  const int64_t held = store.rows(FileRole::kTrain).size();
+  const int64_t held = store.rows(spec::FileRole::kTrain).size();
   std::vector<float> inputs(kRows * store.features()), targets(kRows * store.targets());
   std::vector<int32_t> labels(kRows), codes(kRows * store.coded());
   std::vector<float> weights(kRows);
-  const RowPermutation order(RowOrder::kFull, 0, held, 1, 0, 0);
+  const plan::RowPermutation order(plan::RowOrder::kFull, 0, held, 1, 0, 0);
   std::vector<int64_t> rows(kRows);
   double spent = 0;
   for (int64_t round = 0; round < kRounds; ++round) {
     for (int64_t i = 0; i < kRows; ++i) rows[i] = order.At((round * kRows + i) % held);
     const double start = Now();
-    store.Gather<float>(FileRole::kTrain, rows, inputs.data(), codes.data(), labels.data(),
+    store.Gather<float>(spec::FileRole::kTrain, rows, inputs.data(), codes.data(), labels.data(),
                         targets.data(), weights.data());
     spent += Now() - start;
   }
@@ -85,19 +85,22 @@ long PeakMegabytes() {  // NOLINT: as getrusage has it
   return used.ru_maxrss / 1024;
 }
 
-Result<Measured> Run(const FileSystem& files, const JobSpec& job, int threads) {
-  ESPALIER_ASSIGN_OR_RETURN(const InputPlan plan, PlanInput(files, job.data, job.data.shard_bytes));
+Result<Measured> Run(const storage::FileSystem& files, const spec::JobSpec& job, int threads) {
+  ESPALIER_ASSIGN_OR_RETURN(const spec::InputPlan plan,
+                            data::PlanInput(files, job.data, job.data.shard_bytes));
   Measured m;
   m.bytes = plan.files[0].length;
   const double start = Now(), cpu_start = CpuNow();
   ESPALIER_ASSIGN_OR_RETURN(Surveyed all, SurveyAll(files, plan, job, threads));
   const double surveyed = Now();
-  ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged, MergeShardSurveys(plan, job, all.surveys));
+  ESPALIER_ASSIGN_OR_RETURN(const spec::SurveyResult merged,
+                            data::MergeShardSurveys(plan, job, all.surveys));
   const double done_merging = Now();
-  const RowRanges ranges = {Range{0, merged.train_rows}, Range{0, merged.validation_rows},
-                            Range{0, merged.test_rows}};
+  const data::RowRanges ranges = {plan::Range{0, merged.train_rows},
+                                  plan::Range{0, merged.validation_rows},
+                                  plan::Range{0, merged.test_rows}};
   ESPALIER_ASSIGN_OR_RETURN(const auto store,
-                            LoadRows({files, plan, job}, merged, ranges, all.shards, {}));
+                            data::LoadRows({files, plan, job}, merged, ranges, all.shards, {}));
   m.load_s = Now() - done_merging;
   m.cpu_s = CpuNow() - cpu_start;
   m.merge_s = done_merging - surveyed;
@@ -124,9 +127,9 @@ void Print(const std::string& file, const Measured& m, bool best) {
 }
 
 Status Main(const std::string& yaml_path, const std::string& file, int repeats, int threads) {
-  const auto files = MakeFileSystem();
+  const auto files = storage::MakeFileSystem();
   ESPALIER_ASSIGN_OR_RETURN(const std::string yaml, files->ReadAll(yaml_path, 1 << 20));
-  ESPALIER_ASSIGN_OR_RETURN(JobSpec job, ParseJob(yaml, yaml_path));
+  ESPALIER_ASSIGN_OR_RETURN(spec::JobSpec job, config::ParseJob(yaml, yaml_path));
   job.data.train = {file};
   job.data.test.clear();
   Measured best;

@@ -87,29 +87,29 @@ class BareProducts {
 class LeafStep {
  public:
   LeafStep(double dropout, int64_t chunk_bytes) {
-    ModelSpec model;
+    spec::ModelSpec model;
     model.hidden = {kHidden, kHidden};
     model.dropout = {dropout};
-    shape_ = MakeNetworkShape(model, kInputs, kClasses).value();
-    chunks_ = MakeChunks(Dims(shape_), sizeof(float), chunk_bytes);
-    const int64_t count = ParameterCount(shape_);
+    shape_ = model::MakeNetworkShape(model, kInputs, kClasses).value();
+    chunks_ = plan::MakeChunks(model::Dims(shape_), sizeof(float), chunk_bytes);
+    const int64_t count = model::ParameterCount(shape_);
     parameters_.resize(count);
-    InitialParameters<float>(shape_, 1, parameters_.data());
+    model::InitialParameters<float>(shape_, 1, parameters_.data());
     for (auto* v : {&first_, &second_, &left_, &right_}) v->resize(count);
     for (int64_t l = 0; l < kLeaves; ++l) AddLeaf(l);
   }
 
   // Forward and backward of all leaves.
   void Deltas() {
-    std::vector<double> totals(TotalsSize(shape_, TotalsKind::kTraining));
+    std::vector<double> totals(model::TotalsSize(shape_, model::TotalsKind::kTraining));
     for (int64_t l = 0; l < kLeaves; ++l) {
-      const DropoutKey key{1, static_cast<uint64_t>(step_), static_cast<uint64_t>(l)};
+      const model::DropoutKey key{1, static_cast<uint64_t>(step_), static_cast<uint64_t>(l)};
       leaves_[l].ForwardBackward(parameters_.data(), kBatch / kLeaves, key, totals.data());
     }
   }
   // (leaf 0 + leaf 1) + (leaf 2 + leaf 3), chunk by chunk.
   void Weights() {
-    for (const Chunk& c : chunks_) {
+    for (const plan::Chunk& c : chunks_) {
       float* left = left_.data() + c.offset;
       leaves_[0].WeightGradient(c, left, false);
       leaves_[1].WeightGradient(c, left, true);
@@ -121,16 +121,16 @@ class LeafStep {
   void Update() {
     ++step_;
     float* slots[] = {first_.data(), second_.data()};
-    for (const Chunk& c : chunks_) {
-      ApplyUpdate<float>(train_, shape_, c, parameters_.data(), slots, left_.data() + c.offset,
-                         1.0 / kBatch, 1, 1e-5, step_);
+    for (const plan::Chunk& c : chunks_) {
+      model::ApplyUpdate<float>(train_, shape_, c, parameters_.data(), slots,
+                                left_.data() + c.offset, 1.0 / kBatch, 1, 1e-5, step_);
     }
   }
 
  private:
   void AddLeaf(int64_t l) {
     constexpr int64_t kRows = kBatch / kLeaves;
-    LeafPass<float>& leaf = leaves_.emplace_back(shape_, kRows);
+    model::LeafPass<float>& leaf = leaves_.emplace_back(shape_, kRows);
     const auto inputs = Numbers(kRows * kInputs, 10 + l);
     std::copy(inputs.begin(), inputs.end(), leaf.inputs());
     for (int64_t r = 0; r < kRows; ++r) {
@@ -138,11 +138,11 @@ class LeafStep {
       leaf.weights()[r] = 1;
     }
   }
-  NetworkShape shape_;
-  TrainSpec train_;
-  std::vector<Chunk> chunks_;
+  model::NetworkShape shape_;
+  spec::TrainSpec train_;
+  std::vector<plan::Chunk> chunks_;
   AlignedVector<float> parameters_, first_, second_, left_, right_;
-  std::vector<LeafPass<float>> leaves_;
+  std::vector<model::LeafPass<float>> leaves_;
   int64_t step_ = 0;
 };
 
@@ -171,8 +171,8 @@ void Round(BareProducts& bare, LeafStep& plain, LeafStep& dropping, Times& times
 }
 
 int Main(int rounds, int64_t chunk_bytes) {
-  InitArithmetic();
-  PrepareComputeThread();
+  model::InitArithmetic();
+  model::PrepareComputeThread();
   BareProducts bare;
   LeafStep plain(0, chunk_bytes), dropping(0.2, chunk_bytes);
   Times warm_up, times;
@@ -183,8 +183,8 @@ int Main(int rounds, int64_t chunk_bytes) {
       "{\"bench\":\"leaf_step\",\"kernel\":\"%s\",\"chunk_kib\":%lld,\"rounds\":%d,"
       "\"bare_gemm_ms\":%.4f,\"step_ms\":%.4f,\"deltas_ms\":%.4f,\"weights_ms\":%.4f,"
       "\"update_ms\":%.4f,\"ratio\":%.4f,\"ratio_cpu\":%.4f}\n",
-      BlasKernel().c_str(), static_cast<long long>(chunk_bytes >> 10), rounds, Median(times.bare),
-      step, Median(times.deltas), Median(times.weights), Median(times.update),
+      model::BlasKernel().c_str(), static_cast<long long>(chunk_bytes >> 10), rounds,
+      Median(times.bare), step, Median(times.deltas), Median(times.weights), Median(times.update),
       Median(times.bare) / step, Median(times.bare, &Time::cpu) / Median(times.step, &Time::cpu));
   std::printf(
       "{\"bench\":\"leaf_step_dropout\",\"dropout\":0.2,\"step_ms\":%.4f,\"extra\":%.4f,\"extra_"
@@ -199,8 +199,8 @@ int Main(int rounds, int64_t chunk_bytes) {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 300;
-  const int64_t chunk_bytes = argc > 2 ? std::atoll(argv[2]) << 10 : espalier::kChunkBytes;
-  if (rounds < 1 || chunk_bytes < 1 || chunk_bytes > espalier::kChunkBytesMax) {
+  const int64_t chunk_bytes = argc > 2 ? std::atoll(argv[2]) << 10 : espalier::plan::kChunkBytes;
+  if (rounds < 1 || chunk_bytes < 1 || chunk_bytes > espalier::plan::kChunkBytesMax) {
     std::fprintf(stderr, "usage: leaf_step [ROUNDS [CHUNK_KIB, 1 to 1024]]\n");
     return 2;
   }

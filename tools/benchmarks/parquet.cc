@@ -118,7 +118,7 @@ void WriteFile(const std::string& kind, int64_t rows, const std::string& path) {
 template <typename T>
 void TransposeGroup(const arrow::Table& table, T* out, int32_t* labels) {
   const int64_t rows = table.num_rows();
-  std::vector<Lane<T>> lanes;
+  std::vector<data::Lane<T>> lanes;
   int32_t slot = 0;
   for (int c = 1; c < table.num_columns(); ++c) {
     const auto& chunk = *table.column(c)->chunk(0);
@@ -137,7 +137,7 @@ void TransposeGroup(const arrow::Table& table, T* out, int32_t* labels) {
     order[r] = r;
     targets[r] = out + r * slot;
   }
-  Transpose<T>(lanes, order, targets.data());
+  data::Transpose<T>(lanes, order, targets.data());
   const uint8_t* label = table.column(0)->chunk(0)->data()->GetValues<uint8_t>(1);
   std::copy(label, label + rows, labels);
 }
@@ -189,25 +189,28 @@ double RunArrow(const std::string& kind, const std::string& path, int threads) {
 
 struct Measured {
   int64_t rows = 0;
-  StorageType storage = StorageType::kUint8;
+  spec::StorageType storage = spec::StorageType::kUint8;
   double plan_s = 0, survey_s = 0, load_s = 0, arrow_s = 0;
   double ours_s() const { return plan_s + survey_s + load_s; }
 };
 
-Result<Measured> Run(const FileSystem& files, const std::string& path, int threads) {
-  JobSpec job;
+Result<Measured> Run(const storage::FileSystem& files, const std::string& path, int threads) {
+  spec::JobSpec job;
   job.data.train = {path};
   job.data.label = {std::string("label")};
   Measured m;
   const double start = Now();
-  ESPALIER_ASSIGN_OR_RETURN(const InputPlan plan, PlanInput(files, job.data, job.data.shard_bytes));
+  ESPALIER_ASSIGN_OR_RETURN(const spec::InputPlan plan,
+                            data::PlanInput(files, job.data, job.data.shard_bytes));
   const double planned = Now();
   ESPALIER_ASSIGN_OR_RETURN(Surveyed all, SurveyAll(files, plan, job, threads));
   const double surveyed = Now();
-  ESPALIER_ASSIGN_OR_RETURN(const SurveyResult merged, MergeShardSurveys(plan, job, all.surveys));
-  const RowRanges ranges = {Range{0, merged.train_rows}, Range{0, 0}, Range{0, 0}};
+  ESPALIER_ASSIGN_OR_RETURN(const spec::SurveyResult merged,
+                            data::MergeShardSurveys(plan, job, all.surveys));
+  const data::RowRanges ranges = {plan::Range{0, merged.train_rows}, plan::Range{0, 0},
+                                  plan::Range{0, 0}};
   ESPALIER_ASSIGN_OR_RETURN(const auto store,
-                            LoadRows({files, plan, job}, merged, ranges, all.shards, {}));
+                            data::LoadRows({files, plan, job}, merged, ranges, all.shards, {}));
   m.load_s = Now() - surveyed;
   m.survey_s = surveyed - planned;
   m.plan_s = planned - start;
@@ -236,7 +239,7 @@ Status Main(const std::string& kind, int64_t rows, const std::string& directory,
   const std::string path = directory + "/" + kind + "-" + std::to_string(rows) + ".parquet";
   if (!std::filesystem::exists(path)) WriteFile(kind, rows, path);
   const int64_t bytes = static_cast<int64_t>(std::filesystem::file_size(path));
-  const auto files = MakeFileSystem();
+  const auto files = storage::MakeFileSystem();
   Measured best;
   for (int i = 0; i < repeats; ++i) {
     ESPALIER_ASSIGN_OR_RETURN(Measured m, Run(*files, path, threads));

@@ -31,22 +31,22 @@ double NowMs() {
 class Step {
  public:
   Step(int64_t features, bool sparse, bool shifted) {
-    ModelSpec model;
+    spec::ModelSpec model;
     model.hidden = {kHidden};
-    NetworkShape shape = MakeNetworkShape(model, features, kClasses).value();
+    model::NetworkShape shape = model::MakeNetworkShape(model, features, kClasses).value();
     shape.sparse = sparse;
-    const std::vector<LayerDims> dims = Dims(shape);
-    chunks_ = MakeChunks(dims, sizeof(float));
-    parameters_.resize(ParameterCount(shape));
+    const std::vector<plan::LayerDims> dims = model::Dims(shape);
+    chunks_ = plan::MakeChunks(dims, sizeof(float));
+    parameters_.resize(model::ParameterCount(shape));
     gradient_.resize(parameters_.size());
-    InitialParameters<float>(shape, 1, parameters_.data());
-    pass_ = std::make_unique<LeafPass<float>>(shape, kRows);
+    model::InitialParameters<float>(shape, 1, parameters_.data());
+    pass_ = std::make_unique<model::LeafPass<float>>(shape, kRows);
     if (shifted) base_.assign(static_cast<size_t>(features), -0.1F);
   }
 
   void Fill(int64_t entries) {
     const int64_t features = pass_->shape().inputs();
-    SparseRows<float>& rows = pass_->sparse();
+    spec::SparseRows<float>& rows = pass_->sparse();
     rows.Clear();
     rows.base = base_;
     std::vector<int32_t> columns;
@@ -70,17 +70,18 @@ class Step {
   }
 
   double Milliseconds() {
-    std::vector<double> totals(TotalsSize(pass_->shape(), TotalsKind::kTraining));
+    std::vector<double> totals(model::TotalsSize(pass_->shape(), model::TotalsKind::kTraining));
     const double begin = NowMs();
     pass_->ForwardBackward(parameters_.data(), kRows, {}, totals.data());
-    for (const Chunk& c : chunks_) pass_->WeightGradient(c, gradient_.data() + c.offset, false);
+    for (const plan::Chunk& c : chunks_)
+      pass_->WeightGradient(c, gradient_.data() + c.offset, false);
     return NowMs() - begin;
   }
 
  private:
-  std::vector<Chunk> chunks_;
+  std::vector<plan::Chunk> chunks_;
   std::vector<float> parameters_, gradient_, base_;
-  std::unique_ptr<LeafPass<float>> pass_;
+  std::unique_ptr<model::LeafPass<float>> pass_;
 };
 
 double Median(std::vector<double>* values) {
@@ -119,8 +120,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: sparse_step FEATURES ENTRIES.. [dense]\n");
     return 2;
   }
-  espalier::InitArithmetic();
-  espalier::PrepareComputeThread();
+  espalier::model::InitArithmetic();
+  espalier::model::PrepareComputeThread();
   for (int i = 2; i < argc - dense; ++i) {
     espalier::Measure(features, std::clamp<int64_t>(std::atoll(argv[i]), 0, features), dense);
   }

@@ -13,22 +13,22 @@
 namespace espalier {
 
 struct Surveyed {
-  std::vector<SurveyedShard> shards;
-  std::vector<ShardSurvey> surveys;
+  std::vector<data::SurveyedShard> shards;
+  std::vector<spec::ShardSurvey> surveys;
 };
 
-inline Result<Surveyed> SurveyAll(const FileSystem& files, const InputPlan& plan,
-                                  const JobSpec& job, int threads) {
+inline Result<Surveyed> SurveyAll(const storage::FileSystem& files, const spec::InputPlan& plan,
+                                  const spec::JobSpec& job, int threads) {
   Surveyed all;
   all.shards.resize(plan.shards.size());
-  const auto reader = MakeShardReader({files, plan, job});
+  const auto reader = data::MakeShardReader({files, plan, job});
   std::atomic<size_t> next{0};
   std::vector<Status> ends(static_cast<size_t>(threads));
   std::vector<std::thread> team;
   for (Status& end : ends) {
     team.emplace_back([&] {
       for (size_t i; end.ok() && (i = next++) < plan.shards.size();) {
-        auto shard = SurveyShard(*reader, static_cast<int>(i));
+        auto shard = data::SurveyShard(*reader, static_cast<int>(i));
         end = shard.status();
         if (shard.ok()) all.shards[i] = std::move(shard).value();
       }
@@ -36,7 +36,7 @@ inline Result<Surveyed> SurveyAll(const FileSystem& files, const InputPlan& plan
   }
   for (std::thread& thread : team) thread.join();
   for (const Status& end : ends) ESPALIER_RETURN_IF_ERROR(end);
-  for (const SurveyedShard& shard : all.shards) all.surveys.push_back(shard.survey);
+  for (const data::SurveyedShard& shard : all.shards) all.surveys.push_back(shard.survey);
   return all;
 }
 

@@ -21,7 +21,8 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Status ReadPart(const ReadableFile& file, int64_t begin, int64_t end, std::vector<char>* buffer) {
+Status ReadPart(const storage::ReadableFile& file, int64_t begin, int64_t end,
+                std::vector<char>* buffer) {
   file.WillRead(begin, end - begin);
   while (begin < end) {
     const size_t wanted = std::min<int64_t>(end - begin, buffer->size());
@@ -37,10 +38,10 @@ Status Main(const std::string& path, int threads, int64_t piece, int repeats) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  StorageOptions options;
+  storage::StorageOptions options;
   options.hadoop_conf_dir = text("HADOOP_CONF_DIR");
   options.webhdfs.user = text("HADOOP_USER_NAME");
-  const auto files = MakeFileSystem(options);
+  const auto files = storage::MakeFileSystem(options);
   std::vector<std::vector<char>> buffers(threads, std::vector<char>(piece));
   for (int run = 0; run < repeats; ++run) {
     const double start = Now();

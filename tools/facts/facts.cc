@@ -48,8 +48,8 @@ using Texts = std::vector<std::string>;
 // The metrics of all tasks, in the order of history.csv.
 Texts AllMetricNames() {
   Texts names;
-  for (const auto& [task, word] : Names<Task>::kAll) {
-    for (const std::string& name : MetricNames(task)) {
+  for (const auto& [task, word] : spec::Names<spec::Task>::kAll) {
+    for (const std::string& name : spec::MetricNames(task)) {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
@@ -62,69 +62,70 @@ void AddErrors(Module& m) {
     codes.emplace_back(StatusCodeName(static_cast<StatusCode>(i)));
   }
   m.Value("ERROR_CODES", codes);
-  m.Number("EXIT_JOB_FAILED", kExitJobFailed);
-  m.Number("EXIT_USAGE", kExitUsage);
-  m.Number("EXIT_UNREACHABLE", kExitUnreachable);
-  m.Number("EXIT_INTERRUPTED", kExitInterrupted);
+  m.Number("EXIT_JOB_FAILED", cli::kExitJobFailed);
+  m.Number("EXIT_USAGE", cli::kExitUsage);
+  m.Number("EXIT_UNREACHABLE", cli::kExitUnreachable);
+  m.Number("EXIT_INTERRUPTED", cli::kExitInterrupted);
 }
 
 void AddJobs(Module& m) {
-  m.Number("JOB_BYTES_MAX", kYamlBytesMax);
+  m.Number("JOB_BYTES_MAX", config::kYamlBytesMax);
   std::vector<Texts> keys, list_keys;
-  for (const PathKey& key : PathKeys()) (key.list ? list_keys : keys).push_back(key.names);
+  for (const config::PathKey& key : config::PathKeys())
+    (key.list ? list_keys : keys).push_back(key.names);
   m.Value("PATH_KEYS", keys);
   m.Value("PATH_LIST_KEYS", list_keys);
   m.Value("METRIC_NAMES", AllMetricNames());
 }
 
 void AddModels(Module& m) {
-  m.Text("MODEL_FILE", kModelFile);
-  m.Text("WEIGHTS_FILE", kWeightsFile);
-  m.Number("MODEL_BYTES_MAX", kModelJsonBytesMax);
-  m.Number("WEIGHTS_BYTES_MAX", kWeightsBytesMax);
-  m.Number("WEIGHTS_HEADER_BYTES_MAX", kSafetensorsHeaderBytesMax);
-  m.Number("LAYERS_MAX", kLayersMax);
-  m.Number("WIDTH_MAX", kWidthMax);
-  m.Number("INPUTS_MAX", kInputsMax);
-  m.Number("CODES_MAX", kCodesMax);
-  m.Number("EMBEDDING_MAX", kEmbeddingMax);
+  m.Text("MODEL_FILE", bundle::kModelFile);
+  m.Text("WEIGHTS_FILE", bundle::kWeightsFile);
+  m.Number("MODEL_BYTES_MAX", bundle::kModelJsonBytesMax);
+  m.Number("WEIGHTS_BYTES_MAX", bundle::kWeightsBytesMax);
+  m.Number("WEIGHTS_HEADER_BYTES_MAX", bundle::kSafetensorsHeaderBytesMax);
+  m.Number("LAYERS_MAX", model::kLayersMax);
+  m.Number("WIDTH_MAX", model::kWidthMax);
+  m.Number("INPUTS_MAX", model::kInputsMax);
+  m.Number("CODES_MAX", spec::kCodesMax);
+  m.Number("EMBEDDING_MAX", spec::kEmbeddingMax);
 }
 
 void AddTables(Module& m) {
-  m.List("NULL_WORDS", kNullWords);
-  m.List("TRUE_WORDS", kTrueWords);
-  m.List("FALSE_WORDS", kFalseWords);
-  m.Number("FIRST_DAY", kFirstDay);
-  m.Number("LAST_DAY", kLastDay);
-  m.Number("DAY_NUMBER_MIN", kDayNumberMin);
-  m.Number("DAY_NUMBER_MAX", kDayNumberMax);
-  m.Number("CATEGORY_BYTES_MAX", kCategoryBytesMax);
-  m.Number("COLUMNS_MAX", kColumnsMax);
+  m.List("NULL_WORDS", data::kNullWords);
+  m.List("TRUE_WORDS", data::kTrueWords);
+  m.List("FALSE_WORDS", data::kFalseWords);
+  m.Number("FIRST_DAY", data::kFirstDay);
+  m.Number("LAST_DAY", data::kLastDay);
+  m.Number("DAY_NUMBER_MIN", data::kDayNumberMin);
+  m.Number("DAY_NUMBER_MAX", data::kDayNumberMax);
+  m.Number("CATEGORY_BYTES_MAX", data::kCategoryBytesMax);
+  m.Number("COLUMNS_MAX", data::kColumnsMax);
 }
 
 void AddHadoop(Module& m) {
-  m.List("HADOOP_FILES", kHadoopFiles);
-  m.Number("HADOOP_FILE_BYTES_MAX", kHadoopFileBytesMax);
-  m.Number("HADOOP_PROPERTIES_MAX", kHadoopPropertiesMax);
-  m.Number("HADOOP_INCLUDE_DEPTH_MAX", kHadoopIncludeDepthMax);
-  m.Number("HADOOP_INCLUDED_FILES_MAX", kHadoopIncludedFilesMax);
-  m.Number("HADOOP_ELEMENT_DEPTH_MAX", kHadoopElementDepthMax);
-  m.Number("HADOOP_VARIABLE_DEPTH_MAX", kHadoopVariableDepthMax);
-  m.Number("HADOOP_VALUE_BYTES_MAX", kHadoopValueBytesMax);
-  m.Number("NAME_NODES_MAX", kNameNodesMax);
-  m.Number("NAME_NODE_RPC_PORT", kDefaultRpcPort);
-  m.Number("NAME_NODE_HTTP_PORT", kDefaultHttpPort);
-  m.Number("NAME_NODE_HTTPS_PORT", kDefaultHttpsPort);
-  m.Text("TOKEN_FILE_MAGIC", kTokenFileMagic);
-  m.Number("TOKEN_FILE_BYTES_MAX", kTokenFileBytesMax);
-  m.Number("TOKEN_FILE_TOKENS_MAX", kTokenFileTokensMax);
-  m.List("HDFS_TOKEN_KINDS", kHdfsTokenKinds);
-  m.Number("KERBEROS_WAIT_MS", KerberosLimits().wait_ms);
-  m.Number("KERBEROS_CALLS_MAX", kKerberosCallsMax);
-  m.Number("KERBEROS_WORDS_MAX", kKerberosWordsMax);
-  m.Number("KERBEROS_WORDS_BYTES_MAX", kKerberosWordsBytesMax);
+  m.List("HADOOP_FILES", storage::kHadoopFiles);
+  m.Number("HADOOP_FILE_BYTES_MAX", storage::kHadoopFileBytesMax);
+  m.Number("HADOOP_PROPERTIES_MAX", storage::kHadoopPropertiesMax);
+  m.Number("HADOOP_INCLUDE_DEPTH_MAX", storage::kHadoopIncludeDepthMax);
+  m.Number("HADOOP_INCLUDED_FILES_MAX", storage::kHadoopIncludedFilesMax);
+  m.Number("HADOOP_ELEMENT_DEPTH_MAX", storage::kHadoopElementDepthMax);
+  m.Number("HADOOP_VARIABLE_DEPTH_MAX", storage::kHadoopVariableDepthMax);
+  m.Number("HADOOP_VALUE_BYTES_MAX", storage::kHadoopValueBytesMax);
+  m.Number("NAME_NODES_MAX", storage::kNameNodesMax);
+  m.Number("NAME_NODE_RPC_PORT", storage::kDefaultRpcPort);
+  m.Number("NAME_NODE_HTTP_PORT", storage::kDefaultHttpPort);
+  m.Number("NAME_NODE_HTTPS_PORT", storage::kDefaultHttpsPort);
+  m.Text("TOKEN_FILE_MAGIC", storage::kTokenFileMagic);
+  m.Number("TOKEN_FILE_BYTES_MAX", storage::kTokenFileBytesMax);
+  m.Number("TOKEN_FILE_TOKENS_MAX", storage::kTokenFileTokensMax);
+  m.List("HDFS_TOKEN_KINDS", storage::kHdfsTokenKinds);
+  m.Number("KERBEROS_WAIT_MS", storage::KerberosLimits().wait_ms);
+  m.Number("KERBEROS_CALLS_MAX", storage::kKerberosCallsMax);
+  m.Number("KERBEROS_WORDS_MAX", storage::kKerberosWordsMax);
+  m.Number("KERBEROS_WORDS_BYTES_MAX", storage::kKerberosWordsBytesMax);
   std::vector<Texts> meanings;  // text, code, why, fix
-  for (const KerberosMeaning& meaning : kKerberosMeanings) {
+  for (const storage::KerberosMeaning& meaning : storage::kKerberosMeanings) {
     meanings.push_back(
         {std::string(meaning.text), StatusCodeName(meaning.code), meaning.why, meaning.fix});
   }
@@ -132,40 +133,40 @@ void AddHadoop(Module& m) {
 }
 
 void AddConnections(Module& m) {
-  const ApiClientOptions client;
-  m.Text("DEFAULT_COORDINATOR", kDefaultCoordinator);
+  const rpc::ApiClientOptions client;
+  m.Text("DEFAULT_COORDINATOR", cli::kDefaultCoordinator);
   m.Text("VERSION_KEY", rpc::kVersionKey);
   m.Text("ERROR_KEY", rpc::kErrorKey);
   m.Number("METADATA_BYTES_MAX", rpc::kMetadataBytesMax);
-  m.Number("ANSWER_BYTES_MAX", kApiAnswerBytesMax);
+  m.Number("ANSWER_BYTES_MAX", rpc::kApiAnswerBytesMax);
   m.Number("KEEPALIVE_INTERVAL_MS", client.keepalive_interval_ms);
   m.Number("KEEPALIVE_TIMEOUT_MS", client.keepalive_timeout_ms);
   m.Number("CONNECT_TIMEOUT_MS", client.connect_timeout_ms);
   m.Number("CALL_TIMEOUT_MS", client.call_timeout_ms);
   m.Number("SUBMIT_TIMEOUT_MS", client.submit_timeout_ms);
   m.Number("WITHDRAW_TIMEOUT_MS", client.withdraw_timeout_ms);
-  m.Number("AWAY_LIMIT_MS", FollowOptions().away_limit_ms);
-  m.Number("REACH_LIMIT_MS", FollowOptions().reach_limit_ms);
-  m.Number("TIMEOUT_MS_MIN", kTimeoutMsMin);
-  m.Number("TIMEOUT_MS_MAX", kTimeoutMsMax);
-  m.Number("ASK_AGAIN_PAUSE_MS", kAskAgainPauseMs);
-  m.Number("SUBMIT_AGAIN_MS", kSubmitAgainMs);
-  m.Number("WATCH_AGAIN_PAUSE_MS", kWatchAgainPauseMs);
-  m.Number("ADDRESS_FILE_BYTES_MAX", kAddressFileBytesMax);
-  m.Number("PEM_BYTES_MAX", kPemBytesMax);
-  m.Number("CLIENT_TOKEN_FILE_BYTES_MAX", kClientTokenFileBytesMax);
-  m.Number("SECRET_MODE_REFUSED", kSecretModeRefused);
-  m.Text("ROLE_SCHEME", kRoleScheme);
+  m.Number("AWAY_LIMIT_MS", cli::FollowOptions().away_limit_ms);
+  m.Number("REACH_LIMIT_MS", cli::FollowOptions().reach_limit_ms);
+  m.Number("TIMEOUT_MS_MIN", cli::kTimeoutMsMin);
+  m.Number("TIMEOUT_MS_MAX", cli::kTimeoutMsMax);
+  m.Number("ASK_AGAIN_PAUSE_MS", cli::kAskAgainPauseMs);
+  m.Number("SUBMIT_AGAIN_MS", cli::kSubmitAgainMs);
+  m.Number("WATCH_AGAIN_PAUSE_MS", cli::kWatchAgainPauseMs);
+  m.Number("ADDRESS_FILE_BYTES_MAX", rpc::kAddressFileBytesMax);
+  m.Number("PEM_BYTES_MAX", security::kPemBytesMax);
+  m.Number("CLIENT_TOKEN_FILE_BYTES_MAX", cli::kClientTokenFileBytesMax);
+  m.Number("SECRET_MODE_REFUSED", security::kSecretModeRefused);
+  m.Text("ROLE_SCHEME", security::kRoleScheme);
 }
 
 void AddClusters(Module& m) {
-  m.Text("YARN_COORDINATOR", kYarnCoordinator);
-  m.Text("YARN_KEPT_DIRECTORY", kYarnKeptDirectory);
-  m.Number("YARN_NAME_BYTES_MAX", kYarnNameBytesMax);
-  m.Number("COORDINATOR_MEMORY_MB_MIN", kCoordinatorMemoryMbMin);
-  m.Number("COORDINATOR_SHARES", kCoordinatorShares);
-  m.Number("COORDINATOR_SHARE_MAX_MB", kCoordinatorShareMaxMb);
-  m.Number("LEAVE_TIMEOUT_MS", WorkerOptions().leave_timeout_ms);
+  m.Text("YARN_COORDINATOR", cli::kYarnCoordinator);
+  m.Text("YARN_KEPT_DIRECTORY", cli::kYarnKeptDirectory);
+  m.Number("YARN_NAME_BYTES_MAX", yarn::kYarnNameBytesMax);
+  m.Number("COORDINATOR_MEMORY_MB_MIN", yarn::kCoordinatorMemoryMbMin);
+  m.Number("COORDINATOR_SHARES", yarn::kCoordinatorShares);
+  m.Number("COORDINATOR_SHARE_MAX_MB", yarn::kCoordinatorShareMaxMb);
+  m.Number("LEAVE_TIMEOUT_MS", config::WorkerOptions().leave_timeout_ms);
 }
 
 }  // namespace

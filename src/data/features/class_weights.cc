@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/data/table/class_text.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 std::vector<double> Balanced(const std::vector<std::string>& classes,
@@ -24,12 +24,12 @@ std::vector<double> Balanced(const std::vector<std::string>& classes,
 
 // One weight a name, 1 for those that nothing is said of. `place` gives a name's place among
 // `names`, or their number where it is none of them; then `what_not` says what it is not.
-Result<std::vector<double>> Given(const std::vector<ClassWeight>& given,
+Result<std::vector<double>> Given(const std::vector<spec::ClassWeight>& given,
                                   const std::vector<std::string>& names,
                                   const std::function<size_t(const std::string&)>& place,
                                   const char* what_not) {
   std::vector<double> weights(names.size(), 1.0);
-  for (const ClassWeight& g : given) {
+  for (const spec::ClassWeight& g : given) {
     const size_t at = place(g.label);
     if (at == names.size()) {
       const auto near = Nearest(g.label, names);
@@ -47,7 +47,7 @@ size_t PlaceOf(const std::string& name, const std::vector<std::string>& names) {
 
 }  // namespace
 
-Result<std::vector<double>> FitClassWeights(const ClassWeights& wanted,
+Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,
                                             const std::vector<std::string>& classes,
                                             const std::map<std::string, int64_t>& rows) {
   if (wanted.balanced) return Balanced(classes, rows);
@@ -64,11 +64,11 @@ Result<std::vector<double>> FitClassWeights(const ClassWeights& wanted,
   return weights;
 }
 
-Result<std::vector<double>> FitPositiveWeights(const ClassWeights& wanted,
-                                               const std::vector<FittedTarget>& labels,
-                                               const std::vector<ColumnStats>& stats) {
+Result<std::vector<double>> FitPositiveWeights(const spec::ClassWeights& wanted,
+                                               const std::vector<spec::FittedTarget>& labels,
+                                               const std::vector<spec::ColumnStats>& stats) {
   std::vector<std::string> names;
-  for (const FittedTarget& label : labels) names.push_back(label.name);
+  for (const spec::FittedTarget& label : labels) names.push_back(label.name);
   if (!wanted.balanced) {
     if (wanted.given.empty()) return std::vector<double>();
     return Given(
@@ -76,7 +76,7 @@ Result<std::vector<double>> FitPositiveWeights(const ClassWeights& wanted,
         "no column of data.label");
   }
   std::vector<double> weights;
-  for (const ColumnStats& s : stats) {
+  for (const spec::ColumnStats& s : stats) {
     const auto rows = static_cast<double>(s.count);
     const double ones = std::round(s.mean * rows);  // as the mean of so many 0 and 1 it is whole
     const bool both = ones > 0 && ones < rows;
@@ -86,4 +86,4 @@ Result<std::vector<double>> FitPositiveWeights(const ClassWeights& wanted,
   return weights;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

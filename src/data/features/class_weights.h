@@ -12,13 +12,13 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // One weight a class, in the order of `classes`; none when all weigh 1. `rows`: training rows of
 // each class, as texts. `balanced` is scikit-learn's: rows / (classes * rows of the class). A label
 // that is spelt as a number may stand for the class of that number ("1.0" for "1").
 // kInvalidArgument: a weight for a label that is no class, or no row that weighs anything.
-Result<std::vector<double>> FitClassWeights(const ClassWeights& wanted,
+Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,
                                             const std::vector<std::string>& classes,
                                             const std::map<std::string, int64_t>& rows);
 
@@ -27,8 +27,8 @@ Result<std::vector<double>> FitClassWeights(const ClassWeights& wanted,
 // with 1, from 1 / kPositiveWeightMax to kPositiveWeightMax, but 1 for a label that has only one of
 // the two. kInvalidArgument: a weight for what is no label.
 inline constexpr double kPositiveWeightMax = 1000;
-Result<std::vector<double>> FitPositiveWeights(const ClassWeights& wanted,
-                                               const std::vector<FittedTarget>& labels,
-                                               const std::vector<ColumnStats>& stats);
+Result<std::vector<double>> FitPositiveWeights(const spec::ClassWeights& wanted,
+                                               const std::vector<spec::FittedTarget>& labels,
+                                               const std::vector<spec::ColumnStats>& stats);
 
-}  // namespace espalier
+}  // namespace espalier::data

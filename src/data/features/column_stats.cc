@@ -4,13 +4,13 @@
 #include <cstring>
 #include <limits>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Sums of bytes and of their squares are exact in 64 bits (and in 32 for a block of rows).
-std::vector<ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, int64_t columns) {
+std::vector<spec::ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, int64_t columns) {
   constexpr int64_t kBlockRows = 65536;  // 65536 * 255^2 < 2^32
   std::vector<uint64_t> sums(columns), squares(columns);
   std::vector<uint32_t> block_sums(columns), block_squares(columns);
@@ -35,7 +35,7 @@ std::vector<ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, int64_t
       squares[c] += block_squares[c];
     }
   }
-  std::vector<ColumnStats> stats(columns);
+  std::vector<spec::ColumnStats> stats(columns);
   for (int64_t c = 0; rows > 0 && c < columns; ++c) {
     const unsigned __int128 spread = static_cast<unsigned __int128>(squares[c]) * rows -
                                      static_cast<unsigned __int128>(sums[c]) * sums[c];
@@ -185,10 +185,10 @@ void AddRows(const T* data, int64_t rows, int64_t columns, To&&... to) {
 }
 
 template <typename T>
-std::vector<ColumnStats> StatsOfFloats(const T* data, int64_t rows, int64_t columns) {
+std::vector<spec::ColumnStats> StatsOfFloats(const T* data, int64_t rows, int64_t columns) {
   Sums first(columns);
   AddRows(data, rows, columns, &first);
-  std::vector<ColumnStats> stats(columns);
+  std::vector<spec::ColumnStats> stats(columns);
   std::vector<double> means(columns);
   for (int64_t c = 0; c < columns; ++c) {
     stats[c].nulls = first.nulls[c];
@@ -210,21 +210,21 @@ std::vector<ColumnStats> StatsOfFloats(const T* data, int64_t rows, int64_t colu
 
 }  // namespace
 
-std::vector<ColumnStats> StatsOf(StorageType type, const void* data, int64_t rows,
-                                 int64_t columns) {
+std::vector<spec::ColumnStats> StatsOf(spec::StorageType type, const void* data, int64_t rows,
+                                       int64_t columns) {
   switch (type) {
-    case StorageType::kUint8:
+    case spec::StorageType::kUint8:
       return StatsOfBytes(static_cast<const uint8_t*>(data), rows, columns);
-    case StorageType::kFloat32:
+    case spec::StorageType::kFloat32:
       return StatsOfFloats(static_cast<const float*>(data), rows, columns);
-    case StorageType::kFloat64:
+    case spec::StorageType::kFloat64:
       break;
   }
   return StatsOfFloats(static_cast<const double*>(data), rows, columns);
 }
 
-ColumnStats Merged(const ColumnStats& a, const ColumnStats& b) {
-  ColumnStats m = a.count >= b.count ? a : b;
+spec::ColumnStats Merged(const spec::ColumnStats& a, const spec::ColumnStats& b) {
+  spec::ColumnStats m = a.count >= b.count ? a : b;
   m.nulls = a.nulls + b.nulls;
   if (a.count == 0 || b.count == 0) return m;
   const double na = static_cast<double>(a.count), nb = static_cast<double>(b.count), n = na + nb;
@@ -237,4 +237,4 @@ ColumnStats Merged(const ColumnStats& a, const ColumnStats& b) {
   return m;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

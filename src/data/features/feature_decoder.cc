@@ -15,7 +15,7 @@
 #include "src/data/table/row_words.h"
 #include "src/data/table/shard_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr double kNull = std::numeric_limits<double>::quiet_NaN();
@@ -228,30 +228,30 @@ std::optional<double> ParseDate(std::string_view text) {
   return seconds;
 }
 
-double PartOf(double seconds, DatePart part) {
-  if (part == DatePart::kEpoch) return seconds;
+double PartOf(double seconds, spec::DatePart part) {
+  if (part == spec::DatePart::kEpoch) return seconds;
   const auto whole = static_cast<int64_t>(std::floor(seconds));
   const int64_t days = (whole >= 0 ? whole : whole - (kDaySeconds - 1)) / kDaySeconds;
   const int64_t second = whole - days * kDaySeconds;
   const Civil civil = CivilOf(days);
   const auto number = [&]() -> int64_t {
     switch (part) {
-      case DatePart::kYear:
+      case spec::DatePart::kYear:
         return civil.year;
-      case DatePart::kMonth:
+      case spec::DatePart::kMonth:
         return civil.month;
-      case DatePart::kDay:
+      case spec::DatePart::kDay:
         return civil.day;
-      case DatePart::kWeekday:
+      case spec::DatePart::kWeekday:
         return ((days + 3) % 7 + 7) % 7;  // 1970 began on a Thursday
-      case DatePart::kYearday:
+      case spec::DatePart::kYearday:
         return days - DaysOf(civil.year, 1, 1) + 1;
-      case DatePart::kHour:
+      case spec::DatePart::kHour:
         return second / 3600;
-      case DatePart::kMinute:
+      case spec::DatePart::kMinute:
         return second / 60 % 60;
-      case DatePart::kSecond:
-      case DatePart::kEpoch:
+      case spec::DatePart::kSecond:
+      case spec::DatePart::kEpoch:
         break;
     }
     return second % 60;
@@ -311,14 +311,14 @@ Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
       .At({.file = file, .column = column});
 }
 
-FeatureDecoder::FeatureDecoder(const FeatureSpec& features, const Schema& schema)
+FeatureDecoder::FeatureDecoder(const spec::FeatureSpec& features, const spec::Schema& schema)
     : schema_(schema), vocabulary_of_(schema.features.size(), -1) {
   for (size_t i = 0; i < schema.features.size(); ++i) {
-    const FeatureRule rule = schema.rule(i);
-    options_.push_back(OptionsOf(features, rule));
-    if (IsPlain(features, rule)) continue;
+    const spec::FeatureRule rule = schema.rule(i);
+    options_.push_back(spec::OptionsOf(features, rule));
+    if (spec::IsPlain(features, rule)) continue;
     decoded_.push_back(static_cast<int32_t>(i));
-    if (!HasVocabulary(features, rule)) continue;
+    if (!spec::HasVocabulary(features, rule)) continue;
     vocabulary_of_[i] = static_cast<int32_t>(texts_.categories.size());
     feature_of_.push_back(static_cast<int32_t>(i));
     texts_.categories.emplace_back();
@@ -327,8 +327,8 @@ FeatureDecoder::FeatureDecoder(const FeatureSpec& features, const Schema& schema
 
 std::optional<std::string> FeatureDecoder::DecodeCategory(size_t feature, std::string_view text,
                                                           double* value) {
-  const FeatureOptions& options = options_[feature];
-  if (text.empty() && options.nulls->kind != NullKind::kCategory) {
+  const spec::FeatureOptions& options = options_[feature];
+  if (text.empty() && options.nulls->kind != spec::NullKind::kCategory) {
     *value = kNull;
     return {};
   }
@@ -346,17 +346,17 @@ std::optional<std::string> FeatureDecoder::DecodeCategory(size_t feature, std::s
 std::optional<std::string> FeatureDecoder::Decode(size_t feature,
                                                   std::optional<std::string_view> text,
                                                   double* value) {
-  const FeatureOptions& options = options_[feature];
+  const spec::FeatureOptions& options = options_[feature];
   switch (options.type) {
-    case FeatureType::kCategorical: {
+    case spec::FeatureType::kCategorical: {
       const std::string_view category = text ? Trimmed(*text) : std::string_view();
       return DecodeCategory(feature, category == "\\N" ? std::string_view() : category, value);
     }
-    case FeatureType::kBoolean:
+    case spec::FeatureType::kBoolean:
       return DecodeBoolean(text.value_or(""), value);
-    case FeatureType::kNumeric:
+    case spec::FeatureType::kNumeric:
       return DecodeLog(text.value_or(""), value);
-    case FeatureType::kDate:
+    case spec::FeatureType::kDate:
       break;
   }
   double seconds = 0;
@@ -402,4 +402,4 @@ Status FeatureDecoder::CheckTexts(const std::string& file, RowRules rules) const
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -16,7 +16,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Values of a vocabulary, and different values of a column, in a shard and in all, beyond which it
 // cannot have one: the others must be counted, too, to know that they have too few rows.
@@ -56,7 +56,7 @@ inline constexpr int64_t kDayNumberMin = 19'000'101, kDayNumberMax = 21'991'231;
 // which may end in Z or an offset like +01:00; without one it is taken for UTC. Years 1 to 9999.
 std::optional<double> ParseDate(std::string_view text);
 // A part of that moment, in UTC. REQUIRES: a moment of these years.
-double PartOf(double seconds, DatePart part);
+double PartOf(double seconds, spec::DatePart part);
 // The texts of a day, counted from 1970, and of a moment so many units after it began, in UTC:
 // "2024-02-29", "2024-02-29 23:59:58.5". `units_a_second`: a power of ten. Absent outside of these
 // years.
@@ -65,15 +65,15 @@ std::optional<std::string> MomentText(int64_t units, int64_t units_a_second);
 
 class FeatureDecoder {
  public:
-  FeatureDecoder(const FeatureSpec& features, const Schema& schema);
+  FeatureDecoder(const spec::FeatureSpec& features, const spec::Schema& schema);
 
   // The features that this decodes, ascending; the others are plain numbers.
   const std::vector<int32_t>& decoded() const { return decoded_; }
   // What a null means for a feature.
-  NullKind nulls(size_t feature) const { return options_[feature].nulls->kind; }
-  bool is_date(size_t feature) const { return options_[feature].type == FeatureType::kDate; }
+  spec::NullKind nulls(size_t feature) const { return options_[feature].nulls->kind; }
+  bool is_date(size_t feature) const { return options_[feature].type == spec::FeatureType::kDate; }
   bool is_category(size_t feature) const {
-    return options_[feature].type == FeatureType::kCategorical;
+    return options_[feature].type == spec::FeatureType::kCategorical;
   }
 
   // The number of what a column says, NaN for null. An error says what is wrong with the value.
@@ -97,12 +97,12 @@ class FeatureDecoder {
  private:
   std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);
 
-  const Schema& schema_;
-  std::vector<FeatureOptions> options_;  // by feature
+  const spec::Schema& schema_;
+  std::vector<spec::FeatureOptions> options_;  // by feature
   std::vector<int32_t> decoded_;
   std::vector<int32_t> vocabulary_of_;  // by feature: in texts_.categories, or -1
   ShardTexts texts_;
   std::vector<int32_t> feature_of_;  // by vocabulary
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

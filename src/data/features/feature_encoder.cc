@@ -5,7 +5,7 @@
 #include "src/base/check.h"
 #include "src/data/table/pack_sparse.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 template <typename T>
@@ -25,11 +25,11 @@ void ScaleWide(const From* in, const double* shift, const double* factor, const 
 
 }  // namespace
 
-FeatureEncoder::FeatureEncoder(const Preprocessing& preprocessing)
+FeatureEncoder::FeatureEncoder(const spec::Preprocessing& preprocessing)
     : features_(static_cast<int64_t>(preprocessing.features.size())) {
   int32_t vocabularies = 0;
   for (int64_t i = 0; i < features_; ++i) {
-    const FittedFeature& f = preprocessing.features[static_cast<size_t>(i)];
+    const spec::FittedFeature& f = preprocessing.features[static_cast<size_t>(i)];
     float_scaling_.shift.push_back(static_cast<float>(f.shift));
     float_scaling_.factor.push_back(static_cast<float>(f.factor));
     double_scaling_.shift.push_back(f.shift);
@@ -72,7 +72,7 @@ void FeatureEncoder::PrepareSparse() {
   for (const Number& n : numbers_) {
     const double shift = double_scaling_.shift[n.feature];
     const double factor = double_scaling_.factor[n.feature];
-    const bool far = IsFarFromZero(shift, factor);
+    const bool far = spec::IsFarFromZero(shift, factor);
     if (far) far_.push_back(static_cast<int32_t>(n.feature));
     double_base_[n.input] = far ? 0 : 0 - shift * factor;
     zeros = zeros && double_base_[n.input] == 0;
@@ -85,14 +85,15 @@ void FeatureEncoder::PrepareSparse() {
 }
 
 template <typename T>
-void FeatureEncoder::BeginSparse(SparseRows<T>* rows) const {
+void FeatureEncoder::BeginSparse(spec::SparseRows<T>* rows) const {
   rows->Clear();
   rows->base = base<T>();
 }
 
 template <typename T>
-void FeatureEncoder::EncodeSparse(StorageType type, const SparseRecord& row, const CodeMaps* maps,
-                                  SparseRows<T>* rows, int32_t* codes) const {
+void FeatureEncoder::EncodeSparse(spec::StorageType type, const SparseRecord& row,
+                                  const CodeMaps* maps, spec::SparseRows<T>* rows,
+                                  int32_t* codes) const {
   const double *shift = double_scaling_.shift.data(), *factor = double_scaling_.factor.data();
   const auto add = [rows](int32_t column, double input) {
     rows->columns.push_back(column);
@@ -147,21 +148,21 @@ void FeatureEncoder::EncodeMixed(const From* row, T* inputs) const {
 }
 
 template <typename T>
-void FeatureEncoder::EncodeNumbers(StorageType type, const void* row, T* inputs) const {
+void FeatureEncoder::EncodeNumbers(spec::StorageType type, const void* row, T* inputs) const {
   const double *shift = double_scaling_.shift.data(), *factor = double_scaling_.factor.data();
   switch (type) {
-    case StorageType::kUint8: {
+    case spec::StorageType::kUint8: {
       const auto* in = static_cast<const uint8_t*>(row);
       if (!plain_) return EncodeMixed(in, inputs);
       return ScaleBytes(in, scaling<T>().shift.data(), scaling<T>().factor.data(), features_,
                         inputs);
     }
-    case StorageType::kFloat32: {
+    case spec::StorageType::kFloat32: {
       const auto* in = static_cast<const float*>(row);
       if (!plain_) return EncodeMixed(in, inputs);
       return ScaleWide(in, shift, factor, null_values_.data(), features_, inputs);
     }
-    case StorageType::kFloat64: {
+    case spec::StorageType::kFloat64: {
       const auto* in = static_cast<const double*>(row);
       if (!plain_) return EncodeMixed(in, inputs);
       return ScaleWide(in, shift, factor, null_values_.data(), features_, inputs);
@@ -176,7 +177,7 @@ int32_t FeatureEncoder::CodeOf(size_t k, int32_t code, const CodeMaps* maps) con
   return code < coded_[k].codes ? code : -1;
 }
 
-void FeatureEncoder::EncodeCodes(StorageType type, const void* row, const CodeMaps* maps,
+void FeatureEncoder::EncodeCodes(spec::StorageType type, const void* row, const CodeMaps* maps,
                                  int32_t* codes) const {
   WithStorage(type, [&](auto number) {
     const auto* in = static_cast<const decltype(number)*>(row);
@@ -187,14 +188,16 @@ void FeatureEncoder::EncodeCodes(StorageType type, const void* row, const CodeMa
 }
 
 template <typename T>
-void FeatureEncoder::Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const {
+void FeatureEncoder::Encode(spec::StorageType type, const void* row, T* inputs,
+                            int32_t* codes) const {
   EncodeNumbers(type, row, inputs);
   EncodeCodes(type, row, nullptr, codes);
 }
 
 template <typename T>
-void FeatureEncoder::EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps,
-                                int64_t begin, int64_t count, T* inputs, int32_t* codes) const {
+void FeatureEncoder::EncodeRows(spec::StorageType job, const DecodedRows& rows,
+                                const CodeMaps& maps, int64_t begin, int64_t count, T* inputs,
+                                int32_t* codes) const {
   const int64_t row_bytes = features_ * ElementBytes(rows.type);
   std::vector<double> scratch(rows.type == job ? 0 : static_cast<size_t>(features_));
   for (int64_t r = begin; r < begin + count; ++r, inputs += dense_, codes += coded()) {
@@ -210,7 +213,8 @@ void FeatureEncoder::EncodeRows(StorageType job, const DecodedRows& rows, const 
 
 template <typename T>
 void FeatureEncoder::EncodeSparseRows(const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
-                                      int64_t count, SparseRows<T>* out, int32_t* codes) const {
+                                      int64_t count, spec::SparseRows<T>* out,
+                                      int32_t* codes) const {
   if (rows.sparse) {
     for (int64_t r = begin; r < begin + count; ++r, codes += coded()) {
       EncodeSparse(rows.type, SparseRowOf(rows, r), &maps, out, codes);
@@ -231,7 +235,8 @@ void FeatureEncoder::EncodeSparseRows(const DecodedRows& rows, const CodeMaps& m
 
 // Whether a row's numbers are exact in a narrower type; then stores them there. Codes stay out of
 // it: those of a piece of a table are others than those of the job.
-bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, void* out) const {
+bool FeatureEncoder::Narrow(spec::StorageType from, const void* row, spec::StorageType to,
+                            void* out) const {
   return WithStorage(from, [&](auto wide) {
     const auto* in = static_cast<const decltype(wide)*>(row);
     return WithStorage(to, [&](auto narrow) {
@@ -251,17 +256,20 @@ bool FeatureEncoder::Narrow(StorageType from, const void* row, StorageType to, v
   });
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                    \
-  template void FeatureEncoder::BeginSparse<T>(SparseRows<T>*) const;                              \
-  template void FeatureEncoder::EncodeSparse<T>(StorageType, const SparseRecord&, const CodeMaps*, \
-                                                SparseRows<T>*, int32_t*) const;                   \
-  template void FeatureEncoder::Encode<T>(StorageType, const void*, T*, int32_t*) const;           \
-  template void FeatureEncoder::EncodeRows<T>(StorageType, const DecodedRows&, const CodeMaps&,    \
-                                              int64_t, int64_t, T*, int32_t*) const;               \
-  template void FeatureEncoder::EncodeSparseRows<T>(const DecodedRows&, const CodeMaps&, int64_t,  \
-                                                    int64_t, SparseRows<T>*, int32_t*) const;
+#define ESPALIER_INSTANTIATE(T)                                                                   \
+  template void FeatureEncoder::BeginSparse<T>(spec::SparseRows<T>*) const;                       \
+  template void FeatureEncoder::EncodeSparse<T>(spec::StorageType, const SparseRecord&,           \
+                                                const CodeMaps*, spec::SparseRows<T>*, int32_t*)  \
+      const;                                                                                      \
+  template void FeatureEncoder::Encode<T>(spec::StorageType, const void*, T*, int32_t*) const;    \
+  template void FeatureEncoder::EncodeRows<T>(spec::StorageType, const DecodedRows&,              \
+                                              const CodeMaps&, int64_t, int64_t, T*, int32_t*)    \
+      const;                                                                                      \
+  template void FeatureEncoder::EncodeSparseRows<T>(const DecodedRows&, const CodeMaps&, int64_t, \
+                                                    int64_t, spec::SparseRows<T>*, int32_t*)      \
+      const;
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -14,12 +14,12 @@
 #include "src/spec/input.h"
 #include "src/spec/sparse_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 
 class FeatureEncoder {
  public:
   FeatureEncoder() = default;
-  explicit FeatureEncoder(const Preprocessing& preprocessing);
+  explicit FeatureEncoder(const spec::Preprocessing& preprocessing);
 
   int64_t features() const { return features_; }  // numbers a stored row
   int64_t dense() const { return dense_; }        // numbers that are given
@@ -33,18 +33,18 @@ class FeatureEncoder {
   // a category is stored as its code, or as the number of codes when it has none.
   // `row` has `features` numbers of `type`.
   template <typename T>
-  void Encode(StorageType type, const void* row, T* inputs, int32_t* codes) const;
+  void Encode(spec::StorageType type, const void* row, T* inputs, int32_t* codes) const;
 
   // Adds a sparse row, as of a sparse store, whose values are of `type`, to `rows`: the same inputs
   // but for rounding, as what they differ by from those of a row of zeros; of columns far from 0
   // (sparse_rows.h) the inputs themselves, in every row. Its codes go to `codes`; `maps`: as they
   // were decoded, null: as stored. REQUIRES: PrepareSparse; the row has all its codes.
   template <typename T>
-  void EncodeSparse(StorageType type, const SparseRecord& row, const CodeMaps* maps,
-                    SparseRows<T>* rows, int32_t* codes) const;
+  void EncodeSparse(spec::StorageType type, const SparseRecord& row, const CodeMaps* maps,
+                    spec::SparseRows<T>* rows, int32_t* codes) const;
   // Clears `rows`, which point to this from then on.
   template <typename T>
-  void BeginSparse(SparseRows<T>* rows) const;
+  void BeginSparse(spec::SparseRows<T>* rows) const;
   // Call once.
   void PrepareSparse();
 
@@ -54,14 +54,14 @@ class FeatureEncoder {
   // beside a row, and so how wide their codes are here, makes no difference. Only -0, which bytes
   // cannot hold, may be 0 here or there.
   template <typename T>
-  void EncodeRows(StorageType job, const DecodedRows& rows, const CodeMaps& maps, int64_t begin,
-                  int64_t count, T* inputs, int32_t* codes) const;
+  void EncodeRows(spec::StorageType job, const DecodedRows& rows, const CodeMaps& maps,
+                  int64_t begin, int64_t count, T* inputs, int32_t* codes) const;
 
   // The same of a job that multiplies its rows sparse: adds them to `out`, whether they were
   // decoded sparse or not and whatever their type. REQUIRES: PrepareSparse.
   template <typename T>
   void EncodeSparseRows(const DecodedRows& rows, const CodeMaps& maps, int64_t begin, int64_t count,
-                        SparseRows<T>* out, int32_t* codes) const;
+                        spec::SparseRows<T>* out, int32_t* codes) const;
 
  private:
   template <typename T>
@@ -82,14 +82,15 @@ class FeatureEncoder {
   const Scaling<T>& scaling() const;
   template <typename T>
   const std::vector<T>& base() const;
-  bool Narrow(StorageType from, const void* row, StorageType to, void* out) const;
+  bool Narrow(spec::StorageType from, const void* row, spec::StorageType to, void* out) const;
   template <typename From, typename T>
   void EncodeMixed(const From* row, T* inputs) const;
   template <typename T>
-  void EncodeNumbers(StorageType type, const void* row, T* inputs) const;
+  void EncodeNumbers(spec::StorageType type, const void* row, T* inputs) const;
   // Of coded feature `k`, whose number in the row is `code`.
   int32_t CodeOf(size_t k, int32_t code, const CodeMaps* maps) const;
-  void EncodeCodes(StorageType type, const void* row, const CodeMaps* maps, int32_t* codes) const;
+  void EncodeCodes(spec::StorageType type, const void* row, const CodeMaps* maps,
+                   int32_t* codes) const;
 
   int64_t features_ = 0, dense_ = 0;
   Scaling<float> float_scaling_;  // by feature
@@ -106,4 +107,4 @@ class FeatureEncoder {
   std::vector<int32_t> coded_features_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

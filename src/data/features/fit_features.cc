@@ -10,48 +10,51 @@
 #include "src/data/features/vocabulary.h"
 #include "src/spec/names.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
-double Deviation(const ColumnStats& s) { return std::sqrt(s.m2 / static_cast<double>(s.count)); }
+double Deviation(const spec::ColumnStats& s) {
+  return std::sqrt(s.m2 / static_cast<double>(s.count));
+}
 
 // The number that stands for a null where the job names one; none: NaN.
-double NullConstant(const FeatureOptions& options) {
-  if (options.nulls->kind != NullKind::kConstant) return std::numeric_limits<double>::quiet_NaN();
+double NullConstant(const spec::FeatureOptions& options) {
+  if (options.nulls->kind != spec::NullKind::kConstant)
+    return std::numeric_limits<double>::quiet_NaN();
   return options.log1p ? Log1p(options.nulls->constant) : options.nulls->constant;
 }
 
 // As the network sees the column: with the constant in place of its nulls.
-ColumnStats WithNulls(const FeatureOptions& options, const ColumnStats& s) {
+spec::ColumnStats WithNulls(const spec::FeatureOptions& options, const spec::ColumnStats& s) {
   const double v = NullConstant(options);
   if (v != v) return s;
   return Merged(s, {.count = s.nulls, .mean = v, .min = v, .max = v});
 }
 
 // `quartiles`: of kRobust.
-FittedFeature FitNumber(const FeatureOptions& options, const ColumnStats& s,
-                        const Quartiles& quartiles) {
-  FittedFeature f;
-  const NullPolicy& nulls = *options.nulls;
+spec::FittedFeature FitNumber(const spec::FeatureOptions& options, const spec::ColumnStats& s,
+                              const Quartiles& quartiles) {
+  spec::FittedFeature f;
+  const spec::NullPolicy& nulls = *options.nulls;
   f.null_indicator = options.null_indicator;
-  if (nulls.kind == NullKind::kMean) f.null_value = s.mean;
-  if (nulls.kind == NullKind::kConstant) f.null_value = NullConstant(options);
+  if (nulls.kind == spec::NullKind::kMean) f.null_value = s.mean;
+  if (nulls.kind == spec::NullKind::kConstant) f.null_value = NullConstant(options);
   const bool constant = s.count == 0 || s.min == s.max;
   switch (options.scale->kind) {
-    case ScaleKind::kNone:
+    case spec::ScaleKind::kNone:
       break;
-    case ScaleKind::kDivide:
+    case spec::ScaleKind::kDivide:
       f.factor = 1 / options.scale->divisor;
       break;
-    case ScaleKind::kMinMax:
+    case spec::ScaleKind::kMinMax:
       f.shift = s.min;
       f.factor = constant ? 0 : 1 / (s.max - s.min);
       break;
-    case ScaleKind::kStandard:
+    case spec::ScaleKind::kStandard:
       f.shift = constant ? s.min : s.mean;
       f.factor = constant ? 0 : 1 / Deviation(s);
       break;
-    case ScaleKind::kRobust: {
+    case spec::ScaleKind::kRobust: {
       const double range = quartiles.high - quartiles.low;
       f.shift = constant ? s.min : quartiles.values > 0 ? quartiles.median : s.mean;
       f.factor = constant ? 0 : 1 / (range > 0 ? range : Deviation(s));
@@ -61,8 +64,8 @@ FittedFeature FitNumber(const FeatureOptions& options, const ColumnStats& s,
   return f;
 }
 
-Status FitCategories(const InputPlan& plan, size_t feature, int64_t min_count,
-                     const std::map<std::string, int64_t>& counts, FittedFeature* fitted) {
+Status FitCategories(const spec::InputPlan& plan, size_t feature, int64_t min_count,
+                     const std::map<std::string, int64_t>& counts, spec::FittedFeature* fitted) {
   const std::string& file = plan.files.front().path;
   const std::string& column = plan.schema.names[static_cast<size_t>(plan.schema.features[feature])];
   if (counts.size() > CategoriesCountedMax(min_count)) {
@@ -75,44 +78,46 @@ Status FitCategories(const InputPlan& plan, size_t feature, int64_t min_count,
 }
 
 // "signup", or of a date "signup.year".
-std::string NameOfFeature(const Schema& schema, size_t feature) {
+std::string NameOfFeature(const spec::Schema& schema, size_t feature) {
   const std::string& column = schema.names[static_cast<size_t>(schema.features[feature])];
-  const FeatureRule rule = schema.rule(feature);
-  return rule.type == FeatureType::kDate ? column + "." + NameOf(rule.part) : column;
+  const spec::FeatureRule rule = schema.rule(feature);
+  return rule.type == spec::FeatureType::kDate ? column + "." + spec::NameOf(rule.part) : column;
 }
 
 }  // namespace
 
-bool Fits(Precision precision, double value) {
-  return precision == Precision::kFloat32 ? std::isfinite(static_cast<float>(value))
-                                          : std::isfinite(value);
+bool Fits(spec::Precision precision, double value) {
+  return precision == spec::Precision::kFloat32 ? std::isfinite(static_cast<float>(value))
+                                                : std::isfinite(value);
 }
 
-Status Overflow(const InputPlan& plan, const std::string& name, const ColumnStats& stats) {
+Status Overflow(const spec::InputPlan& plan, const std::string& name,
+                const spec::ColumnStats& stats) {
   return BadInput("the statistics of the column overflow: its values go from " +
                   ShortestDouble(stats.min) + " to " + ShortestDouble(stats.max) +
                   "; scale the data, choose another data.features.scale or leave the column out")
       .At({.file = plan.files.front().path, .column = name});
 }
 
-Result<std::vector<FittedFeature>> FitFeatures(
-    const InputPlan& plan, const JobSpec& job, std::span<const ColumnStats> stats,
-    std::span<const ShardSurvey> samples, std::vector<std::map<std::string, int64_t>> categories) {
+Result<std::vector<spec::FittedFeature>> FitFeatures(
+    const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
+    std::span<const spec::ShardSurvey> samples,
+    std::vector<std::map<std::string, int64_t>> categories) {
   std::vector<double> robust_nulls;
   for (size_t i = 0; i < stats.size(); ++i) {
-    const FeatureRule rule = plan.schema.rule(i);
-    if (!IsRobust(job.data.features, rule)) continue;
-    robust_nulls.push_back(NullConstant(OptionsOf(job.data.features, rule)));
+    const spec::FeatureRule rule = plan.schema.rule(i);
+    if (!spec::IsRobust(job.data.features, rule)) continue;
+    robust_nulls.push_back(NullConstant(spec::OptionsOf(job.data.features, rule)));
   }
   const std::vector<Quartiles> quartiles = QuartilesOf(samples, robust_nulls);
-  std::vector<FittedFeature> features;
+  std::vector<spec::FittedFeature> features;
   size_t vocabulary = 0, robust = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
-    const FeatureRule rule = plan.schema.rule(i);
-    const FeatureOptions options = OptionsOf(job.data.features, rule);
-    const bool number = rule.type != FeatureType::kCategorical;
-    const ColumnStats s = number ? WithNulls(options, stats[i]) : stats[i];
-    FittedFeature fitted;
+    const spec::FeatureRule rule = plan.schema.rule(i);
+    const spec::FeatureOptions options = spec::OptionsOf(job.data.features, rule);
+    const bool number = rule.type != spec::FeatureType::kCategorical;
+    const spec::ColumnStats s = number ? WithNulls(options, stats[i]) : stats[i];
+    spec::FittedFeature fitted;
     if (!number) {
       fitted.embedding = options.embedding;
       fitted.codes = options.hash;
@@ -122,11 +127,11 @@ Result<std::vector<FittedFeature>> FitFeatures(
                                                std::move(categories[vocabulary++]), &fitted));
       }
     } else {
-      const bool by_quartiles = options.scale->kind == ScaleKind::kRobust;
+      const bool by_quartiles = options.scale->kind == spec::ScaleKind::kRobust;
       fitted = FitNumber(options, s, by_quartiles ? quartiles[robust++] : Quartiles());
     }
     fitted.name = NameOfFeature(plan.schema, i);
-    if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != NullKind::kConstant) {
+    if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != spec::NullKind::kConstant) {
       return BadInput(
                  "the column has no value in any training row; leave it out of "
                  "data.features.columns")
@@ -143,11 +148,12 @@ Result<std::vector<FittedFeature>> FitFeatures(
   return features;
 }
 
-StorageType StorageWithCodes(std::span<const FittedFeature> features, StorageType least) {
-  for (const FittedFeature& f : features) {  // a value without code is stored as `codes`
-    if (f.codes > 255) least = std::max(least, StorageType::kFloat32);
+spec::StorageType StorageWithCodes(std::span<const spec::FittedFeature> features,
+                                   spec::StorageType least) {
+  for (const spec::FittedFeature& f : features) {  // a value without code is stored as `codes`
+    if (f.codes > 255) least = std::max(least, spec::StorageType::kFloat32);
   }
   return least;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

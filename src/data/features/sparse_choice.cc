@@ -5,32 +5,32 @@
 
 #include "src/spec/sparse_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 
-std::vector<int32_t> CodedFeatures(const Schema& schema) {
+std::vector<int32_t> CodedFeatures(const spec::Schema& schema) {
   std::vector<int32_t> coded;
   for (size_t i = 0; i < schema.features.size(); ++i) {
-    const FeatureRule rule = schema.rule(i);
-    if (rule.type == FeatureType::kCategorical) coded.push_back(static_cast<int32_t>(i));
+    const spec::FeatureRule rule = schema.rule(i);
+    if (rule.type == spec::FeatureType::kCategorical) coded.push_back(static_cast<int32_t>(i));
   }
   return coded;
 }
 
-bool MayBeSparse(const JobSpec& job, const Schema& schema) {
-  if (static_cast<int64_t>(schema.features.size()) < kSparseFeaturesMin) return false;
+bool MayBeSparse(const spec::JobSpec& job, const spec::Schema& schema) {
+  if (static_cast<int64_t>(schema.features.size()) < spec::kSparseFeaturesMin) return false;
   int64_t numbers = 0;
   for (size_t i = 0; i < schema.features.size(); ++i) {
-    const FeatureRule rule = schema.rule(i);
-    if (IsRobust(job.data.features, rule)) return false;
-    if (rule.type == FeatureType::kCategorical) continue;
-    if (!IsPlain(job.data.features, rule)) return false;
+    const spec::FeatureRule rule = schema.rule(i);
+    if (spec::IsRobust(job.data.features, rule)) return false;
+    if (rule.type == spec::FeatureType::kCategorical) continue;
+    if (!spec::IsPlain(job.data.features, rule)) return false;
     ++numbers;
   }
-  return numbers >= kSparseFeaturesMin;
+  return numbers >= spec::kSparseFeaturesMin;
 }
 
-bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& path) {
-  if (FormatOf(job.data, path) != DataFormat::kLibsvm || schema.partitions > 0 ||
+bool DecodesSparse(const spec::JobSpec& job, const spec::Schema& schema, const std::string& path) {
+  if (spec::FormatOf(job.data, path) != spec::DataFormat::kLibsvm || schema.partitions > 0 ||
       schema.weight >= 0 || schema.validation >= 0 || !MayBeSparse(job, schema)) {
     return false;
   }
@@ -41,18 +41,21 @@ bool DecodesSparse(const JobSpec& job, const Schema& schema, const std::string& 
   return label_first && ascending && schema.features.front() > 0;
 }
 
-bool CanBeSparse(const JobSpec& job, const Preprocessing& fitted) {
-  return job.model.task != Task::kAutoencoder &&
+bool CanBeSparse(const spec::JobSpec& job, const spec::Preprocessing& fitted) {
+  return job.model.task != spec::Task::kAutoencoder &&
          std::count_if(fitted.features.begin(), fitted.features.end(),
-                       [](const FittedFeature& f) { return f.codes == 0; }) >= kSparseFeaturesMin;
+                       [](const spec::FittedFeature& f) { return f.codes == 0; }) >=
+             spec::kSparseFeaturesMin;
 }
 
-bool StoresSparse(const JobSpec& job, const Preprocessing& fitted, int64_t rows, int64_t nonzeros) {
+bool StoresSparse(const spec::JobSpec& job, const spec::Preprocessing& fitted, int64_t rows,
+                  int64_t nonzeros) {
   if (!CanBeSparse(job, fitted)) return false;
   int64_t far = 0;
-  for (const FittedFeature& f : fitted.features) far += IsFarFromZero(f.shift, f.factor);
+  for (const spec::FittedFeature& f : fitted.features)
+    far += spec::IsFarFromZero(f.shift, f.factor);
   const auto numbers = static_cast<__int128>(rows) * static_cast<int64_t>(fitted.features.size());
-  return nonzeros + static_cast<__int128>(rows) * far <= numbers / kSparseShare;
+  return nonzeros + static_cast<__int128>(rows) * far <= numbers / spec::kSparseShare;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -5,7 +5,7 @@
 
 #include "src/data/features/column_stats.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Calls f(column, value) for each entry, rows in their order.
@@ -17,7 +17,7 @@ void ForEntries(const DecodedRows& rows, F f) {
 }
 
 // The moments of bytes, in whole numbers: as of rows with their zeros.
-void FitBytes(const DecodedRows& rows, std::vector<ColumnStats>* stats) {
+void FitBytes(const DecodedRows& rows, std::vector<spec::ColumnStats>* stats) {
   struct Whole {
     uint64_t sum = 0, squares = 0;
   };
@@ -39,10 +39,10 @@ void FitBytes(const DecodedRows& rows, std::vector<ColumnStats>* stats) {
 // zeros, (*zeros)[c] of a column, come last, all alike.
 template <typename T>
 void FitWide(const DecodedRows& rows, const std::vector<int64_t>& zeros,
-             std::vector<ColumnStats>* stats) {
+             std::vector<spec::ColumnStats>* stats) {
   std::vector<double> drift(stats->size());
   ForEntries<T>(rows, [&](size_t c, double v) { (*stats)[c].mean += v == v ? v : 0.0; });
-  for (ColumnStats& s : *stats) {
+  for (spec::ColumnStats& s : *stats) {
     if (s.count > 0) s.mean /= static_cast<double>(s.count);
   }
   ForEntries<T>(rows, [&](size_t c, double v) {
@@ -51,7 +51,7 @@ void FitWide(const DecodedRows& rows, const std::vector<int64_t>& zeros,
     (*stats)[c].m2 += d * d;
   });
   for (size_t c = 0; c < stats->size(); ++c) {
-    ColumnStats& s = (*stats)[c];
+    spec::ColumnStats& s = (*stats)[c];
     if (s.count == 0) continue;
     const auto many = static_cast<double>(zeros[c]);
     const double all = drift[c] - many * s.mean;
@@ -62,14 +62,14 @@ void FitWide(const DecodedRows& rows, const std::vector<int64_t>& zeros,
 
 }  // namespace
 
-std::vector<ColumnStats> StatsOfSparse(const DecodedRows& rows, int64_t columns) {
-  std::vector<ColumnStats> stats(static_cast<size_t>(columns));
+std::vector<spec::ColumnStats> StatsOfSparse(const DecodedRows& rows, int64_t columns) {
+  std::vector<spec::ColumnStats> stats(static_cast<size_t>(columns));
   if (rows.rows == 0) return stats;
   std::vector<int64_t> zeros(stats.size(), rows.rows);
   WithStorage(rows.type, [&](auto number) {
     using T = decltype(number);
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    for (ColumnStats& s : stats) s.min = kInfinity, s.max = -kInfinity;
+    for (spec::ColumnStats& s : stats) s.min = kInfinity, s.max = -kInfinity;
     ForEntries<T>(rows, [&](size_t c, double v) {
       --zeros[c];
       if (v != v) {
@@ -80,7 +80,7 @@ std::vector<ColumnStats> StatsOfSparse(const DecodedRows& rows, int64_t columns)
       stats[c].max = std::max(stats[c].max, v);
     });
     for (size_t c = 0; c < stats.size(); ++c) {
-      ColumnStats& s = stats[c];
+      spec::ColumnStats& s = stats[c];
       s.count = rows.rows - s.nulls;
       if (zeros[c] > 0) s.min = std::min(s.min, 0.0), s.max = std::max(s.max, 0.0);
       if (s.count == 0) s.min = s.max = 0;
@@ -94,4 +94,4 @@ std::vector<ColumnStats> StatsOfSparse(const DecodedRows& rows, int64_t columns)
   return stats;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

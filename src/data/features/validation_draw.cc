@@ -6,7 +6,7 @@
 #include "src/data/features/feature_decoder.h"
 #include "src/plan/rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // What the numbers of a stratum are for.
@@ -15,7 +15,7 @@ constexpr double kFar = 0x1p62;  // no file has so many rows
 
 }  // namespace
 
-ValidationDraw::ValidationDraw(const JobSpec& job, int32_t file)
+ValidationDraw::ValidationDraw(const spec::JobSpec& job, int32_t file)
     : validation_(job.data.validation),
       fraction_(job.data.validation.fraction),
       stratified_(job.data.validation.stratify && job.data.validation.by_hash()),
@@ -32,7 +32,7 @@ bool ValidationDraw::Draws(uint64_t position) const {
 void ValidationDraw::BeginRun(Stratum* s) const {
   if (validation_.fold) {
     const uint64_t seed = RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
-    const KeyedPermutation places(*validation_.of, seed, 0, 0);
+    const plan::KeyedPermutation places(*validation_.of, seed, 0, 0);
     ++s->run;
     s->run_end = s->rows + *validation_.of;
     s->drawn = s->rows + places.At(*validation_.fold);
@@ -60,4 +60,4 @@ bool ValidationDraw::Draws(int64_t part, int32_t label, std::string_view text) {
   return s.rows++ == s.drawn;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -25,14 +25,14 @@
 #include "src/base/random.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 inline constexpr int64_t kStratumBytes = 1 << 20;
 
 class ValidationDraw {
  public:
   // Of the rows of one shard, in the order of the file.
-  ValidationDraw(const JobSpec& job, int32_t file);
+  ValidationDraw(const spec::JobSpec& job, int32_t file);
 
   bool active() const { return validation_.by_hash(); }
   bool stratified() const { return stratified_; }
@@ -54,7 +54,7 @@ class ValidationDraw {
   };
   void BeginRun(Stratum* stratum) const;
 
-  const ValidationSpec& validation_;  // of a job that outlives this
+  const spec::ValidationSpec& validation_;  // of a job that outlives this
   const double fraction_;
   const bool stratified_;
   const uint64_t file_;
@@ -62,4 +62,4 @@ class ValidationDraw {
   std::vector<Stratum> strata_;  // by label
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

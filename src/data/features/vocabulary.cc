@@ -4,10 +4,10 @@
 
 #include "src/data/table/class_text.h"
 
-namespace espalier {
+namespace espalier::data {
 
 void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min_count,
-                   FittedFeature* feature) {
+                   spec::FittedFeature* feature) {
   std::map<std::string, int64_t> counts;
   for (const auto& [text, count] : texts_seen) counts[ClassText(text)] += count;
   const auto null = counts.find("");
@@ -32,9 +32,9 @@ void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min
   feature->codes = static_cast<int64_t>(texts.size()) + (others ? 1 : 0);
 }
 
-Vocabularies::Vocabularies(const Preprocessing& preprocessing) {
+Vocabularies::Vocabularies(const spec::Preprocessing& preprocessing) {
   for (size_t i = 0; i < preprocessing.features.size(); ++i) {
-    const FittedFeature& f = preprocessing.features[i];
+    const spec::FittedFeature& f = preprocessing.features[i];
     if (f.codes == 0 || f.hashed) continue;
     features_.push_back(static_cast<int64_t>(i));
     texts_.emplace_back(f.vocabulary);
@@ -53,4 +53,4 @@ void Vocabularies::Extend(const std::vector<LabelTexts>& categories, CodeMaps* m
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -11,13 +11,13 @@
 #include "src/data/table/label_texts.h"
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // The vocabulary of a column whose training rows hold these texts: values, of which those with the
 // same ClassText are one, that at least min_count rows have, as whole numbers when all are such,
 // else bytewise; null, the empty text, is a value like others. `feature` gets its codes and texts.
 void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min_count,
-                   FittedFeature* feature);
+                   spec::FittedFeature* feature);
 
 // By feature with a vocabulary, then by place in a shard's texts: the value's code. A value without
 // one has the number of codes.
@@ -27,7 +27,7 @@ using CodeMaps = std::vector<std::vector<int32_t>>;
 class Vocabularies {
  public:
   Vocabularies() = default;
-  explicit Vocabularies(const Preprocessing& preprocessing);
+  explicit Vocabularies(const spec::Preprocessing& preprocessing);
 
   const std::vector<int64_t>& features() const { return features_; }  // that have one, ascending
   // Adds the codes of texts beyond those that `maps` knows.
@@ -39,4 +39,4 @@ class Vocabularies {
   std::vector<int32_t> others_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -14,12 +14,12 @@
 #include "src/data/table/number.h"
 #include "src/data/text/text_input.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr int64_t kWindowBytes = 16 << 10;
 
-size_t OwnColumns(const Schema& schema) {
+size_t OwnColumns(const spec::Schema& schema) {
   return schema.names.size() - static_cast<size_t>(schema.partitions);
 }
 
@@ -32,12 +32,13 @@ bool IsOfContent(const Status& error) {
 
 // Both give the number of rows that they have looked at, at most `rows`.
 
-Result<int64_t> AddText(const FileSystem& files, const DataSpec& data, const InputPlan& plan,
-                        const InputFile& file, int64_t rows, std::vector<ColumnSample>* samples) {
+Result<int64_t> AddText(const storage::FileSystem& files, const spec::DataSpec& data,
+                        const spec::InputPlan& plan, const spec::InputFile& file, int64_t rows,
+                        std::vector<ColumnSample>* samples) {
   if (file.length == 0) return int64_t{0};
   const size_t own = OwnColumns(plan.schema);
   ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files, file, true));
-  const CsvRange range = {0, file.length, HasHeader(data, file.path)};
+  const CsvRange range = {0, file.length, spec::HasHeader(data, file.path)};
   const auto reader = input->Records(data, range, own, kWindowBytes);
   int64_t row = 0;
   for (; row < rows; ++row) {
@@ -55,8 +56,9 @@ Result<int64_t> AddText(const FileSystem& files, const DataSpec& data, const Inp
   return row;
 }
 
-Result<int64_t> AddParquet(const FileSystem& files, const InputPlan& plan, const InputFile& file,
-                           int64_t rows, std::vector<ColumnSample>* samples) {
+Result<int64_t> AddParquet(const storage::FileSystem& files, const spec::InputPlan& plan,
+                           const spec::InputFile& file, int64_t rows,
+                           std::vector<ColumnSample>* samples) {
   ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, file));
   ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
   std::map<std::string, size_t> places;
@@ -105,14 +107,16 @@ void ColumnSample::Add(std::string_view text) {
   dates += ParseDate(text).has_value();
 }
 
-Result<std::vector<ColumnSample>> SampleColumns(const FileSystem& files, const DataSpec& data,
-                                                const InputPlan& plan) {
+Result<std::vector<ColumnSample>> SampleColumns(const storage::FileSystem& files,
+                                                const spec::DataSpec& data,
+                                                const spec::InputPlan& plan) {
   std::vector<ColumnSample> samples(plan.schema.names.size());
   int64_t left = kSampledRows;
   for (int i = 0; i < kSampledFiles && i < static_cast<int>(plan.files.size()) && left > 0; ++i) {
-    const InputFile& file = plan.files[static_cast<size_t>(i)];
-    if (file.role != FileRole::kTrain) break;
-    const bool parquet = FormatOf(data, plan.files.front().path) == DataFormat::kParquet;
+    const spec::InputFile& file = plan.files[static_cast<size_t>(i)];
+    if (file.role != spec::FileRole::kTrain) break;
+    const bool parquet =
+        spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet;
     ESPALIER_ASSIGN_OR_RETURN(const int64_t rows,
                               parquet ? AddParquet(files, plan, file, left, &samples)
                                       : AddText(files, data, plan, file, left, &samples));
@@ -121,4 +125,4 @@ Result<std::vector<ColumnSample>> SampleColumns(const FileSystem& files, const D
   return samples;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -10,7 +10,7 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // The sample is of the first rows of the training files, in their order: so many rows, from so many
 // files at most.
@@ -28,7 +28,8 @@ struct ColumnSample {
 
 // By column of the schema. Of Parquet files only columns of text are looked at; of columns that
 // stand in the names of directories nothing.
-Result<std::vector<ColumnSample>> SampleColumns(const FileSystem& files, const DataSpec& data,
-                                                const InputPlan& plan);
+Result<std::vector<ColumnSample>> SampleColumns(const storage::FileSystem& files,
+                                                const spec::DataSpec& data,
+                                                const spec::InputPlan& plan);
 
-}  // namespace espalier
+}  // namespace espalier::data

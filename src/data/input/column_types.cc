@@ -8,7 +8,7 @@
 #include "src/data/table/input_file.h"
 #include "src/data/table/partitions.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // "text" wins over "number", and both over "empty".
@@ -21,9 +21,9 @@ std::vector<std::string> TextTypes(const std::vector<ColumnSample>& samples) {
 }
 
 // Those of columns that stand in the names of directories.
-void AddPartitions(const InputPlan& plan, std::vector<ColumnSample>* samples) {
-  const Schema& schema = plan.schema;
-  for (const InputFile& file : plan.files) {
+void AddPartitions(const spec::InputPlan& plan, std::vector<ColumnSample>* samples) {
+  const spec::Schema& schema = plan.schema;
+  for (const spec::InputFile& file : plan.files) {
     size_t column = schema.names.size() - static_cast<size_t>(schema.partitions);
     for (const auto& value : PartitionValues(schema, file.path)) {
       (*samples)[column++].Add(value.value_or(""));
@@ -31,7 +31,8 @@ void AddPartitions(const InputPlan& plan, std::vector<ColumnSample>* samples) {
   }
 }
 
-Result<std::vector<std::string>> ParquetTypes(const FileSystem& files, const InputPlan& plan,
+Result<std::vector<std::string>> ParquetTypes(const storage::FileSystem& files,
+                                              const spec::InputPlan& plan,
                                               std::vector<std::string> types) {
   ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, plan.files.front()));
   ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
@@ -49,10 +50,11 @@ Result<std::vector<std::string>> ParquetTypes(const FileSystem& files, const Inp
 
 }  // namespace
 
-Result<std::vector<std::string>> ColumnTypes(const FileSystem& files, const DataSpec& data,
-                                             const InputPlan& plan) {
+Result<std::vector<std::string>> ColumnTypes(const storage::FileSystem& files,
+                                             const spec::DataSpec& data,
+                                             const spec::InputPlan& plan) {
   std::vector<ColumnSample> samples(plan.schema.names.size());
-  const bool parquet = FormatOf(data, plan.files.front().path) == DataFormat::kParquet;
+  const bool parquet = spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet;
   if (!parquet) {
     ESPALIER_ASSIGN_OR_RETURN(samples, SampleColumns(files, data, plan));
   }
@@ -61,4 +63,4 @@ Result<std::vector<std::string>> ColumnTypes(const FileSystem& files, const Data
   return TextTypes(samples);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

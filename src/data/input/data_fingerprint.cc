@@ -7,26 +7,28 @@
 #include "src/data/features/fit_features.h"
 #include "src/data/table/partitions.h"
 
-namespace espalier {
+namespace espalier::data {
 
-std::string DataFingerprint(const InputPlan& plan, const SurveyResult& survey, int64_t robust,
-                            bool respelt) {
+std::string DataFingerprint(const spec::InputPlan& plan, const spec::SurveyResult& survey,
+                            int64_t robust, bool respelt) {
   Sha256 hash;
   const auto add = [&hash](const std::string& text) { hash.Update(text.data(), text.size()); };
   add("espalier data\n");
   // Earlier versions sampled fewer rows of wide tables: their checkpoints are of other scales.
-  if (robust > 64) add("sample " + std::to_string(SampledRowsMax(robust)) + "\n");
+  if (robust > 64) add("sample " + std::to_string(spec::SampledRowsMax(robust)) + "\n");
   // Nor did they read whole numbers such as 20240229 as days, ...
-  const auto is_date = [](const FeatureRule& rule) { return rule.type == FeatureType::kDate; };
+  const auto is_date = [](const spec::FeatureRule& rule) {
+    return rule.type == spec::FeatureType::kDate;
+  };
   if (std::any_of(plan.schema.rules.begin(), plan.schema.rules.end(), is_date)) add("days\n");
   // ... nor know that 1.0 is 1 among words, ...
   if (respelt) add("words\n");
   // ... nor multiply rows sparse that have more than numbers.
-  const auto more = [](const FittedFeature& f) { return f.codes > 0 || f.null_indicator; };
-  const std::vector<FittedFeature>& fitted = survey.preprocessing.features;
+  const auto more = [](const spec::FittedFeature& f) { return f.codes > 0 || f.null_indicator; };
+  const std::vector<spec::FittedFeature>& fitted = survey.preprocessing.features;
   if (survey.sparse && std::any_of(fitted.begin(), fitted.end(), more)) add("sparse\n");
-  for (const ShardSurvey& s : survey.shards) {
-    const Shard& shard = plan.shards[s.shard];
+  for (const spec::ShardSurvey& s : survey.shards) {
+    const spec::Shard& shard = plan.shards[s.shard];
     const int64_t numbers[] = {shard.file,   shard.begin,       shard.end,  s.checksum,
                                s.train_rows, s.validation_rows, s.test_rows};
     for (const int64_t n : numbers) add(std::to_string(n) + " ");
@@ -41,4 +43,4 @@ std::string DataFingerprint(const InputPlan& plan, const SurveyResult& survey, i
   return hash.FinishHex();
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -16,7 +16,7 @@
 #include "src/data/text/libsvm_reader.h"
 #include "src/data/text/text_input.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Beginnings of files that are read, and places of blocks that are asked for, at a time: each is
@@ -34,18 +34,20 @@ struct FirstRecord {
   Status bad;               // without any: the first bad row
 };
 
-const char* NameOf(DataFormat format) {
+const char* NameOf(spec::DataFormat format) {
   static constexpr const char* kNames[] = {"CSV", "Parquet", "LIBSVM"};
   return kNames[static_cast<int>(format)];
 }
 
 class Planner {
  public:
-  Planner(const FileSystem& files, const DataSpec& data) : files_(files), data_(data) {}
+  Planner(const storage::FileSystem& files, const spec::DataSpec& data)
+      : files_(files), data_(data) {}
 
-  Status List(FileRole role, const std::string& field, const std::vector<std::string>& patterns) {
+  Status List(spec::FileRole role, const std::string& field,
+              const std::vector<std::string>& patterns) {
     for (const std::string& pattern : patterns) {
-      Result<std::vector<FileInfo>> found = files_.List(pattern);
+      Result<std::vector<storage::FileInfo>> found = files_.List(pattern);
       if (!found.ok()) {
         return Status(found.status().code(), field + ": " + found.status().message())
             .At({.file = pattern});
@@ -55,7 +57,7 @@ class Planner {
                         " (names that start with _ or . and *._COPYING_ are left out)")
             .At({.file = pattern});
       }
-      for (FileInfo& info : *found) {
+      for (storage::FileInfo& info : *found) {
         const auto [at, added] = patterns_.emplace(info.path, pattern);
         if (!added) {
           return InvalidArgument(field + ": " + QuotedPath(info.path) + " is listed twice, by " +
@@ -69,9 +71,9 @@ class Planner {
     return {};
   }
 
-  Result<InputPlan> Finish(int64_t shard_bytes) {
+  Result<spec::InputPlan> Finish(int64_t shard_bytes) {
     ESPALIER_RETURN_IF_ERROR(FixFormat());
-    if (data_.format == DataFormat::kParquet) {
+    if (data_.format == spec::DataFormat::kParquet) {
       ESPALIER_RETURN_IF_ERROR(PlanParquet(files_, data_, shard_bytes, partitions_, &plan_));
       return std::move(plan_);
     }
@@ -83,12 +85,12 @@ class Planner {
         [this](int64_t i) { return ReadFirst(plan_.files[i]); },
         [&](int64_t i, Result<FirstRecord> read) -> Status {
           ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, std::move(read));
-          InputFile* file = &plan_.files[i];
+          spec::InputFile* file = &plan_.files[i];
           if (first.any) ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, file, &first_file));
           if (bad.ok()) bad = first.bad;
-          const int64_t header_end = first.compressed   ? file->length
-                                     : HasHeader(data_) ? first.end
-                                                        : 0;
+          const int64_t header_end = first.compressed         ? file->length
+                                     : spec::HasHeader(data_) ? first.end
+                                                              : 0;
           return Cut(static_cast<int32_t>(i), header_end, shard_bytes);
         }));
     if (first_file.empty()) {
@@ -97,7 +99,8 @@ class Planner {
       return BadInput("data.train: " +
                       (count == 1 ? QuotedPath(plan_.files[0].path) + " has"
                                   : "all " + std::to_string(count) + " files have") +
-                      " no record; expected " + (HasHeader(data_) ? "a header and rows" : "rows"))
+                      " no record; expected " +
+                      (spec::HasHeader(data_) ? "a header and rows" : "rows"))
           .At({.file = plan_.files[0].path});
     }
     return std::move(plan_);
@@ -105,7 +108,7 @@ class Planner {
 
  private:
   // All files of a job have the same partition columns.
-  Status AddPartitions(const FileInfo& info) {
+  Status AddPartitions(const storage::FileInfo& info) {
     ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, PartitionNames(info));
     if (plan_.files.empty()) {
       partitions_.names = std::move(names);
@@ -135,9 +138,9 @@ class Planner {
   // The format is that of the files, whatever brought them in.
   Status FixFormat() {
     if (plan_.files.empty()) return {};
-    const DataFormat format = FormatOf(data_, plan_.files[0].path);
-    for (const InputFile& file : plan_.files) {
-      const DataFormat other = FormatOf(data_, file.path);
+    const spec::DataFormat format = spec::FormatOf(data_, plan_.files[0].path);
+    for (const spec::InputFile& file : plan_.files) {
+      const spec::DataFormat other = spec::FormatOf(data_, file.path);
       if (other == format) continue;
       return InvalidArgument(QuotedPath(file.path) + " is " + NameOf(other) + " by its name, " +
                              QuotedPath(plan_.files[0].path) + " is " + NameOf(format) +
@@ -146,11 +149,11 @@ class Planner {
           .At({.file = file.path});
     }
     data_.format = format;
-    if (format == DataFormat::kLibsvm) partitions_ = {};
-    return ValidateFormat(data_);
+    if (format == spec::DataFormat::kLibsvm) partitions_ = {};
+    return spec::ValidateFormat(data_);
   }
 
-  Result<FirstRecord> ReadFirst(const InputFile& file) const {
+  Result<FirstRecord> ReadFirst(const spec::InputFile& file) const {
     if (file.length == 0) return FirstRecord{};
     ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
     const auto records = input->Records(data_, {0, file.length, false}, libsvm_columns_, 16 << 10);
@@ -162,12 +165,12 @@ class Planner {
     if (outcome == RecordReader::Outcome::kBadRecord) {
       LineCounter lines(input->lines());
       ESPALIER_ASSIGN_OR_RETURN(const int64_t row, lines.LineOf(reader.record_offset()));
-      const std::string where = HasHeader(data_) ? "the header: " : "";
+      const std::string where = spec::HasHeader(data_) ? "the header: " : "";
       first.bad = BadInput(where + reader.error().message())
                       .At(reader.error().position().value_or(InputPosition{}))
                       .At({.file = file.path, .row = row});
       // Without header bad rows are the survey's to judge; with one nothing can go on.
-      if (HasHeader(data_)) return first.bad;
+      if (spec::HasHeader(data_)) return first.bad;
     }
     for (int64_t i = 0; outcome == RecordReader::Outcome::kBadRecord && i < kBadRowsMax &&
                         reader.position() < kBadBytesMax;
@@ -204,16 +207,16 @@ class Planner {
     return first;
   }
 
-  Status UseFirst(HeaderRecord record, InputFile* file, std::string* first_file) {
+  Status UseFirst(HeaderRecord record, spec::InputFile* file, std::string* first_file) {
     if (!first_file->empty()) {
-      if (!HasHeader(data_)) return {};
+      if (!spec::HasHeader(data_)) return {};
       AppendPartitions(&record);
       ESPALIER_ASSIGN_OR_RETURN(file->columns, MatchHeader(plan_.schema, record, *first_file));
       return {};
     }
     *first_file = record.at.file;
     std::vector<std::string> names =
-        HasHeader(data_) ? record.fields : PositionNames(record.fields.size());
+        spec::HasHeader(data_) ? record.fields : PositionNames(record.fields.size());
     partitions_.LeaveOut(names);
     names.insert(names.end(), partitions_.names.begin(), partitions_.names.end());
     AppendPartitions(&record);
@@ -248,19 +251,20 @@ class Planner {
     return CheckShardCount(plan_.shards.size(), shard_bytes);
   }
 
-  const FileSystem& files_;
-  DataSpec data_;              // with the format of the files
+  const storage::FileSystem& files_;
+  spec::DataSpec data_;        // with the format of the files
   size_t libsvm_columns_ = 0;  // of LIBSVM text
   Partitions partitions_;
-  InputPlan plan_;
+  spec::InputPlan plan_;
   std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
 };
 
 // The hosts that hold most of the shard, sorted.
-std::vector<std::string> HoldersOf(const Shard& shard, const std::vector<BlockLocation>& blocks) {
+std::vector<std::string> HoldersOf(const spec::Shard& shard,
+                                   const std::vector<storage::BlockLocation>& blocks) {
   std::map<std::string, int64_t> bytes;
   int64_t most = 0;
-  for (const BlockLocation& b : blocks) {
+  for (const storage::BlockLocation& b : blocks) {
     const int64_t here = std::min(shard.end, b.offset + b.length) - std::max(shard.begin, b.offset);
     if (here <= 0) continue;
     for (const std::string& host : b.hosts) most = std::max(most, bytes[host] += here);
@@ -274,32 +278,34 @@ std::vector<std::string> HoldersOf(const Shard& shard, const std::vector<BlockLo
 
 }  // namespace
 
-Result<InputPlan> PlanTable(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
+Result<spec::InputPlan> PlanTable(const storage::FileSystem& files, const spec::DataSpec& data,
+                                  int64_t shard_bytes) {
   if (shard_bytes <= 0) {
     return InvalidArgument("data.shard_bytes: " + std::to_string(shard_bytes) +
                            " bytes; expected a number above 0");
   }
   Planner planner(files, data);
-  ESPALIER_RETURN_IF_ERROR(planner.List(FileRole::kTrain, "data.train", data.train));
+  ESPALIER_RETURN_IF_ERROR(planner.List(spec::FileRole::kTrain, "data.train", data.train));
   ESPALIER_RETURN_IF_ERROR(
-      planner.List(FileRole::kValidation, "data.validation.files", data.validation.files));
-  ESPALIER_RETURN_IF_ERROR(planner.List(FileRole::kTest, "data.test", data.test));
+      planner.List(spec::FileRole::kValidation, "data.validation.files", data.validation.files));
+  ESPALIER_RETURN_IF_ERROR(planner.List(spec::FileRole::kTest, "data.test", data.test));
   return planner.Finish(shard_bytes);
 }
 
-Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes) {
-  ESPALIER_ASSIGN_OR_RETURN(InputPlan plan, PlanTable(files, data, shard_bytes));
+Result<spec::InputPlan> PlanInput(const storage::FileSystem& files, const spec::DataSpec& data,
+                                  int64_t shard_bytes) {
+  ESPALIER_ASSIGN_OR_RETURN(spec::InputPlan plan, PlanTable(files, data, shard_bytes));
   ESPALIER_RETURN_IF_ERROR(InferFeatures(files, data, &plan));
   return plan;
 }
 
-void FindHosts(const FileSystem& files, InputPlan* plan) {
+void FindHosts(const storage::FileSystem& files, spec::InputPlan* plan) {
   constexpr size_t kFilesAsked = 4096;
-  using Blocks = std::vector<BlockLocation>;
+  using Blocks = std::vector<storage::BlockLocation>;
   plan->hosts.assign(plan->shards.size(), {});
   size_t shard = 0;  // the next one; they are in the order of the files
   const auto ask = [&](int64_t i) {
-    const InputFile& file = plan->files[i];
+    const spec::InputFile& file = plan->files[i];
     if (file.length == 0) return Blocks();
     auto found = files.BlockLocations(file.path, 0, file.length);
     return found.ok() ? std::move(found).value() : Blocks();
@@ -314,4 +320,4 @@ void FindHosts(const FileSystem& files, InputPlan* plan) {
   (void)InOrder<Blocks>(count, kFilesAtOnce, ask, use);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -8,7 +8,7 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Lists the training patterns, then validation.files, then the test patterns; each pattern's files
 // sorted bytewise. Fixes the schema by the spec and the first file that has a record, checks the
@@ -21,13 +21,15 @@ namespace espalier {
 // Errors name the pattern or the file: nothing matches a pattern (kNotFound), a file listed twice,
 // content that cannot be read as text, all training files empty, and what schema.h says.
 // Thread rule: re-entrant.
-Result<InputPlan> PlanTable(const FileSystem& files, const DataSpec& data, int64_t shard_bytes);
+Result<spec::InputPlan> PlanTable(const storage::FileSystem& files, const spec::DataSpec& data,
+                                  int64_t shard_bytes);
 
 // The same for a job: with `columns: auto` it also finds what the columns hold (infer_features.h).
-Result<InputPlan> PlanInput(const FileSystem& files, const DataSpec& data, int64_t shard_bytes);
+Result<spec::InputPlan> PlanInput(const storage::FileSystem& files, const spec::DataSpec& data,
+                                  int64_t shard_bytes);
 
 // Fills InputPlan::hosts from where the file system says the blocks are. Files beyond the first few
 // thousand, and those of which nothing is known, get none: it is a hint.
-void FindHosts(const FileSystem& files, InputPlan* plan);
+void FindHosts(const storage::FileSystem& files, spec::InputPlan* plan);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::data {
 
 arrow::Status ParquetBatches::Start(int group, const std::vector<const Column*>& columns,
                                     int64_t batch_rows) {
@@ -73,4 +73,4 @@ arrow::Status ParquetBatches::Next(int64_t left, std::shared_ptr<arrow::RecordBa
   return arrow::Status::OK();
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

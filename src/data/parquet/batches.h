@@ -16,7 +16,7 @@
 
 #include "src/data/parquet/plain.h"
 
-namespace espalier {
+namespace espalier::data {
 
 class ParquetBatches {
  public:
@@ -49,4 +49,4 @@ class ParquetBatches {
   int64_t batch_rows_ = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/data/parquet/vectors.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr size_t kTypeShown = 120;
@@ -120,4 +120,4 @@ bool ParseElementName(const std::string& name, std::string* vector, int64_t* ele
   return ElementName(*vector, *element) == name;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -11,7 +11,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Columns of the same family, over all files, hold the same kind of value.
 enum class ColumnFamily : uint8_t {
@@ -49,4 +49,4 @@ std::string ElementName(const std::string& vector, int64_t element);
 // The reverse; false when the name has not this form.
 bool ParseElementName(const std::string& name, std::string* vector, int64_t* element);
 
-}  // namespace espalier
+}  // namespace espalier::data

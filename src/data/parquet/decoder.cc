@@ -14,7 +14,7 @@
 #include "src/data/table/number_check.h"
 #include "src/data/table/row_words.h"
 
-namespace espalier {
+namespace espalier::data {
 
 ParquetDecoder::ParquetDecoder(const TableSource& table, int32_t file, ParquetProjection projection,
                                ShardRows* rows, UnusableRows* unusable)
@@ -24,8 +24,8 @@ ParquetDecoder::ParquetDecoder(const TableSource& table, int32_t file, ParquetPr
       role_(table.plan.files[file].role),
       file_(file),
       projection_(std::move(projection)),
-      classification_(job_.model.task == Task::kClassification),
-      float32_(job_.model.precision == Precision::kFloat32),
+      classification_(job_.model.task == spec::Task::kClassification),
+      float32_(job_.model.precision == spec::Precision::kFloat32),
       draw_(job_, file),
       picker_(job_.data.features, schema_),
       rows_(rows),
@@ -47,7 +47,7 @@ Status ParquetDecoder::ReadNumbers() {
   if (!classification_) {
     for (const int32_t source : projection_.label) {
       wanted[source] = true;
-      words[source] = job_.model.task == Task::kMultilabel;
+      words[source] = job_.model.task == spec::Task::kMultilabel;
     }
   }
   if (projection_.weight >= 0) wanted[projection_.weight] = true;
@@ -82,10 +82,10 @@ void ParquetDecoder::CheckFeature(const ParquetProjection::Run& run, int64_t row
   const int32_t column = schema_.features[run.slot + i];
   const int64_t element = projection_.vectors[run.source] ? run.element + i : -1;
   if (std::isnan(value)) {
-    const NullKind nulls = features_.nulls(static_cast<size_t>(run.slot + i));
-    if (nulls == NullKind::kFail) {
+    const spec::NullKind nulls = features_.nulls(static_cast<size_t>(run.slot + i));
+    if (nulls == spec::NullKind::kFail) {
       Bad(row, FeatureFault(Fault::kMissing), column, run.source, element);
-    } else if (nulls == NullKind::kDrop && states_[row] == State::kGood) {
+    } else if (nulls == spec::NullKind::kDrop && states_[row] == State::kGood) {
       states_[row] = State::kDropped;
     }
   } else if (std::isinf(value)) {
@@ -160,7 +160,7 @@ void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* wha
       Bad(r, NumberFault(what, Fault::kTooLarge), column, source);
     } else if (is_weight && value < 0) {
       Bad(r, NumberFault(what, Fault::kNegative), column, source);
-    } else if (is_weight && float32_ && VanishesInFloat(value)) {
+    } else if (is_weight && float32_ && spec::VanishesInFloat(value)) {
       Bad(r, NumberFault(what, Fault::kTooSmall), column, source);
     }
   }
@@ -170,7 +170,7 @@ Status ParquetDecoder::ReadLabels() {
   if (!classification_) {
     for (size_t i = 0; i < projection_.label.size(); ++i) {
       CheckNumber(projection_.label[i], schema_.label[i], "label", false);
-      if (job_.model.task != Task::kMultilabel) continue;
+      if (job_.model.task != spec::Task::kMultilabel) continue;
       for (int64_t r = 0; r < count_; ++r) {
         const double value = numbers_[projection_.label[i]].At(r);
         if (value == 0 || value == 1) continue;
@@ -207,7 +207,7 @@ Status ParquetDecoder::ReadLabels() {
 
 Status ParquetDecoder::ChooseSets() {
   set_of_.assign(count_, static_cast<uint8_t>(role_));
-  if (role_ != FileRole::kTrain) return {};
+  if (role_ != spec::FileRole::kTrain) return {};
   if (draw_.active()) {
     const std::vector<std::string>& labels = texts().labels.texts();
     for (int64_t r = 0; r < count_; ++r) {
@@ -286,4 +286,4 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -24,7 +24,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Decodes the batches of one shard, in the order of the file. Thread rule: one thread a decoder.
 // `rows` and `unusable` must outlive it.
@@ -53,8 +53,8 @@ class ParquetDecoder {
   // From now on categories are numbered anew.
   void ForgetCategories() { features_.ForgetCategories(); }
   // Of the training rows so far, all of which are still in the shard's rows.
-  RowSample Sample() const {
-    return picker_.Take(rows_->sets[static_cast<size_t>(FileRole::kTrain)]);
+  spec::RowSample Sample() const {
+    return picker_.Take(rows_->sets[static_cast<size_t>(spec::FileRole::kTrain)]);
   }
   // Those of the last batch that became rows.
   const std::vector<int64_t>& good() const { return good_; }
@@ -99,10 +99,10 @@ class ParquetDecoder {
   Status KeepZeros();
   Status AppendSparse();
 
-  const Schema& schema_;
-  const JobSpec& job_;
+  const spec::Schema& schema_;
+  const spec::JobSpec& job_;
   const std::string& path_;
-  const FileRole role_;
+  const spec::FileRole role_;
   const int32_t file_;
   const ParquetProjection projection_;
   const bool classification_, float32_;
@@ -127,9 +127,9 @@ class ParquetDecoder {
   std::vector<double> entries_;
 
   bool skips_zeros_ = false, has_rows_ = false;
-  StorageType type_ = StorageType::kUint8;  // of the rows so far
+  spec::StorageType type_ = spec::StorageType::kUint8;  // of the rows so far
   FeatureDecoder features_;
   std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

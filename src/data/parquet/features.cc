@@ -8,7 +8,7 @@
 
 #include "src/data/parquet/columns.h"
 
-namespace espalier {
+namespace espalier::data {
 
 Result<Numbers> DecodeColumn(const arrow::Array& array, size_t feature, FeatureDecoder* decoder,
                              const std::function<void(int64_t row, std::string problem)>& bad) {
@@ -46,4 +46,4 @@ Result<Numbers> DecodeColumn(const arrow::Array& array, size_t feature, FeatureD
   return numbers;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

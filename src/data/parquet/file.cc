@@ -21,7 +21,7 @@
 #include "src/data/parquet/guard.h"
 #include "src/data/parquet/source.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr int64_t kHoleBytesMax = 1 << 20;    // between columns: read rather than skipped
@@ -43,7 +43,7 @@ ParquetBatches::Column SourceOf(const parquet::arrow::SchemaField& field,
 
 }  // namespace
 
-ParquetFile::ParquetFile(const ReadableFile& file, RowRoom* room)
+ParquetFile::ParquetFile(const storage::ReadableFile& file, RowRoom* room)
     : file_(file),
       counted_(arrow::default_memory_pool()),
       pool_(&counted_, kDecodeBytesMax),
@@ -77,7 +77,8 @@ Status ParquetFile::Explain(const arrow::Status& error, int64_t group) const {
   return DamagedParquet(path, where + " cannot be read (" + what + ")");
 }
 
-Result<std::unique_ptr<ParquetFile>> ParquetFile::Open(const ReadableFile& file, RowRoom* room) {
+Result<std::unique_ptr<ParquetFile>> ParquetFile::Open(const storage::ReadableFile& file,
+                                                       RowRoom* room) {
   ESPALIER_ASSIGN_OR_RETURN(const ParquetFooter footer, ReadParquetFooter(file));
   std::unique_ptr<ParquetFile> opened(new ParquetFile(file, room));
   opened->footer_begin_ = footer.begin;
@@ -314,4 +315,4 @@ Result<bool> ParquetFile::PagesHaveChecksums() const {
   return true;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

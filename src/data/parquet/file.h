@@ -30,7 +30,7 @@ class FileReader;
 }
 }  // namespace parquet
 
-namespace espalier {
+namespace espalier::data {
 
 class ParquetSource;
 
@@ -47,7 +47,7 @@ class ParquetFile {
 
   // Reads and checks the footer. Errors: see parquet_footer.h; row counts or places of row groups
   // that cannot be (kBadInput). `room` may be null: then memory.
-  static Result<std::unique_ptr<ParquetFile>> Open(const ReadableFile& file,
+  static Result<std::unique_ptr<ParquetFile>> Open(const storage::ReadableFile& file,
                                                    RowRoom* room = nullptr);
   ~ParquetFile();
 
@@ -82,7 +82,7 @@ class ParquetFile {
     int64_t begin = 0, end = 0;
   };
 
-  ParquetFile(const ReadableFile& file, RowRoom* room);
+  ParquetFile(const storage::ReadableFile& file, RowRoom* room);
   Status Parse(const std::string& footer);
   Status FindGroups();
   Result<Span> ChunkOf(size_t group, int leaf) const;
@@ -104,7 +104,7 @@ class ParquetFile {
   // The first of them that cannot be read by itself; empty: all can.
   std::string FirstBadColumn(size_t group, const std::vector<int>& columns);
 
-  const ReadableFile& file_;
+  const storage::ReadableFile& file_;
   arrow::ProxyMemoryPool counted_;
   arrow::CappedMemoryPool pool_;
   int64_t footer_begin_ = 0;
@@ -118,4 +118,4 @@ class ParquetFile {
   std::vector<ParquetGroup> groups_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

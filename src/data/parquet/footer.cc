@@ -8,7 +8,7 @@
 #include "src/base/text.h"
 #include "src/data/text/decompressed_file.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr std::string_view kMagic = "PAR1", kEncryptedMagic = "PARE";
@@ -227,7 +227,7 @@ SchemaForm ReadSchema(Thrift& in, int64_t* columns) {
   return open.empty() ? SchemaForm::kGood : SchemaForm::kDamaged;
 }
 
-Status ReadExactly(const ReadableFile& file, int64_t offset, std::span<char> out) {
+Status ReadExactly(const storage::ReadableFile& file, int64_t offset, std::span<char> out) {
   ESPALIER_ASSIGN_OR_RETURN(const size_t size, file.ReadAt(offset, out));
   if (size == out.size()) return {};
   return DataLoss(QuotedPath(file.info().path) + " became shorter while it was read")
@@ -271,7 +271,7 @@ Status DamagedParquet(const std::string& path, const std::string& why) {
       .At({.file = path});
 }
 
-Status CheckParquetHead(const ReadableFile& file) {
+Status CheckParquetHead(const storage::ReadableFile& file) {
   const std::string& path = file.info().path;
   char head[kKindBytes] = {};
   ESPALIER_ASSIGN_OR_RETURN(const size_t size, file.ReadAt(0, head));
@@ -283,7 +283,7 @@ Status CheckParquetHead(const ReadableFile& file) {
                                   "it starts with '" + Printable(magic) + "', expected 'PAR1'");
 }
 
-Result<ParquetFooter> ReadParquetFooter(const ReadableFile& file) {
+Result<ParquetFooter> ReadParquetFooter(const storage::ReadableFile& file) {
   const std::string& path = file.info().path;
   const int64_t length = file.info().length;
   constexpr int64_t kLeast = kEndBytes + static_cast<int64_t>(kMagic.size()) + 1;
@@ -362,4 +362,4 @@ bool PageHasChecksum(std::string_view bytes) {
   return false;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -15,7 +15,7 @@
 #include "src/base/status.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 inline constexpr int64_t kParquetFooterBytesMax = 256 << 20;
 // Groups within groups: a list of numbers takes three.
@@ -32,10 +32,10 @@ struct ParquetFooter {
 // Reads the footer with one request, or two when it is long, and checks magic, length, form and
 // nesting. kBadInput says what is wrong and what to do; kUnimplemented: the file is encrypted;
 // kResourceExhausted: the footer is longer than kParquetFooterBytesMax, or has too many chunks.
-Result<ParquetFooter> ReadParquetFooter(const ReadableFile& file);
+Result<ParquetFooter> ReadParquetFooter(const storage::ReadableFile& file);
 
 // OK when the file starts as a Parquet file does.
-Status CheckParquetHead(const ReadableFile& file);
+Status CheckParquetHead(const storage::ReadableFile& file);
 
 // The form of FileMetaData, the nesting of its schema and its codecs (kUnimplemented: one that the
 // format does not know; Arrow would take it for none). `path` is for the message.
@@ -47,4 +47,4 @@ bool PageHasChecksum(std::string_view bytes);
 // An error that the content of a Parquet file is not what it should be: `why`, then what to do.
 Status DamagedParquet(const std::string& path, const std::string& why);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -7,7 +7,7 @@
 #include <exception>
 #include <new>
 
-namespace espalier {
+namespace espalier::data {
 
 // Runs `body`, which calls Arrow, and turns exceptions into statuses.
 template <typename F>
@@ -23,4 +23,4 @@ arrow::Status Guarded(F&& body) {
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

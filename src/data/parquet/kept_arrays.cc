@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Whether ColumnTexts says exactly what a value is: not so of decimals, dates and times, which are
@@ -43,4 +43,4 @@ std::string_view ParquetArrays::Text(int64_t row, size_t column, std::string* sc
   return *scratch;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -14,7 +14,7 @@
 #include "src/data/parquet/numbers.h"
 #include "src/data/table/kept_columns.h"
 
-namespace espalier {
+namespace espalier::data {
 
 class ParquetArrays final : public KeptArrays {
  public:
@@ -40,4 +40,4 @@ class ParquetArrays final : public KeptArrays {
   std::vector<std::unique_ptr<ColumnTexts>> texts_;  // by array; null where Arrow writes it
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

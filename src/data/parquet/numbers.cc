@@ -16,7 +16,7 @@
 #include "src/data/parquet/vectors.h"
 #include "src/data/table/number.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -370,4 +370,4 @@ std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element) 
   return text ? Printable(*text) : "nan";
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -13,7 +13,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // How numbers lie in memory.
 enum class Native : uint8_t {
@@ -115,4 +115,4 @@ class ColumnTexts {
 // and printable; "null" for null.
 std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element);
 
-}  // namespace espalier
+}  // namespace espalier::data

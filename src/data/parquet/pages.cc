@@ -12,7 +12,7 @@
 #include "src/data/parquet/source.h"
 #include "src/data/parquet/vectors.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr int64_t kProbeRows = 256;
@@ -98,4 +98,4 @@ Result<int64_t> ParquetFile::FirstWidth(int column) {
   return width;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

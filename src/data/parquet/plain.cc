@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Reads `rows` rows of a column over the borders of pages; fewer where it ends. Values lie in
@@ -156,4 +156,4 @@ bool PlainColumns::HasMore() {
                      [](const Column& column) { return column.reader->HasNext(); });
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-namespace espalier {
+namespace espalier::data {
 
 class PlainColumns {
  public:
@@ -57,4 +57,4 @@ class PlainColumns {
   std::vector<int64_t> dense_;   // room for its values without nulls, as Parquet stores them
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

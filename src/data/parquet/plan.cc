@@ -15,7 +15,7 @@
 #include "src/data/table/input_file.h"
 #include "src/data/table/schema.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr int kFootersAtOnce = 16;  // each is mostly waiting for a file system far away
@@ -42,7 +42,7 @@ struct Outline {
   bool pages_have_checksums = false;
 };
 
-Result<Outline> OutlineOf(const FileSystem& files, const InputFile& file) {
+Result<Outline> OutlineOf(const storage::FileSystem& files, const spec::InputFile& file) {
   ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, file));
   const auto parquet = ParquetFile::Open(*opened);
   // After the footer, so that one read serves the head and the first page; but said first.
@@ -54,8 +54,8 @@ Result<Outline> OutlineOf(const FileSystem& files, const InputFile& file) {
 
 class ParquetPlanner {
  public:
-  ParquetPlanner(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
-                 Partitions partitions, InputPlan* plan)
+  ParquetPlanner(const storage::FileSystem& files, const spec::DataSpec& data, int64_t shard_bytes,
+                 Partitions partitions, spec::InputPlan* plan)
       : files_(files),
         data_(data),
         shard_bytes_(shard_bytes),
@@ -75,7 +75,7 @@ class ParquetPlanner {
 
  private:
   Status Add(int32_t i, const Outline& outline) {
-    const InputFile& file = plan_.files[i];
+    const spec::InputFile& file = plan_.files[i];
     if (i == 0) partitions_.LeaveOut(NamesOf(outline.columns));
     ESPALIER_RETURN_IF_ERROR(
         IndexNames(WithPartitionColumns(outline.columns, partitions_.names), file.path));
@@ -111,10 +111,10 @@ class ParquetPlanner {
   Status FixSchema() {
     first_ = columns_;
     first_path_ = plan_.files[0].path;
-    DataSpec whole = data_;
+    spec::DataSpec whole = data_;
     std::set<std::string> seen;
-    const auto join = [&](std::vector<ColumnPattern>& columns) {
-      std::erase_if(columns, [&](ColumnPattern& entry) {
+    const auto join = [&](std::vector<spec::ColumnPattern>& columns) {
+      std::erase_if(columns, [&](spec::ColumnPattern& entry) {
         auto* name = std::get_if<std::string>(&entry);
         if (name == nullptr) return false;
         const std::string vector = WithoutElement(*name);
@@ -124,7 +124,7 @@ class ParquetPlanner {
       });
     };
     join(whole.features.columns);
-    for (FeatureGroup& group : whole.features.groups) join(group.columns);
+    for (spec::FeatureGroup& group : whole.features.groups) join(group.columns);
     ESPALIER_ASSIGN_OR_RETURN(schema_, MakeSchema(whole, NamesOf(columns_), Record()));
     for (const int32_t c : schema_.features) used_.emplace(c, "data.features.columns");
     for (const int32_t c : schema_.label) used_.emplace(c, "data.label");
@@ -198,7 +198,7 @@ class ParquetPlanner {
   }
 
   // The widths of vectors in use that are not known yet.
-  Status FindWidths(const InputFile& file) {
+  Status FindWidths(const spec::InputFile& file) {
     for (const auto& [position, field] : used_) {
       ParquetColumn& wanted = first_[position];
       if (!wanted.vector) continue;
@@ -217,7 +217,7 @@ class ParquetPlanner {
   }
 
   // Of lists of any length: their column is looked at, in few files.
-  Result<int64_t> FirstWidth(const InputFile& file, int column) const {
+  Result<int64_t> FirstWidth(const spec::InputFile& file, int column) const {
     ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
     ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
     return parquet->FirstWidth(column);
@@ -247,7 +247,7 @@ class ParquetPlanner {
   // Vectors in use become their elements, and the spec is resolved against the result.
   Status ExpandSchema() {
     std::vector<std::string> names;
-    std::vector<ColumnRange> places;  // by column of the first file
+    std::vector<spec::ColumnRange> places;  // by column of the first file
     for (size_t c = 0; c < first_.size(); ++c) {
       const ParquetColumn& column = first_[c];
       const int64_t begin = static_cast<int64_t>(names.size());
@@ -271,53 +271,53 @@ class ParquetPlanner {
                       " holds lists, all of them empty or missing; expected lists of numbers")
           .At({.file = first_path_, .column = Printable(first_[position].name)});
     }
-    DataSpec data = data_;
+    spec::DataSpec data = data_;
     std::map<std::string, size_t> by_name;
     for (size_t i = 0; i < first_.size(); ++i) by_name.emplace(first_[i].name, i);
-    const auto place = [&](ColumnRef& ref) {
+    const auto place = [&](spec::ColumnRef& ref) {
       if (auto* p = std::get_if<int64_t>(&ref)) *p = places[*p].first;
     };
-    for (ColumnRef& label : data.label) place(label);
+    for (spec::ColumnRef& label : data.label) place(label);
     if (data.weight) place(*data.weight);
     if (data.validation.column) place(*data.validation.column);
-    const auto expand = [&](std::vector<ColumnPattern>& columns) {
-      for (ColumnPattern& entry : columns) {
-        if (auto* range = std::get_if<ColumnRange>(&entry)) {
-          entry = ColumnRange{places[range->first].first, places[range->last].last};
+    const auto expand = [&](std::vector<spec::ColumnPattern>& columns) {
+      for (spec::ColumnPattern& entry : columns) {
+        if (auto* range = std::get_if<spec::ColumnRange>(&entry)) {
+          entry = spec::ColumnRange{places[range->first].first, places[range->last].last};
         } else if (auto* p = std::get_if<int64_t>(&entry)) {
-          entry = ColumnRange(places[*p]);
+          entry = spec::ColumnRange(places[*p]);
         } else if (const auto found = by_name.find(std::get<std::string>(entry));
                    found != by_name.end() && first_[found->second].vector) {
-          entry = ColumnRange(places[found->second]);
+          entry = spec::ColumnRange(places[found->second]);
         }
       }
     };
     expand(data.features.columns);
-    for (FeatureGroup& group : data.features.groups) expand(group.columns);
+    for (spec::FeatureGroup& group : data.features.groups) expand(group.columns);
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data, std::move(names), Record()));
     plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
     return {};
   }
 
-  const FileSystem& files_;
-  const DataSpec& data_;
+  const storage::FileSystem& files_;
+  const spec::DataSpec& data_;
   const int64_t shard_bytes_;
   Partitions partitions_;
-  InputPlan& plan_;
+  spec::InputPlan& plan_;
   std::vector<ParquetColumn> columns_;             // of the file at hand
   std::unordered_map<std::string, size_t> index_;  // of its names
   std::vector<ParquetColumn> first_;               // of the first file, with widths as found
   std::string first_path_;
-  Schema schema_;                        // over first_, vectors being one column
+  spec::Schema schema_;                  // over first_, vectors being one column
   std::map<int32_t, std::string> used_;  // position in first_, field of the spec
   bool warned_ = false;
 };
 
 }  // namespace
 
-Status PlanParquet(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
-                   Partitions partitions, InputPlan* plan) {
+Status PlanParquet(const storage::FileSystem& files, const spec::DataSpec& data,
+                   int64_t shard_bytes, Partitions partitions, spec::InputPlan* plan) {
   return ParquetPlanner(files, data, shard_bytes, std::move(partitions), plan).Plan();
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

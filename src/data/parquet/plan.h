@@ -10,7 +10,7 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Fills schema and shards of a plan whose files are listed. Reads every footer.
 //
@@ -29,7 +29,7 @@ namespace espalier {
 // file, or of a type that cannot be used; with `columns: auto` columns that the first file lacks;
 // and those of MakeSchema. Each names the file, and the first one where two differ.
 // Thread rule: re-entrant.
-Status PlanParquet(const FileSystem& files, const DataSpec& data, int64_t shard_bytes,
-                   Partitions partitions, InputPlan* plan);
+Status PlanParquet(const storage::FileSystem& files, const spec::DataSpec& data,
+                   int64_t shard_bytes, Partitions partitions, spec::InputPlan* plan);
 
-}  // namespace espalier
+}  // namespace espalier::data

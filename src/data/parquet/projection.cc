@@ -5,7 +5,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // A column of the file and, of a vector, one of its elements; column -1: not there.
@@ -16,7 +16,8 @@ struct Place {
 
 class ColumnFinder {
  public:
-  ColumnFinder(const Schema& schema, const std::vector<ParquetColumn>& columns) : schema_(schema) {
+  ColumnFinder(const spec::Schema& schema, const std::vector<ParquetColumn>& columns)
+      : schema_(schema) {
     for (size_t i = 0; i < columns.size(); ++i) {
       position_.emplace(columns[i].name, static_cast<int>(i));
     }
@@ -47,7 +48,7 @@ class ColumnFinder {
   }
 
  private:
-  const Schema& schema_;
+  const spec::Schema& schema_;
   std::unordered_map<std::string, int> position_;
   std::unordered_map<std::string, int64_t> widths_;
 };
@@ -66,7 +67,7 @@ void AddFeature(const ParquetProjection::Run& run, ParquetProjection* out) {
 
 }  // namespace
 
-Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& schema,
+Result<ParquetProjection> Project(const spec::FeatureSpec& features, const spec::Schema& schema,
                                   const std::vector<ParquetColumn>& columns,
                                   const std::string& path, std::span<const int32_t> kept) {
   const ColumnFinder finder(schema, columns);
@@ -101,7 +102,7 @@ Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& sch
   for (size_t slot = 0; slot < schema.features.size(); ++slot) {
     const int32_t position = schema.features[slot];
     AddFeature({source(position), static_cast<int32_t>(slot), 1, finder.Find(position).element,
-                IsPlain(features, schema.rule(slot))},
+                spec::IsPlain(features, schema.rule(slot))},
                &out);
   }
   for (const int32_t position : schema.label) out.label.push_back(source(position));
@@ -111,4 +112,4 @@ Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& sch
   return out;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -10,7 +10,7 @@
 #include "src/data/parquet/columns.h"
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Which columns of a file feed which parts of a row. A source is an index into `columns`.
 struct ParquetProjection {
@@ -32,8 +32,8 @@ struct ParquetProjection {
 
 // By name. `kept`: positions in the schema of further columns to read. kDataLoss: a column of the
 // schema is not there, which planning had seen.
-Result<ParquetProjection> Project(const FeatureSpec& features, const Schema& schema,
+Result<ParquetProjection> Project(const spec::FeatureSpec& features, const spec::Schema& schema,
                                   const std::vector<ParquetColumn>& columns,
                                   const std::string& path, std::span<const int32_t> kept = {});
 
-}  // namespace espalier
+}  // namespace espalier::data

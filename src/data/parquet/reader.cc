@@ -23,7 +23,7 @@
 #include "src/data/table/partitions.h"
 #include "src/spec/sparse_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Of a batch: enough to make the cost of a batch small, few enough to stay near the processor.
@@ -87,9 +87,9 @@ Status CheckNumbers(const OpenShard& opened, const std::string& path, int64_t nu
   return TooManyNumbers(opened, path, numbers_max);
 }
 
-Result<OpenShard> Open(const ReadableFile& file, const TableSource& table,
-                       const ReadOptions& options, const Shard& shard) {
-  const Schema& schema = table.plan.schema;
+Result<OpenShard> Open(const storage::ReadableFile& file, const TableSource& table,
+                       const ReadOptions& options, const spec::Shard& shard) {
+  const spec::Schema& schema = table.plan.schema;
   const std::string& path = file.info().path;
   OpenShard opened;
   ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(file, options.room));
@@ -114,7 +114,7 @@ Result<OpenShard> Open(const ReadableFile& file, const TableSource& table,
     opened.rows += group.rows;
   }
   // Where few numbers may be kept, more are begun with.
-  const int64_t times = MayBeSparse(table.job, schema) ? kSparseShare : 1;
+  const int64_t times = MayBeSparse(table.job, schema) ? spec::kSparseShare : 1;
   ESPALIER_RETURN_IF_ERROR(CheckNumbers(opened, path, kShardNumbersMax * times));
   return opened;
 }
@@ -145,7 +145,8 @@ Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, AfterBatch&&
 // them, unless the decoder has left out the zeros.
 class Packer {
  public:
-  Packer(const JobSpec& job, const Schema& schema, RowRoom* room, const ParquetDecoder& decoder)
+  Packer(const spec::JobSpec& job, const spec::Schema& schema, RowRoom* room,
+         const ParquetDecoder& decoder)
       : width_(static_cast<int64_t>(schema.features.size())),
         coded_(CodedFeatures(schema)),
         undecided_(MayBeSparse(job, schema)),
@@ -189,7 +190,7 @@ class Packer {
 // One shard that is being read.
 class ParquetShard final : public RowPlaces {
  public:
-  ParquetShard(const ShardReader& reader, const Shard& range, const OpenShard& opened)
+  ParquetShard(const ShardReader& reader, const spec::Shard& range, const OpenShard& opened)
       : table_(reader.table()),
         options_(reader.options()),
         range_(range),
@@ -261,7 +262,7 @@ class ParquetShard final : public RowPlaces {
 
   const TableSource& table_;
   const ReadOptions& options_;
-  const Shard& range_;
+  const spec::Shard& range_;
   const OpenShard& opened_;
   const std::string& path_;
   ShardRows rows_;
@@ -275,7 +276,7 @@ class ParquetReader final : public ShardReader {
   using ShardReader::ShardReader;
 
   Result<ShardRows> Read(int shard, const TakePiece& take) const override {
-    const Shard& range = table().plan.shards[shard];
+    const spec::Shard& range = table().plan.shards[shard];
     ESPALIER_ASSIGN_OR_RETURN(const auto file,
                               OpenUnchanged(table().files, table().plan.files[range.file]));
     ESPALIER_ASSIGN_OR_RETURN(const OpenShard opened, Open(*file, table(), options(), range));
@@ -291,4 +292,4 @@ std::unique_ptr<ShardReader> MakeParquetReader(const TableSource& table,
   return std::make_unique<ParquetReader>(table, options);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

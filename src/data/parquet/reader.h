@@ -9,9 +9,9 @@
 
 #include "src/data/table/shard_reader.h"
 
-namespace espalier {
+namespace espalier::data {
 
 std::unique_ptr<ShardReader> MakeParquetReader(const TableSource& table,
                                                const ReadOptions& options);
 
-}  // namespace espalier
+}  // namespace espalier::data

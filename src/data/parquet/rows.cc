@@ -9,7 +9,7 @@
 #include "src/data/table/pack_sparse.h"
 #include "src/data/table/transpose.h"
 
-namespace espalier {
+namespace espalier::data {
 
 void ParquetDecoder::SkipZeros() {
   skips_zeros_ = true;
@@ -19,7 +19,7 @@ void ParquetDecoder::SkipZeros() {
 void ParquetDecoder::Reserve(int64_t rows) {
   double share[kSets] = {};
   share[static_cast<int>(role_)] = 1;
-  if (role_ == FileRole::kTrain && job_.data.validation.by_hash()) {
+  if (role_ == spec::FileRole::kTrain && job_.data.validation.by_hash()) {
     share[kValidationSet] = job_.data.validation.share() * 1.03;
     share[kTrainSet] = std::min(1.0, (1 - job_.data.validation.share()) * 1.03);
   }
@@ -109,8 +109,8 @@ Status ParquetDecoder::AppendDense() {
   }
   for (DecodedRows& set : rows_->sets) ESPALIER_RETURN_IF_ERROR(set.WidenTo(type_));
   OfferRows();
-  if (type_ == StorageType::kUint8) return AppendFeatures<uint8_t>();
-  if (type_ == StorageType::kFloat32) return AppendFeatures<float>();
+  if (type_ == spec::StorageType::kUint8) return AppendFeatures<uint8_t>();
+  if (type_ == spec::StorageType::kFloat32) return AppendFeatures<float>();
   return AppendFeatures<double>();
 }
 
@@ -185,4 +185,4 @@ Status ParquetDecoder::Append() {
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

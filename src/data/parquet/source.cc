@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::data {
 
 Status FetchedBytes::Resize(int64_t size) {
   ESPALIER_RETURN_IF_ERROR(bytes_.Resize(static_cast<size_t>(size)));
@@ -81,4 +81,4 @@ arrow::Status ParquetSource::Close() {
   return arrow::Status::OK();
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

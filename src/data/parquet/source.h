@@ -16,7 +16,7 @@
 #include "src/data/table/row_bytes.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Fetched bytes that Arrow may keep slices of.
 class FetchedBytes final : public arrow::Buffer {
@@ -34,7 +34,7 @@ class FetchedBytes final : public arrow::Buffer {
 class ParquetSource : public arrow::io::RandomAccessFile {
  public:
   // What is kept draws on `room`, which may be null.
-  ParquetSource(const ReadableFile& file, RowRoom* room) : file_(file), room_(room) {}
+  ParquetSource(const storage::ReadableFile& file, RowRoom* room) : file_(file), room_(room) {}
 
   // A buffer of `size` bytes for Keep; their content is undefined. Errors: RowBytes'.
   Result<std::shared_ptr<FetchedBytes>> Room(int64_t size);
@@ -56,7 +56,7 @@ class ParquetSource : public arrow::io::RandomAccessFile {
   bool closed() const override { return closed_; }
 
  private:
-  const ReadableFile& file_;
+  const storage::ReadableFile& file_;
   RowRoom* const room_;
   std::vector<std::pair<int64_t, std::shared_ptr<FetchedBytes>>> pieces_;
   std::vector<std::shared_ptr<FetchedBytes>> spare_;
@@ -65,4 +65,4 @@ class ParquetSource : public arrow::io::RandomAccessFile {
   bool closed_ = false;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

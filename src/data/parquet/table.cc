@@ -15,7 +15,7 @@
 
 #include "src/data/parquet/kept_arrays.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 Status FromArrow(const arrow::Status& status) {
@@ -171,4 +171,4 @@ Result<std::string> ParquetTable::Finish() {
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -14,7 +14,7 @@
 #include "src/base/status.h"
 #include "src/data/table/kept_columns.h"
 
-namespace espalier {
+namespace espalier::data {
 
 class ParquetTable {
  public:
@@ -48,4 +48,4 @@ class ParquetTable {
   int64_t bytes_ = 0, rows_ = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

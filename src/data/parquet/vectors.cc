@@ -11,7 +11,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr int64_t kSparse = 0, kDense = 1;  // Spark's types
@@ -226,4 +226,4 @@ std::string ShownElement(const arrow::Array& array, int64_t row, int64_t element
   return numbers.ok() ? ShortestDouble(numbers->At(element)) : "";
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -15,7 +15,7 @@
 #include "src/base/status.h"
 #include "src/data/parquet/numbers.h"
 
-namespace espalier {
+namespace espalier::data {
 
 bool IsSparkVector(const arrow::DataType& type);
 
@@ -81,4 +81,4 @@ Result<Numbers> VectorNumbers(const arrow::Array& array, int64_t width, bool spe
 // For messages: an element as ShownValue shows it, "a vector of 3" when element is below 0.
 std::string ShownElement(const arrow::Array& array, int64_t row, int64_t element);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -3,13 +3,13 @@
 #include "src/data/parquet/reader.h"
 #include "src/data/text/reader.h"
 
-namespace espalier {
+namespace espalier::data {
 
 std::unique_ptr<ShardReader> MakeShardReader(const TableSource& table, const ReadOptions& options) {
-  const std::vector<InputFile>& files = table.plan.files;
-  const bool parquet =
-      !files.empty() && FormatOf(table.job.data, files.front().path) == DataFormat::kParquet;
+  const std::vector<spec::InputFile>& files = table.plan.files;
+  const bool parquet = !files.empty() && spec::FormatOf(table.job.data, files.front().path) ==
+                                             spec::DataFormat::kParquet;
   return parquet ? MakeParquetReader(table, options) : MakeTextReader(table, options);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

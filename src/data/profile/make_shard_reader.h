@@ -5,10 +5,10 @@
 
 #include "src/data/table/shard_reader.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // REQUIRES: the plan's files have one format, as planning sees to.
 std::unique_ptr<ShardReader> MakeShardReader(const TableSource& table,
                                              const ReadOptions& options = {});
 
-}  // namespace espalier
+}  // namespace espalier::data

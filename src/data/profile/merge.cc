@@ -13,7 +13,7 @@
 #include "src/data/profile/survey.h"
 #include "src/data/table/class_text.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 int64_t Sum(const std::map<std::string, int64_t>& counts) {
@@ -24,22 +24,22 @@ int64_t Sum(const std::map<std::string, int64_t>& counts) {
 
 class Merger {
  public:
-  Merger(const InputPlan& plan, const JobSpec& job, std::vector<ShardSurvey> surveys,
-         const FileSystem* files)
+  Merger(const spec::InputPlan& plan, const spec::JobSpec& job,
+         std::vector<spec::ShardSurvey> surveys, const storage::FileSystem* files)
       : plan_(plan), job_(job), surveys_(std::move(surveys)), files_(files) {}
 
-  Result<SurveyResult> Run() {
+  Result<spec::SurveyResult> Run() {
     ESPALIER_RETURN_IF_ERROR(CheckShards());
-    for (const ShardSurvey& s : surveys_) Add(s);
+    for (const spec::ShardSurvey& s : surveys_) Add(s);
     ESPALIER_RETURN_IF_ERROR(CheckSkipped());
     ESPALIER_RETURN_IF_ERROR(CheckRows());
     ESPALIER_RETURN_IF_ERROR(FitNumbersAndCodes());
-    if (job_.model.task == Task::kClassification) {
+    if (job_.model.task == spec::Task::kClassification) {
       ESPALIER_RETURN_IF_ERROR(FitClasses());
       ESPALIER_RETURN_IF_ERROR(CheckEvaluationLabels());
     } else {
       ESPALIER_RETURN_IF_ERROR(FitTargets());
-      if (job_.model.task == Task::kAutoencoder) TakeFeaturesAsTargets();
+      if (job_.model.task == spec::Task::kAutoencoder) TakeFeaturesAsTargets();
     }
     result_.data_fingerprint = DataFingerprint(plan_, result_, robust_, respelt_);
     return std::move(result_);
@@ -47,7 +47,7 @@ class Merger {
 
  private:
   Status CheckShards() {
-    const auto by_shard = [](const ShardSurvey& a, const ShardSurvey& b) {
+    const auto by_shard = [](const spec::ShardSurvey& a, const spec::ShardSurvey& b) {
       return a.shard < b.shard;
     };
     std::sort(surveys_.begin(), surveys_.end(), by_shard);
@@ -55,14 +55,14 @@ class Merger {
       return Internal("the survey has " + std::to_string(surveys_.size()) + " shards of " +
                       std::to_string(plan_.shards.size()));
     }
-    const bool classes = job_.model.task == Task::kClassification;
+    const bool classes = job_.model.task == spec::Task::kClassification;
     size_t vocabularies = 0;
     for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
-      vocabularies += HasVocabulary(job_.data.features, plan_.schema.rule(i));
-      robust_ += IsRobust(job_.data.features, plan_.schema.rule(i));
+      vocabularies += spec::HasVocabulary(job_.data.features, plan_.schema.rule(i));
+      robust_ += spec::IsRobust(job_.data.features, plan_.schema.rule(i));
     }
     for (size_t i = 0; i < surveys_.size(); ++i) {
-      const ShardSurvey& s = surveys_[i];
+      const spec::ShardSurvey& s = surveys_[i];
       if (s.shard != static_cast<int32_t>(i) || s.features.size() != plan_.schema.features.size() ||
           s.targets.size() != (classes ? 0 : plan_.schema.label.size()) ||
           s.categories.size() != vocabularies || Sum(s.labels) != (classes ? s.train_rows : 0) ||
@@ -74,7 +74,7 @@ class Merger {
     return {};
   }
 
-  void Add(const ShardSurvey& s) {
+  void Add(const spec::ShardSurvey& s) {
     if (features_.empty()) features_.resize(s.features.size());
     if (targets_.empty()) targets_.resize(s.targets.size());
     for (size_t i = 0; i < features_.size(); ++i)
@@ -92,7 +92,7 @@ class Merger {
     result_.validation_rows += s.validation_rows;
     result_.test_rows += s.test_rows;
     result_.skipped_rows += s.skipped_rows;
-    ShardSurvey kept;
+    spec::ShardSurvey kept;
     kept.shard = s.shard;
     kept.checksum = s.checksum;
     kept.train_rows = s.train_rows;
@@ -117,7 +117,7 @@ class Merger {
     const std::string message = std::to_string(result_.skipped_rows) +
                                 " bad rows; data.bad_rows tolerates " +
                                 std::to_string(job_.data.bad_rows.limit);
-    for (const ShardSurvey& s : surveys_) {
+    for (const spec::ShardSurvey& s : surveys_) {
       if (s.skipped.empty()) continue;
       const Status& first = s.skipped.front();
       return BadInput(message + "; the first one: " + first.message())
@@ -132,7 +132,7 @@ class Merger {
     if (result_.test_rows == 0 && !job_.data.test.empty()) {
       return BadInput(
                  "data.test: the files hold no rows; name files that do, or leave data.test out")
-          .At(AtEmpty(FileRole::kTest));
+          .At(AtEmpty(spec::FileRole::kTest));
     }
     if (!(weight_ > 0) || !std::isfinite(weight_)) {
       return BadInput("data.weight: the weights of all training rows add up to " +
@@ -143,14 +143,14 @@ class Merger {
     return {};
   }
 
-  static const char* Way(const ValidationSpec& v) {
+  static const char* Way(const spec::ValidationSpec& v) {
     return v.column ? "column" : v.fold ? "fold" : "fraction";
   }
 
   // Which key left no row to train on.
   Status NoTraining() const {
-    const ValidationSpec& v = job_.data.validation;
-    const LeftOut out = LeftOutOf(FileRole::kTrain);
+    const spec::ValidationSpec& v = job_.data.validation;
+    const LeftOut out = LeftOutOf(spec::FileRole::kTrain);
     const std::string none = ": no training rows: ";
     InputPosition at{.file = plan_.files.front().path};
     if (v.files.empty() && result_.validation_rows > 0) {
@@ -174,7 +174,7 @@ class Merger {
                       " rows were bad and skipped; with policy: fail the first one is told")
           .At(std::move(at));
     }
-    at = AtEmpty(FileRole::kTrain);
+    at = AtEmpty(spec::FileRole::kTrain);
     return BadInput(
                "data.train" + none +
                (at.row ? "the files hold a header and nothing else" : "the files hold no rows"))
@@ -182,7 +182,7 @@ class Merger {
   }
 
   Status NoValidation() const {
-    const ValidationSpec& v = job_.data.validation;
+    const spec::ValidationSpec& v = job_.data.validation;
     const std::string rows = HumanCount(result_.train_rows);
     if (v.column) {
       return BadInput("data.validation.column: no row of " + rows +
@@ -194,7 +194,7 @@ class Merger {
       return BadInput(
                  "data.validation.files: the files hold no rows; name files that do, or choose "
                  "data.validation.fraction")
-          .At(AtEmpty(FileRole::kValidation));
+          .At(AtEmpty(spec::FileRole::kValidation));
     }
     const std::string share =
         v.fold ? "fold " + std::to_string(*v.fold) + " of " + std::to_string(*v.of)
@@ -208,9 +208,9 @@ class Merger {
   struct LeftOut {
     int64_t dropped = 0, skipped = 0;  // rows
   };
-  LeftOut LeftOutOf(FileRole role) const {
+  LeftOut LeftOutOf(spec::FileRole role) const {
     LeftOut out;
-    for (const ShardSurvey& s : surveys_) {
+    for (const spec::ShardSurvey& s : surveys_) {
       if (plan_.files[plan_.shards[s.shard].file].role != role) continue;
       out.dropped += s.dropped_rows;
       out.skipped += s.skipped_rows;
@@ -219,15 +219,15 @@ class Merger {
   }
 
   // The first file of a set without rows; with row and offset where it holds the header only.
-  InputPosition AtEmpty(FileRole role) const {
+  InputPosition AtEmpty(spec::FileRole role) const {
     const LeftOut out = LeftOutOf(role);
     const bool nothing = out.dropped == 0 && out.skipped == 0;
     InputPosition at;
-    for (const InputFile& file : plan_.files) {
+    for (const spec::InputFile& file : plan_.files) {
       if (file.role != role) continue;
       if (at.file.empty()) at.file = file.path;
       const bool header =
-          job_.data.csv.header && FormatOf(job_.data, file.path) == DataFormat::kCsv;
+          job_.data.csv.header && spec::FormatOf(job_.data, file.path) == spec::DataFormat::kCsv;
       if (file.length == 0 || !nothing || !header) continue;
       return {.file = file.path, .row = 1, .offset = 0};
     }
@@ -252,14 +252,14 @@ class Merger {
   Status FitTargets() {
     for (size_t i = 0; i < targets_.size(); ++i) {
       const std::string& name = plan_.schema.names[plan_.schema.label[i]];
-      const ColumnStats& s = targets_[i];
-      FittedTarget fitted{name, 0, 1};
-      if (EffectiveLoss(job_.model) == Loss::kPoisson && s.min < 0) {
+      const spec::ColumnStats& s = targets_[i];
+      spec::FittedTarget fitted{name, 0, 1};
+      if (spec::EffectiveLoss(job_.model) == spec::Loss::kPoisson && s.min < 0) {
         return BadInput("the target goes down to " + ShortestDouble(s.min) +
                         "; model.loss: poisson is for counts and rates, from 0 up")
             .At({.file = plan_.files.front().path, .column = name});
       }
-      if (EffectiveTargetScale(job_.model) == TargetScale::kStandard) {
+      if (spec::EffectiveTargetScale(job_.model) == spec::TargetScale::kStandard) {
         const bool constant = s.min == s.max;
         fitted.shift = constant ? s.min : s.mean;
         fitted.factor = constant ? 1 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
@@ -271,8 +271,8 @@ class Merger {
       }
       result_.preprocessing.targets.push_back(std::move(fitted));
     }
-    if (job_.model.task != Task::kMultilabel) return {};
-    Preprocessing& p = result_.preprocessing;
+    if (job_.model.task != spec::Task::kMultilabel) return {};
+    spec::Preprocessing& p = result_.preprocessing;
     auto weights = FitPositiveWeights(job_.train.class_weight, p.targets, targets_);
     if (!weights.ok()) return weights.status().At(AtLabel());
     p.class_weights = *std::move(weights);
@@ -282,7 +282,7 @@ class Merger {
   // A feature that is constant in the training rows is always given to the network as 0: what comes
   // back means that constant.
   void TakeFeaturesAsTargets() {
-    for (const FittedFeature& f : result_.preprocessing.features) {
+    for (const spec::FittedFeature& f : result_.preprocessing.features) {
       result_.preprocessing.targets.push_back({f.name, f.shift, f.factor == 0 ? 1 : f.factor});
     }
   }
@@ -312,7 +312,7 @@ class Merger {
                       "identifier?")
           .At(AtLabel());
     }
-    if (EffectiveLoss(job_.model) == Loss::kBinaryCrossEntropy && classes.size() != 2) {
+    if (spec::EffectiveLoss(job_.model) == spec::Loss::kBinaryCrossEntropy && classes.size() != 2) {
       return InvalidArgument("model.loss: binary_cross_entropy is for two classes, the label has " +
                              std::to_string(classes.size()) + "; use softmax_cross_entropy")
           .At(AtLabel());
@@ -330,11 +330,11 @@ class Merger {
   }
 
   Status CheckEvaluationLabels() const {
-    for (const ShardSurvey& s : surveys_) {
+    for (const spec::ShardSurvey& s : surveys_) {
       for (const auto& [text, count] : s.evaluation_labels) {
         if (labels_.contains(text) || (numbers_ && labels_.contains(ClassText(text)))) continue;
         int64_t rows = 0;
-        for (const ShardSurvey& other : surveys_) {
+        for (const spec::ShardSurvey& other : surveys_) {
           const auto found = other.evaluation_labels.find(text);
           if (found != other.evaluation_labels.end()) rows += found->second;
         }
@@ -354,18 +354,18 @@ class Merger {
     return {};
   }
 
-  const InputPlan& plan_;
-  const JobSpec& job_;
-  std::vector<ShardSurvey> surveys_;
-  const FileSystem* const files_;
-  SurveyResult result_;
-  std::vector<ColumnStats> features_, targets_;
+  const spec::InputPlan& plan_;
+  const spec::JobSpec& job_;
+  std::vector<spec::ShardSurvey> surveys_;
+  const storage::FileSystem* const files_;
+  spec::SurveyResult result_;
+  std::vector<spec::ColumnStats> features_, targets_;
   std::map<std::string, int64_t> labels_;
   std::vector<std::map<std::string, int64_t>> categories_;
   bool numbers_ = false;  // all labels are
   bool respelt_ = false;  // some category is not as its ClassText
   int64_t robust_ = 0;    // features that are scaled by quartiles
-  StorageType storage_ = StorageType::kUint8;
+  spec::StorageType storage_ = spec::StorageType::kUint8;
   double weight_ = 0;
   int64_t nonzeros_ = 0;
   size_t described_ = 0;
@@ -373,9 +373,10 @@ class Merger {
 
 }  // namespace
 
-Result<SurveyResult> MergeShardSurveys(const InputPlan& plan, const JobSpec& job,
-                                       std::vector<ShardSurvey> surveys, const FileSystem* files) {
+Result<spec::SurveyResult> MergeShardSurveys(const spec::InputPlan& plan, const spec::JobSpec& job,
+                                             std::vector<spec::ShardSurvey> surveys,
+                                             const storage::FileSystem* files) {
   return Merger(plan, job, std::move(surveys), files).Run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -8,7 +8,7 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Merges in shard order, in double, over training rows; fits the preprocessing:
 // of each feature as its group says (fit_features.h)
@@ -29,8 +29,8 @@ namespace espalier {
 // has (then metrics would mean nothing); weights that are all 0; statistics that overflow. `files`,
 // when given, is used to tell where such a label is. REQUIRES: one survey a shard, in any order.
 // Thread rule: re-entrant.
-Result<SurveyResult> MergeShardSurveys(const InputPlan& plan, const JobSpec& job,
-                                       std::vector<ShardSurvey> surveys,
-                                       const FileSystem* files = nullptr);
+Result<spec::SurveyResult> MergeShardSurveys(const spec::InputPlan& plan, const spec::JobSpec& job,
+                                             std::vector<spec::ShardSurvey> surveys,
+                                             const storage::FileSystem* files = nullptr);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -8,7 +8,7 @@
 #include "src/data/profile/row_store.h"
 #include "src/data/table/pack_sparse.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Records are copied so many rows at a time: few enough that what is left at the end of a slab is
@@ -23,22 +23,22 @@ int64_t Aligned(int64_t bytes) {
   return (bytes + kMask) & ~kMask;
 }
 
-int64_t RowsOf(const ShardSurvey& s, size_t set) {
+int64_t RowsOf(const spec::ShardSurvey& s, size_t set) {
   return set == 0 ? s.train_rows : set == 1 ? s.validation_rows : s.test_rows;
 }
 
 // The part of `range` that lies in [first, first + count).
-Range Common(Range range, int64_t first, int64_t count) {
+plan::Range Common(plan::Range range, int64_t first, int64_t count) {
   const int64_t begin = std::max(range.begin, first);
   return {begin, std::max(begin, std::min(range.end, first + count))};
 }
 
 }  // namespace
 
-std::vector<int32_t> ShardsOf(const SurveyResult& survey, const RowRanges& ranges) {
+std::vector<int32_t> ShardsOf(const spec::SurveyResult& survey, const RowRanges& ranges) {
   std::vector<int32_t> shards;
   std::array<int64_t, kSets> next{};
-  for (const ShardSurvey& s : survey.shards) {
+  for (const spec::ShardSurvey& s : survey.shards) {
     bool has = false;
     for (size_t set = 0; set < kSets; ++set) {
       has = has || Common(ranges[set], next[set], RowsOf(s, set)).size() > 0;
@@ -50,13 +50,13 @@ std::vector<int32_t> ShardsOf(const SurveyResult& survey, const RowRanges& range
 }
 
 // Of sparse rows: of what says where they are.
-int64_t RowLoader::FeatureBytesOf(Range range) const {
+int64_t RowLoader::FeatureBytesOf(plan::Range range) const {
   return range.size() * (store_->sparse_
                              ? static_cast<int64_t>(sizeof(uint8_t*))
                              : store_->encoder_.features() * ElementBytes(store_->storage_));
 }
 
-int64_t RowLoader::BytesOf(Range range) const {
+int64_t RowLoader::BytesOf(plan::Range range) const {
   const int64_t n = range.size();
   return Aligned(FeatureBytesOf(range)) +
          Aligned(n * store_->targets_ * static_cast<int64_t>(sizeof(double))) +
@@ -66,7 +66,7 @@ int64_t RowLoader::BytesOf(Range range) const {
 
 void RowLoader::SetUp(const RowRanges& ranges) {
   store_ = std::make_unique<RowStore>();
-  classification_ = table_.job.model.task == Task::kClassification;
+  classification_ = table_.job.model.task == spec::Task::kClassification;
   has_weights_ = table_.plan.schema.weight >= 0;
   store_->encoder_ = FeatureEncoder(survey_.preprocessing);
   store_->targets_ = classification_ ? 0 : static_cast<int64_t>(table_.plan.schema.label.size());
@@ -77,7 +77,7 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   vocabularies_ = Vocabularies(survey_.preprocessing);
   classes_ = ClassIndex(survey_.preprocessing.classes);
   std::array<int64_t, kSets> next{};
-  for (const ShardSurvey& s : survey_.shards) {
+  for (const spec::ShardSurvey& s : survey_.shards) {
     first_rows_.push_back(next);
     for (size_t set = 0; set < kSets; ++set) next[set] += RowsOf(s, set);
   }
@@ -149,22 +149,22 @@ Status RowLoader::Reserve() {
 }
 
 Result<std::unique_ptr<RowLoader>> RowLoader::Make(const TableSource& table,
-                                                   const SurveyResult& survey,
+                                                   const spec::SurveyResult& survey,
                                                    const RowRanges& ranges,
                                                    const RowStoreOptions& options) {
-  const InputPlan& plan = table.plan;
-  const JobSpec& job = table.job;
+  const spec::InputPlan& plan = table.plan;
+  const spec::JobSpec& job = table.job;
   const int64_t totals[kSets] = {survey.train_rows, survey.validation_rows, survey.test_rows};
   bool fits = survey.shards.size() == plan.shards.size() &&
               survey.preprocessing.features.size() == plan.schema.features.size();
   for (size_t set = 0; set < kSets; ++set) {
-    const Range& r = ranges[set];
+    const plan::Range& r = ranges[set];
     fits = fits && r.begin >= 0 && r.begin <= r.end && r.end <= totals[set];
   }
   for (size_t i = 0; fits && i < survey.shards.size(); ++i) {
     fits = survey.shards[i].shard == static_cast<int32_t>(i);
   }
-  if (job.model.task == Task::kRegression || job.model.task == Task::kMultilabel) {
+  if (job.model.task == spec::Task::kRegression || job.model.task == spec::Task::kMultilabel) {
     fits = fits && survey.preprocessing.targets.size() == plan.schema.label.size();
   }
   fits = fits && (!survey.sparse || CanBeSparse(job, survey.preprocessing));
@@ -176,7 +176,7 @@ Result<std::unique_ptr<RowLoader>> RowLoader::Make(const TableSource& table,
 }
 
 Status RowLoader::Changed(int32_t shard) const {
-  const Shard& s = table_.plan.shards[shard];
+  const spec::Shard& s = table_.plan.shards[shard];
   return DataLoss("bytes " + std::to_string(s.begin) + " to " + std::to_string(s.end) + " of " +
                   QuotedPath(table_.plan.files[s.file].path) +
                   " are not what the survey read (checksums differ); the file changed or the disk "
@@ -185,7 +185,7 @@ Status RowLoader::Changed(int32_t shard) const {
 }
 
 Status RowLoader::Check(int32_t shard, uint32_t checksum, const Read& read) const {
-  const ShardSurvey& surveyed = survey_.shards[shard];
+  const spec::ShardSurvey& surveyed = survey_.shards[shard];
   bool same = checksum == surveyed.checksum;
   for (size_t set = 0; set < kSets; ++set) same = same && read.rows[set] == RowsOf(surveyed, set);
   return same ? Status() : Changed(shard);
@@ -237,7 +237,7 @@ bool RowLoader::RecodeRecord(const Read& read, uint8_t* record) const {
 
 bool RowLoader::CopyDense(const Read& read, size_t set, const DecodedRows& rows, int64_t source,
                           int64_t count, int64_t target) {
-  const StorageType type = store_->storage_;
+  const spec::StorageType type = store_->storage_;
   const int64_t width = store_->encoder_.features();
   const int64_t row_bytes = width * ElementBytes(type);
   char* const features = store_->sets_[set].features + target * row_bytes;
@@ -261,10 +261,10 @@ int64_t RowLoader::RecordBytes() const {
       static_cast<int64_t>(sizeof(int32_t)) + ElementBytes(store_->storage_);
   double bytes = 0;
   for (const int32_t shard : shards_) {
-    const ShardSurvey& s = survey_.shards[shard];
+    const spec::ShardSurvey& s = survey_.shards[shard];
     int64_t held = 0, all = 0;
     for (size_t set = 0; set < kSets; ++set) {
-      const Range& range = store_->sets_[set].range;
+      const plan::Range& range = store_->sets_[set].range;
       held += Common(range, first_rows_[shard][set], RowsOf(s, set)).size();
       all += RowsOf(s, set);
     }
@@ -293,7 +293,7 @@ Result<uint8_t*> RowLoader::TakeRecords(int64_t bytes) {
 
 Status RowLoader::CopySparse(int32_t shard, size_t set, const DecodedRows& rows, int64_t source,
                              int64_t count, int64_t target, Read* read) {
-  const StorageType type = store_->storage_;
+  const spec::StorageType type = store_->storage_;
   DecodedRows packed;
   packed.sparse = true;
   for (int64_t done = 0; done < count; done += kRecordRows) {
@@ -334,7 +334,7 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
     if (read->rows[set] > RowsOf(survey_.shards[shard], set) || from.type > store_->storage_) {
       return Changed(shard);
     }
-    const Range common = Common(to.range, first, from.rows);
+    const plan::Range common = Common(to.range, first, from.rows);
     const int64_t n = common.size(), targets = store_->targets_;
     if (n == 0) continue;
     const int64_t source = common.begin - first, target = common.begin - to.range.begin;
@@ -373,7 +373,7 @@ Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
 std::unique_ptr<RowStore> RowLoader::Finish() { return std::move(store_); }
 
 Result<std::unique_ptr<RowStore>> LoadRows(
-    const TableSource& table, const SurveyResult& survey, const RowRanges& ranges,
+    const TableSource& table, const spec::SurveyResult& survey, const RowRanges& ranges,
     std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
     const std::function<void(int64_t done, int64_t of)>& progress) {
   ESPALIER_ASSIGN_OR_RETURN(const auto loader, RowLoader::Make(table, survey, ranges, options));
@@ -398,4 +398,4 @@ Result<std::unique_ptr<RowStore>> LoadRows(
   return loader->Finish();
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

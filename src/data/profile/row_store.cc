@@ -2,7 +2,7 @@
 
 #include <xmmintrin.h>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr int64_t kCacheLine = 64;
@@ -16,8 +16,8 @@ void Prefetch(const char* row, int64_t bytes) {
 }  // namespace
 
 template <typename T>
-void RowStore::Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-                      int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse) const {
+void RowStore::Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+                      int32_t* labels, T* targets, T* weights, spec::SparseRows<T>* sparse) const {
   ESPALIER_CHECK(!sparse_ || sparse != nullptr, "sparse rows to nowhere");
   if (sparse_) encoder_.BeginSparse(sparse);
   const Set& s = sets_[Index(set)];
@@ -47,16 +47,16 @@ void RowStore::Gather(FileRole set, std::span<const int64_t> rows, T* inputs, in
       weights[i] = s.weights != nullptr ? static_cast<T>(s.weights[at]) : T{1};
     if (targets == nullptr) continue;
     for (int64_t t = 0; t < targets_; ++t) {
-      const FittedTarget& fitted = fitted_targets_[t];
+      const spec::FittedTarget& fitted = fitted_targets_[t];
       targets[i * targets_ + t] =
           static_cast<T>((s.targets[at * targets_ + t] - fitted.shift) * fitted.factor);
     }
   }
 }
 
-template void RowStore::Gather<float>(FileRole, std::span<const int64_t>, float*, int32_t*,
-                                      int32_t*, float*, float*, SparseRows<float>*) const;
-template void RowStore::Gather<double>(FileRole, std::span<const int64_t>, double*, int32_t*,
-                                       int32_t*, double*, double*, SparseRows<double>*) const;
+template void RowStore::Gather<float>(spec::FileRole, std::span<const int64_t>, float*, int32_t*,
+                                      int32_t*, float*, float*, spec::SparseRows<float>*) const;
+template void RowStore::Gather<double>(spec::FileRole, std::span<const int64_t>, double*, int32_t*,
+                                       int32_t*, double*, double*, spec::SparseRows<double>*) const;
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -33,7 +33,7 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 struct RowStoreOptions {
   int64_t memory_bytes_max = int64_t{1} << 40;  // sets that do not fit go to the spool
@@ -42,19 +42,19 @@ struct RowStoreOptions {
 };
 
 // Global row numbers to hold, by FileRole.
-using RowRanges = std::array<Range, kSets>;
+using RowRanges = std::array<plan::Range, kSets>;
 
 // The shards that have one of these rows, ascending.
-std::vector<int32_t> ShardsOf(const SurveyResult& survey, const RowRanges& ranges);
+std::vector<int32_t> ShardsOf(const spec::SurveyResult& survey, const RowRanges& ranges);
 
 // Thread rule: const and safe from any number of threads once loaded.
 class RowStore {
  public:
-  Range rows(FileRole set) const { return sets_[Index(set)].range; }
+  plan::Range rows(spec::FileRole set) const { return sets_[Index(set)].range; }
   int64_t features() const { return encoder_.dense(); }  // numbers that the network is given
   int64_t coded() const { return encoder_.coded(); }     // codes that it is given
   int64_t targets() const { return targets_; }
-  StorageType storage() const { return storage_; }
+  spec::StorageType storage() const { return storage_; }
   bool sparse() const { return sparse_; }
   int64_t memory_bytes() const { return memory_bytes_; }
   int64_t spool_bytes() const { return spool_bytes_; }
@@ -69,13 +69,13 @@ class RowStore {
   //   weights  [n]; 1 without a weight column; may be null
   // REQUIRES: every row lies in rows(set). T is float or double.
   template <typename T>
-  void Gather(FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
-              int32_t* labels, T* targets, T* weights, SparseRows<T>* sparse = nullptr) const;
+  void Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
+              int32_t* labels, T* targets, T* weights, spec::SparseRows<T>* sparse = nullptr) const;
 
  private:
   friend class RowLoader;
   struct Set {
-    Range range;
+    plan::Range range;
     std::unique_ptr<Region> region;  // the arrays below lie in it
     char* features = nullptr;
     const uint8_t** records = nullptr;  // sparse, in place of features: the record of each row
@@ -83,16 +83,16 @@ class RowStore {
     double* weights = nullptr;
     int32_t* labels = nullptr;
   };
-  static size_t Index(FileRole set) { return static_cast<size_t>(set); }
+  static size_t Index(spec::FileRole set) { return static_cast<size_t>(set); }
 
   FeatureEncoder encoder_;
   int64_t targets_ = 0;
-  StorageType storage_ = StorageType::kUint8;
+  spec::StorageType storage_ = spec::StorageType::kUint8;
   bool sparse_ = false;
   int64_t memory_bytes_ = 0, spool_bytes_ = 0;
   std::vector<std::unique_ptr<Region>> slabs_;  // sparse: where records lie
   std::array<Set, kSets> sets_;
-  std::vector<FittedTarget> fitted_targets_;
+  std::vector<spec::FittedTarget> fitted_targets_;
 };
 
 // Fills a row store shard by shard.
@@ -104,7 +104,7 @@ class RowLoader {
   // sparse rows that is told here by how many numbers the survey counted; their records take memory
   // as they come, so that Load may still find that there is none left.
   static Result<std::unique_ptr<RowLoader>> Make(const TableSource& table,
-                                                 const SurveyResult& survey,
+                                                 const spec::SurveyResult& survey,
                                                  const RowRanges& ranges,
                                                  const RowStoreOptions& options);
 
@@ -120,7 +120,8 @@ class RowLoader {
   std::unique_ptr<RowStore> Finish();
 
  private:
-  RowLoader(const TableSource& table, const SurveyResult& survey, const RowStoreOptions& options)
+  RowLoader(const TableSource& table, const spec::SurveyResult& survey,
+            const RowStoreOptions& options)
       : table_(table), survey_(survey), options_(options) {}
   void SetUp(const RowRanges& ranges);
   Status Reserve();
@@ -155,11 +156,11 @@ class RowLoader {
   template <typename T>
   bool Recode(const Read& read, int64_t rows, T* features) const;
   bool RecodeRecord(const Read& read, uint8_t* record) const;
-  int64_t FeatureBytesOf(Range range) const;
-  int64_t BytesOf(Range range) const;
+  int64_t FeatureBytesOf(plan::Range range) const;
+  int64_t BytesOf(plan::Range range) const;
 
   const TableSource table_;
-  const SurveyResult& survey_;
+  const spec::SurveyResult& survey_;
   const RowStoreOptions options_;
   bool has_weights_ = false, classification_ = false;
   std::vector<std::array<int64_t, kSets>> first_rows_;  // a shard: global number of its first row
@@ -179,8 +180,8 @@ class RowLoader {
 // their rows freed, the others are read. `progress` (may be empty) hears the shards done of the
 // shards there are. `decoded` may hold any shards.
 Result<std::unique_ptr<RowStore>> LoadRows(
-    const TableSource& table, const SurveyResult& survey, const RowRanges& ranges,
+    const TableSource& table, const spec::SurveyResult& survey, const RowRanges& ranges,
     std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
     const std::function<void(int64_t done, int64_t of)>& progress = {});
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,11 +9,11 @@
 #include "src/data/profile/make_shard_reader.h"
 #include "src/spec/sparse_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Per label: rows of the training set, and rows of the others.
-void CountLabels(const ShardRows& rows, ShardSurvey* survey) {
+void CountLabels(const ShardRows& rows, spec::ShardSurvey* survey) {
   const std::vector<std::string>& texts = rows.texts.labels.texts();
   std::vector<int64_t> train(texts.size()), other(texts.size());
   for (int set = 0; set < kSets; ++set) {
@@ -44,12 +44,12 @@ std::vector<int64_t> CountCodes(const DecodedRows& rows, int64_t width, int64_t 
 }
 
 // How many training rows have each value of the categorical features.
-void CountCategories(const ShardRows& rows, const FeatureSpec& features, const Schema& schema,
-                     ShardSurvey* survey) {
+void CountCategories(const ShardRows& rows, const spec::FeatureSpec& features,
+                     const spec::Schema& schema, spec::ShardSurvey* survey) {
   const DecodedRows& train = rows.sets[kTrainSet];
   const auto width = static_cast<int64_t>(schema.features.size());
   for (size_t i = 0; i < schema.features.size(); ++i) {
-    if (!HasVocabulary(features, schema.rule(i))) continue;
+    if (!spec::HasVocabulary(features, schema.rule(i))) continue;
     const std::vector<std::string>& texts =
         rows.texts.categories[survey->categories.size()].texts();
     const std::vector<int64_t> counts =
@@ -61,8 +61,9 @@ void CountCategories(const ShardRows& rows, const FeatureSpec& features, const S
   }
 }
 
-ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec& job, int shard) {
-  ShardSurvey survey;
+spec::ShardSurvey SurveyOf(const ShardRows& rows, const spec::Schema& schema,
+                           const spec::JobSpec& job, int shard) {
+  spec::ShardSurvey survey;
   survey.shard = shard;
   survey.checksum = rows.checksum;
   survey.train_rows = rows.sets[0].rows;
@@ -78,13 +79,13 @@ ShardSurvey SurveyOf(const ShardRows& rows, const Schema& schema, const JobSpec&
                                  : StatsOf(train.type, train.features.data(), train.rows, width);
   const std::vector<int32_t> coded = CodedFeatures(schema);
   for (const DecodedRows& set : rows.sets) {
-    if (width >= kSparseFeaturesMin) survey.nonzeros += set.Nonzeros(width, coded);
+    if (width >= spec::kSparseFeaturesMin) survey.nonzeros += set.Nonzeros(width, coded);
   }
   CountCategories(rows, job.data.features, schema, &survey);
-  if (job.model.task == Task::kClassification) {
+  if (job.model.task == spec::Task::kClassification) {
     CountLabels(rows, &survey);
   } else {
-    survey.targets = StatsOf(StorageType::kFloat64, train.targets.data(), train.rows,
+    survey.targets = StatsOf(spec::StorageType::kFloat64, train.targets.data(), train.rows,
                              static_cast<int64_t>(schema.label.size()));
   }
   survey.train_weight = static_cast<double>(train.rows);
@@ -126,4 +127,4 @@ Result<InputPosition> FindEvaluationLabel(const TableSource& table, int shard,
   return found.value_or(InputPosition{});
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,10 +9,10 @@
 #include "src/data/table/shard_rows.h"
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::data {
 
 struct SurveyedShard {
-  ShardSurvey survey;
+  spec::ShardSurvey survey;
   // Emptied to save memory: loading then reads the shard again.
   bool has_rows = true;
   ShardRows rows;
@@ -28,4 +28,4 @@ Result<SurveyedShard> SurveyShard(const ShardReader& reader, int shard);
 Result<InputPosition> FindEvaluationLabel(const TableSource& table, int shard,
                                           const std::string& label);
 
-}  // namespace espalier
+}  // namespace espalier::data

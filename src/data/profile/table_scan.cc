@@ -12,7 +12,7 @@
 #include "src/data/table/input_file.h"
 #include "src/data/table/schema.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Planning speaks of a job's fields; here there is none.
@@ -34,27 +34,27 @@ Status Reworded(const Status& error) {
 class ScanPlanner {
  public:
   // `weighted`: where labels are wanted and the model's rows had weights, these are, too.
-  ScanPlanner(const FileSystem& files, const ScanRequest& request, bool weighted)
+  ScanPlanner(const storage::FileSystem& files, const ScanRequest& request, bool weighted)
       : files_(files), request_(request), model_(request.schema), weighted_(weighted) {}
 
   Result<ScanPlan> Plan() {
-    DataSpec& data = Begin();
+    spec::DataSpec& data = Begin();
     auto groups = std::exchange(data.features.groups, {});  // which name columns of the old table
-    ESPALIER_ASSIGN_OR_RETURN(const DataFormat format, FormatOfFirst(data));
+    ESPALIER_ASSIGN_OR_RETURN(const spec::DataFormat format, FormatOfFirst(data));
     const bool named = IsNamed(format);
     ChooseColumns(format);
-    if (format == DataFormat::kLibsvm) ESPALIER_RETURN_IF_ERROR(CheckIndices());
+    if (format == spec::DataFormat::kLibsvm) ESPALIER_RETURN_IF_ERROR(CheckIndices());
     if (!named && !IsPositional()) {
       return InvalidArgument("the model's columns have names, such as '" +
                              Printable(model_.names[model_.features[0]]) +
                              "', and the files have no header to find them by");
     }
-    Result<InputPlan> planned = PlanTable(files_, data, request_.shard_bytes);
+    Result<spec::InputPlan> planned = PlanTable(files_, data, request_.shard_bytes);
     if (!planned.ok()) return Reworded(planned.status());
     plan_.input = *std::move(planned);
     data.features.groups = std::move(groups);
-    for (InputFile& file : plan_.input.files) file.role = FileRole::kTest;
-    if (format == DataFormat::kLibsvm) {
+    for (spec::InputFile& file : plan_.input.files) file.role = spec::FileRole::kTest;
+    if (format == spec::DataFormat::kLibsvm) {
       plan_.input.schema.features = model_.features;
     } else {
       ESPALIER_RETURN_IF_ERROR(named ? RepeatFeatures() : ByPosition());
@@ -62,16 +62,16 @@ class ScanPlanner {
     plan_.input.schema.rules = model_.rules;
     ESPALIER_RETURN_IF_ERROR(CheckFeatures());
     ESPALIER_RETURN_IF_ERROR(FindKept());
-    if (format == DataFormat::kParquet && !plan_.kept.empty()) {
+    if (format == spec::DataFormat::kParquet && !plan_.kept.empty()) {
       ESPALIER_RETURN_IF_ERROR(CheckKeptInFiles());
     }
     return std::move(plan_);
   }
 
-  Result<ScanPlan> Resume(InputPlan input) {
+  Result<ScanPlan> Resume(spec::InputPlan input) {
     if (input.files.empty()) return Internal("a plan without files");
-    const DataSpec& data = Begin();
-    ChooseColumns(FormatOf(data, input.files.front().path));
+    const spec::DataSpec& data = Begin();
+    ChooseColumns(spec::FormatOf(data, input.files.front().path));
     plan_.input = std::move(input);
     ESPALIER_RETURN_IF_ERROR(CheckFeatures());
     ESPALIER_RETURN_IF_ERROR(FindKept());
@@ -81,15 +81,15 @@ class ScanPlanner {
  private:
   bool labels() const { return request_.labels; }
   // The columns that stand in the files themselves.
-  static size_t Own(const Schema& schema) {
+  static size_t Own(const spec::Schema& schema) {
     return schema.names.size() - static_cast<size_t>(schema.partitions);
   }
 
   // The model's job, of other files, as whose columns none are chosen yet.
-  DataSpec& Begin() {
+  spec::DataSpec& Begin() {
     plan_.job = request_.job;
     plan_.sparse = request_.sparse;
-    DataSpec& data = plan_.job.data;
+    spec::DataSpec& data = plan_.job.data;
     data.train = request_.data;
     data.test.clear();
     data.validation = {};
@@ -100,23 +100,23 @@ class ScanPlanner {
     return data;
   }
 
-  bool IsNamed(DataFormat format) const {
-    return format == DataFormat::kParquet ||
-           (format == DataFormat::kCsv && plan_.job.data.csv.header);
+  bool IsNamed(spec::DataFormat format) const {
+    return format == spec::DataFormat::kParquet ||
+           (format == spec::DataFormat::kCsv && plan_.job.data.csv.header);
   }
 
-  void ChooseColumns(DataFormat format) {
-    DataSpec& data = plan_.job.data;
+  void ChooseColumns(spec::DataFormat format) {
+    spec::DataSpec& data = plan_.job.data;
     if (IsNamed(format)) ByName(&data);
-    if (format == DataFormat::kLibsvm) ByIndex(&data);
+    if (format == spec::DataFormat::kLibsvm) ByIndex(&data);
   }
 
   // That of the first file; planning refuses others.
-  Result<DataFormat> FormatOfFirst(const DataSpec& data) const {
+  Result<spec::DataFormat> FormatOfFirst(const spec::DataSpec& data) const {
     if (data.format) return *data.format;
     auto listed = files_.List(data.train.front());
     if (!listed.ok()) return listed.status();
-    return listed->empty() ? FormatOf(data) : FormatOf(data, listed->front().path);
+    return listed->empty() ? spec::FormatOf(data) : spec::FormatOf(data, listed->front().path);
   }
 
   bool IsPositional() const {
@@ -124,7 +124,7 @@ class ScanPlanner {
     return std::equal(positions.begin(), positions.end(), model_.names.begin());
   }
 
-  void ByName(DataSpec* data) const {
+  void ByName(spec::DataSpec* data) const {
     for (const int32_t c : FeatureColumns()) data->features.columns.emplace_back(model_.names[c]);
     if (!labels()) return;
     for (const int32_t c : model_.label) data->label.emplace_back(model_.names[c]);
@@ -144,7 +144,7 @@ class ScanPlanner {
 
   // From the columns, as they were planned, to the model's features.
   Status RepeatFeatures() {
-    Schema& schema = plan_.input.schema;
+    spec::Schema& schema = plan_.input.schema;
     std::map<std::string, int32_t> places;
     for (const int32_t c : schema.features) places.emplace(schema.names[c], c);
     schema.features.clear();
@@ -162,7 +162,7 @@ class ScanPlanner {
 
   // What decodes and encodes rows goes by the model's features, one rule each.
   Status CheckFeatures() const {
-    const Schema& schema = plan_.input.schema;
+    const spec::Schema& schema = plan_.input.schema;
     if (schema.features.size() == model_.features.size() && schema.rules == model_.rules) return {};
     return InvalidArgument(
         "the files were planned for " + std::to_string(schema.features.size()) +
@@ -186,14 +186,14 @@ class ScanPlanner {
     return {};
   }
 
-  void ByIndex(DataSpec* data) const {
+  void ByIndex(spec::DataSpec* data) const {
     auto& columns = data->features.columns;  // as ranges: there may be very many
     for (const int32_t c : FeatureColumns()) {
-      auto* last = columns.empty() ? nullptr : &std::get<ColumnRange>(columns.back());
+      auto* last = columns.empty() ? nullptr : &std::get<spec::ColumnRange>(columns.back());
       if (last != nullptr && last->last + 1 == c) {
         last->last = c;
       } else {
-        columns.emplace_back(ColumnRange{c, c});
+        columns.emplace_back(spec::ColumnRange{c, c});
       }
     }
     if (!labels()) return;
@@ -202,7 +202,7 @@ class ScanPlanner {
 
   // All columns were planned as features: those of the model take their place.
   Status ByPosition() {
-    Schema& schema = plan_.input.schema;
+    spec::Schema& schema = plan_.input.schema;
     const size_t own = Own(schema), model_own = Own(model_);
     const bool without_labels =
         !labels() && own + model_.label.size() == model_own &&
@@ -240,7 +240,7 @@ class ScanPlanner {
   }
 
   Status FindKept() {
-    const Schema& schema = plan_.input.schema;
+    const spec::Schema& schema = plan_.input.schema;
     std::map<std::string, int32_t> positions;
     for (size_t i = 0; i < schema.names.size(); ++i) {
       positions.emplace(schema.names[i], static_cast<int32_t>(i));
@@ -263,7 +263,7 @@ class ScanPlanner {
 
   // A Parquet file may lack columns that no job uses, and they may hold anything.
   Status CheckKeptInFiles() const {
-    for (const InputFile& file : plan_.input.files) {
+    for (const spec::InputFile& file : plan_.input.files) {
       ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
       ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
       const auto& columns = parquet->columns();
@@ -285,16 +285,16 @@ class ScanPlanner {
     return {};
   }
 
-  const FileSystem& files_;
+  const storage::FileSystem& files_;
   const ScanRequest& request_;
-  const Schema& model_;
+  const spec::Schema& model_;
   const bool weighted_;
   ScanPlan plan_;
 };
 
 }  // namespace
 
-Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request) {
+Result<ScanPlan> PlanScan(const storage::FileSystem& files, const ScanRequest& request) {
   Result<ScanPlan> plan = ScanPlanner(files, request, true).Plan();
   const int32_t weight = request.labels ? request.schema.weight : -1;
   if (plan.ok() || weight < 0) return plan;
@@ -305,15 +305,16 @@ Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request) {
   return std::count(names.begin(), names.end(), request.schema.names[weight]) > 0 ? plan : bare;
 }
 
-Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request, InputPlan input) {
+Result<ScanPlan> ResumeScan(const storage::FileSystem& files, const ScanRequest& request,
+                            spec::InputPlan input) {
   return ScanPlanner(files, request, true).Resume(std::move(input));
 }
 
-std::unique_ptr<ShardReader> MakeScanReader(const FileSystem& files, const ScanPlan& scan,
+std::unique_ptr<ShardReader> MakeScanReader(const storage::FileSystem& files, const ScanPlan& scan,
                                             RowRoom* room) {
   return MakeShardReader(
       {files, scan.input, scan.job},
       {.room = room, .rules = RowRules::kScoring, .kept = scan.kept, .sparse = scan.sparse});
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

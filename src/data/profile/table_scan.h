@@ -16,11 +16,11 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 struct ScanPlan {
-  InputPlan input;            // all files have the role kTest
-  JobSpec job;                // to decode rows by
+  spec::InputPlan input;      // all files have the role kTest
+  spec::JobSpec job;          // to decode rows by
   std::vector<int32_t> kept;  // positions in the schema
   // Text and Spark's vectors are decoded sparse where they were for the training, if the model
   // multiplies sparse.
@@ -28,12 +28,12 @@ struct ScanPlan {
 };
 
 struct ScanRequest {
-  const JobSpec& job;             // the model's: CSV's options, rules for nulls, precision
-  const Schema& schema;           // of the table that it was trained on
+  const spec::JobSpec& job;       // the model's: CSV's options, rules for nulls, precision
+  const spec::Schema& schema;     // of the table that it was trained on
   std::vector<std::string> data;  // patterns
   bool labels = false;  // labels (or targets) and, where the model has them, weights are wanted
-  std::vector<std::string> keep;     // columns, by name (without header by position)
-  std::optional<DataFormat> format;  // unset: by the files' names
+  std::vector<std::string> keep;           // columns, by name (without header by position)
+  std::optional<spec::DataFormat> format;  // unset: by the files' names
   int64_t shard_bytes = 16 << 20;
   bool sparse = false;  // the model's job multiplied its rows sparse (sparse_choice.h)
 };
@@ -47,14 +47,15 @@ struct ScanRequest {
 //
 // Errors: kInvalidArgument, a column is missing, or kept twice, or holds lists; PlanTable's.
 // Thread rule: re-entrant.
-Result<ScanPlan> PlanScan(const FileSystem& files, const ScanRequest& request);
+Result<ScanPlan> PlanScan(const storage::FileSystem& files, const ScanRequest& request);
 
 // The same plan from its input, which PlanScan has made elsewhere of the same request: reads
 // nothing. kInvalidArgument: a kept column is not in it.
-Result<ScanPlan> ResumeScan(const FileSystem& files, const ScanRequest& request, InputPlan input);
+Result<ScanPlan> ResumeScan(const storage::FileSystem& files, const ScanRequest& request,
+                            spec::InputPlan input);
 
 // Reads the table: its rows in pieces, as RowRules::kScoring has it. Both must outlive the reader.
-std::unique_ptr<ShardReader> MakeScanReader(const FileSystem& files, const ScanPlan& scan,
+std::unique_ptr<ShardReader> MakeScanReader(const storage::FileSystem& files, const ScanPlan& scan,
                                             RowRoom* room = nullptr);
 
-}  // namespace espalier
+}  // namespace espalier::data

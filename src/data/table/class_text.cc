@@ -6,7 +6,7 @@
 
 #include "src/data/table/number.h"
 
-namespace espalier {
+namespace espalier::data {
 
 std::optional<int64_t> WholeNumber(const std::string& text) {
   int64_t value = 0;
@@ -56,4 +56,4 @@ bool JoinWholeNumbers(std::map<std::string, int64_t>* labels) {
   return true;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::data {
 
 // The number that `text` spells in the one usual way ("-3", "0", "12"; not "03", "+3").
 std::optional<int64_t> WholeNumber(const std::string& text);
@@ -35,4 +35,4 @@ class ClassIndex {
 // not, and nothing is changed.
 bool JoinWholeNumbers(std::map<std::string, int64_t>* labels);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -6,7 +6,7 @@
 
 #include "src/base/check.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 template <typename From, typename To>
@@ -18,8 +18,8 @@ void Convert(const void* from, void* to, int64_t count) {
 
 }  // namespace
 
-StorageType NarrowestType(std::span<const double> values, StorageType least) {
-  bool bytes = least == StorageType::kUint8, floats = least != StorageType::kFloat64;
+spec::StorageType NarrowestType(std::span<const double> values, spec::StorageType least) {
+  bool bytes = least == spec::StorageType::kUint8, floats = least != spec::StorageType::kFloat64;
   for (size_t i = 0; i < values.size() && floats; ++i) {
     const double v = values[i];
     const bool is_byte = v >= 0 && v <= 255 && v == static_cast<double>(static_cast<uint8_t>(v));
@@ -28,24 +28,27 @@ StorageType NarrowestType(std::span<const double> values, StorageType least) {
         is_byte || std::isnan(v) ||
         (std::fabs(v) <= 3.4028234663852886e38 && v == static_cast<double>(static_cast<float>(v)));
   }
-  return !floats ? StorageType::kFloat64 : bytes ? StorageType::kUint8 : StorageType::kFloat32;
+  return !floats ? spec::StorageType::kFloat64
+         : bytes ? spec::StorageType::kUint8
+                 : spec::StorageType::kFloat32;
 }
 
-void Widen(StorageType from_type, const void* from, StorageType to_type, void* to, int64_t count) {
+void Widen(spec::StorageType from_type, const void* from, spec::StorageType to_type, void* to,
+           int64_t count) {
   ESPALIER_CHECK(from_type <= to_type, "numbers can only be widened");
   if (count == 0) return;
   if (from_type == to_type) {
     std::memcpy(to, from, count * ElementBytes(to_type));
-  } else if (from_type == StorageType::kFloat32) {
+  } else if (from_type == spec::StorageType::kFloat32) {
     Convert<float, double>(from, to, count);
-  } else if (to_type == StorageType::kFloat32) {
+  } else if (to_type == spec::StorageType::kFloat32) {
     Convert<uint8_t, float>(from, to, count);
   } else {
     Convert<uint8_t, double>(from, to, count);
   }
 }
 
-Status DecodedRows::WidenTo(StorageType to) {
+Status DecodedRows::WidenTo(spec::StorageType to) {
   if (to <= type) return {};
   const int64_t count = static_cast<int64_t>(features.size()) / ElementBytes(type);
   RowBytes wide(features.room());
@@ -66,9 +69,9 @@ Status DecodedRows::AppendDoubles(std::span<const double> row) {
   const size_t old = features.size();
   ESPALIER_RETURN_IF_ERROR(features.Resize(old + row.size() * ElementBytes(type)));
   uint8_t* out = features.data() + old;
-  if (type == StorageType::kFloat64) {
+  if (type == spec::StorageType::kFloat64) {
     std::memcpy(out, row.data(), row.size_bytes());
-  } else if (type == StorageType::kFloat32) {
+  } else if (type == spec::StorageType::kFloat32) {
     Convert<double, float>(row.data(), out, row.size());
   } else {
     Convert<double, uint8_t>(row.data(), out, row.size());
@@ -126,4 +129,4 @@ int64_t DecodedRows::MemoryBytes() const {
                               targets.bytes().capacity() + weights.bytes().capacity());
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

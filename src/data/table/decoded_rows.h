@@ -12,31 +12,32 @@
 #include "src/data/table/row_bytes.h"
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::data {
 
 inline constexpr int kSets = 3;  // train, validation, test: FileRole as an index
-inline constexpr int kTrainSet = static_cast<int>(FileRole::kTrain);
-inline constexpr int kValidationSet = static_cast<int>(FileRole::kValidation);
-inline constexpr int kTestSet = static_cast<int>(FileRole::kTest);
+inline constexpr int kTrainSet = static_cast<int>(spec::FileRole::kTrain);
+inline constexpr int kValidationSet = static_cast<int>(spec::FileRole::kValidation);
+inline constexpr int kTestSet = static_cast<int>(spec::FileRole::kTest);
 
-inline int64_t ElementBytes(StorageType type) {
-  return type == StorageType::kUint8 ? 1 : type == StorageType::kFloat32 ? 4 : 8;
+inline int64_t ElementBytes(spec::StorageType type) {
+  return type == spec::StorageType::kUint8 ? 1 : type == spec::StorageType::kFloat32 ? 4 : 8;
 }
 
 // Calls f(T{}) with the C++ type of `type`.
 template <typename F>
-auto WithStorage(StorageType type, F&& f) {
-  if (type == StorageType::kUint8) return f(uint8_t{});
-  if (type == StorageType::kFloat32) return f(float{});
+auto WithStorage(spec::StorageType type, F&& f) {
+  if (type == spec::StorageType::kUint8) return f(uint8_t{});
+  if (type == spec::StorageType::kFloat32) return f(float{});
   return f(double{});
 }
 
 // The narrowest type that holds all of `values` exactly and is at least `least`.
-StorageType NarrowestType(std::span<const double> values, StorageType least);
+spec::StorageType NarrowestType(std::span<const double> values, spec::StorageType least);
 
 // Copies `count` numbers from one type to another that holds them.
 // REQUIRES: to_type is not narrower than from_type.
-void Widen(StorageType from_type, const void* from, StorageType to_type, void* to, int64_t count);
+void Widen(spec::StorageType from_type, const void* from, spec::StorageType to_type, void* to,
+           int64_t count);
 
 // The rows of one set in one shard.
 struct DecodedRows {
@@ -46,7 +47,7 @@ struct DecodedRows {
       : features(room), columns(room), ends(room), labels(room), targets(room), weights(room) {}
 
   bool sparse = false;  // only numbers that are not 0, and all codes of categories, are there
-  StorageType type = StorageType::kUint8;
+  spec::StorageType type = spec::StorageType::kUint8;
   int64_t rows = 0;
   RowBytes features;          // [rows, features] elements of `type`; sparse: [entries]
   RowArray<int32_t> columns;  // sparse: [entries], the feature of each; ascending within a row
@@ -56,7 +57,7 @@ struct DecodedRows {
   RowArray<double> weights;   // [rows]; empty when the job has no weight column
 
   // Makes the type at least `to`; the room that was reserved holds as many rows as before.
-  Status WidenTo(StorageType to);
+  Status WidenTo(spec::StorageType to);
   // Adds a row. REQUIRES: `type` holds the values. `row_bytes`: one for bytes already narrow.
   Status AppendBytes(std::span<const uint8_t> row);
   Status AppendDoubles(std::span<const double> row);
@@ -80,4 +81,4 @@ struct DecodedRows {
 
 using DecodedSets = std::array<DecodedRows, kSets>;  // by FileRole
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -5,7 +5,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::data {
 
 Status CheckShardCount(size_t shards, int64_t shard_bytes) {
   constexpr size_t kShardsMax = 10'000'000;
@@ -15,12 +15,12 @@ Status CheckShardCount(size_t shards, int64_t shard_bytes) {
                          " shards; choose larger ones");
 }
 
-Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files,
-                                                    const InputFile& file) {
-  Result<std::unique_ptr<ReadableFile>> found = files.Open(file.path);
+Result<std::unique_ptr<storage::ReadableFile>> OpenUnchanged(const storage::FileSystem& files,
+                                                             const spec::InputFile& file) {
+  Result<std::unique_ptr<storage::ReadableFile>> found = files.Open(file.path);
   if (!found.ok()) return found.status().At({.file = file.path});
   auto opened = *std::move(found);
-  const FileInfo& info = opened->info();
+  const storage::FileInfo& info = opened->info();
   if (info.length == file.length && info.modified_ms == file.modified_ms) return opened;
   const std::string how = info.length != file.length
                               ? "it had " + std::to_string(file.length) + " bytes and now has " +
@@ -33,4 +33,4 @@ Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files,
       .At({.file = file.path});
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

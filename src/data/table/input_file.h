@@ -9,12 +9,13 @@
 #include "src/spec/input.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Opens a file of the plan. kDataLoss: its length or modification time is not as listed.
-Result<std::unique_ptr<ReadableFile>> OpenUnchanged(const FileSystem& files, const InputFile& file);
+Result<std::unique_ptr<storage::ReadableFile>> OpenUnchanged(const storage::FileSystem& files,
+                                                             const spec::InputFile& file);
 
 // Error that names data.shard_bytes if a plan has more than 10,000,000 shards.
 Status CheckShardCount(size_t shards, int64_t shard_bytes);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::data {
 
 // Columns in a format's own types.
 class KeptArrays {
@@ -65,4 +65,4 @@ class KeptColumns {
   std::unique_ptr<KeptArrays> arrays_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

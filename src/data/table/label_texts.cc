@@ -1,6 +1,6 @@
 #include "src/data/table/label_texts.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr size_t kEntryBytes = 128;  // in texts and in the index, without the texts' own
@@ -21,4 +21,4 @@ int32_t LabelTexts::IndexOf(std::string_view text) {
   return index;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

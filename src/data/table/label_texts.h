@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace espalier {
+namespace espalier::data {
 
 class LabelTexts {
  public:
@@ -32,4 +32,4 @@ struct ShardTexts {
   std::vector<LabelTexts> categories;  // by feature with a vocabulary, in their order
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

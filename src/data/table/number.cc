@@ -5,7 +5,7 @@
 #include <cmath>
 #include <system_error>
 
-namespace espalier {
+namespace espalier::data {
 
 std::string_view Trimmed(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
@@ -33,4 +33,4 @@ NumberKind ParseNumberSlowly(std::string_view text, double* value) {
   return NumberKind::kNumber;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

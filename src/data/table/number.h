@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace espalier {
+namespace espalier::data {
 
 inline constexpr std::array<std::string_view, 7> kNullWords = {"nan",  "NaN",  "NAN", "NA",
                                                                "null", "NULL", "\\N"};
@@ -95,4 +95,4 @@ inline NumberKind ParseNumber(const char* begin, const char* end, double* value)
 // Without spaces, tabs and carriage returns at both ends.
 std::string_view Trimmed(std::string_view text);
 
-}  // namespace espalier
+}  // namespace espalier::data

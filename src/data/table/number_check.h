@@ -9,7 +9,7 @@
 
 #include "src/data/table/decoded_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // True when all are finite (in float too, when `float32`); NaN is not.
 template <typename T>
@@ -46,23 +46,23 @@ bool IsFloat(T value) {
 
 // The narrowest type of at least `least` that holds all values exactly (see NarrowestType).
 template <typename T>
-StorageType TypeOf(const T* values, int64_t count, StorageType least) {
+spec::StorageType TypeOf(const T* values, int64_t count, spec::StorageType least) {
   constexpr int64_t kBlock = 1024;
-  for (int64_t begin = 0; begin < count && least != StorageType::kFloat64; begin += kBlock) {
+  for (int64_t begin = 0; begin < count && least != spec::StorageType::kFloat64; begin += kBlock) {
     const T* block = values + begin;
     const int64_t size = std::min(kBlock, count - begin);
     bool wide = false;
-    if (least == StorageType::kUint8) {
+    if (least == spec::StorageType::kUint8) {
       for (int64_t i = 0; i < size; ++i) wide |= !IsByte(block[i]);
       if (!wide) continue;
-      least = StorageType::kFloat32;
+      least = spec::StorageType::kFloat32;
       wide = false;
     }
     if constexpr (std::is_same_v<T, float> || sizeof(T) <= 2) return least;
     for (int64_t i = 0; i < size; ++i) wide |= !IsFloat(block[i]);
-    if (wide) least = StorageType::kFloat64;
+    if (wide) least = spec::StorageType::kFloat64;
   }
   return least;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -2,7 +2,7 @@
 
 #include "src/spec/sparse_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 template <typename T>
@@ -38,7 +38,7 @@ bool AreSparse(const DecodedSets& sets, int64_t width, std::span<const int32_t> 
 }
 
 bool AreSparse(int64_t rows, int64_t nonzeros, int64_t width) {
-  return nonzeros <= rows * width / kSparseShare;
+  return nonzeros <= rows * width / spec::kSparseShare;
 }
 
 Status PackNumbers(const DecodedRows& rows, int64_t begin, int64_t count, int64_t width,
@@ -58,4 +58,4 @@ Status PackSparse(const DecodedRows& rows, int64_t width, std::span<const int32_
   return AppendAll(rows.weights, &sparse->weights);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,7 +9,7 @@
 #include "src/base/status.h"
 #include "src/data/table/decoded_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Whether few enough of the rows' numbers, `width` each, are not 0 (spec/sparse_rows.h).
 bool AreSparse(const DecodedSets& sets, int64_t width, std::span<const int32_t> coded);
@@ -52,4 +52,4 @@ Status PackNumbers(const DecodedRows& rows, int64_t begin, int64_t count, int64_
 Status PackSparse(const DecodedRows& rows, int64_t width, std::span<const int32_t> coded,
                   DecodedRows* sparse);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/storage/glob.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr std::string_view kNullValue = "__HIVE_DEFAULT_PARTITION__";
@@ -93,12 +93,12 @@ void Partitions::LeaveOut(const std::vector<std::string>& columns) {
   }
 }
 
-Result<std::vector<std::string>> PartitionNames(const FileInfo& file) {
+Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file) {
   std::vector<std::string> names;
   int32_t left = file.found_below;
   ForDirectories(file.path, [&](std::string_view directory) {
     if (left-- <= 0) return false;
-    if (IsPartitionName(directory))
+    if (storage::IsPartitionName(directory))
       names.push_back(Decoded(directory.substr(0, directory.find('='))));
     return true;
   });
@@ -114,7 +114,8 @@ std::optional<std::string> PartitionValue(const std::string& path, const std::st
   std::optional<std::string> value;
   ForDirectories(path, [&](std::string_view directory) {
     const size_t equals = directory.find('=');
-    if (!IsPartitionName(directory) || Decoded(directory.substr(0, equals)) != name) return true;
+    if (!storage::IsPartitionName(directory) || Decoded(directory.substr(0, equals)) != name)
+      return true;
     const std::string_view text = directory.substr(equals + 1);
     if (text != kNullValue) value = Decoded(text);
     return false;
@@ -122,7 +123,7 @@ std::optional<std::string> PartitionValue(const std::string& path, const std::st
   return value;
 }
 
-std::vector<std::optional<std::string>> PartitionValues(const Schema& schema,
+std::vector<std::optional<std::string>> PartitionValues(const spec::Schema& schema,
                                                         const std::string& path) {
   std::vector<std::optional<std::string>> values;
   for (size_t i = schema.names.size() - schema.partitions; i < schema.names.size(); ++i) {
@@ -137,4 +138,4 @@ std::unique_ptr<RecordReader> WithPartitions(
   return std::make_unique<PartitionedReader>(std::move(reader), values);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

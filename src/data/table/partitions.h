@@ -17,7 +17,7 @@
 #include "src/spec/input.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // The partition columns of a job's files.
 struct Partitions {
@@ -29,13 +29,13 @@ struct Partitions {
 
 // The names of a listed file's partition columns, sorted: those of the directories name=value that
 // its pattern does not spell out (FileInfo::found_below). kInvalidArgument: a name is there twice.
-Result<std::vector<std::string>> PartitionNames(const FileInfo& file);
+Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file);
 
 // The value of the innermost directory `name=value` in `path`; absent: null.
 std::optional<std::string> PartitionValue(const std::string& path, const std::string& name);
 
 // The values of the schema's partition columns, in order.
-std::vector<std::optional<std::string>> PartitionValues(const Schema& schema,
+std::vector<std::optional<std::string>> PartitionValues(const spec::Schema& schema,
                                                         const std::string& path);
 
 // `reader`, with these fields after those of each record; null is the empty field. Without any it
@@ -43,4 +43,4 @@ std::vector<std::optional<std::string>> PartitionValues(const Schema& schema,
 std::unique_ptr<RecordReader> WithPartitions(std::unique_ptr<RecordReader> reader,
                                              const std::vector<std::optional<std::string>>& values);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -12,7 +12,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::data {
 
 class RecordReader {
  public:
@@ -74,4 +74,4 @@ class RecordReader {
   Status error_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,7 +9,7 @@
 
 #include "src/base/check.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr size_t kHugePageBytes = 2 << 20;
@@ -128,4 +128,4 @@ Status RowBytes::Append(std::span<const uint8_t> bytes) {
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -19,7 +19,7 @@
 #include "src/data/table/row_room.h"
 #include "src/data/table/spool.h"
 
-namespace espalier {
+namespace espalier::data {
 
 class RowBytes {
  public:
@@ -95,4 +95,4 @@ class RowArray {
   RowBytes bytes_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -5,7 +5,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Adds to what is taken unless that is more than the limit then.
@@ -39,4 +39,4 @@ Status RowRoom::TakeSpool(size_t bytes) {
                            "smaller files (Parquet: in smaller row groups)");
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

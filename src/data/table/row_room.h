@@ -11,7 +11,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::data {
 
 class RowRoom {
  public:
@@ -39,4 +39,4 @@ class RowRoom {
   std::atomic<int64_t> memory_bytes_{0}, spool_bytes_{0};  // taken
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Between the values at `share` of the way from the first to the last. REQUIRES: sorted, not empty.
@@ -17,12 +17,12 @@ double AtShare(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
-RowPicker::RowPicker(const FeatureSpec& features, const Schema& schema)
+RowPicker::RowPicker(const spec::FeatureSpec& features, const spec::Schema& schema)
     : width_(static_cast<int64_t>(schema.features.size())) {
   for (size_t i = 0; i < schema.features.size(); ++i) {
-    if (IsRobust(features, schema.rule(i))) features_.push_back(static_cast<int32_t>(i));
+    if (spec::IsRobust(features, schema.rule(i))) features_.push_back(static_cast<int32_t>(i));
   }
-  rows_max_ = SampledRowsMax(static_cast<int64_t>(features_.size()));
+  rows_max_ = spec::SampledRowsMax(static_cast<int64_t>(features_.size()));
 }
 
 void RowPicker::Offer(int32_t file, uint64_t position, int64_t row) {
@@ -37,10 +37,10 @@ void RowPicker::Offer(int32_t file, uint64_t position, int64_t row) {
   std::push_heap(picked_.begin(), picked_.end());
 }
 
-RowSample RowPicker::Take(const DecodedRows& train) const {
+spec::RowSample RowPicker::Take(const DecodedRows& train) const {
   std::vector<Picked> picked = picked_;
   std::sort(picked.begin(), picked.end());
-  RowSample sample;
+  spec::RowSample sample;
   WithStorage(train.type, [&](auto type) {
     const auto* rows = reinterpret_cast<const decltype(type)*>(train.features.data());
     for (const Picked& p : picked) {
@@ -53,11 +53,11 @@ RowSample RowPicker::Take(const DecodedRows& train) const {
   return sample;
 }
 
-void SamplePruner::Prune(RowSample* sample) {
+void SamplePruner::Prune(spec::RowSample* sample) {
   const size_t rows = sample->keys.size();
   if (rows == 0) return;
   const size_t width = sample->values.size() / rows;
-  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
+  const auto most = static_cast<size_t>(spec::SampledRowsMax(static_cast<int64_t>(width)));
   size_t kept = 0;
   for (; kept < rows; ++kept) {
     const uint64_t key = sample->keys[kept];
@@ -74,22 +74,22 @@ void SamplePruner::Prune(RowSample* sample) {
   sample->values.shrink_to_fit();
 }
 
-std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards,
+std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardSurvey> shards,
                                    std::span<const double> nulls) {
   struct Row {
     uint64_t key = 0;
     const double* values = nullptr;
   };
   std::vector<Row> rows;
-  for (const ShardSurvey& shard : shards) {
+  for (const spec::ShardSurvey& shard : shards) {
     for (size_t i = 0; i < shard.sample.keys.size(); ++i) {
       rows.push_back({shard.sample.keys[i], shard.sample.values.data() + i * nulls.size()});
     }
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.key < b.key; });
-  rows.resize(std::min(rows.size(),
-                       static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(nulls.size())))));
+  rows.resize(std::min(
+      rows.size(), static_cast<size_t>(spec::SampledRowsMax(static_cast<int64_t>(nulls.size())))));
   std::vector<Quartiles> quartiles;
   for (size_t f = 0; f < nulls.size(); ++f) {
     std::vector<double> values;
@@ -108,4 +108,4 @@ std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards,
   return quartiles;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -16,19 +16,19 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Finds the rows of a shard that may be in the sample.
 class RowPicker {
  public:
   // Of a job whose scales need no sample it picks nothing.
-  RowPicker(const FeatureSpec& features, const Schema& schema);
+  RowPicker(const spec::FeatureSpec& features, const spec::Schema& schema);
 
   bool any() const { return rows_max_ > 0; }
   // The shard's training row number `row`, which is at `position` of its file.
   void Offer(int32_t file, uint64_t position, int64_t row);
   // The picked rows of all that were offered, with their values.
-  RowSample Take(const DecodedRows& train) const;
+  spec::RowSample Take(const DecodedRows& train) const;
 
  private:
   struct Picked {
@@ -47,7 +47,7 @@ class RowPicker {
 // width. What is left out depends on the order of the shards, the sample of all does not.
 class SamplePruner {
  public:
-  void Prune(RowSample* sample);
+  void Prune(spec::RowSample* sample);
 
  private:
   std::vector<uint64_t> smallest_;  // keys of rows seen so far; a heap, the largest first
@@ -63,7 +63,7 @@ struct Quartiles {
 // Over the shards' samples, in shard order: one a feature that is scaled by quartiles. `nulls`: the
 // number that stands for such a feature's nulls; NaN: they are left out. REQUIRES: each sample has
 // nulls.size() values a row.
-std::vector<Quartiles> QuartilesOf(std::span<const ShardSurvey> shards,
+std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardSurvey> shards,
                                    std::span<const double> nulls);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -1,6 +1,6 @@
 #include "src/data/table/row_words.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr const char* kFit =
@@ -69,4 +69,4 @@ std::string MarkFault() {
   return "the validation column holds neither true nor false; expected 1, 0, true or false";
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace espalier {
+namespace espalier::data {
 
 inline constexpr size_t kLabelBytesMax = 256;  // of the name of a class
 
@@ -32,4 +32,4 @@ std::string DroppedFault();
 // Of the mark that tells validation rows.
 std::string MarkFault();
 
-}  // namespace espalier
+}  // namespace espalier::data

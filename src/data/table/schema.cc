@@ -6,7 +6,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr size_t kColumnsListed = 10;
@@ -41,7 +41,8 @@ Status FieldError(const HeaderRecord& record, size_t i, const std::string& messa
 
 class Resolver {
  public:
-  Resolver(const DataSpec& data, const std::vector<std::string>& names, const HeaderRecord& record)
+  Resolver(const spec::DataSpec& data, const std::vector<std::string>& names,
+           const HeaderRecord& record)
       : data_(data), names_(names), record_(record) {}
 
   Status IndexNames() {
@@ -55,7 +56,7 @@ class Resolver {
     return {};
   }
 
-  Result<int32_t> Find(const std::string& field, const ColumnRef& column) const {
+  Result<int32_t> Find(const std::string& field, const spec::ColumnRef& column) const {
     if (const auto* position = std::get_if<int64_t>(&column)) return At(field, *position);
     const std::string& name = std::get<std::string>(column);
     if (const auto found = positions_.find(name); found != positions_.end()) return found->second;
@@ -106,20 +107,20 @@ class Resolver {
   }
 
   // Makes the features of columns: one each, of a date one a part.
-  void AddFeatures(const std::vector<int32_t>& columns, Schema* schema) const {
+  void AddFeatures(const std::vector<int32_t>& columns, spec::Schema* schema) const {
     bool ruled = false;
     for (const int32_t column : columns) {
       const int32_t group = group_of_[static_cast<size_t>(column)];
-      FeatureRule rule{.group = group};
-      std::vector<DatePart> parts = {rule.part};
+      spec::FeatureRule rule{.group = group};
+      std::vector<spec::DatePart> parts = {rule.part};
       if (group >= 0) {
         ruled = true;
         rule.type = data_.features.groups[static_cast<size_t>(group)].type;
-        if (rule.type == FeatureType::kDate) {
+        if (rule.type == spec::FeatureType::kDate) {
           parts = data_.features.groups[static_cast<size_t>(group)].parts;
         }
       }
-      for (const DatePart part : parts) {
+      for (const spec::DatePart part : parts) {
         rule.part = part;
         schema->features.push_back(column);
         schema->rules.push_back(rule);
@@ -129,28 +130,28 @@ class Resolver {
   }
 
   Result<std::vector<int32_t>> Listed(const std::string& field,
-                                      const std::vector<ColumnPattern>& entries) const {
+                                      const std::vector<spec::ColumnPattern>& entries) const {
     std::vector<int32_t> found;
     for (const auto& entry : entries) {
       if (found.size() > names_.size()) {  // ranges that overlap, over and over
         return RecordError(record_, field + ": names columns more than once; name each once");
       }
-      if (const auto* range = std::get_if<ColumnRange>(&entry)) {
+      if (const auto* range = std::get_if<spec::ColumnRange>(&entry)) {
         ESPALIER_ASSIGN_OR_RETURN(const int32_t first, At(field, range->first));
         ESPALIER_ASSIGN_OR_RETURN(const int32_t last, At(field, range->last));
         for (int32_t i = first; i <= last; ++i) found.push_back(i);
         continue;
       }
-      const ColumnRef column = std::holds_alternative<int64_t>(entry)
-                                   ? ColumnRef(std::get<int64_t>(entry))
-                                   : ColumnRef(std::get<std::string>(entry));
+      const spec::ColumnRef column = std::holds_alternative<int64_t>(entry)
+                                         ? spec::ColumnRef(std::get<int64_t>(entry))
+                                         : spec::ColumnRef(std::get<std::string>(entry));
       ESPALIER_ASSIGN_OR_RETURN(const int32_t position, Find(field, column));
       found.push_back(position);
     }
     return found;
   }
 
-  Status CheckFeatures(const Schema& schema, const std::vector<int32_t>& columns) const {
+  Status CheckFeatures(const spec::Schema& schema, const std::vector<int32_t>& columns) const {
     const std::string field = "data.features.columns: ";
     if (columns.empty()) {
       return RecordError(record_, field +
@@ -199,7 +200,7 @@ class Resolver {
 
   std::vector<int32_t> group_of_;  // by column, -1: none
   std::vector<int32_t> grouped_;   // columns, in the order of the groups
-  const DataSpec& data_;
+  const spec::DataSpec& data_;
   const std::vector<std::string>& names_;
   const HeaderRecord& record_;
   std::map<std::string, int32_t> positions_;
@@ -207,19 +208,19 @@ class Resolver {
 
 }  // namespace
 
-Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names,
-                          const HeaderRecord& record) {
+Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::string> names,
+                                const HeaderRecord& record) {
   if (names.size() > kColumnsMax) {
     return RecordError(record, "the files have " + std::to_string(names.size()) +
                                    " columns; at most " + std::to_string(kColumnsMax) +
                                    " are supported: is this a table, one row a line?");
   }
-  Schema schema;
+  spec::Schema schema;
   schema.names = std::move(names);
   Resolver resolver(data, schema.names, record);
   ESPALIER_RETURN_IF_ERROR(resolver.IndexNames());
   std::vector<bool> taken(schema.names.size());
-  for (const ColumnRef& label : data.label) {
+  for (const spec::ColumnRef& label : data.label) {
     ESPALIER_ASSIGN_OR_RETURN(const int32_t column, resolver.Find("data.label", label));
     if (taken[column]) {
       return resolver.Error(column, "data.label: column " + Quoted(schema.names[column]) +
@@ -250,7 +251,7 @@ std::vector<std::string> PositionNames(size_t columns) {
   return names;
 }
 
-Result<std::vector<int32_t>> MatchHeader(const Schema& schema, const HeaderRecord& header,
+Result<std::vector<int32_t>> MatchHeader(const spec::Schema& schema, const HeaderRecord& header,
                                          const std::string& first_file) {
   const std::vector<std::string>& names = header.fields;
   if (names == schema.names) return std::vector<int32_t>();
@@ -293,10 +294,10 @@ Result<std::vector<int32_t>> MatchHeader(const Schema& schema, const HeaderRecor
   return columns;
 }
 
-Schema InFileOrder(const Schema& schema, const std::vector<int32_t>& columns) {
+spec::Schema InFileOrder(const spec::Schema& schema, const std::vector<int32_t>& columns) {
   if (columns.empty()) return schema;
   std::vector<int32_t> place(columns.size());
-  Schema out;
+  spec::Schema out;
   for (size_t i = 0; i < columns.size(); ++i) {
     place[columns[i]] = static_cast<int32_t>(i);
     out.names.push_back(schema.names[columns[i]]);
@@ -311,4 +312,4 @@ Schema InFileOrder(const Schema& schema, const std::vector<int32_t>& columns) {
   return out;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

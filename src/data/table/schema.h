@@ -8,7 +8,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // A file with more columns is taken for something else than a table.
 inline constexpr size_t kColumnsMax = 1 << 20;
@@ -28,8 +28,8 @@ struct HeaderRecord {
 // that occur twice, columns that are missing or out of range, a feature named twice, the label or
 // the validation marker among the features, no features. They carry the place of the record, or of
 // its field that is at fault, the column and the text found there.
-Result<Schema> MakeSchema(const DataSpec& data, std::vector<std::string> names,
-                          const HeaderRecord& record = {});
+Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::string> names,
+                                const HeaderRecord& record = {});
 
 // Names for files without header: "0", "1", ...
 std::vector<std::string> PositionNames(size_t columns);
@@ -37,10 +37,10 @@ std::vector<std::string> PositionNames(size_t columns);
 // How a further file's columns stand in the schema, by name: for each column of the file its
 // position there (InputFile::columns); empty when the order is the same. The header must have the
 // same names, each once, in any order; the error says which is missing, unknown or there twice.
-Result<std::vector<int32_t>> MatchHeader(const Schema& schema, const HeaderRecord& header,
+Result<std::vector<int32_t>> MatchHeader(const spec::Schema& schema, const HeaderRecord& header,
                                          const std::string& first_file);
 
 // The schema as it is for a file with these InputFile::columns.
-Schema InFileOrder(const Schema& schema, const std::vector<int32_t>& columns);
+spec::Schema InFileOrder(const spec::Schema& schema, const std::vector<int32_t>& columns);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -16,14 +16,14 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // A table: its files, their shards and columns, and how values become numbers. All three must
 // outlive what reads the table.
 struct TableSource {
-  const FileSystem& files;
-  const InputPlan& plan;
-  const JobSpec& job;
+  const storage::FileSystem& files;
+  const spec::InputPlan& plan;
+  const spec::JobSpec& job;
 };
 
 struct ReadOptions {
@@ -97,4 +97,4 @@ class ShardReader {
   const ReadOptions options_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::data {
 
 bool ShardRows::spooled() const {
   return std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.spooled(); });
@@ -15,7 +15,7 @@ int64_t ShardRows::MemoryBytes() const {
   return bytes;
 }
 
-Status TooManySkipped(const BadRows& policy, const Status& last) {
+Status TooManySkipped(const spec::BadRows& policy, const Status& last) {
   const std::string limit = std::to_string(policy.limit);
   return BadInput("more than " + limit +
                   " bad rows, the limit of data.bad_rows; the last one: " + last.message())
@@ -29,4 +29,4 @@ Status CheckLabels(size_t labels, const std::string& file, const std::string& co
       .At({.file = file, .column = column});
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

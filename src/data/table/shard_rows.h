@@ -12,7 +12,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Distinct labels beyond which a classification job is refused: it is an identifier or a number.
 inline constexpr size_t kClassesMax = 10'000;
@@ -30,13 +30,13 @@ struct ShardRows {
   std::vector<Status> skipped_first;
   ShardTexts texts;
   DecodedSets sets;
-  RowSample sample;      // row_sample.h; not of rows that are read in pieces
-  bool spooled() const;  // some of it
+  spec::RowSample sample;  // row_sample.h; not of rows that are read in pieces
+  bool spooled() const;    // some of it
   int64_t MemoryBytes() const;
 };
 
 // More rows of a shard are bad than data.bad_rows tolerates; `last` describes the last one.
-Status TooManySkipped(const BadRows& policy, const Status& last);
+Status TooManySkipped(const spec::BadRows& policy, const Status& last);
 
 // The rules by which training and scoring read a shard.
 enum class RowRules : uint8_t {
@@ -52,7 +52,7 @@ enum class RowRules : uint8_t {
 class UnusableRows {
  public:
   // `rows` gets the counts. Both must outlive this.
-  UnusableRows(RowRules rules, const BadRows& policy, ShardRows* rows)
+  UnusableRows(RowRules rules, const spec::BadRows& policy, ShardRows* rows)
       : scoring_(rules == RowRules::kScoring), policy_(policy), rows_(*rows) {}
 
   // An error ends the reading.
@@ -79,7 +79,7 @@ class UnusableRows {
 
  private:
   const bool scoring_;
-  const BadRows& policy_;
+  const spec::BadRows& policy_;
   ShardRows& rows_;
   std::vector<Status> rejects_;
 };
@@ -87,4 +87,4 @@ class UnusableRows {
 // kBadInput for a shard with more than kClassesMax labels.
 Status CheckLabels(size_t labels, const std::string& file, const std::string& column);
 
-}  // namespace espalier
+}  // namespace espalier::data

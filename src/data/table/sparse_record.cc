@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 int64_t Filled(int64_t bytes) { return (bytes + 7) & ~int64_t{7}; }
@@ -13,7 +13,7 @@ int64_t HeadBytes(int64_t entries) {
 
 }  // namespace
 
-int64_t SparseRecordBytes(int64_t entries, StorageType type) {
+int64_t SparseRecordBytes(int64_t entries, spec::StorageType type) {
   return HeadBytes(entries) + Filled(entries * ElementBytes(type));
 }
 
@@ -28,7 +28,8 @@ SparseRecord SparseRowOf(const DecodedRows& rows, int64_t row) {
           rows.features.data() + begin * ElementBytes(rows.type)};
 }
 
-uint8_t* WriteSparse(const DecodedRows& rows, int64_t row, StorageType type, uint8_t* record) {
+uint8_t* WriteSparse(const DecodedRows& rows, int64_t row, spec::StorageType type,
+                     uint8_t* record) {
   const SparseRecord from = SparseRowOf(rows, row);
   const auto entries = static_cast<int64_t>(from.features.size());
   auto* const numbers = reinterpret_cast<int32_t*>(record);
@@ -38,4 +39,4 @@ uint8_t* WriteSparse(const DecodedRows& rows, int64_t row, StorageType type, uin
   return record + SparseRecordBytes(entries, type);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -13,7 +13,7 @@
 
 #include "src/data/table/decoded_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 
 struct SparseRecord {
   std::span<const int32_t> features;
@@ -24,7 +24,7 @@ struct SparseRecord {
 SparseRecord SparseRowOf(const DecodedRows& rows, int64_t row);
 
 // The bytes of a record.
-int64_t SparseRecordBytes(int64_t entries, StorageType type);
+int64_t SparseRecordBytes(int64_t entries, spec::StorageType type);
 
 // REQUIRES: 8-byte aligned, as it was written.
 SparseRecord ReadSparse(const uint8_t* record);
@@ -32,6 +32,6 @@ SparseRecord ReadSparse(const uint8_t* record);
 // Writes row `row` of sparse rows, and returns where its record ends, for which SparseRecordBytes
 // must be there. REQUIRES: `record` is 8-byte aligned; `type` is not narrower than that of the
 // rows.
-uint8_t* WriteSparse(const DecodedRows& rows, int64_t row, StorageType type, uint8_t* record);
+uint8_t* WriteSparse(const DecodedRows& rows, int64_t row, spec::StorageType type, uint8_t* record);
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -11,7 +11,7 @@
 #include "src/base/text.h"
 #include "src/storage/local_file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr char kName[] = "espalier-spool-XXXXXX";
@@ -24,12 +24,12 @@ Status NoRoom(size_t bytes, const std::string& what) {
 }  // namespace
 
 Result<int> OpenSpoolFile(const std::string& directory) {
-  ESPALIER_RETURN_IF_ERROR(MakeLocalFileSystem()->MakeDirectory(directory));
+  ESPALIER_RETURN_IF_ERROR(storage::MakeLocalFileSystem()->MakeDirectory(directory));
   const FileDescriptor parent(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (parent.get() < 0) return FileError(errno, "open the spool directory", directory);
+  if (parent.get() < 0) return storage::FileError(errno, "open the spool directory", directory);
   std::string path = directory + "/" + kName;
   const int fd = mkostemp(path.data(), O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "make a spool file in", directory);
+  if (fd < 0) return storage::FileError(errno, "make a spool file in", directory);
   unlinkat(parent.get(), path.c_str() + path.rfind('/') + 1, 0);
   return fd;
 }
@@ -47,8 +47,8 @@ SpoolFile::~SpoolFile() {
 Status SpoolFile::Grow(size_t bytes) {
   const off_t from = static_cast<off_t>(size_), more = static_cast<off_t>(bytes - size_);
   if (const int error = posix_fallocate(fd_, from, more); error != 0) {
-    const Status failed =
-        FileError(error, "reserve " + HumanBytes(bytes) + " in the spool directory", directory_);
+    const Status failed = storage::FileError(
+        error, "reserve " + HumanBytes(bytes) + " in the spool directory", directory_);
     return Status(failed.code(), failed.message() +
                                      "; free space, choose another spool directory, or raise the "
                                      "memory budget");
@@ -81,4 +81,4 @@ Result<std::unique_ptr<Region>> Region::InSpool(const std::string& directory, si
   return std::unique_ptr<Region>(new Region(data, bytes, std::move(file)));
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -14,7 +14,7 @@
 
 #include "src/base/status.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // Makes a file in the directory, which is made if it does not exist. Returns its descriptor, which
 // the caller closes.
@@ -63,4 +63,4 @@ class Region {
   const std::unique_ptr<SpoolFile> file_;  // that the bytes lie in; null: in memory
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

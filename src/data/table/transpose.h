@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-namespace espalier {
+namespace espalier::data {
 
 // Row r of a lane is [data + r * stride, + count), and goes to [slot, slot + count) of its row.
 template <typename T>
@@ -102,4 +102,4 @@ void Transpose(std::span<const Lane<T>> lanes, std::span<const int64_t> rows, T*
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -9,7 +9,7 @@
 #include "src/base/text.h"
 #include "src/data/text/decompressed_file.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -46,8 +46,8 @@ size_t SplitPlain(const char* text, uint32_t length, char delimiter, uint32_t* e
 
 }  // namespace
 
-CsvReader::CsvReader(const ReadableFile& file, const CsvOptions& options, const CsvRange& range,
-                     int64_t window_bytes)
+CsvReader::CsvReader(const storage::ReadableFile& file, const spec::CsvOptions& options,
+                     const CsvRange& range, int64_t window_bytes)
     : file_(file),
       options_(options),
       range_(range),
@@ -315,4 +315,4 @@ Result<int64_t> LineCounter::LineOf(int64_t offset) {
   return lines_ + 1;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

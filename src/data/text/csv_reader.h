@@ -27,7 +27,7 @@
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 struct CsvRange {
   int64_t begin = 0;
@@ -43,8 +43,8 @@ class CsvReader final : public RecordReader {
 
   // REQUIRES: 0 <= begin <= end <= file.info().length; the whole file when that is
   // DecompressedFile::kLengthUnknown.
-  CsvReader(const ReadableFile& file, const CsvOptions& options, const CsvRange& range,
-            int64_t window_bytes = kWindowBytes);
+  CsvReader(const storage::ReadableFile& file, const spec::CsvOptions& options,
+            const CsvRange& range, int64_t window_bytes = kWindowBytes);
 
   Outcome Next() override;
   int64_t field_offset(size_t i) const override;
@@ -75,8 +75,8 @@ class CsvReader final : public RecordReader {
   Outcome Bad(const std::string& why, size_t begin, size_t end);
   void FoundEnd(int64_t end);
 
-  const ReadableFile& file_;
-  const CsvOptions options_;
+  const storage::ReadableFile& file_;
+  const spec::CsvOptions options_;
   CsvRange range_;  // and length_: the end is told by the first short read where it is unknown
   int64_t length_;  // of the file
   const int64_t window_bytes_;
@@ -100,13 +100,13 @@ class CsvReader final : public RecordReader {
 // reads on from where the last one stopped when it can.
 class LineCounter {
  public:
-  explicit LineCounter(const ReadableFile& file) : file_(file) {}
+  explicit LineCounter(const storage::ReadableFile& file) : file_(file) {}
   Result<int64_t> LineOf(int64_t offset);
 
  private:
-  const ReadableFile& file_;
+  const storage::ReadableFile& file_;
   int64_t counted_ = 0;  // bytes
   int64_t lines_ = 0;    // line ends in them
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

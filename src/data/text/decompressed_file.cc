@@ -11,7 +11,7 @@
 
 #include "src/base/text.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 constexpr size_t kInputBytes = 256 << 10;
@@ -68,7 +68,7 @@ const char* KindOf(std::string_view first) {
   return OtherKindOf(first);
 }
 
-Result<Compression> CompressionOf(const ReadableFile& file) {
+Result<Compression> CompressionOf(const storage::ReadableFile& file) {
   const std::string& path = file.info().path;
   std::array<char, kKindBytes> first{};
   ESPALIER_ASSIGN_OR_RETURN(const size_t size, file.ReadAt(0, first));
@@ -103,7 +103,7 @@ Result<Compression> CompressionOf(const ReadableFile& file) {
 // One pass over the compressed bytes.
 class DecompressedFile::Stream {
  public:
-  explicit Stream(const ReadableFile& raw) : raw_(raw), buffer_(kInputBytes) {}
+  explicit Stream(const storage::ReadableFile& raw) : raw_(raw), buffer_(kInputBytes) {}
   virtual ~Stream() = default;
 
   // Appends text at `out`; returns how many bytes, 0 at the end of the text only.
@@ -165,7 +165,7 @@ class DecompressedFile::Stream {
   }
 
  private:
-  const ReadableFile& raw_;
+  const storage::ReadableFile& raw_;
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // of the input that is not consumed
   int64_t read_ = 0;            // bytes of the file
@@ -222,7 +222,8 @@ class DecompressedFile::GzipStream final : public Stream {
 
 class DecompressedFile::ZstdStream final : public Stream {
  public:
-  explicit ZstdStream(const ReadableFile& raw) : Stream(raw), stream_(ZSTD_createDStream()) {
+  explicit ZstdStream(const storage::ReadableFile& raw)
+      : Stream(raw), stream_(ZSTD_createDStream()) {
     if (stream_ != nullptr) {
       ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax, kZstdWindowLogMax);
     }
@@ -268,7 +269,7 @@ class DecompressedFile::ZstdStream final : public Stream {
   bool in_frame_ = false, first_ = true;
 };
 
-DecompressedFile::DecompressedFile(const ReadableFile& raw, Compression compression)
+DecompressedFile::DecompressedFile(const storage::ReadableFile& raw, Compression compression)
     : raw_(raw), compression_(compression), info_(raw.info()) {
   info_.length = kLengthUnknown;
 }
@@ -306,4 +307,4 @@ Result<size_t> DecompressedFile::ReadAt(int64_t offset, std::span<char> out) con
   return ReadOn(out);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

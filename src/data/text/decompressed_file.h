@@ -21,7 +21,7 @@
 #include "src/base/status.h"
 #include "src/storage/file_system.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // What a file that starts with `first` (kKindBytes of it, if it has as many) is, if that is told by
 // its first bytes: "a zip archive", "compressed with gzip"; else nullptr.
@@ -32,19 +32,19 @@ enum class Compression : uint8_t { kNone, kGzip, kZstd };
 
 // By the first bytes of the file. kUnimplemented: the content is of a known kind that cannot be
 // read as text here; kBadInput: the name ends in .gz or .zst and the content does not fit.
-Result<Compression> CompressionOf(const ReadableFile& file);
+Result<Compression> CompressionOf(const storage::ReadableFile& file);
 
-class DecompressedFile final : public ReadableFile {
+class DecompressedFile final : public storage::ReadableFile {
  public:
   // The length in info(): the text's end is where ReadAt gives fewer bytes than asked for.
   static constexpr int64_t kLengthUnknown = int64_t{1} << 62;
   static constexpr int64_t kExpansionMax = 2000;
 
   // REQUIRES: not kNone. `raw` must outlive this.
-  DecompressedFile(const ReadableFile& raw, Compression compression);
+  DecompressedFile(const storage::ReadableFile& raw, Compression compression);
   ~DecompressedFile() override;
 
-  const FileInfo& info() const override { return info_; }
+  const storage::FileInfo& info() const override { return info_; }
   // Reading on where the last call ended is fast; further on skips; back starts anew.
   // Unlike other files: one thread.
   Result<size_t> ReadAt(int64_t offset, std::span<char> out) const override;
@@ -56,10 +56,10 @@ class DecompressedFile final : public ReadableFile {
   class ZstdStream;
   Result<size_t> ReadOn(std::span<char> out) const;
 
-  const ReadableFile& raw_;
+  const storage::ReadableFile& raw_;
   const Compression compression_;
-  FileInfo info_;
+  storage::FileInfo info_;
   mutable std::unique_ptr<Stream> stream_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

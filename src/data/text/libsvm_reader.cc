@@ -8,11 +8,11 @@
 #include "src/data/table/number.h"
 #include "src/data/table/schema.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Neither occurs within a line: each line is one field.
-constexpr CsvOptions kLines = {.header = false, .delimiter = '\n', .quote = '\n'};
+constexpr spec::CsvOptions kLines = {.header = false, .delimiter = '\n', .quote = '\n'};
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
@@ -35,11 +35,11 @@ std::string Zeros(size_t columns) {
 
 }  // namespace
 
-size_t LibsvmColumns(const DataSpec& data) {
+size_t LibsvmColumns(const spec::DataSpec& data) {
   int64_t highest = -1;
-  const auto see = [&](const std::vector<ColumnPattern>& columns) {
+  const auto see = [&](const std::vector<spec::ColumnPattern>& columns) {
     for (const auto& entry : columns) {
-      if (const auto* range = std::get_if<ColumnRange>(&entry)) {
+      if (const auto* range = std::get_if<spec::ColumnRange>(&entry)) {
         highest = std::max(highest, range->last);
       } else if (const auto* position = std::get_if<int64_t>(&entry)) {
         highest = std::max(highest, *position);
@@ -52,11 +52,11 @@ size_t LibsvmColumns(const DataSpec& data) {
     }
   };
   see(data.features.columns);
-  for (const FeatureGroup& group : data.features.groups) see(group.columns);
+  for (const spec::FeatureGroup& group : data.features.groups) see(group.columns);
   return static_cast<size_t>(std::min<int64_t>(highest, kColumnsMax - 1) + 1);
 }
 
-LibsvmReader::LibsvmReader(const ReadableFile& file, const CsvRange& range, size_t columns,
+LibsvmReader::LibsvmReader(const storage::ReadableFile& file, const CsvRange& range, size_t columns,
                            int64_t window_bytes, bool sparse, bool labels)
     : lines_(file, kLines, range, window_bytes),
       columns_(std::max<size_t>(columns, 1)),
@@ -211,4 +211,4 @@ void LibsvmReader::WriteDense(std::string_view label) {
   fields_ = columns_;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -23,17 +23,17 @@
 #include "src/data/table/record_reader.h"
 #include "src/data/text/csv_reader.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // The columns of a job's LIBSVM text, the label's included: one more than the highest position in
 // data.features.columns. 0: none is there.
-size_t LibsvmColumns(const DataSpec& data);
+size_t LibsvmColumns(const spec::DataSpec& data);
 
 class LibsvmReader final : public RecordReader {
  public:
   // REQUIRES: as CsvReader; columns <= kColumnsMax.
   // `sparse`: gives sparse records. `labels`: they are wanted.
-  LibsvmReader(const ReadableFile& file, const CsvRange& range, size_t columns,
+  LibsvmReader(const storage::ReadableFile& file, const CsvRange& range, size_t columns,
                int64_t window_bytes = CsvReader::kWindowBytes, bool sparse = false,
                bool labels = true);
 
@@ -64,4 +64,4 @@ class LibsvmReader final : public RecordReader {
   std::string dense_;  // kReadable bytes, then the record
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

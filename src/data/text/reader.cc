@@ -9,7 +9,7 @@
 #include "src/data/table/pack_sparse.h"
 #include "src/data/text/text_scan.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Enough rows to estimate how many a shard has, and whether they are sparse.
@@ -123,8 +123,8 @@ class TextShard final : public RowPlaces {
     return {};
   }
 
-  const Schema& schema_;
-  const Shard& range_;
+  const spec::Schema& schema_;
+  const spec::Shard& range_;
   const ReadOptions& options_;
   const std::string& path_;
   const bool scoring_;
@@ -143,7 +143,7 @@ class TextReader final : public ShardReader {
   using ShardReader::ShardReader;
 
   Result<ShardRows> Read(int shard, const TakePiece& take) const override {
-    const InputPlan& plan = table().plan;
+    const spec::InputPlan& plan = table().plan;
     const std::string& path = plan.files[plan.shards[shard].file].path;
     bool sparse = options().sparse && DecodesSparse(table().job, plan.schema, path);
     for (;; sparse = false) {
@@ -162,4 +162,4 @@ std::unique_ptr<ShardReader> MakeTextReader(const TableSource& table, const Read
   return std::make_unique<TextReader>(table, options);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -5,8 +5,8 @@
 
 #include "src/data/table/shard_reader.h"
 
-namespace espalier {
+namespace espalier::data {
 
 std::unique_ptr<ShardReader> MakeTextReader(const TableSource& table, const ReadOptions& options);
 
-}  // namespace espalier
+}  // namespace espalier::data

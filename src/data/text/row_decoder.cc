@@ -13,7 +13,7 @@
 #include "src/data/table/row_words.h"
 #include "src/data/table/shard_rows.h"
 
-namespace espalier {
+namespace espalier::data {
 namespace {
 
 // Eight fields of one digit each, as in "0,0,7,0,0,0,1,0,": true when all are digits.
@@ -42,14 +42,14 @@ inline uint32_t UpToThreeDigits(const char* end, uint32_t length, uint32_t* bad)
 
 }  // namespace
 
-RowDecoder::RowDecoder(const TableSource& table, const Schema& schema, int32_t file, RowRoom* room,
-                       bool sparse)
+RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int32_t file,
+                       RowRoom* room, bool sparse)
     : schema_(schema),
       job_(table.job),
       role_(table.plan.files[file].role),
       file_(file),
-      classification_(job_.model.task == Task::kClassification),
-      float32_(job_.model.precision == Precision::kFloat32),
+      classification_(job_.model.task == spec::Task::kClassification),
+      float32_(job_.model.precision == spec::Precision::kFloat32),
       sparse_(sparse),
       draw_(job_, file),
       picker_(job_.data.features, schema),
@@ -134,9 +134,10 @@ bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot)
 }
 
 bool RowDecoder::TakeNull(int32_t slot) {
-  const NullKind nulls = features_.nulls(static_cast<size_t>(slot));
-  if (nulls == NullKind::kFail) return Bad(FeatureFault(Fault::kMissing), schema_.features[slot]);
-  drops_ = drops_ || nulls == NullKind::kDrop;
+  const spec::NullKind nulls = features_.nulls(static_cast<size_t>(slot));
+  if (nulls == spec::NullKind::kFail)
+    return Bad(FeatureFault(Fault::kMissing), schema_.features[slot]);
+  drops_ = drops_ || nulls == spec::NullKind::kDrop;
   values_[slot] = std::numeric_limits<double>::quiet_NaN();
   return true;
 }
@@ -231,7 +232,7 @@ bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* 
 bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   if (schema_.label.empty()) return true;
   if (!classification_) {
-    const bool multilabel = job_.model.task == Task::kMultilabel;
+    const bool multilabel = job_.model.task == spec::Task::kMultilabel;
     for (size_t i = 0; i < targets_.size(); ++i) {
       const int32_t column = schema_.label[i];
       const auto word = multilabel ? BooleanWord(reader.field(column)) : std::nullopt;
@@ -258,14 +259,14 @@ bool RowDecoder::DecodeWeight(const RecordReader& reader) {
   if (schema_.weight < 0) return true;
   if (!Number(reader, schema_.weight, "weight", &weight_)) return false;
   if (weight_ < 0) return Bad(NumberFault("weight", Fault::kNegative), schema_.weight);
-  if (float32_ && VanishesInFloat(weight_)) {
+  if (float32_ && spec::VanishesInFloat(weight_)) {
     return Bad(NumberFault("weight", Fault::kTooSmall), schema_.weight);
   }
   return true;
 }
 
 int RowDecoder::SetOf(const RecordReader& reader) {
-  if (role_ != FileRole::kTrain) return static_cast<int>(role_);
+  if (role_ != spec::FileRole::kTrain) return static_cast<int>(role_);
   if (draw_.active()) {
     const int64_t at = reader.record_offset();
     const bool drawn = draw_.stratified()
@@ -287,7 +288,7 @@ int RowDecoder::SetOf(const RecordReader& reader) {
 
 Status RowDecoder::Append(DecodedRows* rows, bool digits) {
   const std::span<const double> values = sparse_ ? entries_ : values_;
-  if (!digits && type_ != StorageType::kFloat64) {
+  if (!digits && type_ != spec::StorageType::kFloat64) {
     type_ = NarrowestType(values, type_);
     for (DecodedRows& set : sets_) ESPALIER_RETURN_IF_ERROR(set.WidenTo(type_));
   }
@@ -328,8 +329,8 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
         -1);
     return Outcome::kBad;
   }
-  const bool digits = !sparse_ && type_ == StorageType::kUint8 && features_.decoded().empty() &&
-                      DecodeDigits(reader);
+  const bool digits = !sparse_ && type_ == spec::StorageType::kUint8 &&
+                      features_.decoded().empty() && DecodeDigits(reader);
   if (!digits && !(sparse_ ? DecodeEntries(reader) : DecodeFeatures(reader))) return Outcome::kBad;
   const bool drops = !digits && drops_;
   if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
@@ -344,4 +345,4 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   return error_.ok() ? Outcome::kRow : Outcome::kFailed;
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -17,7 +17,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
-namespace espalier {
+namespace espalier::data {
 
 // What is wrong with a row; turned into a Status with its place by the caller.
 struct RowProblem {
@@ -44,7 +44,7 @@ class RowDecoder {
 
   // `schema`: in the order of the file's columns. `room` may be null; see DecodedRows. `sparse`: of
   // sparse records, to sparse rows. REQUIRES: then DecodesSparse (sparse_choice.h).
-  RowDecoder(const TableSource& table, const Schema& schema, int32_t file, RowRoom* room,
+  RowDecoder(const TableSource& table, const spec::Schema& schema, int32_t file, RowRoom* room,
              bool sparse);
 
   // Decodes the reader's record and adds it to its set. kBad: problem() says why; kFailed: error()
@@ -64,7 +64,9 @@ class RowDecoder {
   // From now on categories are numbered anew.
   void ForgetCategories() { features_.ForgetCategories(); }
   // Of the training rows so far, all of which are still in sets().
-  RowSample Sample() const { return picker_.Take(sets_[static_cast<size_t>(FileRole::kTrain)]); }
+  spec::RowSample Sample() const {
+    return picker_.Take(sets_[static_cast<size_t>(spec::FileRole::kTrain)]);
+  }
 
  private:
   // Columns [column, column + count) are the features [slot, slot + count), all plain.
@@ -87,9 +89,9 @@ class RowDecoder {
   bool Bad(std::string message, int32_t column);
   Status Append(DecodedRows* rows, bool digits);
 
-  const Schema& schema_;
-  const JobSpec& job_;
-  const FileRole role_;
+  const spec::Schema& schema_;
+  const spec::JobSpec& job_;
+  const spec::FileRole role_;
   const int32_t file_;
   const bool classification_, float32_, sparse_;
   ValidationDraw draw_;
@@ -97,13 +99,13 @@ class RowDecoder {
   FeatureDecoder features_;
   std::vector<Run> runs_;
 
-  StorageType type_ = StorageType::kUint8;  // of the rows so far
-  std::vector<uint8_t> bytes_;              // the row, when all features are small whole numbers
-  std::vector<double> values_;              // the row otherwise
-  std::vector<int32_t> slots_;              // sparse: by column, the feature, or -1
-  std::vector<int32_t> entry_slots_;        // sparse: features of the row: not 0, or codes ...
-  std::vector<double> entries_;             // ... and their numbers
-  bool drops_ = false;                      // a null says so
+  spec::StorageType type_ = spec::StorageType::kUint8;  // of the rows so far
+  std::vector<uint8_t> bytes_;        // the row, when all features are small whole numbers
+  std::vector<double> values_;        // the row otherwise
+  std::vector<int32_t> slots_;        // sparse: by column, the feature, or -1
+  std::vector<int32_t> entry_slots_;  // sparse: features of the row: not 0, or codes ...
+  std::vector<double> entries_;       // ... and their numbers
+  bool drops_ = false;                // a null says so
   int32_t label_ = 0;
   std::vector<double> targets_;
   double weight_ = 1;
@@ -113,4 +115,4 @@ class RowDecoder {
   Status error_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data

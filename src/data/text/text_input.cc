@@ -5,18 +5,18 @@
 #include "src/data/table/input_file.h"
 #include "src/data/text/libsvm_reader.h"
 
-namespace espalier {
+namespace espalier::data {
 
-Result<std::unique_ptr<TextInput>> TextInput::Open(const FileSystem& files, const InputFile& file,
-                                                   bool whole) {
+Result<std::unique_ptr<TextInput>> TextInput::Open(const storage::FileSystem& files,
+                                                   const spec::InputFile& file, bool whole) {
   auto input = std::make_unique<TextInput>();
   ESPALIER_ASSIGN_OR_RETURN(input->raw_, OpenUnchanged(files, file));
   if (whole) ESPALIER_RETURN_IF_ERROR(input->LookForCompression());
   return input;
 }
 
-Result<std::unique_ptr<TextInput>> TextInput::OpenShard(const FileSystem& files,
-                                                        const InputFile& file, int64_t begin,
+Result<std::unique_ptr<TextInput>> TextInput::OpenShard(const storage::FileSystem& files,
+                                                        const spec::InputFile& file, int64_t begin,
                                                         int64_t end) {
   ESPALIER_ASSIGN_OR_RETURN(auto input, Open(files, file, false));
   input->WillRead(begin, end);
@@ -40,16 +40,16 @@ void TextInput::WillRead(int64_t begin, int64_t end) const {
   raw_->WillRead(begin, end - begin);
 }
 
-std::unique_ptr<RecordReader> TextInput::Records(const DataSpec& data, CsvRange range,
+std::unique_ptr<RecordReader> TextInput::Records(const spec::DataSpec& data, CsvRange range,
                                                  size_t columns, int64_t window_bytes,
                                                  bool sparse) const {
-  const ReadableFile& file = compressed() ? *text_ : *raw_;
+  const storage::ReadableFile& file = compressed() ? *text_ : *raw_;
   if (compressed()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
-  if (FormatOf(data, raw_->info().path) == DataFormat::kLibsvm) {
+  if (spec::FormatOf(data, raw_->info().path) == spec::DataFormat::kLibsvm) {
     return std::make_unique<LibsvmReader>(file, range, columns, window_bytes, sparse,
                                           !data.label.empty());
   }
   return std::make_unique<CsvReader>(file, data.csv, range, window_bytes);
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

@@ -8,11 +8,11 @@
 #include "src/data/table/row_words.h"
 #include "src/data/table/schema.h"
 
-namespace espalier {
+namespace espalier::data {
 
 Result<std::unique_ptr<TextScan>> TextScan::Open(const TableSource& table, int shard, RowRoom* room,
                                                  bool sparse) {
-  const Shard& range = table.plan.shards[shard];
+  const spec::Shard& range = table.plan.shards[shard];
   ESPALIER_ASSIGN_OR_RETURN(
       auto input,
       TextInput::OpenShard(table.files, table.plan.files[range.file], range.begin, range.end));
@@ -30,8 +30,10 @@ TextScan::TextScan(std::unique_ptr<TextInput> input, const TableSource& table, i
       reader_(MakeReader(table.job.data, table.plan.shards[shard])),
       decoder_(table, schema_, table.plan.shards[shard].file, room, sparse) {}
 
-std::unique_ptr<RecordReader> TextScan::MakeReader(const DataSpec& data, const Shard& shard) const {
-  const CsvRange range = {shard.begin, shard.end, HasHeader(data, file_.path) && shard.begin == 0};
+std::unique_ptr<RecordReader> TextScan::MakeReader(const spec::DataSpec& data,
+                                                   const spec::Shard& shard) const {
+  const CsvRange range = {shard.begin, shard.end,
+                          spec::HasHeader(data, file_.path) && shard.begin == 0};
   const size_t columns = schema_.names.size() - schema_.partitions;
   return WithPartitions(input_->Records(data, range, columns, CsvReader::kWindowBytes, sparse_),
                         PartitionValues(schema_, file_.path));
@@ -111,4 +113,4 @@ Status TextScan::WithRow(const Status& error, bool count_lines) {
   return error.At(std::move(at));
 }
 
-}  // namespace espalier
+}  // namespace espalier::data

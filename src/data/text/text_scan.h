@@ -11,7 +11,7 @@
 #include "src/data/text/text_input.h"
 #include "src/spec/input.h"
 
-namespace espalier {
+namespace espalier::data {
 
 class TextScan {
  public:
@@ -36,7 +36,7 @@ class TextScan {
   InputPosition PlaceOfLabel();
   const Status& error() const { return error_; }
   const RecordReader& reader() const { return *reader_; }
-  const Schema& schema() const { return schema_; }  // in the order of the file's columns
+  const spec::Schema& schema() const { return schema_; }  // in the order of the file's columns
   bool compressed() const { return input_->compressed(); }
   bool sparse() const { return sparse_; }
   RowDecoder& decoder() { return decoder_; }
@@ -44,14 +44,15 @@ class TextScan {
  private:
   TextScan(std::unique_ptr<TextInput> input, const TableSource& table, int shard, RowRoom* room,
            bool sparse);
-  std::unique_ptr<RecordReader> MakeReader(const DataSpec& data, const Shard& shard) const;
+  std::unique_ptr<RecordReader> MakeReader(const spec::DataSpec& data,
+                                           const spec::Shard& shard) const;
   Status Located(const RowProblem& problem) const;
   Status WithRow(const Status& error, bool count_lines = true);
 
   const std::unique_ptr<TextInput> input_;
-  const InputFile& file_;
+  const spec::InputFile& file_;
   const bool sparse_;
-  const Schema schema_;
+  const spec::Schema schema_;
   LineCounter lines_;   // of records as they are read
   LineCounter places_;  // of former ones
   const std::unique_ptr<RecordReader> reader_;
@@ -60,4 +61,4 @@ class TextScan {
   Status error_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::data
