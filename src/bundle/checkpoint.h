@@ -12,8 +12,8 @@
 //   S bytes   state (training/state_codec.h)
 //   64 bytes  SHA-256 of all before it, in hexadecimal
 //
-// The survey's result is not stored, but for what was fitted, by which a job that begins with the
-// weights sees what they are for (initial_weights.h): a resumed run surveys its data again, which
+// The profile is not stored, but for what was fitted, by which a job that begins with the
+// weights sees what they are for (initial_weights.h): a resumed run profiles its data again, which
 // costs one pass and proves by the data's fingerprint that the rows are still those the state was
 // computed from.
 //

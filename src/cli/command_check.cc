@@ -25,10 +25,10 @@
 #include "src/data/input/listing.h"
 #include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/merge.h"
-#include "src/data/profile/survey.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/data/table/class_text.h"
+#include "src/data/table/memory_budget.h"
 #include "src/data/table/number.h"
-#include "src/data/table/row_room.h"
 #include "src/data/table/sparse_record.h"
 #include "src/model/metrics.h"
 #include "src/model/network.h"
@@ -42,41 +42,41 @@ namespace {
 
 constexpr int kReaderThreadsMax = 16;
 
-// Surveys all shards on as many threads as there are cores, keeping statistics and not rows. Of
+// Profiles all shards on as many threads as there are cores, keeping statistics and not rows. Of
 // several errors the first shard's is told, whichever thread was faster.
-class LocalSurvey {
+class LocalProfile {
  public:
-  LocalSurvey(const storage::FileSystem& files, const spec::InputPlan& plan,
-              const spec::JobSpec& spec, const std::string& temporary_directory)
+  LocalProfile(const storage::FileSystem& files, const spec::InputPlan& plan,
+               const spec::JobSpec& spec, const std::string& temporary_directory)
       : plan_(plan),
         spec_(spec),
         room_(PhysicalMemoryBytes() / 2, temporary_directory,
-              config::WorkerOptions{}.spool_bytes_max),
+              config::WorkerOptions{}.spill_bytes_max),
         reader_(data::MakeShardReader({files, plan, spec}, {.room = &room_})),
         first_bad_(plan.shards.size()) {}
 
-  Result<std::vector<spec::ShardSurvey>> Run(const CommandContext& context) {
-    surveys_.resize(plan_.shards.size());
+  Result<std::vector<spec::ShardProfile>> Run(const CommandContext& context) {
+    profiles_.resize(plan_.shards.size());
     JobPool pool(std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1,
                                  kReaderThreadsMax));
-    for (size_t i = 0; i < surveys_.size(); ++i) {
+    for (size_t i = 0; i < profiles_.size(); ++i) {
       pool.Submit([this, i] { ReadOne(i); });
     }
     bool interrupted = false;
-    for (size_t left = surveys_.size(); left > 0;) {
+    for (size_t left = profiles_.size(); left > 0;) {
       if (done_.PopFor(std::chrono::milliseconds(100))) --left;
       interrupted |= context.interrupts.any();
       if (interrupted) first_bad_ = 0;  // what has not begun is left out
-      Draw(context, surveys_.size() - left);
+      Draw(context, profiles_.size() - left);
     }
     if (context.console.live() && !context.options.json) context.console.Out("\r\x1b[K");
     if (interrupted) return Cancelled("interrupted");
     if (!error_.ok()) return error_;
-    if (!surveys_.empty()) {
-      surveys_.front().sample = std::move(sample_);
-      surveys_.front().categories = std::move(categories_);
+    if (!profiles_.empty()) {
+      profiles_.front().sample = std::move(sample_);
+      profiles_.front().categories = std::move(categories_);
     }
-    return std::move(surveys_);
+    return std::move(profiles_);
   }
 
   // Most that one shard took in memory.
@@ -85,7 +85,7 @@ class LocalSurvey {
  private:
   void ReadOne(size_t i) {
     if (i < first_bad_) {
-      Result<data::SurveyedShard> shard = data::SurveyShard(*reader_, static_cast<int>(i));
+      Result<data::ProfiledShard> shard = data::ProfileShard(*reader_, static_cast<int>(i));
       std::lock_guard lock(mutex_);
       const Status status = shard.ok() ? Take(i, *shard) : shard.status();
       if (!status.ok() && i < first_bad_) {
@@ -97,13 +97,13 @@ class LocalSurvey {
   }
 
   // What would be much for all shards together is added up as it comes, as a coordinator does.
-  Status Take(size_t i, data::SurveyedShard& shard) {
+  Status Take(size_t i, data::ProfiledShard& shard) {
     const int64_t bytes = shard.rows.MemoryBytes() + FetchedBytes(plan_.shards[i]);
     reading_bytes_ = std::max(reading_bytes_, bytes);
-    surveys_[i] = std::move(shard.survey);
-    ESPALIER_RETURN_IF_ERROR(spec::MergeSample(std::exchange(surveys_[i].sample, {}), &sample_));
-    spec::AddCategories(surveys_[i].categories, &categories_);
-    for (auto& values : surveys_[i].categories) values.clear();
+    profiles_[i] = std::move(shard.profile);
+    ESPALIER_RETURN_IF_ERROR(spec::MergeSample(std::exchange(profiles_[i].sample, {}), &sample_));
+    spec::AddCategories(profiles_[i].categories, &categories_);
+    for (auto& values : profiles_[i].categories) values.clear();
     return Status::Ok();
   }
 
@@ -116,7 +116,7 @@ class LocalSurvey {
 
   void Draw(const CommandContext& context, size_t done) const {
     if (!context.console.live() || context.options.json) return;
-    const double share = static_cast<double>(done) / static_cast<double>(surveys_.size());
+    const double share = static_cast<double>(done) / static_cast<double>(profiles_.size());
     const int percent = static_cast<int>(share * 100);
     context.console.Out("\rreading the data " + Bar(share, 24) + " " + std::to_string(percent) +
                         " %\x1b[K");
@@ -124,25 +124,25 @@ class LocalSurvey {
 
   const spec::InputPlan& plan_;
   const spec::JobSpec& spec_;
-  data::RowRoom room_;  // of the shards underway
+  data::MemoryBudget room_;  // of the shards underway
   const std::unique_ptr<const data::ShardReader> reader_;
-  std::vector<spec::ShardSurvey> surveys_;  // each thread writes its own places
-  Queue<size_t> done_;                      // at most one item a shard
-  std::atomic<size_t> first_bad_;           // written under mutex_, but for an interrupt
-  std::mutex mutex_;                        // guards all below
+  std::vector<spec::ShardProfile> profiles_;  // each thread writes its own places
+  Queue<size_t> done_;                        // at most one item a shard
+  std::atomic<size_t> first_bad_;             // written under mutex_, but for an interrupt
+  std::mutex mutex_;                          // guards all below
   Status error_;
   int64_t reading_bytes_ = 0;
   spec::RowSample sample_;
   spec::CategoryCounts categories_;
 };
 
-std::vector<ColumnSummary> MergeColumns(const std::vector<spec::ShardSurvey>& surveys,
-                                        std::vector<spec::ColumnStats> spec::ShardSurvey::*columns,
+std::vector<ColumnSummary> MergeColumns(const std::vector<spec::ShardProfile>& profiles,
+                                        std::vector<spec::ColumnStats> spec::ShardProfile::*columns,
                                         const std::vector<std::string>& names) {
   std::vector<ColumnSummary> merged;
   for (const std::string& name : names) merged.push_back({name, {}});
-  for (const spec::ShardSurvey& survey : surveys) {
-    const std::vector<spec::ColumnStats>& shard = survey.*columns;
+  for (const spec::ShardProfile& profile : profiles) {
+    const std::vector<spec::ColumnStats>& shard = profile.*columns;
     for (size_t c = 0; c < std::min(merged.size(), shard.size()); ++c) {
       merged[c].stats = data::Merged(merged[c].stats, shard[c]);
     }
@@ -192,16 +192,16 @@ Status AddTypes(const storage::FileSystem& files, const spec::JobSpec& spec,
   return {};
 }
 
-std::vector<LabelSummary> CountLabels(const std::vector<spec::ShardSurvey>& surveys,
+std::vector<LabelSummary> CountLabels(const std::vector<spec::ShardProfile>& profiles,
                                       const std::vector<std::string>& classes) {
   std::map<std::string, LabelSummary> counts;
   for (const std::string& name : classes) counts[name];
   const auto of = [&counts](const std::string& label) -> LabelSummary& {
     return counts[counts.contains(label) ? label : data::ClassText(label)];
   };
-  for (const spec::ShardSurvey& survey : surveys) {
-    for (const auto& [label, rows] : survey.labels) of(label).train_rows += rows;
-    for (const auto& [label, rows] : survey.evaluation_labels) of(label).evaluation_rows += rows;
+  for (const spec::ShardProfile& profile : profiles) {
+    for (const auto& [label, rows] : profile.labels) of(label).train_rows += rows;
+    for (const auto& [label, rows] : profile.evaluation_labels) of(label).evaluation_rows += rows;
   }
   std::vector<LabelSummary> labels;
   for (const std::string& name : classes) {
@@ -213,7 +213,7 @@ std::vector<LabelSummary> CountLabels(const std::vector<spec::ShardSurvey>& surv
 
 // Everything that comes from the shards before they are merged.
 CheckReport ReportShards(const spec::JobSpec& spec, const spec::InputPlan& plan,
-                         const std::vector<spec::ShardSurvey>& surveys) {
+                         const std::vector<spec::ShardProfile>& profiles) {
   CheckReport report;
   report.job_name = spec.name;
   report.task = spec.model.task;
@@ -233,18 +233,18 @@ CheckReport ReportShards(const spec::JobSpec& spec, const spec::InputPlan& plan,
     }
   }
   report.hosts.assign(near.begin(), near.end());
-  for (const spec::ShardSurvey& s : surveys) {
+  for (const spec::ShardProfile& s : profiles) {
     report.dropped_rows += s.dropped_rows;
     report.skipped_rows += s.skipped_rows;
     for (const Status& bad : s.skipped) {
       if (report.skipped.size() < data::kSkippedKept) report.skipped.push_back(bad);
     }
   }
-  report.features = MergeColumns(surveys, &spec::ShardSurvey::features,
+  report.features = MergeColumns(profiles, &spec::ShardProfile::features,
                                  NamesOf(plan.schema, plan.schema.features));
   if (spec.model.task != spec::Task::kClassification && !plan.schema.label.empty()) {
-    report.targets =
-        MergeColumns(surveys, &spec::ShardSurvey::targets, NamesOf(plan.schema, plan.schema.label));
+    report.targets = MergeColumns(profiles, &spec::ShardProfile::targets,
+                                  NamesOf(plan.schema, plan.schema.label));
   }
   return report;
 }
@@ -262,40 +262,41 @@ std::string EncodingOf(const spec::FittedFeature& feature) {
 
 // The model and what it needs in memory.
 Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
-                   const spec::SurveyResult& survey, CheckReport* report) {
-  const spec::InputShape inputs = spec::InputsOf(survey.preprocessing);
+                   const spec::TableProfile& profile, CheckReport* report) {
+  const spec::InputShape inputs = spec::InputsOf(profile.preprocessing);
   const bool classes = spec.model.task == spec::Task::kClassification;
   ESPALIER_ASSIGN_OR_RETURN(
       const model::NetworkShape shape,
       model::MakeNetworkShape(spec, inputs,
-                              spec::AnswersOf(spec.model.task, survey.preprocessing)));
+                              spec::AnswersOf(spec.model.task, profile.preprocessing)));
   if (spec.train.initial) {  // whether it fits
     ESPALIER_RETURN_IF_ERROR(bundle::ReadInitialWeights(files, *spec.train.initial,
-                                                        model::Tensors(shape), survey.preprocessing)
+                                                        model::Tensors(shape),
+                                                        profile.preprocessing)
                                  .status());
   }
   for (size_t i = 0; i < report->features.size(); ++i) {
-    report->features[i].name = survey.preprocessing.features[i].name;
-    report->features[i].encoding = EncodingOf(survey.preprocessing.features[i]);
+    report->features[i].name = profile.preprocessing.features[i].name;
+    report->features[i].encoding = EncodingOf(profile.preprocessing.features[i]);
   }
   report->layers = {shape.layers.front().in};
   for (const model::LayerShape& layer : shape.layers) report->layers.push_back(layer.out);
   report->parameters = model::ParameterCount(shape);
   report->leaves = spec::LeafCount(spec.train);
   report->batch = spec.train.batch;
-  report->steps_per_epoch = plan::StepsPerEpoch(survey.train_rows, spec.train.batch);
+  report->steps_per_epoch = plan::StepsPerEpoch(profile.train_rows, spec.train.batch);
 
   constexpr const char* kStorageNames[] = {"uint8", "float32", "float64"};
-  report->storage = kStorageNames[static_cast<size_t>(survey.storage)];
-  const int64_t rows = survey.train_rows + survey.validation_rows + survey.test_rows;
+  report->storage = kStorageNames[static_cast<size_t>(profile.storage)];
+  const int64_t rows = profile.train_rows + profile.validation_rows + profile.test_rows;
   const int64_t label_bytes = classes ? 4 : 8 * static_cast<int64_t>(spec.data.label.size());
-  const auto stored = static_cast<int64_t>(survey.preprocessing.features.size());
-  int64_t numbers_bytes = rows * stored * data::ElementBytes(survey.storage);
-  if (survey.sparse) {
+  const auto stored = static_cast<int64_t>(profile.preprocessing.features.size());
+  int64_t numbers_bytes = rows * stored * data::ElementBytes(profile.storage);
+  if (profile.sparse) {
     report->sparse = true;
-    numbers_bytes = rows * (8 + data::SparseRecordBytes(0, survey.storage));
-    for (const spec::ShardSurvey& shard : survey.shards) {
-      numbers_bytes += shard.nonzeros * (4 + data::ElementBytes(survey.storage));
+    numbers_bytes = rows * (8 + data::SparseRecordBytes(0, profile.storage));
+    for (const spec::ShardProfile& shard : profile.shards) {
+      numbers_bytes += shard.nonzeros * (4 + data::ElementBytes(profile.storage));
     }
   }
   report->rows_bytes = numbers_bytes + rows * label_bytes;
@@ -311,7 +312,7 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
       3 + model::SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
   report->model_bytes =
       report->parameters * vectors * (spec.model.precision == spec::Precision::kFloat64 ? 8 : 4);
-  if (survey.validation_rows + survey.test_rows > 0) {
+  if (profile.validation_rows + profile.test_rows > 0) {
     report->evaluation_bytes = model::EvaluationBytes(shape, report->leaves);
   }
   return Status::Ok();
@@ -319,12 +320,12 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
 
 Result<CheckReport> MakeReport(const storage::FileSystem& files, const spec::JobSpec& spec,
                                const spec::InputPlan& plan,
-                               std::vector<spec::ShardSurvey> surveys) {
-  CheckReport report = ReportShards(spec, plan, surveys);
-  ESPALIER_ASSIGN_OR_RETURN(const spec::SurveyResult merged,
-                            data::MergeShardSurveys(plan, spec, surveys, &files));
+                               std::vector<spec::ShardProfile> profiles) {
+  CheckReport report = ReportShards(spec, plan, profiles);
+  ESPALIER_ASSIGN_OR_RETURN(const spec::TableProfile merged,
+                            data::MergeShardProfiles(plan, spec, profiles, &files));
   if (spec.model.task == spec::Task::kClassification) {
-    report.labels = CountLabels(surveys, merged.preprocessing.classes);
+    report.labels = CountLabels(profiles, merged.preprocessing.classes);
   }
   report.sets[0].rows = merged.train_rows;
   report.sets[1].rows = merged.validation_rows;
@@ -368,16 +369,16 @@ int RunCheck(const CommandContext& context) {
   Result<spec::InputPlan> plan = PlanLocally(context.files, file->spec);
   if (!plan.ok()) return ShowError(context, plan.status(), PlanExitCode(plan.status()));
   data::FindHosts(context.files, &*plan);
-  LocalSurvey survey(context.files, *plan, file->spec, context.env.temporary_directory);
-  Result<std::vector<spec::ShardSurvey>> surveys = survey.Run(context);
-  if (!surveys.ok()) {
+  LocalProfile profile(context.files, *plan, file->spec, context.env.temporary_directory);
+  Result<std::vector<spec::ShardProfile>> profiles = profile.Run(context);
+  if (!profiles.ok()) {
     const bool interrupted = context.interrupts.any();
-    return ShowError(context, surveys.status(),
-                     interrupted ? kExitInterrupted : LocalExitCode(surveys.status()));
+    return ShowError(context, profiles.status(),
+                     interrupted ? kExitInterrupted : LocalExitCode(profiles.status()));
   }
-  Result<CheckReport> report = MakeReport(context.files, file->spec, *plan, std::move(*surveys));
+  Result<CheckReport> report = MakeReport(context.files, file->spec, *plan, std::move(*profiles));
   if (!report.ok()) return ShowError(context, report.status(), LocalExitCode(report.status()));
-  report->reading_bytes = survey.reading_bytes();
+  report->reading_bytes = profile.reading_bytes();
   AskWorkers(context, *plan, &*report);
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));

@@ -127,8 +127,8 @@ class Teller {
 template <typename T>
 Result<T> WithProgress(const CommandContext& context, const Prepared& prepared,
                        const std::function<Result<T>(const scoring::ScoringRun&)>& work) {
-  data::RowRoom room(PhysicalMemoryBytes() / 2, context.env.temporary_directory,
-                     config::WorkerOptions{}.spool_bytes_max);
+  data::MemoryBudget room(PhysicalMemoryBytes() / 2, context.env.temporary_directory,
+                          config::WorkerOptions{}.spill_bytes_max);
   scoring::ScoringProgress progress;
   const scoring::ScoringRun run{
       .files = context.files,

@@ -48,7 +48,7 @@ Json ProgressFields(const spec::JobSnapshot& job) {
           {"learning_rate", p.learning_rate},
           {"rows_per_second", p.rows_per_second},
           {"input_bytes", job.input_bytes},
-          {"survey_bytes_done", job.survey_bytes_done}};
+          {"profiling_bytes_done", job.profiling_bytes_done}};
 }
 
 Json ProgressJson(const spec::JobSnapshot& job) {
@@ -76,9 +76,9 @@ Json SuccessJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
                   {"validation", SetJson(r.validation, r.classes)},
                   {"test", SetJson(r.test, r.classes)}};
   Json timing = {{"start_s", Seconds(start_ms)},
-                 {"survey_s", Seconds(job.survey_phase_ms)},
+                 {"profiling_s", Seconds(job.profiling_phase_ms)},
                  {"train_s", Seconds(job.train_phase_ms)},
-                 {"total_s", Seconds(start_ms + job.survey_phase_ms + job.train_phase_ms)},
+                 {"total_s", Seconds(start_ms + job.profiling_phase_ms + job.train_phase_ms)},
                  {"step_ms_p50", r.step_ms_p50},
                  {"step_ms_p99", r.step_ms_p99}};
   Json success = {{"status", "SUCCEEDED"},

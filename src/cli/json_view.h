@@ -5,7 +5,7 @@
 //    "workers":["local-1"]}
 //   {"event":"progress","job":"job-1","phase":"training","phase_share":0.0,"step":188,
 //    "steps_total":3760,"epoch":1.0,"epochs_total":20.0,"loss":..,"accuracy":..,"learning_rate":..,
-//    "rows_per_second":..,"input_bytes":..,"survey_bytes_done":..}
+//    "rows_per_second":..,"input_bytes":..,"profiling_bytes_done":..}
 //   {"event":"evaluation","job":"job-1","epoch":1.0,"step":188,"learning_rate":..,
 //    "train":{..},"validation":{..}}
 //   {"event":"coordinator_away","job":"job-1","away_s":1.0}
@@ -35,7 +35,7 @@ std::string JsonLine(const Json& json);
 // The outcome of a job that has ended: for success
 //   {"status":"SUCCEEDED","job":..,"steps":..,"epochs":..,"rows_per_epoch":..,
 //    "metrics":{"train":{..},"validation":{..},"test":{..}},"weights_sha256":..,"bundle":..,
-//    "timing":{"start_s":..,"survey_s":..,"train_s":..,"total_s":..,"step_ms_p50":..,
+//    "timing":{"start_s":..,"profiling_s":..,"train_s":..,"total_s":..,"step_ms_p50":..,
 //    "step_ms_p99":..}}
 // and of asynchronous training "async":{"largest_lag":..,"refused":..}
 // (validation and test are null when there is no such set), else as ErrorJson.

@@ -137,16 +137,16 @@ Status LocalCluster::AwaitAddress(int fd, const std::function<bool()>& interrupt
 
 Status LocalCluster::StartWorker(int number) {
   const std::string name = "local-" + std::to_string(number);
-  const std::string spool = directory_.path() + "/spool-" + name;
-  if (mkdir(spool.c_str(), 0700) != 0) {
-    return ResourceExhausted("cannot make the directory " + spool + ": " + std::strerror(errno));
+  const std::string spill = directory_.path() + "/spill-" + name;
+  if (mkdir(spill.c_str(), 0700) != 0) {
+    return ResourceExhausted("cannot make the directory " + spill + ": " + std::strerror(errno));
   }
   return Adopt(
       {.name = "worker " + name,
        .program = ProgramPath(kWorkerProgram),
        .arguments = {"--coordinator", address_, "--listen", Socket(name), "--threads",
                      std::to_string(options_.threads), "--exit-with-parent", "--name", name,
-                     "--spool-directory", spool, "--memory-bytes-max",
+                     "--spill-directory", spill, "--memory-bytes-max",
                      std::to_string(options_.memory_bytes_max)},
        .log_path = directory_.path() + "/" + name + ".log",
        .cores = ShareOfCores(AllowedCores(), options_.workers, options_.threads, number - 1)});

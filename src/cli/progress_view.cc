@@ -115,18 +115,18 @@ std::string TrainingLine(const spec::JobSnapshot& job, const std::optional<spec:
                     share, width);
 }
 
-std::string SurveyWord(const spec::JobSnapshot& job) {
+std::string ProfileWord(const spec::JobSnapshot& job) {
   return job.kind == spec::JobKind::kTrain ? "reading the data" : "scoring";
 }
 
-std::string SurveyLine(const spec::JobSnapshot& job, int width) {
-  if (job.input_bytes <= 0) return Fit(SurveyWord(job), width);
+std::string ProfileLine(const spec::JobSnapshot& job, int width) {
+  if (job.input_bytes <= 0) return Fit(ProfileWord(job), width);
   const double share =
-      static_cast<double>(job.survey_bytes_done) / static_cast<double>(job.input_bytes);
+      static_cast<double>(job.profiling_bytes_done) / static_cast<double>(job.input_bytes);
   const std::string bytes =
-      HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.survey_bytes_done))) + " of " +
+      HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.profiling_bytes_done))) + " of " +
       HumanBytes(static_cast<uint64_t>(job.input_bytes));
-  return FitWithBar({{SurveyWord(job), 0}, {BarAndPercent(share, kBarWidthMin), 1}, {bytes, 2}},
+  return FitWithBar({{ProfileWord(job), 0}, {BarAndPercent(share, kBarWidthMin), 1}, {bytes, 2}},
                     share, width);
 }
 
@@ -148,7 +148,7 @@ std::string WorkerList(const spec::JobSnapshot& job) {
 // Whether storage keeps the job from getting on. (A training goes on while a checkpoint waits.)
 bool WaitsForStorage(const spec::JobSnapshot& job) {
   return !job.waiting_because.empty() &&
-         (job.state == spec::JobState::kSurveying || job.state == spec::JobState::kLoading ||
+         (job.state == spec::JobState::kProfiling || job.state == spec::JobState::kLoading ||
           (job.state == spec::JobState::kTraining && job.progress.phase == "writing"));
 }
 
@@ -203,8 +203,8 @@ std::string LiveLine(const spec::JobSnapshot& job,
   switch (job.state) {
     case spec::JobState::kQueued:
       return Fit(Waiting(job), room);
-    case spec::JobState::kSurveying:
-      return SurveyLine(job, room);
+    case spec::JobState::kProfiling:
+      return ProfileLine(job, room);
     case spec::JobState::kLoading:
       return Fit("loading rows and connecting the workers", room);
     case spec::JobState::kTraining:
@@ -242,8 +242,8 @@ std::string StateLine(const spec::JobSnapshot& job) {
   switch (job.state) {
     case spec::JobState::kQueued:
       return head + Waiting(job);
-    case spec::JobState::kSurveying:
-      return head + SurveyWord(job) + ": " +
+    case spec::JobState::kProfiling:
+      return head + ProfileWord(job) + ": " +
              HumanBytes(static_cast<uint64_t>(std::max<int64_t>(0, job.input_bytes))) + " on " +
              WorkerList(job);
     case spec::JobState::kLoading:

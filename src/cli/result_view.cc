@@ -119,9 +119,9 @@ std::string Headline(const spec::TrainingResult& r, bool color) {
 
 std::string TimeText(const spec::JobSnapshot& job, int64_t client_start_ms) {
   const int64_t start_ms = client_start_ms + job.start_phase_ms;
-  const int64_t total_ms = start_ms + job.survey_phase_ms + job.train_phase_ms;
-  std::string text = "start " + HumanDuration(start_ms) + ", survey " +
-                     HumanDuration(job.survey_phase_ms) + ", training " +
+  const int64_t total_ms = start_ms + job.profiling_phase_ms + job.train_phase_ms;
+  std::string text = "start " + HumanDuration(start_ms) + ", profile " +
+                     HumanDuration(job.profiling_phase_ms) + ", training " +
                      HumanDuration(job.train_phase_ms) + ", total " + HumanDuration(total_ms);
   const spec::TrainingResult& r = *job.trained();
   if (r.step_ms_p50 > 0) {
@@ -160,9 +160,9 @@ std::string NextSteps(const spec::TrainingResult& r) {
   return "\nwhat to try next\n" + LeftTable(rows, "  ");
 }
 
-// As a person would say it: what a job that scores does is no survey.
+// For people: the pass of a job that scores is called scoring.
 std::string StateName(const spec::JobSnapshot& job) {
-  const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kSurveying;
+  const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kProfiling;
   return scores ? "SCORING" : spec::JobStateName(job.state);
 }
 
@@ -326,7 +326,7 @@ std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color)
   if (!job.owner.empty()) rows.push_back({"owner", Printable(job.owner, 128)});
   if (!job.output.empty()) rows.push_back({"output", Printable(job.output, 400)});
   if (!job.workers.empty()) rows.push_back({"now", StateLine(job)});
-  const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kSurveying;
+  const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kProfiling;
   if (job.state == spec::JobState::kTraining || scores) {
     rows.push_back({"progress", LiveLine(job, std::nullopt, std::nullopt, 100)});
   }

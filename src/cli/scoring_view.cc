@@ -101,14 +101,14 @@ std::string ScoredJobText(const spec::JobSnapshot& job, bool color) {
   const spec::ScoringResult& r = *job.scored();
   const std::string head = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
                            Colored("succeeded", Ink::kGreen, color) + "\n";
-  return head + (r.metrics ? EvaluateText(r, job.survey_phase_ms, color)
-                           : PredictText(r, job.survey_phase_ms, color));
+  return head + (r.metrics ? EvaluateText(r, job.profiling_phase_ms, color)
+                           : PredictText(r, job.profiling_phase_ms, color));
 }
 
 Json ScoredJobJson(const spec::JobSnapshot& job) {
   const spec::ScoringResult& r = *job.scored();
   Json json =
-      r.metrics ? EvaluateJson(r, job.survey_phase_ms) : PredictJson(r, job.survey_phase_ms);
+      r.metrics ? EvaluateJson(r, job.profiling_phase_ms) : PredictJson(r, job.profiling_phase_ms);
   json["job"] = ToString(job.job);
   return json;
 }

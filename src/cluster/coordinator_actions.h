@@ -121,10 +121,10 @@ struct DrainWorker {
 };
 
 // What came of a MergeWork.
-struct SurveyMerged {
+struct ProfileMerged {
   JobId job;
   Generation generation;
-  Result<std::shared_ptr<const spec::SurveyResult>> result;
+  Result<std::shared_ptr<const spec::TableProfile>> result;
 };
 
 // The same of a job that scores: its result, with its output in place.
@@ -184,7 +184,7 @@ struct Shutdown {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, WorkerMessage, Submit, CancelJob, WithdrawSubmission,
-                 DrainWorker, SurveyMerged, JobScored, OutputFenced, OutputChecked, JobCleared,
+                 DrainWorker, ProfileMerged, JobScored, OutputFenced, OutputChecked, JobCleared,
                  TokenKept, JobRefused, Tick, Shutdown>;
 
 // ---- actions ---------------------------------------------------------------------------------
@@ -202,14 +202,14 @@ struct GenerationStarted {
   JobId job;
   Generation generation;
   std::vector<Member> members;
-  std::vector<LeafInterval> leaves;  // one a member; none while surveying
+  std::vector<LeafInterval> leaves;  // one a member; none while profiling
   int64_t at_ms = 0;
   std::string arithmetic_id;  // of its members
   bool reverts = false;       // it begins with the newest state that all agreed on
 };
-struct SurveyRecorded {
+struct ProfileRecorded {
   JobId job;
-  std::shared_ptr<const spec::SurveyResult> survey;
+  std::shared_ptr<const spec::TableProfile> profile;
 };
 struct HistoryRecorded {
   JobId job;
@@ -246,7 +246,7 @@ struct MergeTried {
   JobId job;
   int64_t times = 0;
 };
-using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, SurveyRecorded,
+using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, ProfileRecorded,
                                   HistoryRecorded, TrainingStarted, JobEnded, JobForgotten,
                                   IncarnationTaken, GenerationReserved, TokensReplaced, MergeTried>;
 
@@ -278,14 +278,14 @@ struct JobChanged {
   bool over = false;           // by this step the job's state is a final one
 };
 
-// Survey results of all shards, to be merged off the control loop; SurveyMerged brings the answer,
+// Profiles of all shards, to be merged off the control loop; ProfileMerged brings the answer,
 // or JobScored.
 struct MergeWork {
   JobId job;
   Generation generation;
   std::string job_yaml;
   std::shared_ptr<const spec::InputPlan> input;
-  ShardSurveys shards;  // in shard order; of their samples the first one has what all come to
+  ShardProfiles shards;  // in shard order; of their samples the first one has what all come to
   spec::StorageTokens tokens = {};
   spec::JobKind kind = spec::JobKind::kTrain;
   std::string request_id = {}, model_sha256 = {};  // of the submission

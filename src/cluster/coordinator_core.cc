@@ -124,7 +124,7 @@ void CoordinatorCore::CheckJob(JobRecord& job) {
 }
 
 int64_t CoordinatorCore::StallLimit(spec::JobState state) const {
-  if (state == spec::JobState::kSurveying) return options_.survey_timeout_ms;
+  if (state == spec::JobState::kProfiling) return options_.profiling_timeout_ms;
   return state == spec::JobState::kTraining ? options_.step_timeout_ms : options_.start_timeout_ms;
 }
 
@@ -132,11 +132,11 @@ int64_t CoordinatorCore::StallLimit(spec::JobState state) const {
 std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const {
   const spec::JobState state = job.snapshot.state;
   std::string late;
-  bool all_surveyed = true;
+  bool all_profiled = true;
   for (const MemberState& m : job.members) {
-    all_surveyed = all_surveyed && m.shards_missing == 0;
-    const bool missing = state == spec::JobState::kSurveying ? m.shards_missing > 0 : !m.ready;
-    const int64_t since = state == spec::JobState::kSurveying ? m.moved_ms : job.moved_ms;
+    all_profiled = all_profiled && m.shards_missing == 0;
+    const bool missing = state == spec::JobState::kProfiling ? m.shards_missing > 0 : !m.ready;
+    const int64_t since = state == spec::JobState::kProfiling ? m.moved_ms : job.moved_ms;
     if (state == spec::JobState::kTraining || !missing || now_ms_ - since < limit_ms) continue;
     late += (late.empty() ? "" : ", ") + Printable(m.member.name, 128) + " (" +
             ToString(m.member.worker) + ", " + Printable(m.member.address, 256) + ") for " +
@@ -145,7 +145,7 @@ std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const 
   if (now_ms_ - job.moved_ms < limit_ms) return late;
   const std::string waited = " for " + HumanDuration(now_ms_ - job.moved_ms);
   if (state == spec::JobState::kTraining) return "its members" + waited;
-  if (state == spec::JobState::kSurveying && all_surveyed)
+  if (state == spec::JobState::kProfiling && all_profiled)
     return "the coordinator's merge" + waited;
   return late;
 }
@@ -157,11 +157,11 @@ void CoordinatorCore::CheckStall(JobRecord& job) {
   if (late.empty()) return;
   const bool scores = job.snapshot.kind != spec::JobKind::kTrain;
   const char* what =
-      state == spec::JobState::kSurveying
-          ? scores ? "no progress of the scoring from " : "no progress of the survey from "
+      state == spec::JobState::kProfiling
+          ? scores ? "no progress of the scoring from " : "no progress of the profiling pass from "
       : state == spec::JobState::kTraining ? "no step from "
                                            : "no readiness to train from ";
-  const bool loads = state != spec::JobState::kSurveying && state != spec::JobState::kTraining;
+  const bool loads = state != spec::JobState::kProfiling && state != spec::JobState::kTraining;
   Fail(job, DeadlineExceeded(what + late + "; see the log there, then submit again" +
                              (loads ? ", with a longer start_timeout_ms of the coordinator if it "
                                       "tells of no trouble"
@@ -175,7 +175,7 @@ void CoordinatorCore::On(const Shutdown& event) {
   for (auto& [id, job] : jobs_) {
     if (!event.jobs_go_on && !spec::IsFinal(job.snapshot.state)) open.push_back(id);
     // This life ends by itself, and not by its merge.
-    if (job.surveyed.merging) out_.persist.push_back(MergeTried{id, --job.merges_tried});
+    if (job.profiled.merging) out_.persist.push_back(MergeTried{id, --job.merges_tried});
   }
   for (JobId id : open) {
     EndJob(*FindJob(id), spec::JobState::kCancelled,
@@ -199,10 +199,10 @@ spec::JobSnapshot CoordinatorCore::Outline(const JobRecord& job) const {
   // A clock that was set back, or another host's, may be behind what an earlier life has noted.
   const auto span = [](int64_t from, int64_t to) { return std::max<int64_t>(0, to - from); };
   s.start_phase_ms = span(s.submitted_ms, started);
-  s.survey_phase_ms = span(started, training);
+  s.profiling_phase_ms = span(started, training);
   s.train_phase_ms = span(training, end);
-  s.survey_bytes_done = job.surveyed.bytes_done;
-  for (const MemberState& m : job.members) s.survey_bytes_done += m.bytes_done;
+  s.profiling_bytes_done = job.profiled.bytes_done;
+  for (const MemberState& m : job.members) s.profiling_bytes_done += m.bytes_done;
   s.trouble = TroubleOf(job);
   return s;
 }

@@ -3,7 +3,7 @@
 // timers into events and performs the actions.
 //
 // The life of a job: kQueued until the job is first in the queue and `workers_min` workers are
-// free; then it takes all free workers up to `workers_max` and the number of leaves. kSurveying:
+// free; then it takes all free workers up to `workers_max` and the number of leaves. kProfiling:
 // each member reads its run of shards; the results are merged. kLoading: members load the rows of
 // their leaves. kTraining until the first JobDone. (A job that scores ends with its merge, and
 // has no members while that lasts.) Strict
@@ -15,7 +15,7 @@
 // A member that is lost (its stream ended and it did not come back within a heartbeat, or it was
 // silent for the liveness limit) costs its job no more than the round in flight: the survivors,
 // with free workers in the place of the lost where that is possible, become the next generation
-// (kSurveying again, or kRecovering until all are ready to go on). With fewer than `workers_min`
+// (kProfiling again, or kRecovering until all are ready to go on). With fewer than `workers_min`
 // the survivors keep their state and wait for workers, up to `below_min_timeout_ms`; before they
 // are given up one of them writes it as a checkpoint. When all are lost, new members begin again:
 // from a checkpoint, or from the start. A job that loses members again and again without a step
@@ -36,13 +36,13 @@
 // of the next generation; if no tree is left, the most-complained-of member leaves the job.
 //
 // After a restart (`past`) jobs that had ended, and their histories, are there; queued ones are
-// queued, and so are those that were surveyed: their survey begins anew. Members of jobs that train
-// are awaited for a liveness limit: a Hello that names an id and its job makes it a member again,
-// in the generation the journal knows (it gets the orders of that one if it has not heard of it).
-// In that time nobody is declared dead and no job gets workers. Who has not come then is lost like
-// any other member. Numbers that workers have seen are never used again; when they know a higher
-// incarnation, a young coordinator takes one above it (its journal is an old copy), and one that is
-// older than the liveness limit sends them away (it is itself the older one).
+// queued, and so are those that were profiled: their profiling pass begins anew. Members of jobs
+// that train are awaited for a liveness limit: a Hello that names an id and its job makes it a
+// member again, in the generation the journal knows (it gets the orders of that one if it has not
+// heard of it). In that time nobody is declared dead and no job gets workers. Who has not come then
+// is lost like any other member. Numbers that workers have seen are never used again; when they
+// know a higher incarnation, a young coordinator takes one above it (its journal is an old copy),
+// and one that is older than the liveness limit sends them away (it is itself the older one).
 //
 // When all attached workers fall silent at once, the coordinator's own network has failed rather
 // than all of them, and nobody is there to take over from anybody: it is as if it were away. Nobody
@@ -50,8 +50,8 @@
 // until `step_timeout_ms` has passed.
 //
 // Everything a worker says is checked; what cannot be true fails its job by name. Every wait ends:
-// a silent worker after `liveness_limit_ms`, a survey without progress, a start or a step that does
-// not come after their timeouts. (A queued job waits for workers without limit and says why.)
+// a silent worker after `liveness_limit_ms`, a profile without progress, a start or a step that
+// does not come after their timeouts. (A queued job waits for workers without limit and says why.)
 //
 // Thread rule: one thread.
 #pragma once
@@ -160,7 +160,7 @@ class CoordinatorCore : CoordinatorRecords {
   // Makes these the members of a new generation, in this order.
   void BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers, Generation number);
   void GiveShards(JobRecord& job, std::vector<std::vector<int32_t>> runs);
-  // The same workers, in the order of the runs they are to survey.
+  // The same workers, in the order of the runs they are to profile.
   static std::vector<Worker*> NearTo(const spec::InputPlan& input,
                                      const std::vector<std::vector<int32_t>>& runs,
                                      std::vector<Worker*> workers);
@@ -179,8 +179,8 @@ class CoordinatorCore : CoordinatorRecords {
   void SetConfusionAside(JobRecord& job);
   // Metrics of the result on validation and test rows; nullptr: none.
   static std::pair<spec::Metrics*, spec::Metrics*> Evaluated(spec::JobSnapshot& s);
-  StartSurvey SurveyOrder(const JobRecord& job, Generation generation) const;  // of no shards
-  void SendSurvey(const JobRecord& job, size_t member);
+  StartProfiling ProfilingOrder(const JobRecord& job, Generation generation) const;  // of no shards
+  void SendProfile(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);
 
   // coordinator_cancelling.cc: the answer to a cancelled job's fence.
@@ -217,7 +217,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Regroup(JobRecord& job);
   std::vector<Worker*> Survivors(const JobRecord& job);
   void AddReplacements(const JobRecord& job, std::vector<Worker*>& workers);
-  void SurveyOn(JobRecord& job, std::vector<Worker*> workers);
+  void ProfileOn(JobRecord& job, std::vector<Worker*> workers);
   void TrainOn(JobRecord& job, std::vector<Worker*> workers);
   void Expel(JobRecord& job, std::vector<Worker*>& workers);
   void CheckComplaints(JobRecord& job);
@@ -282,18 +282,18 @@ class CoordinatorCore : CoordinatorRecords {
   void TakeSurplus(const std::vector<JobRecord*>& jobs, int64_t wanted, const JobRecord& needy);
   void ShareEvenly();
 
-  // coordinator_survey.cc: what members found in their shards, and the merge of it.
-  void Obey(Worker& worker, const SurveyProgress& message);
-  void Obey(Worker& worker, const SurveyPart& message);
+  // coordinator_profiling.cc: what members found in their shards, and the merge of it.
+  void Obey(Worker& worker, const ProfilingProgress& message);
+  void Obey(Worker& worker, const ProfilePart& message);
   Status TakeShard(JobRecord& job, MemberState& member,
-                   const std::shared_ptr<const spec::ShardSurvey>& shard);
-  static Status AddUp(const spec::ShardSurvey& shard, SurveyState& all);
-  // When the surveys of all shards are there.
-  void MergeIfSurveyed(JobRecord& job);
+                   const std::shared_ptr<const spec::ShardProfile>& shard);
+  static Status AddUp(const spec::ShardProfile& shard, ProfilingState& all);
+  // When the profiles of all shards are there.
+  void MergeIfProfiled(JobRecord& job);
   void LetMembersGo(JobRecord& job);
-  Status SurveyTooLarge(const JobRecord& job) const;
-  void ForgetSurvey(JobRecord& job);
-  void On(const SurveyMerged& event);
+  Status ProfileTooLarge(const JobRecord& job) const;
+  void ForgetProfile(JobRecord& job);
+  void On(const ProfileMerged& event);
 
   // coordinator_messages.cc: what members say about their job.
   void Obey(Worker& worker, const MemberReady& message);
@@ -345,7 +345,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Recall(const WorkerIdGiven& e);
   void Recall(const JobAccepted& e);
   void Recall(const GenerationStarted& e);
-  void Recall(const SurveyRecorded& e);
+  void Recall(const ProfileRecorded& e);
   void Recall(const HistoryRecorded& e);
   void Recall(const TrainingStarted& e);
   void Recall(const GenerationReserved& e);
@@ -366,7 +366,7 @@ class CoordinatorCore : CoordinatorRecords {
   bool HeedNumbers(SessionId id, const Hello& hello);
   void HeedGeneration(JobRecord& job, Generation seen);
   static GenerationStarted StartOf(const JobRecord& job);
-  // It is to begin anew, with its survey unless it has that.
+  // It is to begin anew, with its profiling pass unless it has that.
   void QueueAgain(JobRecord& job);
 
   JobRecord* FindJob(JobId job);
@@ -394,9 +394,9 @@ class CoordinatorCore : CoordinatorRecords {
   std::map<WorkerId, Worker> workers_;
   std::map<JobId, JobRecord> jobs_;
   std::deque<JobId> queue_;
-  int64_t survey_bytes_ = 0;  // of all jobs
-  bool queue_moved_ = false;  // workers or jobs changed such that a waiting job might start
-  CoordinatorActions out_;    // of the step in progress
+  int64_t profile_bytes_ = 0;  // of all jobs
+  bool queue_moved_ = false;   // workers or jobs changed such that a waiting job might start
+  CoordinatorActions out_;     // of the step in progress
 };
 
 }  // namespace espalier::cluster

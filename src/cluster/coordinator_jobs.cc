@@ -5,7 +5,7 @@
 #include "src/base/check.h"
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
-#include "src/cluster/survey_shards.h"
+#include "src/cluster/profiling_shards.h"
 
 namespace espalier::cluster {
 
@@ -83,7 +83,8 @@ Status CoordinatorCore::CheckSubmission(const Submission& submission) const {
   if (Status s = CheckQuotas(submission); !s.ok()) return s;
   if (Status s = CheckPlanSize(submission); !s.ok()) return s;
   if (submission.training() != nullptr) {
-    if (Status s = CheckSurveySize(*submission.input, options_.survey_bytes_max); !s.ok()) return s;
+    if (Status s = CheckProfileSize(*submission.input, options_.profile_bytes_max); !s.ok())
+      return s;
     if (Status s = CheckModelSize(*submission.training()); !s.ok()) return s;
   }
   if (submission.output.empty()) return Status::Ok();  // an evaluation without a report
@@ -186,11 +187,11 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::NearTo(
 
 void CoordinatorCore::StartJob(JobRecord& job, const std::vector<Worker*>& workers) {
   job.snapshot.started_ms = now_ms_;
-  if (job.survey != nullptr) return TrainOn(job, workers);  // it had to yield
+  if (job.profile != nullptr) return TrainOn(job, workers);  // it had to yield
   const size_t shards = job.submission.input->shards.size();
-  job.surveyed.shards.resize(shards);
-  job.surveyed.totals = ShardTotals(static_cast<int32_t>(shards));
-  SurveyOn(job, workers);
+  job.profiled.shards.resize(shards);
+  job.profiled.totals = ShardTotals(static_cast<int32_t>(shards));
+  ProfileOn(job, workers);
 }
 
 void CoordinatorCore::BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers,
@@ -237,7 +238,7 @@ void CoordinatorCore::GiveShards(JobRecord& job, std::vector<std::vector<int32_t
   }
 }
 
-StartSurvey CoordinatorCore::SurveyOrder(const JobRecord& job, Generation generation) const {
+StartProfiling CoordinatorCore::ProfilingOrder(const JobRecord& job, Generation generation) const {
   const ScoringSubmission* scoring = job.submission.scoring();
   return {.incarnation = options_.incarnation,
           .job = job.snapshot.job,
@@ -250,8 +251,8 @@ StartSurvey CoordinatorCore::SurveyOrder(const JobRecord& job, Generation genera
           .model_sha256 = scoring == nullptr ? "" : scoring->model_sha256};
 }
 
-void CoordinatorCore::SendSurvey(const JobRecord& job, size_t member) {
-  StartSurvey order = SurveyOrder(job, job.snapshot.generation);
+void CoordinatorCore::SendProfile(const JobRecord& job, size_t member) {
+  StartProfiling order = ProfilingOrder(job, job.snapshot.generation);
   order.shards = job.members[member].shards;
   Send(FindWorker(job.members[member].member.worker)->session, std::move(order));
 }
@@ -261,7 +262,7 @@ void CoordinatorCore::SendTraining(const JobRecord& job, size_t member) {
                       .job = job.snapshot.job,
                       .generation = job.snapshot.generation,
                       .members = {},
-                      .survey = job.survey,
+                      .profile = job.profile,
                       .leaves = job.leaves,
                       .reverts = job.reverts,
                       .submitted_ms = job.snapshot.submitted_ms};
@@ -338,13 +339,13 @@ void CoordinatorCore::ClearAway(JobRecord& job) {
 }
 
 void CoordinatorCore::ForgetWork(JobRecord& job) {
-  const int64_t bytes_done = job.surveyed.bytes_done;
+  const int64_t bytes_done = job.profiled.bytes_done;
   job.submission.job_yaml.clear();
   job.submission.input.reset();
   job.plan_bytes = 0;
-  ForgetSurvey(job);
-  job.surveyed.bytes_done = bytes_done;
-  job.survey.reset();
+  ForgetProfile(job);
+  job.profiled.bytes_done = bytes_done;
+  job.profile.reset();
   job.finishing.reset();
   job.complaints.clear();
   job.proceed.clear();

@@ -6,7 +6,7 @@
 
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
-#include "src/cluster/survey_shards.h"
+#include "src/cluster/profiling_shards.h"
 #include "src/plan/ownership.h"
 
 namespace espalier::cluster {
@@ -131,7 +131,7 @@ void CoordinatorCore::Blame(JobRecord& job, const Worker& worker, Status error) 
 
 void CoordinatorCore::On(const JobScored& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || spec::IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
+  if (job == nullptr || spec::IsFinal(job->snapshot.state) || !job->profiled.merging) return;
   if (!event.result.ok()) return Fail(*job, event.result.status());
   if (Status s = CheckMetrics(event.result->metrics); !s.ok()) {
     return Fail(*job, s.Wrap("the merge of all shards"));

@@ -57,7 +57,7 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
                       .job = job.snapshot.job,
                       .generation = plan.generation,
                       .members = {},
-                      .survey = job.survey,
+                      .profile = job.profile,
                       .leaves = plan.leaves,
                       .planned = true,
                       .submitted_ms = job.snapshot.submitted_ms};
@@ -74,7 +74,7 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
     if (worker.at.job != job.snapshot.job) {
       worker.at = {job.snapshot.job, plan.generation};
       worker.place = SIZE_MAX;
-      Send(worker.session, SurveyOrder(job, plan.generation));
+      Send(worker.session, ProfilingOrder(job, plan.generation));
     }
     Send(worker.session, start);
   }

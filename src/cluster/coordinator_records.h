@@ -50,7 +50,7 @@ struct CoordinatorRecords {
     int64_t bytes = 0;    // of its shards
     int64_t bytes_done = 0;
     int64_t moved_ms = 0;       // when it last showed progress
-    size_t shards_missing = 0;  // of its shards, those whose survey has not come
+    size_t shards_missing = 0;  // of its shards, those whose profiling pass has not come
     bool ready = false;
     uint64_t round = 0;  // in flight, as of its MemberReady
     int64_t step = 0;    // committed, as of its newest heartbeat
@@ -61,9 +61,9 @@ struct CoordinatorRecords {
     Status why;
     int64_t since_ms = 0;
   };
-  // Of the survey, what all generations of a job have in common.
-  struct SurveyState {
-    ShardSurveys shards;  // results so far, by shard; null: not yet
+  // Of the profiling pass, what all generations of a job have in common.
+  struct ProfilingState {
+    ShardProfiles shards;  // results so far, by shard; null: not yet
     // What is taken out of them, added up as they come: it is the bulk of an evaluation's shards,
     // of those whose features are scaled by quartiles, and of those with large vocabularies.
     ShardTotals totals;
@@ -139,8 +139,8 @@ struct CoordinatorRecords {
     Submission submission;   // without yaml and input once the job has ended
     int64_t plan_bytes = 0;  // PlanBytes(submission); 0 once the job has ended
     std::vector<MemberState> members;
-    SurveyState surveyed;
-    std::shared_ptr<const spec::SurveyResult> survey;
+    ProfilingState profiled;
+    std::shared_ptr<const spec::TableProfile> profile;
     std::vector<LeafInterval> leaves;
     std::vector<Proceed> proceed;  // of this generation, each member's, once all were ready
     Recovery recovery;

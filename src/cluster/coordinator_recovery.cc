@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/cluster/coordinator_core.h"
-#include "src/cluster/survey_shards.h"
+#include "src/cluster/profiling_shards.h"
 #include "src/plan/ownership.h"
 
 namespace espalier::cluster {
@@ -15,12 +15,12 @@ constexpr int64_t kFruitlessMax = 4;
 
 }  // namespace
 
-// How far the job is, in a number that grows: shards surveyed, then steps.
+// How far the job is, in a number that grows: shards profiled, then steps.
 int64_t CoordinatorCore::Reached(const JobRecord& job) {
-  if (job.survey != nullptr) {
-    return static_cast<int64_t>(job.survey->shards.size()) + job.recovery.step;
+  if (job.profile != nullptr) {
+    return static_cast<int64_t>(job.profile->shards.size()) + job.recovery.step;
   }
-  return std::count_if(job.surveyed.shards.begin(), job.surveyed.shards.end(),
+  return std::count_if(job.profiled.shards.begin(), job.profiled.shards.end(),
                        [](const auto& shard) { return shard != nullptr; });
 }
 
@@ -54,8 +54,8 @@ void CoordinatorCore::Regroup(JobRecord& job) {
   const size_t survivors = workers.size();
   AddReplacements(job, workers);
   if (static_cast<int64_t>(workers.size()) < Least(job)) return AwaitWorkers(job, survivors);
-  if (job.survey == nullptr) {
-    SurveyOn(job, std::move(workers));
+  if (job.profile == nullptr) {
+    ProfileOn(job, std::move(workers));
   } else {
     TrainOn(job, std::move(workers));
   }
@@ -95,10 +95,10 @@ void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>
 }
 
 // Shards that nobody present has are spread over all; what was taken already stays.
-void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
+void CoordinatorCore::ProfileOn(JobRecord& job, std::vector<Worker*> workers) {
   const spec::InputPlan& input = *job.submission.input;
   const auto is_open = [&](int32_t k) {
-    return !job.surveyed.merging && job.surveyed.shards[static_cast<size_t>(k)] == nullptr;
+    return !job.profiled.merging && job.profiled.shards[static_cast<size_t>(k)] == nullptr;
   };
   std::vector<std::vector<int32_t>> runs(workers.size());
   std::set<int32_t> kept;
@@ -112,10 +112,10 @@ void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
   }
   std::vector<int32_t> spread;
   std::vector<spec::Shard> shards;
-  job.surveyed.bytes_done = 0;
+  job.profiled.bytes_done = 0;
   for (int32_t k = 0; k < static_cast<int32_t>(input.shards.size()); ++k) {
     const spec::Shard& shard = input.shards[static_cast<size_t>(k)];
-    if (!is_open(k)) job.surveyed.bytes_done += shard.end - shard.begin;
+    if (!is_open(k)) job.profiled.bytes_done += shard.end - shard.begin;
     if (!is_open(k) || kept.contains(k)) continue;
     spread.push_back(k);
     shards.push_back(shard);
@@ -126,11 +126,11 @@ void CoordinatorCore::SurveyOn(JobRecord& job, std::vector<Worker*> workers) {
     std::sort(runs[i].begin(), runs[i].end());
   }
   if (job.members.empty()) workers = NearTo(input, runs, std::move(workers));
-  job.snapshot.state = spec::JobState::kSurveying;
+  job.snapshot.state = spec::JobState::kProfiling;
   BeginGeneration(job, workers, {++job.generations});
   GiveShards(job, std::move(runs));
-  for (size_t i = 0; i < job.members.size(); ++i) SendSurvey(job, i);
-  MergeIfSurveyed(job);
+  for (size_t i = 0; i < job.members.size(); ++i) SendProfile(job, i);
+  MergeIfProfiled(job);
 }
 
 void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
@@ -161,7 +161,7 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
   job.snapshot.state = first ? spec::JobState::kLoading : spec::JobState::kRecovering;
   BeginGeneration(job, workers, {++job.generations});
   for (size_t i = 0; i < job.members.size(); ++i) {
-    if (job.members[i].joined) SendSurvey(job, i);
+    if (job.members[i].joined) SendProfile(job, i);
     SendTraining(job, i);
   }
 }

@@ -81,12 +81,12 @@ void CoordinatorCore::LeaveOtherJobs(const GenerationStarted& e) {
   }
 }
 
-void CoordinatorCore::Recall(const SurveyRecorded& e) {
+void CoordinatorCore::Recall(const ProfileRecorded& e) {
   JobRecord* job = FindJob(e.job);
   if (job == nullptr) return;
-  job->survey = e.survey;
+  job->profile = e.profile;
   job->merges_tried = 0;
-  job->surveyed.bytes_done = job->snapshot.input_bytes;
+  job->profiled.bytes_done = job->snapshot.input_bytes;
 }
 
 void CoordinatorCore::Recall(const HistoryRecorded& e) {
@@ -113,7 +113,7 @@ void CoordinatorCore::Recall(const JobEnded& e) {
   SetConfusionAside(*job);
   newest_end_ms_ = std::max(newest_end_ms_, e.snapshot.ended_ms);
   if (const auto* result = e.snapshot.trained()) EndHistory(*job, result->steps);
-  job->surveyed.bytes_done = e.snapshot.survey_bytes_done;
+  job->profiled.bytes_done = e.snapshot.profiling_bytes_done;
   if (!Leaves(*job)) job->submission.tokens.clear();
   ForgetWork(*job);
 }
@@ -130,16 +130,16 @@ void CoordinatorCore::Recall(const MergeTried& e) {
 }
 
 // What the entries say, all together, of each job that has not ended: its members are awaited where
-// it trains; where it was surveyed, that begins anew.
+// it trains; where it was profiled, that begins anew.
 void CoordinatorCore::FinishRecall() {
   for (auto& [id, job] : jobs_) {
     spec::JobSnapshot& s = job.snapshot;
     if (spec::IsFinal(s.state)) continue;
     job.may_write = s.kind == spec::JobKind::kTrain && s.generation.value != 0;
-    const bool surveyed = job.survey != nullptr && !job.leaves.empty() && !job.members.empty();
-    if (!surveyed) {
+    const bool profiled = job.profile != nullptr && !job.leaves.empty() && !job.members.empty();
+    if (!profiled) {
       awaiting_ = awaiting_ || s.generation.value != 0;
-      job.survey.reset();
+      job.profile.reset();
       QueueAgain(job);
       continue;
     }
@@ -169,7 +169,7 @@ void CoordinatorCore::QueueAgain(JobRecord& job) {
   job.leaves.clear();
   job.proceed.clear();
   job.complaints.clear();
-  ForgetSurvey(job);
+  ForgetProfile(job);
   job.keeping.reset();
   job.recovery = {};
   job.planned_ms = job.shared_ms = 0;
@@ -351,7 +351,7 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       out.push_back(GenerationReserved{id, {job.generations}});
     }
     if (!spec::IsFinal(s.state) && s.generation.value != 0) {
-      if (job.survey != nullptr) out.push_back(SurveyRecorded{id, job.survey});
+      if (job.profile != nullptr) out.push_back(ProfileRecorded{id, job.profile});
       const TrainingStarted trains{id, s.training_ms};
       if (s.training_ms != 0) out.push_back(trains);
       out.push_back(StartOf(job));  // these may not have met yet

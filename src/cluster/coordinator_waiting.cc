@@ -85,7 +85,7 @@ void CoordinatorCore::GoOn(const std::vector<JobId>& waiting, const JobRecord& o
   for (JobId id : waiting) {
     JobRecord& job = *FindJob(id);
     if (id <= older.snapshot.job || job.recovery.since_ms == 0 || BelowMinimum(job)) continue;
-    job.survey == nullptr ? SurveyOn(job, Survivors(job)) : TrainOn(job, Survivors(job));
+    job.profile == nullptr ? ProfileOn(job, Survivors(job)) : TrainOn(job, Survivors(job));
   }
 }
 
@@ -149,7 +149,7 @@ void CoordinatorCore::BeginToYield(JobRecord& job, const JobRecord& older) {
 void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const JobRecord& older) {
   const JobId id = job.snapshot.job;
   NoteRoot(job);
-  if (job.surveyed.merging) {  // not a merge that ended a life
+  if (job.profiled.merging) {  // not a merge that ended a life
     out_.persist.push_back(MergeTried{id, --job.merges_tried});
   }
   const std::string why = ToString(older.snapshot.job) + " is older and needs this worker";

@@ -293,7 +293,7 @@ void CoordinatorCore::Reattach(SessionId id, Session& session, Worker& worker, c
     AbandonPlan(*job, Label(worker) + " lost its stream");  // and maybe its orders
   }
   if (!IsMember(*job, worker) || job->outdated) return;
-  if (its != worker.at) SendSurvey(*job, worker.place);
+  if (its != worker.at) SendProfile(*job, worker.place);
   if (!job->leaves.empty()) SendTraining(*job, worker.place);
 }
 

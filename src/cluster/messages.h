@@ -1,12 +1,12 @@
 // Messages between coordinator and workers, as plain structs. Only rpc/ knows their protos.
 //
 // Messages of a job (C coordinator, W each member):
-//   C -> W  StartSurvey     the spec, the frozen input, and the shards of this member; a member
+//   C -> W  StartProfiling  the spec, the frozen input, and the shards of this member; a member
 //                           that joins later gets one without shards
-//   W -> C  SurveyPart      results of some of its shards, a few MiB at a time; the next one is
-//                           sent when SurveyTaken has answered the last, so that queues stay short
-//   C -> W  SurveyTaken     number of shards received
-//   C -> W  StartTraining   the members, the merged survey, and the owner of each leaf
+//   W -> C  ProfilePart     results of some of its shards, a few MiB at a time; the next one is
+//                           sent when ProfileTaken has answered the last, so that queues stay short
+//   C -> W  ProfileTaken    number of shards received
+//   C -> W  StartTraining   the members, the merged profile, and the owner of each leaf
 //   W -> C  MemberReady     rows are loaded and links are up; the round of its job state
 //   C -> W  Proceed         all are ready: continue from the state of the most advanced member
 //   W -> C  Progress        from the root of the tree, a few times a second
@@ -18,16 +18,16 @@
 //   C -> W  NewTokens       a delegation token of the job was replaced
 //   W -> C  TokenRefused    a delegation token is refused; the member waits for another one
 //   C -> W  Release         the job is over here (done, failed or cancelled)
-// When a member is lost, the others get StartTraining (or StartSurvey) of the next generation. They
-// keep their job state and rows, drop the rest of the generation before, and continue at Proceed.
-// When members join, leave or exchange leaves by plan, no member waits:
+// When a member is lost, the others get StartTraining (or StartProfiling) of the next generation.
+// They keep their job state and rows, drop the rest of the generation before, and continue at
+// Proceed. When members join, leave or exchange leaves by plan, no member waits:
 //   C -> W  StartTraining   of the next generation, planned: rows are loaded next to the training
 //   W -> C  MemberReady     they are loaded
 //   C -> W  SwitchOver      all are ready: the root stamps the end of this generation into a total
 //   W -> C  Switched        that total is applied, and the next generation has begun
-// A job that scores has no training: its survey is the scoring. Members apply the model to their
-// shards, and SurveyPart reports the results. The job is over when the coordinator has added them
-// up and put the predictions in place.
+// A job that scores has no training: its profiling pass is the scoring. Members apply the model to
+// their shards, and ProfilePart reports the results. The job is over when the coordinator has added
+// them up and put the predictions in place.
 // Each message about a job names job and generation. A worker obeys only the highest incarnation
 // that it has seen.
 //
@@ -90,19 +90,19 @@ struct Heartbeat {
   std::string waiting_because;  // what storage keeps it from getting on; empty: nothing
 };
 
-// Surveys of shards, shared: they are large and pass through several hands.
-using ShardSurveys = std::vector<std::shared_ptr<const spec::ShardSurvey>>;
+// Profiles of shards, shared: they are large and pass through several hands.
+using ShardProfiles = std::vector<std::shared_ptr<const spec::ShardProfile>>;
 
 // What the member found in the next of its shards, in the order in which it was given them. The
-// survey is over when it has told all.
-struct SurveyPart {
+// profiling pass ends with the last part.
+struct ProfilePart {
   JobId job;
   Generation generation;
-  ShardSurveys shards;
+  ShardProfiles shards;
 };
 
-// How far a survey is, for the progress view; while rows are loaded, that it goes on.
-struct SurveyProgress {
+// Progress of a profiling pass, for the progress view. While rows are loaded: a sign of life.
+struct ProfilingProgress {
   JobId job;
   Generation generation;
   int64_t bytes_done = 0;
@@ -206,9 +206,9 @@ struct TokenRefused {
   std::string file_system;
 };
 
-using FromWorker = std::variant<Hello, Heartbeat, SurveyProgress, SurveyPart, MemberReady, Switched,
-                                LinkBroken, StatesDiffer, Uneven, Progress, HistoryEntry, JobDone,
-                                JobFailed, Leaving, Goodbye, StateKept, TokenRefused>;
+using FromWorker = std::variant<Hello, Heartbeat, ProfilingProgress, ProfilePart, MemberReady,
+                                Switched, LinkBroken, StatesDiffer, Uneven, Progress, HistoryEntry,
+                                JobDone, JobFailed, Leaving, Goodbye, StateKept, TokenRefused>;
 
 // ---- coordinator to worker -------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ struct Refused {
   Status error;
 };
 
-struct StartSurvey {
+struct StartProfiling {
   Incarnation incarnation;
   JobId job;
   Generation generation;
@@ -244,8 +244,8 @@ struct NewTokens {
   spec::StorageTokens tokens;
 };
 
-// So many of the member's shards have arrived. Answers each SurveyPart.
-struct SurveyTaken {
+// So many of the member's shards have arrived. Answers each ProfilePart.
+struct ProfileTaken {
   Incarnation incarnation;
   JobId job;
   Generation generation;
@@ -257,7 +257,7 @@ struct StartTraining {
   JobId job;
   Generation generation;
   std::vector<Member> members;  // the receiver finds itself by its id
-  std::shared_ptr<const spec::SurveyResult> survey;
+  std::shared_ptr<const spec::TableProfile> profile;
   std::vector<LeafInterval> leaves;  // one a member, in member order; together all leaves
   // A planned change: rows are loaded while the generation before still trains, MemberReady tells
   // when they are; it begins after the step into whose total the root stamps it. Then a member that
@@ -317,7 +317,7 @@ struct KeepState {
   bool reverts = false;
 };
 
-using ToWorker = std::variant<Welcome, Refused, StartSurvey, StartTraining, SwitchOver, Proceed,
-                              Release, Dismiss, Pulse, SurveyTaken, KeepState, NewTokens>;
+using ToWorker = std::variant<Welcome, Refused, StartProfiling, StartTraining, SwitchOver, Proceed,
+                              Release, Dismiss, Pulse, ProfileTaken, KeepState, NewTokens>;
 
 }  // namespace espalier::cluster

@@ -251,7 +251,7 @@ void WorkerCore::Obey(const Refused& message) {
                          : message.error.Wrap("the coordinator refused this worker"));
 }
 
-void WorkerCore::Obey(const StartSurvey& message) {
+void WorkerCore::Obey(const StartProfiling& message) {
   const JobPoint point{message.job, message.generation};
   // An order for the generation we are in was sent again; an older one is over.
   const bool same_job = point.job == at_.job;
@@ -259,7 +259,7 @@ void WorkerCore::Obey(const StartSurvey& message) {
   if (!Current(message.incarnation) || leaving_ || !point.job || old) return;
   if (!same_job) LeaveJob("the coordinator started " + ToString(point.job));
   EnterGeneration(point);
-  out_.push_back(RunSurvey{message});
+  out_.push_back(RunProfiling{message});
 }
 
 // What was to be told of an older generation of the job is of no use any more.
@@ -274,7 +274,7 @@ void WorkerCore::EnterGeneration(JobPoint at) {
   ForgetParts();
 }
 
-void WorkerCore::Obey(const SurveyTaken& message) {
+void WorkerCore::Obey(const ProfileTaken& message) {
   if (!Current(message.incarnation)) return;
   if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
   const size_t before = parts_.size();
@@ -305,11 +305,11 @@ void WorkerCore::Obey(const StartTraining& message) {
   if (point != at_) EnterGeneration(point);
   training_ = started_ = true;
   self_ = place;
-  ForgetParts();  // the survey has arrived
+  ForgetParts();  // the profile has arrived
   out_.push_back(RunTraining{message, place});
 }
 
-// A worker that joins is told of the planned generation by a StartSurvey before.
+// A worker that joins is told of the planned generation by a StartProfiling before.
 void WorkerCore::Prepare(const StartTraining& message, int32_t self) {
   const bool joins = message.generation == at_.generation;
   planned_ = message.generation;

@@ -5,8 +5,9 @@
 //
 // Reports about the present job are kept until the job is released and told again after each
 // re-attachment: a coordinator or a connection may be away when they are made, and nobody can know
-// what a broken stream still delivered. The coordinator ignores what it has. Parts of the survey,
-// which are large, go out one at a time and are forgotten when the coordinator has taken them.
+// what a broken stream still delivered. The coordinator ignores what it has. Parts of the profiling
+// pass, which are large, go out one at a time and are forgotten when the coordinator has taken
+// them.
 //
 // A worker that no coordinator answers gives up after `coordinator_timeout_ms`, but not before the
 // training it takes part in has ended, one way or the other, or stands still because a partner was
@@ -60,7 +61,7 @@ struct CoordinatorMessage {
   uint64_t attempt = 0;
   ToWorker message;
 };
-// What the worker's own threads have to tell the coordinator: SurveyProgress, SurveyPart,
+// What the worker's own threads have to tell the coordinator: ProfilingProgress, ProfilePart,
 // MemberReady, LinkBroken, StateKept, TokenRefused, Progress, HistoryEntry, JobDone, JobFailed; one
 // about an older job is dropped.
 struct Report {
@@ -100,9 +101,9 @@ struct Disconnect {
 struct SendToCoordinator {
   FromWorker message;
 };
-// Survey these shards; of a newer generation of the same job it takes the place of what runs.
-struct RunSurvey {
-  StartSurvey order;
+// Profile these shards; of a newer generation of the same job it takes the place of what runs.
+struct RunProfiling {
+  StartProfiling order;
 };
 // Take part in that generation, as order.members[self]; takes the place of what runs.
 struct RunTraining {
@@ -132,7 +133,8 @@ struct RunKeep {
 struct RunTokens {
   spec::StorageTokens tokens;
 };
-// Drop everything about that job: threads, links, rows. Comes before any RunSurvey of another one.
+// Drop everything about that job: threads, links, rows. Comes before any RunProfiling of another
+// one.
 struct AbortJob {
   JobPoint at;
   std::string reason;
@@ -148,7 +150,7 @@ struct WorkerLog {
   std::string text;
 };
 using WorkerAction =
-    std::variant<Connect, Disconnect, SendToCoordinator, RunSurvey, RunTraining, RunPreparation,
+    std::variant<Connect, Disconnect, SendToCoordinator, RunProfiling, RunTraining, RunPreparation,
                  RunProceed, RunSwitch, RunKeep, RunTokens, AbortJob, Exit, WorkerLog>;
 
 class WorkerCore {
@@ -175,8 +177,8 @@ class WorkerCore {
 
   void Obey(const Welcome& message);
   void Obey(const Refused& message);
-  void Obey(const StartSurvey& message);
-  void Obey(const SurveyTaken& message);
+  void Obey(const StartProfiling& message);
+  void Obey(const ProfileTaken& message);
   void Obey(const StartTraining& message);
   void Obey(const Proceed& message);
   void Obey(const SwitchOver& message);
@@ -236,8 +238,9 @@ class WorkerCore {
   std::deque<FromWorker> reports_;  // about it, in order
   int64_t history_reports_ = 0;     // how many of them are history rows
   int64_t history_first_ = 0;       // number of the oldest of those
-  std::deque<SurveyPart> parts_;    // of its survey that are not taken yet; the first is underway
-  int64_t shards_taken_ = 0;        // of those before them
+  std::deque<ProfilePart>
+      parts_;                 // of its profiling pass that are not taken yet; the first is underway
+  int64_t shards_taken_ = 0;  // of those before them
 
   bool asked_to_leave_ = false;
   bool leaving_ = false;

@@ -26,7 +26,7 @@ JobPoint PointOf(const FromWorker& message) {
 
 // These are only worth telling while they are new.
 bool IsFleeting(const FromWorker& message) {
-  return std::holds_alternative<SurveyProgress>(message) ||
+  return std::holds_alternative<ProfilingProgress>(message) ||
          std::holds_alternative<Progress>(message) || std::holds_alternative<Uneven>(message);
 }
 
@@ -51,7 +51,7 @@ void WorkerCore::On(const Report& event) {
     return;
   }
   if (!point.job || JudgeMessage(point, at_) != Fate::kObey) return;
-  if (const auto* part = std::get_if<SurveyPart>(&event.message)) {
+  if (const auto* part = std::get_if<ProfilePart>(&event.message)) {
     parts_.push_back(*part);
     if (parts_.size() == 1) SendPart();
     return;

@@ -86,6 +86,16 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags) {
         }
       },
       defaults);
+  for (const auto& [before, now] : kRenamedOptions) {
+    const std::string flag = FlagOf(now), key = now, note = RenamedNote(FlagOf(before), flag);
+    if (app.get_option_no_throw(flag) == nullptr) continue;
+    app.add_option_function<std::string>(FlagOf(before),
+                                         [&flags, key, note](const std::string& text) {
+                                           flags.values[key] = text;
+                                           flags.notes.push_back(note);
+                                         })
+        ->group("");  // not in the help
+  }
   app.footer(
       "TIME: milliseconds, or a value with a unit, such as 30s or '5 min'. SIZE: bytes, or a value "
       "with a unit, such as 64MiB.");
@@ -94,12 +104,12 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags) {
 }
 
 template <typename Options>
-Result<Options> OptionsFrom(const DaemonFlags& flags) {
+Result<Options> OptionsFrom(DaemonFlags& flags) {
   Options options;
   if (!flags.config.empty()) {
     ESPALIER_ASSIGN_OR_RETURN(auto files, storage::FileSystemFor(flags.config));
     ESPALIER_ASSIGN_OR_RETURN(const std::string text, files->ReadAll(flags.config, kYamlBytesMax));
-    ESPALIER_ASSIGN_OR_RETURN(options, ParseOptions<Options>(text, flags.config));
+    ESPALIER_ASSIGN_OR_RETURN(options, ParseOptions<Options>(text, flags.config, &flags.notes));
   }
   ESPALIER_RETURN_IF_ERROR(SetOptions(flags.values, FlagOf, options));
   return options;
@@ -107,7 +117,7 @@ Result<Options> OptionsFrom(const DaemonFlags& flags) {
 
 template void AddDaemonFlags<CoordinatorOptions>(CLI::App&, DaemonFlags&);
 template void AddDaemonFlags<WorkerOptions>(CLI::App&, DaemonFlags&);
-template Result<CoordinatorOptions> OptionsFrom<CoordinatorOptions>(const DaemonFlags&);
-template Result<WorkerOptions> OptionsFrom<WorkerOptions>(const DaemonFlags&);
+template Result<CoordinatorOptions> OptionsFrom<CoordinatorOptions>(DaemonFlags&);
+template Result<WorkerOptions> OptionsFrom<WorkerOptions>(DaemonFlags&);
 
 }  // namespace espalier::config

@@ -186,6 +186,25 @@ class KeyTable {
   std::map<std::string, ReadValue> readers_;
 };
 
+// Replaces keys by the names that they have now, with a note for each.
+Status UseNewNames(const Reader& reader, const std::map<std::string, ReadValue>& known,
+                   YamlNode* root, std::vector<std::string>* notes) {
+  if (root->kind != YamlNode::Kind::kMap) return {};
+  for (auto& [key, value] : root->entries) {
+    for (const auto& [before, now] : kRenamedOptions) {
+      if (key.text != before || !known.contains(now)) continue;
+      for (const auto& [other, other_value] : root->entries) {
+        if (other.text != now) continue;
+        return reader.ErrorAt(key.mark, std::string("found ") + before + " and " + now +
+                                            ", which are one option; keep " + now);
+      }
+      key.text = now;
+      notes->push_back(RenamedNote(before, now));
+    }
+  }
+  return {};
+}
+
 // A number with the largest unit that divides it.
 std::string WithUnit(int64_t value, Option::Unit unit) {
   using Units = std::vector<std::pair<int64_t, const char*>>;
@@ -298,6 +317,10 @@ std::string Written(const char* program, const Options& options) {
 
 }  // namespace
 
+std::string RenamedNote(std::string_view before, std::string_view now) {
+  return std::string(before) + " is now called " + std::string(now);
+}
+
 Status CoordinatorOptions::Validate() const {
   ESPALIER_RETURN_IF_ERROR(CheckRanges(*this));
   ESPALIER_RETURN_IF_ERROR(tls.Validate(false));
@@ -328,18 +351,23 @@ Status WorkerOptions::Validate() const {
 }
 
 template <typename Options>
-Result<Options> ParseOptions(std::string_view text, std::string_view name) {
+Result<Options> ParseOptions(std::string_view text, std::string_view name,
+                             std::vector<std::string>* notes) {
   Options options;
   Reader reader(name);
-  ESPALIER_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, name));
+  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(text, name));
   KeyTable keys(reader);
   Describe(keys, options);
+  std::vector<std::string> unread;
+  ESPALIER_RETURN_IF_ERROR(UseNewNames(reader, keys.readers(), &root, notes ? notes : &unread));
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", keys.fields()));
   if (const Status invalid = options.Validate(); !invalid.ok()) return reader.Locate(invalid);
   return options;
 }
-template Result<CoordinatorOptions> ParseOptions(std::string_view, std::string_view);
-template Result<WorkerOptions> ParseOptions(std::string_view, std::string_view);
+template Result<CoordinatorOptions> ParseOptions(std::string_view, std::string_view,
+                                                 std::vector<std::string>*);
+template Result<WorkerOptions> ParseOptions(std::string_view, std::string_view,
+                                            std::vector<std::string>*);
 
 template <typename Options>
 Status SetOptions(const std::map<std::string, std::string>& texts,

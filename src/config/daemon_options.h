@@ -57,8 +57,8 @@ struct WorkerOptions {
   std::string name;
   int threads = 0;
   int64_t memory_bytes_max = 0;
-  std::string spool_directory;
-  int64_t spool_bytes_max = int64_t{64} << 30;
+  std::string spill_directory;
+  int64_t spill_bytes_max = int64_t{64} << 30;
   int64_t cache_bytes_max = int64_t{16} << 30;
   int64_t coordinator_timeout_ms = 600'000;
   int64_t keep_timeout_ms = 120'000;
@@ -194,10 +194,10 @@ void DescribeTimes(F&& f, DescribedAs<CoordinatorOptions> auto& o) {
         "the job fails. A worker that joins a running job is released."),
     o.start_timeout_ms);
   f(Option::Milliseconds(
-        "survey_timeout_ms", 1000, 30 * kDayMs,
+        "profiling_timeout_ms", 1000, 30 * kDayMs,
         "Time limit for progress in the first pass over the data. After that time without "
         "progress, the job fails."),
-    o.survey_timeout_ms);
+    o.profiling_timeout_ms);
   f(Option::Milliseconds(
         "step_timeout_ms", 1000, 30 * kDayMs,
         "Time limit for a training step, and for progress of an evaluation. When it expires, "
@@ -244,12 +244,12 @@ void DescribeLimits(F&& f, DescribedAs<CoordinatorOptions> auto& o) {
         256),
     o.arithmetic);
   f(Option::Bytes(
-        "survey_bytes_max", int64_t{1} << 20, kTiB,
+        "profile_bytes_max", int64_t{1} << 20, kTiB,
         "Memory for the results of the first pass over the data, for all jobs. The results "
         "take about 48 bytes for each column of each shard, and 100 bytes for each value of a "
         "categorical column. A job whose columns need more is refused. A larger "
         "data.shard_bytes results in fewer shards."),
-    o.survey_bytes_max);
+    o.profile_bytes_max);
   f(Option::Count("jobs_kept_max", 1, 1'000'000,
                   "Maximum number of finished jobs that the coordinator keeps."),
     o.jobs_kept_max);
@@ -335,16 +335,16 @@ void DescribeResources(F&& f, DescribedAs<WorkerOptions> auto& o) {
         "first 64 MiB of a model are not counted. A job whose model exceeds the limit fails."),
     o.memory_bytes_max);
   f(Option::Text(
-        "spool_directory",
+        "spill_directory",
         "Directory for memory-mapped files with the rows that exceed memory_bytes_max. The "
         "files are unnamed and disappear when the worker exits. Default: TMPDIR, then /tmp."),
-    o.spool_directory);
-  f(Option::Bytes("spool_bytes_max", 0, int64_t{1} << 50,
-                  "Maximum size of the files with rows in spool_directory."),
-    o.spool_bytes_max);
+    o.spill_directory);
+  f(Option::Bytes("spill_bytes_max", 0, int64_t{1} << 50,
+                  "Maximum size of the files with rows in spill_directory."),
+    o.spill_bytes_max);
   f(Option::Bytes(
         "cache_bytes_max", 0, int64_t{1} << 50,
-        "Maximum size of the cache in spool_directory; 0: no cache. It holds files that jobs "
+        "Maximum size of the cache in spill_directory; 0: no cache. It holds files that jobs "
         "with `workers: {cache_input: true}` have read from HDFS. Parsed rows are cached in "
         "memory, up to this limit and half of memory_bytes_max. Entries that are not read for "
         "ten minutes are removed."),
@@ -407,7 +407,10 @@ void Describe(F&& f, DescribedAs<WorkerOptions> auto& o) {
 // Parse and Validate. An empty text gives all defaults. Errors carry file, line and column like
 // those of ParseJob.
 template <typename Options>
-Result<Options> ParseOptions(std::string_view yaml_text, std::string_view name_for_messages);
+Result<Options> ParseOptions(std::string_view yaml_text, std::string_view name_for_messages,
+                             std::vector<std::string>* notes = nullptr);
+// "spool_directory is now called spill_directory".
+std::string RenamedNote(std::string_view before, std::string_view now);
 
 // Sets each option from its text, as a file would write it. `name_of(key)` is its name in messages.
 // The result is not validated.

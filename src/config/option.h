@@ -41,4 +41,16 @@ struct Option {
   Unit unit = Unit::kNone;
 };
 
+// An option under the name that it had before. Files and command lines with that name are read.
+struct RenamedOption {
+  const char* before;
+  const char* now;
+};
+inline constexpr RenamedOption kRenamedOptions[] = {
+    {"spool_directory", "spill_directory"},
+    {"spool_bytes_max", "spill_bytes_max"},
+    {"survey_timeout_ms", "profiling_timeout_ms"},
+    {"survey_bytes_max", "profile_bytes_max"},
+};
+
 }  // namespace espalier::config

@@ -42,7 +42,7 @@ void CoordinatorDaemon::StartMerge(cluster::MergeWork work) {
       });
       return;
     }
-    cluster::SurveyMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
+    cluster::ProfileMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
     boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
   });
 }

@@ -28,6 +28,7 @@ Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv
     return InvalidArgument(std::string(error.what()) + "; --help lists the flags");
   }
   ESPALIER_ASSIGN_OR_RETURN(flags.options, config::OptionsFrom<config::CoordinatorOptions>(given));
+  flags.notes = given.notes;
   ESPALIER_RETURN_IF_ERROR(flags.options.Validate());
   if (given.print_config) flags.answer = config::ConfigurationText(flags.options);
   return flags;

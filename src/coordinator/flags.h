@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/config/daemon_options.h"
@@ -16,6 +17,7 @@ struct CoordinatorFlags {
   config::CoordinatorOptions options;
   int ready_fd = -1;              // the address in use is written there, one line; -1: nowhere
   bool exit_with_parent = false;  // end when the parent process does
+  std::vector<std::string> notes = {};  // config::DaemonFlags::notes
   // --help and --version: print this and end.
   std::optional<std::string> answer;
 };

@@ -193,21 +193,21 @@ Result<cluster::Submission> PrepareSubmission(const spec::SubmitRequest& request
   return prepared;
 }
 
-Result<std::shared_ptr<const spec::SurveyResult>> MergeShards(
+Result<std::shared_ptr<const spec::TableProfile>> MergeShards(
     cluster::MergeWork work, const storage::StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const spec::JobSpec job, config::ParseJob(work.job_yaml, "job"));
   const auto files = storage::MakeFileSystem(storage);
-  std::vector<spec::ShardSurvey> shards;
+  std::vector<spec::ShardProfile> shards;
   shards.reserve(work.shards.size());
   for (auto& shard : work.shards) {
     shards.push_back(*shard);
     shard.reset();
   }
   ESPALIER_ASSIGN_OR_RETURN(
-      spec::SurveyResult merged,
-      data::MergeShardSurveys(*work.input, job, std::move(shards), files.get()));
+      spec::TableProfile merged,
+      data::MergeShardProfiles(*work.input, job, std::move(shards), files.get()));
   ESPALIER_RETURN_IF_ERROR(rpc::CheckSendable(merged));
-  return std::make_shared<const spec::SurveyResult>(std::move(merged));
+  return std::make_shared<const spec::TableProfile>(std::move(merged));
 }
 
 Result<spec::ScoringResult> MergeScored(cluster::MergeWork work,

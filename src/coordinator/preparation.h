@@ -23,9 +23,9 @@ namespace espalier::coordinator {
 Result<cluster::Submission> PrepareSubmission(const spec::SubmitRequest& request,
                                               const storage::StorageOptions& storage);
 
-// The merged survey of all shards, in shard order. Takes the work, to free each shard's survey
+// The merged profile of all shards, in shard order. Takes the work, to free each shard's profile
 // soon.
-Result<std::shared_ptr<const spec::SurveyResult>> MergeShards(
+Result<std::shared_ptr<const spec::TableProfile>> MergeShards(
     cluster::MergeWork work, const storage::StorageOptions& storage);
 
 // The same of a job that scores: adds up, and puts a prediction's output in place (staging.h), or

@@ -121,6 +121,7 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
   OpenLog("espalier-coordinator", options.log_level, Variable("JOURNAL_STREAM"));
+  for (const std::string& note : flags->notes) LogWarning(note);
   if (Status s = CoordinatorDaemon::Check(options); !s.ok()) return Complain(s);
   auto journal = OpenJournal(options.state_directory, StorageOf(options), NowUs());
   if (!journal.ok()) return Complain(journal.status());

@@ -1,6 +1,6 @@
 // Between plain structs and protos. ToProto fills a fresh message; FromProto checks everything (see
-// the .proto files for the rules) and answers kInvalidArgument "malformed StartSurvey: self is 7,
-// expected 0 to 2" otherwise. Private to rpc/.
+// the .proto files for the rules) and answers kInvalidArgument "malformed StartProfiling: self is
+// 7, expected 0 to 2" otherwise. Private to rpc/.
 //
 // Round trip: FromProto(ToProto(x)) is x, except for bytes that are not UTF-8 in texts for people,
 // and error chains of more than 64 links.
@@ -39,10 +39,10 @@ Result<spec::JobResult> FromProto(const pb::JobResult& in);
 // convert_input.cc
 void ToProto(const spec::InputPlan& plan, pb::InputPlan* out);
 Result<spec::InputPlan> FromProto(const pb::InputPlan& in);
-void ToProto(const spec::ShardSurvey& survey, pb::ShardSurvey* out);
-Result<spec::ShardSurvey> FromProto(const pb::ShardSurvey& in);
-void ToProto(const spec::SurveyResult& result, pb::SurveyResult* out);
-Result<spec::SurveyResult> FromProto(const pb::SurveyResult& in);
+void ToProto(const spec::ShardProfile& profile, pb::ShardProfile* out);
+Result<spec::ShardProfile> FromProto(const pb::ShardProfile& in);
+void ToProto(const spec::TableProfile& result, pb::TableProfile* out);
+Result<spec::TableProfile> FromProto(const pb::TableProfile& in);
 
 // convert_from_worker.cc
 void ToProto(const cluster::FromWorker& message, pb::FromWorker* out);

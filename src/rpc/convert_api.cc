@@ -24,7 +24,7 @@ void Map(W& w, Is<spec::JobSnapshot> auto& s) {
   w(ESPALIER_AT(leaves), s.leaves);
   w(ESPALIER_AT(generation), s.generation, kMaybe);
   w(ESPALIER_AT(input_bytes), s.input_bytes);
-  w(ESPALIER_AT(survey_bytes_done), s.survey_bytes_done);
+  w(ESPALIER_AT(profiling_bytes_done), s.profiling_bytes_done);
   w(ESPALIER_AT(progress), s.progress);
   w(ESPALIER_AT(result), s.result);
   w(ESPALIER_AT(error), s.error);
@@ -33,7 +33,7 @@ void Map(W& w, Is<spec::JobSnapshot> auto& s) {
   w(ESPALIER_AT(training_ms), s.training_ms);
   w(ESPALIER_AT(ended_ms), s.ended_ms);
   w(ESPALIER_AT(start_phase_ms), s.start_phase_ms);
-  w(ESPALIER_AT(survey_phase_ms), s.survey_phase_ms);
+  w(ESPALIER_AT(profiling_phase_ms), s.profiling_phase_ms);
   w(ESPALIER_AT(train_phase_ms), s.train_phase_ms);
   w(ESPALIER_AT(inferred), s.inferred, kWords);
   w(ESPALIER_AT(owner), s.owner, kName);

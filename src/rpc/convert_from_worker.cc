@@ -31,13 +31,13 @@ void Map(W& w, Is<cluster::Heartbeat> auto& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<cluster::SurveyProgress> auto& m) {
+void Map(W& w, Is<cluster::ProfilingProgress> auto& m) {
   MapPoint(w, m);
   w(ESPALIER_AT(bytes_done), m.bytes_done);
 }
 
 template <typename W>
-void Map(W& w, Is<cluster::SurveyPart> auto& m) {
+void Map(W& w, Is<cluster::ProfilePart> auto& m) {
   MapPoint(w, m);
   w(ESPALIER_AT(shards), m.shards);
   if constexpr (W::kDecodes) w.fields().Present("shards", !m.shards.empty());
@@ -148,8 +148,8 @@ template <typename F>
 void Kinds(F f, const cluster::FromWorker&) {
   f(std::type_identity<cluster::Hello>(), ESPALIER_AT(hello));
   f(std::type_identity<cluster::Heartbeat>(), ESPALIER_AT(heartbeat));
-  f(std::type_identity<cluster::SurveyProgress>(), ESPALIER_AT(survey_progress));
-  f(std::type_identity<cluster::SurveyPart>(), ESPALIER_AT(survey_part));
+  f(std::type_identity<cluster::ProfilingProgress>(), ESPALIER_AT(profiling_progress));
+  f(std::type_identity<cluster::ProfilePart>(), ESPALIER_AT(profile_part));
   f(std::type_identity<cluster::MemberReady>(), ESPALIER_AT(member_ready));
   f(std::type_identity<cluster::Switched>(), ESPALIER_AT(switched));
   f(std::type_identity<cluster::LinkBroken>(), ESPALIER_AT(link_broken));

@@ -133,7 +133,7 @@ void Map(W& w, Is<spec::ShardScore> auto& s) {
 }
 
 template <typename W>
-void Map(W& w, Is<spec::ShardSurvey> auto& s) {
+void Map(W& w, Is<spec::ShardProfile> auto& s) {
   w(ESPALIER_AT(shard), s.shard, Within{0, kListMax - 1});
   w(ESPALIER_AT(checksum), s.checksum);
   w(ESPALIER_AT(train_rows), s.train_rows);
@@ -191,7 +191,7 @@ void Map(W& w, Is<spec::Preprocessing> auto& p) {
 }
 
 template <typename W>
-void Map(W& w, Is<spec::SurveyResult> auto& r) {
+void Map(W& w, Is<spec::TableProfile> auto& r) {
   w(ESPALIER_AT(shards), r.shards);
   w(ESPALIER_AT(preprocessing), r.preprocessing);
   w(ESPALIER_AT(storage), r.storage);
@@ -213,13 +213,15 @@ void ToProto(const spec::InputPlan& plan, pb::InputPlan* out) { EncodeFields(pla
 Result<spec::InputPlan> FromProto(const pb::InputPlan& in) {
   return DecodeFields<spec::InputPlan>(in);
 }
-void ToProto(const spec::ShardSurvey& survey, pb::ShardSurvey* out) { EncodeFields(survey, out); }
-Result<spec::ShardSurvey> FromProto(const pb::ShardSurvey& in) {
-  return DecodeFields<spec::ShardSurvey>(in);
+void ToProto(const spec::ShardProfile& profile, pb::ShardProfile* out) {
+  EncodeFields(profile, out);
 }
-void ToProto(const spec::SurveyResult& result, pb::SurveyResult* out) { EncodeFields(result, out); }
-Result<spec::SurveyResult> FromProto(const pb::SurveyResult& in) {
-  return DecodeFields<spec::SurveyResult>(in);
+Result<spec::ShardProfile> FromProto(const pb::ShardProfile& in) {
+  return DecodeFields<spec::ShardProfile>(in);
+}
+void ToProto(const spec::TableProfile& result, pb::TableProfile* out) { EncodeFields(result, out); }
+Result<spec::TableProfile> FromProto(const pb::TableProfile& in) {
+  return DecodeFields<spec::TableProfile>(in);
 }
 
 }  // namespace espalier::rpc

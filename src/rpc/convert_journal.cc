@@ -90,9 +90,9 @@ void Map(W& w, Is<cluster::GenerationStarted> auto& e) {
 }
 
 template <typename W>
-void Map(W& w, Is<cluster::SurveyRecorded> auto& e) {
+void Map(W& w, Is<cluster::ProfileRecorded> auto& e) {
   w(ESPALIER_AT(job), e.job);
-  w(ESPALIER_AT(survey), e.survey, kRequired);
+  w(ESPALIER_AT(profile), e.profile, kRequired);
 }
 
 template <typename W>
@@ -151,7 +151,7 @@ void Kinds(F f, const cluster::JournalEntry&) {
   f(std::type_identity<cluster::WorkerIdGiven>(), ESPALIER_AT(worker_id_given));
   f(std::type_identity<cluster::JobAccepted>(), ESPALIER_AT(job_accepted));
   f(std::type_identity<cluster::GenerationStarted>(), ESPALIER_AT(generation_started));
-  f(std::type_identity<cluster::SurveyRecorded>(), ESPALIER_AT(survey_recorded));
+  f(std::type_identity<cluster::ProfileRecorded>(), ESPALIER_AT(profile_recorded));
   f(std::type_identity<cluster::HistoryRecorded>(), ESPALIER_AT(history_recorded));
   f(std::type_identity<cluster::TrainingStarted>(), ESPALIER_AT(training_started));
   f(std::type_identity<cluster::JobEnded>(), ESPALIER_AT(job_ended));

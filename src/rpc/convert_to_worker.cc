@@ -25,7 +25,7 @@ void Map(W& w, Is<cluster::Refused> auto& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<cluster::StartSurvey> auto& m) {
+void Map(W& w, Is<cluster::StartProfiling> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(job_yaml), m.job_yaml, Raw(kYamlBytesMax));
   w(ESPALIER_AT(input), m.input, kRequired);
@@ -44,7 +44,7 @@ void Map(W& w, Is<cluster::StartSurvey> auto& m) {
 }
 
 template <typename W>
-void Map(W& w, Is<cluster::SurveyTaken> auto& m) {
+void Map(W& w, Is<cluster::ProfileTaken> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(shards), m.shards);
 }
@@ -53,7 +53,7 @@ template <typename W>
 void Map(W& w, Is<cluster::StartTraining> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(members), m.members, Each{Usual(), kMembersMax});
-  w(ESPALIER_AT(survey), m.survey, kRequired);
+  w(ESPALIER_AT(profile), m.profile, kRequired);
   w(ESPALIER_AT(leaves), m.leaves, Each{Usual(), kMembersMax});
   w(ESPALIER_AT(planned), m.planned);
   w(ESPALIER_AT(holder), m.holder);
@@ -116,14 +116,14 @@ template <typename F>
 void Kinds(F f, const cluster::ToWorker&) {
   f(std::type_identity<cluster::Welcome>(), ESPALIER_AT(welcome));
   f(std::type_identity<cluster::Refused>(), ESPALIER_AT(refused));
-  f(std::type_identity<cluster::StartSurvey>(), ESPALIER_AT(start_survey));
+  f(std::type_identity<cluster::StartProfiling>(), ESPALIER_AT(start_profiling));
   f(std::type_identity<cluster::StartTraining>(), ESPALIER_AT(start_training));
   f(std::type_identity<cluster::SwitchOver>(), ESPALIER_AT(switch_over));
   f(std::type_identity<cluster::Proceed>(), ESPALIER_AT(proceed));
   f(std::type_identity<cluster::Release>(), ESPALIER_AT(release));
   f(std::type_identity<cluster::Dismiss>(), ESPALIER_AT(dismiss));
   f(std::type_identity<cluster::Pulse>(), ESPALIER_AT(pulse));
-  f(std::type_identity<cluster::SurveyTaken>(), ESPALIER_AT(survey_taken));
+  f(std::type_identity<cluster::ProfileTaken>(), ESPALIER_AT(profile_taken));
   f(std::type_identity<cluster::KeepState>(), ESPALIER_AT(keep_state));
   f(std::type_identity<cluster::NewTokens>(), ESPALIER_AT(new_tokens));
 }

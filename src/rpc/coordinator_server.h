@@ -142,9 +142,9 @@ class CoordinatorServer {
   virtual std::string address() const = 0;
 
   // Queues a message for a worker; never blocks, and encodes it on a thread of its own: what many
-  // workers get (StartSurvey::input, StartTraining::survey) once for all of them. A session that is
-  // gone: nothing happens (OnWorkerClosed was or will be called). A queue that overflows closes the
-  // session.
+  // workers get (StartProfiling::input, StartTraining::profile) once for all of them. A session
+  // that is gone: nothing happens (OnWorkerClosed was or will be called). A queue that overflows
+  // closes the session.
   virtual void Send(cluster::SessionId session, cluster::ToWorker message) = 0;
   // Ends the stream after what is queued has been sent (a Refused or a Dismiss, say); the worker
   // sees `why`. OnWorkerClosed follows.

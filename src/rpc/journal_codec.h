@@ -3,7 +3,7 @@
 //
 // Round trip: Decode(Encode(e)) is e, but for what convert.h says of texts.
 //
-// Thread rule: pure functions; they may be long (a survey has up to 48 MiB), so not for a control
+// Thread rule: pure functions; they may be long (a profile has up to 48 MiB), so not for a control
 // loop.
 #pragma once
 

@@ -30,21 +30,21 @@ Status Check(const T& value, const std::string& what, const std::string& mend) {
 
 }  // namespace
 
-Result<int64_t> MeasureSurvey(const spec::InputPlan& input, const spec::ShardSurvey& survey) {
-  pb::ShardSurvey proto;
-  rpc::ToProto(survey, &proto);
+Result<int64_t> MeasureProfiling(const spec::InputPlan& input, const spec::ShardProfile& profile) {
+  pb::ShardProfile proto;
+  rpc::ToProto(profile, &proto);
   const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
   if (bytes <= kMessagePartBytesMax) return bytes;
-  const spec::Shard& shard = input.shards[static_cast<size_t>(survey.shard)];
-  size_t labels = survey.labels.size() + survey.evaluation_labels.size();
-  for (const auto& values : survey.categories) labels += values.size();
+  const spec::Shard& shard = input.shards[static_cast<size_t>(profile.shard)];
+  size_t labels = profile.labels.size() + profile.evaluation_labels.size();
+  for (const auto& values : profile.categories) labels += values.size();
   return ResourceExhausted(
-             "what the survey found in bytes " + std::to_string(shard.begin) + " to " +
+             "what the profiling pass found in bytes " + std::to_string(shard.begin) + " to " +
              std::to_string(shard.end) + " takes " + Bytes(bytes) + " (" +
-             std::to_string(survey.features.size() + survey.targets.size()) + " columns, " +
+             std::to_string(profile.features.size() + profile.targets.size()) + " columns, " +
              std::to_string(labels) + " labels and categories), at most " +
              Bytes(kMessagePartBytesMax) + " can be told to the coordinator; " +
-             (labels > survey.features.size()
+             (labels > profile.features.size()
                   ? "use smaller shards (data.shard_bytes), or hash categories of many values"
                   : "use fewer columns (data.features.columns)"))
       .At({.file = input.files[static_cast<size_t>(shard.file)].path});
@@ -59,12 +59,12 @@ Status CheckSendable(const spec::InputPlan& input) {
       "use larger shards (data.shard_bytes), or fewer and larger files");
 }
 
-Status CheckSendable(const spec::SurveyResult& survey) {
-  return Check<pb::SurveyResult>(
-      survey,
-      "data: the survey's result, of " + HumanCount(static_cast<int64_t>(survey.shards.size())) +
-          " shards, " + HumanCount(static_cast<int64_t>(survey.preprocessing.features.size())) +
-          " columns and " + HumanCount(static_cast<int64_t>(survey.preprocessing.classes.size())) +
+Status CheckSendable(const spec::TableProfile& profile) {
+  return Check<pb::TableProfile>(
+      profile,
+      "data: the profile, of " + HumanCount(static_cast<int64_t>(profile.shards.size())) +
+          " shards, " + HumanCount(static_cast<int64_t>(profile.preprocessing.features.size())) +
+          " columns and " + HumanCount(static_cast<int64_t>(profile.preprocessing.classes.size())) +
           " classes,",
       "use larger shards (data.shard_bytes), shorter names and labels, or hashed categories");
 }

@@ -17,16 +17,16 @@ inline constexpr int64_t kMessageBytesMax = int64_t{64} << 20;
 // Largest of the parts below: leaves room for the rest of its message.
 inline constexpr int64_t kMessagePartBytesMax = int64_t{48} << 20;
 
-// Bytes of a shard's survey in a message. kResourceExhausted, naming the shard's place and the
-// settings that mend it, when they are more than kMessagePartBytesMax. REQUIRES: the survey is of
-// one of the plan's shards.
-Result<int64_t> MeasureSurvey(const spec::InputPlan& input, const spec::ShardSurvey& survey);
+// Bytes of a shard's profile in a message. kResourceExhausted, naming the shard's place and the
+// settings that mend it, when they are more than kMessagePartBytesMax. REQUIRES: the profiling pass
+// is of one of the plan's shards.
+Result<int64_t> MeasureProfiling(const spec::InputPlan& input, const spec::ShardProfile& profile);
 
 // OK, or kInvalidArgument when workers could not be sent this plan, naming the settings that mend
 // it.
 Status CheckSendable(const spec::InputPlan& input);
-// The same for the survey's result.
-Status CheckSendable(const spec::SurveyResult& survey);
+// The same for the profile.
+Status CheckSendable(const spec::TableProfile& profile);
 // The same for the result of scoring, which clients receive and the journal keeps.
 Status CheckSendable(const spec::ScoringResult& result);
 

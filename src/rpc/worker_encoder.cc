@@ -57,20 +57,22 @@ grpc::Slice WorkerEncoder::BytesOf(const std::shared_ptr<const T>& value) {
 
 grpc::ByteBuffer WorkerEncoder::Encode(const cluster::ToWorker& message) {
   pb::ToWorker out;
-  if (const auto* survey = std::get_if<cluster::StartSurvey>(&message); survey && survey->input) {
-    cluster::StartSurvey own = *survey;
+  if (const auto* profile = std::get_if<cluster::StartProfiling>(&message);
+      profile && profile->input) {
+    cluster::StartProfiling own = *profile;
     own.input = nullptr;
     ToProto(cluster::ToWorker(std::move(own)), &out);
-    return Join(pb::ToWorker::kStartSurveyFieldNumber, out.start_survey().SerializeAsString(),
-                pb::StartSurvey::kInputFieldNumber, BytesOf<pb::InputPlan>(survey->input));
+    return Join(pb::ToWorker::kStartProfilingFieldNumber, out.start_profiling().SerializeAsString(),
+                pb::StartProfiling::kInputFieldNumber, BytesOf<pb::InputPlan>(profile->input));
   }
   if (const auto* training = std::get_if<cluster::StartTraining>(&message);
-      training && training->survey) {
+      training && training->profile) {
     cluster::StartTraining own = *training;
-    own.survey = nullptr;
+    own.profile = nullptr;
     ToProto(cluster::ToWorker(std::move(own)), &out);
     return Join(pb::ToWorker::kStartTrainingFieldNumber, out.start_training().SerializeAsString(),
-                pb::StartTraining::kSurveyFieldNumber, BytesOf<pb::SurveyResult>(training->survey));
+                pb::StartTraining::kProfileFieldNumber,
+                BytesOf<pb::TableProfile>(training->profile));
   }
   std::erase_if(shared_, [](const Shared& s) { return s.value.expired(); });
   ToProto(message, &out);

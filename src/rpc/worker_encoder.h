@@ -1,7 +1,7 @@
-// Messages to workers as bytes. What goes to every member of a job (the input, the survey's result)
+// Messages to workers as bytes. What goes to every member of a job (the input, the profile)
 // is encoded once and shared by all their messages: a message is its own small part and a reference
-// to the common one, which on the wire are one StartSurvey or StartTraining as any other. Private
-// to rpc/.
+// to the common one, which on the wire are one StartProfiling or StartTraining as any other.
+// Private to rpc/.
 //
 // Thread rule: one thread at a time; the buffers it makes may be used anywhere.
 #pragma once

@@ -1,7 +1,7 @@
-// What is known of a job's input, step by step: the files and shards (before the survey), what the
-// survey found in each shard, and the preprocessing fitted to the training rows. Plain structs: the
-// coordinator passes them between machines, data/ makes and reads them, bundle/ writes the last
-// one.
+// What is known of a job's input, step by step: the files and shards (before the profiling pass),
+// what the profile found in each shard, and the preprocessing fitted to the training rows. Plain
+// structs: the coordinator passes them between machines, data/ makes and reads them, bundle/ writes
+// the last one.
 //
 // Thread rule: values.
 #pragma once
@@ -77,17 +77,17 @@ FeatureOptions OptionsOf(const FeatureSpec& features, const FeatureRule& rule);
 Status CheckRules(const FeatureSpec& features, const Schema& schema);
 // Whether a feature's numbers are those that its column holds.
 bool IsPlain(const FeatureSpec& features, const FeatureRule& rule);
-// Whether a feature is scaled by quartiles, for which the survey gathers a sample.
+// Whether a feature is scaled by quartiles, for which the profiling pass gathers a sample.
 bool IsRobust(const FeatureSpec& features, const FeatureRule& rule);
 // How many rows that sample has at most: those of half a MiB, but at least kSampledRowsGood, whose
 // quartiles are off by the values of 1.5 % of all rows (the standard error), as far as 32 MiB have
 // room for them: for up to 4,096 such features.
 inline constexpr int64_t kSampledRowsMin = 128, kSampledRowsGood = 1024, kSampledRowsMost = 4096;
 int64_t SampledRowsMax(int64_t robust_features);
-// Whether a feature is coded by a vocabulary, which the survey gathers.
+// Whether a feature is coded by a vocabulary, which the profiling pass gathers.
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule);
 
-// Made by the coordinator before the survey; frozen.
+// Made by the coordinator before the profiling pass; frozen.
 struct InputPlan {
   std::vector<InputFile> files;  // training patterns first, then validation, then test
   std::vector<Shard> shards;     // by file, then position
@@ -122,8 +122,8 @@ struct SkippedRow {
   Status why;  // with position
 };
 
-// What the survey found in one shard.
-struct ShardSurvey {
+// What the profiling pass found in one shard.
+struct ShardProfile {
   int32_t shard = 0;       // index into InputPlan::shards
   uint32_t checksum = 0;   // CRC-32C of the shard's bytes
   int64_t train_rows = 0;  // rows of each set, in position order within the set
@@ -212,9 +212,9 @@ struct InputShape {
 };
 InputShape InputsOf(const Preprocessing& preprocessing);
 
-// The survey's result, the same on every member.
-struct SurveyResult {
-  std::vector<ShardSurvey> shards;  // one a shard, in shard order (statistics may be emptied)
+// The profile, the same on every member.
+struct TableProfile {
+  std::vector<ShardProfile> shards;  // one a shard, in shard order (statistics may be emptied)
   Preprocessing preprocessing;
   StorageType storage = StorageType::kFloat32;
   bool sparse = false;  // rows are stored and multiplied without their zeros (sparse_rows.h)

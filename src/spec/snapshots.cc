@@ -6,8 +6,8 @@ const char* JobStateName(JobState state) {
   switch (state) {
     case JobState::kQueued:
       return "QUEUED";
-    case JobState::kSurveying:
-      return "SURVEYING";
+    case JobState::kProfiling:
+      return "PROFILING";
     case JobState::kLoading:
       return "LOADING";
     case JobState::kTraining:

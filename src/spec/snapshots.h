@@ -20,7 +20,7 @@ namespace espalier::spec {
 
 enum class JobState : uint8_t {
   kQueued,
-  kSurveying,  // the profiling pass of training; all of scoring
+  kProfiling,  // the profiling pass of training; all of scoring
   kLoading,
   kTraining,
   kRecovering,  // members were lost: the next generation forms, or waits for workers
@@ -79,14 +79,14 @@ struct JobSnapshot {
   std::string inferred;              // what `columns: auto` found besides numbers (InferredText)
   int64_t leaves = 0;
   Generation generation;
-  int64_t input_bytes = 0, survey_bytes_done = 0;
+  int64_t input_bytes = 0, profiling_bytes_done = 0;
   JobProgress progress;
   JobResult result;
   Status error;  // of a job that failed or was cancelled
   // Milliseconds since 1970; 0 when not reached.
   int64_t submitted_ms = 0, started_ms = 0, training_ms = 0, ended_ms = 0;
   // Durations of the consecutive phases, in ms.
-  int64_t start_phase_ms = 0, survey_phase_ms = 0, train_phase_ms = 0;
+  int64_t start_phase_ms = 0, profiling_phase_ms = 0, train_phase_ms = 0;
 
   bool has_result() const { return !std::holds_alternative<std::monostate>(result); }
   // The result, or nullptr where the job has none of this kind.

@@ -20,7 +20,7 @@ class SecretFiles {
   // Whether one of them lies in what `path` leads to.
   bool AnyWithin(const std::string& path) const;
   // Whether this file is one of them, under whatever name it was opened; or one without a name, of
-  // this process's own (memory, a spool) and reached through /proc.
+  // this process's own (memory, a spill) and reached through /proc.
   bool HasOpened(int fd) const;
 
  private:

@@ -264,7 +264,8 @@ template <typename T>
 Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   spec::Metrics metrics =
       model::MetricsFromTotals(plan_.shape, plan_.targets, model::TotalsKind::kEvaluation, totals);
-  if (!std::isfinite(metrics.weight)) {  // those of training rows were added up by the survey
+  if (!std::isfinite(
+          metrics.weight)) {  // those of training rows were added up by the profiling pass
     return FailAction{BadInput(std::string("data.weight: the weights of all ") +
                                (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") +
                                " rows have no finite sum; look for extreme ones in the data")};

@@ -270,11 +270,11 @@ class Daemon {
   void Perform(cluster::SendToCoordinator& send) {
     if (link_) link_->Send(std::move(send.message));
   }
-  void Perform(struct cluster::RunSurvey& run) {  // there is a function of this name
-    if (runner_) return runner_->Survey(std::move(run.order));
+  void Perform(struct cluster::RunProfiling& run) {  // there is a function of this name
+    if (runner_) return runner_->Profile(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
-        RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spool_directory,
-                      options_.spool_bytes_max, options_.sum_timeout_ms, Storage(), cache_, shards_,
+        RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spill_directory,
+                      options_.spill_bytes_max, options_.sum_timeout_ms, Storage(), cache_, shards_,
                       surroundings_.probe},
         *peers_, std::move(run.order),
         [this](cluster::FromWorker message) { Post(cluster::Report{std::move(message)}); });
@@ -348,7 +348,7 @@ class Daemon {
   std::unique_ptr<rpc::PeerNetwork> peers_;
   const std::unique_ptr<storage::FileSystem> address_files_;
   const std::shared_ptr<ReadCache> cache_ = std::make_shared<ReadCache>(
-      ReadCacheOptions{options_.spool_directory, options_.cache_bytes_max}, NowUs);
+      ReadCacheOptions{options_.spill_directory, options_.cache_bytes_max}, NowUs);
   const std::shared_ptr<ShardCache> shards_ = std::make_shared<ShardCache>(
       ShardCacheOptions{std::min(options_.memory_bytes_max / kKeptShare, options_.cache_bytes_max)},
       NowUs);
@@ -380,9 +380,9 @@ Result<std::unique_ptr<rpc::PeerNetwork>> Start(const config::WorkerOptions& opt
                                                 rpc::PeerOptions* peers) {
   ESPALIER_RETURN_IF_ERROR(
       config::CheckListen(options.listen, options.tls.any(), options.insecure));
-  ESPALIER_ASSIGN_OR_RETURN(const int spool,
-                            data::OpenSpoolFile(options.spool_directory));  // it can be
-  close(spool);
+  ESPALIER_ASSIGN_OR_RETURN(const int spill,
+                            data::OpenSpillFile(options.spill_directory));  // it can be
+  close(spill);
   peers->keepalive_timeout_ms = options.peer_timeout_ms;
   if (options.tls.any()) {
     ESPALIER_ASSIGN_OR_RETURN(peers->security.keychain, security::Keychain::Open(options.tls));

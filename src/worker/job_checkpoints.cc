@@ -21,10 +21,10 @@ bundle::CheckpointHeader JobCheckpoints::HeaderOf(const cluster::StartTraining& 
   bundle::CheckpointHeader header;
   header.step = step;
   header.job = spec::CanonicalText(spec_);
-  header.data_fingerprint = order.survey->data_fingerprint;
+  header.data_fingerprint = order.profile->data_fingerprint;
   header.arithmetic_id = arithmetic_id_;
   header.accepted = accepted;
-  header.preprocessing = bundle::EncodePreprocessing(order.survey->preprocessing);
+  header.preprocessing = bundle::EncodePreprocessing(order.profile->preprocessing);
   return header;
 }
 

@@ -17,29 +17,29 @@
 namespace espalier::worker {
 namespace {
 
-// The network of a surveyed job.
-Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::SurveyResult& survey) {
-  auto shape = model::MakeNetworkShape(spec, spec::InputsOf(survey.preprocessing),
-                                       spec::AnswersOf(spec.model.task, survey.preprocessing));
-  // Where it cannot be, the row loader refuses the survey.
+// The network of a profiled job.
+Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::TableProfile& profile) {
+  auto shape = model::MakeNetworkShape(spec, spec::InputsOf(profile.preprocessing),
+                                       spec::AnswersOf(spec.model.task, profile.preprocessing));
+  // Where it cannot be, the row loader refuses the profiling pass.
   if (!shape.ok()) return shape;
-  shape->sparse = survey.sparse && data::CanBeSparse(spec, survey.preprocessing);
+  shape->sparse = profile.sparse && data::CanBeSparse(spec, profile.preprocessing);
   if (spec.model.task == spec::Task::kMultilabel) {
-    shape->positive_weights = survey.preprocessing.class_weights;
+    shape->positive_weights = profile.preprocessing.class_weights;
   }
   return shape;
 }
 
 training::TrainingPlan PlanOf(const spec::JobSpec& spec, const model::NetworkShape& shape,
-                              const spec::SurveyResult& survey) {
+                              const spec::TableProfile& profile) {
   const bool classes = spec.model.task == spec::Task::kClassification;
   return {spec.train,
           shape,
-          survey.preprocessing.targets,
-          survey.train_rows,
-          survey.validation_rows,
-          survey.test_rows,
-          classes ? survey.preprocessing.class_weights : std::vector<double>()};
+          profile.preprocessing.targets,
+          profile.train_rows,
+          profile.validation_rows,
+          profile.test_rows,
+          classes ? profile.preprocessing.class_weights : std::vector<double>()};
 }
 
 double Quantile(std::vector<float> values, double q) {
@@ -53,33 +53,33 @@ double Quantile(std::vector<float> values, double q) {
 
 template <typename T>
 Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
-    const spec::JobSpec& spec, std::shared_ptr<const spec::SurveyResult> survey, int threads,
+    const spec::JobSpec& spec, std::shared_ptr<const spec::TableProfile> profile, int threads,
     rpc::PeerNetwork& peers, MemberHooks hooks) {
-  ESPALIER_ASSIGN_OR_RETURN(model::NetworkShape shape, ShapeOf(spec, *survey));
-  const training::TrainingPlan plan = PlanOf(spec, shape, *survey);
+  ESPALIER_ASSIGN_OR_RETURN(model::NetworkShape shape, ShapeOf(spec, *profile));
+  const training::TrainingPlan plan = PlanOf(spec, shape, *profile);
   ESPALIER_RETURN_IF_ERROR(training::CheckLeafRows(plan));
   ESPALIER_RETURN_IF_ERROR(
       training::CheckMemory(training::PlanMemory(plan, {}, sizeof(T)), {}, hooks.memory_bytes_max));
   return std::unique_ptr<TypedJobMember>(new TypedJobMember(
-      spec, std::move(survey), std::move(shape), threads, peers, std::move(hooks)));
+      spec, std::move(profile), std::move(shape), threads, peers, std::move(hooks)));
 }
 
 template <typename T>
 TypedJobMember<T>::TypedJobMember(const spec::JobSpec& spec,
-                                  std::shared_ptr<const spec::SurveyResult> survey,
+                                  std::shared_ptr<const spec::TableProfile> profile,
                                   model::NetworkShape shape, int threads, rpc::PeerNetwork& peers,
                                   MemberHooks hooks)
     : spec_(spec),
-      survey_(std::move(survey)),
+      profile_(std::move(profile)),
       leaves_(static_cast<int32_t>(spec::LeafCount(spec.train))),
       shape_(std::move(shape)),
       peers_(peers),
       hooks_(std::move(hooks)),
       pool_(threads, model::PrepareComputeThread),
-      machine_(PlanOf(spec, shape_, *survey_)),
+      machine_(PlanOf(spec, shape_, *profile_)),
       rows_([this](OwnRows::Request rows) {
         rows.memory_bytes += model_bytes_;
-        return hooks_.load(*survey_, rows);
+        return hooks_.load(*profile_, rows);
       }),
       row_source_(rows_) {
   machine_.Begin();
@@ -158,7 +158,7 @@ Result<typename TypedJobMember<T>::Place> TypedJobMember<T>::PlaceIn(const Train
   const training::MemoryPart part{place.own.end - place.own.begin, async() || others == 0 ? 2 : 3,
                                   async() && place.root ? others : 0};
   const training::MemoryPlan memory =
-      training::PlanMemory(PlanOf(spec_, shape_, *survey_), part, sizeof(T));
+      training::PlanMemory(PlanOf(spec_, shape_, *profile_), part, sizeof(T));
   ESPALIER_RETURN_IF_ERROR(training::CheckMemory(memory, part, hooks_.memory_bytes_max));
   model_bytes_ = training::BudgetedBytes(memory.total_bytes());
   return place;
@@ -255,7 +255,8 @@ data::RowRanges TypedJobMember<T>::RangesOf(plan::LeafSpan own) const {
     return plan::Range{plan::LeafRows(rows, leaves_, own.begin).begin,
                        plan::LeafRows(rows, leaves_, own.end - 1).end};
   };
-  return {range(survey_->train_rows), range(survey_->validation_rows), range(survey_->test_rows)};
+  return {range(profile_->train_rows), range(profile_->validation_rows),
+          range(profile_->test_rows)};
 }
 
 template class TypedJobMember<float>;

@@ -69,7 +69,7 @@ struct MemberHooks {
   // and: all members hold this one.
   std::function<bool(const RootState&)> checkpoint_due;
   std::function<void(const RootState&)> on_agreed;
-  std::function<Result<std::unique_ptr<data::RowStore>>(const spec::SurveyResult& survey,
+  std::function<Result<std::unique_ptr<data::RowStore>>(const spec::TableProfile& profile,
                                                         const OwnRows::Request& rows)>
       load;
   int64_t sum_timeout_ms = 600'000;  // how long a step waits for the sums of others
@@ -122,12 +122,12 @@ class JobMember {
   virtual bool differs() const = 0;
 };
 
-// `spec`, `survey`, `peers` must outlive the member.
+// `spec`, `profile`, `peers` must outlive the member.
 template <typename T>
 class TypedJobMember final : public JobMember {
  public:
   static Result<std::unique_ptr<TypedJobMember>> Make(
-      const spec::JobSpec& spec, std::shared_ptr<const spec::SurveyResult> survey, int threads,
+      const spec::JobSpec& spec, std::shared_ptr<const spec::TableProfile> profile, int threads,
       rpc::PeerNetwork& peers, MemberHooks hooks);
   ~TypedJobMember() override;
 
@@ -159,7 +159,7 @@ class TypedJobMember final : public JobMember {
   const std::vector<std::string>& accepted() const { return machine_.state().accepted; }
 
  private:
-  TypedJobMember(const spec::JobSpec& spec, std::shared_ptr<const spec::SurveyResult> survey,
+  TypedJobMember(const spec::JobSpec& spec, std::shared_ptr<const spec::TableProfile> profile,
                  model::NetworkShape shape, int threads, rpc::PeerNetwork& peers,
                  MemberHooks hooks);
   // Its place in a generation.
@@ -202,7 +202,7 @@ class TypedJobMember final : public JobMember {
   bool interrupted() const;
 
   const spec::JobSpec& spec_;
-  const std::shared_ptr<const spec::SurveyResult> survey_;
+  const std::shared_ptr<const spec::TableProfile> profile_;
   const int32_t leaves_;
   const model::NetworkShape
       shape_;  // the machine's, for any thread: the machine is replaced by others

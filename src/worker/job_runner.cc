@@ -43,7 +43,7 @@ std::unique_ptr<storage::FileSystem> MakeCleaningFiles(
 
 }  // namespace
 
-JobRunner::JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::StartSurvey order,
+JobRunner::JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::StartProfiling order,
                      std::function<void(cluster::FromWorker)> report)
     : options_(std::move(options)),
       job_(order.job),
@@ -62,7 +62,7 @@ JobRunner::JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::St
       cleaning_(MakeCleaningFiles(options_.storage, tokens_)),
       peers_(peers),
       next_(std::move(order)) {
-  TakeTokens(std::get<cluster::StartSurvey>(*next_).tokens);
+  TakeTokens(std::get<cluster::StartProfiling>(*next_).tokens);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -76,7 +76,7 @@ std::string JobRunner::waiting_because() const {
   return waiting_because_;
 }
 
-void JobRunner::Survey(cluster::StartSurvey order) {
+void JobRunner::Profile(cluster::StartProfiling order) {
   TakeTokens(order.tokens);
   GiveOrder(std::move(order));
 }
@@ -157,12 +157,12 @@ Status JobRunner::ReadJob() {
   if (options_.shards && !keeps) options_.shards->Clear();  // the memory is this job's
   // First of all, as it gives up what is kept of other files.
   auto table = keeps ? options_.shards->Use(spec_, input_) : nullptr;
-  survey_room_ = std::make_shared<data::RowRoom>(
-      options_.memory_bytes_max - (keeps ? options_.shards->bytes() : 0), options_.spool_directory,
-      options_.spool_bytes_max);
+  profile_room_ = std::make_shared<data::MemoryBudget>(
+      options_.memory_bytes_max - (keeps ? options_.shards->bytes() : 0), options_.spill_directory,
+      options_.spill_bytes_max);
   if (kind == spec::JobKind::kTrain) {
     shards_ = std::make_unique<JobShards>(keeps ? options_.shards.get() : nullptr, std::move(table),
-                                          spec_, input_, survey_room_);
+                                          spec_, input_, profile_room_);
   }
   return Status::Ok();
 }
@@ -182,10 +182,10 @@ void JobRunner::Run() {
   ReleaseReserved();
 }
 
-Result<SurveyOne> JobRunner::WorkOf(const cluster::StartSurvey& order) {
+Result<ProfileOne> JobRunner::WorkOf(const cluster::StartProfiling& order) {
   if (!scoring_spec_) {
-    return SurveyOne([this](const storage::FileSystem& files, int32_t shard) {
-      return shards_->Survey(files, shard);
+    return ProfileOne([this](const storage::FileSystem& files, int32_t shard) {
+      return shards_->Profile(files, shard);
     });
   }
   if (!scoring_) {
@@ -194,37 +194,37 @@ Result<SurveyOne> JobRunner::WorkOf(const cluster::StartSurvey& order) {
   }
   if (interrupted_) return OrderCame();  // what the job leaves may be removed already
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
-  return SurveyOne([this](const storage::FileSystem& files, int32_t shard) {
+  return ProfileOne([this](const storage::FileSystem& files, int32_t shard) {
     auto scored =
-        scoring_->Score(files, shard, survey_room_.get(), [this] { return interrupted_.load(); });
+        scoring_->Score(files, shard, profile_room_.get(), [this] { return interrupted_.load(); });
     if (options_.probe != nullptr) options_.probe->OnShardScored(shard);
     return scored;
   });
 }
 
-Status JobRunner::Perform(const cluster::StartSurvey& order) {
+Status JobRunner::Perform(const cluster::StartProfiling& order) {
   generation_ = order.generation;
   if (order.shards.empty()) return Status::Ok();
-  ESPALIER_ASSIGN_OR_RETURN(const SurveyOne survey_one, WorkOf(order));
-  SurveyRunOptions run;
+  ESPALIER_ASSIGN_OR_RETURN(const ProfileOne profile_one, WorkOf(order));
+  ProfilingRunOptions run;
   run.threads = options_.threads;
   // Half of what no others may take; the other half is for shards that are being read.
   const int64_t others_bytes_max = shards_ ? shards_->kept_bytes_max() : 0;
   run.rows_bytes_max = (options_.memory_bytes_max - others_bytes_max) / 2;
-  for (const data::SurveyedShard& kept : surveyed_) {
+  for (const data::ProfiledShard& kept : profiled_) {
     if (kept.has_rows) run.rows_bytes_max -= kept.rows.MemoryBytes();
   }
-  SurveyRunHooks hooks;
+  ProfilingRunHooks hooks;
   hooks.now_us = NowUs;
-  hooks.on_part = [&](cluster::ShardSurveys shards) {
-    Tell(cluster::SurveyPart{job_, order.generation, std::move(shards)});
+  hooks.on_part = [&](cluster::ShardProfiles shards) {
+    Tell(cluster::ProfilePart{job_, order.generation, std::move(shards)});
   };
   hooks.on_bytes_read = [&](int64_t bytes) {
-    Tell(cluster::SurveyProgress{job_, order.generation, bytes});
+    Tell(cluster::ProfilingProgress{job_, order.generation, bytes});
   };
-  ESPALIER_ASSIGN_OR_RETURN(auto surveyed, RunSurvey(input_files(), *order.input, order.shards,
-                                                     survey_one, interrupted_, run, hooks));
-  for (data::SurveyedShard& s : surveyed) surveyed_.push_back(std::move(s));
+  ESPALIER_ASSIGN_OR_RETURN(auto profiled, RunProfiling(input_files(), *order.input, order.shards,
+                                                        profile_one, interrupted_, run, hooks));
+  for (data::ProfiledShard& s : profiled) profiled_.push_back(std::move(s));
   return Status::Ok();
 }
 
@@ -232,11 +232,11 @@ std::vector<JobRunner::Source> JobRunner::KeptFirst(const data::RowLoader& loade
   const std::vector<int32_t>& wanted = loader.shards();  // ascending
   std::vector<Source> sources;
   std::set<int32_t> taken;
-  for (data::SurveyedShard& s : surveyed_) {
-    const int32_t shard = s.survey.shard;
+  for (data::ProfiledShard& s : profiled_) {
+    const int32_t shard = s.profile.shard;
     if (!s.has_rows) continue;
     if (std::binary_search(wanted.begin(), wanted.end(), shard) && taken.insert(shard).second) {
-      sources.push_back({.shard = shard, .surveyed = &s});
+      sources.push_back({.shard = shard, .profiled = &s});
     } else {
       s.rows = {};
       s.has_rows = false;
@@ -250,9 +250,9 @@ std::vector<JobRunner::Source> JobRunner::KeptFirst(const data::RowLoader& loade
 }
 
 Status JobRunner::Load(data::RowLoader& loader, const storage::FileSystem& files, Source& source) {
-  if (source.surveyed != nullptr) {
-    const Status loaded = loader.Load(source.shard, &source.surveyed->rows);
-    source.surveyed->rows = {};
+  if (source.profiled != nullptr) {
+    const Status loaded = loader.Load(source.shard, &source.profiled->rows);
+    source.profiled->rows = {};
     return loaded;
   }
   if (source.kept) {
@@ -264,7 +264,7 @@ Status JobRunner::Load(data::RowLoader& loader, const storage::FileSystem& files
   return loader.Load(source.shard, kept ? &kept->rows : nullptr);
 }
 
-Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::SurveyResult& survey,
+Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::TableProfile& profile,
                                                             const OwnRows::Request& rows) {
   std::atomic<int64_t> bytes_read{0}, told_us{NowUs()};
   const auto after_read = [&](int64_t bytes) {
@@ -272,18 +272,18 @@ Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::SurveyRe
     int64_t last = told_us;
     if (NowUs() - last < kLoadingTellUs) return;
     if (!told_us.compare_exchange_strong(last, NowUs())) return;
-    Tell(cluster::SurveyProgress{job_, rows.generation, bytes_read});
+    Tell(cluster::ProfilingProgress{job_, rows.generation, bytes_read});
   };
   const WatchedFiles files(
       input_files(), [&] { return interrupted_ || rows.cancelled() ? OrderCame() : Status::Ok(); },
       after_read);
   const int64_t memory_bytes = std::max<int64_t>(0, options_.memory_bytes_max - rows.memory_bytes);
-  const bool beside = shards_->FitsBeside(survey, rows.ranges, memory_bytes);
+  const bool beside = shards_->FitsBeside(profile, rows.ranges, memory_bytes);
   const data::RowStoreOptions store{
-      beside ? memory_bytes - shards_->kept_bytes() : memory_bytes, options_.spool_directory,
-      std::max<int64_t>(0, options_.spool_bytes_max - rows.spool_bytes)};
+      beside ? memory_bytes - shards_->kept_bytes() : memory_bytes, options_.spill_directory,
+      std::max<int64_t>(0, options_.spill_bytes_max - rows.spill_bytes)};
   ESPALIER_ASSIGN_OR_RETURN(const auto loader, data::RowLoader::Make({files, *input_, spec_},
-                                                                     survey, rows.ranges, store));
+                                                                     profile, rows.ranges, store));
   std::vector<Source> sources = KeptFirst(*loader);
   if (!beside) shards_->GiveUp();
   std::vector<Status> results(sources.size());
@@ -292,7 +292,7 @@ Result<std::unique_ptr<data::RowStore>> JobRunner::LoadRows(const spec::SurveyRe
     if (interrupted_ || rows.cancelled()) return;
     results[i] = Load(*loader, files, sources[i]);
   });
-  surveyed_.clear();
+  profiled_.clear();
   if (interrupted_ || rows.cancelled()) return OrderCame();
   for (Status& s : results) ESPALIER_RETURN_IF_ERROR(std::move(s));
   if (cached_files_) {

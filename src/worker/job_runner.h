@@ -1,4 +1,4 @@
-// One job on one worker: surveys its shards, takes part in training generation after generation,
+// One job on one worker: profiles its shards, takes part in training generation after generation,
 // and at the root writes the bundle. Of a job that scores it only scores its shards. A thread of
 // its own performs the newest order; an order that comes meanwhile interrupts the one underway.
 // What it has to tell goes out by `report`.
@@ -24,25 +24,25 @@
 #include "src/bundle/writer_name.h"
 #include "src/cluster/fate.h"
 #include "src/cluster/messages.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/data/profile/row_store.h"
-#include "src/data/profile/survey.h"
 #include "src/rpc/peer.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_systems.h"
 #include "src/worker/job_checkpoints.h"
 #include "src/worker/job_member.h"
 #include "src/worker/job_shards.h"
+#include "src/worker/profiling_run.h"
 #include "src/worker/read_cache.h"
 #include "src/worker/scoring_work.h"
-#include "src/worker/survey_run.h"
 
 namespace espalier::worker {
 
 struct RunnerOptions {
   int threads = 1;
   int64_t memory_bytes_max = 0;
-  std::string spool_directory;
-  int64_t spool_bytes_max = 0;
+  std::string spill_directory;
+  int64_t spill_bytes_max = 0;
   int64_t sum_timeout_ms = 600'000;
   storage::StorageOptions storage;
   std::shared_ptr<ReadCache> cache;
@@ -52,8 +52,8 @@ struct RunnerOptions {
 
 class JobRunner {
  public:
-  // Starts with the survey. `peers` must outlive this; `report` is called on any thread.
-  JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::StartSurvey order,
+  // Starts with the profiling pass. `peers` must outlive this; `report` is called on any thread.
+  JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::StartProfiling order,
             std::function<void(cluster::FromWorker)> report);
   ~JobRunner();
   JobRunner(const JobRunner&) = delete;
@@ -61,7 +61,7 @@ class JobRunner {
 
   JobId job() const { return job_; }
   // A newer generation of the job: takes the place of what is underway.
-  void Survey(cluster::StartSurvey order);
+  void Profile(cluster::StartProfiling order);
   void Train(TrainingOrder order);
   // All members of that generation are ready.
   void Proceed(const espalier::cluster::Proceed& order);
@@ -93,20 +93,20 @@ class JobRunner {
   bool over() const { return over_; }
 
  private:
-  using Order = std::variant<cluster::StartSurvey, TrainingOrder, KeepOrder>;
+  using Order = std::variant<cluster::StartProfiling, TrainingOrder, KeepOrder>;
 
   void Run();
   // The next order; none: aborted.
   std::optional<Order> WaitForOrder();
   void GiveOrder(Order order);
   Status ReadJob();
-  Status Perform(const cluster::StartSurvey& order);
+  Status Perform(const cluster::StartProfiling& order);
   // Where the job's rows are read.
   const storage::FileSystem& input_files() const {
     return cached_files_ ? *cached_files_ : *files_;
   }
   // What the order says to do with each shard.
-  Result<SurveyOne> WorkOf(const cluster::StartSurvey& order);
+  Result<ProfileOne> WorkOf(const cluster::StartProfiling& order);
   Status Perform(const TrainingOrder& order);
   Status Perform(const KeepOrder& order);
   template <typename T>
@@ -114,17 +114,17 @@ class JobRunner {
   // The right to write the output in a generation (bundle/output.h); any thread.
   Status Reserve(const bundle::WriterName& writer);
   void ReleaseReserved();
-  Result<std::unique_ptr<data::RowStore>> LoadRows(const spec::SurveyResult& survey,
+  Result<std::unique_ptr<data::RowStore>> LoadRows(const spec::TableProfile& profile,
                                                    const OwnRows::Request& rows);
-  // Where the rows of one of the loader's shards come from: the survey of this job, or what is kept
-  // beyond it; neither: they are read.
+  // Where the rows of one of the loader's shards come from: the profile of this job, or what is
+  // kept beyond it; neither: they are read.
   struct Source {
     int32_t shard = 0;
-    data::SurveyedShard* surveyed = nullptr;
+    data::ProfiledShard* profiled = nullptr;
     std::shared_ptr<const KeptShard> kept;
   };
-  // The loader's shards in the order to load them in. Drops what the survey kept of others. Those
-  // that it kept come first, so that their rows make room for the store's.
+  // The loader's shards in the order to load them in. Drops what the profiling pass kept of others.
+  // Those that it kept come first, so that their rows make room for the store's.
   std::vector<Source> KeptFirst(const data::RowLoader& loader);
   Status Load(data::RowLoader& loader, const storage::FileSystem& files, Source& source);
   // What a member has before a generation that all begin together.
@@ -162,11 +162,12 @@ class JobRunner {
   spec::JobSpec spec_;
   std::unique_ptr<CachedFiles> cached_files_;  // of a job that is to use the cache
   std::optional<spec::ScoringSpec>
-      scoring_spec_;                            // of a job that scores, in place of the one above
-  std::unique_ptr<ScoringWork> scoring_;        // of it, once its model is read
-  std::shared_ptr<data::RowRoom> survey_room_;  // of surveyed_ and of the survey underway
-  std::unique_ptr<JobShards> shards_;           // of a job that trains
-  std::vector<data::SurveyedShard> surveyed_;
+      scoring_spec_;                      // of a job that scores, in place of the one above
+  std::unique_ptr<ScoringWork> scoring_;  // of it, once its model is read
+  std::shared_ptr<data::MemoryBudget>
+      profile_room_;                   // of profiled_ and of the profiling pass underway
+  std::unique_ptr<JobShards> shards_;  // of a job that trains
+  std::vector<data::ProfiledShard> profiled_;
   std::unique_ptr<JobCheckpoints> checkpoints_;  // as long as there is a member
   TrainingOrder newest_;                         // of the orders to train
   Generation generation_;                        // underway, or the newest that ended here

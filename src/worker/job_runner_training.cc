@@ -35,11 +35,11 @@ Status JobRunner::Train(const TrainingOrder& order) {
     hooks.probe = options_.probe;
     hooks.sum_timeout_ms = options_.sum_timeout_ms;
     hooks.memory_bytes_max = std::min(options_.memory_bytes_max, PhysicalMemoryBytes());
-    hooks.load = [this](const spec::SurveyResult& survey, const OwnRows::Request& rows) {
-      return LoadRows(survey, rows);
+    hooks.load = [this](const spec::TableProfile& profile, const OwnRows::Request& rows) {
+      return LoadRows(profile, rows);
     };
     ESPALIER_ASSIGN_OR_RETURN(
-        auto made, TypedJobMember<T>::Make(spec_, order.order.survey, options_.threads, peers_,
+        auto made, TypedJobMember<T>::Make(spec_, order.order.profile, options_.threads, peers_,
                                            std::move(hooks)));
     ESPALIER_ASSIGN_OR_RETURN(arithmetic_id_, model::ArithmeticId());
     checkpoints_ = std::make_unique<JobCheckpoints>(*files_, spec_, arithmetic_id_);
@@ -99,7 +99,7 @@ template <typename T>
 Result<std::optional<training::TrainingState<T>>> JobRunner::LoadNewest(
     const TypedJobMember<T>& member, const cluster::StartTraining& order) {
   ResumeOptions options;
-  options.data_fingerprint = order.survey->data_fingerprint;
+  options.data_fingerprint = order.profile->data_fingerprint;
   options.arithmetic_id = arithmetic_id_;
   options.trained_before = order.generation.value > 1;
   options.reverts = order.reverts;
@@ -129,7 +129,7 @@ Status JobRunner::Begin(const cluster::StartTraining& order, TypedJobMember<T>& 
     ESPALIER_ASSIGN_OR_RETURN(auto weights,
                               bundle::ReadInitialWeights(*files_, *spec_.train.initial,
                                                          model::Tensors(member.plan().shape),
-                                                         order.survey->preprocessing));
+                                                         order.profile->preprocessing));
     member.BeginWith(std::move(weights));
     return Status::Ok();
   }
@@ -174,38 +174,38 @@ template <typename T>
 Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
                          const TypedJobMember<T>& member, const Trained& trained) {
   const training::FinishAction& f = trained.finish;
-  const spec::SurveyResult& survey = *order.survey;
+  const spec::TableProfile& profile = *order.profile;
   cluster::JobDone done{order.job, order.generation, {}};
   spec::TrainingResult& r = done.result;
   r.steps = f.steps;
   r.epochs = f.epochs;
-  r.rows_per_epoch = survey.train_rows;
+  r.rows_per_epoch = profile.train_rows;
   r.train = f.train;
   r.validation = f.validation;
   r.test = f.test;
-  r.classes = spec::ClassNames(spec_.model.task, survey.preprocessing);
+  r.classes = spec::ClassNames(spec_.model.task, profile.preprocessing);
   r.stopped_because = f.stopped_because;
   r.step_ms_p50 = trained.step_ms_p50;
   r.step_ms_p99 = trained.step_ms_p99;
   if (spec_.train.mode == spec::TrainMode::kAsync) r.async = trained.async;
-  r.skipped_rows = survey.skipped_rows;
+  r.skipped_rows = profile.skipped_rows;
   bundle::ModelDocument document;
   document.job = spec_;
   document.schema = input_->schema;
-  document.preprocessing = survey.preprocessing;
-  document.storage = survey.storage;
+  document.preprocessing = profile.preprocessing;
+  document.storage = profile.storage;
   document.sparse = member.shape().sparse;
-  document.train_rows = survey.train_rows;
-  document.validation_rows = survey.validation_rows;
-  document.test_rows = survey.test_rows;
-  document.skipped_rows = survey.skipped_rows;
+  document.train_rows = profile.train_rows;
+  document.validation_rows = profile.validation_rows;
+  document.test_rows = profile.test_rows;
+  document.skipped_rows = profile.skipped_rows;
   document.steps = f.steps;
   document.epochs = f.epochs;
   document.stopped_because = f.stopped_because;
   document.train = f.train;
   document.validation = f.validation;
   document.test = f.test;
-  document.data_fingerprint = survey.data_fingerprint;
+  document.data_fingerprint = profile.data_fingerprint;
   document.arithmetic_id = arithmetic_id_;
   document.accepted = member.accepted();
   document.async = r.async;

@@ -14,21 +14,21 @@ constexpr int64_t kGrowth = 8;
 constexpr int64_t kStoreSlackBytes = 4 << 20;
 
 // Not less than a store of these rows takes.
-int64_t StoreBytes(const spec::InputPlan& input, const spec::SurveyResult& survey,
+int64_t StoreBytes(const spec::InputPlan& input, const spec::TableProfile& profile,
                    const data::RowRanges& ranges) {
-  const int64_t element = data::ElementBytes(survey.storage);
+  const int64_t element = data::ElementBytes(profile.storage);
   const auto features = static_cast<int64_t>(input.schema.features.size());
   const int64_t beside =
       8 * static_cast<int64_t>(input.schema.label.size()) + 8 + 4;  // targets, weight, class
   int64_t rows = 0;
   for (const plan::Range& range : ranges) rows += range.size();
-  if (!survey.sparse) return rows * (features * element + beside) + kStoreSlackBytes;
+  if (!profile.sparse) return rows * (features * element + beside) + kStoreSlackBytes;
   int64_t nonzeros = 0;  // of all rows of these shards
-  for (const int32_t shard : data::ShardsOf(survey, ranges)) {
-    nonzeros += survey.shards[static_cast<size_t>(shard)].nonzeros;
+  for (const int32_t shard : data::ShardsOf(profile, ranges)) {
+    nonzeros += profile.shards[static_cast<size_t>(shard)].nonzeros;
   }
   const int64_t records = nonzeros * (static_cast<int64_t>(sizeof(int32_t)) + element) +
-                          rows * data::SparseRecordBytes(1, survey.storage);
+                          rows * data::SparseRecordBytes(1, profile.storage);
   return rows * (static_cast<int64_t>(sizeof(uint8_t*)) + beside) + records + records / 8 +
          kStoreSlackBytes;
 }
@@ -37,7 +37,7 @@ int64_t StoreBytes(const spec::InputPlan& input, const spec::SurveyResult& surve
 
 JobShards::JobShards(ShardCache* cache, std::shared_ptr<ShardCache::Table> table,
                      const spec::JobSpec& job, std::shared_ptr<const spec::InputPlan> input,
-                     std::shared_ptr<data::RowRoom> room)
+                     std::shared_ptr<data::MemoryBudget> room)
     : cache_(cache),
       job_(job),
       input_(std::move(input)),
@@ -68,27 +68,27 @@ Status JobShards::TakeOver(const storage::FileSystem& files, int32_t shard) {
 
 Result<KeptShard> JobShards::Read(const storage::FileSystem& files, int32_t shard) {
   const auto reader = data::MakeShardReader({files, *input_, job_}, {.room = room_.get()});
-  ESPALIER_ASSIGN_OR_RETURN(data::SurveyedShard read, data::SurveyShard(*reader, shard));
+  ESPALIER_ASSIGN_OR_RETURN(data::ProfiledShard read, data::ProfileShard(*reader, shard));
   NoteParsed(shard);
-  return KeptShard{room_, std::move(read.survey), std::move(read.rows)};
+  return KeptShard{room_, std::move(read.profile), std::move(read.rows)};
 }
 
-Result<data::SurveyedShard> JobShards::Survey(const storage::FileSystem& files, int32_t shard) {
-  data::SurveyedShard surveyed;
-  surveyed.has_rows = false;
+Result<data::ProfiledShard> JobShards::Profile(const storage::FileSystem& files, int32_t shard) {
+  data::ProfiledShard profiled;
+  profiled.has_rows = false;
   if (const auto kept = Kept(shard)) {
     ESPALIER_RETURN_IF_ERROR(TakeOver(files, shard));
-    surveyed.survey = kept->survey;
-    return surveyed;
+    profiled.profile = kept->profile;
+    return profiled;
   }
   ESPALIER_ASSIGN_OR_RETURN(KeptShard read, Read(files, shard));
-  if (table_ && !read.rows.spooled()) {
+  if (table_ && !read.rows.spilled()) {
     if (const auto kept = cache_->Keep(*table_, read)) {
-      surveyed.survey = kept->survey;
-      return surveyed;
+      profiled.profile = kept->profile;
+      return profiled;
     }
   }
-  return data::SurveyedShard{std::move(read.survey), true, std::move(read.rows)};
+  return data::ProfiledShard{std::move(read.profile), true, std::move(read.rows)};
 }
 
 std::shared_ptr<const KeptShard> JobShards::Kept(int32_t shard) const {
@@ -104,15 +104,15 @@ Result<std::shared_ptr<const KeptShard>> JobShards::Take(const storage::FileSyst
     return kept;
   }
   ESPALIER_ASSIGN_OR_RETURN(KeptShard read, Read(files, shard));
-  if (!read.rows.spooled()) kept = cache_->Keep(*table_, read);
+  if (!read.rows.spilled()) kept = cache_->Keep(*table_, read);
   if (!kept) kept = std::make_shared<const KeptShard>(std::move(read));
   return kept;
 }
 
-bool JobShards::FitsBeside(const spec::SurveyResult& survey, const data::RowRanges& ranges,
+bool JobShards::FitsBeside(const spec::TableProfile& profile, const data::RowRanges& ranges,
                            int64_t memory_bytes) {
   if (!table_) return true;
-  const int64_t left = memory_bytes - StoreBytes(*input_, survey, ranges);
+  const int64_t left = memory_bytes - StoreBytes(*input_, profile, ranges);
   grows_ = left >= kept_bytes_max();
   return left >= cache_->bytes();
 }

@@ -1,7 +1,7 @@
 // The shards of one job that trains: read by itself, or taken over from a job before that decoded
 // them alike (shard_cache.h), of jobs with `workers: {cache_input: true}`.
 //
-// Thread rule: Survey, TakeOver and Take are safe from several threads; the rest from one.
+// Thread rule: Profile, TakeOver and Take are safe from several threads; the rest from one.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ class JobShards {
   // All must outlive this but `input` and `room`, which rows draw on. `cache`: null for a job that
   // neither takes nor leaves anything; else `table` is what it has of this job's (ShardCache::Use).
   JobShards(ShardCache* cache, std::shared_ptr<ShardCache::Table> table, const spec::JobSpec& job,
-            std::shared_ptr<const spec::InputPlan> input, std::shared_ptr<data::RowRoom> room);
+            std::shared_ptr<const spec::InputPlan> input, std::shared_ptr<data::MemoryBudget> room);
 
-  // As SurveyShard. Without rows when they are kept: Kept has them then.
-  Result<data::SurveyedShard> Survey(const storage::FileSystem& files, int32_t shard);
+  // As ProfileShard. Without rows when they are kept: Kept has them then.
+  Result<data::ProfiledShard> Profile(const storage::FileSystem& files, int32_t shard);
   // Null: not kept.
   std::shared_ptr<const KeptShard> Kept(int32_t shard) const;
   // Before the rows of a kept shard are used: unless this job has read them itself, that the file
@@ -37,7 +37,7 @@ class JobShards {
   // Whether a row store of these rows surely fits into the memory beside all that is kept. When
   // not, that must be given up (GiveUp) once this job has taken hold of what it needs. Also decides
   // whether Take reads from now on.
-  bool FitsBeside(const spec::SurveyResult& survey, const data::RowRanges& ranges,
+  bool FitsBeside(const spec::TableProfile& profile, const data::RowRanges& ranges,
                   int64_t memory_bytes);
   void GiveUp();
   int64_t kept_bytes() const { return table_ ? cache_->bytes() : 0; }
@@ -58,7 +58,7 @@ class JobShards {
   ShardCache* const cache_;
   const spec::JobSpec& job_;
   const std::shared_ptr<const spec::InputPlan> input_;
-  const std::shared_ptr<data::RowRoom> room_;
+  const std::shared_ptr<data::MemoryBudget> room_;
   const std::shared_ptr<ShardCache::Table> table_;
   bool grows_ = true;         // what is kept may
   mutable std::mutex mutex_;  // guards all below

@@ -58,7 +58,7 @@ Status OwnRows::LoadAll(const std::vector<data::RowRanges>& parts, Generation ge
     for (const auto* stores : {&stores_, &staged_}) {
       for (const auto& store : *stores) {
         request.memory_bytes += store->memory_bytes();
-        request.spool_bytes += store->spool_bytes();
+        request.spill_bytes += store->spill_bytes();
       }
     }
     ESPALIER_ASSIGN_OR_RETURN(auto store, load_(request));

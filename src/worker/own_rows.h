@@ -25,7 +25,7 @@ class OwnRows {
   struct Request {
     data::RowRanges ranges;
     Generation generation;                      // the one that waits for them
-    int64_t memory_bytes = 0, spool_bytes = 0;  // held already
+    int64_t memory_bytes = 0, spill_bytes = 0;  // held already
     std::function<bool()> cancelled;
   };
   using Load = std::function<Result<std::unique_ptr<data::RowStore>>(const Request&)>;

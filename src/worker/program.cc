@@ -69,9 +69,9 @@ void FillDefaults(config::WorkerOptions& o) {
   if (o.memory_bytes_max == 0) {
     o.memory_bytes_max = PhysicalMemoryBytes() / 2;
   }
-  if (o.spool_directory.empty()) {
+  if (o.spill_directory.empty()) {
     const std::string tmp = Variable("TMPDIR");
-    o.spool_directory = tmp.empty() ? "/tmp" : tmp;
+    o.spill_directory = tmp.empty() ? "/tmp" : tmp;
   }
   const storage::HadoopEnvironment hadoop = storage::ReadHadoopEnvironment(Variable);
   if (o.hadoop_conf_dir.empty()) o.hadoop_conf_dir = hadoop.conf_dir;
@@ -153,6 +153,7 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
   }
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
   OpenLog(o.name.empty() ? "worker" : o.name, o.log_level, Variable("JOURNAL_STREAM"));
+  for (const std::string& note : flags.options.notes) LogWarning(note);
   TuneMalloc();
   const auto [end, not_believed] =
       RunWorkerDaemon(o, {.arithmetic_id = *arithmetic,

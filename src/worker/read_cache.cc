@@ -11,7 +11,7 @@
 
 #include "src/base/checksum.h"
 #include "src/base/log.h"
-#include "src/data/table/spool.h"
+#include "src/data/table/spill.h"
 #include "src/storage/uri.h"
 
 namespace espalier::worker {
@@ -244,7 +244,7 @@ ReadCache::Pieces ReadCache::Reserve(const Key& key, plan::Range wanted) {
   for (const plan::Range& part : missing) bytes += part.size();
   if (bytes == 0 || pieces_ >= kPiecesMax) return {};
   if (fd_ < 0) {
-    const Result<int> fd = data::OpenSpoolFile(options_.directory);
+    const Result<int> fd = data::OpenSpillFile(options_.directory);
     if (!fd.ok()) {
       GiveUp("cannot be used: " + fd.status().message());
       return {};
@@ -327,7 +327,7 @@ void ReadCache::Expire() {
 
 void ReadCache::GiveUp(const std::string& why) {
   if (std::exchange(gave_up_, true)) return;
-  LogWarning("what jobs read is not kept any more, for the spool directory " + why +
+  LogWarning("what jobs read is not kept any more, for the spill directory " + why +
              "; each reads its input itself until this worker is started again");
   while (!files_.empty()) Drop(files_.begin());
 }

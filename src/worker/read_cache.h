@@ -2,7 +2,7 @@
 // read the same tables again and again, but only the first of them reads them over the network.
 //
 // Kept are the bytes as they were read, so that a job does with them whatever it likes: a job's
-// model does not depend on where they came from. They lie in one file without a name in the spool
+// model does not depend on where they came from. They lie in one file without a name in spill files
 // directory, which goes with the process. What would not fit into the limit, or would leave less of
 // the disk free than the cache takes, is not kept, unless files that neither a job of now nor the
 // newest one before has used can make room. A file that no job uses for a while is given up, too.

@@ -48,8 +48,8 @@ Result<spec::ShardScore> ScoringWork::Evaluate(const scoring::ScoringRun& run, i
   return score;
 }
 
-Result<data::SurveyedShard> ScoringWork::Score(const storage::FileSystem& files, int32_t shard,
-                                               data::RowRoom* room,
+Result<data::ProfiledShard> ScoringWork::Score(const storage::FileSystem& files, int32_t shard,
+                                               data::MemoryBudget* room,
                                                const std::function<bool()>& cancelled) {
   const scoring::ScoringRun run{.files = files,
                                 .model = model_,
@@ -62,10 +62,10 @@ Result<data::SurveyedShard> ScoringWork::Score(const storage::FileSystem& files,
                    : Evaluate(run, shard);
   ESPALIER_RETURN_IF_ERROR(score.status());
   score->generation = generation_.value;
-  data::SurveyedShard scored;
+  data::ProfiledShard scored;
   scored.has_rows = false;
-  scored.survey.shard = shard;
-  scored.survey.score = *std::move(score);
+  scored.profile.shard = shard;
+  scored.profile.score = *std::move(score);
   return scored;
 }
 

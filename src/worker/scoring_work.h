@@ -10,8 +10,8 @@
 
 #include "src/base/ids.h"
 #include "src/base/status.h"
-#include "src/data/profile/survey.h"
-#include "src/data/table/row_room.h"
+#include "src/data/profile/profile_shard.h"
+#include "src/data/table/memory_budget.h"
 #include "src/scoring/evaluate.h"
 #include "src/scoring/predict.h"
 #include "src/spec/scoring_spec.h"
@@ -33,10 +33,11 @@ class ScoringWork {
   // A generation of the job in which this worker is given shards: its parts, or the residuals of an
   // evaluation, have a directory of their own.
   Status Begin(const storage::FileSystem& files, Generation generation);
-  // Scores a shard through `files`, whose reads are watched; a survey that holds the score alone.
+  // Scores a shard through `files`, whose reads are watched; a profile that holds the score alone.
   // The rows draw on `room`. kCancelled soon after `cancelled` says so.
-  Result<data::SurveyedShard> Score(const storage::FileSystem& files, int32_t shard,
-                                    data::RowRoom* room, const std::function<bool()>& cancelled);
+  Result<data::ProfiledShard> Score(const storage::FileSystem& files, int32_t shard,
+                                    data::MemoryBudget* room,
+                                    const std::function<bool()>& cancelled);
 
  private:
   ScoringWork(spec::ScoringSpec spec, scoring::TrainedModel model)

@@ -6,7 +6,7 @@
 namespace espalier::worker {
 namespace {
 
-// All of a job that decoding and the survey look at: the rest only says how to train.
+// All of a job that decoding and the profiling pass look at: the rest only says how to train.
 spec::JobSpec DecodingOf(const spec::JobSpec& job) {
   spec::JobSpec decoding;
   decoding.name.clear();
@@ -18,7 +18,7 @@ spec::JobSpec DecodingOf(const spec::JobSpec& job) {
 }
 
 int64_t BytesOf(const KeptShard& shard) {
-  const spec::ShardSurvey& s = shard.survey;
+  const spec::ShardProfile& s = shard.profile;
   constexpr int64_t kEach = 64;  // of a text in a map, beside what it says
   int64_t bytes = static_cast<int64_t>(sizeof(KeptShard)) + shard.rows.MemoryBytes();
   bytes += static_cast<int64_t>((s.features.size() + s.targets.size()) * sizeof(spec::ColumnStats));
@@ -84,7 +84,7 @@ std::shared_ptr<const KeptShard> ShardCache::Keep(Table& table, KeptShard& shard
   const int64_t bytes = BytesOf(shard);
   std::lock_guard lock(mutex_);
   if (table.given_up_ || bytes_ + bytes > options_.bytes_max) return nullptr;
-  const auto [at, added] = table.shards_.try_emplace(shard.survey.shard);
+  const auto [at, added] = table.shards_.try_emplace(shard.profile.shard);
   if (!added) return nullptr;
   at->second = std::make_shared<const KeptShard>(std::move(shard));
   table.bytes_ += bytes;

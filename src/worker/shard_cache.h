@@ -1,11 +1,11 @@
-// Shards as an earlier job on this worker has surveyed and decoded them, kept in its memory for the
+// Shards as an earlier job on this worker has profiled and decoded them, kept in its memory for the
 // jobs to come: those of a sweep differ in how they train, and mostly not in what they make of the
 // table (with folds, once a fold).
 //
 // What is kept never changes and is shared. It serves another job only where all is equal that
-// decoding and the survey depend on: of each file of the job path, length and time of change, how
-// they are cut, the schema, and what the job says of data, task, precision and the seed. What comes
-// out is what that job would have found itself.
+// decoding and the profiling pass depend on: of each file of the job path, length and time of
+// change, how they are cut, the schema, and what the job says of data, task, precision and the
+// seed. What comes out is what that job would have found itself.
 //
 // All together they take at most `bytes_max`; what does not fit is not kept, unless what is kept of
 // other files can make room. What no job uses for a while is given up, as is everything for a job
@@ -21,7 +21,7 @@
 #include <mutex>
 #include <vector>
 
-#include "src/data/profile/survey.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -33,8 +33,8 @@ struct ShardCacheOptions {
 };
 
 struct KeptShard {
-  std::shared_ptr<data::RowRoom> room;  // that the rows draw on
-  spec::ShardSurvey survey;             // with its sample
+  std::shared_ptr<data::MemoryBudget> room;  // that the rows draw on
+  spec::ShardProfile profile;                // with its sample
   data::ShardRows rows;
 };
 
@@ -53,8 +53,8 @@ class ShardCache {
                              std::shared_ptr<const spec::InputPlan> input);
   // Null: not kept.
   std::shared_ptr<const KeptShard> Find(const Table& table, int32_t shard) const;
-  // Keeps the shard (survey.shard) if there is room; then the caller's is empty. REQUIRES: its rows
-  // are not spooled.
+  // Keeps the shard (profile.shard) if there is room; then the caller's is empty. REQUIRES: its
+  // rows are not spilled.
   std::shared_ptr<const KeptShard> Keep(Table& table, KeptShard& shard);
 
   // Gives up everything. What somebody still has is freed when they are done.

@@ -1,4 +1,4 @@
-// A file system that tells of every read and can be told to stop: how a survey shows progress
+// A file system that tells of every read and can be told to stop: how a profile shows progress
 // within a large shard, and how reading ends soon after an abort. Readers read some hundred KiB at
 // a time, so that both happen many times a second. Nothing is made after an abort either: whoever
 // removes what a job has left would miss it.

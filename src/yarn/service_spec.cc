@@ -107,7 +107,7 @@ Status YarnRequest::Validate() const {
   ESPALIER_RETURN_IF_ERROR(InRange("--coordinator-memory", coordinator.memory_mb,
                                    kCoordinatorMemoryMbMin, kMemoryMbMax,
                                    " MiB: a quarter each is for what comes in, what waits for a "
-                                   "slow worker, surveys, and the program"));
+                                   "slow worker, profiles, and the program"));
   ESPALIER_RETURN_IF_ERROR(InRange("--vcores", worker.cores, 1, kCoresMax));
   return InRange("--coordinator-vcores", coordinator.cores, 1, kCoresMax);
 }

@@ -71,7 +71,7 @@ std::string ToYarnName(std::string_view text);
 int64_t WorkerRowBytes(int64_t container_memory_mb);
 
 // Of the coordinator's container what each of its three large consumers may hold, in bytes: what
-// comes in over all connections, what waits for a worker that reads slowly, and surveys under way.
+// comes in over all connections, what waits for a worker that reads slowly, and profiles under way.
 // A quarter each, which in the smallest container is the least that the daemon takes (128 MiB), and
 // at most the most (1 TiB); the fourth is for the program itself. REQUIRES: at least
 // kCoordinatorMemoryMbMin.

@@ -8,10 +8,10 @@ namespace {
 TEST_CASE("an error tells its causes and its place") {
   const Status s = BadInput("not a number")
                        .At({.file = "a.csv", .row = 3, .column = "x", .offset = 17, .text = "q"})
-                       .Wrap("survey of shard 2");
+                       .Wrap("profile of shard 2");
   CHECK(s.code() == StatusCode::kBadInput);
   CHECK(s.ToString() ==
-        "survey of shard 2 <- not a number [a.csv, row 3, column x, byte offset 17, found 'q']");
+        "profile of shard 2 <- not a number [a.csv, row 3, column x, byte offset 17, found 'q']");
 }
 
 TEST_CASE("a later position fills only what the earlier one left open") {

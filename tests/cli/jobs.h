@@ -22,7 +22,7 @@ inline spec::JobSnapshot TrainingJob() {
   job.workers = {"local-1", "local-2"};
   job.leaves = 4;
   job.input_bytes = 4096;
-  job.survey_bytes_done = 4096;
+  job.profiling_bytes_done = 4096;
   job.progress.step = 300;
   job.progress.steps_total = 3760;
   job.progress.epoch = 1.5957;
@@ -62,7 +62,7 @@ inline spec::JobSnapshot SucceededJob() {
   spec::JobSnapshot job = TrainingJob();
   job.state = spec::JobState::kSucceeded;
   job.start_phase_ms = 250;
-  job.survey_phase_ms = 500;
+  job.profiling_phase_ms = 500;
   job.train_phase_ms = 1250;
   spec::TrainingResult r;
   r.steps = 3760;

@@ -35,7 +35,7 @@ TEST_CASE("a job's success is the object that scripts rely on, key for key") {
   CHECK(json["weights_sha256"] == "ab12");
   CHECK(json["bundle"] == "/models/digits");
   CHECK(json["timing"] == Json({{"start_s", 0.35},
-                                {"survey_s", 0.5},
+                                {"profiling_s", 0.5},
                                 {"train_s", 1.25},
                                 {"total_s", 2.1},
                                 {"step_ms_p50", 3.125},

@@ -36,8 +36,8 @@ TEST_CASE("the live line never fills a terminal's last column and keeps what mat
 TEST_CASE("the live line tells each state and phase") {
   CHECK(LiveLine(QueuedJob(), {}, {}, 80) == "waiting because: 1 of 2 workers have registered");
   spec::JobSnapshot job = TrainingJob();
-  job.state = spec::JobState::kSurveying;
-  job.survey_bytes_done = 1024;
+  job.state = spec::JobState::kProfiling;
+  job.profiling_bytes_done = 1024;
   CHECK_THAT(LiveLine(job, {}, {}, 80), Catch::StartsWith("reading the data") &&
                                             Catch::Contains(" 25 %") &&
                                             Catch::EndsWith("1.0 KiB of 4.0 KiB"));

@@ -23,7 +23,7 @@ TEST_CASE("a classification's result shows accuracy, tables, confusion matrix, t
   CHECK_THAT(text, Catch::Contains("       no  yes\n"
                                    "  no    4    0\n"
                                    "  yes   1    5\n"));
-  CHECK_THAT(text, Catch::Contains("start 500 ms, survey 500 ms, training 1.2 s, total 2.2 s"));
+  CHECK_THAT(text, Catch::Contains("start 500 ms, profile 500 ms, training 1.2 s, total 2.2 s"));
   CHECK_THAT(text, Catch::Contains("bundle   /models/digits\n") &&
                        Catch::Contains("weights  sha256 ab12\n") &&
                        Catch::Contains("what to try next"));
@@ -82,9 +82,9 @@ TEST_CASE("an error is shown with file, row, column, offset and the text found")
   const Status error =
       BadInput("expected a number")
           .At({.file = "/data/a.csv", .row = 12, .column = "age", .offset = 345, .text = "x\ty"})
-          .Wrap("survey failed");
+          .Wrap("profile failed");
   CHECK(ErrorText(error, false) ==
-        "error: survey failed <- expected a number\n"
+        "error: profile failed <- expected a number\n"
         "  file    /data/a.csv\n"
         "  row     12 (line of the file)\n"
         "  column  age\n"

@@ -91,18 +91,18 @@ spec::JobSnapshot ScoringJob(spec::JobKind kind) {
   job.job = {3};
   job.kind = kind;
   job.name = "may";
-  job.state = spec::JobState::kSurveying;
+  job.state = spec::JobState::kProfiling;
   job.workers = {"a"};
   job.leaves = 7;
   job.input_bytes = 2048;
-  job.survey_bytes_done = 1024;
+  job.profiling_bytes_done = 1024;
   return job;
 }
 
 spec::JobSnapshot ScoredJob(spec::JobKind kind) {
   spec::JobSnapshot job = ScoringJob(kind);
   job.state = spec::JobState::kSucceeded;
-  job.survey_phase_ms = 2000;
+  job.profiling_phase_ms = 2000;
   spec::ScoringResult result{
       .rows = 1000, .rejected = 1, .output = "/out", .parts = 2, .format = "csv"};
   if (kind == spec::JobKind::kEvaluate) {

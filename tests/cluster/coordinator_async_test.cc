@@ -13,9 +13,9 @@ constexpr const char* kTrains = R"(> a attaches
 > b attaches
 > c attaches
 > submit one min=3 max=3 star=1
-> a surveys
-> b surveys
-> c surveys
+> a profiles
+> b profiles
+> c profiles
 > merged job-1
 > a is ready
 > b is ready

@@ -98,10 +98,10 @@ TEST_CASE("a running job stays when its owner's quota is lowered") {
   Submission s = Of("anna", "a");
   CoordinatorCoreOptions options = Options(2);
   options.owner_workers_max = options.owner_running_jobs_max = 1;
-  const auto survey = std::make_shared<const spec::SurveyResult>();
+  const auto profile = std::make_shared<const spec::TableProfile>();
   CoordinatorCore core(
       options,
-      {JobAccepted{{1}, 1000, s}, SurveyRecorded{{1}, survey}, TrainingStarted{{1}, 1000},
+      {JobAccepted{{1}, 1000, s}, ProfileRecorded{{1}, profile}, TrainingStarted{{1}, 1000},
        GenerationStarted{{1}, {1}, {{{1}, "a", "a:1"}, {{2}, "b", "b:1"}}, {{0, 4}, {4, 8}}},
        JobAccepted{{2}, 1000, Of("anna", "b")}});
   core.Step(Tick{}, 1000);

@@ -14,7 +14,7 @@ CoordinatorCoreOptions Options() {
   CoordinatorCoreOptions o;
   o.incarnation = {7};
   o.version = "1.0";
-  o.survey_timeout_ms = 60'000;
+  o.profiling_timeout_ms = 60'000;
   o.start_timeout_ms = 60'000;
   o.step_timeout_ms = 60'000;
   o.below_min_timeout_ms = 30'000;
@@ -23,7 +23,7 @@ CoordinatorCoreOptions Options() {
   o.queue_max = 3;
   o.jobs_kept_max = 3;
   o.history_rows_max = 3;
-  o.survey_bytes_max = 10'000;
+  o.profile_bytes_max = 10'000;
   return o;
 }
 
@@ -190,7 +190,7 @@ void CoordinatorPlayer::Merged(const Command& c) {
   if (c.options.contains("error")) {
     const Status error = BadInput(c.Text("error"));
     if (scored) return Feed(JobScored{job, generation, error});
-    return Feed(SurveyMerged{job, generation, error});
+    return Feed(ProfileMerged{job, generation, error});
   }
   if (scored) {
     spec::ScoringResult result{.rows = 1000};
@@ -198,9 +198,10 @@ void CoordinatorPlayer::Merged(const Command& c) {
       result.metrics = spec::Metrics{.weight = std::stod(c.Text("weight"))};
     return Feed(JobScored{job, generation, result});
   }
-  auto survey = std::make_shared<spec::SurveyResult>();
-  survey->train_rows = 1000;
-  Feed(SurveyMerged{job, generation, std::shared_ptr<const spec::SurveyResult>(std::move(survey))});
+  auto profile = std::make_shared<spec::TableProfile>();
+  profile->train_rows = 1000;
+  Feed(ProfileMerged{job, generation,
+                     std::shared_ptr<const spec::TableProfile>(std::move(profile))});
 }
 
 void CoordinatorPlayer::Fenced(const Command& c) {
@@ -252,7 +253,7 @@ void CoordinatorPlayer::Restart(const Command& c) {
           std::to_string(s.submitted_ms) + " " + std::to_string(s.started_ms) + " " +
           std::to_string(s.training_ms) + " " + std::to_string(s.ended_ms) + " " +
           std::to_string(s.generation.value) + " " + std::to_string(s.input_bytes) + " " +
-          std::to_string(s.survey_bytes_done) + " " + s.owner);
+          std::to_string(s.profiling_bytes_done) + " " + s.owner);
     }
     std::vector<std::string> lines(lines_.begin() + static_cast<int64_t>(before), lines_.end());
     lines_.resize(before);
@@ -275,9 +276,9 @@ void CoordinatorPlayer::Show(const std::string& what) {
   for (const spec::JobSnapshot& s : core_->Jobs()) {
     Say(ToString(s.job) + " " + s.name + (s.owner.empty() ? "" : " of " + s.owner) + " " +
         spec::JobStateName(s.state) + " phases " + std::to_string(s.start_phase_ms) + " " +
-        std::to_string(s.survey_phase_ms) + " " + std::to_string(s.train_phase_ms) + " ms, bytes " +
-        std::to_string(s.survey_bytes_done) + " of " + std::to_string(s.input_bytes) + ", step " +
-        std::to_string(s.progress.step));
+        std::to_string(s.profiling_phase_ms) + " " + std::to_string(s.train_phase_ms) +
+        " ms, bytes " + std::to_string(s.profiling_bytes_done) + " of " +
+        std::to_string(s.input_bytes) + ", step " + std::to_string(s.progress.step));
   }
 }
 

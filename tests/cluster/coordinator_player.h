@@ -43,7 +43,7 @@ class CoordinatorPlayer : public Player {
   FromWorker Message(const Command& c, const Stream& stream);
   WorkerId Named(const std::string& wanted) const;
   JobFailed Failure(const Command& c, JobPoint at);
-  SurveyPart Survey(const Command& c, const Stream& stream, JobPoint at);
+  ProfilePart Profile(const Command& c, const Stream& stream, JobPoint at);
 
   void Feed(const CoordinatorEvent& event);
   void Tell(const JournalEntry& entry);

@@ -28,8 +28,8 @@ FromWorker CoordinatorPlayer::Message(const Command& c, const Stream& stream) {
   const std::string verb = c.Word(1);
   const JobPoint at{{static_cast<uint64_t>(c.Number("job", stream.at.job.value))},
                     {static_cast<uint64_t>(c.Number("generation", stream.at.generation.value))}};
-  if (verb == "read") return SurveyProgress{at.job, at.generation, c.Number("bytes", 0)};
-  if (verb == "surveys") return Survey(c, stream, at);
+  if (verb == "read") return ProfilingProgress{at.job, at.generation, c.Number("bytes", 0)};
+  if (verb == "profiles") return Profile(c, stream, at);
   if (verb == "is") {  // ready
     return MemberReady{at.job, at.generation, static_cast<uint64_t>(c.Number("round", 1))};
   }
@@ -99,10 +99,10 @@ JobFailed CoordinatorPlayer::Failure(const Command& c, JobPoint at) {
   return failed;
 }
 
-SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, JobPoint at) {
-  SurveyPart part{at.job, at.generation, {}};
+ProfilePart CoordinatorPlayer::Profile(const Command& c, const Stream& stream, JobPoint at) {
+  ProfilePart part{at.job, at.generation, {}};
   for (int32_t k : c.options.contains("shards") ? ParseNumbers(c.Text("shards")) : stream.shards) {
-    spec::ShardSurvey s;
+    spec::ShardProfile s;
     s.shard = k;
     if (c.options.contains("scored")) {
       s.score = spec::ShardScore{.rows = c.Number("scored", 0), .generation = at.generation.value};
@@ -110,7 +110,7 @@ SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, Job
       if (c.options.contains("wide")) {
         s.score->totals.resize(static_cast<size_t>(c.Number("wide", 0)));
       }
-      part.shards.push_back(std::make_shared<const spec::ShardSurvey>(std::move(s)));
+      part.shards.push_back(std::make_shared<const spec::ShardProfile>(std::move(s)));
       continue;
     }
     s.train_rows = c.Number("rows", 10);
@@ -118,7 +118,7 @@ SurveyPart CoordinatorPlayer::Survey(const Command& c, const Stream& stream, Job
     s.skipped.resize(static_cast<size_t>(std::max<int64_t>(0, s.skipped_rows)), BadInput("bad"));
     s.features.resize(static_cast<size_t>(c.Number("features", stream.features)));
     for (int64_t i = c.Number("labels", 0); i > 0; --i) s.labels[std::to_string(i)] = 0;
-    part.shards.push_back(std::make_shared<const spec::ShardSurvey>(std::move(s)));
+    part.shards.push_back(std::make_shared<const spec::ShardProfile>(std::move(s)));
   }
   return part;
 }

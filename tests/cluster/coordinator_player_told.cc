@@ -73,8 +73,8 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
   }
   const auto* tried = std::get_if<MergeTried>(&entry);
   if (tried && tried->times != 1) Say("persist merge " + std::to_string(tried->times) + " again");
-  if (const auto* e = std::get_if<SurveyRecorded>(&entry)) {
-    Say("persist survey of " + ToString(e->job));
+  if (const auto* e = std::get_if<ProfileRecorded>(&entry)) {
+    Say("persist profile of " + ToString(e->job));
   }
   if (const auto* e = std::get_if<HistoryRecorded>(&entry)) {
     Say("persist history of " + ToString(e->job) + " row " + std::to_string(e->number) + ", step " +
@@ -99,12 +99,12 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
     Say(to + "Welcome " + ToString(m->worker));
   } else if (const auto* m = std::get_if<Refused>(&send.message)) {
     Say(to + "Refused " + m->error.ToString());
-  } else if (const auto* m = std::get_if<StartSurvey>(&send.message)) {
+  } else if (const auto* m = std::get_if<StartProfiling>(&send.message)) {
     stream.at = {m->job, m->generation};
     stream.shards = m->shards;
-    Say(to + "StartSurvey " + Point(m->job, m->generation) + " shards" + Numbers(m->shards));
-  } else if (const auto* m = std::get_if<SurveyTaken>(&send.message)) {
-    Say(to + "SurveyTaken " + Point(m->job, m->generation) + " " + std::to_string(m->shards));
+    Say(to + "StartProfiling " + Point(m->job, m->generation) + " shards" + Numbers(m->shards));
+  } else if (const auto* m = std::get_if<ProfileTaken>(&send.message)) {
+    Say(to + "ProfileTaken " + Point(m->job, m->generation) + " " + std::to_string(m->shards));
   } else if (const auto* m = std::get_if<StartTraining>(&send.message)) {
     if (!m->planned) stream.at = {m->job, m->generation};
     std::string leaves;

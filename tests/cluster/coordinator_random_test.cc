@@ -54,7 +54,7 @@ class Chaos {
     o.workers_max = kWorkersMax;
     o.history_rows_max = 5;
     o.below_min_timeout_ms = 10'000;
-    o.survey_timeout_ms = o.start_timeout_ms = o.step_timeout_ms = 20'000;
+    o.profiling_timeout_ms = o.start_timeout_ms = o.step_timeout_ms = 20'000;
     return o;
   }
 
@@ -165,10 +165,10 @@ class Chaos {
   void Merge() {
     if (merges_.empty()) return;
     const MergeWork work = merges_[Draw(merges_.size())];
-    Feed(SurveyMerged{work.job, work.generation,
-                      Draw(8) == 0
-                          ? Result<std::shared_ptr<const spec::SurveyResult>>(BadInput("no rows"))
-                          : std::make_shared<const spec::SurveyResult>()});
+    Feed(ProfileMerged{work.job, work.generation,
+                       Draw(8) == 0
+                           ? Result<std::shared_ptr<const spec::TableProfile>>(BadInput("no rows"))
+                           : std::make_shared<const spec::TableProfile>()});
   }
 
   // Of the storage, perhaps twice.
@@ -219,18 +219,18 @@ class Chaos {
         return MemberReady{job, generation, Draw(3)};
       case 7:
         if (Draw(2) == 0) return LinkBroken{job, generation, {1 + Draw(20)}, Unavailable("cut")};
-        return SurveyProgress{job, generation, number};
+        return ProfilingProgress{job, generation, number};
       case 8:
       case 9:
         return Heartbeat{job, generation, number, {}};
       default: {
-        SurveyPart part{job, generation, {}};
+        ProfilePart part{job, generation, {}};
         for (int32_t k : shards) {
           if (Draw(4) == 0) continue;  // later
-          spec::ShardSurvey s;
+          spec::ShardProfile s;
           s.shard = Draw(60) == 0 ? 3 : k;
           s.features.resize(Draw(60) == 0 ? 2 : 1);
-          part.shards.push_back(std::make_shared<const spec::ShardSurvey>(std::move(s)));
+          part.shards.push_back(std::make_shared<const spec::ShardProfile>(std::move(s)));
         }
         return part;
       }
@@ -287,16 +287,16 @@ class Chaos {
     for (auto it = started_.rbegin(); generation == 0 && it->first != e.job; ++it) {
       CHECK((quotas_ && owners_[it->first] != owners_[e.job]));
     }
-    // A number is used once; the generation that surveyed is told again with its leaves.
+    // A number is used once; the generation that profiled is told again with its leaves.
     CHECK((e.generation.value > generation ||
            (e.generation.value == generation && !e.leaves.empty())));
     generation = e.generation.value;
     CHECK(!ended_.contains(e.job));
     CHECK((!e.members.empty() || e.leaves.empty()));  // without members: it had to yield
   }
-  void Persisted(const SurveyRecorded& e) {
+  void Persisted(const ProfileRecorded& e) {
     CHECK(!ended_.contains(e.job));
-    CHECK(surveyed_.insert(e.job).second);
+    CHECK(profiled_.insert(e.job).second);
   }
   void Persisted(const GenerationReserved& e) {
     CHECK(e.generation.value > reserved_[e.job]);
@@ -319,7 +319,7 @@ class Chaos {
   // What is said about a job was persisted before.
   void Sent(const SendToWorker& send) {
     CHECK(!closed_.contains(send.session));
-    if (const auto* m = std::get_if<StartSurvey>(&send.message)) {
+    if (const auto* m = std::get_if<StartProfiling>(&send.message)) {
       CHECK(started_.contains(m->job));
       CHECK(!ended_.contains(m->job));
       const auto it = orders_.find(send.session);
@@ -385,12 +385,12 @@ class Chaos {
   WorkerId last_worker_;
   std::map<JobId, uint64_t> started_;  // newest generation
   std::map<JobId, uint64_t> reserved_;
-  std::set<JobId> surveyed_;
+  std::set<JobId> profiled_;
   std::map<JobId, spec::JobState> ended_;
   std::map<JobId, std::string> owners_;
   std::set<SessionId> closed_;
   std::set<RequestId> replies_;
-  std::map<SessionId, StartSurvey> orders_;
+  std::map<SessionId, StartProfiling> orders_;
   std::vector<MergeWork> merges_;
   std::vector<JobId> checks_, fences_;
 };

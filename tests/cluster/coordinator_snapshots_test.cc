@@ -30,7 +30,7 @@ TEST_CASE("a job of a life whose clock was ahead has no spans below 0, in no jou
   CoordinatorCore second(options, past);
   const auto check = [](const spec::JobSnapshot& s) {
     CHECK(s.start_phase_ms >= 0);
-    CHECK(s.survey_phase_ms >= 0);
+    CHECK(s.profiling_phase_ms >= 0);
     CHECK(s.train_phase_ms >= 0);
   };
   keep(second.Step(Tick{}, kNow));

@@ -82,7 +82,7 @@ std::vector<T> Sent(const CoordinatorActions& actions) {
 
 TEST_CASE("members get the job's tokens with their first order") {
   TokensOfAJob t;
-  const auto orders = Sent<StartSurvey>(t.Submit());
+  const auto orders = Sent<StartProfiling>(t.Submit());
   REQUIRE(orders.size() == 1);
   CHECK(orders[0].tokens == spec::StorageTokens{{kFiles, "first"}});
 }

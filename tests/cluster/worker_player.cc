@@ -88,15 +88,15 @@ ToWorker WorkerPlayer::Order(const Command& c) {
     return Welcome{incarnation, {static_cast<uint64_t>(c.Number("worker", 1))}, 1000, 5000};
   }
   if (verb == "refuses") return Refused{FailedPrecondition(c.Text("why", "other version"))};
-  if (verb == "surveys") {
-    StartSurvey order;
+  if (verb == "profiles") {
+    StartProfiling order;
     order.incarnation = incarnation;
     order.job = at.job;
     order.generation = at.generation;
     return order;
   }
   if (verb == "takes")
-    return SurveyTaken{incarnation, at.job, at.generation, c.Number("shards", 1)};
+    return ProfileTaken{incarnation, at.job, at.generation, c.Number("shards", 1)};
   if (verb == "trains") {
     const WorkerId self{static_cast<uint64_t>(c.Number("worker", 1))};
     StartTraining order{incarnation, at.job, at.generation, {}, nullptr, {}};
@@ -126,12 +126,12 @@ ToWorker WorkerPlayer::Order(const Command& c) {
 FromWorker WorkerPlayer::Own(const Command& c) {
   const std::string verb = c.Word(1);
   const JobPoint at = PointOf(c);
-  if (verb == "survey") {
-    return SurveyPart{at.job, at.generation,
-                      ShardSurveys(static_cast<size_t>(c.Number("shards", 1)),
-                                   std::make_shared<const spec::ShardSurvey>())};
+  if (verb == "profile") {
+    return ProfilePart{at.job, at.generation,
+                       ShardProfiles(static_cast<size_t>(c.Number("shards", 1)),
+                                     std::make_shared<const spec::ShardProfile>())};
   }
-  if (verb == "bytes") return SurveyProgress{at.job, at.generation, c.Number("bytes", 1)};
+  if (verb == "bytes") return ProfilingProgress{at.job, at.generation, c.Number("bytes", 1)};
   if (verb == "ready") return MemberReady{at.job, at.generation, 1};
   if (verb == "switched") return Switched{at.job, at.generation, 7};
   if (verb == "broken") return LinkBroken{at.job, at.generation, {2}, Unavailable("cut")};
@@ -168,11 +168,11 @@ std::string WorkerPlayer::Tell(const FromWorker& message) {
   if (const auto* m = std::get_if<Heartbeat>(&message)) {
     return "Heartbeat " + PointText(m->job, m->generation) + " step " + std::to_string(m->step);
   }
-  if (const auto* m = std::get_if<SurveyProgress>(&message)) {
-    return "SurveyProgress " + PointText(m->job, m->generation);
+  if (const auto* m = std::get_if<ProfilingProgress>(&message)) {
+    return "ProfilingProgress " + PointText(m->job, m->generation);
   }
-  if (const auto* m = std::get_if<SurveyPart>(&message)) {
-    return "SurveyPart " + PointText(m->job, m->generation) + " of " +
+  if (const auto* m = std::get_if<ProfilePart>(&message)) {
+    return "ProfilePart " + PointText(m->job, m->generation) + " of " +
            std::to_string(m->shards.size()) + " shards";
   }
   if (const auto* m = std::get_if<MemberReady>(&message)) {
@@ -216,8 +216,8 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
     return "disconnect attempt " + std::to_string(a->attempt);
   }
   if (const auto* a = std::get_if<SendToCoordinator>(&action)) return "-> " + Tell(a->message);
-  if (const auto* a = std::get_if<RunSurvey>(&action)) {
-    return "run survey of " + PointText(a->order.job, a->order.generation);
+  if (const auto* a = std::get_if<RunProfiling>(&action)) {
+    return "run profile of " + PointText(a->order.job, a->order.generation);
   }
   if (const auto* a = std::get_if<RunTraining>(&action)) {
     return "run training of " + PointText(a->order.job, a->order.generation);

@@ -28,7 +28,7 @@ TEST_CASE("options are read with their units") {
   const auto c = ParseOptions<CoordinatorOptions>(
       "{listen: '[::1]:0', address_file: a, heartbeat_interval_ms: 200, liveness_limit_ms: 2s, "
       "jobs_kept_max: 5, log_level: warning, step_timeout_ms: 2 h, workers_max: 3, "
-      "survey_bytes_max: 1GiB, calls_a_caller_max: 7, watchers_max: 8, receive_bytes_max: 200MiB, "
+      "profile_bytes_max: 1GiB, calls_a_caller_max: 7, watchers_max: 8, receive_bytes_max: 200MiB, "
       "worker_queue_bytes_max: 1GiB, arithmetic: x}",
       "c.yaml");
   REQUIRE(c.ok());
@@ -39,20 +39,20 @@ TEST_CASE("options are read with their units") {
   CHECK(c->step_timeout_ms == 7'200'000);
   CHECK(c->workers_max == 3);
   CHECK(c->arithmetic == "x");
-  CHECK(c->survey_bytes_max == 1 << 30);
+  CHECK(c->profile_bytes_max == 1 << 30);
   CHECK(c->calls_a_caller_max == 7);
   CHECK(c->watchers_max == 8);
   CHECK(c->receive_bytes_max == 200 << 20);
   CHECK(c->worker_queue_bytes_max == 1 << 30);
   const auto w = ParseOptions<WorkerOptions>(
-      "{coordinator: 'file:/run/c', threads: 3, memory_bytes_max: 2GiB, spool_bytes_max: 1000, "
+      "{coordinator: 'file:/run/c', threads: 3, memory_bytes_max: 2GiB, spill_bytes_max: 1000, "
       "sum_timeout_ms: 2 h, advertise: node7, insecure: true, listen: '0.0.0.0:7701'}",
       "w.yaml");
   REQUIRE(w.ok());
   CHECK(w->threads == 3);
   CHECK(w->sum_timeout_ms == 7'200'000);
   CHECK(w->memory_bytes_max == int64_t{2} << 30);
-  CHECK(w->spool_bytes_max == 1000);
+  CHECK(w->spill_bytes_max == 1000);
 }
 
 TEST_CASE("wrong options name line, column, what was found and how to mend it") {
@@ -73,8 +73,8 @@ TEST_CASE("wrong options name line, column, what was found and how to mend it") 
         "c.yaml:1:18: step_timeout_ms: found 900, expected a whole number from 1000 to 2592000000");
   CHECK(CoordinatorError("workers_max: 10001\n") ==
         "c.yaml:1:14: workers_max: found 10001, expected a whole number from 1 to 10000");
-  CHECK(CoordinatorError("survey_bytes_max: 4KiB\n") ==
-        "c.yaml:1:19: survey_bytes_max: found 4096, expected a whole number from 1048576 to "
+  CHECK(CoordinatorError("profile_bytes_max: 4KiB\n") ==
+        "c.yaml:1:20: profile_bytes_max: found 4096, expected a whole number from 1048576 to "
         "1099511627776");
   CHECK(CoordinatorError("watchers_max: 0\n") ==
         "c.yaml:1:15: watchers_max: found 0, expected a whole number from 1 to 1000000");
@@ -207,12 +207,12 @@ TEST_CASE("addresses read back as written") {
 
 TEST_CASE("flags take the amounts that files take") {
   DaemonFlags flags;
-  flags.values = {{"spool_bytes_max", "20KiB"}, {"peer_timeout_ms", "5 min"},
+  flags.values = {{"spill_bytes_max", "20KiB"}, {"peer_timeout_ms", "5 min"},
                   {"leave_timeout_ms", "250"},  {"threads", "3"},
                   {"tls.server_name", "head"},  {"insecure", "true"}};
   const auto o = OptionsFrom<WorkerOptions>(flags);
   REQUIRE(o.status().ToString() == "OK");
-  CHECK(o->spool_bytes_max == 20'480);
+  CHECK(o->spill_bytes_max == 20'480);
   CHECK(o->peer_timeout_ms == 300'000);
   CHECK(o->leave_timeout_ms == 250);
   CHECK(o->threads == 3);
@@ -223,8 +223,8 @@ TEST_CASE("flags take the amounts that files take") {
     wrong.values = {{key, text}};
     return OptionsFrom<WorkerOptions>(wrong).status().message();
   };
-  CHECK(refused("spool_bytes_max", "much") ==
-        "--spool-bytes-max: found 'much', expected a size such as `64MiB`, or bytes");
+  CHECK(refused("spill_bytes_max", "much") ==
+        "--spill-bytes-max: found 'much', expected a size such as `64MiB`, or bytes");
   CHECK(
       refused("sum_timeout_ms", "5 KiB") ==
       "--sum-timeout-ms: found '5 KiB', expected milliseconds or a time such as `30s` or `5 min`");
@@ -261,6 +261,26 @@ TEST_CASE("options read back as written") {
   w.threads = 9;
   w.hadoop_user = "null";
   CHECK(*ParseOptions<WorkerOptions>(ConfigurationText(w), "w") == w);
+}
+
+TEST_CASE("keys are read under their old names, with a note") {
+  std::vector<std::string> notes;
+  const auto w = ParseOptions<WorkerOptions>("spool_bytes_max: 5KiB\nthreads: 2\n", "w", &notes);
+  REQUIRE(w.ok());
+  CHECK(w->spill_bytes_max == 5120);
+  CHECK(notes == std::vector<std::string>{"spool_bytes_max is now called spill_bytes_max"});
+  const auto c = ParseOptions<CoordinatorOptions>(
+      "survey_timeout_ms: 2 s\nsurvey_bytes_max: 1MiB\n", "c", &notes);
+  REQUIRE(c.ok());
+  CHECK(c->profiling_timeout_ms == 2000);
+  CHECK(c->profile_bytes_max == 1 << 20);
+  CHECK(notes.size() == 3);
+  CHECK(WorkerError("spool_bytes_max: 5KiB\nspill_bytes_max: 5KiB\n") ==
+        "w.yaml:1:1: found spool_bytes_max and spill_bytes_max, which are one option; keep "
+        "spill_bytes_max");
+  CHECK(WorkerError("spool_bytes_max: 5 apples\n").starts_with("w.yaml:1:18: spill_bytes_max: "));
+  // Another daemon's option is unknown, whatever its name.
+  CHECK(WorkerError("survey_bytes_max: 1MiB\n").starts_with("w.yaml:1:1: unknown key"));
 }
 
 TEST_CASE("amounts carry their units") {

@@ -116,8 +116,8 @@ cluster::Hello AnyHello() {
   return hello;
 }
 
-spec::ShardSurvey AnySurvey() {
-  spec::ShardSurvey s;
+spec::ShardProfile AnyProfile() {
+  spec::ShardProfile s;
   s.train_rows = 4;
   s.train_weight = 4;
   s.storage = spec::StorageType::kUint8;
@@ -142,18 +142,18 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
   const auto link = rpc::CoordinatorLink::Open(running.daemon->address(), &heard);
   link->Send(AnyHello());
   heard.Next<cluster::Welcome>();
-  const auto survey = heard.Next<cluster::StartSurvey>();
-  CHECK(survey.input->shards.size() == 1);
-  link->Send(cluster::SurveyPart{
-      survey.job, survey.generation, {std::make_shared<const spec::ShardSurvey>(AnySurvey())}});
-  CHECK(heard.Next<cluster::SurveyTaken>().shards == 1);
+  const auto profile = heard.Next<cluster::StartProfiling>();
+  CHECK(profile.input->shards.size() == 1);
+  link->Send(cluster::ProfilePart{
+      profile.job, profile.generation, {std::make_shared<const spec::ShardProfile>(AnyProfile())}});
+  CHECK(heard.Next<cluster::ProfileTaken>().shards == 1);
   const auto training = heard.Next<cluster::StartTraining>();
-  CHECK(training.survey->train_rows == 4);
-  link->Send(cluster::MemberReady{survey.job, survey.generation, 1});
-  cluster::HistoryEntry history{survey.job, survey.generation, {}};
+  CHECK(training.profile->train_rows == 4);
+  link->Send(cluster::MemberReady{profile.job, profile.generation, 1});
+  cluster::HistoryEntry history{profile.job, profile.generation, {}};
   history.row.step = 3;
   link->Send(history);
-  cluster::JobDone done{survey.job, survey.generation, {}};
+  cluster::JobDone done{profile.job, profile.generation, {}};
   done.result.steps = 3;
   done.result.weights_sha256 = "12ab";
   PutRecord("whole", "12ab");
@@ -248,7 +248,7 @@ TEST_CASE("SIGTERM ends the daemon soon: workers are sent away to come back, wat
   heard.Next<cluster::Welcome>();
   const auto job = running.client->Submit(Request("interrupted"));
   REQUIRE(job.ok());
-  heard.Next<cluster::StartSurvey>();
+  heard.Next<cluster::StartProfiling>();
   spec::JobState last = spec::JobState::kQueued;
   Queue<int> first;
   Status watched;
@@ -293,7 +293,7 @@ TEST_CASE("with a state directory SIGTERM ends no job: the next coordinator has 
   const auto link = rpc::CoordinatorLink::Open(running.daemon->address(), &heard);
   link->Send(AnyHello());
   heard.Next<cluster::Welcome>();
-  CHECK(heard.Next<cluster::StartSurvey>().job == waiting);
+  CHECK(heard.Next<cluster::StartProfiling>().job == waiting);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST_CASE("flags override the file, and the file the defaults") {
   std::ofstream(path) << "listen: 127.0.0.1:1234\nliveness_limit_ms: 7000\n";
   const auto flags = Parse({"--config", path.c_str(), "--listen", "127.0.0.1:0", "--ready-fd", "5",
                             "--exit-with-parent", "--log-level", "warning", "--step-timeout-ms",
-                            "2 min", "--workers-max", "7", "--survey-bytes-max", "5MiB"});
+                            "2 min", "--workers-max", "7", "--profile-bytes-max", "5MiB"});
   REQUIRE(flags.ok());
   CHECK(flags->options.listen == "127.0.0.1:0");
   CHECK(flags->options.liveness_limit_ms == 7000);
@@ -27,9 +27,19 @@ TEST_CASE("flags override the file, and the file the defaults") {
   CHECK(flags->options.log_level == LogLevel::kWarning);
   CHECK(flags->options.step_timeout_ms == 120'000);
   CHECK(flags->options.workers_max == 7);
-  CHECK(flags->options.survey_bytes_max == 5 << 20);
+  CHECK(flags->options.profile_bytes_max == 5 << 20);
   CHECK(flags->ready_fd == 5);
   CHECK(flags->exit_with_parent);
+}
+
+TEST_CASE("flags are read under their old names, with a note") {
+  const auto flags = Parse({"--survey-bytes-max", "1MiB"});
+  REQUIRE(flags.ok());
+  CHECK(flags->options.profile_bytes_max == 1 << 20);
+  CHECK(flags->notes ==
+        std::vector<std::string>{"--survey-bytes-max is now called --profile-bytes-max"});
+  CHECK_FALSE(Parse({"--spool-bytes-max", "1MiB"}).ok());  // an option of the worker
+  CHECK(Parse({"--help"})->answer->find("survey") == std::string::npos);
 }
 
 TEST_CASE("wrong flags are refused with words") {

@@ -13,7 +13,7 @@ namespace {
 
 const char* KindOf(const cluster::JournalEntry& entry) {
   static constexpr const char* kKinds[] = {
-      "WorkerIdGiven",    "JobAccepted",        "GenerationStarted", "SurveyRecorded",
+      "WorkerIdGiven",    "JobAccepted",        "GenerationStarted", "ProfileRecorded",
       "HistoryRecorded",  "TrainingStarted",    "JobEnded",          "JobForgotten",
       "IncarnationTaken", "GenerationReserved", "TokensReplaced",    "MergeTried"};
   static_assert(std::size(kKinds) == std::variant_size_v<cluster::JournalEntry>);

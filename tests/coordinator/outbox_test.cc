@@ -87,8 +87,8 @@ struct Loop {
   }
   static std::string Word(const cluster::ToWorker& message) {
     if (std::holds_alternative<cluster::Pulse>(message)) return "pulse";
-    if (const auto* m = std::get_if<cluster::StartSurvey>(&message))
-      return "survey " + ToString(m->job);
+    if (const auto* m = std::get_if<cluster::StartProfiling>(&message))
+      return "profile " + ToString(m->job);
     return "other";
   }
   void WaitFor(const std::function<bool()>& condition) {
@@ -130,7 +130,7 @@ cluster::CoordinatorActions Starts(uint64_t job) {
   cluster::CoordinatorActions a;
   a.persist.push_back(cluster::GenerationStarted{{job}, {1}, {}, {}, 0, {}});
   a.send.resize(1);
-  a.send[0].message = cluster::StartSurvey{.job = {job}};
+  a.send[0].message = cluster::StartProfiling{.job = {job}};
   return a;
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("nothing is sent before its entries are kept, and nothing overtakes") 
   loop.outbox->Push(Pulses());
   CHECK(loop.done == Words{"job-9", "pulse"});
   loop.WaitForDone(5);
-  CHECK(loop.done == Words{"job-9", "pulse", "job-1", "survey job-1", "job-8"});
+  CHECK(loop.done == Words{"job-9", "pulse", "job-1", "profile job-1", "job-8"});
   CHECK(loop.disk.Kinds() == std::vector<size_t>{1, 2});
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("entries of running jobs get the reserve; new jobs wait until it is th
   loop.disk.Break(ResourceExhausted("the disk is full"));
   loop.outbox->Push(Starts(1));
   loop.WaitForDone(1);
-  CHECK(loop.done == Words{"survey job-1"});
+  CHECK(loop.done == Words{"profile job-1"});
   loop.WaitFor([&] { return !loop.outbox->room().ok(); });
   {
     std::lock_guard lock(loop.disk.mutex);
@@ -207,8 +207,8 @@ TEST_CASE("without a reserve they are tried again until the disk works, in order
   CHECK(loop.done == Words{"refuse job-3", "pulse"});
   loop.disk.Break(Status::Ok());
   loop.WaitForDone(5);
-  CHECK(loop.done[2] == "survey job-1");
-  CHECK(loop.done[3] == "survey job-2");
+  CHECK(loop.done[2] == "profile job-1");
+  CHECK(loop.done[3] == "profile job-2");
   CHECK_THAT(loop.done[4], Catch::StartsWith("ABORTED"));
   CHECK(loop.disk.Kinds() == std::vector<size_t>{2, 2});
 }
@@ -292,7 +292,7 @@ TEST_CASE("closing writes what waits and performs it") {
   loop.outbox->Push(Answers(1));
   loop.outbox->Close(20'000);
   CHECK_FALSE(loop.outbox->busy());
-  CHECK(loop.done == Words{"survey job-1", "job-1"});
+  CHECK(loop.done == Words{"profile job-1", "job-1"});
   loop.outbox->Push(Starts(2));
   CHECK(loop.done.size() == 2);
   loop.outbox.reset();

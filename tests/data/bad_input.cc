@@ -17,8 +17,8 @@ std::string Told(std::string text, const DataFixture& f) {
 }  // namespace
 
 Status AnswerTo(DataFixture& f) {
-  const auto survey = f.Survey();
-  return survey.ok() ? Status() : survey.status();
+  const auto profile = f.Profile();
+  return profile.ok() ? Status() : profile.status();
 }
 
 void CheckAnswer(const BadCase& c, const DataFixture& f, const Status& error) {

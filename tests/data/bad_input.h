@@ -30,7 +30,7 @@ std::vector<BadCase> BadFiles();
 // Files that their owner keeps to himself; for a process that is not root.
 std::vector<BadCase> ForbiddenFiles();
 
-// What the survey of a fixture's job says; OK when it finds no fault.
+// What the profile of a fixture's job says; OK when it finds no fault.
 Status AnswerTo(DataFixture& f);
 // Checks code, words, place, and that it is one line.
 void CheckAnswer(const BadCase& c, const DataFixture& f, const Status& error);

@@ -73,26 +73,26 @@ TEST_CASE("float64 takes what float32 does not") {
   DataFixture f;
   f.job.model.precision = spec::Precision::kFloat64;
   f.Train("a,y\n1e39,0\n-2e300,1\n");
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK(survey->storage == spec::StorageType::kFloat64);
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK(profile->storage == spec::StorageType::kFloat64);
 }
 
 TEST_CASE("bad rows are skipped, counted and described up to the limit") {
   DataFixture f;
   f.job.data.bad_rows = {.skip = true, .limit = 3};
   f.Train("a,y\n1,0\nx,1\n2,1\n3\n4,0\n\"5,1\n");
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK(survey->train_rows == 3);
-  CHECK(survey->skipped_rows == 3);
-  REQUIRE(survey->shards[0].skipped.size() == 3);
-  CHECK(survey->shards[0].skipped[0].position()->row == 3);
-  CHECK(survey->shards[0].skipped[1].position()->row == 5);
-  CHECK(survey->shards[0].skipped[2].position()->row == 7);
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK(profile->train_rows == 3);
+  CHECK(profile->skipped_rows == 3);
+  REQUIRE(profile->shards[0].skipped.size() == 3);
+  CHECK(profile->shards[0].skipped[0].position()->row == 3);
+  CHECK(profile->shards[0].skipped[1].position()->row == 5);
+  CHECK(profile->shards[0].skipped[2].position()->row == 7);
 }
 
-TEST_CASE("one bad row more than the limit ends the survey, in one shard or over all") {
+TEST_CASE("one bad row more than the limit ends the profiling pass, in one shard or over all") {
   std::string content = "a,y\n";
   for (int i = 0; i < 600; ++i) content += i % 100 == 50 ? "x,1\n" : std::to_string(i) + ",0\n";
   for (const int64_t shard_bytes : {64, 1 << 20}) {
@@ -100,13 +100,13 @@ TEST_CASE("one bad row more than the limit ends the survey, in one shard or over
     f.job.data.shard_bytes = shard_bytes;
     f.job.data.bad_rows = {.skip = true, .limit = 5};
     f.Train(content + "1,1\n");
-    const Status error = f.Survey().status();
+    const Status error = f.Profile().status();
     CHECK(error.code() == StatusCode::kBadInput);
     CHECK(error.message().find("bad_rows") != std::string::npos);
     CHECK(error.position()->row.has_value());
     CHECK(error.position()->text == "x");
     f.job.data.bad_rows.limit = 6;
-    CHECK(f.Survey().ok());
+    CHECK(f.Profile().ok());
   }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a file that changes after the listing is data loss") {
   const std::string path = f.Train("a,y\n1,0\n2,1\n");
   f.plan = *f.Plan();
   f.dir.Put("train.csv", "a,y\n1,0\n2,1\n3,1\n");
-  const Status error = SurveyShard(*MakeShardReader({*f.files, f.plan, f.job}), 0).status();
+  const Status error = ProfileShard(*MakeShardReader({*f.files, f.plan, f.job}), 0).status();
   CHECK(error.code() == StatusCode::kDataLoss);
   CHECK(
       error.message() ==

@@ -21,36 +21,36 @@ TEST_CASE("balanced weights are of the training rows alone, and all add up to th
   for (int i = 0; i < 50; ++i) text += "0,1,b\n";  // validation
   f.Train(text);
   f.job.data.validation.column = std::string("v");
-  const auto survey = f.Survey();
-  INFO(survey.status().ToString());
-  REQUIRE(survey.ok());
+  const auto profile = f.Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
   CHECK(f.plan.shards.size() > 3);
-  CHECK(survey->preprocessing.classes == std::vector<std::string>{"a", "b", "c"});
-  CHECK(survey->preprocessing.class_weights == Weights{600.0 / 3 / 300, 2, 1});
+  CHECK(profile->preprocessing.classes == std::vector<std::string>{"a", "b", "c"});
+  CHECK(profile->preprocessing.class_weights == Weights{600.0 / 3 / 300, 2, 1});
 }
 
 TEST_CASE("given weights go by label, in the order of the classes, and are 1 for the others") {
   DataFixture f;
   f.Train("x,y\n1,0\n2,10\n3,2\n4,0\n");
-  CHECK(f.Survey()->preprocessing.class_weights.empty());
+  CHECK(f.Profile()->preprocessing.class_weights.empty());
   f.job.train.class_weight.given = {{"10", 0.5}, {"0", 3}};
-  CHECK(f.Survey()->preprocessing.class_weights == Weights{3, 1, 0.5});
+  CHECK(f.Profile()->preprocessing.class_weights == Weights{3, 1, 0.5});
   f.Train("x,y\n1,0.0\n2,10.0\n3,2.0\n4,0.0\n");
-  CHECK(f.Survey()->preprocessing.class_weights == Weights{3, 1, 0.5});
+  CHECK(f.Profile()->preprocessing.class_weights == Weights{3, 1, 0.5});
 }
 
 TEST_CASE("a weight for what is no class is told with the class that may be meant") {
   DataFixture f;
   f.Train("x,y\n1,yes\n2,no\n");
   f.job.train.class_weight.given = {{"yess", 2}};
-  const Status error = f.Survey().status();
+  const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kInvalidArgument);
   CHECK(error.message() ==
         "train.class_weight: names 'yess', which is the label of no training row; did you mean "
         "'yes'?");
   CHECK(error.position()->column == "y");
   f.job.train.class_weight.given = {{"yes", 0}, {"no", 0}};
-  CHECK(f.Survey().status().message() ==
+  CHECK(f.Profile().status().message() ==
         "train.class_weight: all classes weigh 0, so that no row would count");
 }
 
@@ -68,13 +68,13 @@ TEST_CASE("balanced weights of labels are rows with 0 by rows with 1, within bou
   for (int i = 0; i < 50; ++i) text += "0,1,1,1,1,0,1\n";  // validation
   f.Train(text);
   f.job.data.validation.column = std::string("v");
-  CHECK(f.Survey()->preprocessing.class_weights.empty());
+  CHECK(f.Profile()->preprocessing.class_weights.empty());
   f.job.train.class_weight.balanced = true;
-  const auto survey = f.Survey();
-  INFO(survey.status().ToString());
-  REQUIRE(survey.ok());
+  const auto profile = f.Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
   CHECK(f.plan.shards.size() > 3);
-  CHECK(survey->preprocessing.class_weights == Weights{2, 429.0 / 2574, 1, 1, 1000});
+  CHECK(profile->preprocessing.class_weights == Weights{2, 429.0 / 2574, 1, 1, 1000});
 }
 
 TEST_CASE("given weights of labels go by the names of their columns") {
@@ -83,9 +83,9 @@ TEST_CASE("given weights of labels go by the names of their columns") {
   f.job.data.label = {std::string("spam"), std::string("urgent"), std::string("1")};
   f.Train("x,spam,urgent,1\n1,0,1,0\n2,1,0,1\n");
   f.job.train.class_weight.given = {{"1", 0.5}, {"spam", 3}};
-  CHECK(f.Survey()->preprocessing.class_weights == Weights{3, 1, 0.5});
+  CHECK(f.Profile()->preprocessing.class_weights == Weights{3, 1, 0.5});
   f.job.train.class_weight.given = {{"spamm", 3}};
-  const Status error = f.Survey().status();
+  const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kInvalidArgument);
   CHECK(error.message() ==
         "train.class_weight: names 'spamm', which is no column of data.label; did you mean "
@@ -97,9 +97,9 @@ TEST_CASE("counts below 0 are refused for Poisson, and its targets are not scale
   f.job.model.task = spec::Task::kRegression;
   f.job.model.loss = spec::Loss::kPoisson;
   f.Train("x,y\n1,10\n2,0\n3,3\n");
-  CHECK(f.Survey()->preprocessing.targets[0] == spec::FittedTarget{"y", 0, 1});
+  CHECK(f.Profile()->preprocessing.targets[0] == spec::FittedTarget{"y", 0, 1});
   f.Train("x,y\n1,10\n2,-2\n3,3\n");
-  CHECK(f.Survey().status().message() ==
+  CHECK(f.Profile().status().message() ==
         "the target goes down to -2; model.loss: poisson is for counts and rates, from 0 up");
 }
 

@@ -180,13 +180,13 @@ TEST_CASE("a decompression bomb is stopped") {
   f.job.data.csv.header = false;
   f.job.data.label = {int64_t{0}};
   f.Train(Zstd(text), "bomb.csv.zst");
-  const auto survey = f.Survey();
-  CHECK(survey.status().code() == StatusCode::kBadInput);
-  CHECK(survey.status().message().find("is taken for a decompression bomb (at most 2000 times") !=
+  const auto profile = f.Profile();
+  CHECK(profile.status().code() == StatusCode::kBadInput);
+  CHECK(profile.status().message().find("is taken for a decompression bomb (at most 2000 times") !=
         std::string::npos);
   // One record without an end is stopped by the limit of a record, long before.
   f.Train(Gzip(std::string(40 << 20, '7')), "long.csv.gz");
-  const Status endless = f.Survey().status();
+  const Status endless = f.Profile().status();
   INFO(endless.ToString());
   CHECK(endless.message().find("a record is longer than 16.0 MiB") != std::string::npos);
 }

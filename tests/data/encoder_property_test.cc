@@ -43,8 +43,8 @@ std::vector<size_t> KeptRows(const RandomTable& table) {
 
 // As the leaves get them.
 template <typename T>
-Encoded<T> Trained(DataFixture& f, const RandomTable& table, const spec::SurveyResult& survey) {
-  const auto store = LoadRows({*f.files, f.plan, f.job}, survey, f.All(survey), f.shards, {});
+Encoded<T> Trained(DataFixture& f, const RandomTable& table, const spec::TableProfile& profile) {
+  const auto store = LoadRows({*f.files, f.plan, f.job}, profile, f.All(profile), f.shards, {});
   INFO(store.status().ToString());
   REQUIRE(store.ok());
   const RowStore& rows = **store;
@@ -63,8 +63,8 @@ Encoded<T> Trained(DataFixture& f, const RandomTable& table, const spec::SurveyR
     add(&all.inputs, inputs), add(&all.targets, targets), add(&all.weights, weights);
     add(&all.codes, codes), add(&all.labels, labels);
   }
-  CHECK(next[0] == survey.train_rows);
-  CHECK(next[1] == survey.validation_rows);
+  CHECK(next[0] == profile.train_rows);
+  CHECK(next[1] == profile.validation_rows);
   return all;
 }
 
@@ -112,21 +112,21 @@ Encoded<T> Scored(const DataFixture& f, const bundle::ModelDocument& model, int6
   return all;
 }
 
-bundle::ModelDocument SavedAndLoaded(const DataFixture& f, const spec::SurveyResult& survey) {
+bundle::ModelDocument SavedAndLoaded(const DataFixture& f, const spec::TableProfile& profile) {
   bundle::ModelDocument document;
   document.job = f.job;
   document.schema = f.plan.schema;
-  document.preprocessing = survey.preprocessing;
-  document.storage = survey.storage;
-  document.train_rows = survey.train_rows;
-  document.data_fingerprint = survey.data_fingerprint;
+  document.preprocessing = profile.preprocessing;
+  document.storage = profile.storage;
+  document.train_rows = profile.train_rows;
+  document.data_fingerprint = profile.data_fingerprint;
   const std::string text = bundle::EncodeModelJson(document);
   const auto loaded = bundle::DecodeModelJson(text);
   INFO(loaded.status().ToString());
   REQUIRE(loaded.ok());
-  CHECK((loaded->preprocessing == survey.preprocessing));
+  CHECK((loaded->preprocessing == profile.preprocessing));
   CHECK((loaded->schema == f.plan.schema));
-  CHECK(loaded->storage == survey.storage);
+  CHECK(loaded->storage == profile.storage);
   CHECK(bundle::EncodeModelJson(*loaded) == text);
   return *loaded;
 }
@@ -136,14 +136,14 @@ bundle::ModelDocument SavedAndLoaded(const DataFixture& f, const spec::SurveyRes
 template <typename T>
 class Comparison {
  public:
-  Comparison(const RandomTable& table, const spec::Schema& schema, const spec::SurveyResult& survey,
-             const Encoded<T>& found)
+  Comparison(const RandomTable& table, const spec::Schema& schema,
+             const spec::TableProfile& profile, const Encoded<T>& found)
       : table_(table),
         schema_(schema),
-        fitted_(survey.preprocessing),
+        fitted_(profile.preprocessing),
         found_(found),
         rows_(KeptRows(table)),
-        rounding_(survey.storage == spec::StorageType::kUint8
+        rounding_(profile.storage == spec::StorageType::kUint8
                       ? std::numeric_limits<T>::epsilon()
                       : std::numeric_limits<double>::epsilon()) {
     width_ = static_cast<size_t>(spec::InputsOf(fitted_).dense);
@@ -317,26 +317,26 @@ void CheckTable(const RandomTable& table) {
   const Status valid = f.job.Validate();
   INFO(valid.ToString());
   REQUIRE(valid.ok());
-  const auto survey = f.Survey();
-  INFO(survey.status().ToString());
-  REQUIRE(survey.ok());
-  const bundle::ModelDocument model = SavedAndLoaded(f, *survey);
+  const auto profile = f.Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
+  const bundle::ModelDocument model = SavedAndLoaded(f, *profile);
   const spec::Schema schema = f.plan.schema;
-  const Encoded<T> trained = Trained<T>(f, table, *survey);
-  Comparison<T>(table, schema, *survey, trained).Run();
+  const Encoded<T> trained = Trained<T>(f, table, *profile);
+  Comparison<T>(table, schema, *profile, trained).Run();
 
   const auto size = static_cast<int64_t>(text.size());
   for (const int64_t parts : {1, 2, 5}) {
     INFO(parts << " parts");
     CHECK((Scored<T>(f, model, size / parts + 1) == trained));
     f.job.data.shard_bytes = size / parts + 1;
-    const auto cut = f.Survey();
+    const auto cut = f.Profile();
     REQUIRE(cut.ok());
-    CHECK(cut->storage == survey->storage);
-    CompareCuts(f.job, schema, survey->preprocessing, cut->preprocessing);
-    std::vector<spec::ShardSurvey> turned;  // as members may bring them
-    for (const SurveyedShard& shard : f.shards) turned.insert(turned.begin(), shard.survey);
-    const auto merged = MergeShardSurveys(f.plan, f.job, std::move(turned));
+    CHECK(cut->storage == profile->storage);
+    CompareCuts(f.job, schema, profile->preprocessing, cut->preprocessing);
+    std::vector<spec::ShardProfile> turned;  // as members may bring them
+    for (const ProfiledShard& shard : f.shards) turned.insert(turned.begin(), shard.profile);
+    const auto merged = MergeShardProfiles(f.plan, f.job, std::move(turned));
     REQUIRE(merged.ok());
     CHECK((merged->preprocessing == cut->preprocessing));
   }

@@ -28,8 +28,8 @@ spec::FeatureGroup Categories(Strings columns) {
 }
 
 std::string ErrorOf(DataFixture& f) {
-  const auto survey = f.Survey();
-  return survey.ok() ? "" : survey.status().ToString();
+  const auto profile = f.Profile();
+  return profile.ok() ? "" : profile.status().ToString();
 }
 
 TEST_CASE("MurmurHash3 is that of its author's test values") {
@@ -89,23 +89,23 @@ TEST_CASE("categories have the codes of their vocabulary, in training and elsewh
   f.Train("a,c,v,y\n1,red,0,0\n2, blue ,0,1\n3,green,1,0\n4,,0,1\n5,red,0,1\n6,\\N,0,0\n");
   for (const int64_t shard_bytes : {1 << 20, 16}) {
     f.job.data.shard_bytes = shard_bytes;
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
-    const spec::FittedFeature& c = survey->preprocessing.features[1];
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    const spec::FittedFeature& c = profile->preprocessing.features[1];
     CHECK(c.vocabulary == Strings{"", "blue", "red"});
     CHECK(c.codes == 3);  // nothing else in training rows
-    CHECK(spec::InputsOf(survey->preprocessing).dense == 1);
-    CHECK(spec::InputsOf(survey->preprocessing).coded == std::vector<spec::CodedInput>{{3, 0}});
+    CHECK(spec::InputsOf(profile->preprocessing).dense == 1);
+    CHECK(spec::InputsOf(profile->preprocessing).coded == std::vector<spec::CodedInput>{{3, 0}});
     auto shards = std::move(f.shards);
-    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), shards, {});
     REQUIRE(store.ok());
     const Gathered train = GatherAll(**store, spec::FileRole::kTrain);
     CHECK(train.inputs == Doubles{1, 2, 4, 5, 6});
     CHECK(train.codes == Codes{2, 1, 0, 2, 0});
     CHECK(GatherAll(**store, spec::FileRole::kValidation).codes == Codes{-1});  // green
     // Read again from the file.
-    std::vector<SurveyedShard> none;
-    const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), none, {});
+    std::vector<ProfiledShard> none;
+    const auto again = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), none, {});
     REQUIRE(again.ok());
     CHECK((GatherAll(**again, spec::FileRole::kTrain) == train));
   }
@@ -119,12 +119,12 @@ TEST_CASE("rare values share one code, which unseen ones have too") {
   const std::string validation = f.dir.Put("v.csv", "c,y\nd,0\na,1\n,0\n");
   f.job.data.validation.files = {validation};
   f.Train("c,y\na,0\nb,1\na,0\nc,1\n,1\n");
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK(survey->preprocessing.features[0].vocabulary == Strings{"a"});
-  CHECK(survey->preprocessing.features[0].codes == 2);
-  CHECK(spec::InputsOf(survey->preprocessing).coded == std::vector<spec::CodedInput>{{2, 4}});
-  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK(profile->preprocessing.features[0].vocabulary == Strings{"a"});
+  CHECK(profile->preprocessing.features[0].codes == 2);
+  CHECK(spec::InputsOf(profile->preprocessing).coded == std::vector<spec::CodedInput>{{2, 4}});
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   REQUIRE(store.ok());
   CHECK(GatherAll(**store, spec::FileRole::kTrain).codes == Codes{0, 1, 0, 1, 1});
   CHECK(GatherAll(**store, spec::FileRole::kValidation).codes == Codes{1, 0, 1});
@@ -217,14 +217,15 @@ TEST_CASE("a vocabulary is of the values with min_count rows, however many there
   std::optional<Gathered> first;
   for (const size_t shards : {1, 3, 7}) {
     f.job.data.shard_bytes = static_cast<int64_t>(text.size() / shards + 1);
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
     REQUIRE(f.shards.size() == shards);
-    CHECK(survey->preprocessing.features[0].vocabulary == expected);
-    CHECK(survey->preprocessing.features[0].codes == 301);
+    CHECK(profile->preprocessing.features[0].vocabulary == expected);
+    CHECK(profile->preprocessing.features[0].codes == 301);
     for (const bool kept : {true, false}) {  // or read again
-      for (SurveyedShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
-      const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+      for (ProfiledShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
+      const auto store =
+          LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
       REQUIRE(store.ok());
       const Gathered all = GatherAll(**store, spec::FileRole::kTrain);
       if (!first) first = all;
@@ -242,11 +243,11 @@ TEST_CASE("values of a column that are to be counted are bounded, in a shard and
   f.job.data.features.groups = {Categories({"c"})};
   f.job.data.features.groups[0].min_count = 2;
   f.Train("c,y\na,0\na,1\n");
-  REQUIRE(f.Survey().ok());
+  REQUIRE(f.Profile().ok());
   const std::string many = "more than 1,000,000 different values, too many to count; hash them";
   FeatureDecoder decoder(f.job.data.features, f.plan.schema);
-  std::vector<spec::ShardSurvey> surveys = {f.shards[0].survey};  // of "a"
-  auto& counts = surveys[0].categories[0];
+  std::vector<spec::ShardProfile> profiles = {f.shards[0].profile};  // of "a"
+  auto& counts = profiles[0].categories[0];
   double code = 0;
   for (size_t i = 0; i < kCategoriesCountedMax; ++i) {
     const std::string text = std::to_string(1'000'000 + i);
@@ -256,7 +257,7 @@ TEST_CASE("values of a column that are to be counted are bounded, in a shard and
   CHECK(decoder.CheckTexts("file", RowRules::kTraining).ok());
   decoder.Decode(0, "one more", &code);
   CHECK_THAT(decoder.CheckTexts("file", RowRules::kTraining).message(), Catch::Contains(many));
-  CHECK_THAT(MergeShardSurveys(f.plan, f.job, std::move(surveys)).status().message(),
+  CHECK_THAT(MergeShardProfiles(f.plan, f.job, std::move(profiles)).status().message(),
              Catch::Contains(many));
 }
 

@@ -8,8 +8,8 @@
 #include "src/data/input/listing.h"
 #include "src/data/profile/make_shard_reader.h"
 #include "src/data/profile/merge.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/data/profile/row_store.h"
-#include "src/data/profile/survey.h"
 #include "tests/storage/temporary_directory.h"
 
 namespace espalier::data {
@@ -54,34 +54,34 @@ class DataFixture {
 
   Result<spec::InputPlan> Plan() const { return PlanInput(*files, job.data, job.data.shard_bytes); }
 
-  // List, cut and survey all shards; keeps them.
-  Result<spec::SurveyResult> Survey() {
+  // List, cut and profile all shards; keeps them.
+  Result<spec::TableProfile> Profile() {
     shards.clear();
     ESPALIER_ASSIGN_OR_RETURN(plan, Plan());
-    std::vector<spec::ShardSurvey> surveys;
+    std::vector<spec::ShardProfile> profiles;
     const auto reader = MakeShardReader({*files, plan, job});
     for (size_t i = 0; i < plan.shards.size(); ++i) {
-      ESPALIER_ASSIGN_OR_RETURN(auto shard, SurveyShard(*reader, static_cast<int>(i)));
-      surveys.push_back(shard.survey);
+      ESPALIER_ASSIGN_OR_RETURN(auto shard, ProfileShard(*reader, static_cast<int>(i)));
+      profiles.push_back(shard.profile);
       shards.push_back(std::move(shard));
     }
-    return MergeShardSurveys(plan, job, std::move(surveys), files.get());
+    return MergeShardProfiles(plan, job, std::move(profiles), files.get());
   }
 
-  static RowRanges All(const spec::SurveyResult& survey) {
-    return {plan::Range{0, survey.train_rows}, plan::Range{0, survey.validation_rows},
-            plan::Range{0, survey.test_rows}};
+  static RowRanges All(const spec::TableProfile& profile) {
+    return {plan::Range{0, profile.train_rows}, plan::Range{0, profile.validation_rows},
+            plan::Range{0, profile.test_rows}};
   }
 
-  // Survey and load; all training rows.
+  // Profile and load; all training rows.
   Gathered AllRows() {
-    const auto survey = Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
-    const auto store = LoadRows({*files, plan, job}, *survey, All(*survey), shards, {});
+    const auto profile = Profile();
+    INFO(profile.status().ToString());
+    REQUIRE(profile.ok());
+    const auto store = LoadRows({*files, plan, job}, *profile, All(*profile), shards, {});
     INFO(store.status().ToString());
     REQUIRE(store.ok());
-    classes = survey->preprocessing.classes;
+    classes = profile->preprocessing.classes;
     return GatherAll(**store, spec::FileRole::kTrain);
   }
 
@@ -89,7 +89,7 @@ class DataFixture {
   std::unique_ptr<storage::FileSystem> files = storage::MakeFileSystem();
   spec::JobSpec job;
   spec::InputPlan plan;
-  std::vector<SurveyedShard> shards;
+  std::vector<ProfiledShard> shards;
   std::vector<std::string> classes;  // of the last AllRows()
 };
 

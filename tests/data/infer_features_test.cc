@@ -76,7 +76,7 @@ TEST_CASE("what the spec says of a column is not judged by its values") {
   f.Train("a,city,y\n1,Rome,0\n2,Oslo,1\n");
   f.job.data.features.columns = {std::string("a"), std::string("city")};
   CHECK(f.Plan()->schema.rules.empty());
-  CHECK(f.Survey().status().message().starts_with("the value is not a number"));
+  CHECK(f.Profile().status().message().starts_with("the value is not a number"));
   f.job.data.features.columns.clear();
   spec::FeatureGroup group;
   group.columns = {std::string("city")};
@@ -127,11 +127,11 @@ TEST_CASE("text with too many values is refused with the way out") {
   for (int i = 0; i < 10'001; ++i)
     content += "u" + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
   f.Train(content);
-  const auto survey = f.Survey();
-  REQUIRE_FALSE(survey.ok());
-  CHECK(survey.status().position()->column == "id");
-  CHECK_THAT(survey.status().message(), Catch::Contains("more than 10,000 different values") &&
-                                            Catch::Contains("type: categorical, hash: 1000"));
+  const auto profile = f.Profile();
+  REQUIRE_FALSE(profile.ok());
+  CHECK(profile.status().position()->column == "id");
+  CHECK_THAT(profile.status().message(), Catch::Contains("more than 10,000 different values") &&
+                                             Catch::Contains("type: categorical, hash: 1000"));
 }
 
 TEST_CASE("a table to be scored goes by the model's rules and not by its own values") {

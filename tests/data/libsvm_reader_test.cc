@@ -105,7 +105,7 @@ TEST_CASE("a bad row of LIBSVM text is named exactly") {
   const std::string start = "0 1:1\n# two\n";
   for (const Row& row : rows) {
     const std::string path = f.Train(start + row.line + "\n", "a.libsvm");
-    const Status error = f.Survey().status();
+    const Status error = f.Profile().status();
     INFO(row.line << ": " << error.ToString());
     CHECK(error.code() == StatusCode::kBadInput);
     CHECK(error.message().find(row.message) != std::string::npos);

@@ -9,11 +9,11 @@ namespace {
 
 // The training rows of the job as a network gets them.
 Gathered Rows(DataFixture* f) {
-  const auto survey = f->Survey();
-  INFO(survey.status().ToString());
-  REQUIRE(survey.ok());
+  const auto profile = f->Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
   const auto store =
-      LoadRows({*f->files, f->plan, f->job}, *survey, DataFixture::All(*survey), f->shards, {});
+      LoadRows({*f->files, f->plan, f->job}, *profile, DataFixture::All(*profile), f->shards, {});
   REQUIRE(store.ok());
   return GatherAll(**store, spec::FileRole::kTrain);
 }
@@ -34,7 +34,7 @@ TEST_CASE("a compressed file gives what the plain one gives: rows, statistics, c
   f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
   f.job.data.validation.fraction = 0.25;
   f.Train(text);
-  const auto plain = f.Survey();
+  const auto plain = f.Profile();
   REQUIRE(plain.ok());
   const Gathered expected = Rows(&f);
   const std::map<std::string, std::string> packed = {
@@ -44,12 +44,12 @@ TEST_CASE("a compressed file gives what the plain one gives: rows, statistics, c
       INFO(name << " with shards of " << shard_bytes);
       f.job.data.shard_bytes = shard_bytes;
       f.Train(content, name);
-      const auto survey = f.Survey();
-      REQUIRE(survey.ok());
+      const auto profile = f.Profile();
+      REQUIRE(profile.ok());
       CHECK(f.plan.shards.size() == 1);
-      CHECK(survey->shards[0].checksum == plain->shards[0].checksum);
-      CHECK(survey->preprocessing == plain->preprocessing);
-      CHECK(survey->validation_rows == plain->validation_rows);
+      CHECK(profile->shards[0].checksum == plain->shards[0].checksum);
+      CHECK(profile->preprocessing == plain->preprocessing);
+      CHECK(profile->validation_rows == plain->validation_rows);
       CHECK((Rows(&f) == expected));
     }
   }
@@ -59,11 +59,11 @@ TEST_CASE("a compressed shard is read again when its rows were let go") {
   DataFixture f;
   f.Train(Gzip(Table(5000, 2)), "a.csv.gz");
   const Gathered expected = Rows(&f);
-  const auto survey = f.Survey();
+  const auto profile = f.Profile();
   f.shards[0].rows = {};
   f.shards[0].has_rows = false;
   const auto store =
-      LoadRows({*f.files, f.plan, f.job}, *survey, DataFixture::All(*survey), f.shards, {});
+      LoadRows({*f.files, f.plan, f.job}, *profile, DataFixture::All(*profile), f.shards, {});
   REQUIRE(store.ok());
   CHECK((GatherAll(**store, spec::FileRole::kTrain) == expected));
 }
@@ -74,7 +74,7 @@ TEST_CASE("a bad row in compressed text has its row and offset in the text") {
   const std::string bad = text + "1,x,0\n" + Table(10, 4, "");
   for (const std::string& content : {Gzip(bad), Zstd(bad)}) {
     const std::string path = f.Train(content, "a.bin");
-    const Status error = f.Survey().status();
+    const Status error = f.Profile().status();
     CHECK(error.message().find("the value is not a number") != std::string::npos);
     CHECK(error.position() == InputPosition{.file = path,
                                             .row = 30'002,
@@ -85,19 +85,20 @@ TEST_CASE("a bad row in compressed text has its row and offset in the text") {
   // Several bad rows that are tolerated, and rows after them.
   f.job.data.bad_rows = {true, 5};
   f.Train(Gzip(text + "1,x,0\n" + Table(10'000, 5, "") + "1,2\n3,3,1\n"), "a.csv.gz");
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK(survey->skipped_rows == 2);
-  CHECK(survey->train_rows == 40'001);
-  CHECK(survey->shards[0].skipped[1].position()->row == 40'003);
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK(profile->skipped_rows == 2);
+  CHECK(profile->train_rows == 40'001);
+  CHECK(profile->shards[0].skipped[1].position()->row == 40'003);
 }
 
-TEST_CASE("a damaged compressed file among good ones is named, in the listing or the survey") {
+TEST_CASE(
+    "a damaged compressed file among good ones is named, in the listing or the profiling pass") {
   DataFixture f;
   const std::string packed = Gzip(Table(50'000, 6));
   const std::string good = f.dir.Put("a.csv.gz", packed);
   f.job.data.train = {good, f.dir.Put("b.csv.gz", packed.substr(0, packed.size() - 5))};
-  Status error = f.Survey().status();
+  Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kBadInput);
   CHECK(error.position()->file == f.dir / "b.csv.gz");
   CHECK(error.message().find("ends in the middle") != std::string::npos);
@@ -117,11 +118,11 @@ TEST_CASE("columns in another order are matched by name, file by file") {
                         f.dir.Put("b.csv", b), f.dir.Put("c.csv", c)};
   };
   const auto both = [&f] {
-    const auto survey = f.Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
+    const auto profile = f.Profile();
+    INFO(profile.status().ToString());
+    REQUIRE(profile.ok());
     const auto store =
-        LoadRows({*f.files, f.plan, f.job}, *survey, DataFixture::All(*survey), f.shards, {});
+        LoadRows({*f.files, f.plan, f.job}, *profile, DataFixture::All(*profile), f.shards, {});
     return std::pair(GatherAll(**store, spec::FileRole::kTrain),
                      GatherAll(**store, spec::FileRole::kValidation));
   };
@@ -137,7 +138,7 @@ TEST_CASE("columns in another order are matched by name, file by file") {
   CHECK((both() == expected));
   // Places in errors are those of the file itself.
   use("y,v,q,w,p\n0,0,6,2.5,bad\n", "p,q,y,w,v\n");
-  const Status error = f.Survey().status();
+  const Status error = f.Profile().status();
   CHECK(
       error.position() ==
       InputPosition{.file = f.dir / "b.csv", .row = 2, .column = "p", .offset = 20, .text = "bad"});
@@ -190,7 +191,7 @@ TEST_CASE("an empty part among full ones is fine wherever it stands, and all emp
                           f.dir.Put("4", full)};
       CHECK(Rows(&f).labels == std::vector<int32_t>{0, 1, 0, 1});
       f.job.data.train = {f.dir / "1", f.dir / "3"};
-      CHECK(f.Survey().status().code() == StatusCode::kBadInput);
+      CHECK(f.Profile().status().code() == StatusCode::kBadInput);
     }
   }
 }
@@ -209,7 +210,7 @@ TEST_CASE("with multiline a compressed file's fields hold line breaks") {
     CHECK((Rows(&f) == expected));
   }
   f.Train(Gzip(text + "4,\"never closed\n5,6,p\n"), "a.csv.gz");
-  CHECK(f.Survey().status().message().find("not closed before the end of the file") !=
+  CHECK(f.Profile().status().message().find("not closed before the end of the file") !=
         std::string::npos);
 }
 

@@ -40,24 +40,24 @@ TEST_CASE("any flipped byte gives an error that names the file, or the same rows
     const std::string good = Table({.group_rows = 150, .codec = codec});
     DataFixture f;
     const auto whole = f.Train(good, "x.parquet");
-    const auto expected = f.Survey();
+    const auto expected = f.Profile();
     REQUIRE(expected.ok());
     const size_t pages_end = good.size() - 8 - FooterBytes(good);
     int errors = 0, same = 0, other = 0;
     for (size_t at = 0; at < good.size(); at += stride) {
       INFO("byte " << at << " of " << good.size());
       const std::string path = f.Train(Flipped(good, at), "x.parquet");
-      const auto survey = f.Survey();
-      if (!survey.ok()) {
+      const auto profile = f.Profile();
+      if (!profile.ok()) {
         ++errors;
-        const Status error = survey.status();
+        const Status error = profile.status();
         INFO(error.ToString());
         // A name or a type in the footer may read as another one; then the schema is at fault.
         CHECK(error.code() != StatusCode::kInternal);
         CHECK(error.ToString().find("x.parquet") != std::string::npos);
         continue;
       }
-      const bool equal = survey->preprocessing == expected->preprocessing;
+      const bool equal = profile->preprocessing == expected->preprocessing;
       ++(equal ? same : other);
       if (at < pages_end) CHECK(equal);  // all pages have checksums; the footer has none
     }
@@ -81,17 +81,17 @@ TEST_CASE("random damage of many bytes, cuts and doubled parts never harms the r
     DataFixture f;
     f.Train(file, "x.parquet");
     INFO("round " << round);
-    const auto survey = f.Survey();
-    if (!survey.ok()) CHECK(survey.status().code() != StatusCode::kInternal);
+    const auto profile = f.Profile();
+    if (!profile.ok()) CHECK(profile.status().code() != StatusCode::kInternal);
   }
 }
 
 TEST_CASE("groups within each other, not too deep, are taken for what they are") {
   DataFixture f;
   f.Train(NestedParquet(3), "x.parquet");
-  const auto survey = f.Survey();
-  REQUIRE_FALSE(survey.ok());
-  CHECK(survey.status().message().find("there is no column 'y'") != std::string::npos);
+  const auto profile = f.Profile();
+  REQUIRE_FALSE(profile.ok());
+  CHECK(profile.status().message().find("there is no column 'y'") != std::string::npos);
 }
 
 TEST_CASE("a schema whose groups do not add up is damage") {

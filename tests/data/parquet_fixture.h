@@ -79,9 +79,9 @@ class ParquetFixture : public DataFixture {
     return Train(ParquetText(fields, options), name);
   }
   Status Error() {
-    const auto survey = Survey();
-    REQUIRE_FALSE(survey.ok());
-    return survey.status();
+    const auto profile = Profile();
+    REQUIRE_FALSE(profile.ok());
+    return profile.status();
   }
 };
 

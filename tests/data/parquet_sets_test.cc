@@ -28,23 +28,23 @@ TEST_CASE("each class of a row group has its share of validation, however shards
   f.job.model.task = spec::Task::kClassification;
   f.job.data.validation = {.fraction = 0.25, .stratify = true, .column = {}, .files = {}};
   f.Write({Numbers("a", 4000, 4001), Labels(4000)}, {.group_rows = 1000});
-  const auto whole = f.Survey();
+  const auto whole = f.Profile();
   INFO(whole.status().ToString());
   REQUIRE(whole.ok());
   REQUIRE(f.shards.size() == 1);
-  const auto counts = f.shards[0].survey.evaluation_labels;
+  const auto counts = f.shards[0].profile.evaluation_labels;
   CHECK(std::fabs(static_cast<double>(counts.at("rare")) - 25) <= 4);  // a row a group
   CHECK(std::fabs(static_cast<double>(whole->validation_rows) - 1000) <= 12);
   f.job.data.shard_bytes = 1024;
-  const auto cut = f.Survey();
+  const auto cut = f.Profile();
   REQUIRE(cut.ok());
   CHECK(f.shards.size() == 4);
   std::map<std::string, int64_t> sums;
-  for (const SurveyedShard& shard : f.shards) {
-    for (const auto& [label, rows] : shard.survey.evaluation_labels) {
+  for (const ProfiledShard& shard : f.shards) {
+    for (const auto& [label, rows] : shard.profile.evaluation_labels) {
       sums[label] += rows;
       CHECK(std::fabs(static_cast<double>(rows) -
-                      0.25 * static_cast<double>(rows + shard.survey.labels.at(label))) <= 1);
+                      0.25 * static_cast<double>(rows + shard.profile.labels.at(label))) <= 1);
     }
   }
   CHECK(sums == counts);
@@ -58,7 +58,7 @@ TEST_CASE("a label that only validation rows have is found by its row") {
                                     Json("v", arrow::boolean(), "[false, true, false, true, true]"),
                                     Json("y", arrow::utf8(), R"(["a", "b", "b", " c ", "c"])")},
                                    {.group_rows = 5});
-  const Status error = f.Survey().status();
+  const Status error = f.Profile().status();
   CHECK(error.message().find("the label 'c' is in 2 validation or test rows") == 0);
   REQUIRE(error.position().has_value());
   CHECK(*error.position() ==
@@ -69,10 +69,10 @@ TEST_CASE("quartiles of Parquet are the same however shards are cut, and those o
   ParquetFixture f;
   f.job.data.features.scale.kind = spec::ScaleKind::kRobust;
   f.Write({Numbers("a", 12'000, 12'007), Numbers("b", 12'000, 5), Y(12'000)}, {.group_rows = 900});
-  const auto whole = f.Survey();
+  const auto whole = f.Profile();
   REQUIRE(whole.ok());
   f.job.data.shard_bytes = 1024;
-  const auto cut = f.Survey();
+  const auto cut = f.Profile();
   REQUIRE(cut.ok());
   CHECK(f.shards.size() == 14);
   CHECK(cut->preprocessing == whole->preprocessing);
@@ -81,7 +81,7 @@ TEST_CASE("quartiles of Parquet are the same however shards are cut, and those o
   CHECK(1 / a.factor == Approx(6000).epsilon(0.06));
   f.Write({Json("a", arrow::float64(), "[1, 2, 6, 7, 20, null]"), Y(6)});
   f.job.data.features.nulls.kind = spec::NullKind::kMean;
-  const auto few = f.Survey();
+  const auto few = f.Profile();
   REQUIRE(few.ok());
   CHECK(few->preprocessing.features[0].shift == 6);
   CHECK(few->preprocessing.features[0].factor == 1 / 5.0);

@@ -1,4 +1,4 @@
-// Parquet files through planning, survey and row store.
+// Parquet files through planning, profile and row store.
 #include <arrow/array/builder_primitive.h>
 
 #include <filesystem>
@@ -145,7 +145,7 @@ TEST_CASE("a date is the same category and the same class in Parquet and in CSV"
   parquet.Train(ParquetText({Json("d", arrow::date32(), "[19782, -1, 19782]"),
                              Json("y", arrow::date32(), "[1, 0, 0]")}),
                 "t.parquet");
-  const auto here = csv.Survey(), there = parquet.Survey();
+  const auto here = csv.Profile(), there = parquet.Profile();
   REQUIRE(here.ok());
   REQUIRE(there.ok());
   CHECK(there->preprocessing.classes == std::vector<std::string>{"1970-01-01", "1970-01-02"});
@@ -180,7 +180,7 @@ TEST_CASE("nulls follow the policy, also within vectors") {
   CHECK(error.position() == InputPosition{.file = path, .row = 2, .column = "a", .text = "null"});
   f.job.data.features.nulls = {spec::NullKind::kDrop};
   CHECK(f.AllRows().inputs == Doubles{1, 1, 2});
-  CHECK(f.shards[0].survey.dropped_rows == 3);
+  CHECK(f.shards[0].profile.dropped_rows == 3);
   f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   CHECK(f.AllRows().inputs == Doubles{1, 1, 2, -1, 3, 4, 3, -1, -1, 4, 5, -1});
   f.job.data.features.nulls = {spec::NullKind::kMean};
@@ -208,10 +208,10 @@ TEST_CASE("labels are whole numbers, text, floats or booleans") {
     ParquetFixture f;
     f.job.model.task = spec::Task::kClassification;
     f.Write({Json("a", arrow::float32(), "[1, 2, 3, 4]"), Json("y", c.type, c.json)});
-    const auto survey = f.Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
-    CHECK(survey->preprocessing.classes == c.classes);
+    const auto profile = f.Profile();
+    INFO(profile.status().ToString());
+    REQUIRE(profile.ok());
+    CHECK(profile->preprocessing.classes == c.classes);
   }
 }
 
@@ -294,8 +294,8 @@ TEST_CASE("bad rows are skipped up to the limit and described") {
   f.Write({Json("a", arrow::utf8(), R"(["1", "x", "3", "y"])"), Y(4)}, {.group_rows = 2});
   CHECK(f.AllRows().inputs == Doubles{1, 3});
   CHECK(f.AllRows().targets == Doubles{0, 2});
-  REQUIRE(f.shards[0].survey.skipped.size() == 2);
-  CHECK(f.shards[0].survey.skipped[1].position()->row == 4);
+  REQUIRE(f.shards[0].profile.skipped.size() == 2);
+  CHECK(f.shards[0].profile.skipped[1].position()->row == 4);
   f.job.data.bad_rows.limit = 1;
   CHECK(f.Error().message().find("more than 1 bad rows") == 0);
 }
@@ -345,13 +345,13 @@ TEST_CASE("the same table as CSV and as Parquet gives the same rows, scales and 
     f.job.data.validation.column = std::string("v");
     f.job.data.weight = std::string("w");
     f.Train(two.csv);
-    const auto csv = f.Survey();
+    const auto csv = f.Profile();
     REQUIRE(csv.ok());
     const auto from_csv = LoadRows({*f.files, f.plan, f.job}, *csv, f.All(*csv), f.shards, {});
     REQUIRE(from_csv.ok());
     for (const int64_t group_rows : {1000, 64}) {
       f.Train(ParquetText(two.fields, {.group_rows = group_rows}), "train.parquet");
-      const auto parquet = f.Survey();
+      const auto parquet = f.Profile();
       INFO(parquet.status().ToString());
       REQUIRE(parquet.ok());
       const auto store =
@@ -375,11 +375,12 @@ TEST_CASE("validation rows by fraction do not depend on row groups and shards") 
       f.job.data.validation.fraction = 0.25;
       f.job.data.shard_bytes = shard_bytes;
       f.Write({{"a", MakeTwo(2000, false).fields[2].values}, Y(2000)}, {.group_rows = group_rows});
-      const auto survey = f.Survey();
-      REQUIRE(survey.ok());
-      CHECK(std::abs(survey->validation_rows - 500) < 80);
-      CHECK(survey->train_rows + survey->validation_rows == 2000);
-      const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+      const auto profile = f.Profile();
+      REQUIRE(profile.ok());
+      CHECK(std::abs(profile->validation_rows - 500) < 80);
+      CHECK(profile->train_rows + profile->validation_rows == 2000);
+      const auto store =
+          LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
       REQUIRE(store.ok());
       const Gathered v = GatherAll(**store, spec::FileRole::kValidation);
       if (validation.inputs.empty()) validation = v;
@@ -449,17 +450,17 @@ TEST_CASE("files and row groups without rows take no part") {
   CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4});
 }
 
-TEST_CASE("a shard that is read again is compared with what was surveyed") {
+TEST_CASE("a shard that is read again is compared with what was profiled") {
   ParquetFixture f;
   const std::string path =
       f.Write({Json("a", arrow::float64(), "[1.5, 2.5]"), Y(2)}, {.dictionary = false});
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
   const auto time = std::filesystem::last_write_time(path);
   f.Write({Json("a", arrow::float64(), "[1.5, 3.5]"), Y(2)}, {.dictionary = false});
   std::filesystem::last_write_time(path, time);
-  for (SurveyedShard& shard : f.shards) shard.has_rows = false;
-  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  for (ProfiledShard& shard : f.shards) shard.has_rows = false;
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   REQUIRE_FALSE(store.ok());
   CHECK(store.status().code() == StatusCode::kDataLoss);
   CHECK(store.status().message().find(path) != std::string::npos);

@@ -126,20 +126,21 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
   ParquetFixture f;
   for (const int64_t group_rows : {1000, 60}) {
     f.Write({Vectors(rows), Y(200)}, {.group_rows = group_rows, .arrow_schema = false});
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
-    CHECK(survey->sparse);
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    CHECK(profile->sparse);
     int64_t nonzeros = 0;
-    for (const SurveyedShard& shard : f.shards) {
+    for (const ProfiledShard& shard : f.shards) {
       CHECK(shard.rows.sets[0].sparse);
       CHECK(shard.rows.MemoryBytes() < 200 * 128);
-      nonzeros += shard.survey.nonzeros;
+      nonzeros += shard.profile.nonzeros;
     }
     CHECK(nonzeros == 400);
-    CHECK(survey->storage == spec::StorageType::kFloat32);
+    CHECK(profile->storage == spec::StorageType::kFloat32);
     for (const bool kept : {true, false}) {  // or read again
-      for (SurveyedShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
-      const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+      for (ProfiledShard& shard : f.shards) shard.has_rows = kept && shard.has_rows;
+      const auto store =
+          LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
       REQUIRE(store.ok());
       const std::vector<int64_t> wanted = {199, 0, 73};
       spec::SparseRows<double> sparse;
@@ -156,7 +157,7 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
   for (int r = 0; r < 200; ++r) weights += (r ? "," : "") + std::to_string(r) + ".5";
   f.Write({Vectors(rows), Json("w", arrow::float64(), weights + "]"), Y(200)}, {.group_rows = 60});
   f.job.data.weight = {std::string("w")};
-  const auto weighted = f.Survey();
+  const auto weighted = f.Profile();
   REQUIRE(weighted.ok());
   REQUIRE(weighted->sparse);
   CHECK(f.shards[0].rows.sets[0].sparse);
@@ -173,9 +174,9 @@ TEST_CASE("wide vectors of few numbers are kept without their zeros, others with
   std::string ones = "1";
   for (int i = 1; i < kWidth; ++i) ones += ", 1";
   f.Write({Vectors({Dense(ones), rows[0]}), Y(2)});
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK_FALSE(survey->sparse);
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK_FALSE(profile->sparse);
   CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
 }
 
@@ -275,18 +276,18 @@ TEST_CASE("wide vectors are the same rows whether they are spelled out in the fi
           }
           f->Write(WideTable(f == &spark), {.group_rows = group_rows, .arrow_schema = false},
                    "t.parquet");
-          REQUIRE(f->Survey().ok());
+          REQUIRE(f->Profile().ok());
         }
         REQUIRE(spark.shards.size() == lists.shards.size());
         for (size_t s = 0; s < spark.shards.size(); ++s) {
-          const SurveyedShard &a = spark.shards[s], &b = lists.shards[s];
+          const ProfiledShard &a = spark.shards[s], &b = lists.shards[s];
           CHECK(a.rows.sets[0].sparse);
-          CHECK(a.survey.nonzeros == b.survey.nonzeros);
-          CHECK(a.survey.skipped_rows == b.survey.skipped_rows);
-          CHECK(a.survey.dropped_rows == b.survey.dropped_rows);
-          CHECK(a.survey.features == b.survey.features);
-          CHECK(a.survey.categories == b.survey.categories);
-          CHECK(a.survey.categories.size() == (coded ? 1 : 0));
+          CHECK(a.profile.nonzeros == b.profile.nonzeros);
+          CHECK(a.profile.skipped_rows == b.profile.skipped_rows);
+          CHECK(a.profile.dropped_rows == b.profile.dropped_rows);
+          CHECK(a.profile.features == b.profile.features);
+          CHECK(a.profile.categories == b.profile.categories);
+          CHECK(a.profile.categories.size() == (coded ? 1 : 0));
           for (int set = 0; set < kSets; ++set) CheckSame(a.rows.sets[set], b.rows.sets[set]);
         }
       }
@@ -311,25 +312,26 @@ TEST_CASE("they take the room of their entries, and are the rows of the same tab
   text.job.data.label = {int64_t{0}};
   text.job.data.features.columns = {spec::ColumnRange{1, kWidth}};
   // A batch of them spelled out as floats, 64 rows, would take 73 MiB.
-  const auto survey = [](ParquetFixture* of) {
+  const auto profile = [](ParquetFixture* of) {
     const auto plan = of->Plan();
     REQUIRE(plan.ok());
     REQUIRE(plan->shards.size() == 1);
-    RowRoom room(RowRoom::kReadingBytes, "", 0);
-    auto surveyed = SurveyShard(*MakeShardReader({*of->files, *plan, of->job}, {.room = &room}), 0);
-    INFO(surveyed.status().ToString());
-    REQUIRE(surveyed.ok());
+    MemoryBudget room(MemoryBudget::kReadingBytes, "", 0);
+    auto profiled =
+        ProfileShard(*MakeShardReader({*of->files, *plan, of->job}, {.room = &room}), 0);
+    INFO(profiled.status().ToString());
+    REQUIRE(profiled.ok());
     auto read = MakeShardReader({*of->files, *plan, of->job}, {.room = &room})->Read(0);
     REQUIRE(read.ok());
     CHECK(read->MemoryBytes() < 1 << 20);
-    CheckSame(read->sets[0], surveyed->rows.sets[0]);
+    CheckSame(read->sets[0], profiled->rows.sets[0]);
     // What the room counts must not outlive it.
     return std::pair(
-        std::move(surveyed->survey),
+        std::move(profiled->profile),
         std::vector<int32_t>(read->sets[0].columns.begin(), read->sets[0].columns.end()));
   };
-  const auto [of_vectors, columns] = survey(&f);
-  const auto [of_text, text_columns] = survey(&text);
+  const auto [of_vectors, columns] = profile(&f);
+  const auto [of_text, text_columns] = profile(&text);
   CHECK(columns == text_columns);
   CHECK(of_vectors.nonzeros == 2 * kRows);
   CHECK(of_vectors.nonzeros == of_text.nonzeros);
@@ -386,7 +388,7 @@ TEST_CASE(
   ParquetFixture f;
   f.Write({Vectors(rows), Y(kRows)}, {.group_rows = 60});
   f.job.data.shard_bytes = int64_t{1} << 30;
-  REQUIRE(f.Survey().ok());
+  REQUIRE(f.Profile().ok());
   REQUIRE(f.shards.size() == 1);
   const DecodedRows& train = f.shards[0].rows.sets[0];
   CHECK(train.features.size() == size_t{kRows} * kWidth * sizeof(float));

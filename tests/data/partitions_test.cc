@@ -43,7 +43,7 @@ TEST_CASE("partitions of text are the last columns: features, label or left out"
   CHECK(f.AllRows().targets == Doubles{1, 1, 2.5});
   f.job.model.task = spec::Task::kClassification;
   f.job.data.label = {std::string("w")};
-  CHECK(f.Survey()->preprocessing.classes == Strings{"a", "b/c"});
+  CHECK(f.Profile()->preprocessing.classes == Strings{"a", "b/c"});
   CHECK(f.AllRows().labels == std::vector<int32_t>{0, 0, 1});
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("a file's own column is not taken from its directories, and null is th
   f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   CHECK(f.AllRows().inputs == Doubles{10, -1, 20, 4});
   f.job.data.features.nulls = {};
-  const Status error = f.Survey().status();
+  const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kBadInput);
   CHECK(error.position()->column == "k");
 }
@@ -89,7 +89,7 @@ TEST_CASE("files without header have their partitions behind their columns, and 
   f.Put("p/k=7/000000_0",
         "1\x01"
         "2\n3\n");
-  const Status error = f.Survey().status();
+  const Status error = f.Profile().status();
   CHECK(error.message().find("the row has 1 field, expected 2 as in the first row") == 0);
   CHECK(error.position()->row == 2);
 }
@@ -98,7 +98,7 @@ TEST_CASE("files whose directories give other columns are an error that names bo
   PartitionedFixture f;
   f.Put("p/k=1/0.csv", "a,y\n10,1\n");
   f.Put("p/z=1/0.csv", "a,y\n10,1\n");
-  Status error = f.Survey().status();
+  Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kInvalidArgument);
   CHECK(error.message().find("the directories of '" + f.dir / "p/z=1/0.csv" +
                              "' give the columns 'z', those of '" + f.dir / "p/k=1/0.csv" +
@@ -106,12 +106,12 @@ TEST_CASE("files whose directories give other columns are an error that names bo
   f.job.data.train = {f.dir / "p/k=1"};
   f.Put("q/k=1/k=2/0.csv", "a,y\n10,1\n");
   f.job.data.train = {f.dir / "q"};
-  error = f.Survey().status();
+  error = f.Profile().status();
   CHECK(error.message().find("lies in two directories that give the column 'k'") !=
         std::string::npos);
   f.Put("r/sub/0.csv", "a,y\n10,1\n");
   f.job.data.train = {f.dir / "r"};
-  error = f.Survey().status();
+  error = f.Profile().status();
   CHECK(error.message().find("data.train: '" + f.dir / "r" + "' holds the directory 'sub'") == 0);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("data that differs in the names of its directories alone is told apart
     PartitionedFixture f;
     f.Put("p/k=" + first + "/0.csv", "a,y\n10,1\n");
     f.Put("p/k=" + second + "/0.csv", "a,y\n20,2\n");
-    return f.Survey()->data_fingerprint;
+    return f.Profile()->data_fingerprint;
   };
   CHECK(fingerprint("1", "2") == fingerprint("1", "2"));
   CHECK(fingerprint("1", "2") != fingerprint("1", "7"));

@@ -22,9 +22,9 @@ TEST_CASE("quartiles are those of the training rows, as NumPy computes them") {
   f.Train(
       "a,b,c,v,y\n1,5,3,0,0\n2,5,3,0,1\n6,5,3,0,1\n20,9,3,0,0\n7,5,3,0,1\n1000,5,3,1,1\n"
       "-900,5,3,1,1\n");
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  const auto& features = survey->preprocessing.features;
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  const auto& features = profile->preprocessing.features;
   CHECK(features[0] == spec::FittedFeature{"a", 6, 1 / 5.0, 0});
   CHECK(features[1].shift == 5);  // equal quartiles: the deviation, which is 1.6
   CHECK(features[1].factor == Approx(1 / 1.6).epsilon(1e-15));
@@ -36,7 +36,7 @@ TEST_CASE("nulls have no part in quartiles, and quartiles between two values are
   Robust(&f);
   f.job.data.features.nulls.kind = spec::NullKind::kMean;
   f.Train("a,y\n1,0\n,1\n2,1\nNA,0\n3,0\n4,1\n");  // numpy: 1.75, 2.5, 3.25
-  const spec::FittedFeature a = f.Survey()->preprocessing.features[0];
+  const spec::FittedFeature a = f.Profile()->preprocessing.features[0];
   CHECK(a == spec::FittedFeature{"a", 2.5, 1 / 1.5, 2.5});
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("groups choose it for themselves, and logarithms are taken first") {
   group.scale = spec::Scale{spec::ScaleKind::kRobust};
   group.log1p = true;
   f.Train("a,b,y\n1,0,0\n2,1,1\n3,3,1\n4,7,0\n5,15,0\n");
-  const auto features = f.Survey()->preprocessing.features;
+  const auto features = f.Profile()->preprocessing.features;
   CHECK(features[0] == spec::FittedFeature{"a", 0, 1, 0});
   CHECK(features[1].shift == Approx(std::log(4)).epsilon(1e-15));
   CHECK(features[1].factor == Approx(1 / std::log(4)).epsilon(1e-15));
@@ -66,12 +66,12 @@ TEST_CASE("of many rows a sample is taken, the same however shards are cut, and 
   }
   f.Train(content);
   f.job.data.shard_bytes = 1 << 20;
-  const auto whole = f.Survey();
+  const auto whole = f.Profile();
   REQUIRE(whole.ok());
-  CHECK(f.shards[0].survey.sample.keys.size() == static_cast<size_t>(spec::kSampledRowsMost));
+  CHECK(f.shards[0].profile.sample.keys.size() == static_cast<size_t>(spec::kSampledRowsMost));
   for (const int64_t shard_bytes : {40'000, 7'777, 1024}) {
     f.job.data.shard_bytes = shard_bytes;
-    const auto cut = f.Survey();
+    const auto cut = f.Profile();
     REQUIRE(cut.ok());
     REQUIRE(cut->preprocessing.features.size() == 2);
     CHECK(cut->preprocessing.features[0].shift == whole->preprocessing.features[0].shift);
@@ -99,8 +99,8 @@ TEST_CASE("a shard's part of the sample is bounded, whatever the number of colum
   }
   DataFixture f;
   f.Train("a,y\n1,0\n2,1\n");
-  REQUIRE(f.Survey().ok());
-  CHECK(f.shards[0].survey.sample.keys.empty());  // nobody needs one
+  REQUIRE(f.Profile().ok());
+  CHECK(f.shards[0].profile.sample.keys.empty());  // nobody needs one
 }
 
 spec::RowSample SampleOfKeys(std::vector<uint64_t> keys, size_t width) {
@@ -117,15 +117,15 @@ TEST_CASE("samples without the rows that others make needless have the quartiles
   constexpr size_t kWidth = 100, kShards = 20;
   const std::vector<double> nulls(kWidth, std::numeric_limits<double>::quiet_NaN());
   std::mt19937_64 random(5);
-  std::vector<spec::ShardSurvey> all(kShards);
-  for (spec::ShardSurvey& shard : all) {
+  std::vector<spec::ShardProfile> all(kShards);
+  for (spec::ShardProfile& shard : all) {
     std::vector<uint64_t> keys(spec::kSampledRowsGood / 2);
     for (uint64_t& key : keys) key = random() >> 20;
     shard.sample = SampleOfKeys(keys, kWidth);
   }
   const std::vector<Quartiles> expected = QuartilesOf(all, nulls);
   for (const bool backwards : {false, true}) {
-    std::vector<spec::ShardSurvey> pruned = all;
+    std::vector<spec::ShardProfile> pruned = all;
     SamplePruner pruner;
     size_t rows = 0;
     for (size_t i = 0; i < kShards; ++i) {
@@ -173,10 +173,10 @@ TEST_CASE("quartiles of wide tables are near the truth") {
     for (int c = 0; c < kColumns; ++c) content += "," + std::to_string(random() % 1000);
   }
   f.Train(content + "\n");
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
   double squares = 0;
-  for (const spec::FittedFeature& feature : survey->preprocessing.features) {
+  for (const spec::FittedFeature& feature : profile->preprocessing.features) {
     const double off = feature.shift / 1000 - 0.5;
     squares += off * off;
   }
@@ -190,20 +190,20 @@ TEST_CASE("checkpoints of scales by smaller samples are of other data") {
     std::string header = "y", row = "1";
     for (int c = 0; c < columns; ++c) header += ",c" + std::to_string(c), row += ",2";
     f.Train(header + "\n" + row + "\n0" + row.substr(1) + "\n");
-    return f.Survey()->data_fingerprint;
+    return f.Profile()->data_fingerprint;
   };
   CHECK(fingerprint(64, true) == fingerprint(64, false));
   CHECK(fingerprint(65, true) != fingerprint(65, false));
 }
 
-TEST_CASE("a survey whose sample does not fit the job is refused") {
+TEST_CASE("a profile whose sample does not fit the job is refused") {
   DataFixture f;
   Robust(&f);
   f.Train("a,b,y\n1,5,0\n2,6,1\n");
-  REQUIRE(f.Survey().ok());
-  spec::ShardSurvey survey = f.shards[0].survey;
-  survey.sample.values.pop_back();
-  CHECK(MergeShardSurveys(f.plan, f.job, {survey}).status().code() == StatusCode::kInternal);
+  REQUIRE(f.Profile().ok());
+  spec::ShardProfile profile = f.shards[0].profile;
+  profile.sample.values.pop_back();
+  CHECK(MergeShardProfiles(f.plan, f.job, {profile}).status().code() == StatusCode::kInternal);
 }
 
 TEST_CASE("values that are too far apart for their difference are an error") {
@@ -211,7 +211,7 @@ TEST_CASE("values that are too far apart for their difference are an error") {
   Robust(&f);
   f.job.model.precision = spec::Precision::kFloat64;
   f.Train("a,y\n-1.7e308,0\n-1.6e308,1\n1.6e308,1\n1.7e308,0\n");
-  CHECK_THAT(f.Survey().status().message(), Catch::Contains("overflow"));
+  CHECK_THAT(f.Profile().status().message(), Catch::Contains("overflow"));
 }
 
 }  // namespace

@@ -35,48 +35,49 @@ void SetUpPixels(DataFixture* f, bool fractions) {
   f->Train(Pixels(300, 37, fractions));
 }
 
-TEST_CASE("rows in memory, in the spool and read again are the same bytes") {
+TEST_CASE("rows in memory, in spill files and read again are the same bytes") {
   for (const bool fractions : {false, true}) {
     DataFixture f;
     SetUpPixels(&f, fractions);
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
-    CHECK(survey->storage == (fractions ? spec::StorageType::kFloat64 : spec::StorageType::kUint8));
-    const RowRanges all = f.All(*survey);
-    std::vector<SurveyedShard> none;
-    const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, all, none, {});
-    const RowStoreOptions spooled = {
-        .memory_bytes_max = 0, .spool_directory = f.dir.path(), .spool_bytes_max = 10 << 20};
-    const auto spool = LoadRows({*f.files, f.plan, f.job}, *survey, all, none, spooled);
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    CHECK(profile->storage ==
+          (fractions ? spec::StorageType::kFloat64 : spec::StorageType::kUint8));
+    const RowRanges all = f.All(*profile);
+    std::vector<ProfiledShard> none;
+    const auto again = LoadRows({*f.files, f.plan, f.job}, *profile, all, none, {});
+    const RowStoreOptions spilled = {
+        .memory_bytes_max = 0, .spill_directory = f.dir.path(), .spill_bytes_max = 10 << 20};
+    const auto spill = LoadRows({*f.files, f.plan, f.job}, *profile, all, none, spilled);
     int64_t told = 0;
-    const auto memory = LoadRows({*f.files, f.plan, f.job}, *survey, all, f.shards, {},
+    const auto memory = LoadRows({*f.files, f.plan, f.job}, *profile, all, f.shards, {},
                                  [&told](int64_t done, int64_t of) { told += done == of; });
     REQUIRE(again.ok());
-    REQUIRE(spool.ok());
+    REQUIRE(spill.ok());
     REQUIRE(memory.ok());
     CHECK(told == 1);
-    CHECK((*spool)->memory_bytes() == 0);
-    CHECK((*spool)->spool_bytes() == (*memory)->memory_bytes());
+    CHECK((*spill)->memory_bytes() == 0);
+    CHECK((*spill)->spill_bytes() == (*memory)->memory_bytes());
     CHECK_FALSE(f.shards[0].has_rows);
     for (const spec::FileRole set :
          {spec::FileRole::kTrain, spec::FileRole::kValidation, spec::FileRole::kTest}) {
       const Gathered expected = GatherAll(**memory, set);
       CHECK(GatherAll(**again, set) == expected);
-      CHECK(GatherAll(**spool, set) == expected);
+      CHECK(GatherAll(**spill, set) == expected);
     }
-    CHECK(f.files->List(f.dir / "espalier-spool-*")->empty());
+    CHECK(f.files->List(f.dir / "espalier-spill-*")->empty());
   }
 }
 
 TEST_CASE("each part of the rows is what the whole has there") {
   DataFixture f;
   SetUpPixels(&f, false);
-  const auto survey = f.Survey();
-  const auto whole = *LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  const auto profile = f.Profile();
+  const auto whole = *LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   const Gathered expected = GatherAll(*whole, spec::FileRole::kTrain);
   for (int64_t leaf = 0; leaf < 7; ++leaf) {
-    const plan::Range range = plan::LeafRows(survey->train_rows, 7, leaf);
-    const auto loader = *RowLoader::Make({*f.files, f.plan, f.job}, *survey,
+    const plan::Range range = plan::LeafRows(profile->train_rows, 7, leaf);
+    const auto loader = *RowLoader::Make({*f.files, f.plan, f.job}, *profile,
                                          {range, plan::Range{3, 3}, plan::Range{}}, {});
     CHECK(loader->shards().size() < f.plan.shards.size());
     for (const int32_t shard : loader->shards()) REQUIRE(loader->Load(shard, nullptr).ok());
@@ -92,9 +93,9 @@ TEST_CASE("each part of the rows is what the whole has there") {
 TEST_CASE("shards load in parallel and many threads gather") {
   DataFixture f;
   SetUpPixels(&f, false);
-  const auto survey = f.Survey();
-  const auto whole = *LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
-  const auto loader = *RowLoader::Make({*f.files, f.plan, f.job}, *survey, f.All(*survey), {});
+  const auto profile = f.Profile();
+  const auto whole = *LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
+  const auto loader = *RowLoader::Make({*f.files, f.plan, f.job}, *profile, f.All(*profile), {});
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 4; ++t) {
     threads.emplace_back([&loader, t] {
@@ -121,9 +122,9 @@ TEST_CASE("gathered rows are scaled, in the order asked for") {
   f.job.data.features.scale.kind = spec::ScaleKind::kMinMax;
   f.job.data.features.columns = {std::string("b"), std::string("a")};
   f.Train("a,b,w,y\n0,10,1,no\n5,30,0.5,yes\n10,20,2,no\n");
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  const auto store = *LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  const auto store = *LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   CHECK(store->storage() == spec::StorageType::kUint8);
   const std::vector<int64_t> rows = {2, 0, 1, 1};
   std::vector<float> inputs(8), weights(4);
@@ -135,57 +136,57 @@ TEST_CASE("gathered rows are scaled, in the order asked for") {
   CHECK(weights == std::vector<float>{2, 1, 0.5f, 0.5f});
 }
 
-TEST_CASE("bytes that changed between survey and load are data loss") {
+TEST_CASE("bytes that changed between profile and load are data loss") {
   DataFixture f;
   const std::string path = f.Train("a,y\n1,0\n2,1\n");
-  const auto survey = f.Survey();
-  spec::SurveyResult other = *survey;
+  const auto profile = f.Profile();
+  spec::TableProfile other = *profile;
   other.shards[0].checksum ^= 1;
-  std::vector<SurveyedShard> none;
+  std::vector<ProfiledShard> none;
   const Status error =
-      LoadRows({*f.files, f.plan, f.job}, other, f.All(*survey), none, {}).status();
+      LoadRows({*f.files, f.plan, f.job}, other, f.All(*profile), none, {}).status();
   CHECK(error.code() == StatusCode::kDataLoss);
   CHECK(error.message() ==
         "bytes 0 to 12 of '" + path +
-            "' are not what the survey read (checksums differ); the file changed "
+            "' are not what the profiling pass read (checksums differ); the file changed "
             "or the disk failed: submit the job again when its input is at rest");
 }
 
 TEST_CASE("rows that fit nowhere are an error with the numbers") {
   DataFixture f;
   f.Train("a,y\n1,0\n2,1\n");
-  const auto survey = f.Survey();
-  std::vector<SurveyedShard> none;
+  const auto profile = f.Profile();
+  std::vector<ProfiledShard> none;
   const auto load = [&](const RowStoreOptions& options) {
-    return LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), none, options).status();
+    return LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), none, options).status();
   };
-  const Status no_spool = load({.memory_bytes_max = 100});
-  CHECK(no_spool.code() == StatusCode::kResourceExhausted);
-  CHECK(no_spool.message() ==
-        "the rows of this worker need 128 B more; its memory budget is 100 B and its spool is not "
+  const Status no_spill = load({.memory_bytes_max = 100});
+  CHECK(no_spill.code() == StatusCode::kResourceExhausted);
+  CHECK(no_spill.message() ==
+        "the rows of this worker need 128 B more; its memory budget is 100 B and its spill is not "
         "set up; raise one of them or add workers");
   const Status small =
-      load({.memory_bytes_max = 100, .spool_directory = f.dir.path(), .spool_bytes_max = 64});
-  CHECK(small.message().find("its spool has 64 B of its limit left") != std::string::npos);
+      load({.memory_bytes_max = 100, .spill_directory = f.dir.path(), .spill_bytes_max = 64});
+  CHECK(small.message().find("its spill has 64 B of its limit left") != std::string::npos);
   const Status nowhere = load({.memory_bytes_max = 0,
-                               .spool_directory = f.dir.Put("file", "") + "/spool",
-                               .spool_bytes_max = 1 << 20});
-  CHECK(nowhere.message() == "cannot make the directory '" + (f.dir / "file/spool") +
+                               .spill_directory = f.dir.Put("file", "") + "/spill",
+                               .spill_bytes_max = 1 << 20});
+  CHECK(nowhere.message() == "cannot make the directory '" + (f.dir / "file/spill") +
                                  "': a part of it is a file, not a directory");
   // One that is not there yet is made.
   CHECK(load({.memory_bytes_max = 0,
-              .spool_directory = f.dir / "deep/spool",
-              .spool_bytes_max = 1 << 20})
+              .spill_directory = f.dir / "deep/spill",
+              .spill_bytes_max = 1 << 20})
             .ok());
 }
 
-TEST_CASE("a spool file has no name and touches no other file") {
+TEST_CASE("a spill file has no name and touches no other file") {
   const storage::TemporaryDirectory dir, others;
   others.Put("precious", "kept");
-  REQUIRE(symlink((others / "precious").c_str(), (dir / "espalier-spool-1-1").c_str()) == 0);
-  dir.Put("espalier-spool-123-1", "rows");
+  REQUIRE(symlink((others / "precious").c_str(), (dir / "espalier-spill-1-1").c_str()) == 0);
+  dir.Put("espalier-spill-123-1", "rows");
   const auto before = storage::MakeFileSystem()->Names(dir.path()).value();
-  const Result<int> file = OpenSpoolFile(dir.path());
+  const Result<int> file = OpenSpillFile(dir.path());
   REQUIRE(file.ok());
   struct stat s;
   REQUIRE(fstat(*file, &s) == 0);
@@ -196,11 +197,11 @@ TEST_CASE("a spool file has no name and touches no other file") {
   CHECK(storage::MakeFileSystem()->ReadAll(others / "precious", 100).value() == "kept");
 }
 
-TEST_CASE("a spool without room is an error and not a signal") {
+TEST_CASE("a spill without room is an error and not a signal") {
   storage::TemporaryDirectory dir;
-  const Status error = Region::InSpool(dir.path(), size_t{1} << 55).status();
+  const Status error = Region::InSpill(dir.path(), size_t{1} << 55).status();
   CHECK_FALSE(error.ok());
-  CHECK(error.message().find("in the spool directory") != std::string::npos);
+  CHECK(error.message().find("in the spill directory") != std::string::npos);
 }
 
 }  // namespace

@@ -166,10 +166,10 @@ TEST_CASE("the files of a directory decide its format, LIBSVM too") {
   f.job.data.train = {f.dir / "d"};
   f.job.data.label = {int64_t{0}};
   f.job.data.features.columns = {spec::ColumnRange{1, 2}};
-  auto survey = f.Survey();
-  INFO(survey.status().ToString());
-  REQUIRE(survey.ok());
-  CHECK(survey->train_rows == 3);
+  auto profile = f.Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
+  CHECK(profile->train_rows == 3);
   f.job.data.features.columns.clear();
   CHECK(f.Plan().status().message().find("data.features.columns: found nothing, expected the "
                                          "indices that are features") == 0);

@@ -40,7 +40,7 @@ class CodesFixture : public SparseFixture {
   }
 
   Gathered Rows(bool sparse, const RowStoreOptions& options = {}) {
-    spec::SurveyResult as = result;
+    spec::TableProfile as = result;
     as.sparse = sparse;
     const auto store = LoadRows({*files, plan, job}, as, All(as), shards, options);
     INFO(store.status().ToString());
@@ -53,17 +53,17 @@ class CodesFixture : public SparseFixture {
     return g;
   }
   void ReadAgain() {
-    for (SurveyedShard& shard : shards) shard.has_rows = false;
+    for (ProfiledShard& shard : shards) shard.has_rows = false;
   }
   void CheckSparse(const std::string& text, const std::string& name, bool decoded_sparse) {
     Train(text, name);
-    const auto survey = Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
-    REQUIRE(survey->sparse);
+    const auto profile = Profile();
+    INFO(profile.status().ToString());
+    REQUIRE(profile.ok());
+    REQUIRE(profile->sparse);
     REQUIRE(plan.shards.size() > 3);  // each with codes of its own
-    result = *survey;
-    for (const SurveyedShard& shard : shards) {
+    result = *profile;
+    for (const ProfiledShard& shard : shards) {
       CHECK(shard.rows.sets[0].sparse == decoded_sparse);
     }
   }
@@ -109,7 +109,7 @@ TEST_CASE("sparse rows with categories and indicators are what the dense ones ar
     csv.CheckSparse(table.Csv(), "a.csv", false);
     for (CodesFixture* f : {&svm, &csv}) {
       int64_t nonzeros = 0;
-      for (const SurveyedShard& shard : f->shards) nonzeros += shard.survey.nonzeros;
+      for (const ProfiledShard& shard : f->shards) nonzeros += shard.profile.nonzeros;
       int64_t expected = 0;  // of codes all, also 0
       for (const auto& row : table.rows) {
         expected += 3;
@@ -131,8 +131,8 @@ TEST_CASE("sparse rows with categories and indicators are what the dense ones ar
       f->ReadAgain();
       CHECK((f->Rows(true) == sparse));
       CHECK((f->Rows(true, {.memory_bytes_max = 0,
-                            .spool_directory = f->dir.path(),
-                            .spool_bytes_max = 1 << 30}) == sparse));
+                            .spill_directory = f->dir.path(),
+                            .spill_bytes_max = 1 << 30}) == sparse));
       CHECK((f->Rows(false) == dense));
     }
     for (const int32_t feature : {kOneHot, kEmbedded, kHashed}) {
@@ -205,12 +205,12 @@ TEST_CASE("a category of LIBSVM text that is bad has the words of dense text") {
     if (!sparse)
       f.job.data.features.groups.back().scale = spec::Scale{.kind = spec::ScaleKind::kRobust};
     f.Train(table.Libsvm() + bad, "a.svm");
-    const auto survey = f.Survey();
-    REQUIRE_FALSE(survey.ok());
+    const auto profile = f.Profile();
+    REQUIRE_FALSE(profile.ok());
     CHECK(DecodesSparse(f.job, f.plan.schema, "a.svm") == sparse);
-    CHECK(survey.status().position()->row == 301);
-    CHECK(survey.status().position()->column == std::to_string(kEmbedded + 1));
-    said.push_back(survey.status().message());
+    CHECK(profile.status().position()->row == 301);
+    CHECK(profile.status().position()->column == std::to_string(kEmbedded + 1));
+    said.push_back(profile.status().message());
   }
   CHECK(said[0] == said[1]);
 }

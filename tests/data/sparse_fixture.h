@@ -78,15 +78,15 @@ class SparseFixture : public DataFixture {
 
   // The training rows with what is not there filled in.
   std::vector<double> Inputs(const RowStoreOptions& options = {}) {
-    const auto survey = Survey();
-    INFO(survey.status().ToString());
-    REQUIRE(survey.ok());
-    result = *survey;
-    const auto loaded = LoadRows({*files, plan, job}, *survey, All(*survey), shards, options);
+    const auto profile = Profile();
+    INFO(profile.status().ToString());
+    REQUIRE(profile.ok());
+    result = *profile;
+    const auto loaded = LoadRows({*files, plan, job}, *profile, All(*profile), shards, options);
     INFO(loaded.status().ToString());
     REQUIRE(loaded.ok());
     memory_bytes = (*loaded)->memory_bytes();
-    spool_bytes = (*loaded)->spool_bytes();
+    spill_bytes = (*loaded)->spill_bytes();
     return Gather(**loaded);
   }
 
@@ -143,9 +143,9 @@ class SparseFixture : public DataFixture {
   }
   const std::vector<std::string>& classes() const { return result.preprocessing.classes; }
 
-  spec::SurveyResult result;
+  spec::TableProfile result;
   std::vector<int32_t> labels, codes;
-  int64_t memory_bytes = 0, spool_bytes = 0;
+  int64_t memory_bytes = 0, spill_bytes = 0;
 };
 
 }  // namespace espalier::data

@@ -42,7 +42,7 @@ TEST_CASE("a wide CSV table is stored sparse too, with the same numbers") {
   SparseFixture f;
   f.Train(table.Libsvm(), "a.svm");
   const std::vector<double> libsvm = f.Inputs();
-  REQUIRE(f.Survey().ok());
+  REQUIRE(f.Profile().ok());
   CHECK(f.shards[0].rows.sets[0].sparse);
   const int64_t nonzeros = f.result.shards[0].nonzeros;
   int64_t expected = 0;
@@ -52,7 +52,7 @@ TEST_CASE("a wide CSV table is stored sparse too, with the same numbers") {
   CHECK(nonzeros == expected);
   f.Train(table.Csv(), "a.csv");
   CHECK(f.Inputs() == libsvm);
-  REQUIRE(f.Survey().ok());
+  REQUIRE(f.Profile().ok());
   CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
   CHECK(f.result.sparse);
   CHECK(f.result.shards[0].nonzeros == nonzeros);
@@ -70,24 +70,24 @@ TEST_CASE("sparse rows that are read to be scored are the network's inputs bit b
     f.job.data.features.nulls.kind = spec::NullKind::kMean;
     f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
     f.Train(table.Libsvm(), "a.svm");
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
-    REQUIRE(survey->sparse);
-    const spec::FittedFeature& far = survey->preprocessing.features[700];
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    REQUIRE(profile->sparse);
+    const spec::FittedFeature& far = profile->preprocessing.features[700];
     CHECK(spec::IsFarFromZero(far.shift, far.factor));
-    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
     REQUIRE(store.ok());
     std::vector<int64_t> rows(table.rows.size());
     std::iota(rows.begin(), rows.end(), 0);
     spec::SparseRows<float> stored, scored;
     (*store)->Gather<float>(spec::FileRole::kTrain, rows, nullptr, nullptr, nullptr, nullptr,
                             nullptr, &stored);
-    FeatureEncoder encoder(survey->preprocessing);
+    FeatureEncoder encoder(profile->preprocessing);
     encoder.PrepareSparse();
     for (const std::string& file :
          {f.dir / "a.svm", f.dir.Put("a.csv", table.Csv())}) {  // decoded sparse, and not so
       ScanRequest request = {f.job, f.plan.schema, {file}, false, {}, {}, 1 << 20};
-      request.sparse = survey->sparse;
+      request.sparse = profile->sparse;
       const auto scan = PlanScan(*f.files, request);
       INFO(scan.status().ToString());
       REQUIRE(scan.ok());
@@ -117,11 +117,11 @@ TEST_CASE("the statistics of sparse rows are those of the table") {
     SparseFixture f;
     f.job.data.features.nulls.kind = spec::NullKind::kMean;
     f.Train(table.Libsvm(), "a.svm");
-    REQUIRE(f.Survey().ok());
-    const std::vector<spec::ColumnStats> sparse = f.shards[0].survey.features;
+    REQUIRE(f.Profile().ok());
+    const std::vector<spec::ColumnStats> sparse = f.shards[0].profile.features;
     f.Train(table.Csv(), "a.csv");
-    REQUIRE(f.Survey().ok());
-    const std::vector<spec::ColumnStats> dense = f.shards[0].survey.features;
+    REQUIRE(f.Profile().ok());
+    const std::vector<spec::ColumnStats> dense = f.shards[0].profile.features;
     if (kind == Kind::kBytes) CHECK(sparse == dense);
     REQUIRE(sparse.size() == dense.size());
     for (size_t c = 0; c < dense.size(); ++c) {
@@ -148,7 +148,7 @@ TEST_CASE("nulls among sparse rows are filled in, dropped or an error, as elsewh
   f.job.data.features.nulls = {spec::NullKind::kDrop};
   CHECK(f.Inputs().size() == 58 * kWidth);
   f.job.data.features.nulls = {spec::NullKind::kFail};
-  const Status failed = f.Survey().status();
+  const Status failed = f.Profile().status();
   CHECK(failed.code() == StatusCode::kBadInput);
   CHECK(failed.position()->row == 10);
   CHECK(failed.position()->column == "34");
@@ -159,7 +159,7 @@ TEST_CASE("a bad number of a sparse row is named exactly") {
   const std::string text = table.Libsvm();
   SparseFixture f;
   f.Train(text + "1 7:2 1400:x9\n", "a.svm");
-  const Status bad = f.Survey().status();
+  const Status bad = f.Profile().status();
   CHECK(bad.code() == StatusCode::kBadInput);
   CHECK(bad.position()->row == 6);
   CHECK(bad.position()->column == "1400");
@@ -202,7 +202,7 @@ TEST_CASE("a column far from 0 when it is scaled is in every row, to the last di
     for (const size_t c : {0, 700, kWidth - 1}) CHECK(inputs[i + c] == expected[i + c]);
   }
   CHECK(f.Inputs(
-            {.memory_bytes_max = 0, .spool_directory = f.dir.path(), .spool_bytes_max = 1 << 30}) ==
+            {.memory_bytes_max = 0, .spill_directory = f.dir.path(), .spill_bytes_max = 1 << 30}) ==
         inputs);
 }
 
@@ -232,27 +232,30 @@ TEST_CASE("what a job must be for sparse rows") {
   CHECK_FALSE(StoresSparse(job, fitted, 16, 1));
 }
 
-TEST_CASE("sparse rows are the same from memory, the spool, a second reading, or a part of them") {
+TEST_CASE(
+    "sparse rows are the same from memory, the spill directory, a second reading, or a part of "
+    "them") {
   const Table table = MakeTable(Kind::kDoubles, 4000, 40, 10);
   SparseFixture f;
   f.job.data.shard_bytes = 300'000;
   f.Train(table.Libsvm(), "a.svm");
   const std::vector<double> inputs = f.Inputs();
-  CHECK(f.spool_bytes == 0);
+  CHECK(f.spill_bytes == 0);
   // 16 bytes an entry and row at most, against 8 a number.
   CHECK(f.memory_bytes < int64_t{4000} * (40 * 16 + 32));
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  for (SurveyedShard& shard : f.shards) shard.has_rows = false;
-  const RowStoreOptions spool = {
-      .memory_bytes_max = 0, .spool_directory = f.dir.path(), .spool_bytes_max = int64_t{1} << 30};
-  const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, spool);
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  for (ProfiledShard& shard : f.shards) shard.has_rows = false;
+  const RowStoreOptions spill = {
+      .memory_bytes_max = 0, .spill_directory = f.dir.path(), .spill_bytes_max = int64_t{1} << 30};
+  const auto again =
+      LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, spill);
   INFO(again.status().ToString());
   REQUIRE(again.ok());
   CHECK((f.Gather(**again) == inputs));
-  RowRanges part = f.All(*survey);
+  RowRanges part = f.All(*profile);
   part[0] = {1000, 1777};
-  const auto some = LoadRows({*f.files, f.plan, f.job}, *survey, part, f.shards, {});
+  const auto some = LoadRows({*f.files, f.plan, f.job}, *profile, part, f.shards, {});
   REQUIRE(some.ok());
   const auto begin = inputs.end() - 1777 * kWidth;
   CHECK((f.Gather(**some) == std::vector<double>(begin, begin + 777 * kWidth)));

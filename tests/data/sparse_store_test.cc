@@ -23,21 +23,21 @@ class StoreFixture : public SparseFixture {
     job.data.shard_bytes = shard_bytes;
     job.data.validation.fraction = 0.3;
     Train(MakeTable(Kind::kDoubles, kRows, 40, 10).Libsvm(), "a.svm");
-    const auto surveyed = Survey();
-    INFO(surveyed.status().ToString());
-    REQUIRE(surveyed.ok());
-    REQUIRE(surveyed->sparse);
-    result = *surveyed;
+    const auto profiled = Profile();
+    INFO(profiled.status().ToString());
+    REQUIRE(profiled.ok());
+    REQUIRE(profiled->sparse);
+    result = *profiled;
   }
 
   Result<std::unique_ptr<RowStore>> Load(const RowStoreOptions& options) {
-    std::vector<SurveyedShard> none;
+    std::vector<ProfiledShard> none;
     return LoadRows({*files, plan, job}, result, All(result), none, options);
   }
-  RowStoreOptions Spool(int64_t memory_bytes_max, int64_t spool_bytes_max = int64_t{1} << 30) {
+  RowStoreOptions Spill(int64_t memory_bytes_max, int64_t spill_bytes_max = int64_t{1} << 30) {
     return {.memory_bytes_max = memory_bytes_max,
-            .spool_directory = dir.path(),
-            .spool_bytes_max = spool_bytes_max};
+            .spill_directory = dir.path(),
+            .spill_bytes_max = spill_bytes_max};
   }
 };
 
@@ -47,19 +47,19 @@ TEST_CASE("however small its shards are, a sparse store holds its budget and few
   const auto memory = f.Load({});
   REQUIRE(memory.ok());
   const int64_t all = (*memory)->memory_bytes();
-  CHECK((*memory)->spool_bytes() == 0);
+  CHECK((*memory)->spill_bytes() == 0);
   CHECK(all > StoreFixture::kRecordBytes * 8 / 10);
   CHECK(all < StoreFixture::kRecordBytes * 12 / 10 + StoreFixture::kRows * 24);
   const std::vector<double> inputs = f.Gather(**memory);
   for (const int64_t budget : {int64_t{0}, all / 3, all / 2}) {
     INFO(budget);
     const int64_t before = OpenFiles();
-    const auto store = f.Load(f.Spool(budget));
+    const auto store = f.Load(f.Spill(budget));
     REQUIRE(store.ok());
     CHECK((*store)->memory_bytes() <= budget);
     CHECK((*store)->memory_bytes() >= budget * 8 / 10);
-    CHECK((*store)->spool_bytes() >= (all - budget) * 8 / 10);
-    CHECK((*store)->spool_bytes() <= (all - budget) * 12 / 10);
+    CHECK((*store)->spill_bytes() >= (all - budget) * 8 / 10);
+    CHECK((*store)->spill_bytes() <= (all - budget) * 12 / 10);
     CHECK(OpenFiles() - before < 8);
     CHECK((f.Gather(**store) == inputs));
   }
@@ -75,8 +75,8 @@ TEST_CASE("sparse rows that will not fit are refused before any is read") {
   CHECK(refused.code() == StatusCode::kResourceExhausted);
   CHECK(refused.message().find("the rows of this worker need 2.") == 0);
   CHECK(refused.message().find("raise one of them or add workers") != std::string::npos);
-  CHECK(make(f.Spool(0, StoreFixture::kRecordBytes / 2)).code() == StatusCode::kResourceExhausted);
-  CHECK(make(f.Spool(StoreFixture::kRecordBytes / 2, StoreFixture::kRecordBytes)).ok());
+  CHECK(make(f.Spill(0, StoreFixture::kRecordBytes / 2)).code() == StatusCode::kResourceExhausted);
+  CHECK(make(f.Spill(StoreFixture::kRecordBytes / 2, StoreFixture::kRecordBytes)).ok());
 }
 
 TEST_CASE("of a shard of which a part is held, room is taken for that part") {
@@ -85,11 +85,11 @@ TEST_CASE("of a shard of which a part is held, room is taken for that part") {
   RowRanges part = f.All(f.result);
   part[0] = {f.result.train_rows / 10, f.result.train_rows / 5};
   part[1] = {0, 0};
-  std::vector<SurveyedShard> none;
+  std::vector<ProfiledShard> none;
   const auto store =
-      LoadRows({*f.files, f.plan, f.job}, f.result, part, none, f.Spool(0, int64_t{1} << 30));
+      LoadRows({*f.files, f.plan, f.job}, f.result, part, none, f.Spill(0, int64_t{1} << 30));
   REQUIRE(store.ok());
-  CHECK((*store)->spool_bytes() < StoreFixture::kRecordBytes / 8);
+  CHECK((*store)->spill_bytes() < StoreFixture::kRecordBytes / 8);
 }
 
 TEST_CASE("a shard with more numbers than were counted has changed") {
@@ -126,25 +126,25 @@ TEST_CASE("LIBSVM text whose first rows are dense is decoded dense, with the sam
   const Table full = MakeTable(Kind::kFloats, 300, 150, 3);
   SparseFixture f;
   f.Train(full.Libsvm(), "a.svm");
-  auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK_FALSE(survey->sparse);
+  auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK_FALSE(profile->sparse);
   CHECK_FALSE(f.shards[0].rows.sets[0].sparse);
   f.CheckInputs(f.Inputs(), full);
   const std::vector<double> inputs = f.Inputs();
-  survey = f.Survey();
-  for (SurveyedShard& shard : f.shards) shard.has_rows = false;
-  const auto again = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  profile = f.Profile();
+  for (ProfiledShard& shard : f.shards) shard.has_rows = false;
+  const auto again = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   REQUIRE(again.ok());
   CHECK((f.Gather(**again) == inputs));
 
   // A bad row among the first ones counts once, whichever way they are read.
   f.job.data.bad_rows = {.skip = true, .limit = 1};
   f.Train("1 7:x\n" + full.Libsvm(), "a.svm");
-  survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK(survey->skipped_rows == 1);
-  CHECK(survey->train_rows == 300);
+  profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK(profile->skipped_rows == 1);
+  CHECK(profile->train_rows == 300);
 }
 
 TEST_CASE("rows that were decoded sparse and must not be stored so have their zeros again") {
@@ -156,14 +156,14 @@ TEST_CASE("rows that were decoded sparse and must not be stored so have their ze
 
   f.job.model.task = spec::Task::kAutoencoder;
   f.job.data.label = {};
-  const auto survey = f.Survey();
-  INFO(survey.status().ToString());
-  REQUIRE(survey.ok());
+  const auto profile = f.Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
   CHECK(f.shards[0].rows.sets[0].sparse);
-  CHECK_FALSE(survey->sparse);
+  CHECK_FALSE(profile->sparse);
   f.labels.clear();
-  f.result = *survey;
-  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  f.result = *profile;
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   REQUIRE(store.ok());
   const std::vector<double> inputs = f.Gather(**store);
   f.labels.clear();

@@ -217,9 +217,9 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
     DataFixture f;
     f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
     const std::string path = f.Train(table);
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
-    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
     REQUIRE(store.ok());
     const std::vector<int64_t> rows = {0, 1, 2};
     std::vector<float> stored(6), scaled;
@@ -228,13 +228,13 @@ TEST_CASE("rows that are read to be scored are the network's inputs bit by bit")
 
     // Beside a row that no byte and no float holds.
     const std::string mixed = f.dir.Put("mixed.csv", table + "0.1,1e30,0\n");
-    const FeatureEncoder encoder(survey->preprocessing);
+    const FeatureEncoder encoder(profile->preprocessing);
     for (const std::string& file : {path, mixed}) {
       const auto scan = PlanScan(*f.files, {f.job, f.plan.schema, {file}, false, {}, {}, 1 << 20});
       REQUIRE(scan.ok());
       REQUIRE(ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
                 scaled.resize(static_cast<size_t>(piece.rows().rows) * 2);
-                encoder.EncodeRows(survey->storage, piece.rows(), {}, 0, piece.rows().rows,
+                encoder.EncodeRows(profile->storage, piece.rows(), {}, 0, piece.rows().rows,
                                    scaled.data(), nullptr);
                 return {};
               }).ok());
@@ -259,10 +259,10 @@ TEST_CASE("however many categories lie beside a row, its inputs are those of the
             std::to_string(i % 2) + "\n";
   }
   f.Train(text);
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  REQUIRE(survey->storage == spec::StorageType::kUint8);
-  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  REQUIRE(profile->storage == spec::StorageType::kUint8);
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   REQUIRE(store.ok());
   std::vector<int64_t> rows(400);
   std::iota(rows.begin(), rows.end(), 0);
@@ -278,16 +278,16 @@ TEST_CASE("however many categories lie beside a row, its inputs are those of the
   const std::string file = f.dir.Put("scored.csv", table);
   const auto scan = PlanScan(*f.files, {f.job, f.plan.schema, {file}, false, {}, {}, 1 << 20});
   REQUIRE(scan.ok());
-  const FeatureEncoder encoder(survey->preprocessing);
-  const Vocabularies vocabularies(survey->preprocessing);
+  const FeatureEncoder encoder(profile->preprocessing);
+  const Vocabularies vocabularies(profile->preprocessing);
   REQUIRE(ScanRows(*f.files, *scan, 0, [&](const RowPiece& piece) -> Status {
             REQUIRE(piece.rows().rows == 800);
-            REQUIRE(piece.rows().type > survey->storage);
+            REQUIRE(piece.rows().type > profile->storage);
             CodeMaps maps;
             vocabularies.Extend(piece.texts.categories, &maps);
             scaled.resize(800);
             codes.resize(800);
-            encoder.EncodeRows(survey->storage, piece.rows(), maps, 0, 800, scaled.data(),
+            encoder.EncodeRows(profile->storage, piece.rows(), maps, 0, 800, scaled.data(),
                                codes.data());
             return {};
           }).ok());

@@ -21,14 +21,14 @@ spec::JobSpec Job(double fraction, uint64_t seed = 1) {
 }
 
 // How many of each class go to validation, by class text.
-std::map<std::string, int64_t> Validated(const spec::SurveyResult& survey, const DataFixture& f) {
+std::map<std::string, int64_t> Validated(const spec::TableProfile& profile, const DataFixture& f) {
   std::map<std::string, int64_t> counts;
-  for (const SurveyedShard& shard : f.shards) {
-    for (const auto& [label, rows] : shard.survey.evaluation_labels) counts[label] += rows;
+  for (const ProfiledShard& shard : f.shards) {
+    for (const auto& [label, rows] : shard.profile.evaluation_labels) counts[label] += rows;
   }
   int64_t sum = 0;
   for (const auto& [label, rows] : counts) sum += rows;
-  CHECK(sum == survey.validation_rows);
+  CHECK(sum == profile.validation_rows);
   return counts;
 }
 
@@ -136,9 +136,9 @@ TEST_CASE("every class of a file has its share, also a rare one") {
   f.Train(content);
   f.job.data.validation.fraction = 0.25;
   f.job.data.validation.stratify = true;
-  const auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  const auto counts = Validated(*survey, f);
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  const auto counts = Validated(*profile, f);
   CHECK(counts.at("rare") == 1);
   CHECK(std::fabs(static_cast<double>(counts.at("some")) - 666 / 4.0) < 1);
   CHECK(std::fabs(static_cast<double>(counts.at("most")) - 1330 / 4.0) < 1);
@@ -158,7 +158,7 @@ TEST_CASE("how shards are cut does not matter, and they are cut between parts") 
   f.job.data.validation.fraction = 0.2;
   f.job.data.validation.stratify = true;
   f.job.data.shard_bytes = 16 << 20;
-  const auto whole = f.Survey();
+  const auto whole = f.Profile();
   REQUIRE(whole.ok());
   const auto counts = Validated(*whole, f);
   for (const auto& [label, count] : rows) {  // four parts
@@ -166,7 +166,7 @@ TEST_CASE("how shards are cut does not matter, and they are cut between parts") 
   }
   for (const int64_t shard_bytes : {int64_t{1} << 10, kStratumBytes + 1}) {
     f.job.data.shard_bytes = shard_bytes;
-    const auto cut = f.Survey();
+    const auto cut = f.Profile();
     REQUIRE(cut.ok());
     CHECK(f.shards.size() > 1);
     for (const spec::Shard& shard : f.plan.shards) CHECK(shard.begin % kStratumBytes == 0);
@@ -194,7 +194,7 @@ TEST_CASE("folds have the same share of each class, each row once, however shard
     f.job.data.validation = FoldJob(fold, kFolds).data.validation;
     f.job.data.features.scale.kind = spec::ScaleKind::kNone;
     f.job.data.shard_bytes = 16 << 20;
-    const auto whole = f.Survey();
+    const auto whole = f.Profile();
     REQUIRE(whole.ok());
     const auto counts = Validated(*whole, f);
     for (const auto& [label, count] : rows) {  // two parts
@@ -208,7 +208,7 @@ TEST_CASE("folds have the same share of each class, each row once, however shard
       ++taken.at(static_cast<size_t>(a));
     }
     f.job.data.shard_bytes = 1 << 10;
-    const auto cut = f.Survey();
+    const auto cut = f.Profile();
     REQUIRE(cut.ok());
     CHECK(f.shards.size() > 1);
     CHECK(Validated(*cut, f) == counts);
@@ -229,9 +229,9 @@ TEST_CASE("dropped rows do not count") {
     f.Train(content);
     f.job.data.validation.fraction = 0.3;
     f.job.data.validation.stratify = true;
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
-    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
     REQUIRE(store.ok());
     return GatherAll(**store, spec::FileRole::kValidation).inputs;
   };

@@ -146,7 +146,7 @@ class CoordinatorRestartTest(EspalierTest):
         quiet = self.quiet_run()
         for number, when in enumerate((
                 "after JobAccepted", "before GenerationStarted", "after GenerationStarted",
-                "before SurveyRecorded", "after SurveyRecorded", "before TrainingStarted",
+                "before ProfileRecorded", "after ProfileRecorded", "before TrainingStarted",
                 "after TrainingStarted", "before HistoryRecorded", "after HistoryRecorded",
                 "before JobEnded", "after JobEnded")):
             with self.subTest(when):

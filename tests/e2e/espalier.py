@@ -335,7 +335,7 @@ class Cluster:
         self.workers[name] = self.start_daemon(name, [
             binary or self.worker_binary, "--coordinator", "file:" + self.address_file,
             "--listen", self.listen_on(name), "--name", name, "--threads", str(threads),
-            "--spool-directory", os.path.join(self.directory, "spool-" + name)] + self.flags +
+            "--spill-directory", os.path.join(self.directory, "spill-" + name)] + self.flags +
             self.worker_flags)
 
     def log(self, name):

@@ -136,7 +136,7 @@ class MemoryTest(EspalierTest):
     def assert_mapped(self, cluster):
         for name, worker in cluster.workers.items():
             with open("/proc/%d/maps" % worker.pid) as f:
-                self.assertIn("/spool-%s/" % name, f.read())
+                self.assertIn("/spill-%s/" % name, f.read())
 
     def test_rows_in_windows_of_mapped_files_bear_a_kill_and_a_join(self):
         spec = self.classes_spec(self.classes_csv("k.csv", 4000), epochs=90)  # 2,880 steps

@@ -112,7 +112,8 @@ class RecoveryTest(EspalierTest):
         job = cluster.submit(self.job("seed-%d" % seed, self.spec()))
         kills = 0
         while kills < 12 and cluster.status(job)["state"] != "SUCCEEDED":
-            # The moment is the chance's: from the survey to the recovery from the one before.
+            # The moment is the chance's: from the profiling pass to the recovery from the one
+            # before.
             time.sleep(chance.choice((0.01, 0.1, 1)) * chance.random())
             victim = cluster.workers.pop(chance.choice(sorted(cluster.workers)))
             victim.kill()
@@ -166,13 +167,13 @@ class RecoveryTest(EspalierTest):
         other = self.job("next", dict(self.spec(min=2), train={"epochs": 2, "seed": 7}))
         self.assertEqual(cluster.result("submit", other)["status"], "SUCCEEDED")
 
-    def test_a_worker_killed_in_the_survey_is_replaced_by_the_others(self):
+    def test_a_worker_killed_in_the_profile_is_replaced_by_the_others(self):
         weights = self.quiet_weights()
         spec = self.spec()
         spec["data"]["shard_bytes"] = "4KiB"
         cluster = Cluster(self, workers=3)
-        watcher = cluster.start("submit", self.job("survey", spec), "--json")
-        wait_for("the survey", lambda: "generation 1:" in cluster.log("coordinator"))
+        watcher = cluster.start("submit", self.job("profile", spec), "--json")
+        wait_for("the profiling pass", lambda: "generation 1:" in cluster.log("coordinator"))
         cluster.workers["node-2"].kill()
         out, err = watcher.communicate(timeout=60)
         self.assertEqual(watcher.returncode, 0, err)

@@ -71,7 +71,7 @@ class RowsTest(EspalierTest):
         cluster.workers["node-4"].kill()
         self.assert_right(cluster, job, weights)
         self.assertCountEqual(cluster.lost(), ["node-1", "node-2", "node-3", "node-4"])
-        rows = re.search(r"surveyed: ([0-9,]+) training rows", cluster.log("coordinator"))
+        rows = re.search(r"profiled: ([0-9,]+) training rows", cluster.log("coordinator"))
         accounts = Accounts(self.accounts)
         done = accounts.check(self, leaves=16, rows=int(rows.group(1).replace(",", "")))
         self.assertEqual(done, epochs)

@@ -28,10 +28,10 @@ def wait_for_scoring(cluster, job):
         if job not in [j["job"] for j in jobs]:
             return False  # it is being submitted
         status = cluster.status(job)
-        if status["state"] not in ("QUEUED", "SURVEYING"):
+        if status["state"] not in ("QUEUED", "PROFILING"):
             raise AssertionError("it is over already: %s" % status)
         progress = status["progress"]
-        return 0 < progress["survey_bytes_done"] < progress["input_bytes"] / 2
+        return 0 < progress["profiling_bytes_done"] < progress["input_bytes"] / 2
     wait_for(job + " scoring", some_is_scored, 60)
 
 

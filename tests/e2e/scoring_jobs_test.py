@@ -185,7 +185,7 @@ class ScoringJobsTest(EspalierTest):
         job = out.split()[0]
 
         def done():
-            return cluster.status(job)["progress"]["survey_bytes_done"]
+            return cluster.status(job)["progress"]["profiling_bytes_done"]
         wait_for_scoring(cluster, job)
         self.assertFalse(os.path.exists(output))
         wait_for("20 shards", lambda: done() > 20 * SHARD_BYTES)

@@ -59,7 +59,7 @@ class SecurityTest(EspalierTest):
         """Starts a worker that is expected to end by itself; its log."""
         process = Cluster.start_daemon(cluster, "stray", [
             program("espalier-worker"), "--coordinator", cluster.address, "--listen", "127.0.0.1:0",
-            "--threads", "1", "--spool-directory", self.path("spool-stray")] + list(flags))
+            "--threads", "1", "--spill-directory", self.path("spill-stray")] + list(flags))
         self.addCleanup(process.kill)
         self.assertEqual(process.wait(timeout=60), code)
         return cluster.log("stray")

@@ -18,7 +18,7 @@ from espalier import (EspalierTest, await_step, children_of, command_line_of, is
 
 RESULT_KEYS = {"status", "job", "steps", "epochs", "rows_per_epoch", "metrics", "weights_sha256",
                "bundle", "timing", "skipped_rows", "stopped_because"}
-TIMING_KEYS = {"start_s", "survey_s", "train_s", "total_s", "step_ms_p50", "step_ms_p99"}
+TIMING_KEYS = {"start_s", "profiling_s", "train_s", "total_s", "step_ms_p50", "step_ms_p99"}
 DEATH_LIMIT_S = 8
 # Runs a command, whose output goes where its own does.
 PARENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
@@ -63,7 +63,7 @@ class TrainTest(EspalierTest):
         self.assertEqual(result["steps"], 3 * steps_an_epoch)
         self.assertRegex(result["weights_sha256"], r"^[0-9a-f]{64}$")
         timing = result["timing"]
-        parts = timing["start_s"] + timing["survey_s"] + timing["train_s"]
+        parts = timing["start_s"] + timing["profiling_s"] + timing["train_s"]
         self.assertAlmostEqual(parts, timing["total_s"], delta=0.5)
         self.assertEqual(os.listdir(self.temporary), [], "all that was temporary is removed")
         self.assertEqual(err, "")

@@ -39,12 +39,12 @@ TEST_CASE("a mutated Parquet file is read or refused with its name") {
     }
     INFO("mutation " << i);
     const std::string path = f.Train(file, "t.parquet");
-    const auto survey = f.Survey();
-    read += survey.ok() ? 1 : 0;
-    if (survey.ok()) continue;
-    const std::string told = survey.status().ToString();
+    const auto profile = f.Profile();
+    read += profile.ok() ? 1 : 0;
+    if (profile.ok()) continue;
+    const std::string told = profile.status().ToString();
     INFO(told);
-    REQUIRE(survey.status().code() != StatusCode::kInternal);
+    REQUIRE(profile.status().code() != StatusCode::kInternal);
     REQUIRE((told.find(path) != std::string::npos || told.find("data.") != std::string::npos));
     REQUIRE(told.find('\n') == std::string::npos);
   }

@@ -10,7 +10,7 @@ namespace {
 void CheckText(data::DataFixture& f, const std::string& text, const std::string& name) {
   const std::string path = f.Train(text, name);
   f.job.data.shard_bytes = 1 << 20;
-  const auto whole = f.Survey();
+  const auto whole = f.Profile();
   if (!whole.ok()) {
     REQUIRE_FALSE(whole.status().message().empty());
     const std::string told = whole.status().ToString();
@@ -18,7 +18,7 @@ void CheckText(data::DataFixture& f, const std::string& text, const std::string&
     return;
   }
   f.job.data.shard_bytes = 7;
-  const auto cut = f.Survey();
+  const auto cut = f.Profile();
   INFO(cut.status().ToString());
   REQUIRE(cut.ok());
   REQUIRE(cut->train_rows == whole->train_rows);

@@ -107,7 +107,7 @@ cluster::CoordinatorCoreOptions CoordinatorLife::Options() const {
   o.workers_max = 8;
   o.history_rows_max = 5;
   o.below_min_timeout_ms = 10'000;
-  o.survey_timeout_ms = o.start_timeout_ms = o.step_timeout_ms = 20'000;
+  o.profiling_timeout_ms = o.start_timeout_ms = o.step_timeout_ms = 20'000;
   return o;
 }
 
@@ -171,10 +171,11 @@ void CoordinatorLife::PlayStorage(Input& input, int kind) {
   } else if (!merges_.empty()) {
     const cluster::MergeWork work = take(merges_);
     if (!good && work.kind == spec::JobKind::kTrain) {
-      Feed(cluster::SurveyMerged{work.job, work.generation, BadInput("no rows")});
+      Feed(cluster::ProfileMerged{work.job, work.generation, BadInput("no rows")});
     } else if (work.kind == spec::JobKind::kTrain) {
-      Feed(cluster::SurveyMerged{work.job, work.generation,
-                                 std::make_shared<const spec::SurveyResult>(rpc::SampleSurvey())});
+      Feed(
+          cluster::ProfileMerged{work.job, work.generation,
+                                 std::make_shared<const spec::TableProfile>(rpc::SampleProfile())});
     } else if (good) {
       Feed(cluster::JobScored{work.job, work.generation, rpc::SampleScoring()});
     } else {
@@ -214,7 +215,7 @@ void CoordinatorLife::PlayWorker(Input& input, int kind) {
     return;
   }
   const Order order = AnyOrder(input, session);
-  if (kind == 19) return Send(session, AnySurvey(input, order));
+  if (kind == 19) return Send(session, AnyProfile(input, order));
   static const std::vector<cluster::FromWorker> kSamples = rpc::SamplesFromWorker();
   cluster::FromWorker message = kSamples[input.Byte() % kSamples.size()];
   Place(message, order.job, order.generation, input.Byte());
@@ -252,12 +253,12 @@ cluster::Submission CoordinatorLife::AnySubmission(Input& input) const {
   return s;
 }
 
-cluster::SurveyPart CoordinatorLife::AnySurvey(Input& input, const Order& order) const {
+cluster::ProfilePart CoordinatorLife::AnyProfile(Input& input, const Order& order) const {
   const uint8_t choice = input.Byte(), given = input.Byte();
-  cluster::SurveyPart part{order.job, order.generation, {}};
+  cluster::ProfilePart part{order.job, order.generation, {}};
   for (const int32_t k : order.shards) {
     if ((given >> (k % 8)) % 2 != 0) continue;  // later
-    spec::ShardSurvey s;
+    spec::ShardProfile s;
     s.shard = k;
     if (choice % 2 == 0) {
       s.train_rows = 10;
@@ -269,7 +270,7 @@ cluster::SurveyPart CoordinatorLife::AnySurvey(Input& input, const Order& order)
       s.score = spec::ShardScore{.rows = 10, .parts = 1, .generation = order.generation.value};
       if (choice & 2) s.score->totals = {10, 9.5, 0.25, 1};
     }
-    part.shards.push_back(std::make_shared<const spec::ShardSurvey>(std::move(s)));
+    part.shards.push_back(std::make_shared<const spec::ShardProfile>(std::move(s)));
   }
   return part;
 }
@@ -289,7 +290,7 @@ void CoordinatorLife::Feed(const cluster::CoordinatorEvent& event) {
   for (const cluster::SendToWorker& send : actions.send) {
     ESPALIER_CHECK(open_.contains(send.session), "it sends to a session that has ended");
     CheckSendable(send.message);
-    if (const auto* m = std::get_if<cluster::StartSurvey>(&send.message)) {
+    if (const auto* m = std::get_if<cluster::StartProfiling>(&send.message)) {
       orders_[send.session] = {m->job, m->generation, m->shards};
     } else if (const auto* m = std::get_if<cluster::StartTraining>(&send.message)) {
       orders_[send.session] = {m->job, m->generation, {}};

@@ -42,7 +42,7 @@ class CoordinatorLife {
 
   cluster::SessionId AnySession(Input& input) const;
   cluster::Submission AnySubmission(Input& input) const;
-  cluster::SurveyPart AnySurvey(Input& input, const Order& order) const;
+  cluster::ProfilePart AnyProfile(Input& input, const Order& order) const;
   // The session's present order, or another job and generation.
   Order AnyOrder(Input& input, cluster::SessionId session) const;
 

@@ -31,8 +31,8 @@ std::string Raw(const cluster::FromWorker& message) {
   return Event({18, 1, 0}) + Packed(proto.SerializeAsString());
 }
 
-// Two workers take a job: submission, streams, surveys, merge.
-std::string Surveyed(int kind) {
+// Two workers take a job: submission, streams, profiles, merge.
+std::string Profiled(int kind) {
   std::string out = Event({3, 1, kind, 1, 7, 200});
   for (int worker = 1; worker <= 2; ++worker) {
     out += Event({14, 1}) + Event({16, 1, 0, worker, 0, 0, 0, 0});
@@ -53,9 +53,9 @@ void RunCoordinator(std::string_view bytes) {
 
 std::vector<std::string> CoordinatorSeeds() {
   std::vector<std::string> seeds;
-  for (int kind = 0; kind < 3; ++kind) seeds.push_back(Surveyed(kind));
+  for (int kind = 0; kind < 3; ++kind) seeds.push_back(Profiled(kind));
   // Both are ready, all kinds of messages come, members are lost and come back, the process ends.
-  std::string trained = Surveyed(0);
+  std::string trained = Profiled(0);
   for (int session : {0, 1}) trained += Event({20, 1, session, 0, 4, 1});
   for (int message = 0; message < 17; ++message) {
     seeds.push_back(trained + Event({20, 1, 1, 0, message, 2}) + Event({1, 255}) +

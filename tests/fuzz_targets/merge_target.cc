@@ -2,7 +2,7 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include "src/base/check.h"
-#include "src/cluster/survey_shards.h"
+#include "src/cluster/profiling_shards.h"
 #include "src/data/profile/merge.h"
 #include "src/rpc/convert.h"
 #include "src/rpc/message_size.h"
@@ -48,8 +48,8 @@ spec::JobSpec Job(Input& input, bool rules) {
   return job;
 }
 
-spec::ShardSurvey Honest(int32_t shard, bool rules, bool robust) {
-  spec::ShardSurvey s;
+spec::ShardProfile Honest(int32_t shard, bool rules, bool robust) {
+  spec::ShardProfile s;
   s.shard = shard;
   s.checksum = 1000 + shard;
   s.train_rows = 8, s.validation_rows = 2, s.train_weight = 8, s.nonzeros = 20;
@@ -75,40 +75,40 @@ void RunMerge(std::string_view bytes) {
   const bool rules = input.Byte() % 2 != 0;
   const spec::JobSpec job = Job(input, rules);
   const spec::InputPlan plan = Plan(rules);
-  std::vector<spec::ShardSurvey> surveys;
-  cluster::ShardSurveys found;
+  std::vector<spec::ShardProfile> profiles;
+  cluster::ShardProfiles found;
   std::vector<int32_t> given;
   spec::RowSample sample;
   spec::CategoryCounts categories;
   for (int32_t shard = 0; shard < kShards; ++shard) {
-    v1::ShardSurvey proto;
+    v1::ShardProfile proto;
     const std::string_view text = input.Text();
     if (!proto.ParseFromArray(text.data(), static_cast<int>(text.size()))) return;
-    auto survey = rpc::FromProto(proto);
-    if (!survey.ok()) return;
-    survey->shard = shard;
+    auto profile = rpc::FromProto(proto);
+    if (!profile.ok()) return;
+    profile->shard = shard;
     given.push_back(shard);
-    found.push_back(std::make_shared<const spec::ShardSurvey>(*survey));
-    surveys.push_back(*std::move(survey));
+    found.push_back(std::make_shared<const spec::ShardProfile>(*profile));
+    profiles.push_back(*std::move(profile));
   }
-  if (!cluster::CheckSurvey(plan, spec::JobKind::kTrain, given, found).ok()) return;
+  if (!cluster::CheckProfile(plan, spec::JobKind::kTrain, given, found).ok()) return;
   // As CoordinatorCore adds up what it takes, and gives it to the merge in the first shard.
-  for (spec::ShardSurvey& s : surveys) {
+  for (spec::ShardProfile& s : profiles) {
     if (!categories.empty() && s.categories.size() != categories.size()) return;
     if (!spec::MergeSample(s.sample, &sample).ok()) return;
     (void)spec::AddCategories(s.categories, &categories);
     s.sample = {};
     for (auto& values : s.categories) values.clear();
   }
-  surveys.front().sample = std::move(sample);
-  surveys.front().categories = std::move(categories);
-  const auto merged = data::MergeShardSurveys(plan, job, std::move(surveys));
+  profiles.front().sample = std::move(sample);
+  profiles.front().categories = std::move(categories);
+  const auto merged = data::MergeShardProfiles(plan, job, std::move(profiles));
   if (!merged.ok()) {
     ESPALIER_CHECK(!merged.status().message().empty(), "an error without words");
     return;
   }
   if (!rpc::CheckSendable(*merged).ok()) return;
-  v1::SurveyResult proto;
+  v1::TableProfile proto;
   rpc::ToProto(*merged, &proto);
   const auto back = rpc::FromProto(proto);
   ESPALIER_CHECK(back.ok(), "no worker can read the result: " + back.status().ToString());
@@ -122,7 +122,7 @@ std::vector<std::string> MergeSeeds() {
       std::string seed{static_cast<char>(rules), static_cast<char>(choice + 1),
                        static_cast<char>(1 + 16 * (choice / 16))};
       for (int32_t shard = 0; shard < kShards; ++shard) {
-        v1::ShardSurvey proto;
+        v1::ShardProfile proto;
         rpc::ToProto(Honest(shard, rules != 0, robust), &proto);
         seed += Packed(proto.SerializeAsString());
       }

@@ -474,7 +474,7 @@ class LocalTest(unittest.TestCase):
                    "rows_per_epoch": 9, "weights_sha256": "ab", "bundle": "/out",
                    "metrics": {"train": {"rows": 9, "weight": 9, "loss": 0.5, "rmse": 0.1},
                                "validation": None, "test": None},
-                   "timing": {"start_s": 1, "survey_s": 2, "train_s": 3, "step_ms_p50": 4,
+                   "timing": {"start_s": 1, "profiling_s": 2, "train_s": 3, "step_ms_p50": 4,
                               "step_ms_p99": 5}}
         for more, told in (({"skipped_rows": 3, "stopped_because": "early stopping"},
                             (3, "early stopping")), ({}, (0, ""))):

@@ -148,7 +148,7 @@ class SystemdTest(EspalierTest):
         """Beside the service's."""
         self.machine.run("systemd-run", "--quiet", "--unit=second", "--uid=espalier",
                          "--property=CacheDirectory=second", "espalier-worker", "--threads", "1",
-                         "--spool-directory", "/var/cache/second")
+                         "--spill-directory", "/var/cache/second")
         self.addCleanup(self.machine.run, "systemctl", "stop", "second")
         self.wait_for_workers(2)
 

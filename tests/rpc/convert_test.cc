@@ -127,45 +127,47 @@ TEST_CASE("no error is no error, and a code without a message is malformed") {
   CHECK(!ErrorFromProto(detail, &back).ok());
 }
 
-pb::StartSurvey GoodSurvey() { return Proto<pb::ToWorker>(SamplesToWorker()[2]).start_survey(); }
+pb::StartProfiling GoodProfile() {
+  return Proto<pb::ToWorker>(SamplesToWorker()[2]).start_profiling();
+}
 
-std::string Answer(const pb::StartSurvey& survey) {
+std::string Answer(const pb::StartProfiling& profile) {
   pb::ToWorker message;
-  *message.mutable_start_survey() = survey;
+  *message.mutable_start_profiling() = profile;
   return FromProto(message).status().ToString();
 }
 
 TEST_CASE("indices out of bounds are named with what was expected") {
-  pb::StartSurvey s = GoodSurvey();
+  pb::StartProfiling s = GoodProfile();
   s.set_shards(1, 3);
-  CHECK(Answer(s) == "malformed StartSurvey: shards is 3, expected 1 to 2");
-  s = GoodSurvey();
+  CHECK(Answer(s) == "malformed StartProfiling: shards is 3, expected 1 to 2");
+  s = GoodProfile();
   s.set_shards(1, 0);
-  CHECK(Answer(s) == "malformed StartSurvey: shards is 0, expected 1 to 2");
-  s = GoodSurvey();
+  CHECK(Answer(s) == "malformed StartProfiling: shards is 0, expected 1 to 2");
+  s = GoodProfile();
   s.mutable_input()->mutable_shards(0)->set_file(2);
   CHECK_THAT(Answer(s), Catch::Contains("shards.file is 2, expected 0 to 1"));
-  s = GoodSurvey();
+  s = GoodProfile();
   s.mutable_input()->mutable_shards(1)->set_end(101);
   CHECK_THAT(Answer(s), Catch::Contains("shards.end is 101, expected 0 to 100"));
-  s = GoodSurvey();
+  s = GoodProfile();
   s.mutable_input()->mutable_schema()->set_weight(4);
   CHECK_THAT(Answer(s), Catch::Contains("weight is 4, expected -1 to 3"));
-  s = GoodSurvey();
+  s = GoodProfile();
   s.mutable_input()->mutable_schema()->set_partitions(5);
   CHECK_THAT(Answer(s), Catch::Contains("partitions is 5, expected 0 to 4"));
-  s = GoodSurvey();
+  s = GoodProfile();
   s.mutable_input()->mutable_files(0)->set_role(static_cast<pb::FileRole>(9));
   CHECK_THAT(Answer(s), Catch::Contains("role is 9, expected 1 to 3"));
-  s = GoodSurvey();
+  s = GoodProfile();
   for (const int32_t column : {4, -1, 0}) {
     s.mutable_input()->mutable_files(1)->set_columns(0, column);
     CHECK_THAT(Answer(s), Catch::Contains("files.columns are not each of the schema's once"));
   }
-  s = GoodSurvey();
+  s = GoodProfile();
   s.mutable_input()->mutable_files(1)->add_columns(1);
   CHECK_THAT(Answer(s), Catch::Contains("files.columns are not each of the schema's once"));
-  s = GoodSurvey();
+  s = GoodProfile();
   s.set_generation(0);
   CHECK_THAT(Answer(s), Catch::Contains("generation is 0"));
 }
@@ -309,26 +311,26 @@ TEST_CASE("what is encoded for workers is the message, and its large part is sha
     CHECK(found.SerializeAsString() == expected.SerializeAsString());
   }
   // Another plan at the place of one that is gone is not taken for it.
-  cluster::StartSurvey survey = std::get<cluster::StartSurvey>(SamplesToWorker()[2]);
+  cluster::StartProfiling profile = std::get<cluster::StartProfiling>(SamplesToWorker()[2]);
   for (int32_t files = 1; files < 20; ++files) {
     auto plan = std::make_shared<spec::InputPlan>();
     plan->files.resize(files);
-    survey.input = plan;
-    grpc::ByteBuffer buffer = encoder.Encode(survey);
+    profile.input = plan;
+    grpc::ByteBuffer buffer = encoder.Encode(profile);
     pb::ToWorker found;
     REQUIRE(grpc::SerializationTraits<pb::ToWorker>::Deserialize(&buffer, &found).ok());
-    CHECK(found.start_survey().input().files_size() == files);
-    survey.input = nullptr;
+    CHECK(found.start_profiling().input().files_size() == files);
+    profile.input = nullptr;
   }
 }
 
 TEST_CASE("weights of labels are as many as the targets, which have no classes") {
-  spec::SurveyResult survey = SampleSurvey();
-  survey.preprocessing.classes.clear();
-  survey.preprocessing.targets = {{"spam", 0, 1}, {"urgent", 0, 1}};
-  RoundTrip<pb::SurveyResult>(survey);
-  survey.preprocessing.class_weights = {3};
-  CHECK_THAT(FromProto(Proto<pb::SurveyResult>(survey)).status().message(),
+  spec::TableProfile profile = SampleProfile();
+  profile.preprocessing.classes.clear();
+  profile.preprocessing.targets = {{"spam", 0, 1}, {"urgent", 0, 1}};
+  RoundTrip<pb::TableProfile>(profile);
+  profile.preprocessing.class_weights = {3};
+  CHECK_THAT(FromProto(Proto<pb::TableProfile>(profile)).status().message(),
              Catch::Contains("preprocessing"));
 }
 
@@ -344,7 +346,7 @@ TEST_CASE("what would not fit into a message is refused before, with what mends 
   for (spec::InputFile& file : plan.files) file.path = "/" + std::string(60'000, 'x');
   CHECK_THAT(CheckSendable(plan).message(), Catch::Contains("57.2 MiB to tell others"));
 
-  spec::SurveyResult result = SampleSurvey();
+  spec::TableProfile result = SampleProfile();
   CHECK(CheckSendable(result).ok());
   result.preprocessing.classes.assign(1000, std::string(60'000, 'x'));
   CHECK_THAT(CheckSendable(result).message(), Catch::Contains("1,000 classes"));
@@ -369,21 +371,21 @@ TEST_CASE("a result that could not be read again is refused before it is journal
 }
 
 TEST_CASE(
-    "a shard's survey is measured as it will be sent, and one too large is told by its place") {
+    "a shard's profile is measured as it will be sent, and one too large is told by its place") {
   const spec::InputPlan plan = SamplePlan();
-  spec::ShardSurvey survey = SampleShard();
-  pb::ShardSurvey proto;
-  rpc::ToProto(survey, &proto);
-  CHECK(*MeasureSurvey(plan, survey) == static_cast<int64_t>(proto.ByteSizeLong()));
-  for (int i = 0; i < 1000; ++i) survey.labels[std::to_string(i) + std::string(60'000, 'x')] = 1;
-  const Status labels = MeasureSurvey(plan, survey).status();
+  spec::ShardProfile profile = SampleShard();
+  pb::ShardProfile proto;
+  rpc::ToProto(profile, &proto);
+  CHECK(*MeasureProfiling(plan, profile) == static_cast<int64_t>(proto.ByteSizeLong()));
+  for (int i = 0; i < 1000; ++i) profile.labels[std::to_string(i) + std::string(60'000, 'x')] = 1;
+  const Status labels = MeasureProfiling(plan, profile).status();
   CHECK(labels.code() == StatusCode::kResourceExhausted);
   CHECK(labels.position()->file == plan.files[0].path);
   CHECK_THAT(labels.message(), Catch::Contains("bytes 60 to 100") &&
                                    Catch::Contains("use smaller shards (data.shard_bytes)"));
-  survey.labels.clear();
-  survey.features.assign(1'200'000, survey.features[0]);
-  CHECK_THAT(MeasureSurvey(plan, survey).status().message(),
+  profile.labels.clear();
+  profile.features.assign(1'200'000, profile.features[0]);
+  CHECK_THAT(MeasureProfiling(plan, profile).status().message(),
              Catch::Contains("data.features.columns"));
 }
 

@@ -80,8 +80,8 @@ std::string CoordinatorCommand() {
 }
 std::string WorkerCommand(const std::string& coordinator) {
   return "src/worker/espalier-worker --listen 127.0.0.1:0 --threads 1 --exit-with-parent "
-         "--spool-directory " +
-         std::string(std::getenv("TEST_TMPDIR")) + "/spool --coordinator " + coordinator;
+         "--spill-directory " +
+         std::string(std::getenv("TEST_TMPDIR")) + "/spill --coordinator " + coordinator;
 }
 
 grpc::ByteBuffer Buffer(const std::string& bytes) {

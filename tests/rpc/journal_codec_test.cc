@@ -85,8 +85,8 @@ TEST_CASE("what no coordinator stores is refused by the name of the field") {
   CHECK_THAT(problem(proto), Catch::Contains("leaves.begin is 8, expected 9"));
   proto.mutable_generation_started()->mutable_leaves()->RemoveLast();
   CHECK_THAT(problem(proto), Catch::Contains("leaves is 1, expected 2"));
-  proto.mutable_survey_recorded()->set_job(1);
-  CHECK_THAT(problem(proto), Catch::Contains("survey is missing"));
+  proto.mutable_profile_recorded()->set_job(1);
+  CHECK_THAT(problem(proto), Catch::Contains("profile is missing"));
   proto.mutable_history_recorded()->set_job(1);
   CHECK_THAT(problem(proto), Catch::Contains("row is missing"));
   REQUIRE(proto.ParseFromString(*EncodeJournalEntry(SampleEntries()[6])));

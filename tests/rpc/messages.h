@@ -14,7 +14,7 @@ inline Status SampleError() {
   return BadInput("'x' is not a number")
       .At({"/data/\xff.csv", 17, "pixel 3", 1234, "x"})
       .Wrap("shard 4 cannot be read")
-      .Wrap("the survey failed");
+      .Wrap("the profiling pass failed");
 }
 
 inline spec::Metrics SampleMetrics() {
@@ -58,8 +58,8 @@ inline spec::ScoringResult SampleScoring() {
           {"zero", "\xfe"}};
 }
 
-inline spec::ShardSurvey SampleShard(int32_t shard = 1) {
-  spec::ShardSurvey s;
+inline spec::ShardProfile SampleShard(int32_t shard = 1) {
+  spec::ShardProfile s;
   s.shard = shard, s.checksum = 0xdeadbeef;
   s.train_rows = 1, s.validation_rows = 2, s.test_rows = 3, s.dropped_rows = 4, s.skipped_rows = 5;
   s.skipped = {SampleError()};
@@ -86,8 +86,8 @@ inline spec::InputPlan SamplePlan() {
   return p;
 }
 
-inline spec::SurveyResult SampleSurvey() {
-  spec::SurveyResult r;
+inline spec::TableProfile SampleProfile() {
+  spec::TableProfile r;
   r.shards = {SampleShard(0), SampleShard(1)};
   r.preprocessing = {{{"f", 0.5, 2, 1.5, true, 3, 8, true, {"x\xff", ""}}},
                      {{"t", 0.25, 4}},
@@ -108,11 +108,11 @@ inline std::vector<cluster::FromWorker> SamplesFromWorker() {
   return {cluster::Hello{
               "0.1.0", "arithmetic", "session", {5}, {2}, "name", "host:1", 4, 1 << 30, {7}, {3}},
           cluster::Heartbeat{{7}, {3}, 12, "hdfs://n is away"},
-          cluster::SurveyProgress{{7}, {3}, 4096},
-          cluster::SurveyPart{{7},
-                              {3},
-                              {std::make_shared<const spec::ShardSurvey>(SampleShard(0)),
-                               std::make_shared<const spec::ShardSurvey>(SampleShard(5))}},
+          cluster::ProfilingProgress{{7}, {3}, 4096},
+          cluster::ProfilePart{{7},
+                               {3},
+                               {std::make_shared<const spec::ShardProfile>(SampleShard(0)),
+                                std::make_shared<const spec::ShardProfile>(SampleShard(5))}},
           cluster::MemberReady{{7}, {3}, 41},
           cluster::LinkBroken{{7}, {3}, {9}, SampleError()},
           cluster::Switched{{7}, {4}, 41},
@@ -131,20 +131,20 @@ inline std::vector<cluster::FromWorker> SamplesFromWorker() {
 inline std::vector<cluster::ToWorker> SamplesToWorker() {
   return {cluster::Welcome{{2}, {5}, 1000, 5000},
           cluster::Refused{SampleError()},
-          cluster::StartSurvey{{2},
-                               {7},
-                               {3},
-                               "name: x",
-                               std::make_shared<const spec::InputPlan>(SamplePlan()),
-                               {0, 2},
-                               SampleTokens(),
-                               "request",
-                               "c0de"},
+          cluster::StartProfiling{{2},
+                                  {7},
+                                  {3},
+                                  "name: x",
+                                  std::make_shared<const spec::InputPlan>(SamplePlan()),
+                                  {0, 2},
+                                  SampleTokens(),
+                                  "request",
+                                  "c0de"},
           cluster::StartTraining{{2},
                                  {7},
                                  {3},
                                  {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
-                                 std::make_shared<const spec::SurveyResult>(SampleSurvey()),
+                                 std::make_shared<const spec::TableProfile>(SampleProfile()),
                                  {{0, 9}, {9, 16}},
                                  true,
                                  1,
@@ -155,7 +155,7 @@ inline std::vector<cluster::ToWorker> SamplesToWorker() {
           cluster::Release{{2}, {7}, {3}, "done"},
           cluster::Dismiss{"bye"},
           cluster::Pulse{{2}},
-          cluster::SurveyTaken{{2}, {7}, {3}, 12},
+          cluster::ProfileTaken{{2}, {7}, {3}, 12},
           cluster::KeepState{{2}, {7}, {3}, true},
           cluster::NewTokens{{2}, {7}, SampleTokens()}};
 }
@@ -166,11 +166,11 @@ inline spec::JobSnapshot SampleSnapshot() {
   s.state = spec::JobState::kFailed, s.waiting_because = "no workers";
   s.trouble = "its token ends", s.owner = "anna";
   s.output = "/out/\xff", s.workers = {"a", "b"}, s.leaves = 16, s.generation = {3};
-  s.input_bytes = 1000, s.survey_bytes_done = 500, s.progress = SampleProgress();
+  s.input_bytes = 1000, s.profiling_bytes_done = 500, s.progress = SampleProgress();
   s.result = SampleResult(), s.error = SampleError();
   s.submitted_ms = 1, s.started_ms = 2, s.training_ms = 3, s.ended_ms = 4;
   s.inferred = "date: day; numeric: 2 others";
-  s.start_phase_ms = 5, s.survey_phase_ms = 6, s.train_phase_ms = 7;
+  s.start_phase_ms = 5, s.profiling_phase_ms = 6, s.train_phase_ms = 7;
   return s;
 }
 
@@ -205,24 +205,25 @@ inline cluster::Submission SampleSubmission() {
 
 // One of each kind, in the order of the variant.
 inline std::vector<cluster::JournalEntry> SampleEntries() {
-  return {cluster::WorkerIdGiven{{5}},
-          cluster::JobAccepted{{7}, 1'700'000'000'000, SampleSubmission()},
-          cluster::GenerationStarted{{7},
-                                     {3},
-                                     {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
-                                     {{0, 9}, {9, 16}},
-                                     12,
-                                     "haswell",
-                                     true},
-          cluster::SurveyRecorded{{7}, std::make_shared<const spec::SurveyResult>(SampleSurvey())},
-          cluster::HistoryRecorded{{7}, SampleRow(), 9},
-          cluster::TrainingStarted{{7}, 14},
-          cluster::JobEnded{SampleSnapshot()},
-          cluster::JobForgotten{{7}},
-          cluster::IncarnationTaken{{9}},
-          cluster::GenerationReserved{{7}, {4}},
-          cluster::TokensReplaced{{7}, SampleTokens()},
-          cluster::MergeTried{{7}, 2}};
+  return {
+      cluster::WorkerIdGiven{{5}},
+      cluster::JobAccepted{{7}, 1'700'000'000'000, SampleSubmission()},
+      cluster::GenerationStarted{{7},
+                                 {3},
+                                 {{{5}, "a", "host:1"}, {{6}, "b", "host:2"}},
+                                 {{0, 9}, {9, 16}},
+                                 12,
+                                 "haswell",
+                                 true},
+      cluster::ProfileRecorded{{7}, std::make_shared<const spec::TableProfile>(SampleProfile())},
+      cluster::HistoryRecorded{{7}, SampleRow(), 9},
+      cluster::TrainingStarted{{7}, 14},
+      cluster::JobEnded{SampleSnapshot()},
+      cluster::JobForgotten{{7}},
+      cluster::IncarnationTaken{{9}},
+      cluster::GenerationReserved{{7}, {4}},
+      cluster::TokensReplaced{{7}, SampleTokens()},
+      cluster::MergeTried{{7}, 2}};
 }
 
 }  // namespace espalier::rpc

@@ -278,7 +278,7 @@ void Checks::Sends(const SimCoordinator& coordinator, const cluster::ToWorker& m
          " is ordered by incarnation " + std::to_string(coordinator.incarnation().value) +
          " before it is in the journal");
   };
-  if (const auto* m = std::get_if<cluster::StartSurvey>(&message))
+  if (const auto* m = std::get_if<cluster::StartProfiling>(&message))
     durable(m->job, m->generation, false);
   if (const auto* m = std::get_if<cluster::StartTraining>(&message))
     durable(m->job, m->generation, true);

@@ -63,7 +63,7 @@ SimCoordinator::SimCoordinator(World& world)
   cluster::CoordinatorCoreOptions options;
   options.incarnation = incarnation_;
   options.start_timeout_ms = 30 * 60'000;
-  options.survey_timeout_ms = 10 * 60'000;
+  options.profiling_timeout_ms = 10 * 60'000;
   options.jobs_kept_max = 100'000;
   options.workers_max = 20'000;
   options.rebalance_interval_ms = world_.rebalance_ms();
@@ -144,7 +144,7 @@ bool SimCoordinator::InjectLie(const StreamRef& stream, const cluster::FromWorke
   std::vector<spec::JobSnapshot> before = core_->Jobs();
   Feed(cluster::WorkerMessage{stream->session, lie});
   for (const spec::JobSnapshot& old : before) {
-    const bool works = old.state == spec::JobState::kSurveying ||
+    const bool works = old.state == spec::JobState::kProfiling ||
                        old.state == spec::JobState::kLoading ||
                        old.state == spec::JobState::kTraining;
     const auto now = core_->Job(old.job);
@@ -372,7 +372,7 @@ void SimCoordinator::Check(const cluster::CheckWork& work) {
 }
 
 void SimCoordinator::Merge(const cluster::MergeWork& work) {
-  cluster::SurveyMerged merged{work.job, work.generation, World::ToyOf(work.job_yaml).survey()};
+  cluster::ProfileMerged merged{work.job, work.generation, World::ToyOf(work.job_yaml).profile()};
   world_.queue.After(1000 + world_.dice.Below(200'000),
                      [this, merged] { Do([this, merged] { Feed(merged); }); });
 }

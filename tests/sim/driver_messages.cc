@@ -152,8 +152,8 @@ void World::InjectLie() {
       lie = cluster::Uneven{at.job, at.generation, 1, {1.0}};
       break;
     default:
-      lie =
-          cluster::SurveyPart{at.job, at.generation, {std::make_shared<const spec::ShardSurvey>()}};
+      lie = cluster::ProfilePart{
+          at.job, at.generation, {std::make_shared<const spec::ShardProfile>()}};
   }
   if (c->InjectLie(worker->stream(), lie, at.job)) fired(Fault::kLie);
 }

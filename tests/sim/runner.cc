@@ -14,7 +14,7 @@ constexpr int64_t kCheckpointSteps = 6;
 
 }  // namespace
 
-SimRunner::SimRunner(World& world, SimWorker& worker, cluster::StartSurvey order)
+SimRunner::SimRunner(World& world, SimWorker& worker, cluster::StartProfiling order)
     : world_(world),
       worker_(worker),
       job_(order.job),
@@ -83,8 +83,8 @@ void SimRunner::Wake() {
   interrupted_ = false;
   busy_ = true;
   if (member_) member_->Rearm();
-  if (std::holds_alternative<cluster::StartSurvey>(*present_)) {
-    SurveyShard(0);
+  if (std::holds_alternative<cluster::StartProfiling>(*present_)) {
+    ProfileShard(0);
   } else {
     RunTraining();
   }
@@ -95,16 +95,16 @@ void SimRunner::Idle() {
   if (next_) WakeLater();
 }
 
-void SimRunner::SurveyShard(size_t index) {
-  const cluster::StartSurvey& order = std::get<cluster::StartSurvey>(*present_);
+void SimRunner::ProfileShard(size_t index) {
+  const cluster::StartProfiling& order = std::get<cluster::StartProfiling>(*present_);
   if (interrupted_ || index >= order.shards.size()) return Idle();
   After(500 + world_.dice.Below(100'000), [this, index] {
-    const cluster::StartSurvey& now = std::get<cluster::StartSurvey>(*present_);
+    const cluster::StartProfiling& now = std::get<cluster::StartProfiling>(*present_);
     if (interrupted_) return Idle();
-    cluster::SurveyPart part{job_, now.generation, {}};
-    part.shards.push_back(toy_.Survey(now.shards[index]));
+    cluster::ProfilePart part{job_, now.generation, {}};
+    part.shards.push_back(toy_.Profile(now.shards[index]));
     Tell(std::move(part));
-    SurveyShard(index + 1);
+    ProfileShard(index + 1);
   });
 }
 

@@ -21,10 +21,10 @@ namespace espalier::sim {
 
 class SimRunner {
  public:
-  SimRunner(World& world, SimWorker& worker, cluster::StartSurvey order);
+  SimRunner(World& world, SimWorker& worker, cluster::StartProfiling order);
 
   JobId job() const { return job_; }
-  void Survey(cluster::StartSurvey order) { GiveOrder(std::move(order)); }
+  void Profile(cluster::StartProfiling order) { GiveOrder(std::move(order)); }
   void Train(MemberOrder order) { GiveOrder(std::move(order)); }
   void Proceed(const espalier::cluster::Proceed& order);
   // A generation that is to follow the one underway; or, when there is none here, one to join.
@@ -41,12 +41,12 @@ class SimRunner {
   void Destroy();
 
  private:
-  using Order = std::variant<cluster::StartSurvey, MemberOrder>;
+  using Order = std::variant<cluster::StartProfiling, MemberOrder>;
 
   void GiveOrder(Order order);
   void WakeLater();
   void Wake();
-  void SurveyShard(size_t index);
+  void ProfileShard(size_t index);
   void RunTraining();
   void MakeMember(const cluster::StartTraining& order);
   void LoadCheckpoint(bool reverts);

@@ -99,21 +99,21 @@ void ToyJob::MakeInput() {
   input_ = std::make_shared<spec::InputPlan>();
   input_->files.push_back({.path = "toy", .length = kShards * 100});
   for (int64_t k = 0; k < kShards; ++k) input_->shards.push_back({0, k * 100, k * 100 + 100});
-  auto survey = std::make_shared<spec::SurveyResult>();
-  for (int32_t k = 0; k < kShards; ++k) survey->shards.push_back(*Survey(k));
-  survey->train_rows = plan_.train_rows;
-  survey->validation_rows = plan_.validation_rows;
-  survey->test_rows = plan_.test_rows;
-  survey_ = std::move(survey);
+  auto profile = std::make_shared<spec::TableProfile>();
+  for (int32_t k = 0; k < kShards; ++k) profile->shards.push_back(*Profile(k));
+  profile->train_rows = plan_.train_rows;
+  profile->validation_rows = plan_.validation_rows;
+  profile->test_rows = plan_.test_rows;
+  profile_ = std::move(profile);
 }
 
-std::shared_ptr<const spec::ShardSurvey> ToyJob::Survey(int32_t shard) const {
-  auto survey = std::make_shared<spec::ShardSurvey>();
-  survey->shard = shard;
-  survey->train_rows = plan::LeafRows(plan_.train_rows, kShards, shard).size();
-  survey->validation_rows = plan::LeafRows(plan_.validation_rows, kShards, shard).size();
-  survey->test_rows = plan::LeafRows(plan_.test_rows, kShards, shard).size();
-  return survey;
+std::shared_ptr<const spec::ShardProfile> ToyJob::Profile(int32_t shard) const {
+  auto profile = std::make_shared<spec::ShardProfile>();
+  profile->shard = shard;
+  profile->train_rows = plan::LeafRows(plan_.train_rows, kShards, shard).size();
+  profile->validation_rows = plan::LeafRows(plan_.validation_rows, kShards, shard).size();
+  profile->test_rows = plan::LeafRows(plan_.test_rows, kShards, shard).size();
+  return profile;
 }
 
 int64_t ToyJob::SetRows(spec::FileRole set) const {

@@ -73,9 +73,9 @@ class ToyJob {
   int32_t leaves() const { return leaves_; }
   const training::TrainingPlan& plan() const { return plan_; }
   std::shared_ptr<const spec::InputPlan> input() const { return input_; }
-  // The survey of one shard, and of all.
-  std::shared_ptr<const spec::ShardSurvey> Survey(int32_t shard) const;
-  std::shared_ptr<const spec::SurveyResult> survey() const { return survey_; }
+  // The profile of one shard, and of all.
+  std::shared_ptr<const spec::ShardProfile> Profile(int32_t shard) const;
+  std::shared_ptr<const spec::TableProfile> profile() const { return profile_; }
   plan::Range RowsOf(spec::FileRole set, plan::LeafSpan own) const;
 
   collective::RoundShape ShapeOf(const training::Action& action) const;
@@ -135,7 +135,7 @@ class ToyJob {
   plan::RowOrder order_ = plan::RowOrder::kFull;
   training::TrainingPlan plan_;
   std::shared_ptr<spec::InputPlan> input_;
-  std::shared_ptr<const spec::SurveyResult> survey_;
+  std::shared_ptr<const spec::TableProfile> profile_;
   std::vector<plan::Chunk> chunks_;
   plan::BucketTable table_;
   std::unique_ptr<model::LeafPass<Real>> pass_;

@@ -34,7 +34,7 @@ template <typename M>
 constexpr bool kIsReport =
     std::is_same_v<M, cluster::MemberReady> || std::is_same_v<M, cluster::LinkBroken> ||
     std::is_same_v<M, cluster::JobDone> || std::is_same_v<M, cluster::JobFailed> ||
-    std::is_same_v<M, cluster::SurveyPart>;
+    std::is_same_v<M, cluster::ProfilePart>;
 
 }  // namespace
 
@@ -162,9 +162,9 @@ void SimWorker::Perform(const cluster::SendToCoordinator& action) {
       [this, &action](const auto& m) {
         using M = std::decay_t<decltype(m)>;
         if constexpr (kIsReport<M>) {
-          if constexpr (!std::is_same_v<M, cluster::SurveyPart>) Remember(told_, action.message);
+          if constexpr (!std::is_same_v<M, cluster::ProfilePart>) Remember(told_, action.message);
           size_t kind = action.message.index();
-          if constexpr (std::is_same_v<M, cluster::SurveyPart>) {
+          if constexpr (std::is_same_v<M, cluster::ProfilePart>) {
             kind += 100 * static_cast<size_t>(m.shards.front()->shard + 1);
           }
           return !told_kinds_.insert({kind, m.job.value, m.generation.value}).second;
@@ -177,10 +177,10 @@ void SimWorker::Perform(const cluster::SendToCoordinator& action) {
   world_.streams.Up(stream_, action.message);
 }
 
-void SimWorker::Perform(const cluster::RunSurvey& action) {
+void SimWorker::Perform(const cluster::RunProfiling& action) {
   world_.checks.Works(*this, runner_ ? runner_->job() : JobId{}, action.order.job);
   if (runner_ != nullptr && runner_->job() == action.order.job)
-    return runner_->Survey(action.order);
+    return runner_->Profile(action.order);
   runners_.push_back(std::make_unique<SimRunner>(world_, *this, action.order));
   runner_ = runners_.back().get();
 }

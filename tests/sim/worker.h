@@ -70,7 +70,7 @@ class SimWorker {
   void Perform(const cluster::Connect& action);
   void Perform(const cluster::Disconnect& action);
   void Perform(const cluster::SendToCoordinator& action);
-  void Perform(const cluster::RunSurvey& action);
+  void Perform(const cluster::RunProfiling& action);
   void Perform(const cluster::RunTraining& action);
   void Perform(const cluster::RunPreparation& action);
   void Perform(const cluster::RunKeep& action);

@@ -178,14 +178,14 @@ class SeatsTest(daemons.EspalierTest):
                               ("999999GiB", "1048576MiB")):
             self.assertEqual(own_coordinator.memory_limits(memory), [
                 "--receive-bytes-max", share, "--worker-queue-bytes-max", share,
-                "--survey-bytes-max", share])
+                "--profile-bytes-max", share])
         for wrong in ("511MiB", "1", "1 GiB", "-1GiB", "1TiB", "\u0661GiB", "", "1GiB\n"):
             with self.assertRaisesRegex(espalier.InvalidArgumentError, "at least 512MiB"):
                 self.launch(1, 1, coordinator_memory=wrong)
         with self.launch(1, 1, coordinator_memory="600MiB"):
             pid, = sparks.processes("espalier-spark-")
             with open("/proc/%d/cmdline" % pid) as f:
-                self.assertIn("\0--survey-bytes-max\000150MiB\0", f.read())
+                self.assertIn("\0--profile-bytes-max\000150MiB\0", f.read())
         self.assert_gone()
 
     def test_a_worker_that_cannot_start_is_told_with_its_own_words(self):

@@ -77,8 +77,8 @@ TEST_CASE("secrets are not read or changed under any path") {
   refuses(any->Open("webhdfs://127.0.0.1:1/espalier//state/log-1").status());
   refuses(any->RemoveTree("hdfs://other/espalier"));
   // What this process holds open, and has no name any more.
-  const FileDescriptor nameless(open(dir.Put("spool", "rows").c_str(), O_RDONLY));
-  REQUIRE(std::remove((dir / "spool").c_str()) == 0);
+  const FileDescriptor nameless(open(dir.Put("spill", "rows").c_str(), O_RDONLY));
+  REQUIRE(std::remove((dir / "spill").c_str()) == 0);
   refuses(files->Open("/proc/self/fd/" + std::to_string(nameless.get())).status());
   CHECK(Content(dir / "key") == "secret");
   CHECK(Content(dir / "state/below/journal") == "secret");

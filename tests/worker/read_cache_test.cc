@@ -72,7 +72,7 @@ struct Fixture {
   // Another job.
   void Next() {
     if (!cache) {
-      cache = std::make_unique<ReadCache>(ReadCacheOptions{directory / "spool", bytes_max, 1000},
+      cache = std::make_unique<ReadCache>(ReadCacheOptions{directory / "spill", bytes_max, 1000},
                                           [this] { return now_us; });
     }
     files = std::make_unique<CachedFiles>(far, *cache);
@@ -113,7 +113,7 @@ TEST_CASE("what a job read the next one has from the disk") {
   CHECK(f.Read("hdfs://n/b", 90, 70) == 0);
   CHECK(f.files->bytes_cached() == 400 + 600 + 2 + 50 + 70);
   CHECK(f.cache->bytes() == 1070);
-  CHECK(f.local->Names(f.directory / "spool")->empty());  // without a name
+  CHECK(f.local->Names(f.directory / "spill")->empty());  // without a name
 }
 
 TEST_CASE("a file that changed is another file, and one of this machine is not kept") {
@@ -190,7 +190,7 @@ TEST_CASE("what nobody reads for a while is given up, and its disk space with it
 TEST_CASE("trouble with the disk ends the keeping and no job") {
   Fixture f;
   f.Next();
-  REQUIRE(f.local->WriteAtomically(f.directory / "spool", "a file").ok());
+  REQUIRE(f.local->WriteAtomically(f.directory / "spill", "a file").ok());
   CHECK(f.Read("hdfs://n/a", 0, 1000) == 1000);
   CHECK(f.Read("hdfs://n/a", 0, 1000) == 1000);
   CHECK(f.cache->bytes() == 0);
@@ -210,7 +210,7 @@ TEST_CASE("a byte that the disk changed is not taken for one of the table's") {
   Fixture f;
   f.Next();
   f.Read("hdfs://n/a", 0, 1000);
-  const int fd = CacheDescriptor(f.directory / "spool");
+  const int fd = CacheDescriptor(f.directory / "spill");
   REQUIRE(fd >= 0);
   const char other = static_cast<char>(FarFiles::ByteOf("hdfs://n/a", 500) + 1);
   REQUIRE(pwrite(fd, &other, 1, 500) == 1);
@@ -246,7 +246,7 @@ TEST_CASE("threads that read, expiry and too little room never change a byte") {
   f.far.length = 5000;
   f.Next();
   std::atomic<int64_t> wrong{0}, now_us{0};
-  ReadCache cache({f.directory / "spool", f.bytes_max, 3}, [&] { return ++now_us; });
+  ReadCache cache({f.directory / "spill", f.bytes_max, 3}, [&] { return ++now_us; });
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {

@@ -48,9 +48,11 @@ struct Input {
   std::shared_ptr<const spec::InputPlan> plan;
 };
 
-std::shared_ptr<data::RowRoom> Room() { return std::make_shared<data::RowRoom>(kMany, "", 0); }
+std::shared_ptr<data::MemoryBudget> Room() {
+  return std::make_shared<data::MemoryBudget>(kMany, "", 0);
+}
 
-// Surveys all shards and loads all rows, as a job does.
+// Profiles all shards and loads all rows, as a job does.
 struct Job {
   Job(ShardCache& cache, const Input& input, const spec::JobSpec& job,
       std::shared_ptr<const spec::InputPlan> plan)
@@ -60,10 +62,10 @@ struct Job {
         shards(&cache, cache.Use(spec, this->plan), spec, this->plan, Room()) {}
   Job(ShardCache& cache, const Input& input) : Job(cache, input, input.spec, input.plan) {}
 
-  Status Survey() {
+  Status Profile() {
     for (size_t i = 0; i < plan->shards.size(); ++i) {
-      ESPALIER_ASSIGN_OR_RETURN(surveyed.emplace_back(),
-                                shards.Survey(*input.files, static_cast<int32_t>(i)));
+      ESPALIER_ASSIGN_OR_RETURN(profiled.emplace_back(),
+                                shards.Profile(*input.files, static_cast<int32_t>(i)));
     }
     return {};
   }
@@ -72,7 +74,7 @@ struct Job {
   const spec::JobSpec spec;
   const std::shared_ptr<const spec::InputPlan> plan;
   JobShards shards;
-  std::vector<data::SurveyedShard> surveyed;
+  std::vector<data::ProfiledShard> profiled;
 };
 
 int64_t now_us = 0;
@@ -99,7 +101,7 @@ TEST_CASE(
   const Input input;
   ShardCache cache = Cache();
   Job first(cache, input);
-  REQUIRE(first.Survey().ok());
+  REQUIRE(first.Profile().ok());
   const auto shards = static_cast<int64_t>(input.plan->shards.size());
   REQUIRE(shards > 5);
   CHECK(first.shards.parsed() == shards);
@@ -109,20 +111,20 @@ TEST_CASE(
   other.train.batch = 77;
   other.output.path = "/else";
   Job second(cache, input, other, input.Listed());
-  REQUIRE(second.Survey().ok());
+  REQUIRE(second.Profile().ok());
   CHECK(second.shards.parsed() == 0);
   CHECK(second.shards.taken() == shards);
-  std::vector<spec::ShardSurvey> kept, own;
-  std::vector<data::SurveyedShard> own_rows;
+  std::vector<spec::ShardProfile> kept, own;
+  std::vector<data::ProfiledShard> own_rows;
   for (int32_t i = 0; i < shards; ++i) {
-    CHECK_FALSE(second.surveyed[static_cast<size_t>(i)].has_rows);
-    kept.push_back(second.surveyed[static_cast<size_t>(i)].survey);
+    CHECK_FALSE(second.profiled[static_cast<size_t>(i)].has_rows);
+    kept.push_back(second.profiled[static_cast<size_t>(i)].profile);
     own_rows.push_back(
-        *data::SurveyShard(*data::MakeShardReader({*input.files, *input.plan, other}), i));
-    own.push_back(own_rows.back().survey);
+        *data::ProfileShard(*data::MakeShardReader({*input.files, *input.plan, other}), i));
+    own.push_back(own_rows.back().profile);
   }
-  const spec::SurveyResult merged = *data::MergeShardSurveys(*input.plan, other, kept);
-  const spec::SurveyResult expected = *data::MergeShardSurveys(*input.plan, other, own);
+  const spec::TableProfile merged = *data::MergeShardProfiles(*input.plan, other, kept);
+  const spec::TableProfile expected = *data::MergeShardProfiles(*input.plan, other, own);
   CHECK(merged.data_fingerprint == expected.data_fingerprint);
   CHECK(merged.preprocessing == expected.preprocessing);
   const data::RowRanges ranges = {plan::Range{0, merged.train_rows}, plan::Range{}, plan::Range{}};
@@ -141,10 +143,10 @@ TEST_CASE("whatever rows, sets or statistics depend on is not taken over") {
   const Input input;
   ShardCache cache = Cache();
   Job first(cache, input);
-  REQUIRE(first.Survey().ok());
+  REQUIRE(first.Profile().ok());
   const auto taken = [&](const spec::JobSpec& spec, std::shared_ptr<const spec::InputPlan> plan) {
     Job job(cache, input, spec, std::move(plan));
-    REQUIRE(job.Survey().ok());
+    REQUIRE(job.Profile().ok());
     return job.shards.taken();
   };
   for (int what = 0; what < 7; ++what) {
@@ -168,18 +170,18 @@ TEST_CASE("a file that has changed is read anew, and one that changes under a jo
   ShardCache cache = Cache();
   {
     Job first(cache, input);
-    REQUIRE(first.Survey().ok());
+    REQUIRE(first.Profile().ok());
   }
   const auto now = fs::last_write_time(input.path);
   fs::last_write_time(input.path, now + std::chrono::seconds(5));
   {
     Job stale(cache, input);  // listed before
-    CHECK(stale.Survey().code() == StatusCode::kDataLoss);
+    CHECK(stale.Profile().code() == StatusCode::kDataLoss);
     CHECK(stale.shards.Kept(0));
     CHECK(stale.shards.TakeOver(*input.files, 0).code() == StatusCode::kDataLoss);
   }
   Job second(cache, input, input.spec, input.Listed());
-  REQUIRE(second.Survey().ok());
+  REQUIRE(second.Profile().ok());
   CHECK(second.shards.taken() == 0);
 }
 
@@ -210,12 +212,12 @@ TEST_CASE("rows are taken over only by a job that may read the file") {
   const Input input;
   ShardCache cache = Cache();
   Job first(cache, input);
-  REQUIRE(first.Survey().ok());
+  REQUIRE(first.Profile().ok());
   const Unreadable files(*input.files);
   Job second(cache, input);
-  CHECK(second.shards.Survey(files, 0).status().code() == StatusCode::kPermissionDenied);
+  CHECK(second.shards.Profile(files, 0).status().code() == StatusCode::kPermissionDenied);
   CHECK(second.shards.TakeOver(files, 1).code() == StatusCode::kPermissionDenied);
-  CHECK(second.shards.Survey(*input.files, 0).ok());
+  CHECK(second.shards.Profile(*input.files, 0).ok());
 }
 
 TEST_CASE("what no job uses goes after a while, and at once for other files or who needs it all") {
@@ -223,7 +225,7 @@ TEST_CASE("what no job uses goes after a while, and at once for other files or w
   ShardCache cache = Cache();
   {
     Job first(cache, input);
-    REQUIRE(first.Survey().ok());
+    REQUIRE(first.Profile().ok());
     now_us = 1000;
     cache.Expire();
     CHECK(cache.bytes() > 0);  // the job still has it
@@ -236,15 +238,15 @@ TEST_CASE("what no job uses goes after a while, and at once for other files or w
   CHECK(cache.bytes() == 0);
   {
     Job again(cache, input);
-    REQUIRE(again.Survey().ok());
+    REQUIRE(again.Profile().ok());
     CHECK(again.shards.taken() == 0);
     const int64_t of_input = cache.bytes();
     Job beside(cache, other);
-    REQUIRE(beside.Survey().ok());
+    REQUIRE(beside.Profile().ok());
     CHECK(cache.bytes() > of_input);  // somebody has both
   }
   Job third(cache, other);
-  REQUIRE(third.Survey().ok());
+  REQUIRE(third.Profile().ok());
   CHECK(third.shards.taken() > 0);
   const auto held = third.shards.Kept(0);
   REQUIRE(held);
@@ -253,7 +255,7 @@ TEST_CASE("what no job uses goes after a while, and at once for other files or w
   CHECK_FALSE(third.shards.Kept(0));
   CHECK(held->rows.sets[0].rows > 0);
   Job fourth(cache, other);
-  REQUIRE(fourth.Survey().ok());
+  REQUIRE(fourth.Profile().ok());
   CHECK(fourth.shards.taken() == 0);
 }
 
@@ -261,40 +263,40 @@ TEST_CASE("what does not fit is not kept, and is this job's own") {
   const Input input;
   ShardCache all = Cache();
   Job whole(all, input);
-  REQUIRE(whole.Survey().ok());
+  REQUIRE(whole.Profile().ok());
   ShardCache half = Cache(all.bytes() / 2);
   Job first(half, input);
-  REQUIRE(first.Survey().ok());
+  REQUIRE(first.Profile().ok());
   CHECK(half.bytes() <= all.bytes() / 2);
   int64_t own = 0, rows = 0;
-  for (const data::SurveyedShard& shard : first.surveyed) {
+  for (const data::ProfiledShard& shard : first.profiled) {
     own += shard.has_rows;
     for (const data::DecodedRows& set : shard.rows.sets) rows += set.rows;
-    CHECK(shard.has_rows != (first.shards.Kept(shard.survey.shard) != nullptr));
+    CHECK(shard.has_rows != (first.shards.Kept(shard.profile.shard) != nullptr));
   }
   CHECK(own > 0);
   CHECK(rows > 0);
   Job second(half, input);
-  REQUIRE(second.Survey().ok());
+  REQUIRE(second.Profile().ok());
   CHECK(second.shards.taken() == static_cast<int64_t>(input.plan->shards.size()) - own);
 }
 
-TEST_CASE("a shard that others surveyed is read once, where there is room for it beside the rows") {
+TEST_CASE("a shard that others profiled is read once, where there is room for it beside the rows") {
   const Input input;
   ShardCache cache = Cache();
   Job first(cache, input);
-  REQUIRE(first.Survey().ok());
-  std::vector<spec::ShardSurvey> surveys;
-  for (const data::SurveyedShard& shard : first.surveyed) surveys.push_back(shard.survey);
-  const spec::SurveyResult survey = *data::MergeShardSurveys(*input.plan, input.spec, surveys);
-  const data::RowRanges ranges = {plan::Range{0, survey.train_rows}, plan::Range{}, plan::Range{}};
-  CHECK(first.shards.FitsBeside(survey, ranges, 2 * kMany));
-  CHECK_FALSE(first.shards.FitsBeside(survey, ranges, 1 << 20));
+  REQUIRE(first.Profile().ok());
+  std::vector<spec::ShardProfile> profiles;
+  for (const data::ProfiledShard& shard : first.profiled) profiles.push_back(shard.profile);
+  const spec::TableProfile profile = *data::MergeShardProfiles(*input.plan, input.spec, profiles);
+  const data::RowRanges ranges = {plan::Range{0, profile.train_rows}, plan::Range{}, plan::Range{}};
+  CHECK(first.shards.FitsBeside(profile, ranges, 2 * kMany));
+  CHECK_FALSE(first.shards.FitsBeside(profile, ranges, 1 << 20));
   CHECK(first.shards.kept_bytes_max() == kMany);
   // Of sparse rows it is those of the member's own shards that count.
-  spec::SurveyResult sparse = survey;
+  spec::TableProfile sparse = profile;
   sparse.sparse = true;
-  for (spec::ShardSurvey& shard : sparse.shards) shard.nonzeros = 1 << 26;
+  for (spec::ShardProfile& shard : sparse.shards) shard.nonzeros = 1 << 26;
   const data::RowRanges few = {plan::Range{0, 1}, plan::Range{}, plan::Range{}};
   CHECK(data::ShardsOf(sparse, few) == std::vector<int32_t>{0});
   CHECK(first.shards.FitsBeside(sparse, few, kMany));
@@ -302,16 +304,16 @@ TEST_CASE("a shard that others surveyed is read once, where there is room for it
   spec::JobSpec fold = input.spec;
   fold.data.validation.fold = 1;
   Job loads(cache, input, fold, input.plan);
-  CHECK(loads.shards.FitsBeside(survey, ranges, 2 * kMany));
+  CHECK(loads.shards.FitsBeside(profile, ranges, 2 * kMany));
   const auto taken = loads.shards.Take(*input.files, 2);
   REQUIRE(taken.ok());
   REQUIRE(*taken);
-  CHECK((*taken)->rows.checksum == surveys[2].checksum);
+  CHECK((*taken)->rows.checksum == profiles[2].checksum);
   CHECK(loads.shards.Kept(2) == *taken);
   Job next(cache, input, fold, input.plan);
-  REQUIRE(next.Survey().ok());
+  REQUIRE(next.Profile().ok());
   CHECK(next.shards.taken() == 1);
-  CHECK_FALSE(next.shards.FitsBeside(survey, ranges, 1 << 20));
+  CHECK_FALSE(next.shards.FitsBeside(profile, ranges, 1 << 20));
   CHECK_FALSE(*next.shards.Take(*input.files, 1));
   next.shards.GiveUp();
   CHECK(cache.bytes() == 0);
@@ -320,9 +322,9 @@ TEST_CASE("a shard that others surveyed is read once, where there is room for it
 TEST_CASE("a job that does not say so neither takes nor leaves anything") {
   const Input input;
   JobShards shards(nullptr, nullptr, input.spec, input.plan, Room());
-  const auto surveyed = shards.Survey(*input.files, 0);
-  REQUIRE(surveyed.ok());
-  CHECK(surveyed->has_rows);
+  const auto profiled = shards.Profile(*input.files, 0);
+  REQUIRE(profiled.ok());
+  CHECK(profiled->has_rows);
   CHECK_FALSE(shards.keeps());
   CHECK_FALSE(shards.Kept(0));
   CHECK_FALSE(*shards.Take(*input.files, 0));

@@ -1,5 +1,5 @@
 // The same table as text of any form, in any number of files, on any number of workers, gives the
-// same weights: planned, surveyed, loaded by each member for its leaves, and trained over links in
+// same weights: planned, profiled, loaded by each member for its leaves, and trained over links in
 // memory.
 #include <chrono>
 #include <random>
@@ -86,14 +86,14 @@ class TrainFixture : public data::DataFixture {
 
   // The hash of the weights; the error where there is one.
   std::string Weights(int32_t owners) {
-    const auto survey = Survey();
-    if (!survey.ok()) return survey.status().ToString();
+    const auto profile = Profile();
+    if (!profile.ok()) return profile.status().ToString();
     const plan::Ownership ownership = plan::PlanOwnership(kLeaves, owners);
     const auto network = collective::MemoryNetwork::Make(static_cast<uint32_t>(owners), 7);
     std::vector<std::string> results(owners);
     std::vector<std::thread> members;
     for (int32_t m = 0; m < owners; ++m) {
-      members.emplace_back([&, m] { results[m] = Member(*survey, ownership, m, network); });
+      members.emplace_back([&, m] { results[m] = Member(*profile, ownership, m, network); });
     }
     for (std::thread& t : members) t.join();
     for (const std::string& r : results) CHECK(r == results[0]);
@@ -102,7 +102,7 @@ class TrainFixture : public data::DataFixture {
 
  private:
   // Reads the shards of the rows of its own leaves and trains.
-  std::string Member(const spec::SurveyResult& survey, const plan::Ownership& ownership,
+  std::string Member(const spec::TableProfile& profile, const plan::Ownership& ownership,
                      int32_t self,
                      const std::shared_ptr<collective::MemoryNetwork>& network) const {
     const plan::LeafSpan own = ownership.intervals[self];
@@ -110,9 +110,9 @@ class TrainFixture : public data::DataFixture {
       return plan::Range{plan::LeafRows(rows, kLeaves, own.begin).begin,
                          plan::LeafRows(rows, kLeaves, own.end - 1).end};
     };
-    const data::RowRanges ranges = {range(survey.train_rows), range(survey.validation_rows),
-                                    range(survey.test_rows)};
-    auto loader = data::RowLoader::Make({*files, plan, job}, survey, ranges, {});
+    const data::RowRanges ranges = {range(profile.train_rows), range(profile.validation_rows),
+                                    range(profile.test_rows)};
+    auto loader = data::RowLoader::Make({*files, plan, job}, profile, ranges, {});
     if (!loader.ok()) return loader.status().ToString();
     for (const int32_t shard : (*loader)->shards()) {
       if (const Status read = (*loader)->Load(shard, nullptr); !read.ok()) return read.ToString();
@@ -130,8 +130,8 @@ class TrainFixture : public data::DataFixture {
     if (places.size() > 1) {
       reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
     }
-    training.train_rows = survey.train_rows;
-    training.validation_rows = survey.validation_rows;
+    training.train_rows = profile.train_rows;
+    training.validation_rows = profile.validation_rows;
     TrainerOptions options;
     options.leaves = kLeaves;
     options.own = own;

@@ -207,7 +207,7 @@ TEST_CASE("what the coordinator may fill its container with leaves a quarter to 
     request.coordinator.memory_mb = container;
     REQUIRE(request.Validate().ok());
     config::CoordinatorOptions options;
-    options.receive_bytes_max = options.worker_queue_bytes_max = options.survey_bytes_max =
+    options.receive_bytes_max = options.worker_queue_bytes_max = options.profile_bytes_max =
         CoordinatorShareBytes(container);
     INFO(options.Validate().ToString());
     CHECK(options.Validate().ok());

@@ -2,10 +2,11 @@
 //
 // usage: csv JOB.yaml FILE [REPEATS [THREADS]]
 // The job's data options are used; FILE replaces its training files. Prints JSON lines: one for
-// each repeat, then one of the best ("best": true). Fields: file, bytes, rows, storage, survey_s,
-// merge_s, load_s, total_s, mb_per_s and rows_per_s (total), cpu_mb_per_s (total by the process's
-// processor time), survey_mb_per_s, copy_mb_per_s (read into one buffer), gather_us (64 shuffled
-// rows into floats), peak_mb (of the process so far, without the copy's buffer).
+// each repeat, then one of the best ("best": true). Fields: file, bytes, rows, storage,
+// profiling_s, merge_s, load_s, total_s, mb_per_s and rows_per_s (total), cpu_mb_per_s (total by
+// the process's processor time), profiling_mb_per_s, copy_mb_per_s (read into one buffer),
+// gather_us (64 shuffled rows into floats), peak_mb (of the process so far, without the copy's
+// buffer).
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -19,10 +20,10 @@
 #include "src/config/job_yaml.h"
 #include "src/data/input/listing.h"
 #include "src/data/profile/merge.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/data/profile/row_store.h"
-#include "src/data/profile/survey.h"
 #include "src/storage/file_system.h"
-#include "tools/benchmarks/survey_all.h"
+#include "tools/benchmarks/profile_all.h"
 
 namespace espalier {
 namespace {
@@ -42,8 +43,8 @@ struct Measured {
   int64_t bytes = 0, rows = 0;
   spec::StorageType storage = spec::StorageType::kUint8;
   long peak_mb = 0;  // NOLINT: as getrusage has it
-  double survey_s = 0, merge_s = 0, load_s = 0, copy_s = 0, gather_us = 0, cpu_s = 0;
-  double total_s() const { return survey_s + merge_s + load_s; }
+  double profiling_s = 0, merge_s = 0, load_s = 0, copy_s = 0, gather_us = 0, cpu_s = 0;
+  double total_s() const { return profiling_s + merge_s + load_s; }
 };
 
 // The yardstick: the bytes through the same windows into one buffer of the file's size.
@@ -91,10 +92,10 @@ Result<Measured> Run(const storage::FileSystem& files, const spec::JobSpec& job,
   Measured m;
   m.bytes = plan.files[0].length;
   const double start = Now(), cpu_start = CpuNow();
-  ESPALIER_ASSIGN_OR_RETURN(Surveyed all, SurveyAll(files, plan, job, threads));
-  const double surveyed = Now();
-  ESPALIER_ASSIGN_OR_RETURN(const spec::SurveyResult merged,
-                            data::MergeShardSurveys(plan, job, all.surveys));
+  ESPALIER_ASSIGN_OR_RETURN(Profiled all, ProfileAll(files, plan, job, threads));
+  const double profiled = Now();
+  ESPALIER_ASSIGN_OR_RETURN(const spec::TableProfile merged,
+                            data::MergeShardProfiles(plan, job, all.profiles));
   const double done_merging = Now();
   const data::RowRanges ranges = {plan::Range{0, merged.train_rows},
                                   plan::Range{0, merged.validation_rows},
@@ -103,8 +104,8 @@ Result<Measured> Run(const storage::FileSystem& files, const spec::JobSpec& job,
                             data::LoadRows({files, plan, job}, merged, ranges, all.shards, {}));
   m.load_s = Now() - done_merging;
   m.cpu_s = CpuNow() - cpu_start;
-  m.merge_s = done_merging - surveyed;
-  m.survey_s = surveyed - start;
+  m.merge_s = done_merging - profiled;
+  m.profiling_s = profiled - start;
   m.rows = merged.train_rows + merged.validation_rows;
   m.storage = merged.storage;
   m.peak_mb = PeakMegabytes();
@@ -117,13 +118,14 @@ void Print(const std::string& file, const Measured& m, bool best) {
   const double megabytes = static_cast<double>(m.bytes) / 1e6;
   std::printf(
       "{\"bench\":\"csv\",\"best\":%s,\"file\":\"%s\",\"bytes\":%lld,\"rows\":%lld,"
-      "\"storage\":\"%s\",\"survey_s\":%.4f,\"merge_s\":%.4f,\"load_s\":%.4f,\"total_s\":%.4f,"
-      "\"mb_per_s\":%.1f,\"cpu_mb_per_s\":%.1f,\"survey_mb_per_s\":%.1f,\"copy_mb_per_s\":%.1f,"
+      "\"storage\":\"%s\",\"profiling_s\":%.4f,\"merge_s\":%.4f,\"load_s\":%.4f,\"total_s\":%.4f,"
+      "\"mb_per_s\":%.1f,\"cpu_mb_per_s\":%.1f,\"profiling_mb_per_s\":%.1f,\"copy_mb_per_s\":%.1f,"
       "\"gather_us\":%.2f,\"rows_per_s\":%.0f,\"peak_mb\":%ld}\n",
       best ? "true" : "false", file.c_str(), static_cast<long long>(m.bytes),
-      static_cast<long long>(m.rows), names[static_cast<int>(m.storage)], m.survey_s, m.merge_s,
-      m.load_s, m.total_s(), megabytes / m.total_s(), megabytes / m.cpu_s, megabytes / m.survey_s,
-      megabytes / m.copy_s, m.gather_us, static_cast<double>(m.rows) / m.total_s(), m.peak_mb);
+      static_cast<long long>(m.rows), names[static_cast<int>(m.storage)], m.profiling_s, m.merge_s,
+      m.load_s, m.total_s(), megabytes / m.total_s(), megabytes / m.cpu_s,
+      megabytes / m.profiling_s, megabytes / m.copy_s, m.gather_us,
+      static_cast<double>(m.rows) / m.total_s(), m.peak_mb);
 }
 
 Status Main(const std::string& yaml_path, const std::string& file, int repeats, int threads) {

@@ -8,10 +8,10 @@
 //       vectors  one column with lists of 784 float32; snappy
 // Writes DIRECTORY/KIND-ROWS.parquet when it is not there (row groups of 5,000 rows, of 200,000 for
 // `narrow`; pages with checksums). Prints JSON lines: one for each repeat, then one of the best of
-// each side ("best": true). Fields: kind, rows, bytes, storage, ours_s (plan, survey, merge, load),
-// plan_s, survey_s, load_s, arrow_s (0 with `ours`, for a profile; read and transpose, checksums
-// verified), ratio (arrow_s / ours_s), mb_per_s and rows_per_s (ours, of the file's bytes), peak_mb
-// (of the process so far).
+// each side ("best": true). Fields: kind, rows, bytes, storage, ours_s (plan, profile, merge,
+// load), plan_s, profiling_s, load_s, arrow_s (0 with `ours`, for a profile; read and transpose,
+// checksums verified), ratio (arrow_s / ours_s), mb_per_s and rows_per_s (ours, of the file's
+// bytes), peak_mb (of the process so far).
 #include <arrow/array.h>
 #include <arrow/array/builder_nested.h>
 #include <arrow/array/builder_primitive.h>
@@ -36,11 +36,11 @@
 
 #include "src/data/input/listing.h"
 #include "src/data/profile/merge.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/data/profile/row_store.h"
-#include "src/data/profile/survey.h"
 #include "src/data/table/transpose.h"
 #include "src/storage/file_system.h"
-#include "tools/benchmarks/survey_all.h"
+#include "tools/benchmarks/profile_all.h"
 
 namespace espalier {
 namespace {
@@ -190,8 +190,8 @@ double RunArrow(const std::string& kind, const std::string& path, int threads) {
 struct Measured {
   int64_t rows = 0;
   spec::StorageType storage = spec::StorageType::kUint8;
-  double plan_s = 0, survey_s = 0, load_s = 0, arrow_s = 0;
-  double ours_s() const { return plan_s + survey_s + load_s; }
+  double plan_s = 0, profiling_s = 0, load_s = 0, arrow_s = 0;
+  double ours_s() const { return plan_s + profiling_s + load_s; }
 };
 
 Result<Measured> Run(const storage::FileSystem& files, const std::string& path, int threads) {
@@ -203,16 +203,16 @@ Result<Measured> Run(const storage::FileSystem& files, const std::string& path, 
   ESPALIER_ASSIGN_OR_RETURN(const spec::InputPlan plan,
                             data::PlanInput(files, job.data, job.data.shard_bytes));
   const double planned = Now();
-  ESPALIER_ASSIGN_OR_RETURN(Surveyed all, SurveyAll(files, plan, job, threads));
-  const double surveyed = Now();
-  ESPALIER_ASSIGN_OR_RETURN(const spec::SurveyResult merged,
-                            data::MergeShardSurveys(plan, job, all.surveys));
+  ESPALIER_ASSIGN_OR_RETURN(Profiled all, ProfileAll(files, plan, job, threads));
+  const double profiled = Now();
+  ESPALIER_ASSIGN_OR_RETURN(const spec::TableProfile merged,
+                            data::MergeShardProfiles(plan, job, all.profiles));
   const data::RowRanges ranges = {plan::Range{0, merged.train_rows}, plan::Range{0, 0},
                                   plan::Range{0, 0}};
   ESPALIER_ASSIGN_OR_RETURN(const auto store,
                             data::LoadRows({files, plan, job}, merged, ranges, all.shards, {}));
-  m.load_s = Now() - surveyed;
-  m.survey_s = surveyed - planned;
+  m.load_s = Now() - profiled;
+  m.profiling_s = profiled - planned;
   m.plan_s = planned - start;
   m.rows = merged.train_rows;
   m.storage = merged.storage;
@@ -225,11 +225,11 @@ void Print(const std::string& kind, int64_t bytes, const Measured& m, bool best)
   getrusage(RUSAGE_SELF, &used);
   std::printf(
       "{\"bench\":\"parquet\",\"best\":%s,\"kind\":\"%s\",\"rows\":%lld,\"bytes\":%lld,"
-      "\"storage\":\"%s\",\"ours_s\":%.4f,\"plan_s\":%.4f,\"survey_s\":%.4f,\"load_s\":%.4f,"
+      "\"storage\":\"%s\",\"ours_s\":%.4f,\"plan_s\":%.4f,\"profiling_s\":%.4f,\"load_s\":%.4f,"
       "\"arrow_s\":%.4f,\"ratio\":%.3f,\"mb_per_s\":%.1f,\"rows_per_s\":%.0f,\"peak_mb\":%ld}\n",
       best ? "true" : "false", kind.c_str(), static_cast<long long>(m.rows),
       static_cast<long long>(bytes), names[static_cast<int>(m.storage)], m.ours_s(), m.plan_s,
-      m.survey_s, m.load_s, m.arrow_s, m.arrow_s / m.ours_s(),
+      m.profiling_s, m.load_s, m.arrow_s, m.arrow_s / m.ours_s(),
       static_cast<double>(bytes) / 1e6 / m.ours_s(), static_cast<double>(m.rows) / m.ours_s(),
       used.ru_maxrss / 1024);
 }

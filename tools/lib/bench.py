@@ -4,7 +4,7 @@
   (b) step    steps of 1 x 1, 1 x 2 and 2 x 1 workers x threads, and what of the reduce is exposed
   (c) csv     CSV to row store beside Arrow's reader and a plain copy
   (d) parquet Parquet to row store beside Arrow's own reader and the same transposition
-  (e) hdfs    a file of a real HDFS beside curl with 1, 2 and 4 streams; a survey from there beside
+  (e) hdfs    a file of a real HDFS beside curl with 1, 2 and 4 streams; a profile from there beside
               one from local disk
   (f) job     the whole MNIST job with 2 workers: wall time, memory of all processes
   (g) recovery  workers and the coordinator are killed, hosts are cut off, workers join and leave,
@@ -334,9 +334,9 @@ def bench_hdfs(table, folder, args):
         with open(jobs["hdfs"], "w") as f:
             json.dump(spec, f)
         for _ in range(args.rounds):
-            local.append(result_of(start_train(jobs["local"], 2, 1))["timing"]["survey_s"])
-            remote.append(result_of(start_train(jobs["hdfs"], 2, 1))["timing"]["survey_s"])
-        table.add("survey of MNIST's CSV from HDFS, 2 workers", "%.2f s" % median(remote),
+            local.append(result_of(start_train(jobs["local"], 2, 1))["timing"]["profiling_s"])
+            remote.append(result_of(start_train(jobs["hdfs"], 2, 1))["timing"]["profiling_s"])
+        table.add("profile of MNIST's CSV from HDFS, 2 workers", "%.2f s" % median(remote),
                   "from local disk %.2f s" % median(local), median(remote) / median(local))
 
 
@@ -364,7 +364,7 @@ def bench_job(table, args):
             accuracies.append(result["metrics"]["test"]["accuracy"])
             if args.torch:
                 torch.append(run_torch_job())
-    say("the last one: start %(start_s).2f s, survey %(survey_s).2f s, training %(train_s).2f s" %
+    say("the last: start %(start_s).2f s, profile %(profiling_s).2f s, training %(train_s).2f s" %
         result["timing"])
     wall, where_wall = peer(torch, "job_wall_s", "PyTorch DDP")
     memory, where_memory = peer(torch, "job_memory_mb", "PyTorch DDP")

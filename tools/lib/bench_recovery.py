@@ -132,7 +132,7 @@ class Cluster(CoordinatorLog):
         self.workers[name] = self.run(
             name, self.worker, "--coordinator", "file:" + self.folder + "/address", "--insecure",
             "--listen", self.address_of(name), "--name", name, "--threads", "1",
-            "--spool-directory", os.path.join(self.folder, "spool-" + name))
+            "--spill-directory", os.path.join(self.folder, "spill-" + name))
         return name
 
     def __enter__(self):

@@ -57,7 +57,7 @@ class Cluster:
         for n in range(WORKERS):
             name = "w%d" % n
             self.run("espalier-worker", name, "--name", name, "--threads", "1", "--coordinator",
-                     "file:" + file, "--spool-directory", os.path.join(self.folder, "spool" + name),
+                     "file:" + file, "--spill-directory", os.path.join(self.folder, "spill" + name),
                      *self.flags("worker", name))
         self.client = ["--coordinator", "file:" + file] + self.flags("operator", "bench")
         deadline = time.monotonic() + LIMIT_S

@@ -191,7 +191,7 @@ def put_texts(tree):
     put_text(tree, "deploy/systemd/coordinator.yaml", service_config("coordinator", [
         ('state_directory: ""', "state_directory: /var/lib/espalier/coordinator")]))
     put_text(tree, "deploy/systemd/worker.yaml", service_config("worker", [
-        ('spool_directory: ""', "spool_directory: /var/cache/espalier/worker")]))
+        ('spill_directory: ""', "spill_directory: /var/cache/espalier/worker")]))
     programs = [os.path.join(ROOT, "build", "bin", name) for name in PROGRAMS]
     put_text(tree, "completions/espalier.bash", completion.bash(programs))
     put_text(tree, "completions/_espalier", completion.zsh(programs))

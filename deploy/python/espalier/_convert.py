@@ -86,7 +86,7 @@ def progress_of(s: Any) -> Progress:
         job=job_id(s.job), step=p.step, steps_total=p.steps_total, epoch=p.epoch,
         epochs_total=p.epochs_total, loss=p.loss, accuracy=p.accuracy,
         learning_rate=p.learning_rate, rows_per_second=p.rows_per_second, phase=clean(p.phase),
-        phase_share=p.phase_share, bytes_read=s.survey_bytes_done, input_bytes=s.input_bytes)
+        phase_share=p.phase_share, bytes_read=s.profiling_bytes_done, input_bytes=s.input_bytes)
 
 
 def scoring_of(r: Any) -> Scoring:
@@ -114,7 +114,7 @@ def result_of(s: Any) -> JobResult:
         train=metrics_of(r.train),
         validation=metrics_of(r.validation) if r.HasField("validation") else None,
         test=metrics_of(r.test) if r.HasField("test") else None,
-        timing=Timing(s.start_phase_ms / 1000, s.survey_phase_ms / 1000, s.train_phase_ms / 1000,
+        timing=Timing(s.start_phase_ms / 1000, s.profiling_phase_ms / 1000, s.train_phase_ms / 1000,
                       r.step_ms_p50, r.step_ms_p99),
         classes=tuple(text_of(c) for c in r.classes), stopped_because=clean(r.stopped_because),
         skipped_rows=r.skipped_rows,

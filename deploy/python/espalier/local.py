@@ -170,7 +170,7 @@ def _events(line: Mapping[str, Any]) -> Iterator[Event]:
             loss=number(line, "loss"), accuracy=number(line, "accuracy"),
             learning_rate=number(line, "learning_rate"),
             rows_per_second=number(line, "rows_per_second"), phase=line.get("phase") or "",
-            phase_share=number(line, "phase_share"), bytes_read=line["survey_bytes_done"],
+            phase_share=number(line, "phase_share"), bytes_read=line["profiling_bytes_done"],
             input_bytes=line["input_bytes"])
     elif kind == "evaluation":
         yield Evaluation(job=job, epoch=line["epoch"], step=line["step"],
@@ -210,7 +210,7 @@ def _result(last: Mapping[str, Any]) -> JobResult:
             steps=last["steps"], epochs=last["epochs"], rows_per_epoch=last["rows_per_epoch"],
             train=_some_metrics(sets["train"]), validation=_metrics(sets["validation"]),
             test=_metrics(sets["test"]),
-            timing=Timing(timing["start_s"], timing["survey_s"], timing["train_s"],
+            timing=Timing(timing["start_s"], timing["profiling_s"], timing["train_s"],
                           timing["step_ms_p50"], timing["step_ms_p99"]), classes=named,
             # Absent in the outcome of older programs.
             stopped_because=last.get("stopped_because", ""),

@@ -81,7 +81,7 @@ def _away_line(event: CoordinatorAway) -> str:
 
 
 def _share(p: Progress, state: Optional[JobState]) -> float:
-    if state in (JobState.SURVEYING, JobState.QUEUED):
+    if state in (JobState.PROFILING, JobState.QUEUED):
         return p.bytes_read / p.input_bytes if p.input_bytes else 0.0
     if p.steps_total:
         return p.step / p.steps_total
@@ -115,7 +115,7 @@ def live_line(p: Progress, state: Optional[JobState], left: Optional[float], wid
     share = min(1.0, max(0.0, _share(p, state)))
     filled = int(share * _BAR)
     bar = "[" + ("=" * filled + ">" if filled < _BAR else "=" * _BAR).ljust(_BAR)[:_BAR] + "]"
-    if state == JobState.SURVEYING:
+    if state == JobState.PROFILING:
         parts = ["reading", bar, "%3d %%" % (100 * share), "%.1f MB" % (p.bytes_read / 1e6)]
     elif p.phase == "writing":
         parts = ["writing the bundle"]

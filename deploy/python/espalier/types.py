@@ -34,7 +34,7 @@ class JobState(str, enum.Enum):
     """How far a job is; equal to its name ("TRAINING")."""
 
     QUEUED = "QUEUED"
-    SURVEYING = "SURVEYING"
+    PROFILING = "PROFILING"
     LOADING = "LOADING"
     TRAINING = "TRAINING"
     RECOVERING = "RECOVERING"
@@ -113,7 +113,7 @@ class Progress:
         rows_per_second: trained rows.
         phase: "training", "evaluating" or "writing".
         phase_share: of an evaluation that is done, in [0, 1].
-        bytes_read, input_bytes: of the survey of the input.
+        bytes_read, input_bytes: of the profile of the input.
     """
 
     job: str
@@ -154,19 +154,19 @@ class Timing:
     """Where a job's time went.
 
     Attributes:
-        start_seconds, survey_seconds, train_seconds: the consecutive phases.
+        start_seconds, profiling_seconds, train_seconds: the consecutive phases.
         step_ms_p50, step_ms_p99: what a step took, in milliseconds.
     """
 
     start_seconds: float
-    survey_seconds: float
+    profiling_seconds: float
     train_seconds: float
     step_ms_p50: float
     step_ms_p99: float
 
     @property
     def total_seconds(self) -> float:
-        return self.start_seconds + self.survey_seconds + self.train_seconds
+        return self.start_seconds + self.profiling_seconds + self.train_seconds
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class JobInfo:
     Attributes:
         id: "job-3".
         owner: the name of its submitter, by certificate or token; "" on a plain-text cluster.
-        kind: what it does; one that predicts or evaluates is SURVEYING meanwhile.
+        kind: what it does; one that predicts or evaluates is PROFILING meanwhile.
         waiting_because: why a job does not get on, for a person; "" when it does.
         trouble: what will stop it unless mended, such as a delegation token that ends; or "".
         output: where the bundle goes, or the predictions, or the report of an evaluation.

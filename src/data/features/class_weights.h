@@ -1,5 +1,5 @@
 // What training rows of each class, or the ones of each label, weigh, from the job's class_weight
-// and the survey's counts.
+// and the profiling pass's counts.
 // Thread rule: pure functions.
 #pragma once
 

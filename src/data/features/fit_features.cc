@@ -101,7 +101,7 @@ Status Overflow(const spec::InputPlan& plan, const std::string& name,
 
 Result<std::vector<spec::FittedFeature>> FitFeatures(
     const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
-    std::span<const spec::ShardSurvey> samples,
+    std::span<const spec::ShardProfile> samples,
     std::vector<std::map<std::string, int64_t>> categories) {
   std::vector<double> robust_nulls;
   for (size_t i = 0; i < stats.size(); ++i) {

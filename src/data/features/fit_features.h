@@ -22,7 +22,7 @@ namespace espalier::data {
 // constant), statistics that overflow.
 Result<std::vector<spec::FittedFeature>> FitFeatures(
     const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
-    std::span<const spec::ShardSurvey> samples,
+    std::span<const spec::ShardProfile> samples,
     std::vector<std::map<std::string, int64_t>> categories);
 
 // The narrowest type that holds the codes too, at least `least`.

@@ -9,7 +9,7 @@
 
 namespace espalier::data {
 
-std::string DataFingerprint(const spec::InputPlan& plan, const spec::SurveyResult& survey,
+std::string DataFingerprint(const spec::InputPlan& plan, const spec::TableProfile& profile,
                             int64_t robust, bool respelt) {
   Sha256 hash;
   const auto add = [&hash](const std::string& text) { hash.Update(text.data(), text.size()); };
@@ -25,9 +25,9 @@ std::string DataFingerprint(const spec::InputPlan& plan, const spec::SurveyResul
   if (respelt) add("words\n");
   // ... nor multiply rows sparse that have more than numbers.
   const auto more = [](const spec::FittedFeature& f) { return f.codes > 0 || f.null_indicator; };
-  const std::vector<spec::FittedFeature>& fitted = survey.preprocessing.features;
-  if (survey.sparse && std::any_of(fitted.begin(), fitted.end(), more)) add("sparse\n");
-  for (const spec::ShardSurvey& s : survey.shards) {
+  const std::vector<spec::FittedFeature>& fitted = profile.preprocessing.features;
+  if (profile.sparse && std::any_of(fitted.begin(), fitted.end(), more)) add("sparse\n");
+  for (const spec::ShardProfile& s : profile.shards) {
     const spec::Shard& shard = plan.shards[s.shard];
     const int64_t numbers[] = {shard.file,   shard.begin,       shard.end,  s.checksum,
                                s.train_rows, s.validation_rows, s.test_rows};

@@ -169,7 +169,7 @@ class Planner {
       first.bad = BadInput(where + reader.error().message())
                       .At(reader.error().position().value_or(InputPosition{}))
                       .At({.file = file.path, .row = row});
-      // Without header bad rows are the survey's to judge; with one nothing can go on.
+      // Without header bad rows are the profiling pass's to judge; with one nothing can go on.
       if (spec::HasHeader(data_)) return first.bad;
     }
     for (int64_t i = 0; outcome == RecordReader::Outcome::kBadRecord && i < kBadRowsMax &&

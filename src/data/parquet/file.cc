@@ -43,7 +43,7 @@ ParquetBatches::Column SourceOf(const parquet::arrow::SchemaField& field,
 
 }  // namespace
 
-ParquetFile::ParquetFile(const storage::ReadableFile& file, RowRoom* room)
+ParquetFile::ParquetFile(const storage::ReadableFile& file, MemoryBudget* room)
     : file_(file),
       counted_(arrow::default_memory_pool()),
       pool_(&counted_, kDecodeBytesMax),
@@ -78,7 +78,7 @@ Status ParquetFile::Explain(const arrow::Status& error, int64_t group) const {
 }
 
 Result<std::unique_ptr<ParquetFile>> ParquetFile::Open(const storage::ReadableFile& file,
-                                                       RowRoom* room) {
+                                                       MemoryBudget* room) {
   ESPALIER_ASSIGN_OR_RETURN(const ParquetFooter footer, ReadParquetFooter(file));
   std::unique_ptr<ParquetFile> opened(new ParquetFile(file, room));
   opened->footer_begin_ = footer.begin;

@@ -2,10 +2,10 @@
 // ranges and hand it the bytes.
 //
 // Arrow's exceptions and statuses become ours here. Memory: the bytes of the wanted columns of one
-// row group (at most kGroupBytesMax), as a RowRoom has it, and what decoding a batch of it takes
-// (at most kDecodeBytesMax; a page that claims more is an error, not an allocation).
+// row group (at most kGroupBytesMax), as a MemoryBudget has it, and what decoding a batch of it
+// takes (at most kDecodeBytesMax; a page that claims more is an error, not an allocation).
 //
-// Thread rule: one thread a ParquetFile. The ReadableFile and the RowRoom must outlive it.
+// Thread rule: one thread a ParquetFile. The ReadableFile and the MemoryBudget must outlive it.
 #pragma once
 
 #include <arrow/memory_pool.h>
@@ -20,7 +20,7 @@
 #include "src/base/status.h"
 #include "src/data/parquet/batches.h"
 #include "src/data/parquet/columns.h"
-#include "src/data/table/row_room.h"
+#include "src/data/table/memory_budget.h"
 #include "src/storage/file_system.h"
 
 namespace parquet {
@@ -48,7 +48,7 @@ class ParquetFile {
   // Reads and checks the footer. Errors: see parquet_footer.h; row counts or places of row groups
   // that cannot be (kBadInput). `room` may be null: then memory.
   static Result<std::unique_ptr<ParquetFile>> Open(const storage::ReadableFile& file,
-                                                   RowRoom* room = nullptr);
+                                                   MemoryBudget* room = nullptr);
   ~ParquetFile();
 
   const std::vector<ParquetColumn>& columns() const { return columns_; }
@@ -82,7 +82,7 @@ class ParquetFile {
     int64_t begin = 0, end = 0;
   };
 
-  ParquetFile(const storage::ReadableFile& file, RowRoom* room);
+  ParquetFile(const storage::ReadableFile& file, MemoryBudget* room);
   Status Parse(const std::string& footer);
   Status FindGroups();
   Result<Span> ChunkOf(size_t group, int leaf) const;

@@ -145,7 +145,7 @@ Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, AfterBatch&&
 // them, unless the decoder has left out the zeros.
 class Packer {
  public:
-  Packer(const spec::JobSpec& job, const spec::Schema& schema, RowRoom* room,
+  Packer(const spec::JobSpec& job, const spec::Schema& schema, MemoryBudget* room,
          const ParquetDecoder& decoder)
       : width_(static_cast<int64_t>(schema.features.size())),
         coded_(CodedFeatures(schema)),

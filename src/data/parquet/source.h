@@ -21,7 +21,7 @@ namespace espalier::data {
 // Fetched bytes that Arrow may keep slices of.
 class FetchedBytes final : public arrow::Buffer {
  public:
-  explicit FetchedBytes(RowRoom* room) : Buffer(nullptr, 0), bytes_(room) {}
+  explicit FetchedBytes(MemoryBudget* room) : Buffer(nullptr, 0), bytes_(room) {}
   // Their content is undefined then. Errors: RowBytes'.
   Status Resize(int64_t size);
   char* room() { return reinterpret_cast<char*>(bytes_.data()); }
@@ -34,7 +34,7 @@ class FetchedBytes final : public arrow::Buffer {
 class ParquetSource : public arrow::io::RandomAccessFile {
  public:
   // What is kept draws on `room`, which may be null.
-  ParquetSource(const storage::ReadableFile& file, RowRoom* room) : file_(file), room_(room) {}
+  ParquetSource(const storage::ReadableFile& file, MemoryBudget* room) : file_(file), room_(room) {}
 
   // A buffer of `size` bytes for Keep; their content is undefined. Errors: RowBytes'.
   Result<std::shared_ptr<FetchedBytes>> Room(int64_t size);
@@ -57,7 +57,7 @@ class ParquetSource : public arrow::io::RandomAccessFile {
 
  private:
   const storage::ReadableFile& file_;
-  RowRoom* const room_;
+  MemoryBudget* const room_;
   std::vector<std::pair<int64_t, std::shared_ptr<FetchedBytes>>> pieces_;
   std::vector<std::shared_ptr<FetchedBytes>> spare_;
   Status error_;

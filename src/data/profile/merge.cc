@@ -10,7 +10,7 @@
 #include "src/data/features/fit_features.h"
 #include "src/data/features/sparse_choice.h"
 #include "src/data/input/data_fingerprint.h"
-#include "src/data/profile/survey.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/data/table/class_text.h"
 
 namespace espalier::data {
@@ -25,12 +25,12 @@ int64_t Sum(const std::map<std::string, int64_t>& counts) {
 class Merger {
  public:
   Merger(const spec::InputPlan& plan, const spec::JobSpec& job,
-         std::vector<spec::ShardSurvey> surveys, const storage::FileSystem* files)
-      : plan_(plan), job_(job), surveys_(std::move(surveys)), files_(files) {}
+         std::vector<spec::ShardProfile> profiles, const storage::FileSystem* files)
+      : plan_(plan), job_(job), profiles_(std::move(profiles)), files_(files) {}
 
-  Result<spec::SurveyResult> Run() {
+  Result<spec::TableProfile> Run() {
     ESPALIER_RETURN_IF_ERROR(CheckShards());
-    for (const spec::ShardSurvey& s : surveys_) Add(s);
+    for (const spec::ShardProfile& s : profiles_) Add(s);
     ESPALIER_RETURN_IF_ERROR(CheckSkipped());
     ESPALIER_RETURN_IF_ERROR(CheckRows());
     ESPALIER_RETURN_IF_ERROR(FitNumbersAndCodes());
@@ -47,12 +47,12 @@ class Merger {
 
  private:
   Status CheckShards() {
-    const auto by_shard = [](const spec::ShardSurvey& a, const spec::ShardSurvey& b) {
+    const auto by_shard = [](const spec::ShardProfile& a, const spec::ShardProfile& b) {
       return a.shard < b.shard;
     };
-    std::sort(surveys_.begin(), surveys_.end(), by_shard);
-    if (surveys_.size() != plan_.shards.size()) {
-      return Internal("the survey has " + std::to_string(surveys_.size()) + " shards of " +
+    std::sort(profiles_.begin(), profiles_.end(), by_shard);
+    if (profiles_.size() != plan_.shards.size()) {
+      return Internal("the profile has " + std::to_string(profiles_.size()) + " shards of " +
                       std::to_string(plan_.shards.size()));
     }
     const bool classes = job_.model.task == spec::Task::kClassification;
@@ -61,20 +61,20 @@ class Merger {
       vocabularies += spec::HasVocabulary(job_.data.features, plan_.schema.rule(i));
       robust_ += spec::IsRobust(job_.data.features, plan_.schema.rule(i));
     }
-    for (size_t i = 0; i < surveys_.size(); ++i) {
-      const spec::ShardSurvey& s = surveys_[i];
+    for (size_t i = 0; i < profiles_.size(); ++i) {
+      const spec::ShardProfile& s = profiles_[i];
       if (s.shard != static_cast<int32_t>(i) || s.features.size() != plan_.schema.features.size() ||
           s.targets.size() != (classes ? 0 : plan_.schema.label.size()) ||
           s.categories.size() != vocabularies || Sum(s.labels) != (classes ? s.train_rows : 0) ||
           Sum(s.evaluation_labels) != (classes ? s.validation_rows + s.test_rows : 0) ||
           s.sample.values.size() != s.sample.keys.size() * static_cast<size_t>(robust_)) {
-        return Internal("the survey of shard " + std::to_string(i) + " does not fit the schema");
+        return Internal("the profile of shard " + std::to_string(i) + " does not fit the schema");
       }
     }
     return {};
   }
 
-  void Add(const spec::ShardSurvey& s) {
+  void Add(const spec::ShardProfile& s) {
     if (features_.empty()) features_.resize(s.features.size());
     if (targets_.empty()) targets_.resize(s.targets.size());
     for (size_t i = 0; i < features_.size(); ++i)
@@ -92,7 +92,7 @@ class Merger {
     result_.validation_rows += s.validation_rows;
     result_.test_rows += s.test_rows;
     result_.skipped_rows += s.skipped_rows;
-    spec::ShardSurvey kept;
+    spec::ShardProfile kept;
     kept.shard = s.shard;
     kept.checksum = s.checksum;
     kept.train_rows = s.train_rows;
@@ -117,7 +117,7 @@ class Merger {
     const std::string message = std::to_string(result_.skipped_rows) +
                                 " bad rows; data.bad_rows tolerates " +
                                 std::to_string(job_.data.bad_rows.limit);
-    for (const spec::ShardSurvey& s : surveys_) {
+    for (const spec::ShardProfile& s : profiles_) {
       if (s.skipped.empty()) continue;
       const Status& first = s.skipped.front();
       return BadInput(message + "; the first one: " + first.message())
@@ -210,7 +210,7 @@ class Merger {
   };
   LeftOut LeftOutOf(spec::FileRole role) const {
     LeftOut out;
-    for (const spec::ShardSurvey& s : surveys_) {
+    for (const spec::ShardProfile& s : profiles_) {
       if (plan_.files[plan_.shards[s.shard].file].role != role) continue;
       out.dropped += s.dropped_rows;
       out.skipped += s.skipped_rows;
@@ -242,7 +242,7 @@ class Merger {
     }
     ESPALIER_ASSIGN_OR_RETURN(
         result_.preprocessing.features,
-        FitFeatures(plan_, job_, features_, surveys_, std::move(categories_)));
+        FitFeatures(plan_, job_, features_, profiles_, std::move(categories_)));
     result_.storage = StorageWithCodes(result_.preprocessing.features, result_.storage);
     const int64_t rows = result_.train_rows + result_.validation_rows + result_.test_rows;
     result_.sparse = StoresSparse(job_, result_.preprocessing, rows, nonzeros_);
@@ -330,11 +330,11 @@ class Merger {
   }
 
   Status CheckEvaluationLabels() const {
-    for (const spec::ShardSurvey& s : surveys_) {
+    for (const spec::ShardProfile& s : profiles_) {
       for (const auto& [text, count] : s.evaluation_labels) {
         if (labels_.contains(text) || (numbers_ && labels_.contains(ClassText(text)))) continue;
         int64_t rows = 0;
-        for (const spec::ShardSurvey& other : surveys_) {
+        for (const spec::ShardProfile& other : profiles_) {
           const auto found = other.evaluation_labels.find(text);
           if (found != other.evaluation_labels.end()) rows += found->second;
         }
@@ -356,9 +356,9 @@ class Merger {
 
   const spec::InputPlan& plan_;
   const spec::JobSpec& job_;
-  std::vector<spec::ShardSurvey> surveys_;
+  std::vector<spec::ShardProfile> profiles_;
   const storage::FileSystem* const files_;
-  spec::SurveyResult result_;
+  spec::TableProfile result_;
   std::vector<spec::ColumnStats> features_, targets_;
   std::map<std::string, int64_t> labels_;
   std::vector<std::map<std::string, int64_t>> categories_;
@@ -373,10 +373,10 @@ class Merger {
 
 }  // namespace
 
-Result<spec::SurveyResult> MergeShardSurveys(const spec::InputPlan& plan, const spec::JobSpec& job,
-                                             std::vector<spec::ShardSurvey> surveys,
-                                             const storage::FileSystem* files) {
-  return Merger(plan, job, std::move(surveys), files).Run();
+Result<spec::TableProfile> MergeShardProfiles(const spec::InputPlan& plan, const spec::JobSpec& job,
+                                              std::vector<spec::ShardProfile> profiles,
+                                              const storage::FileSystem* files) {
+  return Merger(plan, job, std::move(profiles), files).Run();
 }
 
 }  // namespace espalier::data

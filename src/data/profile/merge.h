@@ -1,4 +1,4 @@
-// From the surveys of all shards to one result, the same on every member.
+// From the profiles of all shards to one result, the same on every member.
 #pragma once
 
 #include <vector>
@@ -27,10 +27,10 @@ namespace espalier::data {
 // rows; more than kCategoriesMax values for a vocabulary; one class only, more than kClassesMax, or
 // other than two for binary cross-entropy; a label in validation or test rows that no training row
 // has (then metrics would mean nothing); weights that are all 0; statistics that overflow. `files`,
-// when given, is used to tell where such a label is. REQUIRES: one survey a shard, in any order.
+// when given, is used to tell where such a label is. REQUIRES: one profile a shard, in any order.
 // Thread rule: re-entrant.
-Result<spec::SurveyResult> MergeShardSurveys(const spec::InputPlan& plan, const spec::JobSpec& job,
-                                             std::vector<spec::ShardSurvey> surveys,
-                                             const storage::FileSystem* files = nullptr);
+Result<spec::TableProfile> MergeShardProfiles(const spec::InputPlan& plan, const spec::JobSpec& job,
+                                              std::vector<spec::ShardProfile> profiles,
+                                              const storage::FileSystem* files = nullptr);
 
 }  // namespace espalier::data

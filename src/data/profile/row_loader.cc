@@ -15,7 +15,7 @@ namespace {
 // little.
 constexpr int64_t kRecordRows = 128;
 // A slab is as large as what is expected still to come, within these. Where more comes, each is
-// larger than the one before, so that they, and so the spool's files, stay few.
+// larger than the one before, so that they, and so the spill directory's files, stay few.
 constexpr int64_t kSlabBytesMin = 256 << 10, kSlabBytesMax = 1 << 30;
 
 int64_t Aligned(int64_t bytes) {
@@ -23,7 +23,7 @@ int64_t Aligned(int64_t bytes) {
   return (bytes + kMask) & ~kMask;
 }
 
-int64_t RowsOf(const spec::ShardSurvey& s, size_t set) {
+int64_t RowsOf(const spec::ShardProfile& s, size_t set) {
   return set == 0 ? s.train_rows : set == 1 ? s.validation_rows : s.test_rows;
 }
 
@@ -35,10 +35,10 @@ plan::Range Common(plan::Range range, int64_t first, int64_t count) {
 
 }  // namespace
 
-std::vector<int32_t> ShardsOf(const spec::SurveyResult& survey, const RowRanges& ranges) {
+std::vector<int32_t> ShardsOf(const spec::TableProfile& profile, const RowRanges& ranges) {
   std::vector<int32_t> shards;
   std::array<int64_t, kSets> next{};
-  for (const spec::ShardSurvey& s : survey.shards) {
+  for (const spec::ShardProfile& s : profile.shards) {
     bool has = false;
     for (size_t set = 0; set < kSets; ++set) {
       has = has || Common(ranges[set], next[set], RowsOf(s, set)).size() > 0;
@@ -68,29 +68,29 @@ void RowLoader::SetUp(const RowRanges& ranges) {
   store_ = std::make_unique<RowStore>();
   classification_ = table_.job.model.task == spec::Task::kClassification;
   has_weights_ = table_.plan.schema.weight >= 0;
-  store_->encoder_ = FeatureEncoder(survey_.preprocessing);
+  store_->encoder_ = FeatureEncoder(profile_.preprocessing);
   store_->targets_ = classification_ ? 0 : static_cast<int64_t>(table_.plan.schema.label.size());
-  store_->storage_ = survey_.storage;
-  store_->sparse_ = survey_.sparse;
-  if (survey_.sparse) store_->encoder_.PrepareSparse();
-  store_->fitted_targets_ = survey_.preprocessing.targets;
-  vocabularies_ = Vocabularies(survey_.preprocessing);
-  classes_ = ClassIndex(survey_.preprocessing.classes);
+  store_->storage_ = profile_.storage;
+  store_->sparse_ = profile_.sparse;
+  if (profile_.sparse) store_->encoder_.PrepareSparse();
+  store_->fitted_targets_ = profile_.preprocessing.targets;
+  vocabularies_ = Vocabularies(profile_.preprocessing);
+  classes_ = ClassIndex(profile_.preprocessing.classes);
   std::array<int64_t, kSets> next{};
-  for (const spec::ShardSurvey& s : survey_.shards) {
+  for (const spec::ShardProfile& s : profile_.shards) {
     first_rows_.push_back(next);
     for (size_t set = 0; set < kSets; ++set) next[set] += RowsOf(s, set);
   }
-  shards_ = ShardsOf(survey_, ranges);
+  shards_ = ShardsOf(profile_, ranges);
   for (size_t set = 0; set < kSets; ++set) store_->sets_[set].range = ranges[set];
 }
 
 Status RowLoader::TooLittle(int64_t bytes) const {
-  const int64_t left = options_.spool_bytes_max - store_->spool_bytes_;
+  const int64_t left = options_.spill_bytes_max - store_->spill_bytes_;
   return ResourceExhausted(
       "the rows of this worker need " + HumanBytes(bytes) + " more; its memory budget is " +
-      HumanBytes(options_.memory_bytes_max) + " and its spool " +
-      (options_.spool_directory.empty()
+      HumanBytes(options_.memory_bytes_max) + " and its spill " +
+      (options_.spill_directory.empty()
            ? std::string("is not set up")
            : "has " + HumanBytes(std::max<int64_t>(left, 0)) + " of its limit left") +
       "; raise one of them or add workers");
@@ -98,15 +98,15 @@ Status RowLoader::TooLittle(int64_t bytes) const {
 
 Result<std::unique_ptr<Region>> RowLoader::TakeRoom(int64_t least, int64_t wish) {
   const int64_t memory = options_.memory_bytes_max - store_->memory_bytes_;
-  const int64_t spool =
-      options_.spool_directory.empty() ? 0 : options_.spool_bytes_max - store_->spool_bytes_;
+  const int64_t spill =
+      options_.spill_directory.empty() ? 0 : options_.spill_bytes_max - store_->spill_bytes_;
   const bool in_memory = least <= memory;
-  if (!in_memory && least > spool) return TooLittle(least);
-  const int64_t bytes = std::min(wish, in_memory ? memory : spool);
+  if (!in_memory && least > spill) return TooLittle(least);
+  const int64_t bytes = std::min(wish, in_memory ? memory : spill);
   ESPALIER_ASSIGN_OR_RETURN(auto region, in_memory
                                              ? Region::InMemory(bytes)
-                                             : Region::InSpool(options_.spool_directory, bytes));
-  (in_memory ? store_->memory_bytes_ : store_->spool_bytes_) += bytes;
+                                             : Region::InSpill(options_.spill_directory, bytes));
+  (in_memory ? store_->memory_bytes_ : store_->spill_bytes_) += bytes;
   return region;
 }
 
@@ -133,43 +133,44 @@ Status RowLoader::Reserve() {
   }
   // Reading is left what the records will not take.
   int64_t memory = std::max<int64_t>(options_.memory_bytes_max - store_->memory_bytes_, 0);
-  int64_t spool = options_.spool_directory.empty()
+  int64_t spill = options_.spill_directory.empty()
                       ? 0
-                      : std::max<int64_t>(options_.spool_bytes_max - store_->spool_bytes_, 0);
+                      : std::max<int64_t>(options_.spill_bytes_max - store_->spill_bytes_, 0);
   if (store_->sparse_) {
     records_expected_ = RecordBytes();
     const int64_t in_memory = std::min(records_expected_, memory);
-    if (records_expected_ - in_memory > spool) return TooLittle(records_expected_);
+    if (records_expected_ - in_memory > spill) return TooLittle(records_expected_);
     memory -= in_memory;
-    spool -= records_expected_ - in_memory;
+    spill -= records_expected_ - in_memory;
   }
-  room_ = std::make_unique<RowRoom>(memory, options_.spool_directory, spool);
+  room_ = std::make_unique<MemoryBudget>(memory, options_.spill_directory, spill);
   reader_ = MakeShardReader(table_, {.room = room_.get()});
   return {};
 }
 
 Result<std::unique_ptr<RowLoader>> RowLoader::Make(const TableSource& table,
-                                                   const spec::SurveyResult& survey,
+                                                   const spec::TableProfile& profile,
                                                    const RowRanges& ranges,
                                                    const RowStoreOptions& options) {
   const spec::InputPlan& plan = table.plan;
   const spec::JobSpec& job = table.job;
-  const int64_t totals[kSets] = {survey.train_rows, survey.validation_rows, survey.test_rows};
-  bool fits = survey.shards.size() == plan.shards.size() &&
-              survey.preprocessing.features.size() == plan.schema.features.size();
+  const int64_t totals[kSets] = {profile.train_rows, profile.validation_rows, profile.test_rows};
+  bool fits = profile.shards.size() == plan.shards.size() &&
+              profile.preprocessing.features.size() == plan.schema.features.size();
   for (size_t set = 0; set < kSets; ++set) {
     const plan::Range& r = ranges[set];
     fits = fits && r.begin >= 0 && r.begin <= r.end && r.end <= totals[set];
   }
-  for (size_t i = 0; fits && i < survey.shards.size(); ++i) {
-    fits = survey.shards[i].shard == static_cast<int32_t>(i);
+  for (size_t i = 0; fits && i < profile.shards.size(); ++i) {
+    fits = profile.shards[i].shard == static_cast<int32_t>(i);
   }
   if (job.model.task == spec::Task::kRegression || job.model.task == spec::Task::kMultilabel) {
-    fits = fits && survey.preprocessing.targets.size() == plan.schema.label.size();
+    fits = fits && profile.preprocessing.targets.size() == plan.schema.label.size();
   }
-  fits = fits && (!survey.sparse || CanBeSparse(job, survey.preprocessing));
-  if (!fits) return Internal("the survey, the plan and the rows to load do not fit each other");
-  std::unique_ptr<RowLoader> loader(new RowLoader(table, survey, options));
+  fits = fits && (!profile.sparse || CanBeSparse(job, profile.preprocessing));
+  if (!fits)
+    return Internal("the profiling pass, the plan and the rows to load do not fit each other");
+  std::unique_ptr<RowLoader> loader(new RowLoader(table, profile, options));
   loader->SetUp(ranges);
   ESPALIER_RETURN_IF_ERROR(loader->Reserve());
   return loader;
@@ -179,15 +180,16 @@ Status RowLoader::Changed(int32_t shard) const {
   const spec::Shard& s = table_.plan.shards[shard];
   return DataLoss("bytes " + std::to_string(s.begin) + " to " + std::to_string(s.end) + " of " +
                   QuotedPath(table_.plan.files[s.file].path) +
-                  " are not what the survey read (checksums differ); the file changed or the disk "
+                  " are not what the profiling pass read (checksums differ); the file changed or "
+                  "the disk "
                   "failed: submit the job again when its input is at rest")
       .At({.file = table_.plan.files[s.file].path, .offset = s.begin});
 }
 
 Status RowLoader::Check(int32_t shard, uint32_t checksum, const Read& read) const {
-  const spec::ShardSurvey& surveyed = survey_.shards[shard];
-  bool same = checksum == surveyed.checksum;
-  for (size_t set = 0; set < kSets; ++set) same = same && read.rows[set] == RowsOf(surveyed, set);
+  const spec::ShardProfile& profiled = profile_.shards[shard];
+  bool same = checksum == profiled.checksum;
+  for (size_t set = 0; set < kSets; ++set) same = same && read.rows[set] == RowsOf(profiled, set);
   return same ? Status() : Changed(shard);
 }
 
@@ -261,7 +263,7 @@ int64_t RowLoader::RecordBytes() const {
       static_cast<int64_t>(sizeof(int32_t)) + ElementBytes(store_->storage_);
   double bytes = 0;
   for (const int32_t shard : shards_) {
-    const spec::ShardSurvey& s = survey_.shards[shard];
+    const spec::ShardProfile& s = profile_.shards[shard];
     int64_t held = 0, all = 0;
     for (size_t set = 0; set < kSets; ++set) {
       const plan::Range& range = store_->sets_[set].range;
@@ -310,7 +312,7 @@ Status RowLoader::CopySparse(int32_t shard, size_t set, const DecodedRows& rows,
       bytes += SparseRecordBytes(from.ends[r] - from.begin(r), type);
     }
     read->nonzeros += from.ends[first + n - 1] - from.begin(first);
-    if (read->nonzeros > survey_.shards[shard].nonzeros) return Changed(shard);
+    if (read->nonzeros > profile_.shards[shard].nonzeros) return Changed(shard);
     ESPALIER_ASSIGN_OR_RETURN(uint8_t * record, TakeRecords(bytes));
     for (int64_t i = 0; i < n; ++i) {
       store_->sets_[set].records[target + done + i] = record;
@@ -330,8 +332,8 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
     const DecodedRows& from = rows[set];
     const int64_t first = first_rows_[shard][set] + read->rows[set];
     read->rows[set] += from.rows;
-    // More or others than the survey saw would not fit.
-    if (read->rows[set] > RowsOf(survey_.shards[shard], set) || from.type > store_->storage_) {
+    // More or others than the profiling pass saw would not fit.
+    if (read->rows[set] > RowsOf(profile_.shards[shard], set) || from.type > store_->storage_) {
       return Changed(shard);
     }
     const plan::Range common = Common(to.range, first, from.rows);
@@ -373,21 +375,21 @@ Status RowLoader::Load(int32_t shard, const ShardRows* decoded) {
 std::unique_ptr<RowStore> RowLoader::Finish() { return std::move(store_); }
 
 Result<std::unique_ptr<RowStore>> LoadRows(
-    const TableSource& table, const spec::SurveyResult& survey, const RowRanges& ranges,
-    std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
+    const TableSource& table, const spec::TableProfile& profile, const RowRanges& ranges,
+    std::vector<ProfiledShard>& decoded, const RowStoreOptions& options,
     const std::function<void(int64_t done, int64_t of)>& progress) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto loader, RowLoader::Make(table, survey, ranges, options));
-  std::vector<SurveyedShard*> kept(table.plan.shards.size(), nullptr);
-  for (SurveyedShard& shard : decoded) {
-    const int32_t index = shard.survey.shard;
+  ESPALIER_ASSIGN_OR_RETURN(const auto loader, RowLoader::Make(table, profile, ranges, options));
+  std::vector<ProfiledShard*> kept(table.plan.shards.size(), nullptr);
+  for (ProfiledShard& shard : decoded) {
+    const int32_t index = shard.profile.shard;
     if (index < 0 || index >= static_cast<int32_t>(kept.size())) {
-      return Internal("a surveyed shard of another plan");
+      return Internal("a profiled shard of another plan");
     }
     if (shard.has_rows) kept[index] = &shard;
   }
   int64_t done = 0;
   for (const int32_t shard : loader->shards()) {
-    SurveyedShard* from = kept[shard];
+    ProfiledShard* from = kept[shard];
     ESPALIER_RETURN_IF_ERROR(loader->Load(shard, from ? &from->rows : nullptr));
     if (from != nullptr) {
       from->rows = {};

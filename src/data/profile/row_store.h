@@ -4,7 +4,7 @@
 // numbers: rows are numbered shard by shard, in each in the order of the file. Features lie in the
 // narrowest type that is exact for the whole job, so that the arithmetic does not depend on who
 // holds what. Wide rows of few numbers that are not 0 are kept as these alone (sparse_record.h),
-// where SurveyResult::sparse says so for the whole job. Gather applies the fitted preprocessing.
+// where TableProfile::sparse says so for the whole job. Gather applies the fitted preprocessing.
 //
 // That holds for float32 jobs too: a number that is no float32 is kept as a double, and rounded
 // only after it was shifted and scaled in double. To round it first would halve the memory of
@@ -24,10 +24,10 @@
 #include "src/base/status.h"
 #include "src/data/features/feature_encoder.h"
 #include "src/data/features/vocabulary.h"
-#include "src/data/profile/survey.h"
+#include "src/data/profile/profile_shard.h"
 #include "src/data/table/class_text.h"
-#include "src/data/table/row_room.h"
-#include "src/data/table/spool.h"
+#include "src/data/table/memory_budget.h"
+#include "src/data/table/spill.h"
 #include "src/plan/rows.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -36,16 +36,16 @@
 namespace espalier::data {
 
 struct RowStoreOptions {
-  int64_t memory_bytes_max = int64_t{1} << 40;  // sets that do not fit go to the spool
-  std::string spool_directory;  // empty: no spool, then what does not fit is an error
-  int64_t spool_bytes_max = 0;
+  int64_t memory_bytes_max = int64_t{1} << 40;  // sets that do not fit go to the spill directory
+  std::string spill_directory;  // empty: no spill, then what does not fit is an error
+  int64_t spill_bytes_max = 0;
 };
 
 // Global row numbers to hold, by FileRole.
 using RowRanges = std::array<plan::Range, kSets>;
 
 // The shards that have one of these rows, ascending.
-std::vector<int32_t> ShardsOf(const spec::SurveyResult& survey, const RowRanges& ranges);
+std::vector<int32_t> ShardsOf(const spec::TableProfile& profile, const RowRanges& ranges);
 
 // Thread rule: const and safe from any number of threads once loaded.
 class RowStore {
@@ -57,7 +57,7 @@ class RowStore {
   spec::StorageType storage() const { return storage_; }
   bool sparse() const { return sparse_; }
   int64_t memory_bytes() const { return memory_bytes_; }
-  int64_t spool_bytes() const { return spool_bytes_; }
+  int64_t spill_bytes() const { return spill_bytes_; }
 
   // Fills n = rows.size() rows, by global number:
   //   inputs   [n, features] row-major, and
@@ -89,7 +89,7 @@ class RowStore {
   int64_t targets_ = 0;
   spec::StorageType storage_ = spec::StorageType::kUint8;
   bool sparse_ = false;
-  int64_t memory_bytes_ = 0, spool_bytes_ = 0;
+  int64_t memory_bytes_ = 0, spill_bytes_ = 0;
   std::vector<std::unique_ptr<Region>> slabs_;  // sparse: where records lie
   std::array<Set, kSets> sets_;
   std::vector<spec::FittedTarget> fitted_targets_;
@@ -97,32 +97,33 @@ class RowStore {
 
 // Fills a row store shard by shard.
 // Thread rule: Load is safe from several threads, each shard once; the rest from one.
-// The table and `survey` must outlive the loader.
+// The table and `profile` must outlive the loader.
 class RowLoader {
  public:
-  // Reserves the memory. kResourceExhausted: neither the budget nor the spool hold the rows. Of
-  // sparse rows that is told here by how many numbers the survey counted; their records take memory
-  // as they come, so that Load may still find that there is none left.
+  // Reserves the memory. kResourceExhausted: neither the budget nor the spill directory hold the
+  // rows. Of sparse rows that is told here by how many numbers the profiling pass counted; their
+  // records take memory as they come, so that Load may still find that there is none left.
   static Result<std::unique_ptr<RowLoader>> Make(const TableSource& table,
-                                                 const spec::SurveyResult& survey,
+                                                 const spec::TableProfile& profile,
                                                  const RowRanges& ranges,
                                                  const RowStoreOptions& options);
 
   // The shards that have rows to hold, ascending.
   const std::vector<int32_t>& shards() const { return shards_; }
 
-  // Copies the rows of one of shards(). `decoded` is what the survey kept, or null: then the shard
-  // is read again, a piece at a time, and kDataLoss when it is not what was surveyed. What reading
-  // holds draws on what the store leaves of memory and spool, and on RowRoom::kReadingBytes.
+  // Copies the rows of one of shards(). `decoded` is what the profiling pass kept, or null: then
+  // the shard is read again, a piece at a time, and kDataLoss when it is not what was profiled.
+  // What reading holds draws on what the store leaves of memory and spill space, and on
+  // MemoryBudget::kReadingBytes.
   Status Load(int32_t shard, const ShardRows* decoded);
 
   // The store. REQUIRES: Load succeeded for each of shards(). Call once, last.
   std::unique_ptr<RowStore> Finish();
 
  private:
-  RowLoader(const TableSource& table, const spec::SurveyResult& survey,
+  RowLoader(const TableSource& table, const spec::TableProfile& profile,
             const RowStoreOptions& options)
-      : table_(table), survey_(survey), options_(options) {}
+      : table_(table), profile_(profile), options_(options) {}
   void SetUp(const RowRanges& ranges);
   Status Reserve();
   // What was read of a shard so far.
@@ -149,7 +150,7 @@ class RowLoader {
   int64_t RecordBytes() const;
   // Room for records of one thread's rows, 8-byte aligned.
   Result<uint8_t*> TakeRecords(int64_t bytes);
-  // Memory, or where that is used up, spool: up to `wish` bytes of what is left, but `least`.
+  // Memory, or where that is used up, spill: up to `wish` bytes of what is left, but `least`.
   Result<std::unique_ptr<Region>> TakeRoom(int64_t least, int64_t wish);
   Status TooLittle(int64_t bytes) const;
   // Replaces the shard's own codes of categories by those of the job.
@@ -160,7 +161,7 @@ class RowLoader {
   int64_t BytesOf(plan::Range range) const;
 
   const TableSource table_;
-  const spec::SurveyResult& survey_;
+  const spec::TableProfile& profile_;
   const RowStoreOptions options_;
   bool has_weights_ = false, classification_ = false;
   std::vector<std::array<int64_t, kSets>> first_rows_;  // a shard: global number of its first row
@@ -168,7 +169,7 @@ class RowLoader {
   ClassIndex classes_;
   Vocabularies vocabularies_;
   std::unique_ptr<RowStore> store_;
-  std::unique_ptr<RowRoom> room_;  // for reading
+  std::unique_ptr<MemoryBudget> room_;  // for reading
   std::unique_ptr<ShardReader> reader_;
   std::mutex mutex_;  // guards, while shards are loaded, the store's slabs and bytes, and these:
   int64_t records_expected_ = 0;  // bytes of records for which no slab is there yet
@@ -180,8 +181,8 @@ class RowLoader {
 // their rows freed, the others are read. `progress` (may be empty) hears the shards done of the
 // shards there are. `decoded` may hold any shards.
 Result<std::unique_ptr<RowStore>> LoadRows(
-    const TableSource& table, const spec::SurveyResult& survey, const RowRanges& ranges,
-    std::vector<SurveyedShard>& decoded, const RowStoreOptions& options,
+    const TableSource& table, const spec::TableProfile& profile, const RowRanges& ranges,
+    std::vector<ProfiledShard>& decoded, const RowStoreOptions& options,
     const std::function<void(int64_t done, int64_t of)>& progress = {});
 
 }  // namespace espalier::data

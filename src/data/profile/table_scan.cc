@@ -311,7 +311,7 @@ Result<ScanPlan> ResumeScan(const storage::FileSystem& files, const ScanRequest&
 }
 
 std::unique_ptr<ShardReader> MakeScanReader(const storage::FileSystem& files, const ScanPlan& scan,
-                                            RowRoom* room) {
+                                            MemoryBudget* room) {
   return MakeShardReader(
       {files, scan.input, scan.job},
       {.room = room, .rules = RowRules::kScoring, .kept = scan.kept, .sparse = scan.sparse});

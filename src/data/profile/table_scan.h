@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/data/table/row_room.h"
+#include "src/data/table/memory_budget.h"
 #include "src/data/table/shard_reader.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
@@ -56,6 +56,6 @@ Result<ScanPlan> ResumeScan(const storage::FileSystem& files, const ScanRequest&
 
 // Reads the table: its rows in pieces, as RowRules::kScoring has it. Both must outlive the reader.
 std::unique_ptr<ShardReader> MakeScanReader(const storage::FileSystem& files, const ScanPlan& scan,
-                                            RowRoom* room = nullptr);
+                                            MemoryBudget* room = nullptr);
 
 }  // namespace espalier::data

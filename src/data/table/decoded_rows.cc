@@ -118,9 +118,9 @@ void DecodedRows::Clear() {
   weights.Clear();
 }
 
-bool DecodedRows::spooled() const {
-  return features.spooled() || columns.bytes().spooled() || ends.bytes().spooled() ||
-         labels.bytes().spooled() || targets.bytes().spooled() || weights.bytes().spooled();
+bool DecodedRows::spilled() const {
+  return features.spilled() || columns.bytes().spilled() || ends.bytes().spilled() ||
+         labels.bytes().spilled() || targets.bytes().spilled() || weights.bytes().spilled();
 }
 
 int64_t DecodedRows::MemoryBytes() const {

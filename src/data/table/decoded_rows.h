@@ -43,7 +43,7 @@ void Widen(spec::StorageType from_type, const void* from, spec::StorageType to_t
 struct DecodedRows {
   DecodedRows() = default;
   // Null: memory without a limit. Errors below are RowBytes'.
-  explicit DecodedRows(RowRoom* room)
+  explicit DecodedRows(MemoryBudget* room)
       : features(room), columns(room), ends(room), labels(room), targets(room), weights(room) {}
 
   bool sparse = false;  // only numbers that are not 0, and all codes of categories, are there
@@ -75,7 +75,7 @@ struct DecodedRows {
   }
   // Forgets the rows, not their type; what was reserved is used again.
   void Clear();
-  bool spooled() const;  // some of it
+  bool spilled() const;  // some of it
   int64_t MemoryBytes() const;
 };
 

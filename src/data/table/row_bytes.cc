@@ -51,12 +51,12 @@ void RowBytes::FreeMemory() {
 void RowBytes::Free() {
   if (file_ == nullptr) return FreeMemory();
   file_ = nullptr;
-  room_->GiveSpool(capacity_);
+  room_->GiveSpill(capacity_);
 }
 
 bool RowBytes::TakeMemory(size_t capacity) {
   if (room_ == nullptr) return true;
-  if (!room_->TakeMemory(capacity - taken_)) return capacity <= RowRoom::kSmallBytes;
+  if (!room_->TakeMemory(capacity - taken_)) return capacity <= MemoryBudget::kSmallBytes;
   taken_ = capacity;
   return true;
 }
@@ -87,15 +87,15 @@ void RowBytes::Reserve(size_t capacity) {
 }
 
 Status RowBytes::GrowFile(size_t capacity) {
-  std::unique_ptr<SpoolFile> made;
-  if (file_ == nullptr && !room_->spool_directory().empty()) {
-    ESPALIER_ASSIGN_OR_RETURN(made, SpoolFile::Make(room_->spool_directory()));
+  std::unique_ptr<SpillFile> made;
+  if (file_ == nullptr && !room_->spill_directory().empty()) {
+    ESPALIER_ASSIGN_OR_RETURN(made, SpillFile::Make(room_->spill_directory()));
   }
   const size_t more = capacity - (file_ == nullptr ? 0 : capacity_);
-  ESPALIER_RETURN_IF_ERROR(room_->TakeSpool(more));
-  SpoolFile& file = file_ == nullptr ? *made : *file_;
+  ESPALIER_RETURN_IF_ERROR(room_->TakeSpill(more));
+  SpillFile& file = file_ == nullptr ? *made : *file_;
   if (Status grown = file.Grow(capacity); !grown.ok()) {
-    room_->GiveSpool(more);
+    room_->GiveSpill(more);
     return grown;
   }
   if (file_ == nullptr) {

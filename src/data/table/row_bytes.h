@@ -2,10 +2,10 @@
 // their owner writes them, and large ones lie in huge pages: of tables of floats, clearing and
 // mapping small pages took a third of the time of reading.
 //
-// With a RowRoom it lies in memory as long as there is room, then it moves to a mapped file in the
-// spool for good.
+// With a MemoryBudget it lies in memory as long as there is room, then it moves to a mapped file in
+// the spill for good.
 //
-// Thread rule: values. A RowRoom must outlive them.
+// Thread rule: values. A MemoryBudget must outlive them.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "src/base/status.h"
-#include "src/data/table/row_room.h"
-#include "src/data/table/spool.h"
+#include "src/data/table/memory_budget.h"
+#include "src/data/table/spill.h"
 
 namespace espalier::data {
 
@@ -25,7 +25,7 @@ class RowBytes {
  public:
   RowBytes() = default;
   // Null: memory without a limit.
-  explicit RowBytes(RowRoom* room) : room_(room) {}
+  explicit RowBytes(MemoryBudget* room) : room_(room) {}
   ~RowBytes() { Free(); }
   RowBytes(RowBytes&& other) noexcept { *this = std::move(other); }
   RowBytes& operator=(RowBytes&& other) noexcept;
@@ -34,14 +34,14 @@ class RowBytes {
   const uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
   size_t capacity() const { return capacity_; }
-  bool spooled() const { return file_ != nullptr; }
-  RowRoom* room() const { return room_; }
+  bool spilled() const { return file_ != nullptr; }
+  MemoryBudget* room() const { return room_; }
 
   // Makes the capacity at least `capacity` if there is memory for it. Memory that was never written
   // costs address space only.
   void Reserve(size_t capacity);
   // Bytes from the old size on have undefined values. Capacity grows by a part of itself. Errors
-  // are those of RowRoom::TakeSpool and SpoolFile; then it is as it was. Less never fails.
+  // are those of MemoryBudget::TakeSpill and SpillFile; then it is as it was. Less never fails.
   Status Resize(size_t size) {
     if (size > capacity_) ESPALIER_RETURN_IF_ERROR(Grow(size));
     size_ = size;
@@ -58,11 +58,11 @@ class RowBytes {
   void FreeMemory();
   void Free();
 
-  RowRoom* room_ = nullptr;
+  MemoryBudget* room_ = nullptr;
   uint8_t* data_ = nullptr;
   size_t size_ = 0, capacity_ = 0;
   size_t taken_ = 0;  // of the room's memory
-  std::unique_ptr<SpoolFile> file_;
+  std::unique_ptr<SpillFile> file_;
 };
 
 // The same of numbers.
@@ -70,7 +70,7 @@ template <typename T>
 class RowArray {
  public:
   RowArray() = default;
-  explicit RowArray(RowRoom* room) : bytes_(room) {}
+  explicit RowArray(MemoryBudget* room) : bytes_(room) {}
 
   const T* data() const { return reinterpret_cast<const T*>(bytes_.data()); }
   size_t size() const { return bytes_.size() / sizeof(T); }

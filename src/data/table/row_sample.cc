@@ -74,14 +74,14 @@ void SamplePruner::Prune(spec::RowSample* sample) {
   sample->values.shrink_to_fit();
 }
 
-std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardSurvey> shards,
+std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardProfile> shards,
                                    std::span<const double> nulls) {
   struct Row {
     uint64_t key = 0;
     const double* values = nullptr;
   };
   std::vector<Row> rows;
-  for (const spec::ShardSurvey& shard : shards) {
+  for (const spec::ShardProfile& shard : shards) {
     for (size_t i = 0; i < shard.sample.keys.size(); ++i) {
       rows.push_back({shard.sample.keys[i], shard.sample.values.data() + i * nulls.size()});
     }

@@ -63,7 +63,7 @@ struct Quartiles {
 // Over the shards' samples, in shard order: one a feature that is scaled by quartiles. `nulls`: the
 // number that stands for such a feature's nulls; NaN: they are left out. REQUIRES: each sample has
 // nulls.size() values a row.
-std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardSurvey> shards,
+std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardProfile> shards,
                                    std::span<const double> nulls);
 
 }  // namespace espalier::data

@@ -28,7 +28,7 @@ struct TableSource {
 
 struct ReadOptions {
   // Budget for rows and for reading them; null: memory without a limit.
-  RowRoom* room = nullptr;
+  MemoryBudget* room = nullptr;
   RowRules rules = RowRules::kTraining;
   // Bytes of features, or of kept fields, that make a piece. 0: each row of text is a piece. A
   // piece of Parquet is a batch in any case.

@@ -4,8 +4,8 @@
 
 namespace espalier::data {
 
-bool ShardRows::spooled() const {
-  return std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.spooled(); });
+bool ShardRows::spilled() const {
+  return std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.spilled(); });
 }
 
 int64_t ShardRows::MemoryBytes() const {

@@ -22,7 +22,7 @@ inline constexpr size_t kSkippedKept = 10;
 // A shard's rows, by set (FileRole as index), in the order of the file. Thread rule: values.
 struct ShardRows {
   ShardRows() = default;
-  explicit ShardRows(RowRoom* room)
+  explicit ShardRows(MemoryBudget* room)
       : sets{DecodedRows(room), DecodedRows(room), DecodedRows(room)} {}
 
   uint32_t checksum = 0;
@@ -31,7 +31,7 @@ struct ShardRows {
   ShardTexts texts;
   DecodedSets sets;
   spec::RowSample sample;  // row_sample.h; not of rows that are read in pieces
-  bool spooled() const;    // some of it
+  bool spilled() const;    // some of it
   int64_t MemoryBytes() const;
 };
 

@@ -43,7 +43,7 @@ inline uint32_t UpToThreeDigits(const char* end, uint32_t length, uint32_t* bad)
 }  // namespace
 
 RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int32_t file,
-                       RowRoom* room, bool sparse)
+                       MemoryBudget* room, bool sparse)
     : schema_(schema),
       job_(table.job),
       role_(table.plan.files[file].role),

@@ -44,7 +44,7 @@ class RowDecoder {
 
   // `schema`: in the order of the file's columns. `room` may be null; see DecodedRows. `sparse`: of
   // sparse records, to sparse rows. REQUIRES: then DecodesSparse (sparse_choice.h).
-  RowDecoder(const TableSource& table, const spec::Schema& schema, int32_t file, RowRoom* room,
+  RowDecoder(const TableSource& table, const spec::Schema& schema, int32_t file, MemoryBudget* room,
              bool sparse);
 
   // Decodes the reader's record and adds it to its set. kBad: problem() says why; kFailed: error()

@@ -10,8 +10,8 @@
 
 namespace espalier::data {
 
-Result<std::unique_ptr<TextScan>> TextScan::Open(const TableSource& table, int shard, RowRoom* room,
-                                                 bool sparse) {
+Result<std::unique_ptr<TextScan>> TextScan::Open(const TableSource& table, int shard,
+                                                 MemoryBudget* room, bool sparse) {
   const spec::Shard& range = table.plan.shards[shard];
   ESPALIER_ASSIGN_OR_RETURN(
       auto input,
@@ -20,7 +20,7 @@ Result<std::unique_ptr<TextScan>> TextScan::Open(const TableSource& table, int s
 }
 
 TextScan::TextScan(std::unique_ptr<TextInput> input, const TableSource& table, int shard,
-                   RowRoom* room, bool sparse)
+                   MemoryBudget* room, bool sparse)
     : input_(std::move(input)),
       file_(table.plan.files[table.plan.shards[shard].file]),
       sparse_(sparse),

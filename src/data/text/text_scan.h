@@ -19,8 +19,8 @@ class TextScan {
 
   // `room` may be null. `sparse`: the rows are decoded sparse. REQUIRES: then DecodesSparse
   // (sparse_choice.h).
-  static Result<std::unique_ptr<TextScan>> Open(const TableSource& table, int shard, RowRoom* room,
-                                                bool sparse);
+  static Result<std::unique_ptr<TextScan>> Open(const TableSource& table, int shard,
+                                                MemoryBudget* room, bool sparse);
 
   Outcome Next();
 
@@ -42,8 +42,8 @@ class TextScan {
   RowDecoder& decoder() { return decoder_; }
 
  private:
-  TextScan(std::unique_ptr<TextInput> input, const TableSource& table, int shard, RowRoom* room,
-           bool sparse);
+  TextScan(std::unique_ptr<TextInput> input, const TableSource& table, int shard,
+           MemoryBudget* room, bool sparse);
   std::unique_ptr<RecordReader> MakeReader(const spec::DataSpec& data,
                                            const spec::Shard& shard) const;
   Status Located(const RowProblem& problem) const;

@@ -140,7 +140,7 @@ def _command(order: Order, program: str, folder: str, number: int,
     host = "[%s]" % own if ":" in own else own
     command = [program, "--coordinator", order.coordinator, "--listen", host + ":0",
                "--name", "%s:%d" % (order.name, number), "--exit-with-parent",
-               "--spool-directory", os.path.join(folder, "spool")] + list(order.flags)
+               "--spill-directory", os.path.join(folder, "spill")] + list(order.flags)
     if "ca.crt" in order.files:
         for flag, name in (("ca", "ca.crt"), ("certificate", "tls.crt"), ("key", "tls.key")):
             command += ["--tls-" + flag, os.path.join(folder, name)]

@@ -76,7 +76,7 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
             names it (``ESPALIER_COORDINATOR`` and ``ESPALIER_TLS_*``), so that `connect()` and
             Estimators without `coordinator` find it.
         coordinator_memory: of the one that is started here, at least 512MiB: a quarter each is for
-            what comes in, for what waits for a slow worker, and for surveys of the rows. In
+            what comes in, for what waits for a slow worker, and for profiles of the rows. In
             cluster mode it lives in the driver's container, whose
             ``spark.driver.memoryOverhead`` has to hold it beside Spark's own 384 MiB.
         tls: with `coordinator`: PEM files of the authority, and of a worker's certificate and key,

@@ -133,7 +133,7 @@ def memory_limits(memory: str) -> List[str]:
                                    "1GiB or 1536MiB" % (memory, COORDINATOR_MEMORY_MB_MIN))
     share = "%dMiB" % min(megabytes // COORDINATOR_SHARES, COORDINATOR_SHARE_MAX_MB)
     return [word for flag in ("--receive-bytes-max", "--worker-queue-bytes-max",
-                              "--survey-bytes-max") for word in (flag, share)]
+                              "--profile-bytes-max") for word in (flag, share)]
 
 
 def _programs(package: Optional[str]) -> str:

@@ -1,4 +1,4 @@
-#include "src/data/profile/survey.h"
+#include "src/data/profile/profile_shard.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,15 +13,15 @@ namespace espalier::data {
 namespace {
 
 // Per label: rows of the training set, and rows of the others.
-void CountLabels(const ShardRows& rows, spec::ShardSurvey* survey) {
+void CountLabels(const ShardRows& rows, spec::ShardProfile* profile) {
   const std::vector<std::string>& texts = rows.texts.labels.texts();
   std::vector<int64_t> train(texts.size()), other(texts.size());
   for (int set = 0; set < kSets; ++set) {
     for (const int32_t label : rows.sets[set].labels) ++(set == kTrainSet ? train : other)[label];
   }
   for (size_t i = 0; i < texts.size(); ++i) {
-    if (train[i] > 0) survey->labels[texts[i]] = train[i];
-    if (other[i] > 0) survey->evaluation_labels[texts[i]] = other[i];
+    if (train[i] > 0) profile->labels[texts[i]] = train[i];
+    if (other[i] > 0) profile->evaluation_labels[texts[i]] = other[i];
   }
 }
 
@@ -45,66 +45,66 @@ std::vector<int64_t> CountCodes(const DecodedRows& rows, int64_t width, int64_t 
 
 // How many training rows have each value of the categorical features.
 void CountCategories(const ShardRows& rows, const spec::FeatureSpec& features,
-                     const spec::Schema& schema, spec::ShardSurvey* survey) {
+                     const spec::Schema& schema, spec::ShardProfile* profile) {
   const DecodedRows& train = rows.sets[kTrainSet];
   const auto width = static_cast<int64_t>(schema.features.size());
   for (size_t i = 0; i < schema.features.size(); ++i) {
     if (!spec::HasVocabulary(features, schema.rule(i))) continue;
     const std::vector<std::string>& texts =
-        rows.texts.categories[survey->categories.size()].texts();
+        rows.texts.categories[profile->categories.size()].texts();
     const std::vector<int64_t> counts =
         CountCodes(train, width, static_cast<int64_t>(i), texts.size());
-    auto& of_feature = survey->categories.emplace_back();
+    auto& of_feature = profile->categories.emplace_back();
     for (size_t k = 0; k < texts.size(); ++k) {
       if (counts[k] > 0) of_feature[texts[k]] = counts[k];
     }
   }
 }
 
-spec::ShardSurvey SurveyOf(const ShardRows& rows, const spec::Schema& schema,
-                           const spec::JobSpec& job, int shard) {
-  spec::ShardSurvey survey;
-  survey.shard = shard;
-  survey.checksum = rows.checksum;
-  survey.train_rows = rows.sets[0].rows;
-  survey.validation_rows = rows.sets[1].rows;
-  survey.test_rows = rows.sets[2].rows;
-  survey.dropped_rows = rows.dropped;
-  survey.skipped_rows = rows.skipped;
-  survey.skipped = rows.skipped_first;
-  survey.storage = rows.sets[0].type;
+spec::ShardProfile ProfileOf(const ShardRows& rows, const spec::Schema& schema,
+                             const spec::JobSpec& job, int shard) {
+  spec::ShardProfile profile;
+  profile.shard = shard;
+  profile.checksum = rows.checksum;
+  profile.train_rows = rows.sets[0].rows;
+  profile.validation_rows = rows.sets[1].rows;
+  profile.test_rows = rows.sets[2].rows;
+  profile.dropped_rows = rows.dropped;
+  profile.skipped_rows = rows.skipped;
+  profile.skipped = rows.skipped_first;
+  profile.storage = rows.sets[0].type;
   const DecodedRows& train = rows.sets[kTrainSet];
   const auto width = static_cast<int64_t>(schema.features.size());
-  survey.features = train.sparse ? StatsOfSparse(train, width)
-                                 : StatsOf(train.type, train.features.data(), train.rows, width);
+  profile.features = train.sparse ? StatsOfSparse(train, width)
+                                  : StatsOf(train.type, train.features.data(), train.rows, width);
   const std::vector<int32_t> coded = CodedFeatures(schema);
   for (const DecodedRows& set : rows.sets) {
-    if (width >= spec::kSparseFeaturesMin) survey.nonzeros += set.Nonzeros(width, coded);
+    if (width >= spec::kSparseFeaturesMin) profile.nonzeros += set.Nonzeros(width, coded);
   }
-  CountCategories(rows, job.data.features, schema, &survey);
+  CountCategories(rows, job.data.features, schema, &profile);
   if (job.model.task == spec::Task::kClassification) {
-    CountLabels(rows, &survey);
+    CountLabels(rows, &profile);
   } else {
-    survey.targets = StatsOf(spec::StorageType::kFloat64, train.targets.data(), train.rows,
-                             static_cast<int64_t>(schema.label.size()));
+    profile.targets = StatsOf(spec::StorageType::kFloat64, train.targets.data(), train.rows,
+                              static_cast<int64_t>(schema.label.size()));
   }
-  survey.train_weight = static_cast<double>(train.rows);
+  profile.train_weight = static_cast<double>(train.rows);
   if (schema.weight >= 0) {
-    survey.train_weight = 0;
-    for (const double weight : train.weights) survey.train_weight += weight;
+    profile.train_weight = 0;
+    for (const double weight : train.weights) profile.train_weight += weight;
   }
-  return survey;
+  return profile;
 }
 
 }  // namespace
 
-Result<SurveyedShard> SurveyShard(const ShardReader& reader, int shard) {
+Result<ProfiledShard> ProfileShard(const ShardReader& reader, int shard) {
   const TableSource& table = reader.table();
-  SurveyedShard surveyed;
-  ESPALIER_ASSIGN_OR_RETURN(surveyed.rows, reader.Read(shard));
-  surveyed.survey = SurveyOf(surveyed.rows, table.plan.schema, table.job, shard);
-  surveyed.survey.sample = std::exchange(surveyed.rows.sample, {});
-  return surveyed;
+  ProfiledShard profiled;
+  ESPALIER_ASSIGN_OR_RETURN(profiled.rows, reader.Read(shard));
+  profiled.profile = ProfileOf(profiled.rows, table.plan.schema, table.job, shard);
+  profiled.profile.sample = std::exchange(profiled.rows.sample, {});
+  return profiled;
 }
 
 Result<InputPosition> FindEvaluationLabel(const TableSource& table, int shard,

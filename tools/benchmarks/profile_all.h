@@ -1,4 +1,4 @@
-// Surveys all shards of an input on a number of threads, as a worker does.
+// Profiles all shards of an input on a number of threads, as a worker does.
 // Thread rule: one call at a time.
 #pragma once
 
@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "src/data/profile/make_shard_reader.h"
-#include "src/data/profile/survey.h"
+#include "src/data/profile/profile_shard.h"
 
 namespace espalier {
 
-struct Surveyed {
-  std::vector<data::SurveyedShard> shards;
-  std::vector<spec::ShardSurvey> surveys;
+struct Profiled {
+  std::vector<data::ProfiledShard> shards;
+  std::vector<spec::ShardProfile> profiles;
 };
 
-inline Result<Surveyed> SurveyAll(const storage::FileSystem& files, const spec::InputPlan& plan,
-                                  const spec::JobSpec& job, int threads) {
-  Surveyed all;
+inline Result<Profiled> ProfileAll(const storage::FileSystem& files, const spec::InputPlan& plan,
+                                   const spec::JobSpec& job, int threads) {
+  Profiled all;
   all.shards.resize(plan.shards.size());
   const auto reader = data::MakeShardReader({files, plan, job});
   std::atomic<size_t> next{0};
@@ -28,7 +28,7 @@ inline Result<Surveyed> SurveyAll(const storage::FileSystem& files, const spec::
   for (Status& end : ends) {
     team.emplace_back([&] {
       for (size_t i; end.ok() && (i = next++) < plan.shards.size();) {
-        auto shard = data::SurveyShard(*reader, static_cast<int>(i));
+        auto shard = data::ProfileShard(*reader, static_cast<int>(i));
         end = shard.status();
         if (shard.ok()) all.shards[i] = std::move(shard).value();
       }
@@ -36,7 +36,7 @@ inline Result<Surveyed> SurveyAll(const storage::FileSystem& files, const spec::
   }
   for (std::thread& thread : team) thread.join();
   for (const Status& end : ends) ESPALIER_RETURN_IF_ERROR(end);
-  for (const data::SurveyedShard& shard : all.shards) all.surveys.push_back(shard.survey);
+  for (const data::ProfiledShard& shard : all.shards) all.profiles.push_back(shard.profile);
   return all;
 }
 

@@ -1,4 +1,4 @@
-#include "src/data/profile/survey.h"
+#include "src/data/profile/profile_shard.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -31,24 +31,24 @@ TEST_CASE("validation rows by fraction do not depend on the cut") {
     f.job.data.shard_bytes = shard_bytes;
     f.job.data.validation.fraction = 0.25;
     f.Train(ManyRows(2000));
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
-    const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
     REQUIRE(store.ok());
     const Gathered t = GatherAll(**store, spec::FileRole::kTrain);
     const Gathered v = GatherAll(**store, spec::FileRole::kValidation);
     if (train.inputs.empty()) train = t, validation = v;
     CHECK(t == train);
     CHECK(v == validation);
-    CHECK(survey->train_rows + survey->validation_rows == 2000);
-    CHECK(std::abs(survey->validation_rows - 500) < 80);
+    CHECK(profile->train_rows + profile->validation_rows == 2000);
+    CHECK(std::abs(profile->validation_rows - 500) < 80);
   }
   DataFixture f;
   f.job.train.seed = 2;
   f.job.data.validation.fraction = 0.25;
   f.Train(ManyRows(2000));
-  const auto survey = f.Survey();
-  const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  const auto profile = f.Profile();
+  const auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   CHECK_FALSE(GatherAll(**store, spec::FileRole::kValidation) == validation);
 }
 
@@ -62,15 +62,16 @@ TEST_CASE("each row is in one fold, whatever the cut") {
       f.job.data.shard_bytes = shard_bytes;
       f.job.data.validation.fold = fold, f.job.data.validation.of = 5;
       f.Train(ManyRows(2000));
-      const auto survey = f.Survey();
-      REQUIRE(survey.ok());
-      const auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+      const auto profile = f.Profile();
+      REQUIRE(profile.ok());
+      const auto store =
+          LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
       REQUIRE(store.ok());
       const Gathered v = GatherAll(**store, spec::FileRole::kValidation);
       if (folds[fold].inputs.empty()) folds[fold] = v;
       CHECK(v == folds[fold]);
-      CHECK(survey->train_rows + survey->validation_rows == 2000);
-      CHECK(std::abs(survey->validation_rows - 400) < 80);
+      CHECK(profile->train_rows + profile->validation_rows == 2000);
+      CHECK(std::abs(profile->validation_rows - 400) < 80);
       for (size_t i = 0; i < v.inputs.size(); i += 2) all.push_back(v.inputs[i]);
     }
     std::sort(all.begin(), all.end());
@@ -93,10 +94,10 @@ TEST_CASE("the targets of an autoencoder are its features, of which constant one
   f.job.data.label.clear();
   f.job.data.features.scale.kind = spec::ScaleKind::kMinMax;
   f.Train("a,b\n1,7\n2,7\n5,7\n");
-  const auto survey = f.Survey();
-  INFO(survey.status().ToString());
-  REQUIRE(survey.ok());
-  CHECK(survey->preprocessing.targets ==
+  const auto profile = f.Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
+  CHECK(profile->preprocessing.targets ==
         std::vector<spec::FittedTarget>{{"a", 1, 0.25}, {"b", 7, 1}});
   CHECK(f.AllRows().targets.empty());
 }
@@ -105,14 +106,14 @@ TEST_CASE("validation rows are chosen by a column or by files") {
   DataFixture f;
   f.job.data.validation.column = std::string("v");
   f.Train("a,v,y\n1,true,0\n2,0,1\n3,False,0\n4,1,1\n5,TRUE,0\n");
-  const auto by_column = f.Survey();
+  const auto by_column = f.Profile();
   REQUIRE(by_column.ok());
   CHECK(by_column->train_rows == 2);
   CHECK(by_column->validation_rows == 3);
   CHECK(f.plan.schema.features == std::vector<int32_t>{0});
   f.job.data.features.columns = {std::string("a")};
   f.job.data.validation = {.files = {f.dir.Put("v.csv", "a,v,y\n9,7,1\n")}};
-  const auto by_files = f.Survey();
+  const auto by_files = f.Profile();
   CHECK(by_files->train_rows == 5);
   CHECK(by_files->validation_rows == 1);
 }
@@ -120,44 +121,44 @@ TEST_CASE("validation rows are chosen by a column or by files") {
 TEST_CASE("classes sort as whole numbers when all are such, else bytewise") {
   DataFixture f;
   f.Train("a,y\n1,10\n2,9\n3,-1\n4,9\n");
-  CHECK(f.Survey()->preprocessing.classes == Strings{"-1", "9", "10"});
+  CHECK(f.Profile()->preprocessing.classes == Strings{"-1", "9", "10"});
   f.Train("a,y\n1,10\n2,9\n3,09\n4,9\n");
-  CHECK(f.Survey()->preprocessing.classes == Strings{"09", "10", "9"});
+  CHECK(f.Profile()->preprocessing.classes == Strings{"09", "10", "9"});
   f.Train("a,y\n1, dog\n2,cat\n3,\"dog\"\n4,Zebra\n5,NA\n");
-  CHECK(f.Survey()->preprocessing.classes == Strings{"NA", "Zebra", "cat", "dog"});
+  CHECK(f.Profile()->preprocessing.classes == Strings{"NA", "Zebra", "cat", "dog"});
 }
 
 TEST_CASE("whole numbers written as floats are the classes of whole numbers, among numbers alone") {
   DataFixture f;
   f.job.data.validation.fraction = 0;
   f.Train("a,y\n1,0\n2,0.0\n3,1\n4,1.0\n5,-0.\n6,2.50\n7,1\r\r\n");
-  auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK(survey->preprocessing.classes == Strings{"0", "1", "2.50"});
-  auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK(profile->preprocessing.classes == Strings{"0", "1", "2.50"});
+  auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   REQUIRE(store.ok());
   CHECK(GatherAll(**store, spec::FileRole::kTrain).labels ==
         std::vector<int32_t>{0, 0, 1, 1, 0, 2, 1});
   f.job.data.test = {f.dir.Put("test.csv", "a,y\n1,1.00\n")};
-  CHECK(f.Survey().ok());
+  CHECK(f.Profile().ok());
   f.Train("a,y\n1,0\n2,0.0\n3,x\n4,1.00\n");
-  CHECK(f.Survey()->preprocessing.classes == Strings{"0", "0.0", "1.00", "x"});
+  CHECK(f.Profile()->preprocessing.classes == Strings{"0", "0.0", "1.00", "x"});
   f.job.data.test.clear();
   f.Train("a,y\n1,0\n2,0.0\n");
-  CHECK(f.Survey().status().message().find("all 2 training rows have the label '0'") == 0);
+  CHECK(f.Profile().status().message().find("all 2 training rows have the label '0'") == 0);
 }
 
 TEST_CASE("Hive's null is a null in numbers and in classes where it stands alone") {
   DataFixture f;
   f.job.data.features.nulls = {spec::NullKind::kConstant, 9};
   f.Train("a,y\n\\N,dog\n2,\\Nc\n");
-  auto survey = f.Survey();
-  REQUIRE(survey.ok());
-  CHECK(survey->preprocessing.classes == Strings{"\\Nc", "dog"});
-  auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+  auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK(profile->preprocessing.classes == Strings{"\\Nc", "dog"});
+  auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
   CHECK(GatherAll(**store, spec::FileRole::kTrain).inputs == std::vector<double>{9, 2});
   f.Train("a,y\n1,dog\n2,\\N\n");
-  CHECK(f.Survey().status().position()->row == 3);
+  CHECK(f.Profile().status().position()->row == 3);
 }
 
 TEST_CASE("scales are fitted to the training rows") {
@@ -166,7 +167,7 @@ TEST_CASE("scales are fitted to the training rows") {
   f.Train("a,b,v,y\n1,5,0,0\n2,5,0,1\n6,5,0,1\n1000,7,1,1\n");
   const auto fitted = [&f](spec::ScaleKind kind) {
     f.job.data.features.scale = {kind, 4};
-    return f.Survey()->preprocessing.features;
+    return f.Profile()->preprocessing.features;
   };
   const auto standard = fitted(spec::ScaleKind::kStandard);
   CHECK(standard[0].name == "a");
@@ -187,9 +188,9 @@ TEST_CASE("a constant column of any value becomes 0") {
   std::string content = "a,y\n";
   for (int i = 0; i < 50; ++i) content += "0.1," + std::to_string(i % 2) + "\n";
   f.Train(content);
-  const auto survey = f.Survey();
-  CHECK(survey->preprocessing.features[0].factor == 0.0);
-  CHECK(survey->preprocessing.features[0].shift == 0.1);
+  const auto profile = f.Profile();
+  CHECK(profile->preprocessing.features[0].factor == 0.0);
+  CHECK(profile->preprocessing.features[0].shift == 0.1);
 }
 
 TEST_CASE("nulls become the mean or a constant, or their row is dropped") {
@@ -197,9 +198,9 @@ TEST_CASE("nulls become the mean or a constant, or their row is dropped") {
   f.Train("a,b,y\n1,1,0\n,2,1\nNA,3,0\n4,4,1\n");
   f.job.data.features.nulls.kind = spec::NullKind::kMean;
   const auto inputs = [&f] {
-    const auto survey = f.Survey();
-    REQUIRE(survey.ok());
-    auto store = LoadRows({*f.files, f.plan, f.job}, *survey, f.All(*survey), f.shards, {});
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    auto store = LoadRows({*f.files, f.plan, f.job}, *profile, f.All(*profile), f.shards, {});
     return GatherAll(**store, spec::FileRole::kTrain).inputs;
   };
   CHECK(inputs() == std::vector<double>{1, 1, 2.5, 2, 2.5, 3, 4, 4});
@@ -207,10 +208,10 @@ TEST_CASE("nulls become the mean or a constant, or their row is dropped") {
   CHECK(inputs() == std::vector<double>{1, 1, -7, 2, -7, 3, 4, 4});
   f.job.data.features.nulls.kind = spec::NullKind::kDrop;
   CHECK(inputs() == std::vector<double>{1, 1, 4, 4});
-  CHECK(f.shards[0].survey.dropped_rows == 2);
+  CHECK(f.shards[0].profile.dropped_rows == 2);
   f.job.data.features.nulls.kind = spec::NullKind::kMean;
   f.Train("a,b,y\n,1,0\n,2,1\n");
-  CHECK(f.Survey().status().message().starts_with("the column has no value in any training row"));
+  CHECK(f.Profile().status().message().starts_with("the column has no value in any training row"));
 }
 
 TEST_CASE("a constant for nulls counts in the scale as the values do") {
@@ -218,7 +219,7 @@ TEST_CASE("a constant for nulls counts in the scale as the values do") {
   f.Train("a,y\n1,0\n,1\n1,1\n,0\n");
   const auto fitted = [&f](spec::ScaleKind kind) {
     f.job.data.features.scale.kind = kind;
-    return f.Survey()->preprocessing.features[0];
+    return f.Profile()->preprocessing.features[0];
   };
   for (const int64_t shard_bytes : {1 << 20, 8}) {
     f.job.data.shard_bytes = shard_bytes;
@@ -245,13 +246,13 @@ TEST_CASE("regression targets are standardised over the training rows") {
   f.job.model.task = spec::Task::kRegression;
   f.job.data.label = {std::string("y"), std::string("z")};
   f.Train("a,y,z\n1,10,7\n2,20,7\n3,30,7\n");
-  const auto targets = f.Survey()->preprocessing.targets;
+  const auto targets = f.Profile()->preprocessing.targets;
   REQUIRE(targets.size() == 2);
   CHECK(targets[0].shift == 20.0);
   CHECK(targets[0].factor == Approx(1 / std::sqrt(200.0 / 3)).epsilon(1e-15));
   CHECK(targets[1] == spec::FittedTarget{"z", 7, 1});
   f.job.model.target_scale = spec::TargetScale::kNone;
-  CHECK(f.Survey()->preprocessing.targets[0] == spec::FittedTarget{"y", 0, 1});
+  CHECK(f.Profile()->preprocessing.targets[0] == spec::FittedTarget{"y", 0, 1});
 }
 
 TEST_CASE("merged statistics are those of all rows") {
@@ -300,7 +301,7 @@ TEST_CASE("the fingerprint of the data changes with the data and not with its pl
   const auto fingerprint = [](const std::string& content) {
     DataFixture f;
     f.Train(content);
-    return f.Survey()->data_fingerprint;
+    return f.Profile()->data_fingerprint;
   };
   CHECK(fingerprint("a,y\n1,0\n2,1\n").size() == 64);
   CHECK(fingerprint("a,y\n1,0\n2,1\n") == fingerprint("a,y\n1,0\n2,1\n"));
@@ -312,7 +313,7 @@ TEST_CASE("the storage type is the narrowest exact one") {
     DataFixture f;
     f.job.data.features.nulls.kind = spec::NullKind::kMean;
     f.Train("a,y\n1,0\n2,1\n" + value + ",1\n3,0\n");
-    return f.Survey()->storage;
+    return f.Profile()->storage;
   };
   CHECK(storage("255") == spec::StorageType::kUint8);
   CHECK(storage("7.0") == spec::StorageType::kUint8);

@@ -1,4 +1,4 @@
-// Who surveys which shards, and whether what a worker found can be true.
+// Who profiles which shards, and whether what a worker found can be true.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -22,7 +22,7 @@ namespace espalier::cluster {
 // REQUIRES: members >= 1.
 std::vector<std::vector<int32_t>> AssignShards(const std::vector<spec::Shard>& shards, int members);
 
-// Which worker surveys which run: the worker (an index into `names`) of each run, each once. A run
+// Which worker profiles which run: the worker (an index into `names`) of each run, each once. A run
 // goes to the worker whose disks hold most of its bytes, in order of the runs; the order of the
 // workers decides where that says nothing. `names[w]`: what worker w's host may be called.
 // REQUIRES: as many runs as workers.
@@ -33,14 +33,14 @@ std::vector<size_t> PlaceRuns(const spec::InputPlan& input,
 // OK when the shards of `found` are among those `given` (ascending), with counts and statistics
 // (or, of a job that scores, a score) within their ranges. The message names the shard and what is
 // wrong with it.
-Status CheckSurvey(const spec::InputPlan& input, spec::JobKind kind,
-                   const std::vector<int32_t>& given, const ShardSurveys& found);
+Status CheckProfile(const spec::InputPlan& input, spec::JobKind kind,
+                    const std::vector<int32_t>& given, const ShardProfiles& found);
 
-// Memory that the survey of a shard takes.
-int64_t MemoryBytes(const spec::ShardSurvey& survey);
+// Memory that the profile of a shard takes.
+int64_t MemoryBytes(const spec::ShardProfile& profile);
 
 // kInvalidArgument, with the setting that mends it, when the statistics of all shards will take
 // more than `bytes_max`.
-Status CheckSurveySize(const spec::InputPlan& input, int64_t bytes_max);
+Status CheckProfileSize(const spec::InputPlan& input, int64_t bytes_max);
 
 }  // namespace espalier::cluster

@@ -1,4 +1,4 @@
-"""Surveys of data on a real HDFS whose daemons die and come back, and rows beyond the memory."""
+"""Profiles of data on a real HDFS whose daemons die and come back, and rows beyond the memory."""
 import contextlib
 import json
 import os
@@ -20,9 +20,9 @@ def setUpModule():
     start_hdfs()
 
 
-class SurveyTest(HdfsTest):
+class ProfileTest(HdfsTest):
     def big_spec(self, times, steps=20):
-        """A job on a table so large that its survey lasts; the table's local copy."""
+        """A job on a table so large that its profiling pass lasts; the table's local copy."""
         header, rows = csv_text(table(2000)).split("\n", 1)
         local = self.write("big.csv", header + "\n" + rows * times)
         with open(local, "rb") as f:
@@ -40,15 +40,15 @@ class SurveyTest(HdfsTest):
         self.assertEqual(self.names("/m"), BUNDLE)
 
     @pytest.mark.long
-    def test_a_data_node_killed_in_the_middle_of_the_survey_only_delays(self):
+    def test_a_data_node_killed_in_the_middle_of_the_profile_only_delays(self):
         spec, local = self.big_spec(800)
         self.addCleanup(self.hdfs.start_datanode, 1)
         with self.slow_data_nodes():
             process = self.start("train", self.job("killed", spec), "--workers", 2, "--json")
-            begun = self.await_event(process, lambda e: e.get("survey_bytes_done"))
+            begun = self.await_event(process, lambda e: e.get("profiling_bytes_done"))
             self.hdfs.kill_datanode(1)
-        self.assertLess(begun["survey_bytes_done"], begun["input_bytes"])
-        self.assertEqual(begun["phase"], None, "this is the survey")
+        self.assertLess(begun["profiling_bytes_done"], begun["input_bytes"])
+        self.assertEqual(begun["phase"], None, "this is the profiling pass")
         started = time.monotonic()
         out, err = process.communicate(timeout=90)
         self.assertEqual(process.returncode, 0, err)
@@ -56,13 +56,13 @@ class SurveyTest(HdfsTest):
         self.assert_as_from(local, spec, json_lines(out)[-1])
 
     @pytest.mark.long
-    def test_a_name_node_that_is_away_and_then_in_safe_mode_during_the_survey_only_delays(self):
+    def test_a_name_node_that_is_away_and_then_in_safe_mode_during_the_profile_only_delays(self):
         spec, local = self.big_spec(800)
         cluster = Cluster(self, 2)
 
-        def survey_runs():
+        def profiling_runs():
             status = cluster.status(job)
-            return status["state"] == "SURVEYING" and status["progress"]["survey_bytes_done"]
+            return status["state"] == "PROFILING" and status["progress"]["profiling_bytes_done"]
 
         def is_refused():
             """A worker tells it once: refused, or broken off if a request was under way."""
@@ -77,27 +77,27 @@ class SurveyTest(HdfsTest):
         self.addCleanup(self.hdfs.start_namenode)
         with self.slow_data_nodes():
             job = cluster.submit(self.job("restarted", spec))
-            wait_for("the survey", survey_runs)
+            wait_for("the profiling pass", profiling_runs)
             self.hdfs.stop_namenode()
         # A DataNode that was asked before asks the NameNode as well, and may keep a request until
         # the limit for transfers that stand still (30 s) ends it.
         wait_for("a refused connection", is_refused, 90)
-        self.assertEqual(cluster.status(job)["state"], "SURVEYING")
+        self.assertEqual(cluster.status(job)["state"], "PROFILING")
         wait_for("the reason", lambda: "the NameNode 127.0.0.1:" in (
             cluster.status(job)["waiting_because"] or ""))
         # It leaves safe mode when it was told of the blocks; DataNodes that stand still do not.
         with self.paused_data_nodes():
             self.hdfs.start_namenode()
             wait_for("a request in safe mode", is_asked_in_safe_mode, 30)
-            self.assertEqual(cluster.status(job)["state"], "SURVEYING")
+            self.assertEqual(cluster.status(job)["state"], "PROFILING")
         out, _ = cluster.espalier("watch", job, "--json")
         self.assert_as_from(local, spec, json_lines(out)[-1])
 
-    def test_rows_beyond_the_memory_of_a_worker_are_spooled_and_train_to_the_same_bits(self):
+    def test_rows_beyond_the_memory_of_a_worker_are_spilled_and_train_to_the_same_bits(self):
         spec, local = self.big_spec(100, steps=10_000)
         cluster = Cluster(self, 2, worker_flags=["--memory-bytes-max", "64KiB"])
-        job = cluster.submit(self.job("spooled", spec))
-        folders = {process.pid: os.path.join(cluster.directory, "spool-" + name)
+        job = cluster.submit(self.job("spilled", spec))
+        folders = {process.pid: os.path.join(cluster.directory, "spill-" + name)
                    for name, process in cluster.workers.items()}
         for pid, folder in folders.items():
             wait_for("rows in " + folder, lambda: self.bytes_mapped(pid, folder) > MIB // 2)
@@ -129,7 +129,7 @@ class SurveyTest(HdfsTest):
 
     @contextlib.contextmanager
     def slow_data_nodes(self):
-        """They run for a small part of the time, so that a survey lasts."""
+        """They run for a small part of the time, so that a profile lasts."""
         over = threading.Event()
 
         def slow():

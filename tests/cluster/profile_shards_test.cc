@@ -1,9 +1,8 @@
-#include "src/cluster/survey_shards.h"
-
 #include <catch2/catch.hpp>
 #include <limits>
 
 #include "src/base/random.h"
+#include "src/cluster/profiling_shards.h"
 
 namespace espalier::cluster {
 namespace {
@@ -49,55 +48,55 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   spec::InputPlan input;
   input.schema.features = {0};
   input.schema.label = {1};
-  spec::ShardSurvey good;
+  spec::ShardProfile good;
   good.shard = 2;
   good.train_rows = 3;
   good.labels = {{"a", 2}, {"b", 1}};
   good.features = {{.count = 3, .mean = 1, .m2 = 2, .min = 0, .max = 2}};
   const auto check = [&](auto change) {
-    spec::ShardSurvey s = good;
+    spec::ShardProfile s = good;
     change(s);
-    return CheckSurvey(input, spec::JobKind::kTrain, {2},
-                       {std::make_shared<const spec::ShardSurvey>(s)});
+    return CheckProfile(input, spec::JobKind::kTrain, {2},
+                        {std::make_shared<const spec::ShardProfile>(s)});
   };
-  CHECK(check([](spec::ShardSurvey&) {}).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.shard = 1; }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.test_rows = -1; }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.labels["c"] = 1; }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) {
+  CHECK(check([](spec::ShardProfile&) {}).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.shard = 1; }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.test_rows = -1; }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.labels["c"] = 1; }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) {
                 s.labels["c"] = std::numeric_limits<int64_t>::max();
               }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.evaluation_labels["a"] = 1; }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.features[0].count = 4; }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.features[0].m2 = -1; }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.features[0].min = 3; }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.evaluation_labels["a"] = 1; }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.features[0].count = 4; }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.features[0].m2 = -1; }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.features[0].min = 3; }).ok());
   // Of values beyond 1e154, say, the moments overflow: no fault of the worker.
-  CHECK(check([](spec::ShardSurvey& s) {
+  CHECK(check([](spec::ShardProfile& s) {
           s.features[0].mean = std::numeric_limits<double>::infinity();
           s.features[0].m2 = -std::numeric_limits<double>::infinity();
         }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.targets.resize(2); }).ok());
-  CHECK_FALSE(check([](spec::ShardSurvey& s) { s.skipped.resize(1, BadInput("x")); }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.targets.resize(2); }).ok());
+  CHECK_FALSE(check([](spec::ShardProfile& s) { s.skipped.resize(1, BadInput("x")); }).ok());
   CHECK_FALSE(
-      check([](spec::ShardSurvey& s) { s.storage = static_cast<spec::StorageType>(9); }).ok());
-  CHECK(check([](spec::ShardSurvey& s) { s.nonzeros = 3; }).ok());
-  CHECK(check([](spec::ShardSurvey& s) { s.nonzeros = 4; }).ToString() ==
-        "survey of shard 2 <- it counts 4 numbers that are not 0, of 3");
-  CHECK_FALSE(check([](spec::ShardSurvey& s) {
+      check([](spec::ShardProfile& s) { s.storage = static_cast<spec::StorageType>(9); }).ok());
+  CHECK(check([](spec::ShardProfile& s) { s.nonzeros = 3; }).ok());
+  CHECK(check([](spec::ShardProfile& s) { s.nonzeros = 4; }).ToString() ==
+        "profile of shard 2 <- it counts 4 numbers that are not 0, of 3");
+  CHECK_FALSE(check([](spec::ShardProfile& s) {
                 s.test_rows = int64_t{1} << 40;
                 s.nonzeros = s.test_rows + 1;
               }).ok());
-  CHECK(check([](spec::ShardSurvey& s) {
+  CHECK(check([](spec::ShardProfile& s) {
           s.train_weight = std::numeric_limits<double>::quiet_NaN();
-        }).ToString() == "survey of shard 2 <- its training weight is out of range");
-  const auto shard = std::make_shared<const spec::ShardSurvey>(good);
-  CHECK(CheckSurvey(input, spec::JobKind::kTrain, {1, 2, 3}, {shard}).ok());
-  CHECK(CheckSurvey(input, spec::JobKind::kTrain, {1, 3}, {shard}).ToString() ==
-        "it surveyed shard 2, which it was not given");
+        }).ToString() == "profile of shard 2 <- its training weight is out of range");
+  const auto shard = std::make_shared<const spec::ShardProfile>(good);
+  CHECK(CheckProfile(input, spec::JobKind::kTrain, {1, 2, 3}, {shard}).ok());
+  CHECK(CheckProfile(input, spec::JobKind::kTrain, {1, 3}, {shard}).ToString() ==
+        "it profiled shard 2, which it was not given");
 }
 
-TEST_CASE("a shard's survey takes memory by its columns, labels and bad rows") {
-  spec::ShardSurvey s;
+TEST_CASE("a shard's profile takes memory by its columns, labels and bad rows") {
+  spec::ShardProfile s;
   const int64_t empty = MemoryBytes(s);
   s.features.resize(1000);
   const int64_t columns = MemoryBytes(s) - empty;
@@ -111,50 +110,50 @@ TEST_CASE("a shard's survey takes memory by its columns, labels and bad rows") {
 TEST_CASE("a score is that of its kind of job, and can be true") {
   const spec::InputPlan input;
   const auto check = [&](spec::JobKind kind, auto change) {
-    spec::ShardSurvey s;
+    spec::ShardProfile s;
     s.score = spec::ShardScore{.rows = 3, .rejected = 1, .first_rejects = {BadInput("x")}};
     if (kind == spec::JobKind::kEvaluate) s.score->totals = {1, 2};
     change(s);
-    return CheckSurvey(input, kind, {0}, {std::make_shared<const spec::ShardSurvey>(s)});
+    return CheckProfile(input, kind, {0}, {std::make_shared<const spec::ShardProfile>(s)});
   };
-  const auto nothing = [](spec::ShardSurvey&) {};
+  const auto nothing = [](spec::ShardProfile&) {};
   CHECK(check(spec::JobKind::kPredict, nothing).ok());
   CHECK(check(spec::JobKind::kEvaluate, nothing).ok());
   CHECK(check(spec::JobKind::kTrain, nothing).message() ==
         "what it found in shard 0 is not of this kind of job");
   for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
-    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score.reset(); }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score->rows = -1; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score->rejected = 2; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score.reset(); }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score->rows = -1; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score->rejected = 2; }).ok());
     CHECK_FALSE(
-        check(kind, [](spec::ShardSurvey& s) { s.score->first_rejects = {Status()}; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score->parts = 4; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardSurvey& s) { s.score->reject_parts = 2; }).ok());
+        check(kind, [](spec::ShardProfile& s) { s.score->first_rejects = {Status()}; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score->parts = 4; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score->reject_parts = 2; }).ok());
   }
   CHECK_FALSE(
-      check(spec::JobKind::kPredict, [](spec::ShardSurvey& s) { s.score->totals = {1}; }).ok());
+      check(spec::JobKind::kPredict, [](spec::ShardProfile& s) { s.score->totals = {1}; }).ok());
   CHECK_FALSE(
-      check(spec::JobKind::kEvaluate, [](spec::ShardSurvey& s) { s.score->totals.clear(); }).ok());
+      check(spec::JobKind::kEvaluate, [](spec::ShardProfile& s) { s.score->totals.clear(); }).ok());
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
   for (const double wrong : {nan, infinite, -infinite, -1.0, 1e300}) {
-    CHECK_FALSE(check(spec::JobKind::kEvaluate, [&](spec::ShardSurvey& s) {
+    CHECK_FALSE(check(spec::JobKind::kEvaluate, [&](spec::ShardProfile& s) {
                   s.score->totals[0] = wrong;
                 }).ok());
   }
   for (const double wrong : {nan, infinite, -infinite, -1.0}) {
-    CHECK_FALSE(check(spec::JobKind::kEvaluate, [&](spec::ShardSurvey& s) {
+    CHECK_FALSE(check(spec::JobKind::kEvaluate, [&](spec::ShardProfile& s) {
                   s.score->totals[1] = wrong;
                 }).ok());
   }
   // Of a model that answers with no finite number: no fault of the worker.
-  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardSurvey& s) {
+  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardProfile& s) {
           s.score->totals.push_back(nan);
         }).ok());
-  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardSurvey& s) {
+  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardProfile& s) {
           s.score->totals[1] = 1e308;
         }).ok());
-  spec::ShardSurvey large;
+  spec::ShardProfile large;
   const int64_t empty = MemoryBytes(large);
   large.score = spec::ShardScore{.totals = std::vector<double>(1000)};
   CHECK(MemoryBytes(large) >= empty + 8000);
@@ -163,13 +162,13 @@ TEST_CASE("a score is that of its kind of job, and can be true") {
 TEST_CASE("a sample without values is refused") {
   spec::InputPlan input;
   input.schema.features = {0};
-  spec::ShardSurvey s;
+  spec::ShardProfile s;
   s.train_rows = 2;
   s.features.resize(1);
   s.sample.keys = {1, 2};
-  CHECK(
-      CheckSurvey(input, spec::JobKind::kTrain, {0}, {std::make_shared<const spec::ShardSurvey>(s)})
-          .ToString() == "survey of shard 0 <- its sample has 2 rows with 0 values");
+  CHECK(CheckProfile(input, spec::JobKind::kTrain, {0},
+                     {std::make_shared<const spec::ShardProfile>(s)})
+            .ToString() == "profile of shard 0 <- its sample has 2 rows with 0 values");
 }
 
 TEST_CASE("statistics that will not fit are refused with the setting that mends it") {
@@ -177,12 +176,12 @@ TEST_CASE("statistics that will not fit are refused with the setting that mends 
   input.shards.resize(1000);
   input.schema.features.resize(999);
   input.schema.label = {0};
-  CHECK(CheckSurveySize(input, 48'000'000).ok());
-  const Status refused = CheckSurveySize(input, 47'999'999);
+  CHECK(CheckProfileSize(input, 48'000'000).ok());
+  const Status refused = CheckProfileSize(input, 47'999'999);
   CHECK(refused.code() == StatusCode::kInvalidArgument);
   CHECK(refused.message() ==
         "data.shard_bytes: 1,000 shards of 1,000 columns have statistics of 45.8 MiB, more than "
-        "the 45.8 MiB that this coordinator has room for (survey_bytes_max); use fewer, larger "
+        "the 45.8 MiB that this coordinator has room for (profile_bytes_max); use fewer, larger "
         "shards");
 }
 

@@ -1,5 +1,5 @@
-// What reading holds: in memory as far as there is room, then in the spool, the same either way.
-#include "src/data/table/row_room.h"
+// What reading holds: in memory as far as there is room, then in spill files, the same either way.
+#include "src/data/table/memory_budget.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -11,10 +11,10 @@
 namespace espalier::data {
 namespace {
 
-constexpr int64_t kSpool = int64_t{1} << 30;
+constexpr int64_t kSpill = int64_t{1} << 30;
 
 // Uses up all of its memory, so that only small buffers are had in memory.
-void UseUp(RowRoom* room) { REQUIRE(room->TakeMemory(RowRoom::kReadingBytes)); }
+void UseUp(MemoryBudget* room) { REQUIRE(room->TakeMemory(MemoryBudget::kReadingBytes)); }
 
 std::string Table(int rows) {
   std::string text = "a,b,c,w,y\n";
@@ -31,49 +31,49 @@ void SetUp(DataFixture* f) {
   f->Train(Gzip(Table(150'000)), "train.csv.gz");
 }
 
-TEST_CASE("a buffer without room moves to the spool with its bytes and gives both back") {
+TEST_CASE("a buffer without room moves to the spill directory with its bytes and gives both back") {
   storage::TemporaryDirectory dir;
-  RowRoom room(0, dir.path(), kSpool);
+  MemoryBudget room(0, dir.path(), kSpill);
   UseUp(&room);
   RowBytes bytes(&room);
   std::vector<uint8_t> expected(300'000);
   for (size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<uint8_t>(i * i);
   REQUIRE(bytes.Append(expected).ok());
-  CHECK_FALSE(bytes.spooled());
+  CHECK_FALSE(bytes.spilled());
   for (int i = 1; i < 60; ++i) REQUIRE(bytes.Append(expected).ok());
-  CHECK(bytes.spooled());
+  CHECK(bytes.spilled());
   for (int i = 0; i < 60; ++i) {
     CHECK(std::memcmp(bytes.data() + i * expected.size(), expected.data(), expected.size()) == 0);
   }
   bytes = RowBytes();
-  CHECK(room.TakeSpool(kSpool).ok());
+  CHECK(room.TakeSpill(kSpill).ok());
 }
 
-TEST_CASE("what fits neither memory nor spool is an error that says both, and nothing is lost") {
+TEST_CASE("what fits neither memory nor spill is an error that says both, and nothing is lost") {
   storage::TemporaryDirectory dir;
   for (const std::string& directory : {std::string(), std::string(dir.path())}) {
-    RowRoom room(0, directory, 4 << 20);
+    MemoryBudget room(0, directory, 4 << 20);
     UseUp(&room);
     RowBytes bytes(&room);
-    REQUIRE(bytes.Resize(RowRoom::kSmallBytes).ok());
+    REQUIRE(bytes.Resize(MemoryBudget::kSmallBytes).ok());
     bytes.data()[7] = 42;
     const Status error = bytes.Resize(5 << 20);
     CHECK(error.code() == StatusCode::kResourceExhausted);
     CHECK(error.message() ==
           "reading the data needs 5.0 MiB more; its 32.0 MiB of memory are used up and " +
               std::string(directory.empty()
-                              ? "no spool is set up"
-                              : "of the spool's limit of 4.0 MiB there are 4.0 MiB left") +
-              "; raise memory_bytes_max or spool_bytes_max, or write the data in smaller files "
+                              ? "no spill is set up"
+                              : "of the limit of spill files of 4.0 MiB there are 4.0 MiB left") +
+              "; raise memory_bytes_max or spill_bytes_max, or write the data in smaller files "
               "(Parquet: in smaller row groups)");
-    CHECK(bytes.size() == RowRoom::kSmallBytes);
+    CHECK(bytes.size() == MemoryBudget::kSmallBytes);
     CHECK(bytes.data()[7] == 42);
   }
 }
 
 TEST_CASE("room that is asked for ahead is had in memory or not at all") {
   storage::TemporaryDirectory dir;
-  RowRoom room(64 << 20, dir.path(), kSpool);
+  MemoryBudget room(64 << 20, dir.path(), kSpill);
   RowBytes large(&room), fits(&room);
   large.Reserve(65 << 20);
   CHECK(large.capacity() == 0);
@@ -84,30 +84,31 @@ TEST_CASE("room that is asked for ahead is had in memory or not at all") {
   CHECK(room.TakeMemory(64 << 20));
 }
 
-TEST_CASE("a compressed file gives the same survey and rows from the spool as from memory") {
+TEST_CASE(
+    "a compressed file gives the same profile and rows from the spill directory as from memory") {
   DataFixture f;
   SetUp(&f);
   const auto plan = f.Plan();
   REQUIRE(plan.ok());
-  const auto expected = SurveyShard(*MakeShardReader({*f.files, *plan, f.job}), 0);
+  const auto expected = ProfileShard(*MakeShardReader({*f.files, *plan, f.job}), 0);
   REQUIRE(expected.ok());
-  RowRoom room(0, f.dir.path(), kSpool);
+  MemoryBudget room(0, f.dir.path(), kSpill);
   UseUp(&room);
   {
-    const auto spooled =
-        SurveyShard(*MakeShardReader({*f.files, *plan, f.job}, {.room = &room}), 0);
-    REQUIRE(spooled.ok());
-    CHECK(spooled->rows.spooled());
-    CHECK_FALSE(expected->rows.spooled());
-    CHECK(spooled->rows.checksum == expected->rows.checksum);
-    CHECK(spooled->survey.labels == expected->survey.labels);
-    CHECK(spooled->survey.train_weight == expected->survey.train_weight);
-    for (size_t c = 0; c < expected->survey.features.size(); ++c) {
-      CHECK(spooled->survey.features[c].mean == expected->survey.features[c].mean);
-      CHECK(spooled->survey.features[c].m2 == expected->survey.features[c].m2);
+    const auto spilled =
+        ProfileShard(*MakeShardReader({*f.files, *plan, f.job}, {.room = &room}), 0);
+    REQUIRE(spilled.ok());
+    CHECK(spilled->rows.spilled());
+    CHECK_FALSE(expected->rows.spilled());
+    CHECK(spilled->rows.checksum == expected->rows.checksum);
+    CHECK(spilled->profile.labels == expected->profile.labels);
+    CHECK(spilled->profile.train_weight == expected->profile.train_weight);
+    for (size_t c = 0; c < expected->profile.features.size(); ++c) {
+      CHECK(spilled->profile.features[c].mean == expected->profile.features[c].mean);
+      CHECK(spilled->profile.features[c].m2 == expected->profile.features[c].m2);
     }
     for (int set = 0; set < kSets; ++set) {
-      const DecodedRows &a = spooled->rows.sets[set], &b = expected->rows.sets[set];
+      const DecodedRows &a = spilled->rows.sets[set], &b = expected->rows.sets[set];
       REQUIRE(a.features.size() == b.features.size());
       CHECK(
           std::equal(b.features.data(), b.features.data() + b.features.size(), a.features.data()));
@@ -115,17 +116,17 @@ TEST_CASE("a compressed file gives the same survey and rows from the spool as fr
       CHECK(std::equal(b.weights.begin(), b.weights.end(), a.weights.begin(), a.weights.end()));
     }
   }
-  CHECK(room.TakeSpool(kSpool).ok());
+  CHECK(room.TakeSpill(kSpill).ok());
 }
 
-TEST_CASE("a shard without room and spool is refused by the file's name") {
+TEST_CASE("a shard without room and spill is refused by the file's name") {
   DataFixture f;
   SetUp(&f);
   const auto plan = f.Plan();
-  RowRoom room(0, "", 0);
+  MemoryBudget room(0, "", 0);
   UseUp(&room);
   const Status error =
-      SurveyShard(*MakeShardReader({*f.files, *plan, f.job}, {.room = &room}), 0).status();
+      ProfileShard(*MakeShardReader({*f.files, *plan, f.job}, {.room = &room}), 0).status();
   CHECK(error.code() == StatusCode::kResourceExhausted);
   REQUIRE(error.position().has_value());
   CHECK(error.position()->file == plan->files[0].path);
@@ -137,7 +138,7 @@ TEST_CASE("a streamed shard hands on all rows once, in small pieces") {
   const auto plan = f.Plan();
   const auto expected = MakeShardReader({*f.files, *plan, f.job})->Read(0);
   REQUIRE(expected.ok());
-  RowRoom room(0, "", 0);
+  MemoryBudget room(0, "", 0);
   int pieces = 0;
   std::array<size_t, kSets> at{};
   const auto reader = MakeShardReader({*f.files, *plan, f.job}, {.room = &room});

@@ -4,21 +4,21 @@
 
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
-#include "src/cluster/survey_shards.h"
+#include "src/cluster/profiling_shards.h"
 #include "src/plan/ownership.h"
 
 namespace espalier::cluster {
 
-void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
+void CoordinatorCore::Obey(Worker& worker, const ProfilingProgress& message) {
   JobRecord* planning = FindJob(worker.at.job);
   if (planning != nullptr && planning->plan && planning->snapshot.job == message.job &&
       planning->plan->generation == message.generation) {  // it reads the rows it is to have
     if (!planning->plan->ready.contains(worker.id)) planning->plan->since_ms = now_ms_;
     return;
   }
-  const Place at = Judge(worker, {message.job, message.generation}, "SurveyProgress");
+  const Place at = Judge(worker, {message.job, message.generation}, "ProfilingProgress");
   if (at.job == nullptr) return;
-  if (at.job->snapshot.state != spec::JobState::kSurveying) {  // it reads the rows of its leaves
+  if (at.job->snapshot.state != spec::JobState::kProfiling) {  // it reads the rows of its leaves
     if (!at.member->ready) at.job->moved_ms = now_ms_;
     return;
   }
@@ -29,15 +29,15 @@ void CoordinatorCore::Obey(Worker& worker, const SurveyProgress& message) {
   Changed(*at.job, true);
 }
 
-void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
-  const Place at = Judge(worker, {message.job, message.generation}, "SurveyPart");
+void CoordinatorCore::Obey(Worker& worker, const ProfilePart& message) {
+  const Place at = Judge(worker, {message.job, message.generation}, "ProfilePart");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
   MemberState& member = *at.member;
   // The member was given them by an earlier life of this coordinator, which has taken them all.
-  if (job.survey != nullptr && member.shards.empty()) return;
+  if (job.profile != nullptr && member.shards.empty()) return;
   if (Status s =
-          CheckSurvey(*job.submission.input, job.submission.kind(), member.shards, message.shards);
+          CheckProfile(*job.submission.input, job.submission.kind(), member.shards, message.shards);
       !s.ok()) {
     Blame(job, worker, std::move(s));
     return;
@@ -46,27 +46,27 @@ void CoordinatorCore::Obey(Worker& worker, const SurveyPart& message) {
   if (!all_came_before) {
     for (const auto& shard : message.shards) {
       if (Status s = TakeShard(job, member, shard); !s.ok()) {
-        return Blame(job, worker, s.Wrap("survey of shard " + std::to_string(shard->shard)));
+        return Blame(job, worker, s.Wrap("profile of shard " + std::to_string(shard->shard)));
       }
     }
-    if (survey_bytes_ > options_.survey_bytes_max) {
-      Fail(job, SurveyTooLarge(job));
+    if (profile_bytes_ > options_.profile_bytes_max) {
+      Fail(job, ProfileTooLarge(job));
       return;
     }
   }
   Send(worker.session,
-       SurveyTaken{options_.incarnation, job.snapshot.job, job.snapshot.generation,
-                   static_cast<int64_t>(member.shards.size() - member.shards_missing)});
+       ProfileTaken{options_.incarnation, job.snapshot.job, job.snapshot.generation,
+                    static_cast<int64_t>(member.shards.size() - member.shards_missing)});
   if (all_came_before) return;  // told again
   member.moved_ms = job.moved_ms = now_ms_;
   if (member.shards_missing == 0) member.bytes_done = member.bytes;
   Changed(job, true);
-  MergeIfSurveyed(job);
+  MergeIfProfiled(job);
 }
 
 Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
-                                  const std::shared_ptr<const spec::ShardSurvey>& shard) {
-  SurveyState& all = job.surveyed;
+                                  const std::shared_ptr<const spec::ShardProfile>& shard) {
+  ProfilingState& all = job.profiled;
   auto& kept = all.shards[static_cast<size_t>(shard->shard)];
   if (kept != nullptr) return Status::Ok();  // told again
   const auto added_up = [&all] {
@@ -78,7 +78,7 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
   const auto skipped_max = static_cast<size_t>(options_.skipped_rows_kept_max);
   if (counted) {  // of many classes the totals are long: they are not copied to be dropped
     const spec::ShardScore& score = *shard->score;
-    auto shorter = std::make_shared<spec::ShardSurvey>();
+    auto shorter = std::make_shared<spec::ShardProfile>();
     shorter->shard = shard->shard;
     shorter->score = spec::ShardScore{.rows = score.rows,
                                       .rejected = score.rejected,
@@ -89,7 +89,7 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
     kept = std::move(shorter);
   } else if (!shard->sample.keys.empty() || !shard->categories.empty() ||
              shard->skipped.size() > skipped_max) {
-    auto shorter = std::make_shared<spec::ShardSurvey>(*shard);
+    auto shorter = std::make_shared<spec::ShardProfile>(*shard);
     shorter->skipped.resize(std::min(shorter->skipped.size(), skipped_max));
     shorter->sample = {};
     for (auto& values : shorter->categories) values.clear();
@@ -100,11 +100,11 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
   --member.shards_missing;
   const int64_t bytes = MemoryBytes(*kept) + added_up() - before;
   all.bytes += bytes;
-  survey_bytes_ += bytes;
+  profile_bytes_ += bytes;
   return Status::Ok();
 }
 
-Status CoordinatorCore::AddUp(const spec::ShardSurvey& shard, SurveyState& all) {
+Status CoordinatorCore::AddUp(const spec::ShardProfile& shard, ProfilingState& all) {
   const size_t columns = shard.categories.size();
   if (!all.categories.empty() && columns != all.categories.size()) {
     return FailedPrecondition("it counts the values of " + std::to_string(columns) +
@@ -122,14 +122,14 @@ Status CoordinatorCore::AddUp(const spec::ShardSurvey& shard, SurveyState& all) 
   return Status::Ok();
 }
 
-void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
-  if (job.surveyed.merging) return;
-  for (const auto& shard : job.surveyed.shards) {
+void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
+  if (job.profiled.merging) return;
+  for (const auto& shard : job.profiled.shards) {
     if (shard == nullptr) return;
   }
-  SurveyState& all = job.surveyed;
+  ProfilingState& all = job.profiled;
   if (!all.sample.keys.empty() || !all.categories.empty()) {
-    auto first = std::make_shared<spec::ShardSurvey>(*all.shards.front());
+    auto first = std::make_shared<spec::ShardProfile>(*all.shards.front());
     first->sample = std::exchange(all.sample, {});
     first->categories = std::exchange(all.categories, {});
     all.shards.front() = std::move(first);
@@ -158,53 +158,53 @@ void CoordinatorCore::MergeIfSurveyed(JobRecord& job) {
 // nobody's loss can harm.
 void CoordinatorCore::LetMembersGo(JobRecord& job) {
   spec::JobSnapshot& s = job.snapshot;
-  for (const MemberState& m : job.members) job.surveyed.bytes_done += m.bytes_done;
+  for (const MemberState& m : job.members) job.profiled.bytes_done += m.bytes_done;
   ReleaseMembers(job, "all of it is scored");
   job.members.clear();
   job.complaints.clear();
   job.recovery = {};
   job.keeping.reset();
   job.moved_ms = now_ms_;
-  s.state = spec::JobState::kSurveying;
+  s.state = spec::JobState::kProfiling;
   s.waiting_because.clear();
   queue_moved_ = true;
   Changed(job);
 }
 
-Status CoordinatorCore::SurveyTooLarge(const JobRecord& job) const {
-  const bool counts = job.surveyed.category_bytes > job.surveyed.bytes / 2;
+Status CoordinatorCore::ProfileTooLarge(const JobRecord& job) const {
+  const bool counts = job.profiled.category_bytes > job.profiled.bytes / 2;
   int64_t came = 0;
-  for (const auto& shard : job.surveyed.shards) came += shard != nullptr;
+  for (const auto& shard : job.profiled.shards) came += shard != nullptr;
   const auto bytes = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
   return ResourceExhausted(
-      "what the survey found does not fit: " + std::to_string(came) + " of " +
-      std::to_string(job.surveyed.shards.size()) + " shards take " + bytes(job.surveyed.bytes) +
-      ", other jobs " + bytes(survey_bytes_ - job.surveyed.bytes) + ", together at most " +
-      bytes(options_.survey_bytes_max) + " (survey_bytes_max of the coordinator) are allowed; " +
+      "what the profiling pass found does not fit: " + std::to_string(came) + " of " +
+      std::to_string(job.profiled.shards.size()) + " shards take " + bytes(job.profiled.bytes) +
+      ", other jobs " + bytes(profile_bytes_ - job.profiled.bytes) + ", together at most " +
+      bytes(options_.profile_bytes_max) + " (profile_bytes_max of the coordinator) are allowed; " +
       (job.snapshot.kind != spec::JobKind::kTrain ? "raise it, or score fewer files at a time"
        : counts ? "raise it, or hash categories of many values (data.features.groups, hash)"
                 : "use fewer, larger shards (data.shard_bytes)") +
-      (survey_bytes_ > job.surveyed.bytes ? ", or submit again when the others have ended" : ""));
+      (profile_bytes_ > job.profiled.bytes ? ", or submit again when the others have ended" : ""));
 }
 
-void CoordinatorCore::ForgetSurvey(JobRecord& job) {
-  survey_bytes_ -= job.surveyed.bytes;
-  job.surveyed = {};
+void CoordinatorCore::ForgetProfile(JobRecord& job) {
+  profile_bytes_ -= job.profiled.bytes;
+  job.profiled = {};
 }
 
-void CoordinatorCore::On(const SurveyMerged& event) {
+void CoordinatorCore::On(const ProfileMerged& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || spec::IsFinal(job->snapshot.state) || !job->surveyed.merging) return;
+  if (job == nullptr || spec::IsFinal(job->snapshot.state) || !job->profiled.merging) return;
   if (!event.result.ok()) {
     Fail(*job, event.result.status());
     return;
   }
-  job->survey = *event.result;
+  job->profile = *event.result;
   job->merges_tried = 0;
-  ForgetSurvey(*job);
-  out_.persist.push_back(SurveyRecorded{event.job, job->survey});
-  Log(LogLevel::kInfo,
-      ToString(event.job) + " surveyed: " + HumanCount(job->survey->train_rows) + " training rows");
+  ForgetProfile(*job);
+  out_.persist.push_back(ProfileRecorded{event.job, job->profile});
+  Log(LogLevel::kInfo, ToString(event.job) + " profiled: " + HumanCount(job->profile->train_rows) +
+                           " training rows");
   if (job->recovery.since_ms != 0) return;  // too few workers are left
   // The same generation goes on, now with leaves.
   const auto ownership = plan::PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),

@@ -1,5 +1,5 @@
-// The survey of a member's shards over real files: what it tells, and how soon it can be ended.
-#include "src/worker/survey_run.h"
+// The profile of a member's shards over real files: what it tells, and how soon it can be ended.
+#include "src/worker/profiling_run.h"
 
 #include <algorithm>
 #include <atomic>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 // A CSV of `rows` rows, cut into shards of about `shard_bytes`.
 struct Input {
   Input(int rows, int64_t shard_bytes) {
-    const fs::path path = fs::path(std::getenv("TEST_TMPDIR")) / "survey.csv";
+    const fs::path path = fs::path(std::getenv("TEST_TMPDIR")) / "profile.csv";
     std::ofstream out(path);
     out << "y,a,b\n";
     for (int i = 0; i < rows; ++i) out << i % 3 << "," << i << "," << 0.5 * i << "\n";
@@ -37,9 +37,9 @@ struct Input {
     std::iota(shards.begin(), shards.end(), 0);
     for (const spec::Shard& s : plan.shards) bytes += s.end - s.begin;
   }
-  SurveyOne Survey() const {
+  ProfileOne Profile() const {
     return [this](const storage::FileSystem& watched, int32_t shard) {
-      return data::SurveyShard(*data::MakeShardReader({watched, plan, spec}), shard);
+      return data::ProfileShard(*data::MakeShardReader({watched, plan, spec}), shard);
     };
   }
 
@@ -51,13 +51,13 @@ struct Input {
 };
 
 struct Told {
-  cluster::ShardSurveys shards;
+  cluster::ShardProfiles shards;
   std::vector<size_t> parts;
   std::vector<int64_t> bytes;
   int64_t now_us = 0;
-  SurveyRunHooks Hooks() {
+  ProfilingRunHooks Hooks() {
     return {[this] { return ++now_us; },
-            [this](cluster::ShardSurveys part) {
+            [this](cluster::ShardProfiles part) {
               parts.push_back(part.size());
               shards.insert(shards.end(), part.begin(), part.end());
             },
@@ -73,17 +73,17 @@ TEST_CASE("every shard is told once, in order, in parts of bounded size") {
   for (const int64_t part_bytes : {int64_t{1}, int64_t{1000}, int64_t{1} << 30}) {
     for (const int threads : {1, 3}) {
       Told told;
-      const SurveyRunOptions options{
+      const ProfilingRunOptions options{
           .threads = threads, .rows_bytes_max = 1 << 30, .part_bytes = part_bytes};
-      const auto surveyed = RunSurvey(*input.files, input.plan, input.shards, input.Survey(),
-                                      kNever, options, told.Hooks());
-      REQUIRE(surveyed.ok());
+      const auto profiled = RunProfiling(*input.files, input.plan, input.shards, input.Profile(),
+                                         kNever, options, told.Hooks());
+      REQUIRE(profiled.ok());
       REQUIRE(told.shards.size() == input.shards.size());
       int64_t rows = 0;
       for (size_t i = 0; i < told.shards.size(); ++i) {
         CHECK(told.shards[i]->shard == static_cast<int32_t>(i));
-        CHECK((*surveyed)[i].survey.shard == static_cast<int32_t>(i));
-        CHECK((*surveyed)[i].has_rows);
+        CHECK((*profiled)[i].profile.shard == static_cast<int32_t>(i));
+        CHECK((*profiled)[i].has_rows);
         rows += told.shards[i]->train_rows;
       }
       CHECK(rows == 20'000);
@@ -98,22 +98,22 @@ TEST_CASE("samples are told without what others make needless, and the scales ar
   Input input(20'000, 4096);
   input.spec.data.features.scale.kind = spec::ScaleKind::kRobust;
   Told told;
-  REQUIRE(RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever, {.threads = 2},
-                    told.Hooks())
+  REQUIRE(RunProfiling(*input.files, input.plan, input.shards, input.Profile(), kNever,
+                       {.threads = 2}, told.Hooks())
               .ok());
-  std::vector<spec::ShardSurvey> pruned, whole;
+  std::vector<spec::ShardProfile> pruned, whole;
   size_t rows = 0;
   for (const auto& shard : told.shards) {
     pruned.push_back(*shard);
     rows += shard->sample.keys.size();
     whole.push_back(
-        data::SurveyShard(*data::MakeShardReader({*input.files, input.plan, input.spec}),
-                          shard->shard)
-            ->survey);
+        data::ProfileShard(*data::MakeShardReader({*input.files, input.plan, input.spec}),
+                           shard->shard)
+            ->profile);
   }
   CHECK(rows < 15'000);  // 4,096 of 20,000, and those that were once among them
-  const auto expected = data::MergeShardSurveys(input.plan, input.spec, std::move(whole), nullptr);
-  const auto found = data::MergeShardSurveys(input.plan, input.spec, std::move(pruned), nullptr);
+  const auto expected = data::MergeShardProfiles(input.plan, input.spec, std::move(whole), nullptr);
+  const auto found = data::MergeShardProfiles(input.plan, input.spec, std::move(pruned), nullptr);
   REQUIRE(found.ok());
   CHECK(found->preprocessing.features == expected->preprocessing.features);
 }
@@ -121,10 +121,10 @@ TEST_CASE("samples are told without what others make needless, and the scales ar
 TEST_CASE("what is done is told after a while, however little it is") {
   const Input input(20'000, 4096);
   Told told;
-  SurveyRunHooks hooks = told.Hooks();
+  ProfilingRunHooks hooks = told.Hooks();
   hooks.now_us = [&told] { return told.now_us += 100'000; };
-  REQUIRE(RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever,
-                    {.part_bytes = 1 << 30}, hooks)
+  REQUIRE(RunProfiling(*input.files, input.plan, input.shards, input.Profile(), kNever,
+                       {.part_bytes = 1 << 30}, hooks)
               .ok());
   CHECK(told.parts.size() > 4);
   CHECK(told.parts.size() < input.shards.size());
@@ -137,13 +137,13 @@ TEST_CASE("what is done is told after a while, however little it is") {
 TEST_CASE("decoded rows are kept as far as they fit") {
   const Input input(20'000, 4096);
   Told told;
-  const auto surveyed = RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever,
-                                  {.rows_bytes_max = 20'000}, told.Hooks());
-  REQUIRE(surveyed.ok());
+  const auto profiled = RunProfiling(*input.files, input.plan, input.shards, input.Profile(),
+                                     kNever, {.rows_bytes_max = 20'000}, told.Hooks());
+  REQUIRE(profiled.ok());
   int64_t kept = 0;
-  for (const data::SurveyedShard& s : *surveyed) kept += s.has_rows;
+  for (const data::ProfiledShard& s : *profiled) kept += s.has_rows;
   CHECK(kept > 0);
-  CHECK(kept < static_cast<int64_t>(surveyed->size()));
+  CHECK(kept < static_cast<int64_t>(profiled->size()));
 }
 
 TEST_CASE("one large shard shows progress while it is read, up to all of its bytes") {
@@ -151,8 +151,8 @@ TEST_CASE("one large shard shows progress while it is read, up to all of its byt
   REQUIRE(input.shards.size() == 1);
   REQUIRE(input.bytes > 4 << 20);
   Told told;
-  REQUIRE(RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever,
-                    {.report_interval_us = 0}, told.Hooks())
+  REQUIRE(RunProfiling(*input.files, input.plan, input.shards, input.Profile(), kNever,
+                       {.report_interval_us = 0}, told.Hooks())
               .ok());
   CHECK(told.bytes.size() > 5);
   CHECK(std::is_sorted(told.bytes.begin(), told.bytes.end()));
@@ -163,14 +163,14 @@ TEST_CASE("an abort ends the reading of a shard at its next block") {
   const Input input(300'000, 1 << 30);
   std::atomic<bool> aborted{false};
   Told told;
-  SurveyRunHooks hooks = told.Hooks();
+  ProfilingRunHooks hooks = told.Hooks();
   hooks.on_bytes_read = [&](int64_t bytes) {
     told.bytes.push_back(bytes);
     aborted = true;
   };
-  const auto surveyed = RunSurvey(*input.files, input.plan, input.shards, input.Survey(), aborted,
-                                  {.report_interval_us = 0}, hooks);
-  CHECK(surveyed.status().code() == StatusCode::kCancelled);
+  const auto profiled = RunProfiling(*input.files, input.plan, input.shards, input.Profile(),
+                                     aborted, {.report_interval_us = 0}, hooks);
+  CHECK(profiled.status().code() == StatusCode::kCancelled);
   CHECK(told.shards.empty());
   REQUIRE(told.bytes.size() >= 2);  // the first block, and the rest of the shard, which ended there
   CHECK(told.bytes.front() < input.bytes / 2);
@@ -187,8 +187,8 @@ TEST_CASE("the first bad shard is the one that is told") {
   file.close();
   input.plan.files[0].modified_ms = input.files->Stat(input.plan.files[0].path)->modified_ms;
   Told told;
-  const Status bad = RunSurvey(*input.files, input.plan, input.shards, input.Survey(), kNever,
-                               {.threads = 2}, told.Hooks())
+  const Status bad = RunProfiling(*input.files, input.plan, input.shards, input.Profile(), kNever,
+                                  {.threads = 2}, told.Hooks())
                          .status();
   CHECK(bad.code() == StatusCode::kBadInput);
   REQUIRE(bad.position().has_value());

@@ -1,5 +1,5 @@
-// The survey: each shard is read once; counted, checked, checksummed, and its rows are kept as
-// numbers so that the row store need not read them again.
+// The profiling pass: each shard is read once; counted, checked, checksummed, and its rows are kept
+// as numbers so that the row store need not read them again.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace espalier::data {
 
-struct SurveyedShard {
-  spec::ShardSurvey survey;
+struct ProfiledShard {
+  spec::ShardProfile profile;
   // Emptied to save memory: loading then reads the shard again.
   bool has_rows = true;
   ShardRows rows;
@@ -21,7 +21,7 @@ struct SurveyedShard {
 // Reads a shard and counts: labels as text (classification), regression targets as numbers, columns
 // over training rows. Errors are those of ShardReader::Read. REQUIRES: the reader's rules are
 // kTraining. Thread rule: re-entrant.
-Result<SurveyedShard> SurveyShard(const ShardReader& reader, int shard);
+Result<ProfiledShard> ProfileShard(const ShardReader& reader, int shard);
 
 // Where a label occurs first in a shard, in validation and test rows if there are both kinds; an
 // empty position when it does not.

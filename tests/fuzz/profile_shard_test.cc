@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "src/cluster/survey_shards.h"
+#include "src/cluster/profiling_shards.h"
 #include "tests/data/fixture.h"
 #include "tests/testing/scale.h"
 
@@ -80,7 +80,7 @@ void Mutate(spec::RowSample* sample, Random& random) {
   }
 }
 
-void Mutate(spec::ShardSurvey* s, Random& random) {
+void Mutate(spec::ShardProfile* s, Random& random) {
   switch (random() % 15) {
     case 0:
       s->shard = static_cast<int32_t>(Count(random));
@@ -144,27 +144,27 @@ TEST_CASE("merging arbitrary member reports never crashes") {
   const spec::Task task = GENERATE(spec::Task::kClassification, spec::Task::kRegression);
   data::DataFixture f;
   SetUp(&f, task);
-  const auto honest = f.Survey();
+  const auto honest = f.Profile();
   INFO(honest.status().ToString());
   REQUIRE(honest.ok());
   REQUIRE(f.shards.size() > 2);
   int64_t taken = 0, merged = 0;
   for (uint64_t seed = 1; seed <= 2000 * TestScale(); ++seed) {
     Random random(seed);
-    std::vector<spec::ShardSurvey> surveys;
-    for (const data::SurveyedShard& shard : f.shards) surveys.push_back(shard.survey);
+    std::vector<spec::ShardProfile> profiles;
+    for (const data::ProfiledShard& shard : f.shards) profiles.push_back(shard.profile);
     for (uint64_t i = 0; i <= random() % 4; ++i) {
-      Mutate(&surveys[random() % surveys.size()], random);
+      Mutate(&profiles[random() % profiles.size()], random);
     }
     std::vector<int32_t> all;
-    cluster::ShardSurveys parts;
-    for (size_t i = 0; i < surveys.size(); ++i) {
+    cluster::ShardProfiles parts;
+    for (size_t i = 0; i < profiles.size(); ++i) {
       all.push_back(static_cast<int32_t>(i));
-      parts.push_back(std::make_shared<const spec::ShardSurvey>(surveys[i]));
+      parts.push_back(std::make_shared<const spec::ShardProfile>(profiles[i]));
     }
-    if (!cluster::CheckSurvey(f.plan, spec::JobKind::kTrain, all, parts).ok()) continue;
+    if (!cluster::CheckProfile(f.plan, spec::JobKind::kTrain, all, parts).ok()) continue;
     ++taken;
-    merged += data::MergeShardSurveys(f.plan, f.job, std::move(surveys), f.files.get()).ok();
+    merged += data::MergeShardProfiles(f.plan, f.job, std::move(profiles), f.files.get()).ok();
   }
   CHECK(taken > 200);
   CHECK(merged > 20);
@@ -173,12 +173,12 @@ TEST_CASE("merging arbitrary member reports never crashes") {
 TEST_CASE("a member that reports no labels is refused by the shard") {
   data::DataFixture f;
   SetUp(&f, spec::Task::kClassification);
-  REQUIRE(f.Survey().ok());
-  std::vector<spec::ShardSurvey> surveys;
-  for (const data::SurveyedShard& shard : f.shards) surveys.push_back(shard.survey);
-  for (spec::ShardSurvey& s : surveys) s.labels.clear();
-  const auto merged = data::MergeShardSurveys(f.plan, f.job, std::move(surveys), f.files.get());
-  CHECK(merged.status().message() == "the survey of shard 0 does not fit the schema");
+  REQUIRE(f.Profile().ok());
+  std::vector<spec::ShardProfile> profiles;
+  for (const data::ProfiledShard& shard : f.shards) profiles.push_back(shard.profile);
+  for (spec::ShardProfile& s : profiles) s.labels.clear();
+  const auto merged = data::MergeShardProfiles(f.plan, f.job, std::move(profiles), f.files.get());
+  CHECK(merged.status().message() == "the profile of shard 0 does not fit the schema");
 }
 
 }  // namespace

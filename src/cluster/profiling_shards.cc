@@ -1,4 +1,4 @@
-#include "src/cluster/survey_shards.h"
+#include "src/cluster/profiling_shards.h"
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ Status CheckLabels(const std::map<std::string, int64_t>& labels, int64_t rows) {
   return Status::Ok();
 }
 
-Status CheckShard(const spec::Schema& schema, const spec::ShardSurvey& s) {
+Status CheckShard(const spec::Schema& schema, const spec::ShardProfile& s) {
   for (int64_t n : {s.train_rows, s.validation_rows, s.test_rows, s.dropped_rows, s.skipped_rows}) {
     if (!InRange(n)) return FailedPrecondition("a row count is " + std::to_string(n));
   }
@@ -171,11 +171,11 @@ std::vector<size_t> PlaceRuns(const spec::InputPlan& input,
   return place;
 }
 
-Status CheckSurvey(const spec::InputPlan& input, spec::JobKind kind,
-                   const std::vector<int32_t>& given, const ShardSurveys& found) {
+Status CheckProfile(const spec::InputPlan& input, spec::JobKind kind,
+                    const std::vector<int32_t>& given, const ShardProfiles& found) {
   for (const auto& shard : found) {
     if (!std::binary_search(given.begin(), given.end(), shard->shard)) {
-      return FailedPrecondition("it surveyed shard " + std::to_string(shard->shard) +
+      return FailedPrecondition("it profiled shard " + std::to_string(shard->shard) +
                                 ", which it was not given");
     }
     if (shard->score.has_value() != (kind != spec::JobKind::kTrain)) {
@@ -185,32 +185,32 @@ Status CheckSurvey(const spec::InputPlan& input, spec::JobKind kind,
     const Status s =
         shard->score ? CheckScore(kind, *shard->score) : CheckShard(input.schema, *shard);
     if (!s.ok()) {
-      return s.Wrap("survey of shard " + std::to_string(shard->shard));
+      return s.Wrap("profile of shard " + std::to_string(shard->shard));
     }
   }
   return Status::Ok();
 }
 
-int64_t MemoryBytes(const spec::ShardSurvey& survey) {
-  size_t bytes = sizeof survey + (survey.features.size() + survey.targets.size()) * kColumnBytes;
+int64_t MemoryBytes(const spec::ShardProfile& profile) {
+  size_t bytes = sizeof profile + (profile.features.size() + profile.targets.size()) * kColumnBytes;
   const auto add = [&bytes](const std::map<std::string, int64_t>& counts) {
     for (const auto& [text, count] : counts) bytes += spec::kCountBytes + text.size();
   };
-  add(survey.labels);
-  add(survey.evaluation_labels);
-  for (const auto& values : survey.categories) add(values);
-  bytes += static_cast<size_t>(spec::MemoryBytes(survey.sample));
-  for (const Status& why : survey.skipped) bytes += sizeof(Status) + why.ToString().size();
-  if (survey.score) {
-    bytes += survey.score->totals.size() * sizeof(double);
-    for (const Status& why : survey.score->first_rejects) {
+  add(profile.labels);
+  add(profile.evaluation_labels);
+  for (const auto& values : profile.categories) add(values);
+  bytes += static_cast<size_t>(spec::MemoryBytes(profile.sample));
+  for (const Status& why : profile.skipped) bytes += sizeof(Status) + why.ToString().size();
+  if (profile.score) {
+    bytes += profile.score->totals.size() * sizeof(double);
+    for (const Status& why : profile.score->first_rejects) {
       bytes += sizeof(Status) + why.ToString().size();
     }
   }
   return static_cast<int64_t>(bytes);
 }
 
-Status CheckSurveySize(const spec::InputPlan& input, int64_t bytes_max) {
+Status CheckProfileSize(const spec::InputPlan& input, int64_t bytes_max) {
   const size_t columns = input.schema.features.size() + input.schema.label.size();
   const double bytes = static_cast<double>(input.shards.size()) * static_cast<double>(columns) *
                        static_cast<double>(kColumnBytes);
@@ -220,7 +220,7 @@ Status CheckSurveySize(const spec::InputPlan& input, int64_t bytes_max) {
       HumanCount(static_cast<int64_t>(columns)) + " columns have statistics of " +
       HumanBytes(static_cast<uint64_t>(bytes)) + ", more than the " +
       HumanBytes(static_cast<uint64_t>(bytes_max)) +
-      " that this coordinator has room for (survey_bytes_max); use fewer, larger shards");
+      " that this coordinator has room for (profile_bytes_max); use fewer, larger shards");
 }
 
 }  // namespace espalier::cluster

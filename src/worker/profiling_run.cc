@@ -1,4 +1,4 @@
-#include "src/worker/survey_run.h"
+#include "src/worker/profiling_run.h"
 
 #include <algorithm>
 #include <memory>
@@ -14,28 +14,28 @@
 namespace espalier::worker {
 namespace {
 
-class SurveyRun {
+class ProfilingRun {
  public:
-  SurveyRun(const storage::FileSystem& files, const spec::InputPlan& input,
-            const std::vector<int32_t>& shards, const SurveyOne& survey_one,
-            const std::atomic<bool>& aborted, const SurveyRunOptions& options,
-            const SurveyRunHooks& hooks)
+  ProfilingRun(const storage::FileSystem& files, const spec::InputPlan& input,
+               const std::vector<int32_t>& shards, const ProfileOne& profile_one,
+               const std::atomic<bool>& aborted, const ProfilingRunOptions& options,
+               const ProfilingRunHooks& hooks)
       : files_(files),
         input_(input),
         shards_(shards),
-        survey_one_(survey_one),
+        profile_one_(profile_one),
         aborted_(aborted),
         options_(options),
         hooks_(hooks),
         results_(shards.size()),
         bytes_(shards.size()) {}
 
-  Result<std::vector<data::SurveyedShard>> Run() {
+  Result<std::vector<data::ProfiledShard>> Run() {
     last_us_ = part_us_ = hooks_.now_us();
     ComputePool pool(options_.threads);
-    pool.ParallelFor(static_cast<int64_t>(shards_.size()), [this](int64_t i) { Survey(i); });
-    if (aborted_) return Cancelled("the survey was aborted");
-    std::vector<data::SurveyedShard> out;
+    pool.ParallelFor(static_cast<int64_t>(shards_.size()), [this](int64_t i) { Profile(i); });
+    if (aborted_) return Cancelled("the profiling pass was aborted");
+    std::vector<data::ProfiledShard> out;
     for (auto& r : results_) {
       if (!r) continue;  // after a bad one
       if (!r->ok()) return r->status();
@@ -45,7 +45,7 @@ class SurveyRun {
   }
 
  private:
-  void Survey(int64_t i) {
+  void Profile(int64_t i) {
     if (aborted_ || failed_) return;
     const spec::Shard& shard = input_.shards[shards_[i]];
     const int64_t size = shard.end - shard.begin;
@@ -56,16 +56,17 @@ class SurveyRun {
       CountBytes(more);
     };
     const WatchedFiles watched(
-        files_, [this] { return aborted_ ? Cancelled("the survey was aborted") : Status::Ok(); },
+        files_,
+        [this] { return aborted_ ? Cancelled("the profiling pass was aborted") : Status::Ok(); },
         count);
-    Result<data::SurveyedShard> result = survey_one_(watched, shards_[i]);
+    Result<data::ProfiledShard> result = profile_one_(watched, shards_[i]);
     count(size);
     if (!result.ok()) return Take(i, result.status(), 0);
     {
       std::lock_guard lock(mutex_);
-      pruner_.Prune(&result->survey.sample);
+      pruner_.Prune(&result->profile.sample);
     }
-    const Result<int64_t> message_bytes = rpc::MeasureSurvey(input_, result->survey);
+    const Result<int64_t> message_bytes = rpc::MeasureProfiling(input_, result->profile);
     if (!message_bytes.ok()) return Take(i, message_bytes.status(), 0);
     Take(i, std::move(result), *message_bytes);
   }
@@ -79,7 +80,7 @@ class SurveyRun {
     hooks_.on_bytes_read(bytes_read_);
   }
 
-  void Take(int64_t i, Result<data::SurveyedShard> result, int64_t message_bytes) {
+  void Take(int64_t i, Result<data::ProfiledShard> result, int64_t message_bytes) {
     std::lock_guard lock(mutex_);
     if (!result.ok()) failed_ = true;
     results_[i] = std::move(result);
@@ -89,11 +90,11 @@ class SurveyRun {
     for (; told_ < results_.size() && results_[told_]; ++told_) {
       if (part_bytes_ + bytes_[told_] > options_.part_bytes) TellPart();
       part_bytes_ += bytes_[told_];
-      spec::ShardSurvey& survey = (*results_[told_])->survey;
-      spec::ShardSurvey left;
-      left.shard = survey.shard;
+      spec::ShardProfile& profile = (*results_[told_])->profile;
+      spec::ShardProfile left;
+      left.shard = profile.shard;
       part_.push_back(
-          std::make_shared<const spec::ShardSurvey>(std::exchange(survey, std::move(left))));
+          std::make_shared<const spec::ShardProfile>(std::exchange(profile, std::move(left))));
     }
     const bool due = hooks_.now_us() - part_us_ >= options_.part_interval_us;
     if (due || told_ == results_.size()) TellPart();
@@ -106,9 +107,9 @@ class SurveyRun {
     hooks_.on_part(std::exchange(part_, {}));
   }
 
-  void KeepWithinBudget(data::SurveyedShard& shard) {
+  void KeepWithinBudget(data::ProfiledShard& shard) {
     const int64_t bytes = shard.rows.MemoryBytes();
-    if (!shard.rows.spooled() && kept_bytes_ + bytes <= options_.rows_bytes_max) {
+    if (!shard.rows.spilled() && kept_bytes_ + bytes <= options_.rows_bytes_max) {
       kept_bytes_ += bytes;
       return;
     }
@@ -119,32 +120,32 @@ class SurveyRun {
   const storage::FileSystem& files_;
   const spec::InputPlan& input_;
   const std::vector<int32_t>& shards_;
-  const SurveyOne& survey_one_;
+  const ProfileOne& profile_one_;
   const std::atomic<bool>& aborted_;
-  const SurveyRunOptions& options_;
-  const SurveyRunHooks& hooks_;
+  const ProfilingRunOptions& options_;
+  const ProfilingRunHooks& hooks_;
   std::atomic<bool> failed_{false};
 
   std::mutex mutex_;  // guards all below while the pool runs
-  std::vector<std::optional<Result<data::SurveyedShard>>> results_;  // by place in shards_
-  std::vector<int64_t> bytes_;  // of each one's survey in a message
+  std::vector<std::optional<Result<data::ProfiledShard>>> results_;  // by place in shards_
+  std::vector<int64_t> bytes_;  // of each one's profile in a message
   size_t told_ = 0;             // shards that are told or in part_
   data::SamplePruner pruner_;
-  cluster::ShardSurveys part_;
+  cluster::ShardProfiles part_;
   int64_t part_us_ = 0;  // when the last part was told
   int64_t part_bytes_ = 0, kept_bytes_ = 0, bytes_read_ = 0, last_us_ = 0;
 };
 
 }  // namespace
 
-Result<std::vector<data::SurveyedShard>> RunSurvey(const storage::FileSystem& files,
-                                                   const spec::InputPlan& input,
-                                                   const std::vector<int32_t>& shards,
-                                                   const SurveyOne& survey_one,
-                                                   const std::atomic<bool>& aborted,
-                                                   const SurveyRunOptions& options,
-                                                   const SurveyRunHooks& hooks) {
-  return SurveyRun(files, input, shards, survey_one, aborted, options, hooks).Run();
+Result<std::vector<data::ProfiledShard>> RunProfiling(const storage::FileSystem& files,
+                                                      const spec::InputPlan& input,
+                                                      const std::vector<int32_t>& shards,
+                                                      const ProfileOne& profile_one,
+                                                      const std::atomic<bool>& aborted,
+                                                      const ProfilingRunOptions& options,
+                                                      const ProfilingRunHooks& hooks) {
+  return ProfilingRun(files, input, shards, profile_one, aborted, options, hooks).Run();
 }
 
 }  // namespace espalier::worker

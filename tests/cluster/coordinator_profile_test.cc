@@ -6,7 +6,7 @@
 
 #include "src/base/random.h"
 #include "src/cluster/coordinator_core.h"
-#include "src/cluster/survey_shards.h"
+#include "src/cluster/profiling_shards.h"
 
 namespace espalier::cluster {
 namespace {
@@ -28,10 +28,10 @@ spec::RowSample SampleOf(int32_t shard) {
   return sample;
 }
 
-// A coordinator with one worker, which surveys the shards of job 1.
-class Surveying {
+// A coordinator with one worker, which profiles the shards of job 1.
+class Profiling {
  public:
-  explicit Surveying(int64_t survey_bytes_max) : core_(Options(survey_bytes_max)) {
+  explicit Profiling(int64_t profile_bytes_max) : core_(Options(profile_bytes_max)) {
     Hello hello;
     hello.version = kVersion;
     hello.arithmetic_id = "a";
@@ -50,26 +50,26 @@ class Surveying {
     core_.Step(Submit{{1}, submission}, 1);
   }
 
-  static spec::ShardSurvey Shard(int32_t shard) {
-    spec::ShardSurvey s;
+  static spec::ShardProfile Shard(int32_t shard) {
+    spec::ShardProfile s;
     s.shard = shard;
     s.train_rows = 10'000;
     s.features.resize(kFeatures);
     return s;
   }
 
-  CoordinatorActions Tell(const spec::ShardSurvey& s) {
-    const auto shard = std::make_shared<const spec::ShardSurvey>(s);
-    return core_.Step(WorkerMessage{{1}, SurveyPart{{1}, {1}, {shard}}}, 1);
+  CoordinatorActions Tell(const spec::ShardProfile& s) {
+    const auto shard = std::make_shared<const spec::ShardProfile>(s);
+    return core_.Step(WorkerMessage{{1}, ProfilePart{{1}, {1}, {shard}}}, 1);
   }
 
   Status error() const { return core_.Job({1})->error; }
 
  private:
-  static CoordinatorCoreOptions Options(int64_t survey_bytes_max) {
+  static CoordinatorCoreOptions Options(int64_t profile_bytes_max) {
     CoordinatorCoreOptions options;
     options.incarnation = {1};
-    options.survey_bytes_max = survey_bytes_max;
+    options.profile_bytes_max = profile_bytes_max;
     return options;
   }
 
@@ -77,13 +77,13 @@ class Surveying {
 };
 
 // What the merge gets of all shards, which come in order or the other way round.
-ShardSurveys Merged(Surveying* surveying, bool backwards,
-                    const std::function<spec::ShardSurvey(int32_t shard)>& find) {
+ShardProfiles Merged(Profiling* profiling, bool backwards,
+                     const std::function<spec::ShardProfile(int32_t shard)>& find) {
   CoordinatorActions actions;
   for (int32_t i = 0; i < kShards; ++i) {
-    actions = surveying->Tell(find(backwards ? kShards - 1 - i : i));
+    actions = profiling->Tell(find(backwards ? kShards - 1 - i : i));
   }
-  INFO(surveying->error().ToString());
+  INFO(profiling->error().ToString());
   REQUIRE(actions.work.size() == 1);
   REQUIRE(actions.work[0].shards.size() == kShards);
   return actions.work[0].shards;
@@ -92,9 +92,9 @@ ShardSurveys Merged(Surveying* surveying, bool backwards,
 TEST_CASE("samples of shards become that of all, whoever comes first, and are held once") {
   std::vector<spec::RowSample> merged;
   for (const bool backwards : {false, true}) {
-    Surveying surveying(1'200'000);  // two samples of 0.5 MiB, not six
-    const ShardSurveys shards = Merged(&surveying, backwards, [](int32_t shard) {
-      spec::ShardSurvey s = Surveying::Shard(shard);
+    Profiling profiling(1'200'000);  // two samples of 0.5 MiB, not six
+    const ShardProfiles shards = Merged(&profiling, backwards, [](int32_t shard) {
+      spec::ShardProfile s = Profiling::Shard(shard);
       s.sample = SampleOf(shard);
       return s;
     });
@@ -116,8 +116,8 @@ TEST_CASE("samples of shards become that of all, whoever comes first, and are he
 }
 
 // 1,000 values that all shards have, and one of its own; of the other column two.
-spec::ShardSurvey Counted(int32_t shard) {
-  spec::ShardSurvey s = Surveying::Shard(shard);
+spec::ShardProfile Counted(int32_t shard) {
+  spec::ShardProfile s = Profiling::Shard(shard);
   s.categories.resize(2);
   for (int i = 0; i < 1000; ++i) s.categories[0]["value " + std::to_string(i)] = 1 + shard;
   s.categories[0]["only in " + std::to_string(shard)] = 7;
@@ -127,8 +127,8 @@ spec::ShardSurvey Counted(int32_t shard) {
 
 TEST_CASE("counts of categories are added up, whoever comes first, and are held once") {
   for (const bool backwards : {false, true}) {
-    Surveying surveying(250'000);  // 1,000 values take 100 kB: two shards, not six
-    const ShardSurveys shards = Merged(&surveying, backwards, Counted);
+    Profiling profiling(250'000);  // 1,000 values take 100 kB: two shards, not six
+    const ShardProfiles shards = Merged(&profiling, backwards, Counted);
     const spec::CategoryCounts& all = shards[0]->categories;
     REQUIRE(all.size() == 2);
     CHECK(all[0].size() == 1000 + kShards);
@@ -142,24 +142,24 @@ TEST_CASE("counts of categories are added up, whoever comes first, and are held 
 }
 
 TEST_CASE("a shard that is told again, or of other columns, is not added up") {
-  Surveying surveying(1 << 20);
-  surveying.Tell(Counted(0));
-  surveying.Tell(Counted(0));
-  spec::ShardSurvey other = Counted(1);
+  Profiling profiling(1 << 20);
+  profiling.Tell(Counted(0));
+  profiling.Tell(Counted(0));
+  spec::ShardProfile other = Counted(1);
   other.categories.pop_back();
-  surveying.Tell(other);
-  CHECK_THAT(surveying.error().ToString(), Catch::Contains("survey of shard 1") &&
+  profiling.Tell(other);
+  CHECK_THAT(profiling.error().ToString(), Catch::Contains("profile of shard 1") &&
                                                Catch::Contains("values of 1 columns, others of 2"));
-  Surveying again(1 << 20);
+  Profiling again(1 << 20);
   again.Tell(Counted(0));
-  const ShardSurveys shards = Merged(&again, false, Counted);
+  const ShardProfiles shards = Merged(&again, false, Counted);
   CHECK(shards[0]->categories[1].at("a") == 30);
 }
 
 TEST_CASE("values that are too many for the coordinator are to be hashed") {
-  Surveying surveying(50'000);
-  surveying.Tell(Counted(0));
-  CHECK_THAT(surveying.error().ToString(), Catch::Contains("survey_bytes_max") &&
+  Profiling profiling(50'000);
+  profiling.Tell(Counted(0));
+  CHECK_THAT(profiling.error().ToString(), Catch::Contains("profile_bytes_max") &&
                                                Catch::Contains("raise it, or hash categories"));
 }
 

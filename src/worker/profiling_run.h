@@ -1,0 +1,57 @@
+// The profile of one member's shards (or their scoring): each is read once, on a team of threads;
+// what was found is
+// told in parts as soon as all shards before it are done, so that neither the member nor a message
+// ever holds all of it.
+//
+// Thread rule: Run on one thread; see the hooks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cluster/messages.h"
+#include "src/data/profile/profile_shard.h"
+#include "src/spec/input.h"
+#include "src/storage/file_system.h"
+
+namespace espalier::worker {
+
+struct ProfilingRunOptions {
+  int threads = 1;
+  // Decoded rows that may be kept for loading; beyond it, and where rows went to the spill
+  // directory, a shard's are dropped and read again.
+  int64_t rows_bytes_max = 0;
+  // A part ends where it has so many bytes in a message, and with the first shard that is done so
+  // long after the part before: what is told need not be done again when somebody else is lost.
+  int64_t part_bytes = int64_t{4} << 20;
+  int64_t part_interval_us = 1'000'000;
+  int64_t report_interval_us = 200'000;
+};
+
+// Called on the reading threads, one call at a time.
+struct ProfilingRunHooks {
+  std::function<int64_t()> now_us;                      // a clock that never goes back
+  std::function<void(cluster::ShardProfiles)> on_part;  // in the order of the shards
+  std::function<void(int64_t bytes)> on_bytes_read;  // of the shards so far; a few times a second
+};
+
+// What is done with a shard, through a file system that counts what is read. Called on several
+// threads at once.
+using ProfileOne =
+    std::function<Result<data::ProfiledShard>(const storage::FileSystem& files, int32_t shard)>;
+
+// What loading needs of the shards: their numbers, and decoded rows where they were kept (the
+// statistics have gone into the parts). Errors are those of `profile_one` and MeasureProfiling, the
+// first bad shard's in order, whichever was met first; kCancelled soon after `aborted` became true.
+Result<std::vector<data::ProfiledShard>> RunProfiling(const storage::FileSystem& files,
+                                                      const spec::InputPlan& input,
+                                                      const std::vector<int32_t>& shards,
+                                                      const ProfileOne& profile_one,
+                                                      const std::atomic<bool>& aborted,
+                                                      const ProfilingRunOptions& options,
+                                                      const ProfilingRunHooks& hooks);
+
+}  // namespace espalier::worker
