@@ -12,10 +12,9 @@
 //   S bytes   state (training/state_codec.h)
 //   64 bytes  SHA-256 of all before it, in hexadecimal
 //
-// The profile is not stored, but for what was fitted, by which a job that begins with the
-// weights sees what they are for (initial_weights.h): a resumed run profiles its data again, which
-// costs one pass and proves by the data's fingerprint that the rows are still those the state was
-// computed from.
+// Of the profile, only the fitted preprocessing is stored. A job that starts from the weights reads
+// it to learn their inputs (initial_weights.h). A resumed run repeats the profiling pass: it costs
+// one reading of the data, and the data's fingerprint proves that the rows have not changed.
 //
 // Thread rule: values and pure functions.
 #pragma once

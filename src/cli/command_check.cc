@@ -128,7 +128,7 @@ class LocalProfile {
   const std::unique_ptr<const data::ShardReader> reader_;
   std::vector<spec::ShardProfile> profiles_;  // each thread writes its own places
   Queue<size_t> done_;                        // at most one item a shard
-  std::atomic<size_t> first_bad_;             // written under mutex_, but for an interrupt
+  std::atomic<size_t> first_bad_;             // written under mutex_, or by an interrupt
   std::mutex mutex_;                          // guards all below
   Status error_;
   int64_t reading_bytes_ = 0;

@@ -267,9 +267,9 @@ std::string InferredLine(const spec::JobSnapshot& job) {
   return job.inferred.empty() ? "" : "features: auto: " + Printable(job.inferred, 2000);
 }
 
-std::string TroubleLine(const spec::JobSnapshot& job, std::string* told) {
-  if (job.trouble == *told || spec::IsFinal(job.state)) return {};
-  *told = job.trouble;
+std::string TroubleLine(const spec::JobSnapshot& job, std::string* shown) {
+  if (job.trouble == *shown || spec::IsFinal(job.state)) return {};
+  *shown = job.trouble;
   return ToString(job.job) + (job.trouble.empty() ? " has no trouble with its tokens any more\n"
                                                   : ": " + Printable(job.trouble, 1000) + "\n");
 }

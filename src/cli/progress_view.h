@@ -53,9 +53,9 @@ std::string StateLine(const spec::JobSnapshot& job);
 // What `features: auto` found, for one line: "features: auto: categorical: job; numeric: 3 others";
 // empty: nothing beside numbers.
 std::string InferredLine(const spec::JobSnapshot& job);
-// What a view that has told `told` is to say of the job's trouble now, with line end: the trouble,
-// that it is over, or nothing.
-std::string TroubleLine(const spec::JobSnapshot& job, std::string* told);
+// Line about the job's trouble for a view whose last such line was about `*shown`, with line end:
+// the trouble, its end, or nothing. Sets `*shown`.
+std::string TroubleLine(const spec::JobSnapshot& job, std::string* shown);
 
 // "coordinator not reached since 12 s, trying again".
 std::string AwayLine(int64_t away_ms);

@@ -35,12 +35,12 @@
 // the complaint waits a heartbeat for that death to show. Then the pair is kept apart in the tree
 // of the next generation; if no tree is left, the most-complained-of member leaves the job.
 //
-// After a restart (`past`) jobs that had ended, and their histories, are there; queued ones are
-// queued, and so are those that were profiled: their profiling pass begins anew. Members of jobs
-// that train are awaited for a liveness limit: a Hello that names an id and its job makes it a
-// member again, in the generation the journal knows (it gets the orders of that one if it has not
-// heard of it). In that time nobody is declared dead and no job gets workers. Who has not come then
-// is lost like any other member. Numbers that workers have seen are never used again; when they
+// A restart (`past`) restores the ended jobs with their histories. Queued jobs return to the queue,
+// and so do jobs that were in their profiling pass, which starts over. The core waits one liveness
+// limit for the members of jobs in training. A worker whose Hello names its id and its job is a
+// member again, in the generation that the journal holds, and receives the orders of that
+// generation if it missed them. During this time the core declares no worker dead and gives workers
+// to no job. A member that has not returned by then is lost, like any other. Numbers that workers have seen are never used again; when they
 // know a higher incarnation, a young coordinator takes one above it (its journal is an old copy),
 // and one that is older than the liveness limit sends them away (it is itself the older one).
 //
@@ -366,7 +366,7 @@ class CoordinatorCore : CoordinatorRecords {
   bool HeedNumbers(SessionId id, const Hello& hello);
   void HeedGeneration(JobRecord& job, Generation seen);
   static GenerationStarted StartOf(const JobRecord& job);
-  // It is to begin anew, with its profiling pass unless it has that.
+  // Returns a job to the queue. It repeats its profiling pass unless the profile is complete.
   void QueueAgain(JobRecord& job);
 
   JobRecord* FindJob(JobId job);

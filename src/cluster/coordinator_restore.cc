@@ -129,8 +129,8 @@ void CoordinatorCore::Recall(const MergeTried& e) {
   if (JobRecord* job = FindJob(e.job)) job->merges_tried = e.times;
 }
 
-// What the entries say, all together, of each job that has not ended: its members are awaited where
-// it trains; where it was profiled, that begins anew.
+// Continues each job that the entries have not ended: a job in training waits for its members, and
+// one in its profiling pass repeats it.
 void CoordinatorCore::FinishRecall() {
   for (auto& [id, job] : jobs_) {
     spec::JobSnapshot& s = job.snapshot;

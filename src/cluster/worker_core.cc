@@ -309,7 +309,7 @@ void WorkerCore::Obey(const StartTraining& message) {
   out_.push_back(RunTraining{message, place});
 }
 
-// A worker that joins is told of the planned generation by a StartProfiling before.
+// A worker that joins has learned of the planned generation from a StartProfiling.
 void WorkerCore::Prepare(const StartTraining& message, int32_t self) {
   const bool joins = message.generation == at_.generation;
   planned_ = message.generation;

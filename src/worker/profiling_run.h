@@ -1,7 +1,6 @@
-// The profile of one member's shards (or their scoring): each is read once, on a team of threads;
-// what was found is
-// told in parts as soon as all shards before it are done, so that neither the member nor a message
-// ever holds all of it.
+// Profiles or scores the shards of one member. A team of threads reads each shard once. Results are
+// sent in parts, in the order of the shards, as soon as they are complete, so that neither the
+// member nor a message ever holds all of them.
 //
 // Thread rule: Run on one thread; see the hooks.
 #pragma once
@@ -24,8 +23,8 @@ struct ProfilingRunOptions {
   // Decoded rows that may be kept for loading; beyond it, and where rows went to the spill
   // directory, a shard's are dropped and read again.
   int64_t rows_bytes_max = 0;
-  // A part ends where it has so many bytes in a message, and with the first shard that is done so
-  // long after the part before: what is told need not be done again when somebody else is lost.
+  // A part is sent when its message has `part_bytes`, or when a shard is done `part_interval_us`
+  // after the part before. Shards that were sent are not read again when another member is lost.
   int64_t part_bytes = int64_t{4} << 20;
   int64_t part_interval_us = 1'000'000;
   int64_t report_interval_us = 200'000;

@@ -1,5 +1,5 @@
-// A file system that tells of every read and can be told to stop: how a profile shows progress
-// within a large shard, and how reading ends soon after an abort. Readers read some hundred KiB at
+// A file system that reports every read and can be stopped: the profiling pass shows its progress
+// within a large shard, and reading ends soon after an abort. Readers read some hundred KiB at
 // a time, so that both happen many times a second. Nothing is made after an abort either: whoever
 // removes what a job has left would miss it.
 //

@@ -23,9 +23,9 @@ size_t OwnColumns(const spec::Schema& schema) {
   return schema.names.size() - static_cast<size_t>(schema.partitions);
 }
 
-// Whether an error is about what the file holds: the profiling pass, which reads all of it, tells
-// that better, with the row. Others, such as storage that is away, must not decide what a column
-// is.
+// Whether an error is about the content of the file. The profiling pass, which reads all of it,
+// reports such an error with its row. Other errors, such as storage that does not answer, must not
+// decide the type of a column.
 bool IsOfContent(const Status& error) {
   return error.code() == StatusCode::kBadInput || error.code() == StatusCode::kUnimplemented ||
          error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kDataLoss;

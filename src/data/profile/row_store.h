@@ -101,8 +101,8 @@ class RowStore {
 class RowLoader {
  public:
   // Reserves the memory. kResourceExhausted: neither the budget nor the spill directory hold the
-  // rows. Of sparse rows that is told here by how many numbers the profiling pass counted; their
-  // records take memory as they come, so that Load may still find that there is none left.
+  // rows. The size of sparse rows is estimated from the numbers that the profiling pass counted.
+  // Their records take memory while they are loaded, so Load may still find that none is left.
   static Result<std::unique_ptr<RowLoader>> Make(const TableSource& table,
                                                  const spec::TableProfile& profile,
                                                  const RowRanges& ranges,
