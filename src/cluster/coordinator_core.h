@@ -40,9 +40,10 @@
 // limit for the members of jobs in training. A worker whose Hello names its id and its job is a
 // member again, in the generation that the journal holds, and receives the orders of that
 // generation if it missed them. During this time the core declares no worker dead and gives workers
-// to no job. A member that has not returned by then is lost, like any other. Numbers that workers have seen are never used again; when they
-// know a higher incarnation, a young coordinator takes one above it (its journal is an old copy),
-// and one that is older than the liveness limit sends them away (it is itself the older one).
+// to no job. A member that has not returned by then is lost, like any other. The core never reuses
+// a number that workers have seen. If workers know a higher incarnation, a coordinator younger than
+// the liveness limit takes one above it, because its journal is an old copy. An older coordinator
+// sends the workers away, because another one has replaced it.
 //
 // When all attached workers fall silent at once, the coordinator's own network has failed rather
 // than all of them, and nobody is there to take over from anybody: it is as if it were away. Nobody
