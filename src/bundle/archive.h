@@ -1,5 +1,6 @@
-// Structs of the spec to JSON and back, by their Fields. Reading checks kinds and ranges of types;
-// what values mean is for Validate. Within this room.
+// The schema and the preprocessing of model.json, and the job of its format 1: structs of the spec
+// to JSON and back, by the names of their Keys. Reading checks kinds and ranges of types; Validate
+// checks values. Within this room.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -44,16 +45,10 @@ struct JsonWriter {
   Json operator()(const std::optional<T>& value) const {
     return value ? (*this)(*value) : Json(nullptr);
   }
-  template <typename... T>
-  Json operator()(const std::variant<T...>& value) const {
-    return std::visit([this](const auto& v) { return (*this)(v); }, value);
-  }
   template <typename T>
   Json operator()(const T& value) const {
     if constexpr (std::is_same_v<T, std::string>) {
       return TextToJson(value);
-    } else if constexpr (std::is_same_v<T, char>) {
-      return std::string(1, value);
     } else if constexpr (spec::Named<T>) {
       return spec::NameOf(value);
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -63,9 +58,7 @@ struct JsonWriter {
     } else {
       Json object = Json::object();
       spec::Fields(
-          [&](const spec::Key& key, const auto& member) {
-            if (!key.LeftOut(member)) object[key.name] = (*this)(member);
-          },
+          [&](const spec::Key& key, const auto& member) { object[key.name] = (*this)(member); },
           value);
       return object;
     }

@@ -4,11 +4,71 @@
 #include "src/base/version.h"
 #include "src/bundle/archive.h"
 #include "src/bundle/json.h"
+#include "src/config/job_yaml.h"
 
 namespace espalier::bundle {
 namespace {
 
-constexpr int kModelFormat = 1;
+constexpr int kModelFormat = 2;
+constexpr int kFormatOfFields = 1;  // of 0.1.0: `spec` has the fields of the structs by their names
+
+// YAML to JSON. A plain scalar that JSON spells alike is a number or a truth value; all others are
+// text.
+Json ToJson(const config::YamlNode& node) {
+  switch (node.kind) {
+    case config::YamlNode::Kind::kNull:
+      return nullptr;
+    case config::YamlNode::Kind::kSequence: {
+      Json list = Json::array();
+      for (const config::YamlNode& item : node.items) list.push_back(ToJson(item));
+      return list;
+    }
+    case config::YamlNode::Kind::kMap: {
+      Json object = Json::object();
+      for (const auto& [key, value] : node.entries) object[key.text] = ToJson(value);
+      return object;
+    }
+    case config::YamlNode::Kind::kScalar:
+      break;
+  }
+  if (!node.quoted) {
+    const Json plain = ParseJson(node.text);
+    if (plain.is_number() || plain.is_boolean()) return plain;
+  }
+  return TextToJson(node.text);
+}
+
+// The reverse. Text is quoted, so that "3" stays a name and 3 a position.
+config::YamlNode ToYaml(const Json& json) {
+  if (json.is_null()) return {};
+  config::YamlNode node;
+  if (json.is_array()) {
+    node.kind = config::YamlNode::Kind::kSequence;
+    for (const Json& item : json) node.items.push_back(ToYaml(item));
+    return node;
+  }
+  const Result<std::string> text = TextFromJson(json, "");  // {"hex": ..} is text as well
+  if (text.ok()) return config::ScalarNode(*text, true);
+  if (!json.is_object()) return config::ScalarNode(json.dump());
+  node.kind = config::YamlNode::Kind::kMap;
+  for (const auto& [key, value] : json.items()) {
+    node.entries.push_back({config::ScalarNode(key), ToYaml(value)});
+  }
+  return node;
+}
+
+// The parts of the job that decide the model, in the words of a job file.
+Json SpecToJson(const spec::JobSpec& job) {
+  spec::JobSpec kept;
+  kept.name = job.name;
+  kept.data = job.data;
+  kept.model = job.model;
+  kept.train = job.train;
+  Json spec = ToJson(config::JobToYaml(kept));
+  spec.erase("workers");
+  spec.erase("output");
+  return spec;
+}
 
 Json TrainingToJson(const ModelDocument& d) {
   Json training = {{"steps", d.steps},
@@ -33,7 +93,7 @@ const Json& Member(const Json& object, const char* name) {
   return it == object.end() ? null : *it;
 }
 
-Status ReadSpec(const Json& spec, spec::JobSpec& job) {
+Status ReadFields(const Json& spec, spec::JobSpec& job) {
   const JsonReader read;
   ESPALIER_RETURN_IF_ERROR(read(Member(spec, "name"), "spec.name", job.name));
   ESPALIER_RETURN_IF_ERROR(read(Member(spec, "data"), "spec.data", job.data));
@@ -43,7 +103,10 @@ Status ReadSpec(const Json& spec, spec::JobSpec& job) {
 
 Status ReadDocument(const Json& json, ModelDocument& d) {
   const JsonReader read;
-  ESPALIER_RETURN_IF_ERROR(ReadSpec(Member(json, "spec"), d.job));
+  const Json& spec = Member(json, "spec");
+  ESPALIER_RETURN_IF_ERROR(json["format"] == kFormatOfFields
+                               ? ReadFields(spec, d.job)
+                               : config::ReadWrittenJob(ToYaml(spec), d.job));
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "schema"), "schema", d.schema));
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "preprocessing"), "preprocessing", d.preprocessing));
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "storage"), "storage", d.storage));
@@ -159,11 +222,7 @@ std::string EncodeModelJson(const ModelDocument& d) {
   Json document = {
       {"format", kModelFormat},
       {"written_by", std::string("espalier ") + kVersion},
-      {"spec",
-       {{"name", write(d.job.name)},
-        {"data", write(d.job.data)},
-        {"model", write(d.job.model)},
-        {"train", write(d.job.train)}}},
+      {"spec", SpecToJson(d.job)},
       {"schema", write(d.schema)},
       {"preprocessing", write(d.preprocessing)},
       {"storage", write(d.storage)},
@@ -199,9 +258,10 @@ Result<ModelDocument> DecodeModelJson(std::string_view text) {
   const Json json = ParseJson(text);
   if (!json.is_object()) return BadInput("model.json: found no JSON object");
   const Json& format = Member(json, "format");
-  if (format != kModelFormat) {
+  if (format != kModelFormat && format != kFormatOfFields) {
     return FailedPrecondition("model.json: found format " + Printable(format.dump(), 20) +
-                              ", this version of Espalier (" + kVersion + ") reads format " +
+                              ", this version of Espalier (" + kVersion + ") reads formats " +
+                              std::to_string(kFormatOfFields) + " to " +
                               std::to_string(kModelFormat));
   }
   ModelDocument document;

@@ -1,8 +1,11 @@
 // model.json: all about a trained model but its weights. One JSON object, one line a top-level key:
 //
-//   format           1
+//   format           2
 //   written_by       "espalier 0.1.0"
-//   spec             {"name": .., "data": {..}, "model": {..}, "train": {..}}: the job, all fields
+//   spec             {"name": .., "data": {..}, "model": {..}, "train": {..}}: these sections of
+//                    the job in the words of a job file (config/reference.yaml), with all fields
+//                    that apply. In format 1, which 0.1.0 wrote: the fields of the structs of
+//                    spec/job_spec.h by the names of their Keys
 //   schema           {"names": [..], "features": [..], "rules": [..], "label": [..], "weight": ..,
 //                     "validation": ..}
 //   preprocessing    {"features": [{"name", "shift", "factor", "null_value", "null_indicator",

@@ -52,6 +52,23 @@ void MakeAbsolute(const std::filesystem::path& directory, bool list, YamlNode* n
   node->text = (directory / uri->path).lexically_normal().string();
 }
 
+template <typename T>
+Field Section(Reader& reader, std::string key, T& out) {
+  return {std::move(key), [&reader, &out](const YamlNode& node, const std::string& path) {
+            return ReadSpec(reader, node, path, out);
+          }};
+}
+
+// The sections that decide what is trained. `batch` is train.batch, if it is given.
+std::vector<Field> ModelFields(Reader& reader, spec::JobSpec& job, std::optional<int64_t>& batch) {
+  return {reader.Value("name", job.name),
+          Section(reader, "data", job.data),
+          Section(reader, "model", job.model),
+          {"train", [&](const YamlNode& node, const std::string& path) {
+             return ReadTrainSection(reader, node, path, job, batch);
+           }}};
+}
+
 }  // namespace
 
 Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages) {
@@ -60,29 +77,26 @@ Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name
   spec::JobSpec job;
   std::optional<int64_t> batch;
   ESPALIER_RETURN_IF_ERROR(ReadCompat(reader, root, job, batch));
-  const auto spec = [&reader](auto& out) -> ReadValue {
-    return [&](const YamlNode& node, const std::string& path) {
-      return ReadSpec(reader, node, path, out);
-    };
-  };
-  ESPALIER_RETURN_IF_ERROR(
-      reader.ReadMap(root, "",
-                     {reader.Value("name", job.name),
-                      {"compat", [](const auto&, const auto&) { return Status(); }},  // read above
-                      {"data", spec(job.data)},
-                      {"model", spec(job.model)},
-                      {"train",
-                       [&](const auto& node, const auto& path) {
-                         return ReadTrainSection(reader, node, path, job, batch);
-                       }},
-                      {"workers", spec(job.workers)},
-                      {"output", spec(job.output)},
-                      {"resume", spec(job.resume)}}));
+  std::vector<Field> fields = ModelFields(reader, job, batch);
+  fields.insert(fields.begin() + 1,
+                {"compat", [](const auto&, const auto&) { return Status(); }});  // read above
+  fields.push_back(Section(reader, "workers", job.workers));
+  fields.push_back(Section(reader, "output", job.output));
+  fields.push_back(Section(reader, "resume", job.resume));
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", fields));
   job.train.batch = batch.value_or(spec::DefaultBatch(job.train.optimizer.kind));
   CompleteCompat(job);
   if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
   job.output.path = OneSpelling(job.output.path);
   return job;
+}
+
+Status ReadWrittenJob(const YamlNode& root, spec::JobSpec& out) {
+  Reader reader("");
+  std::optional<int64_t> batch;
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", ModelFields(reader, out, batch)));
+  if (batch) out.train.batch = *batch;
+  return {};
 }
 
 std::vector<PathKey> PathKeys() {

@@ -16,12 +16,22 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/config/yaml_tree.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier::config {
 
 // Parses and validates (JobSpec::Validate). `name_for_messages` is the file's name.
 Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages);
+
+// Returns the job as YAML with every field that applies to it. ParseJob of its text gives an equal
+// job. REQUIRES: `job` passes Validate.
+YamlNode JobToYaml(const spec::JobSpec& job);
+
+// Reads `name`, `data`, `model` and `train` of a map that JobToYaml wrote. A field that is not in
+// the map keeps its value in `out`. Bounds are not checked. kInvalidArgument: an entry is wrong;
+// the message starts with its path.
+Status ReadWrittenJob(const YamlNode& root, spec::JobSpec& out);
 
 // A key that holds a path.
 struct PathKey {

@@ -106,15 +106,20 @@ Result<int64_t> OutputUnits(const spec::ModelSpec& model, int64_t count) {
 
 // What the job says of its data, against what the data is.
 Status CheckExpected(const spec::ModelSpec& model, int64_t inputs, int64_t outputs_or_classes) {
-  const std::string who = "compat.spark-mlp.layers: ";
+  const auto differs = [](const char* key, const char* place, int64_t found, int64_t given,
+                          const std::string& source) {
+    return InvalidArgument(std::string(key) + ": found " + HumanCount(found) + ", but " + source +
+                           " " + HumanCount(given) + ". Set it, or the " + place +
+                           " number of compat.spark-mlp.layers, to " + std::to_string(given) +
+                           ", or change the data");
+  };
   if (model.expected_inputs && *model.expected_inputs != inputs) {
-    return InvalidArgument(who + "begins with " + HumanCount(*model.expected_inputs) +
-                           "; data.features gives the network " + HumanCount(inputs) + " inputs");
+    return differs("model.inputs", "first", *model.expected_inputs, inputs,
+                   "the inputs that data.features gives are");
   }
   if (model.expected_outputs && *model.expected_outputs != outputs_or_classes) {
-    return InvalidArgument(who + "ends with " + HumanCount(*model.expected_outputs) +
-                           "; data.label has " + HumanCount(outputs_or_classes) +
-                           " classes in the training rows");
+    return differs("model.outputs", "last", *model.expected_outputs, outputs_or_classes,
+                   "the classes or targets of data.label are");
   }
   return {};
 }

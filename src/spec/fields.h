@@ -1,4 +1,4 @@
-// The one list of a job's fields: the fingerprint, model.json, YAML and the bounds follow from it.
+// The only list of a job's fields. The fingerprint, YAML, model.json and the bounds follow from it.
 // `Fields(f, s)` calls f(Key, member) for each member of a struct of the spec, in order; `s` may be
 // const.
 //
@@ -107,9 +107,9 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f("init", s.init);
   f("precision", s.precision);
   f("target_scale", s.target_scale);
-  f(Key("thresholds").ReadByHand(), s.thresholds);
-  f(Key("expected_inputs").ReadByHand(), s.expected_inputs);
-  f(Key("expected_outputs").ReadByHand(), s.expected_outputs);
+  f(Key("thresholds").List("numbers, one a class"), s.thresholds);
+  f(Key("expected_inputs").Yaml("inputs").Whole(1, kCountMax), s.expected_inputs);
+  f(Key("expected_outputs").Yaml("outputs").Whole(1, kCountMax), s.expected_outputs);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
@@ -187,8 +187,8 @@ template <typename F>
 void Fields(F&& f, Is<InitialSpec> auto& s) {
   f(Key("from").Path(), s.from);
   f("layers", s.layers);
-  f(Key("spark").ReadByHand(), s.spark);
-  f(Key("values").ReadByHand(), s.values);
+  f("spark", s.spark);
+  f(Key("values").List("numbers"), s.values);
 }
 template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {
@@ -228,7 +228,7 @@ void Fields(F&& f, Is<OutputSpec> auto& s) {
 template <typename F>
 void Fields(F&& f, Is<CheckpointSpec> auto& s) {
   f(Key("every_steps").Whole(1, kCountMax), s.every_steps);
-  f(Key("every_ms").Yaml("every"), s.every_ms);
+  f(Key("every_ms").Yaml("every").Milliseconds(), s.every_ms);
   f(Key("keep").Whole(1, 1000), s.keep);
   f(Key("asked_for").ReadByHand(), s.asked_for);
 }

@@ -1,5 +1,5 @@
 // Key: the declaration of one field of a job, in spec/fields.h. From it follow its line in the
-// canonical text, its member of model.json, its key in YAML, and its bounds. Conditions between
+// canonical text, its key in YAML and in model.json, and its bounds. Conditions between
 // fields are in spec/validate*.cc.
 //
 // Thread rule: values and pure functions.
@@ -29,7 +29,7 @@ struct Key {
 
   constexpr Key(const char* n) : name(n) {}  // NOLINT: a name alone is a declaration
 
-  // In the canonical text and in model.json. It never changes.
+  // In the canonical text and in model.json of format 1. It never changes.
   const char* name;
   // In YAML; "": the reader of its struct sees to it, or it has no key there.
   const char* yaml = name;

@@ -212,9 +212,12 @@ void CheckLayers(Findings& f, const std::string& path, const std::vector<int64_t
 void CheckBegin(Findings& f, const JobSpec& job) {
   const auto hidden = static_cast<int64_t>(job.model.hidden.size());
   if (job.train.initial) {
-    if (job.train.initial->values.empty()) {
-      f.Paths("train.initial.from", {job.train.initial->from});
-    }
+    const InitialSpec& initial = *job.train.initial;
+    if (initial.values.empty()) f.Paths("train.initial.from", {initial.from});
+    f.Expect(initial.values.empty() || (initial.spark && initial.from.empty()),
+             "train.initial.values",
+             initial.spark ? "numbers and `from`" : "numbers without `spark: true`",
+             "`spark: true` with either `from` or `values`");
     CheckLayers(f, "train.initial.layers", job.train.initial->layers, hidden);
   }
   CheckLayers(f, "train.frozen", job.train.frozen, hidden);

@@ -76,6 +76,73 @@ resume: {from: old/run}
   CHECK_FALSE(MakePathsAbsolute("a: [", "/d").ok());
 }
 
+// Returns the job that the YAML of `job` gives.
+spec::JobSpec WrittenAndRead(const spec::JobSpec& job) { return Parsed(EmitYaml(JobToYaml(job))); }
+
+TEST_CASE("a job written as YAML reads back equal") {
+  for (const std::string sections : {
+           "",
+           "model: {task: regression, loss: mae}",
+           "model: {task: regression, loss: {huber: {delta: 2.5}}, target_scale: none}",
+           "model: {task: regression, loss: {quantile: {quantile: 0.9}}}",
+           "model: {loss: {softmax_cross_entropy: {label_smoothing: 0.1}}, precision: float64}",
+           "model: {thresholds: [1, 0.5], inputs: 3, outputs: 2, init: xavier}",
+           "train: {optimizer: sgd, schedule: {step: {every: 3 epochs, factor: 0.5}}}",
+           "train: {optimizer: {adamw: {beta2: 0.95}}, max_time: 90s, leaves: 8}",
+           "train: {optimizer: lbfgs, epochs: 2}",
+           "train: {optimizer: {gd: {step_tolerance: 1e-4}}, steps: 7}",
+           "train: {optimizer: {rmsprop: {centered: true, alpha: 0.5}}}",
+           "train: {schedule: {cosine: {warmup: 100 steps, final_fraction: 0.1}}}",
+           "train: {schedule: {plateau: {metric: loss, cooldown: 2, warmup: 0.5 epochs}}}",
+           "model: {hidden: [3, 3], layer_norm: true, residual: true, dropout: [0.1, 0]}",
+           "train: {mode: async, staleness: 3, on_nonfinite: skip, frozen: []}",
+           "train: {averaging: {ema: {decay: 0.9, start: 1.5 epochs}}, seed: 18446744073709551615}",
+           "train: {averaging: mean, class_weight: balanced, early_stopping: {metric: loss}}",
+           R"(train: {class_weight: {"yes": 2, "1": 0.5, "a: b\"": 3}})",
+           "train: {checkpoint: none}",
+           "train: {checkpoint: {every_steps: 5, keep: 1}}",
+           "train: {checkpoint: {every: 90s, every_steps: 5}}",
+           "train: {initial: {from: a/b, layers: [0]}, clip_norm: 1.5, accumulate_steps: 2}",
+           "train: {initial: {from: w.txt, spark: true}}",
+           "train: {initial: {values: [1, -2.5e-7, 3], spark: true}}",
+           "workers: {min: 2, max: 9, cache_input: true}",
+           "resume: {from: old, accept_data: true}",
+       }) {
+    INFO(sections);
+    const spec::JobSpec job = Parsed(kHead + sections + "\n");
+    CHECK(WrittenAndRead(job) == job);
+  }
+  for (const std::string data : {
+           R"(weight: w, csv: {delimiter: "\t", quote: "'", multiline: true})",
+           R"(features: ["1..3", 7, "8", price], validation: {column: "4"})",
+           "features: {columns: auto, scale: none, nulls: {constant: -1.5}}",
+           "features: {columns: x, scale: {divide: 255}, nulls: drop}",
+           "features: {groups: [{columns: c, type: categorical, encode: {embedding: 4}, nulls: "
+           "category, min_count: 3}, {columns: d, type: date, parts: [hour], scale: minmax}]}",
+           "features: {groups: [{columns: c, type: categorical, hash: 100}, {columns: b, log1p: "
+           "true, null_indicator: true, nulls: mean}]}",
+           "validation: {fold: 1, of: 5, stratify: true}, shuffle: {window: 9}",
+           "validation: {files: [v1.csv, v2.csv]}, test: [t.csv], shuffle: none",
+           "bad_rows: {policy: skip, limit: 4}, shard_bytes: 2 MiB, format: parquet",
+       }) {
+    INFO(data);
+    const spec::JobSpec job =
+        Parsed("data: {train: [t.csv, /u/*.csv], label: y, " + data + "}\noutput: m\n");
+    CHECK(WrittenAndRead(job) == job);
+  }
+}
+
+TEST_CASE("a job of Spark's words is written in ours") {
+  const spec::JobSpec job = Parsed(R"(
+data: {train: t.libsvm}
+output: m
+compat:
+  spark-mlp: {layers: [4, 5, 3], solver: gd, initialWeights: w.txt, thresholds: [1, 2, 3]}
+)");
+  CHECK(JobToYaml(job).Find("compat") == nullptr);
+  CHECK(WrittenAndRead(job) == job);
+}
+
 TEST_CASE("mutated job text never crashes the parser") {
   const std::string seed_text = R"(name: mnist
 data:
@@ -110,6 +177,7 @@ output: {path: out, overwrite: true}
     CHECK(again->model == job->model);
     CHECK(again->train == job->train);
     CHECK(again->data.features == job->data.features);
+    CHECK(WrittenAndRead(*job) == *job);
   }
   CHECK(parsed > 100);
 }

@@ -121,11 +121,11 @@ class LbfgsTest(EspalierTest):
         spec = {"data": {"train": table, "label": "y"},
                 "compat": {"spark-mlp": {"layers": [3, 4, 2]}}}
         _, err = self.espalier("train", self.job("inputs", spec), code=1)
-        self.assertIn("compat.spark-mlp.layers: begins with 3; data.features gives the network 2",
+        self.assertIn("model.inputs: found 3, but the inputs that data.features gives are 2",
                       err)
         spec["compat"]["spark-mlp"]["layers"] = [2, 4, 3]
         _, err = self.espalier("train", self.job("classes", spec), code=1)
-        self.assertIn("compat.spark-mlp.layers: ends with 3; data.label has 2 classes", err)
+        self.assertIn("model.outputs: found 3, but the classes or targets of data.label are 2", err)
 
     def test_sparktorch_trains_so_many_iterations(self):
         table = self.classes_csv("s.csv", 600)

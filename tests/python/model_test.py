@@ -431,7 +431,7 @@ class ModelTest(unittest.TestCase):
         refused(lambda d: d["preprocessing"].update(buckets=[]), lacks, "preprocessing.buckets")
         refused(lambda d: d["spec"]["model"].update(embeddings=[]), lacks, "spec.model.embeddings")
         refused(lambda d: d["spec"]["model"].update(activation=["mish"]), lacks, "'mish'")
-        refused(lambda d: d.update(format=2), espalier.FailedPreconditionError, "found format 2")
+        refused(lambda d: d.update(format=3), espalier.FailedPreconditionError, "found format 3")
         refused(lambda d: d["preprocessing"].update(classes=[]), bad, "expected at least one")
         refused(lambda d: d["preprocessing"].update(features=[]), bad, "preprocessing.features")
         refused(lambda d: d["spec"]["model"].update(hidden=[0]), bad, r"hidden\[0\]")

@@ -202,7 +202,7 @@ class ParamsTest(daemons.EspalierTest):
             other = trained("other", start.copy().setInitialWeights(
                 [0.1 * i for i in range(17)]))
             wrong = start.copy().setLayers([3, 3, 2])
-            with self.assertRaisesRegex(espalier.EspalierError, "begins with 3; "):
+            with self.assertRaisesRegex(espalier.EspalierError, "model.inputs: found 3, "):
                 trained("wrong", wrong)
         self.assertEqual(long.train.accuracy, 1)
         self.assertGreater(first.train.loss, 10 * long.train.loss)

@@ -19,7 +19,7 @@ from ._facts import VERSION as __version__
 from .errors import (BadInputError, DataLossError, FailedPreconditionError, NotFoundError,
                      UnimplementedError)
 
-_FORMAT = 1
+_FORMATS = (1, 2)
 _DTYPES: Dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
 
 #: Text of a class, or its bytes where they are not UTF-8.
@@ -118,6 +118,16 @@ class Node:
                 raise _wrong(self.path, "hexadecimal digits") from None
         return self.text()
 
+    def choice(self, words: Sequence[str]) -> str:
+        """The word of `word`, of `{word: ..}` and, in format 1, of `{"kind": word, ..}`."""
+        if not isinstance(self.value, dict):
+            return self.one_of(words)
+        if "kind" in self.value:
+            return self["kind"].one_of(words)
+        if len(self.value) != 1:
+            raise _wrong(self.path, "one of " + ", ".join(words))
+        return Node(next(iter(self.value)), self.path).one_of(words)
+
     def one_of(self, words: Sequence[str]) -> str:
         if self.value in words and isinstance(self.value, str):
             return self.value
@@ -211,7 +221,7 @@ _LOSSES = {"classification": _CLASS_LOSSES,
 # Of spec.model; the last ones do not matter to a prediction.
 _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss", "precision",
                "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
-               "target_scale", "expected_inputs", "expected_outputs")
+               "target_scale", "expected_inputs", "expected_outputs", "inputs", "outputs")
 
 
 def parse_document(raw: bytes) -> Document:
@@ -221,17 +231,17 @@ def parse_document(raw: bytes) -> Document:
     root = Node(value, "")
     if not isinstance(value, dict):
         raise BadInputError("%s: found no JSON object" % MODEL_FILE)
-    if value.get("format") != _FORMAT:
+    if value.get("format") not in _FORMATS:
         raise FailedPreconditionError(
-            "%s: found format %s, this client (%s) reads format %d" %
-            (MODEL_FILE, str(value.get("format"))[:20], __version__, _FORMAT))
+            "%s: found format %s, this client (%s) reads formats %d to %d" %
+            (MODEL_FILE, str(value.get("format"))[:20], __version__, *_FORMATS))
     model = root["spec"]["model"]
     model.only(_MODEL_KEYS, "property of a model")
     task = model["task"].one_of(tuple(_LOSSES))
     classification = task == "classification"
     losses = _LOSSES[task]
     loss_node = model.get("loss")
-    loss = loss_node.one_of(losses) if loss_node else losses[0]
+    loss = loss_node.choice(losses) if loss_node else losses[0]
     prepared = root["preprocessing"]
     prepared.only(("features", "targets", "classes", "class_weights"), "kind of preprocessing")
     features = tuple(_feature(f) for f in prepared["features"].items(INPUTS_MAX))

@@ -197,7 +197,7 @@ def _group(document: Document, rule: Node) -> Optional[Node]:
 def _decoder(document: Document, feature: Feature,
              number: int) -> Tuple[Optional[Callable[[Any], Any]], str]:
     """(from a value to the feature's number or code, what null means)."""
-    nulls = document.feature_spec["nulls"]["kind"].one_of(("fail", "mean", "constant", "drop"))
+    nulls = document.feature_spec["nulls"].choice(("fail", "mean", "constant", "drop"))
     if not document.rules:
         return None, nulls
     rule = document.rules[number]
@@ -205,7 +205,7 @@ def _decoder(document: Document, feature: Feature,
     group = _group(document, rule)
     own = group.get("nulls") if group else None
     if own:
-        nulls = own["kind"].one_of(("fail", "mean", "constant", "drop", "category"))
+        nulls = own.choice(("fail", "mean", "constant", "drop", "category"))
     if kind == "categorical":
         vocabulary = None if feature.hashed else list(feature.vocabulary)
         if not own:
