@@ -65,6 +65,9 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
 // A place that may be spelt in several ways, in one: two jobs must not have one output.
 std::string OneSpelling(const std::string& place);
 
+// All that a job file may have, in the order of the reader.
+std::vector<GrammarEntry> JobGrammar();
+
 // ---- all others ------------------------------------------------------------------------------
 
 template <typename S>
@@ -73,7 +76,9 @@ std::vector<Field> FieldsOf(Reader& reader, S& s);
 template <typename T>
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::optional<T>& out) {
-  return ReadSpec(reader, node, path, out.emplace());
+  const Status status = ReadSpec(reader, node, path, out.emplace());
+  if (reader.describes()) reader.NoDefault(path);
+  return status;
 }
 
 // One value or a list.
@@ -99,7 +104,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, T
 template <typename T>
 Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, const spec::Key& key,
                T& out) {
-  if (key.list != nullptr && node.kind != YamlNode::Kind::kSequence) {
+  if (key.list != nullptr && node.kind != YamlNode::Kind::kSequence && !reader.describes()) {
     return reader.Unexpected(node, path, std::string("a list of ") + key.list);
   }
   if constexpr (std::is_same_v<T, int64_t>) {
@@ -113,6 +118,10 @@ Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, co
       return {};
     }
     const Status status = ReadKey(reader, node, path, key, out.emplace());
+    if (reader.describes()) {
+      reader.NoDefault(path);
+      out.reset();
+    }
     if (status.ok() || key.absent == nullptr) return status;
     return reader.Unexpected(node, path, "`" + std::string(key.absent) + "` or a whole number");
   } else if constexpr (std::is_same_v<T, std::string>) {

@@ -69,6 +69,16 @@ std::vector<Field> ModelFields(Reader& reader, spec::JobSpec& job, std::optional
            }}};
 }
 
+// All sections; `compat` is read before them.
+std::vector<Field> JobFields(Reader& reader, spec::JobSpec& job, std::optional<int64_t>& batch) {
+  std::vector<Field> fields = ModelFields(reader, job, batch);
+  fields.insert(fields.begin() + 1, {"compat", [](const auto&, const auto&) { return Status(); }});
+  fields.push_back(Section(reader, "workers", job.workers));
+  fields.push_back(Section(reader, "output", job.output));
+  fields.push_back(Section(reader, "resume", job.resume));
+  return fields;
+}
+
 }  // namespace
 
 Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages) {
@@ -77,18 +87,24 @@ Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name
   spec::JobSpec job;
   std::optional<int64_t> batch;
   ESPALIER_RETURN_IF_ERROR(ReadCompat(reader, root, job, batch));
-  std::vector<Field> fields = ModelFields(reader, job, batch);
-  fields.insert(fields.begin() + 1,
-                {"compat", [](const auto&, const auto&) { return Status(); }});  // read above
-  fields.push_back(Section(reader, "workers", job.workers));
-  fields.push_back(Section(reader, "output", job.output));
-  fields.push_back(Section(reader, "resume", job.resume));
-  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", fields));
+  ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", JobFields(reader, job, batch)));
   job.train.batch = batch.value_or(spec::DefaultBatch(job.train.optimizer.kind));
   CompleteCompat(job);
   if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
   job.output.path = OneSpelling(job.output.path);
   return job;
+}
+
+std::vector<GrammarEntry> JobGrammar() {
+  std::vector<GrammarEntry> grammar;
+  Reader reader(&grammar);
+  spec::JobSpec job;
+  std::optional<int64_t> batch;
+  (void)reader.ReadMap(Reader::AnyNode(), "", JobFields(reader, job, batch));
+  YamlNode compat = Reader::AnyNode();
+  compat.entries.push_back({ScalarNode("compat"), Reader::AnyNode()});
+  (void)ReadCompat(reader, compat, job, batch);
+  return grammar;
 }
 
 Status ReadWrittenJob(const YamlNode& root, spec::JobSpec& out) {

@@ -9,7 +9,7 @@
 namespace espalier::config {
 namespace {
 
-std::string Describe(const YamlNode& node) {
+std::string Spelling(const YamlNode& node) {
   switch (node.kind) {
     case YamlNode::Kind::kNull:
       return "nothing";
@@ -48,7 +48,7 @@ Status Reader::ErrorAt(YamlMark mark, const std::string& message) const {
 
 Status Reader::Unexpected(const YamlNode& node, const std::string& path,
                           const std::string& expected) const {
-  return ErrorAt(node.mark, path + ": found " + Describe(node) + ", expected " + expected);
+  return ErrorAt(node.mark, path + ": found " + Spelling(node) + ", expected " + expected);
 }
 
 Status Reader::Lacking(const YamlNode& node, const std::string& path,
@@ -70,12 +70,37 @@ Status Reader::Locate(const Status& error) const {
   return Status(error.code(), name_ + ": " + error.message());
 }
 
+GrammarEntry& Reader::EntryOf(const std::string& path) const {
+  const auto found = std::find_if(grammar_->begin(), grammar_->end(),
+                                  [&](const GrammarEntry& e) { return e.path == path; });
+  return found != grammar_->end() ? *found : grammar_->emplace_back(GrammarEntry{.path = path});
+}
+
+Status Reader::Describe(const std::string& path, const char* type, std::string value,
+                        const std::vector<std::string>& words) const {
+  GrammarEntry& entry = EntryOf(path);
+  entry.type = type;
+  entry.value = std::move(value);
+  entry.words = words;
+  return {};
+}
+
+void Reader::NoDefault(const std::string& path) { EntryOf(path).value.clear(); }
+
 void Reader::Remember(const std::string& path, YamlMark key, const YamlNode& value) {
   marks_[path] = value.is_scalar() ? value.mark : key;
 }
 
 Status Reader::ReadMap(const YamlNode& node, const std::string& path,
                        const std::vector<Field>& fields) {
+  if (describes()) {
+    for (const Field& field : fields) {
+      const std::string child = Child(path, field.key);
+      EntryOf(child);
+      (void)field.read(node, child);  // some readers refuse any value that is not text
+    }
+    return {};
+  }
   std::vector<std::string> known;
   for (const Field& field : fields) {
     known.push_back(field.key);
@@ -106,6 +131,15 @@ Status Reader::ReadChoice(const YamlNode& node, const std::string& path,
                           const std::vector<Choice>& choices) {
   std::vector<std::string> known;
   for (const Choice& choice : choices) known.push_back(choice.word);
+  if (describes()) {
+    EntryOf(path).words = known;
+    for (const Choice& choice : choices) {
+      const std::string child = Child(path, choice.word);
+      EntryOf(child).is_word = true;
+      (void)choice.read(&node, child);  // a word without settings refuses them
+    }
+    return {};
+  }
   const YamlNode* word = &node;
   const YamlNode* body = nullptr;
   if (node.kind == YamlNode::Kind::kMap) {
@@ -127,6 +161,7 @@ Status Reader::ReadChoice(const YamlNode& node, const std::string& path,
 
 Status Reader::ReadOneOrMany(const YamlNode& node, const std::string& path,
                              const ReadValue& read_item) {
+  if (describes()) return read_item(node, path + "[]");
   if (node.kind != YamlNode::Kind::kSequence) return read_item(node, path);
   for (size_t i = 0; i < node.items.size(); ++i) {
     const std::string child = path + "[" + std::to_string(i) + "]";
@@ -138,12 +173,14 @@ Status Reader::ReadOneOrMany(const YamlNode& node, const std::string& path,
 
 Status Reader::UnknownWord(const YamlNode& node, const std::string& path,
                            const std::vector<std::string>& known) const {
+  if (describes()) return Describe(path, "", EntryOf(path).value, known);
   if (!node.is_scalar()) return Unexpected(node, path, "one of " + Join(known));
   return ErrorAt(node.mark, path + ": unknown value '" + Printable(node.text, 60) + "'" +
                                 Hint(node.text, known));
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, bool& out) {
+  if (describes()) return Describe(path, "true or false", out ? "true" : "false");
   if (!node.is_scalar() || (node.text != "true" && node.text != "false")) {
     return Unexpected(node, path, "true or false");
   }
@@ -152,6 +189,9 @@ Status Reader::Read(const YamlNode& node, const std::string& path, bool& out) {
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, char& out) {
+  if (describes()) {
+    return Describe(path, "one character", EmitScalar(ScalarNode(std::string(1, out), true)));
+  }
   if (!node.is_scalar() || node.text.size() != 1) {
     return Unexpected(node, path, "one character, such as \",\" or \"\\t\" (in double quotes)");
   }
@@ -160,6 +200,7 @@ Status Reader::Read(const YamlNode& node, const std::string& path, char& out) {
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, int64_t& out) {
+  if (describes()) return Describe(path, "a whole number", std::to_string(out));
   const auto value = node.is_scalar() ? ParseWhole(node.text) : std::nullopt;
   if (!value) return Unexpected(node, path, "a whole number");
   out = *value;
@@ -167,6 +208,7 @@ Status Reader::Read(const YamlNode& node, const std::string& path, int64_t& out)
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, int& out) {
+  if (describes()) return Describe(path, "a whole number", std::to_string(out));
   const auto value = node.is_scalar() ? ParseWhole(node.text) : std::nullopt;
   if (!value || *value < std::numeric_limits<int>::min() ||
       *value > std::numeric_limits<int>::max()) {
@@ -177,6 +219,7 @@ Status Reader::Read(const YamlNode& node, const std::string& path, int& out) {
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, uint64_t& out) {
+  if (describes()) return Describe(path, "a whole number", std::to_string(out));
   const auto value = node.is_scalar() ? ParseUnsigned(node.text) : std::nullopt;
   if (!value) return Unexpected(node, path, "a whole number from 0 to 18446744073709551615");
   out = *value;
@@ -184,6 +227,7 @@ Status Reader::Read(const YamlNode& node, const std::string& path, uint64_t& out
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, double& out) {
+  if (describes()) return Describe(path, "a number", ShortestDouble(out));
   const auto value = node.is_scalar() ? ParseReal(node.text) : std::nullopt;
   if (!value) return Unexpected(node, path, "a number");
   out = *value;
@@ -191,12 +235,14 @@ Status Reader::Read(const YamlNode& node, const std::string& path, double& out) 
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, std::string& out) {
+  if (describes()) return Describe(path, "text", out);
   if (!node.is_scalar()) return Unexpected(node, path, "text");
   out = node.text;
   return {};
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, spec::Span& out) {
+  if (describes()) return Describe(path, "an amount such as `1 epoch` or `100 steps`", "");
   const auto value = node.is_scalar() ? ParseSpan(node.text) : std::nullopt;
   if (!value) return Unexpected(node, path, "an amount such as `1 epoch` or `100 steps`");
   out = *value;
@@ -204,6 +250,7 @@ Status Reader::Read(const YamlNode& node, const std::string& path, spec::Span& o
 }
 
 Status Reader::Read(const YamlNode& node, const std::string& path, spec::ColumnRef& out) {
+  if (describes()) return Describe(path, "a column's name or position", "");
   if (!node.is_scalar()) return Unexpected(node, path, "a column's name or position");
   const auto position = node.quoted ? std::nullopt : ParseWhole(node.text);
   if (position) {
@@ -216,6 +263,7 @@ Status Reader::Read(const YamlNode& node, const std::string& path, spec::ColumnR
 
 Status Reader::ReadDuration(const YamlNode& node, const std::string& path, bool bare_ms,
                             int64_t& out) {
+  if (describes()) return Describe(path, "a time such as `30s` or `5 min`", "");
   const auto parse = bare_ms ? ParseMilliseconds : ParseDuration;
   const auto value = node.is_scalar() ? parse(node.text) : std::nullopt;
   if (!value) {
@@ -228,6 +276,7 @@ Status Reader::ReadDuration(const YamlNode& node, const std::string& path, bool 
 }
 
 Status Reader::ReadBytes(const YamlNode& node, const std::string& path, int64_t& out) {
+  if (describes()) return Describe(path, "a size such as `64MiB`, or bytes", "");
   const auto value = node.is_scalar() ? ParseBytes(node.text) : std::nullopt;
   if (!value) return Unexpected(node, path, "a size such as `64MiB`, or bytes");
   out = *value;

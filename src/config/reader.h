@@ -35,9 +35,25 @@ struct Choice {
   std::function<Status(const YamlNode* body, const std::string& path)> read;
 };
 
+// What a Reader takes at one path.
+struct GrammarEntry {
+  std::string path;                     // "train.optimizer.adam.beta1"; "[]": an entry of a list
+  bool is_word = false;                 // a word of the path before it, otherwise a key
+  std::string type = {};                // "a whole number"; empty: a map, or only words
+  std::string value = {};               // default, as YAML writes it; empty: none
+  std::vector<std::string> words = {};  // that may be the value
+};
+
 class Reader {
  public:
   explicit Reader(std::string_view name) : name_(name) {}
+  // A reader that does not read. Each call appends what it would take to `grammar`, and values stay
+  // as they are. Nodes are AnyNode(). `grammar` must outlive the reader.
+  explicit Reader(std::vector<GrammarEntry>* grammar) : grammar_(grammar) {}
+  static YamlNode AnyNode() { return {.kind = YamlNode::Kind::kMap}; }
+  bool describes() const { return grammar_ != nullptr; }
+  // The field at `path` has no default.
+  void NoDefault(const std::string& path);
 
   // "name:line:column: message".
   Status ErrorAt(YamlMark mark, const std::string& message) const;
@@ -67,6 +83,7 @@ class Reader {
   Status Read(const YamlNode& node, const std::string& path, spec::ColumnRef& out);
   template <spec::Named E>
   Status Read(const YamlNode& node, const std::string& path, E& out) {
+    if (describes()) return Describe(path, "", spec::NameOf(out), spec::AllNames<E>());
     if (const auto value = node.is_scalar() ? spec::FromName<E>(node.text) : std::nullopt) {
       out = *value;
       return {};
@@ -77,7 +94,11 @@ class Reader {
   Status Read(const YamlNode& node, const std::string& path, std::optional<T>& out) {
     T value{};
     ESPALIER_RETURN_IF_ERROR(Read(node, path, value));
-    out = std::move(value);
+    if (describes()) {
+      NoDefault(path);
+    } else {
+      out = std::move(value);
+    }
     return {};
   }
 
@@ -101,10 +122,14 @@ class Reader {
                      const std::vector<std::string>& known) const;
 
  private:
+  GrammarEntry& EntryOf(const std::string& path) const;
+  Status Describe(const std::string& path, const char* type, std::string value,
+                  const std::vector<std::string>& words = {}) const;
   void Remember(const std::string& path, YamlMark key, const YamlNode& value);
 
   std::string name_;
-  std::map<std::string, YamlMark> marks_;  // by path: of scalars the value's, else the key's
+  std::vector<GrammarEntry>* grammar_ = nullptr;  // not null: this reader describes
+  std::map<std::string, YamlMark> marks_;         // by path: of scalars the value's, else the key's
 };
 
 }  // namespace espalier::config

@@ -168,10 +168,10 @@ Status CheckDepth(std::string_view text, std::string_view name) {
 
 bool IsPlainWord(std::string_view text) {
   const bool null = text == "~" || text == "null" || text == "Null" || text == "NULL";
-  return !text.empty() && !null && text[0] != '-' &&
+  return !text.empty() && !null && text[0] != '-' && text[0] != ' ' && text.back() != ' ' &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '_' || c == '.' || c == '/' || c == '+' || c == '-';
+                  c == '_' || c == '.' || c == '/' || c == '+' || c == '-' || c == ' ';
          });
 }
 

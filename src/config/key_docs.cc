@@ -1,0 +1,349 @@
+// The text of the reference: one entry a key of a job file.
+#include "src/config/reference.h"
+
+namespace espalier::config {
+namespace {
+
+constexpr KeyDoc kDocs[] = {
+    {"name", nullptr, "Name of the job, at most 128 bytes."},
+
+    // ---- data ----------------------------------------------------------------------------------
+    {"data", nullptr, "The table: its files, its columns, and which rows are held out."},
+    {"data.train", nullptr,
+     "REQUIRED. Input of the training rows: a file, a pattern, a directory, or a list of these. "
+     "Paths are local or start with hdfs://. Files in Hive partition directories (`name=value`) "
+     "are read too; each partition name is a column, after the columns of the file. All files "
+     "need the same partition names. LIBSVM text has no partition columns."},
+    {"data.test", nullptr, "Input of rows for the final evaluation only, as data.train."},
+    {"data.format", "csv",
+     "By default, the extension of a file decides: .parquet; .csv, .libsvm and .svm, each also "
+     "with .gz or .zst. Other files are CSV. In Parquet, a list of numbers `v` is the features "
+     "v[0], v[1] and so on, and so is a Spark vector, dense or sparse; `columns: v` selects all "
+     "of them. In LIBSVM text, column 0 is the label and column i is the feature with index i; "
+     "`features: \"1..784\"` selects 784 of them. In wide rows that are mostly 0, zeros take no "
+     "memory and no time."},
+    {"data.csv", nullptr, "The form of CSV files."},
+    {"data.csv.header", nullptr, "true: the first line of each file names the columns."},
+    {"data.csv.delimiter", nullptr,
+     "One character, such as \"\\t\" for tabs or \"\\x01\" for Hive's text tables."},
+    {"data.csv.quote", nullptr, "The character around fields that contain a delimiter."},
+    {"data.csv.multiline", nullptr,
+     "true: quoted fields may contain line breaks. Each file is then read by one worker."},
+    {"data.label", nullptr,
+     "REQUIRED, except for task autoencoder. Column to predict: a name, or a position counted "
+     "from 0. A regression may have several. A multilabel job has several, each 0 or 1, true or "
+     "false, yes or no."},
+    {"data.weight", "w",
+     "Column of row weights, each at least 0. With precision float32, a weight above 0 is at "
+     "least 1.2e-38. By default, every row weighs 1."},
+    {"data.features", nullptr,
+     "The columns that the model uses, and how. `features: \"1..784\"` is short for {columns: "
+     "\"1..784\"}."},
+    {"data.features.columns", nullptr,
+     "auto: all columns except label, weight and validation column. The first 1,000 rows decide "
+     "what a column without a group holds, by its values that are not null: it is numeric when "
+     "at least half of them are numbers; a date or a boolean when all are; otherwise a "
+     "one-hot category. In Parquet, date and timestamp columns are dates, and other columns "
+     "except text are numeric. Whole numbers are numeric; name them in a group to make them "
+     "categories. `check`, `train`, `submit` and `status` show the result, and model.json keeps "
+     "it. Or names, positions and ranges such as \"1..784\" (inclusive), one or a list: these "
+     "columns are numeric. Whole numbers above 2^53 become the nearest double."},
+    {"data.features.scale", nullptr,
+     "Scaling of numeric inputs. robust: (x - median) / (upper quartile - lower quartile), from "
+     "a sample of 4,096 rows; with more than 16 of these columns from fewer rows, but at least "
+     "1,024 up to 4,096 columns. {divide: 255}: x / 255."},
+    {"data.features.nulls", nullptr,
+     "What a missing value means: an empty field, nan, NaN, NAN, NA, null, NULL or Hive's \\N. "
+     "In a category only the empty field and \\N are missing. fail: the row is bad. mean: the "
+     "mean of the column. drop: the row is left out. {constant: 0}: that number."},
+    {"data.features.groups", "[{columns: [age, income], log1p: true}]",
+     "Columns with settings that differ from the ones above. They are features too."},
+    {"data.features.groups[].columns", nullptr, "As data.features.columns, without auto."},
+    {"data.features.groups[].type", nullptr,
+     "boolean: true, false, yes, no, 1, 0. date: text such as 2024-02-29 or 2024-02-29 "
+     "23:59:58, Parquet's dates and timestamps, or numbers: 20240229 is that day (years 1900 to "
+     "2199), other numbers are seconds since 1970. categorical: text or whole numbers. Blanks at "
+     "both ends are removed, and 1.0 equals 1. Parquet's dates are text such as 2024-02-29, its "
+     "timestamps text such as 2024-02-29 23:59:58.5 in UTC."},
+    {"data.features.groups[].scale", "minmax",
+     "By default data.features.scale; categories are not scaled."},
+    {"data.features.groups[].nulls", "mean",
+     "By default data.features.nulls. category, the default of categorical columns: null is a "
+     "value."},
+    {"data.features.groups[].null_indicator", nullptr,
+     "true: one more input, 1 where the value is null and 0 elsewhere."},
+    {"data.features.groups[].log1p", nullptr, "true: log(1 + x) instead of x."},
+    {"data.features.groups[].parts", nullptr,
+     "Numbers to take from a date, in UTC. weekday: 0 (Monday) to 6. yearday: 1 to 366. epoch: "
+     "seconds since 1970."},
+    {"data.features.groups[].encode", "{embedding: 8}",
+     "Encoding of a category. one_hot, the default: one input a value. {embedding: 8}: 8 trained "
+     "numbers a value."},
+    {"data.features.groups[].hash", nullptr,
+     "Number of buckets that the values of a category are hashed to, for columns with any number "
+     "of values. 0: each value has its own code, for at most 10,000 values, or 1,000,000 if "
+     "min_count leaves 10,000."},
+    {"data.features.groups[].min_count", nullptr,
+     "Values in fewer training rows than this share one code. Unseen values have that code too, "
+     "or none if every training value is more frequent."},
+    {"data.validation", nullptr,
+     "Rows to evaluate during training: a fraction, a column, files or a fold. By default none."},
+    {"data.validation.fraction", nullptr, "Share of the training rows, chosen by train.seed."},
+    {"data.validation.stratify", nullptr,
+     "true: the fraction or the fold has the same share of each class, except for at most one "
+     "row in each MiB of text or row group of Parquet."},
+    {"data.validation.column", "is_val",
+     "Validation rows are those where this column is true or 1."},
+    {"data.validation.files", nullptr, "Separate files of validation rows, as data.train."},
+    {"data.validation.fold", "0",
+     "Number of the part that is held out, counted from 0. The parts are cut by train.seed."},
+    {"data.validation.of", "5", "Number of parts. With `fold`."},
+    {"data.bad_rows", nullptr, "What to do with a row that cannot be read."},
+    {"data.bad_rows.policy", nullptr,
+     "fail: the first bad row ends the job. skip: it is left out."},
+    {"data.bad_rows.limit", nullptr,
+     "REQUIRED with skip. Number of bad rows, over all files, above which the job fails."},
+    {"data.shuffle", nullptr,
+     "Order of the rows in each epoch. full: a random order of all rows. {window: 100000}: "
+     "random "
+     "within windows of that many rows, for tables that exceed the memory."},
+    {"data.shard_bytes", nullptr, "Size of the parts that files are read in; 1 KiB to 1 GiB."},
+
+    // ---- model ---------------------------------------------------------------------------------
+    {"model", nullptr, "The network."},
+    {"model.task", nullptr,
+     "multilabel: several labels a row. autoencoder: the model returns its numeric features."},
+    {"model.hidden", nullptr,
+     "Widths of the hidden layers, such as [256, 256]. Without any, the model is linear."},
+    {"model.activation", nullptr, "One for all hidden layers, or a list with one for each."},
+    {"model.dropout", nullptr,
+     "Share of hidden units that are switched off at random; at least 0, below 1. One for all "
+     "hidden layers, or a list with one for each."},
+    {"model.layer_norm", nullptr,
+     "true: the sums of each hidden layer are normalized before the activation."},
+    {"model.residual", nullptr,
+     "true: a hidden layer that is as wide as the previous one adds its input to its output."},
+    {"model.loss", "{huber: {delta: 1}}",
+     "By default softmax_cross_entropy for classification, binary_cross_entropy for multilabel, "
+     "mse for regression and autoencoder. Classification also takes binary_cross_entropy; "
+     "autoencoder mae and huber; regression mae, huber, poisson (for counts: the prediction is "
+     "exp of the output) and quantile. The loss of a regression is that of scaled targets "
+     "(target_scale); the loss of an autoencoder is that of scaled features."},
+    {"model.loss.*.label_smoothing", nullptr,
+     "Share of each label that is spread evenly over all classes; at least 0, below 1."},
+    {"model.loss.huber.delta", nullptr,
+     "Error above which the loss is linear, in standard deviations of the target unless "
+     "target_scale is none."},
+    {"model.loss.quantile.quantile", nullptr, "The quantile to predict; above 0, below 1."},
+    {"model.init", "he",
+     "Start weights. By default he for relu, leaky_relu, elu, gelu and silu, xavier for the "
+     "other activations."},
+    {"model.precision", nullptr, "Type of weights and computation."},
+    {"model.target_scale", "standard",
+     "Regression. standard, the default: targets have mean 0 and deviation 1 in training, and "
+     "predictions are scaled back. none: for loss poisson, which requires it."},
+    {"model.thresholds", nullptr,
+     "softmax_cross_entropy: one number a class. The class with the largest probability / "
+     "threshold is predicted. By default the most probable one."},
+    {"model.inputs", "784",
+     "Number of inputs that the data must give. The job is refused otherwise. By default any."},
+    {"model.outputs", "10",
+     "Number of classes or targets that the data must give. The job is refused otherwise. By "
+     "default any."},
+
+    // ---- train ---------------------------------------------------------------------------------
+    {"train", nullptr, "How the model is trained."},
+    {"train.mode", nullptr,
+     "sync: all workers compute parts of one batch, and the model does not depend on their "
+     "number. async: one worker holds the weights. Each worker takes them, computes the gradient "
+     "of `batch` of its rows and sends it; each gradient is a step. Training does not wait for a "
+     "slow worker, except in evaluations. The model then depends on the speed of the workers, "
+     "and the rows of a slow worker count less. If the worker with the weights dies, training "
+     "continues from the newest checkpoint. async excludes gd, lbfgs and accumulate_steps; at "
+     "most `leaves` workers take part."},
+    {"train.staleness", "4",
+     "async: a gradient is computed again if more steps than this were taken since its weights "
+     "were read. By default twice the number of workers, at least 4."},
+    {"train.optimizer", nullptr,
+     "A word, or a word with its settings. gd: gradient descent, one update an epoch from all "
+     "rows, computed `batch` rows at a time. lbfgs: L-BFGS over all rows; each point that it "
+     "evaluates is an epoch. It has converged when the norm of the gradient is at most "
+     "tolerance * objective, or when the objectives of 20 iterations differ by at most "
+     "tolerance * the first one. weight_decay and l1 are part of the objective; with l1, a "
+     "search may end early where a weight is 0. Metrics and evaluations are those of the start "
+     "and of the end of each iteration. lbfgs ignores data.shuffle. It excludes dropout, "
+     "schedule, clipping, accumulate_steps and averaging."},
+    {"train.optimizer.*.learning_rate", nullptr,
+     "Learning rate of a whole batch. lbfgs: the step that a search tries first."},
+    {"train.optimizer.*.momentum", nullptr, "Share of the previous update that is added."},
+    {"train.optimizer.*.beta1", nullptr, "Decay of the mean of gradients."},
+    {"train.optimizer.*.beta2", nullptr, "Decay of the mean of squared gradients."},
+    {"train.optimizer.*.epsilon", nullptr, "Number that is added to the denominator."},
+    {"train.optimizer.*.alpha", nullptr, "Decay of the mean of squared gradients."},
+    {"train.optimizer.*.centered", nullptr,
+     "true: the denominator is the deviation instead of the root mean square."},
+    {"train.optimizer.*.initial_accumulator_value", nullptr,
+     "Start of the sums of squared gradients."},
+    {"train.optimizer.*.history", nullptr, "Number of steps from which curvature is estimated."},
+    {"train.optimizer.*.line_search", nullptr, "How the length of a step is found."},
+    {"train.optimizer.*.max_line_search", nullptr, "Largest number of points of one search."},
+    {"train.optimizer.*.tolerance", nullptr, "Convergence, as above; 0: almost never."},
+    {"train.optimizer.*.max_iterations", nullptr, "Number of iterations that ends training."},
+    {"train.optimizer.*.step_tolerance", nullptr,
+     "Training ends when an update, except the first, moves the weights by less than this times "
+     "their norm, or times 1 if the norm is below 1. 0: never."},
+    {"train.schedule", nullptr,
+     "Learning rate over time. step: multiplied by `factor` after each `every`. exponential: the "
+     "same, evenly spread. cosine and polynomial: from the start to the end of training. "
+     "plateau: multiplied by `factor` after `patience` evaluations without improvement."},
+    {"train.schedule.*.warmup", nullptr,
+     "Time of linear increase from 0, such as 1 epochs or 100 steps."},
+    {"train.schedule.*.every", nullptr, "Time between reductions, such as 3 epochs or 100 steps."},
+    {"train.schedule.*.factor", nullptr, "Factor of a reduction."},
+    {"train.schedule.*.final_fraction", nullptr, "Rate at the end / rate at the start."},
+    {"train.schedule.*.power", nullptr, "Power of the polynomial; 1 is linear."},
+    {"train.schedule.*.metric", nullptr, "As train.early_stopping.metric."},
+    {"train.schedule.*.patience", nullptr, "Number of evaluations."},
+    {"train.schedule.*.min_delta", nullptr, "Smallest change that is an improvement."},
+    {"train.schedule.*.cooldown", nullptr,
+     "Number of evaluations after a reduction that do not count."},
+    {"train.schedule.*.min_learning_rate", nullptr, "Lowest learning rate."},
+    {"train.batch", nullptr,
+     "Rows of a step, over all workers; with mode async, of one worker. 8192 by default with gd "
+     "and lbfgs."},
+    {"train.leaves", nullptr,
+     "Number of parts of a batch, 1 to 1024. At most that many workers share a step. The model "
+     "depends on it, and not on the number of workers. auto: batch / 64, rounded down to a power "
+     "of two; with mode async at least 16, or `batch` if that is less."},
+    {"train.epochs", nullptr,
+     "Number of epochs that ends training; may be a fraction, such as 0.5. By default 10, if "
+     "steps and max_time are not given either."},
+    {"train.steps", "1000", "Number of steps that ends training, if it comes first."},
+    {"train.max_time", "30 min", "Time that ends training, if it comes first; ms, s, min, h or d."},
+    {"train.early_stopping", "{metric: val_loss, patience: 10}",
+     "Ends training when a metric stops improving. By default off."},
+    {"train.early_stopping.metric", nullptr,
+     "Of validation rows: val_loss; classes: val_accuracy, val_precision, val_recall, val_f1, "
+     "val_auc (two classes); multilabel: also val_f1_micro and val_f1_macro; numbers: val_rmse, "
+     "val_mae, val_r2. Of training rows: the same without val_, as means over an epoch while it "
+     "trains. precision, recall and f1 are means over classes or labels, weighted by rows."},
+    {"train.early_stopping.patience", nullptr, "Number of evaluations without improvement."},
+    {"train.early_stopping.min_delta", nullptr, "Smallest change that is an improvement."},
+    {"train.early_stopping.restore_best", nullptr,
+     "true: the weights of the best evaluation are saved. false: the last weights."},
+    {"train.weight_decay", nullptr,
+     "adamw: decoupled. Other optimizers: an L2 penalty of weight_decay / 2 * |W|^2 next to the "
+     "mean loss. scikit-learn's alpha is this number times the rows of a batch."},
+    {"train.l1", nullptr,
+     "L1 penalty: this number times the sign of each weight is added to the "
+     "gradient."},
+    {"train.decay_biases", nullptr,
+     "true: weight_decay and l1 also apply to biases and layer norms."},
+    {"train.clip_norm", nullptr,
+     "Largest norm of the gradient; 0: no limit. It is applied before clip_value."},
+    {"train.clip_value", nullptr, "Largest size of each element of the gradient; 0: no limit."},
+    {"train.accumulate_steps", nullptr,
+     "Number of steps whose gradients make one update. The last update of an epoch may have "
+     "fewer."},
+    {"train.averaging", nullptr,
+     "Averages of the weights after each update, which are evaluated and saved instead of the "
+     "last weights. ema: an exponential average. mean: the mean of all."},
+    {"train.averaging.*.decay", nullptr, "Share that the average keeps at an update."},
+    {"train.averaging.*.start", nullptr, "Time before the first update that counts."},
+    {"train.class_weight", nullptr,
+     "Weights of classes, in addition to data.weight and in training only. balanced: rows / "
+     "(classes * rows of the class). A map such as {no: 1, yes: 5}: 1 for labels that are not "
+     "in it. multilabel: the weight of a 1 of each label (PyTorch's pos_weight), such as "
+     "{spam: 3}; balanced is rows with 0 / rows with 1, from 0.001 to 1000."},
+    {"train.initial", "models/old",
+     "Start weights: a model, a safetensors file with these tensors, or a checkpoint of another "
+     "run, of a network with the same layers. A run (OUTPUT.checkpoints) stands for its newest "
+     "checkpoint. Features are scaled by the data of this job. A model or run must have the same "
+     "columns and classes in the same order. By default train.seed draws them."},
+    {"train.initial.from", nullptr, "The model, file or run."},
+    {"train.initial.layers", nullptr,
+     "Numbers of the layers to take, counted from 0; the output layer is the last. By default "
+     "all."},
+    {"train.initial.spark", nullptr,
+     "true: numbers in Spark's order, from a text file or `values`: for each layer the matrix of "
+     "outputs x inputs by columns, then the bias."},
+    {"train.initial.values", nullptr, "The numbers, instead of a file."},
+    {"train.frozen", nullptr,
+     "Numbers of the layers that keep their start weights, such as [0, 1]."},
+    {"train.on_nonfinite", nullptr,
+     "What to do with a step whose loss or gradient is not finite. fail: the job ends, also when "
+     "the loss of validation rows is not a number. skip: the step is left out."},
+    {"train.seed", nullptr, "Seed of weights, dropout, shuffle and validation; 0 to 2^64 - 1."},
+    {"train.checkpoint", nullptr,
+     "State of the job in OUTPUT.checkpoints, for a start after all workers are lost and for "
+     "--resume. none: off. It does not change the model. The checkpoints of a successful job are "
+     "removed, unless the job has this key."},
+    {"train.checkpoint.every", nullptr, "Time between checkpoints, at least 1 s."},
+    {"train.checkpoint.every_steps", "1000",
+     "Steps between checkpoints, instead of `every`; with both, the first decides."},
+    {"train.checkpoint.keep", nullptr, "Number of checkpoints that are kept, 1 to 1000."},
+
+    // ---- the rest ------------------------------------------------------------------------------
+    {"workers", nullptr, "The workers that the job takes."},
+    {"workers.min", nullptr, "Number of workers that the job waits for."},
+    {"workers.max", nullptr, "Largest number of workers; 0: no limit."},
+    {"workers.cache_input", nullptr,
+     "true: workers keep what they read from HDFS on their disks, and parsed rows in half of "
+     "their memory, for the next job over the same files. The jobs of a sweep do so by default."},
+    {"output", nullptr, "REQUIRED. `output: PATH` is short for {path: PATH}."},
+    {"output.path", nullptr, "Directory of the model, which the job creates."},
+    {"output.overwrite", nullptr, "true: an existing model is replaced."},
+    {"resume", "models/job",
+     "Continues an earlier run. `resume: RUN` is short for {from: RUN}. By default none."},
+    {"resume.from", nullptr,
+     "Output of that run, or its .checkpoints directory: its newest complete checkpoint. The "
+     "job must be the same except for name, output, workers and checkpoints. max_time starts "
+     "again."},
+    {"resume.accept_data", nullptr, "true: continue although the data has changed."},
+    {"resume.accept_arithmetic", nullptr,
+     "true: continue although another BLAS or version computes. model.json records both."},
+
+    // ---- other programs' words -----------------------------------------------------------------
+    {"compat", "{spark-mlp: {layers: [4, 5, 3]}}",
+     "A job in the words of another program, instead of some of the sections above."},
+    {"compat.spark-mlp.layers", nullptr,
+     "REQUIRED. Number of features, widths of the hidden layers, number of classes. The data "
+     "must agree. The network has sigmoid layers and softmax, in float64; features are not "
+     "scaled. It replaces `model`, and optimizer, schedule, epochs, seed and initial of "
+     "`train`."},
+    {"compat.spark-mlp.solver", nullptr, "Spark's optimizer."},
+    {"compat.spark-mlp.maxIter", nullptr, "Number of iterations."},
+    {"compat.spark-mlp.tol", nullptr, "l-bfgs: `tolerance`. gd: `step_tolerance`."},
+    {"compat.spark-mlp.stepSize", nullptr, "Learning rate of gd."},
+    {"compat.spark-mlp.blockSize", nullptr,
+     "Ignored. Spark's loss is the mean over blocks of their means, so a row of a smaller last "
+     "block counts more there."},
+    {"compat.spark-mlp.initialWeights", "start.txt",
+     "A text file or a list of numbers in Spark's order: for each layer the matrix of outputs x "
+     "inputs by columns, then the bias. By default the seed draws them; these are not the "
+     "numbers that Spark draws."},
+    {"compat.spark-mlp.seed", nullptr, "As train.seed."},
+    {"compat.spark-mlp.thresholds", nullptr, "As model.thresholds."},
+    {"compat.sparktorch.iters", nullptr,
+     "Number of steps. The network stays in `model`, the optimizer in train.optimizer; gd and "
+     "lbfgs only with miniBatch and mode synchronous."},
+    {"compat.sparktorch.miniBatch", nullptr, "Rows of each partition in a step; -1: all."},
+    {"compat.sparktorch.partitions", nullptr,
+     "workers.max, unless that is given. Times miniBatch it is train.batch."},
+    {"compat.sparktorch.partitionShuffles", nullptr,
+     "Factor of iters. Rows are shuffled in each epoch in any case."},
+    {"compat.sparktorch.validationPct", nullptr, "data.validation.fraction."},
+    {"compat.sparktorch.earlyStopPatience", nullptr,
+     "Evaluations of val_loss, or of the loss of training rows without validationPct; -1: off. "
+     "There is one evaluation an epoch; SparkTorch counts iterations."},
+    {"compat.sparktorch.verbose", nullptr, "Ignored; the client decides what it shows."},
+    {"compat.sparktorch.mode", nullptr,
+     "hogwild: train.mode async with batch miniBatch, which is required, and iters * partitions "
+     "steps."},
+};
+
+}  // namespace
+
+std::span<const KeyDoc> KeyDocs() { return kDocs; }
+
+}  // namespace espalier::config

@@ -1,0 +1,253 @@
+#include "src/config/reference.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "src/config/job_sections.h"
+#include "src/config/job_yaml.h"
+#include "src/config/units.h"
+#include "src/config/yaml_tree.h"
+
+namespace espalier::config {
+namespace {
+
+constexpr size_t kColumns = 100;
+
+std::vector<std::string> Parts(std::string_view path) {
+  std::vector<std::string> parts(1);
+  for (const char c : path) {
+    if (c == '.') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+// Whether `path` is one that the path of a KeyDoc stands for.
+bool Matches(std::string_view pattern, std::string_view path) {
+  const std::vector<std::string> p = Parts(pattern), q = Parts(path);
+  return std::equal(p.begin(), p.end(), q.begin(), q.end(),
+                    [](const auto& a, const auto& b) { return a == "*" || a == b; });
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+// YAML on one line.
+std::string Flow(const YamlNode& node) {
+  std::string out;
+  switch (node.kind) {
+    case YamlNode::Kind::kNull:
+      return "";
+    case YamlNode::Kind::kScalar:
+      return EmitScalar(ScalarNode(node.text, node.quoted && ParseReal(node.text).has_value()));
+    case YamlNode::Kind::kSequence:
+      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + Flow(item);
+      return "[" + out + "]";
+    case YamlNode::Kind::kMap:
+      for (const auto& [key, value] : node.entries) {
+        out += (out.empty() ? "" : ", ") + EmitScalar(key) + ": " + Flow(value);
+      }
+      return "{" + out + "}";
+  }
+  return "";
+}
+
+// The job that has nothing but its required keys.
+spec::JobSpec SmallestJob() {
+  spec::JobSpec job;
+  job.data.train = {"data/train/*.csv"};
+  job.data.label = {std::string("price")};
+  job.train.epochs = 10;
+  job.checkpoint->asked_for = true;
+  job.output.path = "models/job";
+  return job;
+}
+
+class ReferencePrinter {
+ public:
+  ReferencePrinter() : keys_(JobReference()), job_(JobToYaml(SmallestJob())) {}
+
+  std::string Print() {
+    for (const KeyDoc& doc : KeyDocs()) {
+      const std::vector<std::string> path = Parts(doc.path);
+      if (const YamlNode* node = Find(path)) {
+        PrintKey(doc, path, *node);
+      } else if (IsShown(path)) {
+        PrintAbsent(doc, path);
+      } else {
+        PrintDetail(doc, path);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  YamlNode* Find(const std::vector<std::string>& path) {
+    YamlNode* node = &job_;
+    for (const std::string& name : path) node = node ? node->Find(name) : nullptr;
+    return node;
+  }
+  // Whether the section of a key without a value is in the job.
+  bool IsShown(std::vector<std::string> path) {
+    path.pop_back();
+    const YamlNode* parent = Find(path);
+    return parent != nullptr && parent->kind == YamlNode::Kind::kMap;
+  }
+  // Whether keys of `path` have texts, and so a line each.
+  static bool IsSection(const KeyDoc& doc) {
+    const std::string start = std::string(doc.path) + ".";
+    return std::any_of(KeyDocs().begin(), KeyDocs().end(), [&](const KeyDoc& d) {
+      const std::string_view path = d.path;
+      return path.starts_with(start) && path.find('*') == std::string_view::npos &&
+             path.find("[]") == std::string_view::npos;
+    });
+  }
+
+  void PrintKey(const KeyDoc& doc, const std::vector<std::string>& path, const YamlNode& node) {
+    indent_ = 2 * (path.size() - 1);
+    PrintText(doc);
+    const bool section = node.kind == YamlNode::Kind::kMap && IsSection(doc);
+    PrintLine(path.back() + (section ? ":" : ": " + Flow(node)));
+  }
+  void PrintAbsent(const KeyDoc& doc, const std::vector<std::string>& path) {
+    indent_ = 2 * (path.size() - 1);
+    PrintText(doc);
+    if (doc.example != nullptr) return PrintLine("# " + path.back() + ": " + doc.example);
+    for (const KeyReference& key : keys_) {  // a default that JobToYaml leaves out
+      if (key.doc == &doc) PrintLine(path.back() + ": " + key.value);
+    }
+  }
+  // A key that the job above has no place for: after the key that it belongs to.
+  void PrintDetail(const KeyDoc& doc, const std::vector<std::string>& path) {
+    std::map<std::string, std::vector<std::string>> words_by_value;
+    std::vector<std::string> choices;
+    for (const KeyReference& key : keys_) {
+      if (key.doc != &doc) continue;
+      const std::vector<std::string> parts = Parts(key.path);
+      words_by_value[key.value].push_back(parts[parts.size() - 2]);
+      choices = key.words;
+    }
+    std::string about;
+    const bool of_words = std::string_view(doc.path).find('*') != std::string_view::npos;
+    for (const auto& [value, words] : words_by_value) {
+      const std::string part = !of_words       ? value
+                               : value.empty() ? Joined(words)
+                                               : Joined(words) + ": " + value;
+      if (!part.empty()) about += (about.empty() ? "" : "; ") + part;
+    }
+    if (!about.empty()) about = " (" + about + ")";
+    const std::string one_of = choices.empty() ? "" : " One of " + Joined(choices) + ".";
+    Wrap("#   ", path.back() + about + ": " + doc.text + one_of, "#     ");
+  }
+
+  void PrintText(const KeyDoc& doc) {
+    if (indent_ == 0 && !out_.empty()) out_ += '\n';
+    std::string text = doc.text;
+    for (const KeyReference& key : keys_) {
+      if (key.doc == &doc && !key.words.empty()) text += " One of " + Joined(key.words) + ".";
+    }
+    Wrap("# ", text, "# ");
+  }
+  void PrintLine(const std::string& line) { out_ += std::string(indent_, ' ') + line + "\n"; }
+  void Wrap(const std::string& first, const std::string& text, const std::string& rest) {
+    std::string line = first;
+    bool empty = true;
+    size_t begin = 0;
+    while (begin <= text.size()) {
+      const size_t end = std::min(text.find(' ', begin), text.size());
+      const std::string word = text.substr(begin, end - begin);
+      if (!empty && indent_ + line.size() + 1 + word.size() > kColumns) {
+        PrintLine(line);
+        line = rest;
+        empty = true;
+      }
+      line += (empty ? "" : " ") + word;
+      empty = false;
+      begin = end + 1;
+    }
+    PrintLine(line);
+  }
+
+  const std::vector<KeyReference> keys_;
+  YamlNode job_;
+  std::string out_;
+  size_t indent_ = 0;
+};
+
+constexpr const char* kHead =
+    R"(# Reference of a job file. Every key has its default as its value; keys without a default are
+# comments, with an example. Leave out what you do not change: {data: {train, label}, output} is a
+# job. A job may be written as JSON too.
+
+)";
+
+constexpr const char* kOtherFiles = R"(
+# A sweep is a separate file, for `espalier sweep`:
+#
+# job: job.yaml                # REQUIRED: a job file next to this one, or the keys of a job
+# output: models/sweep         # REQUIRED: a directory for the models of the runs and sweep.json
+# grid:                        # values of the job's keys, in all combinations; or
+#   train.batch: [32, 128]
+# random:                      # values drawn from lists, {uniform: [0, 1]}, {log_uniform: [1e-4,
+#   trials: 20                 # 0.1]} or {whole: [8, 64]}
+#   seed: 1
+#   keys: {train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 0.1]}}
+# folds: 5                     # cross-validation; by default none
+# stratify: false              # true: as data.validation.stratify
+# refit: false                 # true, with folds: a last job, OUTPUT/best-NNN, with the values of
+#                              # the best trial, on all rows except those of the job's validation
+# metric: val_loss             # decides which trial is the best
+# parallel: 4                  # jobs at a time; by default as many as there are workers for, with
+#                              # workers.min of the job each
+#
+# A job that applies a model has `predict` or `evaluate` instead of data, model and train. It may
+# have `name`, `workers` and `output`:
+#
+# predict:
+#   model: models/job          # REQUIRED: the directory of a trained model
+#   data: new/*.csv            # REQUIRED: as data.train. Columns are found by name, or by position
+#                              # in files without a header
+#   data_format: csv           # csv, parquet or libsvm; by default the extension decides
+#   format: csv                # csv or parquet; by default parquet if `output` ends so, or csv
+#   keep: []                   # columns of the data to copy to the output
+#   columns: [prediction, probabilities]   # classification: the columns to add
+#   spreadsheet_safe: false    # true, in CSV: an apostrophe before text that starts with = + - @,
+#                              # a tab or a line break, which a spreadsheet may run as a formula
+#   rejects_limit: 10          # largest number of rows without a score; by default all but one
+# output: scored               # REQUIRED: a directory for part files; overwrite: true replaces an
+#                              # earlier prediction when this one is complete
+#
+# evaluate:                    # its metrics are the result of the job
+#   model: models/job          # REQUIRED
+#   data: test/*.csv           # REQUIRED: with the column of the label
+#   data_format: csv
+# output: report.html          # a page with charts, which replaces an existing one; by default none
+)";
+
+}  // namespace
+
+std::vector<KeyReference> JobReference() {
+  std::vector<KeyReference> keys;
+  for (GrammarEntry& entry : JobGrammar()) {
+    if (entry.is_word || entry.path.ends_with("[]")) continue;
+    KeyReference& key = keys.emplace_back();
+    key = {std::move(entry.path), std::move(entry.type), std::move(entry.words),
+           std::move(entry.value)};
+    const auto doc = std::find_if(KeyDocs().begin(), KeyDocs().end(),
+                                  [&](const KeyDoc& d) { return Matches(d.path, key.path); });
+    if (doc != KeyDocs().end()) key.doc = &*doc;
+  }
+  return keys;
+}
+
+std::string ReferenceYaml() { return kHead + ReferencePrinter().Print() + kOtherFiles; }
+
+}  // namespace espalier::config
