@@ -278,14 +278,14 @@ struct JobChanged {
   bool over = false;           // by this step the job's state is a final one
 };
 
-// Profiles of all shards, to be merged off the control loop; ProfileMerged brings the answer,
-// or JobScored.
+// Results of all shards, to be merged off the control loop. The answer is ProfileMerged, or
+// JobScored where the job scores.
 struct MergeWork {
   JobId job;
   Generation generation;
   std::string job_yaml;
   std::shared_ptr<const spec::InputPlan> input;
-  ShardProfiles shards;  // in shard order; of their samples the first one has what all come to
+  ShardResults shards;  // in shard order; of their samples the first one has what all come to
   spec::StorageTokens tokens = {};
   spec::JobKind kind = spec::JobKind::kTrain;
   std::string request_id = {}, model_sha256 = {};  // of the submission

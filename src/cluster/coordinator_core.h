@@ -287,8 +287,8 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const ProfilingProgress& message);
   void Obey(Worker& worker, const ProfilePart& message);
   Status TakeShard(JobRecord& job, MemberState& member,
-                   const std::shared_ptr<const spec::ShardProfile>& shard);
-  static Status AddUp(const spec::ShardProfile& shard, ProfilingState& all);
+                   const std::shared_ptr<const spec::ShardResult>& result);
+  static Status AddUp(const spec::ShardResult& result, ProfilingState& all);
   // When the profiles of all shards are there.
   void MergeIfProfiled(JobRecord& job);
   void LetMembersGo(JobRecord& job);

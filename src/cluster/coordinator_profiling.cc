@@ -8,6 +8,46 @@
 #include "src/plan/ownership.h"
 
 namespace espalier::cluster {
+namespace {
+
+using SharedResult = std::shared_ptr<const spec::ShardResult>;
+
+// A score without its totals. They are long where there are many classes, so they are not copied.
+SharedResult WithoutSums(const spec::ShardScore& score, const SharedResult& shared) {
+  if (score.totals.empty()) return shared;
+  return std::make_shared<const spec::ShardResult>(
+      spec::ShardScore{.shard = score.shard,
+                       .rows = score.rows,
+                       .rejected = score.rejected,
+                       .first_rejects = score.first_rejects,
+                       .parts = score.parts,
+                       .reject_parts = score.reject_parts,
+                       .generation = score.generation});
+}
+
+// A profile without its sample and its counts of values, and with the first skipped rows only.
+SharedResult WithoutSums(const spec::ShardProfile& profile, size_t skipped_max,
+                         const SharedResult& shared) {
+  if (profile.sample.keys.empty() && profile.categories.empty() &&
+      profile.skipped.size() <= skipped_max) {
+    return shared;
+  }
+  spec::ShardProfile shorter = profile;
+  shorter.skipped.resize(std::min(shorter.skipped.size(), skipped_max));
+  shorter.sample = {};
+  for (auto& values : shorter.categories) values.clear();
+  return std::make_shared<const spec::ShardResult>(std::move(shorter));
+}
+
+// Returns `result` without what AddUp has added to the sums of all shards.
+SharedResult WithoutSums(const SharedResult& result, size_t skipped_max) {
+  if (const auto* score = std::get_if<spec::ShardScore>(result.get())) {
+    return WithoutSums(*score, result);
+  }
+  return WithoutSums(std::get<spec::ShardProfile>(*result), skipped_max, result);
+}
+
+}  // namespace
 
 void CoordinatorCore::Obey(Worker& worker, const ProfilingProgress& message) {
   JobRecord* planning = FindJob(worker.at.job);
@@ -46,7 +86,8 @@ void CoordinatorCore::Obey(Worker& worker, const ProfilePart& message) {
   if (!all_came_before) {
     for (const auto& shard : message.shards) {
       if (Status s = TakeShard(job, member, shard); !s.ok()) {
-        return Blame(job, worker, s.Wrap("profile of shard " + std::to_string(shard->shard)));
+        return Blame(job, worker,
+                     s.Wrap("profile of shard " + std::to_string(spec::ShardOf(*shard))));
       }
     }
     if (profile_bytes_ > options_.profile_bytes_max) {
@@ -65,38 +106,16 @@ void CoordinatorCore::Obey(Worker& worker, const ProfilePart& message) {
 }
 
 Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
-                                  const std::shared_ptr<const spec::ShardProfile>& shard) {
+                                  const std::shared_ptr<const spec::ShardResult>& result) {
   ProfilingState& all = job.profiled;
-  auto& kept = all.shards[static_cast<size_t>(shard->shard)];
-  if (kept != nullptr) return Status::Ok();  // told again
+  auto& kept = all.shards[static_cast<size_t>(spec::ShardOf(*result))];
+  if (kept != nullptr) return Status::Ok();  // repeated
   const auto added_up = [&all] {
     return all.totals.bytes() + spec::MemoryBytes(all.sample) + all.category_bytes;
   };
   const int64_t before = added_up();
-  ESPALIER_RETURN_IF_ERROR(AddUp(*shard, all));
-  const bool counted = shard->score && !shard->score->totals.empty();
-  const auto skipped_max = static_cast<size_t>(options_.skipped_rows_kept_max);
-  if (counted) {  // of many classes the totals are long: they are not copied to be dropped
-    const spec::ShardScore& score = *shard->score;
-    auto shorter = std::make_shared<spec::ShardProfile>();
-    shorter->shard = shard->shard;
-    shorter->score = spec::ShardScore{.rows = score.rows,
-                                      .rejected = score.rejected,
-                                      .first_rejects = score.first_rejects,
-                                      .parts = score.parts,
-                                      .reject_parts = score.reject_parts,
-                                      .generation = score.generation};
-    kept = std::move(shorter);
-  } else if (!shard->sample.keys.empty() || !shard->categories.empty() ||
-             shard->skipped.size() > skipped_max) {
-    auto shorter = std::make_shared<spec::ShardProfile>(*shard);
-    shorter->skipped.resize(std::min(shorter->skipped.size(), skipped_max));
-    shorter->sample = {};
-    for (auto& values : shorter->categories) values.clear();
-    kept = std::move(shorter);
-  } else {
-    kept = shard;
-  }
+  ESPALIER_RETURN_IF_ERROR(AddUp(*result, all));
+  kept = WithoutSums(result, static_cast<size_t>(options_.skipped_rows_kept_max));
   --member.shards_missing;
   const int64_t bytes = MemoryBytes(*kept) + added_up() - before;
   all.bytes += bytes;
@@ -104,21 +123,25 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
   return Status::Ok();
 }
 
-Status CoordinatorCore::AddUp(const spec::ShardProfile& shard, ProfilingState& all) {
-  const size_t columns = shard.categories.size();
+Status CoordinatorCore::AddUp(const spec::ShardResult& result, ProfilingState& all) {
+  if (const auto* score = std::get_if<spec::ShardScore>(&result)) {
+    const std::vector<double>& totals = score->totals;
+    if (totals.empty()) return Status::Ok();
+    if (all.totals.width() != 0 && totals.size() != all.totals.width()) {
+      return FailedPrecondition("its score has " + std::to_string(totals.size()) +
+                                " totals, others " + std::to_string(all.totals.width()));
+    }
+    all.totals.Add(score->shard, totals);
+    return Status::Ok();
+  }
+  const auto& profile = std::get<spec::ShardProfile>(result);
+  const size_t columns = profile.categories.size();
   if (!all.categories.empty() && columns != all.categories.size()) {
     return FailedPrecondition("it counts the values of " + std::to_string(columns) +
                               " columns, others of " + std::to_string(all.categories.size()));
   }
-  ESPALIER_RETURN_IF_ERROR(spec::MergeSample(shard.sample, &all.sample));
-  all.category_bytes += spec::AddCategories(shard.categories, &all.categories);
-  if (!shard.score || shard.score->totals.empty()) return Status::Ok();
-  const std::vector<double>& totals = shard.score->totals;
-  if (all.totals.width() != 0 && totals.size() != all.totals.width()) {
-    return FailedPrecondition("its score has " + std::to_string(totals.size()) +
-                              " totals, others " + std::to_string(all.totals.width()));
-  }
-  all.totals.Add(shard.shard, totals);
+  ESPALIER_RETURN_IF_ERROR(spec::MergeSample(profile.sample, &all.sample));
+  all.category_bytes += spec::AddCategories(profile.categories, &all.categories);
   return Status::Ok();
 }
 
@@ -129,10 +152,10 @@ void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
   }
   ProfilingState& all = job.profiled;
   if (!all.sample.keys.empty() || !all.categories.empty()) {
-    auto first = std::make_shared<spec::ShardProfile>(*all.shards.front());
-    first->sample = std::exchange(all.sample, {});
-    first->categories = std::exchange(all.categories, {});
-    all.shards.front() = std::move(first);
+    auto first = std::get<spec::ShardProfile>(*all.shards.front());
+    first.sample = std::exchange(all.sample, {});
+    first.categories = std::exchange(all.categories, {});
+    all.shards.front() = std::make_shared<const spec::ShardResult>(std::move(first));
   }
   const Submission& submission = job.submission;
   // By shard, whoever came first: the merge is defined on shard order.

@@ -63,7 +63,7 @@ struct CoordinatorRecords {
   };
   // Of the profiling pass, what all generations of a job have in common.
   struct ProfilingState {
-    ShardProfiles shards;  // results so far, by shard; null: not yet
+    ShardResults shards;  // results so far, by shard; null: not yet
     // What is taken out of them, added up as they come: it is the bulk of an evaluation's shards,
     // of those whose features are scaled by quartiles, and of those with large vocabularies.
     ShardTotals totals;

@@ -90,15 +90,15 @@ struct Heartbeat {
   std::string waiting_because;  // what storage keeps it from getting on; empty: nothing
 };
 
-// Profiles of shards, shared: they are large and pass through several hands.
-using ShardProfiles = std::vector<std::shared_ptr<const spec::ShardProfile>>;
+// Results of shards. They are shared, because they are large and pass through several owners.
+using ShardResults = std::vector<std::shared_ptr<const spec::ShardResult>>;
 
 // What the member found in the next of its shards, in the order in which it was given them. The
 // profiling pass ends with the last part.
 struct ProfilePart {
   JobId job;
   Generation generation;
-  ShardProfiles shards;
+  ShardResults shards;
 };
 
 // Progress of a profiling pass, for the progress view. While rows are loaded: a sign of life.

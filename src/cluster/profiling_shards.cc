@@ -172,27 +172,38 @@ std::vector<size_t> PlaceRuns(const spec::InputPlan& input,
 }
 
 Status CheckProfile(const spec::InputPlan& input, spec::JobKind kind,
-                    const std::vector<int32_t>& given, const ShardProfiles& found) {
-  for (const auto& shard : found) {
-    if (!std::binary_search(given.begin(), given.end(), shard->shard)) {
-      return FailedPrecondition("it profiled shard " + std::to_string(shard->shard) +
-                                ", which it was not given");
+                    const std::vector<int32_t>& given, const ShardResults& found) {
+  for (const auto& result : found) {
+    const std::string shard = "shard " + std::to_string(spec::ShardOf(*result));
+    if (!std::binary_search(given.begin(), given.end(), spec::ShardOf(*result))) {
+      return FailedPrecondition("it profiled " + shard + ", which it was not given");
     }
-    if (shard->score.has_value() != (kind != spec::JobKind::kTrain)) {
-      return FailedPrecondition("what it found in shard " + std::to_string(shard->shard) +
-                                " is not of this kind of job");
+    const auto* score = std::get_if<spec::ShardScore>(result.get());
+    if ((score != nullptr) != (kind != spec::JobKind::kTrain)) {
+      return FailedPrecondition("the result of " + shard + " is not of this kind of job");
     }
-    const Status s =
-        shard->score ? CheckScore(kind, *shard->score) : CheckShard(input.schema, *shard);
-    if (!s.ok()) {
-      return s.Wrap("profile of shard " + std::to_string(shard->shard));
-    }
+    const Status s = score != nullptr
+                         ? CheckScore(kind, *score)
+                         : CheckShard(input.schema, std::get<spec::ShardProfile>(*result));
+    if (!s.ok()) return s.Wrap("profile of " + shard);
   }
   return Status::Ok();
 }
 
-int64_t MemoryBytes(const spec::ShardProfile& profile) {
-  size_t bytes = sizeof profile + (profile.features.size() + profile.targets.size()) * kColumnBytes;
+namespace {
+
+size_t StatusBytes(const std::vector<Status>& list) {
+  size_t bytes = 0;
+  for (const Status& s : list) bytes += sizeof(Status) + s.ToString().size();
+  return bytes;
+}
+
+size_t BytesOf(const spec::ShardScore& score) {
+  return score.totals.size() * sizeof(double) + StatusBytes(score.first_rejects);
+}
+
+size_t BytesOf(const spec::ShardProfile& profile) {
+  size_t bytes = (profile.features.size() + profile.targets.size()) * kColumnBytes;
   const auto add = [&bytes](const std::map<std::string, int64_t>& counts) {
     for (const auto& [text, count] : counts) bytes += spec::kCountBytes + text.size();
   };
@@ -200,14 +211,14 @@ int64_t MemoryBytes(const spec::ShardProfile& profile) {
   add(profile.evaluation_labels);
   for (const auto& values : profile.categories) add(values);
   bytes += static_cast<size_t>(spec::MemoryBytes(profile.sample));
-  for (const Status& why : profile.skipped) bytes += sizeof(Status) + why.ToString().size();
-  if (profile.score) {
-    bytes += profile.score->totals.size() * sizeof(double);
-    for (const Status& why : profile.score->first_rejects) {
-      bytes += sizeof(Status) + why.ToString().size();
-    }
-  }
-  return static_cast<int64_t>(bytes);
+  return bytes + StatusBytes(profile.skipped);
+}
+
+}  // namespace
+
+int64_t MemoryBytes(const spec::ShardResult& result) {
+  const size_t parts = std::visit([](const auto& r) { return BytesOf(r); }, result);
+  return static_cast<int64_t>(sizeof result + parts);
 }
 
 Status CheckProfileSize(const spec::InputPlan& input, int64_t bytes_max) {

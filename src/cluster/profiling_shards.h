@@ -34,10 +34,10 @@ std::vector<size_t> PlaceRuns(const spec::InputPlan& input,
 // (or, of a job that scores, a score) within their ranges. The message names the shard and what is
 // wrong with it.
 Status CheckProfile(const spec::InputPlan& input, spec::JobKind kind,
-                    const std::vector<int32_t>& given, const ShardProfiles& found);
+                    const std::vector<int32_t>& given, const ShardResults& found);
 
-// Memory that the profile of a shard takes.
-int64_t MemoryBytes(const spec::ShardProfile& profile);
+// Memory that the result of a shard takes.
+int64_t MemoryBytes(const spec::ShardResult& result);
 
 // kInvalidArgument, with the setting that mends it, when the statistics of all shards will take
 // more than `bytes_max`.

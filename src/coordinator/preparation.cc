@@ -200,7 +200,7 @@ Result<std::shared_ptr<const spec::TableProfile>> MergeShards(
   std::vector<spec::ShardProfile> shards;
   shards.reserve(work.shards.size());
   for (auto& shard : work.shards) {
-    shards.push_back(*shard);
+    shards.push_back(std::get<spec::ShardProfile>(*shard));
     shard.reset();
   }
   ESPALIER_ASSIGN_OR_RETURN(
@@ -223,7 +223,7 @@ Result<spec::ScoringResult> MergeScored(cluster::MergeWork work,
       .wanted = wanted};
   merge.shards.reserve(work.shards.size());
   for (auto& shard : work.shards) {
-    merge.shards.push_back(*shard->score);
+    merge.shards.push_back(std::get<spec::ShardScore>(*shard));
     shard.reset();
   }
   ESPALIER_ASSIGN_OR_RETURN(spec::ScoringResult result,

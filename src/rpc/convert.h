@@ -40,7 +40,8 @@ Result<spec::JobResult> FromProto(const pb::JobResult& in);
 void ToProto(const spec::InputPlan& plan, pb::InputPlan* out);
 Result<spec::InputPlan> FromProto(const pb::InputPlan& in);
 void ToProto(const spec::ShardProfile& profile, pb::ShardProfile* out);
-Result<spec::ShardProfile> FromProto(const pb::ShardProfile& in);
+void ToProto(const spec::ShardResult& result, pb::ShardProfile* out);
+Result<spec::ShardResult> FromProto(const pb::ShardProfile& in);
 void ToProto(const spec::TableProfile& result, pb::TableProfile* out);
 Result<spec::TableProfile> FromProto(const pb::TableProfile& in);
 

@@ -151,7 +151,6 @@ void Map(W& w, Is<spec::ShardProfile> auto& s) {
   w(ESPALIER_AT(nonzeros), s.nonzeros);
   w(ESPALIER_AT(categories), s.categories);
   if (W::kDecodes || !s.sample.keys.empty()) w(ESPALIER_AT(sample), s.sample);
-  w(ESPALIER_AT(score), s.score);
 }
 
 // ---- the merged profile ----------------------------------------------------------------------
@@ -216,8 +215,26 @@ Result<spec::InputPlan> FromProto(const pb::InputPlan& in) {
 void ToProto(const spec::ShardProfile& profile, pb::ShardProfile* out) {
   EncodeFields(profile, out);
 }
-Result<spec::ShardProfile> FromProto(const pb::ShardProfile& in) {
-  return DecodeFields<spec::ShardProfile>(in);
+// A score travels in the message of a profile, next to the shard's number.
+void ToProto(const spec::ShardResult& result, pb::ShardProfile* out) {
+  if (const auto* profile = std::get_if<spec::ShardProfile>(&result)) {
+    return ToProto(*profile, out);
+  }
+  const auto& score = std::get<spec::ShardScore>(result);
+  out->set_shard(score.shard);
+  EncodeFields(score, out->mutable_score());
+}
+Result<spec::ShardResult> FromProto(const pb::ShardProfile& in) {
+  if (!in.has_score()) {
+    ESPALIER_ASSIGN_OR_RETURN(auto profile, DecodeFields<spec::ShardProfile>(in));
+    return spec::ShardResult(std::move(profile));
+  }
+  Fields fields(in.GetDescriptor()->name());
+  fields.In("shard", in.shard(), 0, kListMax - 1);
+  ESPALIER_RETURN_IF_ERROR(fields.status());
+  ESPALIER_ASSIGN_OR_RETURN(auto score, DecodeFields<spec::ShardScore>(in.score()));
+  score.shard = in.shard();
+  return spec::ShardResult(std::move(score));
 }
 void ToProto(const spec::TableProfile& result, pb::TableProfile* out) { EncodeFields(result, out); }
 Result<spec::TableProfile> FromProto(const pb::TableProfile& in) {

@@ -28,25 +28,33 @@ Status Check(const T& value, const std::string& what, const std::string& mend) {
                          mend);
 }
 
-}  // namespace
-
-Result<int64_t> MeasureProfiling(const spec::InputPlan& input, const spec::ShardProfile& profile) {
-  pb::ShardProfile proto;
-  rpc::ToProto(profile, &proto);
-  const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
-  if (bytes <= kMessagePartBytesMax) return bytes;
-  const spec::Shard& shard = input.shards[static_cast<size_t>(profile.shard)];
+// What a profile that is too large holds, and how to make it smaller.
+std::string Excess(const spec::ShardProfile& profile) {
   size_t labels = profile.labels.size() + profile.evaluation_labels.size();
   for (const auto& values : profile.categories) labels += values.size();
-  return ResourceExhausted(
-             "what the profiling pass found in bytes " + std::to_string(shard.begin) + " to " +
-             std::to_string(shard.end) + " takes " + Bytes(bytes) + " (" +
-             std::to_string(profile.features.size() + profile.targets.size()) + " columns, " +
-             std::to_string(labels) + " labels and categories), at most " +
-             Bytes(kMessagePartBytesMax) + " can be told to the coordinator; " +
-             (labels > profile.features.size()
-                  ? "use smaller shards (data.shard_bytes), or hash categories of many values"
-                  : "use fewer columns (data.features.columns)"))
+  return std::to_string(profile.features.size() + profile.targets.size()) + " columns, " +
+         std::to_string(labels) + " labels and categories. " +
+         (labels > profile.features.size()
+              ? "Use smaller shards (data.shard_bytes), or hash categories of many values"
+              : "Use fewer columns (data.features.columns)");
+}
+
+std::string Excess(const spec::ShardScore& score) {
+  return std::to_string(score.totals.size()) + " totals. Use a model with fewer classes";
+}
+
+}  // namespace
+
+Result<int64_t> MeasureResult(const spec::InputPlan& input, const spec::ShardResult& result) {
+  pb::ShardProfile proto;
+  rpc::ToProto(result, &proto);
+  const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
+  if (bytes <= kMessagePartBytesMax) return bytes;
+  const spec::Shard& shard = input.shards[static_cast<size_t>(spec::ShardOf(result))];
+  return ResourceExhausted("bytes " + std::to_string(shard.begin) + " to " +
+                           std::to_string(shard.end) + ": the result is too large (found " +
+                           Bytes(bytes) + ", expected at most " + Bytes(kMessagePartBytesMax) +
+                           "): " + std::visit([](const auto& r) { return Excess(r); }, result))
       .At({.file = input.files[static_cast<size_t>(shard.file)].path});
 }
 

@@ -17,10 +17,10 @@ inline constexpr int64_t kMessageBytesMax = int64_t{64} << 20;
 // Largest of the parts below: leaves room for the rest of its message.
 inline constexpr int64_t kMessagePartBytesMax = int64_t{48} << 20;
 
-// Bytes of a shard's profile in a message. kResourceExhausted, naming the shard's place and the
-// settings that mend it, when they are more than kMessagePartBytesMax. REQUIRES: the profiling pass
-// is of one of the plan's shards.
-Result<int64_t> MeasureProfiling(const spec::InputPlan& input, const spec::ShardProfile& profile);
+// Bytes of a shard's result in a message. kResourceExhausted when they are more than
+// kMessagePartBytesMax; the message names the shard's place and the setting to change. REQUIRES:
+// the result is of one of the plan's shards.
+Result<int64_t> MeasureResult(const spec::InputPlan& input, const spec::ShardResult& result);
 
 // OK, or kInvalidArgument when workers could not be sent this plan, naming the settings that mend
 // it.

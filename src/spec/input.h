@@ -142,9 +142,13 @@ struct ShardProfile {
   double train_weight = 0;
   int64_t nonzeros = 0;  // of wide rows, over all sets: numbers that are not 0, all codes
   RowSample sample;      // of the shard's training rows
-  // Of a job that scores, in place of all above but `shard`.
-  std::optional<ShardScore> score = {};
 };
+
+// What a worker found in one shard: its profile, or its score where the job scores.
+using ShardResult = std::variant<ShardProfile, ShardScore>;
+inline int32_t ShardOf(const ShardResult& result) {
+  return std::visit([](const auto& r) { return r.shard; }, result);
+}
 
 // Per feature. A number becomes (x - shift) * factor, nulls replaced by `null_value` (in units of
 // x) first. With `codes` it is a category: a whole number below that, which picks a row of a table

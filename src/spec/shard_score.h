@@ -18,6 +18,7 @@ namespace espalier::spec {
 inline constexpr size_t kRejectsKept = 10;
 
 struct ShardScore {
+  int32_t shard = 0;                  // index into InputPlan::shards
   int64_t rows = 0;                   // that have an answer
   int64_t rejected = 0;               // that could not be scored
   std::vector<Status> first_rejects;  // kRejectsKept at most, with positions

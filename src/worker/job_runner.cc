@@ -184,8 +184,10 @@ void JobRunner::Run() {
 
 Result<ProfileOne> JobRunner::WorkOf(const cluster::StartProfiling& order) {
   if (!scoring_spec_) {
-    return ProfileOne([this](const storage::FileSystem& files, int32_t shard) {
-      return shards_->Profile(files, shard);
+    return ProfileOne([this](const storage::FileSystem& files,
+                             int32_t shard) -> Result<ShardOutcome> {
+      ESPALIER_ASSIGN_OR_RETURN(auto profiled, shards_->Profile(files, shard));
+      return ShardOutcome{std::move(profiled.profile), std::move(profiled.rows), profiled.has_rows};
     });
   }
   if (!scoring_) {
@@ -194,11 +196,13 @@ Result<ProfileOne> JobRunner::WorkOf(const cluster::StartProfiling& order) {
   }
   if (interrupted_) return OrderCame();  // what the job leaves may be removed already
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
-  return ProfileOne([this](const storage::FileSystem& files, int32_t shard) {
-    auto scored =
+  return ProfileOne([this](const storage::FileSystem& files,
+                           int32_t shard) -> Result<ShardOutcome> {
+    auto score =
         scoring_->Score(files, shard, profile_room_.get(), [this] { return interrupted_.load(); });
     if (options_.probe != nullptr) options_.probe->OnShardScored(shard);
-    return scored;
+    if (!score.ok()) return score.status();
+    return ShardOutcome{*std::move(score)};
   });
 }
 
@@ -216,7 +220,7 @@ Status JobRunner::Perform(const cluster::StartProfiling& order) {
   }
   ProfilingRunHooks hooks;
   hooks.now_us = NowUs;
-  hooks.on_part = [&](cluster::ShardProfiles shards) {
+  hooks.on_part = [&](cluster::ShardResults shards) {
     Tell(cluster::ProfilePart{job_, order.generation, std::move(shards)});
   };
   hooks.on_bytes_read = [&](int64_t bytes) {

@@ -36,10 +36,14 @@ class ProfilingRun {
     pool.ParallelFor(static_cast<int64_t>(shards_.size()), [this](int64_t i) { Profile(i); });
     if (aborted_) return Cancelled("the profiling pass was aborted");
     std::vector<data::ProfiledShard> out;
-    for (auto& r : results_) {
+    for (size_t i = 0; i < results_.size(); ++i) {
+      auto& r = results_[i];
       if (!r) continue;  // after a bad one
       if (!r->ok()) return r->status();
-      out.push_back(std::move(**r));
+      data::ProfiledShard& shard = out.emplace_back();
+      shard.profile.shard = shards_[i];
+      shard.rows = std::move((*r)->rows);
+      shard.has_rows = (*r)->has_rows;
     }
     return out;
   }
@@ -59,14 +63,14 @@ class ProfilingRun {
         files_,
         [this] { return aborted_ ? Cancelled("the profiling pass was aborted") : Status::Ok(); },
         count);
-    Result<data::ProfiledShard> result = profile_one_(watched, shards_[i]);
+    Result<ShardOutcome> result = profile_one_(watched, shards_[i]);
     count(size);
     if (!result.ok()) return Take(i, result.status(), 0);
-    {
+    if (auto* profile = std::get_if<spec::ShardProfile>(&result->result)) {
       std::lock_guard lock(mutex_);
-      pruner_.Prune(&result->profile.sample);
+      pruner_.Prune(&profile->sample);
     }
-    const Result<int64_t> message_bytes = rpc::MeasureProfiling(input_, result->profile);
+    const Result<int64_t> message_bytes = rpc::MeasureResult(input_, result->result);
     if (!message_bytes.ok()) return Take(i, message_bytes.status(), 0);
     Take(i, std::move(result), *message_bytes);
   }
@@ -80,34 +84,31 @@ class ProfilingRun {
     hooks_.on_bytes_read(bytes_read_);
   }
 
-  void Take(int64_t i, Result<data::ProfiledShard> result, int64_t message_bytes) {
+  void Take(int64_t i, Result<ShardOutcome> result, int64_t message_bytes) {
     std::lock_guard lock(mutex_);
     if (!result.ok()) failed_ = true;
     results_[i] = std::move(result);
     bytes_[i] = message_bytes;
     if (failed_) return;
     KeepWithinBudget(**results_[i]);
-    for (; told_ < results_.size() && results_[told_]; ++told_) {
-      if (part_bytes_ + bytes_[told_] > options_.part_bytes) TellPart();
-      part_bytes_ += bytes_[told_];
-      spec::ShardProfile& profile = (*results_[told_])->profile;
-      spec::ShardProfile left;
-      left.shard = profile.shard;
+    for (; sent_ < results_.size() && results_[sent_]; ++sent_) {
+      if (part_bytes_ + bytes_[sent_] > options_.part_bytes) SendPart();
+      part_bytes_ += bytes_[sent_];
       part_.push_back(
-          std::make_shared<const spec::ShardProfile>(std::exchange(profile, std::move(left))));
+          std::make_shared<const spec::ShardResult>(std::move((*results_[sent_])->result)));
     }
     const bool due = hooks_.now_us() - part_us_ >= options_.part_interval_us;
-    if (due || told_ == results_.size()) TellPart();
+    if (due || sent_ == results_.size()) SendPart();
   }
 
-  void TellPart() {
+  void SendPart() {
     part_bytes_ = 0;
     if (part_.empty()) return;
     part_us_ = hooks_.now_us();
     hooks_.on_part(std::exchange(part_, {}));
   }
 
-  void KeepWithinBudget(data::ProfiledShard& shard) {
+  void KeepWithinBudget(ShardOutcome& shard) {
     const int64_t bytes = shard.rows.MemoryBytes();
     if (!shard.rows.spilled() && kept_bytes_ + bytes <= options_.rows_bytes_max) {
       kept_bytes_ += bytes;
@@ -127,12 +128,12 @@ class ProfilingRun {
   std::atomic<bool> failed_{false};
 
   std::mutex mutex_;  // guards all below while the pool runs
-  std::vector<std::optional<Result<data::ProfiledShard>>> results_;  // by place in shards_
-  std::vector<int64_t> bytes_;  // of each one's profile in a message
-  size_t told_ = 0;             // shards that are told or in part_
+  std::vector<std::optional<Result<ShardOutcome>>> results_;  // by place in shards_
+  std::vector<int64_t> bytes_;                                // of each result in a message
+  size_t sent_ = 0;                                           // shards that are sent or in part_
   data::SamplePruner pruner_;
-  cluster::ShardProfiles part_;
-  int64_t part_us_ = 0;  // when the last part was told
+  cluster::ShardResults part_;
+  int64_t part_us_ = 0;  // when the last part was sent
   int64_t part_bytes_ = 0, kept_bytes_ = 0, bytes_read_ = 0, last_us_ = 0;
 };
 

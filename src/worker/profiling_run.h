@@ -32,19 +32,27 @@ struct ProfilingRunOptions {
 
 // Called on the reading threads, one call at a time.
 struct ProfilingRunHooks {
-  std::function<int64_t()> now_us;                      // a clock that never goes back
-  std::function<void(cluster::ShardProfiles)> on_part;  // in the order of the shards
-  std::function<void(int64_t bytes)> on_bytes_read;  // of the shards so far; a few times a second
+  std::function<int64_t()> now_us;                     // a clock that never goes back
+  std::function<void(cluster::ShardResults)> on_part;  // in the order of the shards
+  std::function<void(int64_t bytes)> on_bytes_read;    // of the shards so far; a few times a second
 };
 
-// What is done with a shard, through a file system that counts what is read. Called on several
+// A shard that was profiled or scored.
+struct ShardOutcome {
+  spec::ShardResult result;
+  data::ShardRows rows = {};  // decoded rows of a profiled shard
+  bool has_rows = false;
+};
+
+// Profiles or scores a shard through a file system that counts what is read. Called on several
 // threads at once.
 using ProfileOne =
-    std::function<Result<data::ProfiledShard>(const storage::FileSystem& files, int32_t shard)>;
+    std::function<Result<ShardOutcome>(const storage::FileSystem& files, int32_t shard)>;
 
-// What loading needs of the shards: their numbers, and decoded rows where they were kept (the
-// statistics have gone into the parts). Errors are those of `profile_one` and MeasureProfiling, the
-// first bad shard's in order, whichever was met first; kCancelled soon after `aborted` became true.
+// Returns what loading needs of the shards: their numbers, and decoded rows where they were kept.
+// The statistics have gone into the parts. Errors are those of `profile_one` and MeasureResult, the
+// first bad shard's in order, in whatever order they were found; kCancelled soon after `aborted`
+// became true.
 Result<std::vector<data::ProfiledShard>> RunProfiling(const storage::FileSystem& files,
                                                       const spec::InputPlan& input,
                                                       const std::vector<int32_t>& shards,

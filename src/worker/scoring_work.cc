@@ -48,9 +48,9 @@ Result<spec::ShardScore> ScoringWork::Evaluate(const scoring::ScoringRun& run, i
   return score;
 }
 
-Result<data::ProfiledShard> ScoringWork::Score(const storage::FileSystem& files, int32_t shard,
-                                               data::MemoryBudget* room,
-                                               const std::function<bool()>& cancelled) {
+Result<spec::ShardScore> ScoringWork::Score(const storage::FileSystem& files, int32_t shard,
+                                            data::MemoryBudget* room,
+                                            const std::function<bool()>& cancelled) {
   const scoring::ScoringRun run{.files = files,
                                 .model = model_,
                                 .reader = data::MakeScanReader(files, scan_, room),
@@ -61,12 +61,9 @@ Result<data::ProfiledShard> ScoringWork::Score(const storage::FileSystem& files,
                    ? scoring::PredictShard(run, predict_, columns_, shard, &scorers_)
                    : Evaluate(run, shard);
   ESPALIER_RETURN_IF_ERROR(score.status());
+  score->shard = shard;
   score->generation = generation_.value;
-  data::ProfiledShard scored;
-  scored.has_rows = false;
-  scored.profile.shard = shard;
-  scored.profile.score = *std::move(score);
-  return scored;
+  return score;
 }
 
 }  // namespace espalier::worker

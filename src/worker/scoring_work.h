@@ -33,11 +33,10 @@ class ScoringWork {
   // A generation of the job in which this worker is given shards: its parts, or the residuals of an
   // evaluation, have a directory of their own.
   Status Begin(const storage::FileSystem& files, Generation generation);
-  // Scores a shard through `files`, whose reads are watched; a profile that holds the score alone.
-  // The rows draw on `room`. kCancelled soon after `cancelled` says so.
-  Result<data::ProfiledShard> Score(const storage::FileSystem& files, int32_t shard,
-                                    data::MemoryBudget* room,
-                                    const std::function<bool()>& cancelled);
+  // Scores a shard through `files`, whose reads are watched. The rows draw on `room`. kCancelled
+  // soon after `cancelled` returns true.
+  Result<spec::ShardScore> Score(const storage::FileSystem& files, int32_t shard,
+                                 data::MemoryBudget* room, const std::function<bool()>& cancelled);
 
  private:
   ScoringWork(spec::ScoringSpec spec, scoring::TrainedModel model)

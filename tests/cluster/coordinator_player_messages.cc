@@ -102,23 +102,22 @@ JobFailed CoordinatorPlayer::Failure(const Command& c, JobPoint at) {
 ProfilePart CoordinatorPlayer::Profile(const Command& c, const Stream& stream, JobPoint at) {
   ProfilePart part{at.job, at.generation, {}};
   for (int32_t k : c.options.contains("shards") ? ParseNumbers(c.Text("shards")) : stream.shards) {
-    spec::ShardProfile s;
-    s.shard = k;
     if (c.options.contains("scored")) {
-      s.score = spec::ShardScore{.rows = c.Number("scored", 0), .generation = at.generation.value};
-      s.score->totals = ParseDoubles(c.Text("totals"));
-      if (c.options.contains("wide")) {
-        s.score->totals.resize(static_cast<size_t>(c.Number("wide", 0)));
-      }
-      part.shards.push_back(std::make_shared<const spec::ShardProfile>(std::move(s)));
+      spec::ShardScore score{
+          .shard = k, .rows = c.Number("scored", 0), .generation = at.generation.value};
+      score.totals = ParseDoubles(c.Text("totals"));
+      if (c.options.contains("wide")) score.totals.resize(static_cast<size_t>(c.Number("wide", 0)));
+      part.shards.push_back(std::make_shared<const spec::ShardResult>(std::move(score)));
       continue;
     }
+    spec::ShardProfile s;
+    s.shard = k;
     s.train_rows = c.Number("rows", 10);
     s.skipped_rows = c.Number("skipped", 0);
     s.skipped.resize(static_cast<size_t>(std::max<int64_t>(0, s.skipped_rows)), BadInput("bad"));
     s.features.resize(static_cast<size_t>(c.Number("features", stream.features)));
     for (int64_t i = c.Number("labels", 0); i > 0; --i) s.labels[std::to_string(i)] = 0;
-    part.shards.push_back(std::make_shared<const spec::ShardProfile>(std::move(s)));
+    part.shards.push_back(std::make_shared<const spec::ShardResult>(std::move(s)));
   }
   return part;
 }

@@ -40,7 +40,7 @@ void CoordinatorPlayer::Feed(const CoordinatorEvent& event) {
   for (const JobChanged& changed : actions.notify) Tell(changed);
   for (const MergeWork& work : actions.work) {
     std::vector<int32_t> shards;
-    for (const auto& s : work.shards) shards.push_back(s->shard);
+    for (const auto& s : work.shards) shards.push_back(spec::ShardOf(*s));
     std::string totals;
     for (size_t i = 0; i < std::min<size_t>(work.totals.size(), 3); ++i) {
       totals += (i == 0 ? ", totals " : " ") + ShortestDouble(work.totals[i]);

@@ -59,7 +59,7 @@ class Profiling {
   }
 
   CoordinatorActions Tell(const spec::ShardProfile& s) {
-    const auto shard = std::make_shared<const spec::ShardProfile>(s);
+    const auto shard = std::make_shared<const spec::ShardResult>(s);
     return core_.Step(WorkerMessage{{1}, ProfilePart{{1}, {1}, {shard}}}, 1);
   }
 
@@ -76,9 +76,13 @@ class Profiling {
   CoordinatorCore core_;
 };
 
+const spec::ShardProfile& ProfileOf(const ShardResults& results, int32_t shard) {
+  return std::get<spec::ShardProfile>(*results[static_cast<size_t>(shard)]);
+}
+
 // What the merge gets of all shards, which come in order or the other way round.
-ShardProfiles Merged(Profiling* profiling, bool backwards,
-                     const std::function<spec::ShardProfile(int32_t shard)>& find) {
+ShardResults Merged(Profiling* profiling, bool backwards,
+                    const std::function<spec::ShardProfile(int32_t shard)>& find) {
   CoordinatorActions actions;
   for (int32_t i = 0; i < kShards; ++i) {
     actions = profiling->Tell(find(backwards ? kShards - 1 - i : i));
@@ -93,14 +97,13 @@ TEST_CASE("samples of shards become that of all, whoever comes first, and are he
   std::vector<spec::RowSample> merged;
   for (const bool backwards : {false, true}) {
     Profiling profiling(1'200'000);  // two samples of 0.5 MiB, not six
-    const ShardProfiles shards = Merged(&profiling, backwards, [](int32_t shard) {
+    const ShardResults shards = Merged(&profiling, backwards, [](int32_t shard) {
       spec::ShardProfile s = Profiling::Shard(shard);
       s.sample = SampleOf(shard);
       return s;
     });
-    merged.push_back(shards[0]->sample);
-    for (int32_t i = 1; i < kShards; ++i)
-      CHECK(shards[static_cast<size_t>(i)]->sample.keys.empty());
+    merged.push_back(ProfileOf(shards, 0).sample);
+    for (int32_t i = 1; i < kShards; ++i) CHECK(ProfileOf(shards, i).sample.keys.empty());
   }
   std::vector<uint64_t> keys;
   for (int32_t i = 0; i < kShards; ++i) {
@@ -128,15 +131,15 @@ spec::ShardProfile Counted(int32_t shard) {
 TEST_CASE("counts of categories are added up, whoever comes first, and are held once") {
   for (const bool backwards : {false, true}) {
     Profiling profiling(250'000);  // 1,000 values take 100 kB: two shards, not six
-    const ShardProfiles shards = Merged(&profiling, backwards, Counted);
-    const spec::CategoryCounts& all = shards[0]->categories;
+    const ShardResults shards = Merged(&profiling, backwards, Counted);
+    const spec::CategoryCounts& all = ProfileOf(shards, 0).categories;
     REQUIRE(all.size() == 2);
     CHECK(all[0].size() == 1000 + kShards);
     CHECK(all[0].at("value 7") == 1 + 2 + 3 + 4 + 5 + 6);
     CHECK(all[0].at("only in 3") == 7);
     CHECK(all[1] == std::map<std::string, int64_t>{{"", 15}, {"a", 30}});
     for (int32_t i = 1; i < kShards; ++i) {  // as many columns as the merge expects
-      CHECK(shards[static_cast<size_t>(i)]->categories == spec::CategoryCounts(2));
+      CHECK(ProfileOf(shards, i).categories == spec::CategoryCounts(2));
     }
   }
 }
@@ -152,8 +155,8 @@ TEST_CASE("a shard that is told again, or of other columns, is not added up") {
                                                Catch::Contains("values of 1 columns, others of 2"));
   Profiling again(1 << 20);
   again.Tell(Counted(0));
-  const ShardProfiles shards = Merged(&again, false, Counted);
-  CHECK(shards[0]->categories[1].at("a") == 30);
+  const ShardResults shards = Merged(&again, false, Counted);
+  CHECK(ProfileOf(shards, 0).categories[1].at("a") == 30);
 }
 
 TEST_CASE("values that are too many for the coordinator are to be hashed") {

@@ -230,7 +230,7 @@ class Chaos {
           spec::ShardProfile s;
           s.shard = Draw(60) == 0 ? 3 : k;
           s.features.resize(Draw(60) == 0 ? 2 : 1);
-          part.shards.push_back(std::make_shared<const spec::ShardProfile>(std::move(s)));
+          part.shards.push_back(std::make_shared<const spec::ShardResult>(std::move(s)));
         }
         return part;
       }

@@ -57,7 +57,7 @@ TEST_CASE("what a shard cannot hold is refused with words") {
     spec::ShardProfile s = good;
     change(s);
     return CheckProfile(input, spec::JobKind::kTrain, {2},
-                        {std::make_shared<const spec::ShardProfile>(s)});
+                        {std::make_shared<const spec::ShardResult>(s)});
   };
   CHECK(check([](spec::ShardProfile&) {}).ok());
   CHECK_FALSE(check([](spec::ShardProfile& s) { s.shard = 1; }).ok());
@@ -89,7 +89,7 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   CHECK(check([](spec::ShardProfile& s) {
           s.train_weight = std::numeric_limits<double>::quiet_NaN();
         }).ToString() == "profile of shard 2 <- its training weight is out of range");
-  const auto shard = std::make_shared<const spec::ShardProfile>(good);
+  const auto shard = std::make_shared<const spec::ShardResult>(good);
   CHECK(CheckProfile(input, spec::JobKind::kTrain, {1, 2, 3}, {shard}).ok());
   CHECK(CheckProfile(input, spec::JobKind::kTrain, {1, 3}, {shard}).ToString() ==
         "it profiled shard 2, which it was not given");
@@ -110,53 +110,43 @@ TEST_CASE("a shard's profile takes memory by its columns, labels and bad rows") 
 TEST_CASE("a score is that of its kind of job, and can be true") {
   const spec::InputPlan input;
   const auto check = [&](spec::JobKind kind, auto change) {
-    spec::ShardProfile s;
-    s.score = spec::ShardScore{.rows = 3, .rejected = 1, .first_rejects = {BadInput("x")}};
-    if (kind == spec::JobKind::kEvaluate) s.score->totals = {1, 2};
+    spec::ShardScore s{.rows = 3, .rejected = 1, .first_rejects = {BadInput("x")}};
+    if (kind == spec::JobKind::kEvaluate) s.totals = {1, 2};
     change(s);
-    return CheckProfile(input, kind, {0}, {std::make_shared<const spec::ShardProfile>(s)});
+    return CheckProfile(input, kind, {0}, {std::make_shared<const spec::ShardResult>(s)});
   };
-  const auto nothing = [](spec::ShardProfile&) {};
+  const auto nothing = [](spec::ShardScore&) {};
   CHECK(check(spec::JobKind::kPredict, nothing).ok());
   CHECK(check(spec::JobKind::kEvaluate, nothing).ok());
   CHECK(check(spec::JobKind::kTrain, nothing).message() ==
-        "what it found in shard 0 is not of this kind of job");
+        "the result of shard 0 is not of this kind of job");
   for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
-    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score.reset(); }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score->rows = -1; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score->rejected = 2; }).ok());
-    CHECK_FALSE(
-        check(kind, [](spec::ShardProfile& s) { s.score->first_rejects = {Status()}; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score->parts = 4; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardProfile& s) { s.score->reject_parts = 2; }).ok());
+    const auto profile = std::make_shared<const spec::ShardResult>(spec::ShardProfile());
+    CHECK_FALSE(CheckProfile(input, kind, {0}, {profile}).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.rows = -1; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.rejected = 2; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.first_rejects = {Status()}; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.parts = 4; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.reject_parts = 2; }).ok());
   }
-  CHECK_FALSE(
-      check(spec::JobKind::kPredict, [](spec::ShardProfile& s) { s.score->totals = {1}; }).ok());
-  CHECK_FALSE(
-      check(spec::JobKind::kEvaluate, [](spec::ShardProfile& s) { s.score->totals.clear(); }).ok());
+  CHECK_FALSE(check(spec::JobKind::kPredict, [](spec::ShardScore& s) { s.totals = {1}; }).ok());
+  CHECK_FALSE(check(spec::JobKind::kEvaluate, [](spec::ShardScore& s) { s.totals.clear(); }).ok());
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
   for (const double wrong : {nan, infinite, -infinite, -1.0, 1e300}) {
-    CHECK_FALSE(check(spec::JobKind::kEvaluate, [&](spec::ShardProfile& s) {
-                  s.score->totals[0] = wrong;
-                }).ok());
+    CHECK_FALSE(
+        check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals[0] = wrong; }).ok());
   }
   for (const double wrong : {nan, infinite, -infinite, -1.0}) {
-    CHECK_FALSE(check(spec::JobKind::kEvaluate, [&](spec::ShardProfile& s) {
-                  s.score->totals[1] = wrong;
-                }).ok());
+    CHECK_FALSE(
+        check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals[1] = wrong; }).ok());
   }
   // Of a model that answers with no finite number: no fault of the worker.
-  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardProfile& s) {
-          s.score->totals.push_back(nan);
-        }).ok());
-  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardProfile& s) {
-          s.score->totals[1] = 1e308;
-        }).ok());
-  spec::ShardProfile large;
-  const int64_t empty = MemoryBytes(large);
-  large.score = spec::ShardScore{.totals = std::vector<double>(1000)};
-  CHECK(MemoryBytes(large) >= empty + 8000);
+  CHECK(
+      check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals.push_back(nan); }).ok());
+  CHECK(check(spec::JobKind::kEvaluate, [&](spec::ShardScore& s) { s.totals[1] = 1e308; }).ok());
+  const int64_t empty = MemoryBytes(spec::ShardScore());
+  CHECK(MemoryBytes(spec::ShardScore{.totals = std::vector<double>(1000)}) >= empty + 8000);
 }
 
 TEST_CASE("a sample without values is refused") {
@@ -167,7 +157,7 @@ TEST_CASE("a sample without values is refused") {
   s.features.resize(1);
   s.sample.keys = {1, 2};
   CHECK(CheckProfile(input, spec::JobKind::kTrain, {0},
-                     {std::make_shared<const spec::ShardProfile>(s)})
+                     {std::make_shared<const spec::ShardResult>(s)})
             .ToString() == "profile of shard 0 <- its sample has 2 rows with 0 values");
 }
 

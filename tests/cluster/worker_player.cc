@@ -128,8 +128,8 @@ FromWorker WorkerPlayer::Own(const Command& c) {
   const JobPoint at = PointOf(c);
   if (verb == "profile") {
     return ProfilePart{at.job, at.generation,
-                       ShardProfiles(static_cast<size_t>(c.Number("shards", 1)),
-                                     std::make_shared<const spec::ShardProfile>())};
+                       ShardResults(static_cast<size_t>(c.Number("shards", 1)),
+                                    std::make_shared<const spec::ShardResult>())};
   }
   if (verb == "bytes") return ProfilingProgress{at.job, at.generation, c.Number("bytes", 1)};
   if (verb == "ready") return MemberReady{at.job, at.generation, 1};

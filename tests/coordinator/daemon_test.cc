@@ -145,7 +145,7 @@ TEST_CASE("a job runs from its submission to its watcher's last update") {
   const auto profile = heard.Next<cluster::StartProfiling>();
   CHECK(profile.input->shards.size() == 1);
   link->Send(cluster::ProfilePart{
-      profile.job, profile.generation, {std::make_shared<const spec::ShardProfile>(AnyProfile())}});
+      profile.job, profile.generation, {std::make_shared<const spec::ShardResult>(AnyProfile())}});
   CHECK(heard.Next<cluster::ProfileTaken>().shards == 1);
   const auto training = heard.Next<cluster::StartTraining>();
   CHECK(training.profile->train_rows == 4);

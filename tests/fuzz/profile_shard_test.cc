@@ -157,10 +157,10 @@ TEST_CASE("merging arbitrary member reports never crashes") {
       Mutate(&profiles[random() % profiles.size()], random);
     }
     std::vector<int32_t> all;
-    cluster::ShardProfiles parts;
+    cluster::ShardResults parts;
     for (size_t i = 0; i < profiles.size(); ++i) {
       all.push_back(static_cast<int32_t>(i));
-      parts.push_back(std::make_shared<const spec::ShardProfile>(profiles[i]));
+      parts.push_back(std::make_shared<const spec::ShardResult>(profiles[i]));
     }
     if (!cluster::CheckProfile(f.plan, spec::JobKind::kTrain, all, parts).ok()) continue;
     ++taken;

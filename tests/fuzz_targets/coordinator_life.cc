@@ -258,19 +258,20 @@ cluster::ProfilePart CoordinatorLife::AnyProfile(Input& input, const Order& orde
   cluster::ProfilePart part{order.job, order.generation, {}};
   for (const int32_t k : order.shards) {
     if ((given >> (k % 8)) % 2 != 0) continue;  // later
-    spec::ShardProfile s;
-    s.shard = k;
     if (choice % 2 == 0) {
+      spec::ShardProfile s;
+      s.shard = k;
       s.train_rows = 10;
       s.features = {{8, 2, 0.5, 2.5, -1, 3}};
       s.labels = {{"a", 4}, {"b", 6}};
       if (choice & 2) s.categories = {{{"x", 3}}};
       if (choice & 4) s.sample = {{1, static_cast<uint64_t>(k) + 2}, {0.5, -2}};
+      part.shards.push_back(std::make_shared<const spec::ShardResult>(std::move(s)));
     } else {
-      s.score = spec::ShardScore{.rows = 10, .parts = 1, .generation = order.generation.value};
-      if (choice & 2) s.score->totals = {10, 9.5, 0.25, 1};
+      spec::ShardScore s{.shard = k, .rows = 10, .parts = 1, .generation = order.generation.value};
+      if (choice & 2) s.totals = {10, 9.5, 0.25, 1};
+      part.shards.push_back(std::make_shared<const spec::ShardResult>(std::move(s)));
     }
-    part.shards.push_back(std::make_shared<const spec::ShardProfile>(std::move(s)));
   }
   return part;
 }

@@ -76,7 +76,7 @@ void RunMerge(std::string_view bytes) {
   const spec::JobSpec job = Job(input, rules);
   const spec::InputPlan plan = Plan(rules);
   std::vector<spec::ShardProfile> profiles;
-  cluster::ShardProfiles found;
+  cluster::ShardResults found;
   std::vector<int32_t> given;
   spec::RowSample sample;
   spec::CategoryCounts categories;
@@ -84,12 +84,13 @@ void RunMerge(std::string_view bytes) {
     v1::ShardProfile proto;
     const std::string_view text = input.Text();
     if (!proto.ParseFromArray(text.data(), static_cast<int>(text.size()))) return;
-    auto profile = rpc::FromProto(proto);
-    if (!profile.ok()) return;
-    profile->shard = shard;
+    const auto result = rpc::FromProto(proto);
+    if (!result.ok() || !std::holds_alternative<spec::ShardProfile>(*result)) return;
+    auto profile = std::get<spec::ShardProfile>(*result);
+    profile.shard = shard;
     given.push_back(shard);
-    found.push_back(std::make_shared<const spec::ShardProfile>(*profile));
-    profiles.push_back(*std::move(profile));
+    found.push_back(std::make_shared<const spec::ShardResult>(profile));
+    profiles.push_back(std::move(profile));
   }
   if (!cluster::CheckProfile(plan, spec::JobKind::kTrain, given, found).ok()) return;
   // As CoordinatorCore adds up what it takes, and gives it to the merge in the first shard.

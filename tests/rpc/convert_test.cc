@@ -31,7 +31,7 @@ void FindUnset(const google::protobuf::Message& m, const std::string& path, std:
     const auto* field = m.GetDescriptor()->field(i);
     const std::string name = path + "." + field->name();
     const bool is_message = field->cpp_type() == field->CPPTYPE_MESSAGE;
-    if (field->name() == "scoring") continue;  // of the other kind of result
+    if (field->name() == "scoring" || field->name() == "score") continue;  // of the other kind
     if (field->is_repeated()) {
       if (reflection->FieldSize(m, field) == 0) {
         *unset += name + " ";
@@ -90,6 +90,7 @@ TEST_CASE("the samples fill every field, so that no conversion forgets one") {
         ".snapshot.progress.job .snapshot.progress.generation ");  // the snapshot's own
   CHECK(Unset(Proto<pb::WorkerSnapshot>(SampleWorker())) == "");
   CHECK(Unset(Proto<pb::JobResult>(spec::JobResult(SampleScoring())).scoring()) == "");
+  CHECK(Unset(Proto<pb::ShardProfile>(spec::ShardResult(SampleScore(4))).score()) == "");
 }
 
 TEST_CASE("tokens beyond their limits are refused without a byte of them") {
@@ -370,23 +371,25 @@ TEST_CASE("a result that could not be read again is refused before it is journal
   CHECK(refused([&](spec::ScoringResult& r) { r.metrics->loss = infinite; }).empty());  // may be
 }
 
-TEST_CASE(
-    "a shard's profile is measured as it will be sent, and one too large is told by its place") {
+TEST_CASE("a shard's result that is too large is refused by its place") {
   const spec::InputPlan plan = SamplePlan();
   spec::ShardProfile profile = SampleShard();
   pb::ShardProfile proto;
   rpc::ToProto(profile, &proto);
-  CHECK(*MeasureProfiling(plan, profile) == static_cast<int64_t>(proto.ByteSizeLong()));
+  CHECK(*MeasureResult(plan, profile) == static_cast<int64_t>(proto.ByteSizeLong()));
   for (int i = 0; i < 1000; ++i) profile.labels[std::to_string(i) + std::string(60'000, 'x')] = 1;
-  const Status labels = MeasureProfiling(plan, profile).status();
+  const Status labels = MeasureResult(plan, profile).status();
   CHECK(labels.code() == StatusCode::kResourceExhausted);
   CHECK(labels.position()->file == plan.files[0].path);
-  CHECK_THAT(labels.message(), Catch::Contains("bytes 60 to 100") &&
-                                   Catch::Contains("use smaller shards (data.shard_bytes)"));
+  CHECK_THAT(labels.message(),
+             Catch::Contains("bytes 60 to 100") && Catch::Contains("data.shard_bytes"));
   profile.labels.clear();
   profile.features.assign(1'200'000, profile.features[0]);
-  CHECK_THAT(MeasureProfiling(plan, profile).status().message(),
+  CHECK_THAT(MeasureResult(plan, profile).status().message(),
              Catch::Contains("data.features.columns"));
+  spec::ShardScore score = SampleScore(1);
+  score.totals.resize(7 << 20);
+  CHECK_THAT(MeasureResult(plan, score).status().message(), Catch::Contains("fewer classes"));
 }
 
 }  // namespace

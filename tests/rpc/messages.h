@@ -72,8 +72,11 @@ inline spec::ShardProfile SampleShard(int32_t shard = 1) {
   s.train_weight = 5.5;
   s.nonzeros = 77;
   s.sample = {{1, 7}, {0.5, -2}};
-  s.score = spec::ShardScore{8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}};
   return s;
+}
+
+inline spec::ShardScore SampleScore(int32_t shard) {
+  return {shard, 8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}};
 }
 
 inline spec::InputPlan SamplePlan() {
@@ -111,8 +114,8 @@ inline std::vector<cluster::FromWorker> SamplesFromWorker() {
           cluster::ProfilingProgress{{7}, {3}, 4096},
           cluster::ProfilePart{{7},
                                {3},
-                               {std::make_shared<const spec::ShardProfile>(SampleShard(0)),
-                                std::make_shared<const spec::ShardProfile>(SampleShard(5))}},
+                               {std::make_shared<const spec::ShardResult>(SampleScore(4)),
+                                std::make_shared<const spec::ShardResult>(SampleShard(5))}},
           cluster::MemberReady{{7}, {3}, 41},
           cluster::LinkBroken{{7}, {3}, {9}, SampleError()},
           cluster::Switched{{7}, {4}, 41},

@@ -64,7 +64,7 @@ TEST_CASE("what is no bundle, or a damaged one, is refused with the file and the
       {bundle::kWeightsFile, other.files.at(bundle::kWeightsFile), "SHA-256",
        StatusCode::kDataLoss},
       {bundle::kModelFile, "{", "no JSON object", StatusCode::kBadInput},
-      {bundle::kModelFile, Replaced(json, "\"format\": 1", "\"format\": 99"), "format 99",
+      {bundle::kModelFile, Replaced(json, "\"format\": 2", "\"format\": 99"), "format 99",
        StatusCode::kFailedPrecondition},
       {bundle::kModelFile, Replaced(json, "\"features\":[1,3]", "\"features\":[1,4]"),
        "schema.features", StatusCode::kBadInput},

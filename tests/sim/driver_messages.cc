@@ -153,7 +153,7 @@ void World::InjectLie() {
       break;
     default:
       lie = cluster::ProfilePart{
-          at.job, at.generation, {std::make_shared<const spec::ShardProfile>()}};
+          at.job, at.generation, {std::make_shared<const spec::ShardResult>()}};
   }
   if (c->InjectLie(worker->stream(), lie, at.job)) fired(Fault::kLie);
 }

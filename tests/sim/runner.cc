@@ -102,7 +102,8 @@ void SimRunner::ProfileShard(size_t index) {
     const cluster::StartProfiling& now = std::get<cluster::StartProfiling>(*present_);
     if (interrupted_) return Idle();
     cluster::ProfilePart part{job_, now.generation, {}};
-    part.shards.push_back(toy_.Profile(now.shards[index]));
+    part.shards.push_back(
+        std::make_shared<const spec::ShardResult>(toy_.Profile(now.shards[index])));
     Tell(std::move(part));
     ProfileShard(index + 1);
   });

@@ -100,19 +100,19 @@ void ToyJob::MakeInput() {
   input_->files.push_back({.path = "toy", .length = kShards * 100});
   for (int64_t k = 0; k < kShards; ++k) input_->shards.push_back({0, k * 100, k * 100 + 100});
   auto profile = std::make_shared<spec::TableProfile>();
-  for (int32_t k = 0; k < kShards; ++k) profile->shards.push_back(*Profile(k));
+  for (int32_t k = 0; k < kShards; ++k) profile->shards.push_back(Profile(k));
   profile->train_rows = plan_.train_rows;
   profile->validation_rows = plan_.validation_rows;
   profile->test_rows = plan_.test_rows;
   profile_ = std::move(profile);
 }
 
-std::shared_ptr<const spec::ShardProfile> ToyJob::Profile(int32_t shard) const {
-  auto profile = std::make_shared<spec::ShardProfile>();
-  profile->shard = shard;
-  profile->train_rows = plan::LeafRows(plan_.train_rows, kShards, shard).size();
-  profile->validation_rows = plan::LeafRows(plan_.validation_rows, kShards, shard).size();
-  profile->test_rows = plan::LeafRows(plan_.test_rows, kShards, shard).size();
+spec::ShardProfile ToyJob::Profile(int32_t shard) const {
+  spec::ShardProfile profile;
+  profile.shard = shard;
+  profile.train_rows = plan::LeafRows(plan_.train_rows, kShards, shard).size();
+  profile.validation_rows = plan::LeafRows(plan_.validation_rows, kShards, shard).size();
+  profile.test_rows = plan::LeafRows(plan_.test_rows, kShards, shard).size();
   return profile;
 }
 

@@ -74,7 +74,7 @@ class ToyJob {
   const training::TrainingPlan& plan() const { return plan_; }
   std::shared_ptr<const spec::InputPlan> input() const { return input_; }
   // The profile of one shard, and of all.
-  std::shared_ptr<const spec::ShardProfile> Profile(int32_t shard) const;
+  spec::ShardProfile Profile(int32_t shard) const;
   std::shared_ptr<const spec::TableProfile> profile() const { return profile_; }
   plan::Range RowsOf(spec::FileRole set, plan::LeafSpan own) const;
 

@@ -165,7 +165,7 @@ void SimWorker::Perform(const cluster::SendToCoordinator& action) {
           if constexpr (!std::is_same_v<M, cluster::ProfilePart>) Remember(told_, action.message);
           size_t kind = action.message.index();
           if constexpr (std::is_same_v<M, cluster::ProfilePart>) {
-            kind += 100 * static_cast<size_t>(m.shards.front()->shard + 1);
+            kind += 100 * static_cast<size_t>(spec::ShardOf(*m.shards.front()) + 1);
           }
           return !told_kinds_.insert({kind, m.job.value, m.generation.value}).second;
         }

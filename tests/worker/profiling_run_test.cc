@@ -38,8 +38,10 @@ struct Input {
     for (const spec::Shard& s : plan.shards) bytes += s.end - s.begin;
   }
   ProfileOne Profile() const {
-    return [this](const storage::FileSystem& watched, int32_t shard) {
-      return data::ProfileShard(*data::MakeShardReader({watched, plan, spec}), shard);
+    return [this](const storage::FileSystem& watched, int32_t shard) -> Result<ShardOutcome> {
+      ESPALIER_ASSIGN_OR_RETURN(
+          auto profiled, data::ProfileShard(*data::MakeShardReader({watched, plan, spec}), shard));
+      return ShardOutcome{std::move(profiled.profile), std::move(profiled.rows), true};
     };
   }
 
@@ -51,13 +53,13 @@ struct Input {
 };
 
 struct Told {
-  cluster::ShardProfiles shards;
+  cluster::ShardResults shards;
   std::vector<size_t> parts;
   std::vector<int64_t> bytes;
   int64_t now_us = 0;
   ProfilingRunHooks Hooks() {
     return {[this] { return ++now_us; },
-            [this](cluster::ShardProfiles part) {
+            [this](cluster::ShardResults part) {
               parts.push_back(part.size());
               shards.insert(shards.end(), part.begin(), part.end());
             },
@@ -81,10 +83,10 @@ TEST_CASE("every shard is told once, in order, in parts of bounded size") {
       REQUIRE(told.shards.size() == input.shards.size());
       int64_t rows = 0;
       for (size_t i = 0; i < told.shards.size(); ++i) {
-        CHECK(told.shards[i]->shard == static_cast<int32_t>(i));
+        CHECK(spec::ShardOf(*told.shards[i]) == static_cast<int32_t>(i));
         CHECK((*profiled)[i].profile.shard == static_cast<int32_t>(i));
         CHECK((*profiled)[i].has_rows);
-        rows += told.shards[i]->train_rows;
+        rows += std::get<spec::ShardProfile>(*told.shards[i]).train_rows;
       }
       CHECK(rows == 20'000);
       if (part_bytes == 1) CHECK(told.parts.size() == input.shards.size());
@@ -104,11 +106,11 @@ TEST_CASE("samples are told without what others make needless, and the scales ar
   std::vector<spec::ShardProfile> pruned, whole;
   size_t rows = 0;
   for (const auto& shard : told.shards) {
-    pruned.push_back(*shard);
-    rows += shard->sample.keys.size();
+    pruned.push_back(std::get<spec::ShardProfile>(*shard));
+    rows += pruned.back().sample.keys.size();
     whole.push_back(
         data::ProfileShard(*data::MakeShardReader({*input.files, input.plan, input.spec}),
-                           shard->shard)
+                           pruned.back().shard)
             ->profile);
   }
   CHECK(rows < 15'000);  // 4,096 of 20,000, and those that were once among them
@@ -130,7 +132,7 @@ TEST_CASE("what is done is told after a while, however little it is") {
   CHECK(told.parts.size() < input.shards.size());
   REQUIRE(told.shards.size() == input.shards.size());
   for (size_t i = 0; i < told.shards.size(); ++i) {
-    CHECK(told.shards[i]->shard == static_cast<int32_t>(i));
+    CHECK(spec::ShardOf(*told.shards[i]) == static_cast<int32_t>(i));
   }
 }
 
