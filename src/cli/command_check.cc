@@ -194,19 +194,18 @@ Status AddTypes(const storage::FileSystem& files, const spec::JobSpec& spec,
 
 std::vector<LabelSummary> CountLabels(const std::vector<spec::ShardProfile>& profiles,
                                       const std::vector<std::string>& classes) {
-  std::map<std::string, LabelSummary> counts;
-  for (const std::string& name : classes) counts[name];
-  const auto of = [&counts](const std::string& label) -> LabelSummary& {
-    return counts[counts.contains(label) ? label : data::ClassText(label)];
+  const data::ClassIndex index(classes);
+  std::vector<LabelSummary> labels;
+  for (const std::string& name : classes) labels.push_back({.label = name});
+  const auto add = [&](const std::string& label, int64_t LabelSummary::*rows, int64_t more) {
+    const int32_t found = index.Of(label);
+    if (found >= 0) labels[static_cast<size_t>(found)].*rows += more;
   };
   for (const spec::ShardProfile& profile : profiles) {
-    for (const auto& [label, rows] : profile.labels) of(label).train_rows += rows;
-    for (const auto& [label, rows] : profile.evaluation_labels) of(label).evaluation_rows += rows;
-  }
-  std::vector<LabelSummary> labels;
-  for (const std::string& name : classes) {
-    labels.push_back(counts[name]);
-    labels.back().label = name;
+    for (const auto& [label, rows] : profile.labels) add(label, &LabelSummary::train_rows, rows);
+    for (const auto& [label, rows] : profile.evaluation_labels) {
+      add(label, &LabelSummary::evaluation_rows, rows);
+    }
   }
   return labels;
 }

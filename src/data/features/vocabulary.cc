@@ -10,6 +10,7 @@ void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min
                    spec::FittedFeature* feature) {
   std::map<std::string, int64_t> counts;
   for (const auto& [text, count] : texts_seen) counts[ClassText(text)] += count;
+  JoinSpellings(&counts);
   const auto null = counts.find("");
   const int64_t nulls = null == counts.end() ? 0 : null->second;
   counts.erase("");

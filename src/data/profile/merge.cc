@@ -293,7 +293,7 @@ class Merger {
   }
 
   Status FitClasses() {
-    numbers_ = JoinWholeNumbers(&labels_);
+    JoinSpellings(&labels_);
     std::vector<std::string>& classes = result_.preprocessing.classes;
     bool numeric = true;
     for (const auto& [text, count] : labels_) {
@@ -330,9 +330,10 @@ class Merger {
   }
 
   Status CheckEvaluationLabels() const {
+    const ClassIndex classes(result_.preprocessing.classes);
     for (const spec::ShardProfile& s : profiles_) {
       for (const auto& [text, count] : s.evaluation_labels) {
-        if (labels_.contains(text) || (numbers_ && labels_.contains(ClassText(text)))) continue;
+        if (classes.Of(text) >= 0) continue;
         int64_t rows = 0;
         for (const spec::ShardProfile& other : profiles_) {
           const auto found = other.evaluation_labels.find(text);
@@ -362,7 +363,6 @@ class Merger {
   std::vector<spec::ColumnStats> features_, targets_;
   std::map<std::string, int64_t> labels_;
   std::vector<std::map<std::string, int64_t>> categories_;
-  bool numbers_ = false;  // all labels are
   bool respelt_ = false;  // some category is not as its ClassText
   int64_t robust_ = 0;    // features that are scaled by quartiles
   spec::StorageType storage_ = spec::StorageType::kUint8;

@@ -1,7 +1,9 @@
 #include "src/data/table/class_text.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdlib>
 #include <utility>
 
 #include "src/data/table/number.h"
@@ -25,34 +27,152 @@ std::string ClassText(const std::string& label) {
   return WholeNumber(whole) ? whole : label;
 }
 
+std::optional<std::string> PlainDecimal(std::string_view text) {
+  constexpr int64_t kExponentMax = 400;
+  double value = 0;
+  if (text.size() > kExponentMax || ParseNumberSlowly(text, &value) != NumberKind::kNumber) {
+    return std::nullopt;
+  }
+  text = Trimmed(text);
+  const bool negative = text[0] == '-';
+  if (negative || text[0] == '+') text.remove_prefix(1);
+  int64_t exponent = 0;
+  const size_t e = std::min(text.find_first_of("eE"), text.size());
+  if (e < text.size()) {
+    const char* begin = text.data() + e + (text[e + 1] == '+' ? 2 : 1);
+    if (std::from_chars(begin, text.data() + text.size(), exponent).ec != std::errc() ||
+        std::abs(exponent) > kExponentMax) {
+      return std::nullopt;
+    }
+  }
+  const std::string_view mantissa = text.substr(0, e);
+  const size_t point = std::min(mantissa.find('.'), mantissa.size());
+  if (point > 1 && mantissa[0] == '0') return std::nullopt;
+  std::string digits(mantissa.substr(0, point));
+  if (point < mantissa.size()) digits += mantissa.substr(point + 1);
+  int64_t whole = static_cast<int64_t>(point) + exponent;  // digits before the point
+  if (whole < 0) digits.insert(0, static_cast<size_t>(-whole), '0');
+  whole = std::max<int64_t>(whole, 0);
+  if (digits.size() < static_cast<size_t>(whole)) digits.resize(static_cast<size_t>(whole), '0');
+  std::string before = digits.substr(0, static_cast<size_t>(whole));
+  std::string after = digits.substr(static_cast<size_t>(whole));
+  before.erase(0, std::min(before.find_first_not_of('0'), before.size()));
+  after.erase(after.find_last_not_of('0') + 1);
+  if (before.empty()) before = "0";
+  if (before == "0" && after.empty()) return before;
+  return (negative ? "-" : "") + before + (after.empty() ? "" : "." + after);
+}
+
+namespace {
+
+// Truth values of one kind: the texts of true, then as many of false. The first one of each names
+// it.
+using Truths = std::array<std::string_view, 12>;
+constexpr Truths kTruths = {"true",  "True",  "TRUE",  "t", "T", "1",
+                            "false", "False", "FALSE", "f", "F", "0"};
+constexpr Truths kAnswers = {"yes", "Yes", "YES", "y", "Y", "yes",
+                             "no",  "No",  "NO",  "n", "N", "no"};
+
+// The name of the truth value; empty: the text is none.
+std::string_view NameOfTruth(const Truths& truths, std::string_view text) {
+  const auto found = std::find(truths.begin(), truths.end(), text);
+  if (found == truths.end()) return {};
+  return truths[found - truths.begin() < 6 ? 0 : 6];
+}
+
+// The kind of which all texts but the empty one are; null: none.
+template <typename Texts, typename F>
+const Truths* KindOf(const Texts& texts, F text_of) {
+  for (const Truths* kind : {&kTruths, &kAnswers}) {
+    bool any = false, all = true;
+    for (const auto& entry : texts) {
+      const std::string& text = text_of(entry);
+      if (text.empty()) continue;
+      any = true;
+      all = all && !NameOfTruth(*kind, text).empty();
+    }
+    if (any && all) return kind;
+  }
+  return nullptr;
+}
+
+// What all spellings of a label have in common; empty: it has one.
+std::string SpellingOf(bool truths, const std::string& label) {
+  if (truths) {
+    for (const Truths* kind : {&kTruths, &kAnswers}) {
+      if (const auto name = NameOfTruth(*kind, label); !name.empty()) return std::string(name);
+    }
+  }
+  return PlainDecimal(label).value_or("");
+}
+
+using Counts = std::map<std::string, int64_t>;
+
+// Renames entries; of those with one new name the counts are added up.
+template <typename F>
+void Rename(Counts* counts, F name_of) {
+  Counts joined;
+  for (const auto& [text, count] : *counts) joined[text.empty() ? text : name_of(text)] += count;
+  *counts = std::move(joined);
+}
+
+// Entries that `name_of` gives one name, of two or more.
+template <typename F>
+bool AnyShared(const Counts& counts, F name_of) {
+  std::map<std::string, int> sharing;
+  for (const auto& [text, count] : counts) {
+    if (!text.empty() && ++sharing[name_of(text)] > 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 ClassIndex::ClassIndex(const std::vector<std::string>& classes) {
+  truths_ = KindOf(classes, [](const std::string& text) { return text; }) != nullptr;
   for (size_t i = 0; i < classes.size(); ++i) {
-    classes_.emplace_back(classes[i], static_cast<int32_t>(i));
+    const auto place = static_cast<int32_t>(i);
+    classes_.emplace_back(classes[i], place);
+    const std::string spelling = SpellingOf(truths_, classes[i]);
+    if (spelling.empty()) continue;
+    const auto [at, added] = spellings_.emplace(spelling, place);
+    if (!added) at->second = -1;
   }
   std::sort(classes_.begin(), classes_.end());
 }
 
 int32_t ClassIndex::Of(const std::string& label) const {
   std::vector<std::string> names = {label, ClassText(label)};
-  if (label == "true") names = {label, "True", "TRUE"};
+  if (label == "true") names = {label, "True", "TRUE"};  // among other words, too
   if (label == "false") names = {label, "False", "FALSE"};
   for (const std::string& name : names) {
     const auto found =
         std::lower_bound(classes_.begin(), classes_.end(), std::pair(name, int32_t{0}));
     if (found != classes_.end() && found->first == name) return found->second;
   }
-  return -1;
+  if (spellings_.empty()) return -1;
+  const auto found = spellings_.find(SpellingOf(truths_, label));
+  return found == spellings_.end() ? -1 : found->second;
 }
 
-bool JoinWholeNumbers(std::map<std::string, int64_t>* labels) {
+bool JoinSpellings(Counts* labels) {
   const auto is_number = [](const auto& entry) {
     double value = 0;
-    return ParseNumberSlowly(entry.first, &value) == NumberKind::kNumber;
+    return entry.first.empty() || ParseNumberSlowly(entry.first, &value) == NumberKind::kNumber;
   };
-  if (!std::all_of(labels->begin(), labels->end(), is_number)) return false;
-  std::map<std::string, int64_t> joined;
-  for (const auto& [text, count] : *labels) joined[ClassText(text)] += count;
-  *labels = std::move(joined);
+  if (std::all_of(labels->begin(), labels->end(), is_number)) {
+    Rename(labels, [](const std::string& text) { return ClassText(text); });
+    const auto plain = [](const std::string& text) { return PlainDecimal(text).value_or(text); };
+    if (AnyShared(*labels, plain)) Rename(labels, plain);
+    return true;
+  }
+  const Truths* kind = KindOf(*labels, [](const auto& entry) { return entry.first; });
+  if (kind == nullptr) return false;
+  const auto name = [kind](const std::string& text) {
+    return std::string(NameOfTruth(*kind, text));
+  };
+  if (!AnyShared(*labels, name)) return false;
+  Rename(labels, name);
   return true;
 }
 
