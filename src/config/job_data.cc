@@ -149,6 +149,19 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   });
 }
 
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                std::optional<std::vector<std::string>>& out) {
+  std::vector<std::string>& texts = out.emplace();
+  const Status status =
+      reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+        return reader.Read(item, at, texts.emplace_back());
+      });
+  if (!reader.describes()) return status;
+  reader.NoDefault(path);
+  out.reset();
+  return status;
+}
+
 // A name, a position, a range, or a list of them.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::vector<spec::ColumnPattern>& out) {

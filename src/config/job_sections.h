@@ -35,6 +35,9 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::vector<std::string>& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::vector<spec::ColumnPattern>& out);
+// Texts that mean null.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                std::optional<std::vector<std::string>>& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ModelSpec& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,

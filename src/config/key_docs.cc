@@ -29,6 +29,11 @@ constexpr KeyDoc kDocs[] = {
     {"data.csv.quote", nullptr, "The character around fields that contain a delimiter."},
     {"data.csv.multiline", nullptr,
      "true: quoted fields may contain line breaks. Each file is then read by one worker."},
+    {"data.csv.decimal", "\",\"",
+     "Decimal sign of numbers: a point, the default, or a comma, as in 28,7."},
+    {"data.csv.thousands", "\".\"",
+     "Character between groups of three digits, as in 1.234,5: a comma, a point, an underscore, an "
+     "apostrophe or a blank. A blank also means no-break spaces. By default there is none."},
     {"data.label", nullptr,
      "REQUIRED, except for task autoencoder. Column to predict: a name, or a position counted "
      "from 0. A regression may have several. A multilabel job has several, each 0 or 1, true or "
@@ -42,27 +47,42 @@ constexpr KeyDoc kDocs[] = {
     {"data.features.columns", nullptr,
      "auto: all columns except label, weight and validation column. The first 1,000 rows decide "
      "what a column without a group holds, by its values that are not null: it is numeric when "
-     "at least half of them are numbers; a date or a boolean when all are; otherwise a "
-     "one-hot category. In Parquet, date and timestamp columns are dates, and other columns "
-     "except text are numeric. Whole numbers are numeric; name them in a group to make them "
-     "categories. `check`, `train`, `submit` and `status` show the result, and model.json keeps "
-     "it. Or names, positions and ranges such as \"1..784\" (inclusive), one or a list: these "
+     "at least half of them are numbers; a date when at least half are dates, or all are numbers "
+     "such as 202402 or 20240229; a boolean when all are; otherwise a one-hot category. In "
+     "Parquet, date and timestamp columns are dates, and other columns except text are numeric. "
+     "Whole numbers are numeric; name them in a group to make them categories. These columns are "
+     "left out: text that differs in at least 95 % of 50 values or more; an unnamed column that "
+     "numbers the rows; the index of a pandas frame; and, in tables of 10 to 1,000 rows, a column "
+     "that is empty or constant. Numbers such as 28,7, 1,234, $5, 12%, 5kg or (5) and dates such "
+     "as 02/03/2024 are an error that names the keys to set. `check`, `train`, `submit` and "
+     "`status` show the result, and model.json keeps it. Or names, positions and ranges such as "
+     "\"1..784\" (inclusive), one or a list: these "
      "columns are numeric. Whole numbers above 2^53 become the nearest double."},
     {"data.features.scale", nullptr,
      "Scaling of numeric inputs. robust: (x - median) / (upper quartile - lower quartile), from "
      "a sample of 4,096 rows; with more than 16 of these columns from fewer rows, but at least "
      "1,024 up to 4,096 columns. {divide: 255}: x / 255."},
+    {"data.features.exclude", "[id_*, 12]",
+     "Columns that are not features: names, positions, ranges, and names with * and ?. Each entry "
+     "must match a column."},
+    {"data.features.date_format", "\"%d/%m/%Y %H:%M\"",
+     "How text and numbers of dates are written, for groups without date_format and for auto. "
+     "Directives: %Y %y %m %d %j %b %B %H %I %M %S %f %p %z %Z %a %A %F %T %%. auto, the default: "
+     "see type: date."},
     {"data.features.nulls", nullptr,
-     "What a missing value means: an empty field, nan, NaN, NAN, NA, null, NULL or Hive's \\N. "
-     "In a category only the empty field and \\N are missing. fail: the row is bad. mean: the "
+     "What a missing value means: an empty field, a word of data.null_values, or a usual word for "
+     "null, such as NA, N/A, NaN, NULL, None, NaT, ?, - or Hive's \\N. In a category only the "
+     "empty field, \\N and data.null_values are missing. fail: the row is bad. mean: the "
      "mean of the column. drop: the row is left out. {constant: 0}: that number."},
     {"data.features.groups", "[{columns: [age, income], log1p: true}]",
      "Columns with settings that differ from the ones above. They are features too."},
     {"data.features.groups[].columns", nullptr, "As data.features.columns, without auto."},
     {"data.features.groups[].type", nullptr,
-     "boolean: true, false, yes, no, 1, 0. date: text such as 2024-02-29 or 2024-02-29 "
-     "23:59:58, Parquet's dates and timestamps, or numbers: 20240229 is that day (years 1900 to "
-     "2199), other numbers are seconds since 1970. categorical: text or whole numbers. Blanks at "
+     "boolean: true, false, yes, no, 1, 0. date: text such as 2024-02-29, 2024/02/29, "
+     "29.02.2024, 2024-02-29 23:59:58 or 20240229T235958, with Z, UTC or an offset after the time "
+     "or without one; Parquet's dates and timestamps; or numbers: 20240229 is that day and 202402 "
+     "that month (years 1900 to 2199), other numbers are seconds since 1970. A column whose dates "
+     "are all in January 1970 is an error. categorical: text or whole numbers. Blanks at "
      "both ends are removed, and 1.0 equals 1. Parquet's dates are text such as 2024-02-29, its "
      "timestamps text such as 2024-02-29 23:59:58.5 in UTC."},
     {"data.features.groups[].scale", "minmax",
@@ -76,6 +96,8 @@ constexpr KeyDoc kDocs[] = {
     {"data.features.groups[].parts", nullptr,
      "Numbers to take from a date, in UTC. weekday: 0 (Monday) to 6. yearday: 1 to 366. epoch: "
      "seconds since 1970."},
+    {"data.features.groups[].date_format", "\"%m/%d/%Y\"",
+     "How dates are written, as data.features.date_format, which is the default."},
     {"data.features.groups[].encode", "{embedding: 8}",
      "Encoding of a category. one_hot, the default: one input a value. {embedding: 8}: 8 trained "
      "numbers a value."},
@@ -103,6 +125,10 @@ constexpr KeyDoc kDocs[] = {
      "fail: the first bad row ends the job. skip: it is left out."},
     {"data.bad_rows.limit", nullptr,
      "REQUIRED with skip. Number of bad rows, over all files, above which the job fails."},
+    {"data.null_values", "[unknown, -999]",
+     "Text and numbers that mean null in all columns, in addition to the usual words. The label "
+     "of a class is missing if it is one of these; without this key, if it is a usual word for "
+     "null. [] makes NA and None names of classes."},
     {"data.shuffle", nullptr,
      "Order of the rows in each epoch. full: a random order of all rows. {window: 100000}: "
      "random "

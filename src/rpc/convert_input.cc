@@ -17,6 +17,12 @@ void Map(W& w, Is<spec::FeatureRule> auto& r) {
   w(ESPALIER_AT(part), r.part);
 }
 
+template <typename W>
+void Map(W& w, Is<spec::LeftOutColumn> auto& c) {
+  w(ESPALIER_AT(column), c.column, kAny);
+  w(ESPALIER_AT(reason), c.reason);
+}
+
 static void CheckSchema(const spec::Schema& s, Fields& f) {
   const auto columns = static_cast<int64_t>(s.names.size());
   const auto features = static_cast<int64_t>(s.features.size());
@@ -27,6 +33,7 @@ static void CheckSchema(const spec::Schema& s, Fields& f) {
   f.In("weight", s.weight, -1, columns - 1);
   f.In("validation", s.validation, -1, columns - 1);
   f.In("partitions", s.partitions, 0, columns);
+  for (const spec::LeftOutColumn& c : s.left_out) f.In("left_out", c.column, 0, columns - 1);
 }
 
 template <typename W>
@@ -38,6 +45,7 @@ void Map(W& w, Is<spec::Schema> auto& s) {
   w(ESPALIER_AT(validation), s.validation, kAny);
   w(ESPALIER_AT(partitions), s.partitions, kAny);
   w(ESPALIER_AT(rules), s.rules);
+  w(ESPALIER_AT(left_out), s.left_out);
   if constexpr (W::kDecodes) CheckSchema(s, w.fields());
 }
 

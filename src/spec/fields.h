@@ -28,6 +28,8 @@ void Fields(F&& f, Is<CsvOptions> auto& s) {
   f("delimiter", s.delimiter);
   f("quote", s.quote);
   f("multiline", s.multiline);
+  f(Key("decimal").Later(), s.decimal);
+  f(Key("thousands").Later(), s.thousands);
 }
 template <typename F>
 void Fields(F&& f, Is<Scale> auto& s) {
@@ -48,6 +50,7 @@ void Fields(F&& f, Is<FeatureGroup> auto& s) {
   f("null_indicator", s.null_indicator);
   f("log1p", s.log1p);
   f("parts", s.parts);
+  f(Key("date_format").Later(), s.date_format);
   f(Key("embedding").ReadByHand(), s.embedding);
   f(Key("hash").Whole(0, kCodesMax), s.hash);
   f(Key("min_count").Whole(1, kCountMax), s.min_count);
@@ -58,6 +61,8 @@ void Fields(F&& f, Is<FeatureSpec> auto& s) {
   f("scale", s.scale);
   f("nulls", s.nulls);
   f("groups", s.groups);
+  f(Key("exclude").Later(), s.exclude);
+  f(Key("date_format").Later(), s.date_format);
 }
 template <typename F>
 void Fields(F&& f, Is<ValidationSpec> auto& s) {
@@ -89,6 +94,7 @@ void Fields(F&& f, Is<DataSpec> auto& s) {
   f("features", s.features);
   f("validation", s.validation);
   f("bad_rows", s.bad_rows);
+  f(Key("null_values").Later(), s.null_values);
   f("shuffle", s.shuffle);
   f(Key("shard_bytes").Bytes().Whole(1 << 10, 1 << 30), s.shard_bytes);
 }
@@ -256,6 +262,11 @@ void Fields(F&& f, Is<FeatureRule> auto& s) {
   f("part", s.part);
 }
 template <typename F>
+void Fields(F&& f, Is<LeftOutColumn> auto& s) {
+  f("column", s.column);
+  f("reason", s.reason);
+}
+template <typename F>
 void Fields(F&& f, Is<Schema> auto& s) {
   f("names", s.names);
   f("features", s.features);
@@ -264,6 +275,7 @@ void Fields(F&& f, Is<Schema> auto& s) {
   f("weight", s.weight);
   f("validation", s.validation);
   f("partitions", s.partitions);
+  f(Key("left_out").Later(), s.left_out);
 }
 template <typename F>
 void Fields(F&& f, Is<FittedFeature> auto& s) {

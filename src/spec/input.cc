@@ -8,8 +8,41 @@
 
 namespace espalier::spec {
 
+namespace {
+
+constexpr size_t kShown = 20;
+
+const char* Words(LeftOutReason reason) {
+  switch (reason) {
+    case LeftOutReason::kEmpty:
+      return "empty";
+    case LeftOutReason::kConstant:
+      return "constant";
+    case LeftOutReason::kDifferent:
+      return "different in nearly every row";
+    case LeftOutReason::kRowNumber:
+      return "numbers the rows";
+    case LeftOutReason::kIndex:
+      break;
+  }
+  return "index of a data frame";
+}
+
+std::string LeftOutText(const Schema& schema) {
+  std::string text;
+  const std::vector<LeftOutColumn>& all = schema.left_out;
+  for (size_t i = 0; i < std::min(all.size(), kShown); ++i) {
+    const std::string& name = schema.names[static_cast<size_t>(all[i].column)];
+    text += (i == 0 ? "left out: " : ", ") + (name.empty() ? "the unnamed column" : name) + " (" +
+            Words(all[i].reason) + ")";
+  }
+  if (all.size() > kShown) text += " and " + std::to_string(all.size() - kShown) + " more";
+  return text;
+}
+
+}  // namespace
+
 std::string InferredText(const Schema& schema) {
-  constexpr size_t kShown = 20;
   constexpr std::array kTypes = {FeatureType::kCategorical, FeatureType::kDate,
                                  FeatureType::kBoolean};
   std::map<FeatureType, std::vector<int32_t>> columns;
@@ -29,9 +62,13 @@ std::string InferredText(const Schema& schema) {
     }
     if (found.size() > kShown) text += " and " + std::to_string(found.size() - kShown) + " more";
   }
+  const std::string left_out = LeftOutText(schema);
   const size_t numeric = columns[FeatureType::kNumeric].size();
-  if (text.empty() || numeric == 0) return text;
-  return text + "; numeric: " + std::to_string(numeric) + (numeric == 1 ? " other" : " others");
+  if (numeric > 0 && !(text.empty() && left_out.empty())) {
+    text += (text.empty() ? "numeric: " : "; numeric: ") + std::to_string(numeric) +
+            (numeric == 1 ? " other" : " others");
+  }
+  return text + (text.empty() || left_out.empty() ? "" : "; ") + left_out;
 }
 
 FeatureOptions OptionsOf(const FeatureSpec& features, const FeatureRule& rule) {
@@ -39,6 +76,7 @@ FeatureOptions OptionsOf(const FeatureSpec& features, const FeatureRule& rule) {
   if (rule.group >= 0) options = features.groups[static_cast<size_t>(rule.group)];
   options.type = rule.type;
   const bool categorical = rule.type == FeatureType::kCategorical;
+  if (options.date_format.empty()) options.date_format = features.date_format;
   if (!options.scale) options.scale = categorical ? Scale{ScaleKind::kNone} : features.scale;
   if (!options.nulls)
     options.nulls = categorical ? NullPolicy{NullKind::kCategory} : features.nulls;

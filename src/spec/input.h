@@ -48,6 +48,20 @@ struct FeatureRule {
   bool operator==(const FeatureRule&) const = default;
 };
 
+// Why `columns: auto` does not make a feature of a column.
+enum class LeftOutReason : uint8_t {
+  kEmpty,      // no value in any training row
+  kConstant,   // one value in all training rows
+  kDifferent,  // text that is different in nearly every row
+  kRowNumber,  // an unnamed column that numbers the rows
+  kIndex,      // the index of the data frame that wrote the file
+};
+struct LeftOutColumn {
+  int32_t column = 0;  // position
+  LeftOutReason reason = LeftOutReason::kEmpty;
+  bool operator==(const LeftOutColumn&) const = default;
+};
+
 // The columns in use, as fixed by the spec and the first header.
 struct Schema {
   std::vector<std::string>
@@ -61,13 +75,15 @@ struct Schema {
   // the files.
   int32_t partitions = 0;
   std::vector<FeatureRule> rules = {};  // one a feature; empty: all are numeric and in no group
+  std::vector<LeftOutColumn> left_out = {};  // by position
   bool operator==(const Schema&) const = default;
 
   FeatureRule rule(size_t feature) const { return rules.empty() ? FeatureRule() : rules[feature]; }
 };
 
 // What `columns: auto` found beside numbers, for people: "categorical: job, city; date: signup;
-// numeric: 12 others". Empty: nothing. Names stand as they are, which may be anything.
+// numeric: 12 others; left out: id (different in nearly every row)". Empty: nothing. Names stand as
+// they are, which may be anything.
 std::string InferredText(const Schema& schema);
 
 // The group of a feature, with scale and nulls filled in; what the spec says of all when it is in

@@ -36,7 +36,9 @@ struct CsvOptions {
   bool header = true;
   char delimiter = ',';
   char quote = '"';
-  bool multiline = false;  // records may contain quoted line breaks: a file is then one shard
+  bool multiline = false;       // records may contain quoted line breaks: a file is then one shard
+  std::optional<char> decimal;  // of numbers; absent: '.'
+  std::optional<char> thousands;  // between groups of digits; absent: none
   bool operator==(const CsvOptions&) const = default;
 };
 
@@ -71,6 +73,9 @@ struct FeatureOptions {
   bool log1p = false;               // kNumeric: log(1 + x) in place of x
   std::vector<DatePart> parts = {DatePart::kYear, DatePart::kMonth, DatePart::kDay,
                                  DatePart::kWeekday};  // kDate
+  // kDate: how texts are written (data/features/date_format.h). "auto": as ParseDate reads them;
+  // empty: FeatureSpec::date_format.
+  std::string date_format;
   // kCategorical:
   int64_t embedding = 0;  // width; 0: one-hot
   int64_t hash = 0;       // buckets that values are hashed to; 0: they have a vocabulary
@@ -91,6 +96,9 @@ struct FeatureSpec {
   NullPolicy nulls;
   // Their columns are features although `columns` does not name them.
   std::vector<FeatureGroup> groups;
+  // Columns that are not features: names, positions, ranges, and names with * and ?.
+  std::vector<ColumnPattern> exclude;
+  std::string date_format;  // of dates whose group says nothing; empty: "auto"
   bool operator==(const FeatureSpec&) const = default;
 };
 
@@ -134,6 +142,9 @@ struct DataSpec {
   FeatureSpec features;
   ValidationSpec validation;
   BadRows bad_rows;
+  // Texts that mean null in every column, in addition to those of data/table/value_rules.h. Given,
+  // they replace the common spellings as far as labels are concerned.
+  std::optional<std::vector<std::string>> null_values;
   Shuffle shuffle;
   int64_t shard_bytes = 16 << 20;
   bool operator==(const DataSpec&) const = default;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/scoring_spec.h"
 
@@ -103,6 +104,14 @@ struct Names<FeatureType> {
                                                    {FeatureType::kBoolean, "boolean"},
                                                    {FeatureType::kDate, "date"},
                                                    {FeatureType::kCategorical, "categorical"}};
+};
+template <>
+struct Names<LeftOutReason> {
+  static constexpr EnumName<LeftOutReason> kAll[] = {{LeftOutReason::kEmpty, "empty"},
+                                                     {LeftOutReason::kConstant, "constant"},
+                                                     {LeftOutReason::kDifferent, "different"},
+                                                     {LeftOutReason::kRowNumber, "row_number"},
+                                                     {LeftOutReason::kIndex, "index"}};
 };
 template <>
 struct Names<DatePart> {

@@ -72,6 +72,25 @@ void CheckColumns(Findings& f, const DataSpec& data, const std::string& path,
   }
 }
 
+// The directives of data/features/dates.h.
+void CheckDateFormat(Findings& f, const std::string& path, const std::string& format) {
+  if (format.empty() || format == "auto") return;
+  const std::string expected =
+      "a format such as '%d/%m/%Y %H:%M', of %Y %y %m %d %j %b %B %H %I %M %S %f %p %z %Z %a %A %F "
+      "%T %%";
+  bool known = format.size() <= kTextMax;
+  std::string seen;
+  for (size_t i = 0; i < format.size(); ++i) {
+    if (format[i] != '%') continue;
+    const char directive = ++i < format.size() ? format[i] : '\0';
+    known = known && directive != '\0' &&
+            std::string("YymdjbBHIMSfpzZaAFT%").find(directive) != std::string::npos;
+    seen += directive;
+  }
+  const bool year = seen.find_first_of("YyF") != std::string::npos;
+  f.Expect(known && year, path, Quoted(format), year ? expected : expected + ", with a year");
+}
+
 void CheckCategories(Findings& f, const std::string& path, const FeatureGroup& group) {
   const NullKind nulls = group.nulls ? group.nulls->kind : NullKind::kCategory;
   f.Expect(nulls != NullKind::kMean && nulls != NullKind::kConstant, path + ".nulls", Name(nulls),
@@ -108,6 +127,9 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
       !group.null_indicator || nulls.kind == NullKind::kMean || nulls.kind == NullKind::kConstant,
       path + ".null_indicator", std::string("true with `nulls: ") + Name(nulls.kind) + "`",
       "`nulls: mean` or `nulls: {constant: 0}`, so that rows with nulls are kept");
+  f.Expect(group.date_format.empty() || group.type == FeatureType::kDate, path + ".date_format",
+           Quoted(group.date_format), "`type: date` with it");
+  CheckDateFormat(f, path + ".date_format", group.date_format);
   f.Expect(group.type != FeatureType::kDate || !group.parts.empty(), path + ".parts", "none",
            "at least one, such as year");
   for (const DatePart part : group.parts) {
@@ -130,9 +152,31 @@ void CheckPlainFeatures(Findings& f, const FeatureSpec& features) {
   }
 }
 
+void CheckExcluded(Findings& f, const std::vector<ColumnPattern>& columns) {
+  const std::string path = "data.features.exclude";
+  f.Expect(columns.size() <= kColumnsMax, path, std::to_string(columns.size()) + " entries",
+           "at most " + std::to_string(kColumnsMax) + "; use ranges such as \"1..784\"");
+  for (const ColumnPattern& entry : columns) {
+    if (const auto* name = std::get_if<std::string>(&entry)) {
+      f.Expect(name->size() <= kTextMax, path,
+               "a text of " + std::to_string(name->size()) + " bytes",
+               "the name of a column, its position or a pattern such as id_*");
+      continue;
+    }
+    const auto* position = std::get_if<int64_t>(&entry);
+    const ColumnRange range =
+        position ? ColumnRange{*position, *position} : std::get<ColumnRange>(entry);
+    f.Expect(range.first >= 0 && range.first <= range.last && range.last < int64_t{kColumnsMax},
+             path, std::to_string(range.first) + ".." + std::to_string(range.last),
+             "first..last, counted from 0, both included, below 1048576");
+  }
+}
+
 void CheckFeatures(Findings& f, const DataSpec& data) {
   const FeatureSpec& features = data.features;
   CheckColumns(f, data, "data.features.columns", features.columns);
+  CheckExcluded(f, features.exclude);
+  CheckDateFormat(f, "data.features.date_format", features.date_format);
   CheckScale(f, "data.features.scale", features.scale);
   CheckNulls(f, "data.features.nulls", features.nulls);
   f.Expect(features.nulls.kind != NullKind::kCategory, "data.features.nulls", "category",
@@ -178,6 +222,26 @@ void CheckCsv(Findings& f, const CsvOptions& csv) {
   f.Expect(usable(csv.quote), "data.csv.quote", Quoted(std::string(1, csv.quote)), expected);
   f.Expect(csv.quote != csv.delimiter, "data.csv.quote", Quoted(std::string(1, csv.quote)),
            "another character than the delimiter");
+  const char decimal = csv.decimal.value_or('.'), thousands = csv.thousands.value_or('\0');
+  f.Expect(decimal == '.' || decimal == ',', "data.csv.decimal", Quoted(std::string(1, decimal)),
+           "'.' or ','");
+  f.Expect(!csv.thousands || std::string(",. '_").find(thousands) != std::string::npos,
+           "data.csv.thousands", Quoted(std::string(1, thousands)),
+           "a comma, a point, a blank, an apostrophe or an underscore");
+  f.Expect(thousands != decimal, "data.csv.thousands", Quoted(std::string(1, thousands)),
+           "another character than that of data.csv.decimal");
+}
+
+void CheckNullValues(Findings& f, const DataSpec& data) {
+  if (!data.null_values) return;
+  const std::string path = "data.null_values";
+  f.Expect(data.null_values->size() <= kListMax, path,
+           std::to_string(data.null_values->size()) + " texts",
+           "at most " + std::to_string(kListMax));
+  for (const std::string& text : *data.null_values) {
+    f.Expect(text.size() <= kTextMax, path, "a text of " + std::to_string(text.size()) + " bytes",
+             "at most " + std::to_string(kTextMax));
+  }
 }
 
 // LIBSVM text: column 0 is the label, column i the feature of index i.
@@ -201,6 +265,7 @@ void CheckData(Findings& f, const DataSpec& data, Task task) {
   f.Paths("data.train", data.train);
   f.Paths("data.test", data.test);
   CheckCsv(f, data.csv);
+  CheckNullValues(f, data);
   CheckLibsvm(f, data);
   const bool itself = task == Task::kAutoencoder;
   f.Expect(itself || !data.label.empty(), "data.label", "nothing",

@@ -38,15 +38,19 @@ data:
   train: [a.csv, b/*.csv]
   test: c
   format: csv
-  csv: {header: true, delimiter: "\t", quote: "'", multiline: true}
+  csv: {header: true, delimiter: "\t", quote: "'", multiline: true, decimal: ",",
+        thousands: "."}
   label: price
   weight: w
   features:
     columns: [x, 3, "4", 7..9]
     scale: {divide: 255}
     nulls: {constant: -1.5}
+    exclude: [id_*, 12]
+    date_format: "%d/%m/%Y"
   validation: {column: is_val}
   bad_rows: {policy: skip, limit: 100}
+  null_values: [unknown, -999, null, ""]
   shuffle: {window: 5000}
   shard_bytes: 64MiB
 model:
@@ -87,13 +91,16 @@ output: {path: out, overwrite: true}
   e.data.train = {"a.csv", "b/*.csv"};
   e.data.test = {"c"};
   e.data.format = spec::DataFormat::kCsv;
-  e.data.csv = {true, '\t', '\'', true};
+  e.data.csv = {true, '\t', '\'', true, ',', '.'};
   e.data.label = {std::string("price")};
   e.data.weight = std::string("w");
   e.data.features.columns = {std::string("x"), int64_t{3}, std::string("4"),
                              spec::ColumnRange{7, 9}};
   e.data.features.scale = {spec::ScaleKind::kDivide, 255};
   e.data.features.nulls = {spec::NullKind::kConstant, -1.5};
+  e.data.features.exclude = {std::string("id_*"), int64_t{12}};
+  e.data.features.date_format = "%d/%m/%Y";
+  e.data.null_values = {{"unknown", "-999", "null", ""}};
   e.data.validation.column = std::string("is_val");
   e.data.bad_rows = {true, 100};
   e.data.shuffle = {spec::ShuffleKind::kWindow, 5000};

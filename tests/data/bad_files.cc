@@ -77,8 +77,8 @@ std::vector<BadCase> MorePacked() {
        InputPosition{
            .file = "DIR/t.csv.gz", .row = 2, .offset = 4, .text = std::string(80, ' ') + "..."}},
       {"a bad row in gzip", Named("t.csv.gz", Gzip(kStart + "1,x,1\n")), StatusCode::kBadInput,
-       "the value is not a number; features are numbers (choose the columns in "
-       "data.features.columns, or encode text as numbers)",
+       "the value is not a number; name texts that mean null in data.null_values, or choose other "
+       "columns in data.features.columns, or make this one a category in data.features.groups",
        InputPosition{.file = "DIR/t.csv.gz", .row = 4, .column = "b", .offset = 15, .text = "x"}},
       {"bzip2", Csv("BZh91AY&SY"), StatusCode::kUnimplemented,
        "'DIR/train.csv' is compressed with bzip2, which cannot be read; give it as plain text, "
@@ -241,8 +241,8 @@ std::vector<BadCase> MoreFiles() {
        "data.train: cannot look up 'DIR/" + std::string(300, 'n') + "': its name is too long",
        InFile("DIR/" + std::string(300, 'n'))},
       {"a name with a line break", Named("a\nb.csv", "a,y\nx,1\n1,0\n2,1\n"), StatusCode::kBadInput,
-       "the value is not a number; features are numbers (choose the columns in "
-       "data.features.columns, or encode text as numbers)",
+       "the value is not a number; name texts that mean null in data.null_values, or choose other "
+       "columns in data.features.columns, or make this one a category in data.features.groups",
        InputPosition{.file = "DIR/a\nb.csv", .row = 2, .column = "a", .offset = 4, .text = "x"}},
       {"a name with an escape sequence", Named("\x1b[31mred.csv", ""), StatusCode::kBadInput,
        "data.train: 'DIR/\\x1b[31mred.csv' has no record; expected a header and rows",

@@ -41,20 +41,23 @@ std::vector<BadCase> Features() {
               "float64 or scale the data",
               2, "4e+38"),
       Feature("a text that is no number", arrow::utf8(), R"(["1", "2", "x"])",
-              "the value is not a number; features are numbers (choose the columns in "
-              "data.features.columns, or encode text as numbers)",
+              "the value is not a number; name texts that mean null in data.null_values, or choose "
+              "other columns in data.features.columns, or make this one a category in "
+              "data.features.groups",
               3, "x"),
       Feature("an empty text", arrow::utf8(), R"(["1", "", "3"])",
               "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go "
               "on without it",
               2, ""),
       Feature("a word of a dictionary", words, R"(["1", "x", "1"])",
-              "the value is not a number; features are numbers (choose the columns in "
-              "data.features.columns, or encode text as numbers)",
+              "the value is not a number; name texts that mean null in data.null_values, or choose "
+              "other columns in data.features.columns, or make this one a category in "
+              "data.features.groups",
               2, "x"),
       Feature("a text with an escape sequence", arrow::utf8(), "[\"1\", \"\\u001b[31m2\", \"3\"]",
-              "the value is not a number; features are numbers (choose the columns in "
-              "data.features.columns, or encode text as numbers)",
+              "the value is not a number; name texts that mean null in data.null_values, or choose "
+              "other columns in data.features.columns, or make this one a category in "
+              "data.features.groups",
               2, "\\x1b[31m2"),
       Feature("an infinite element", list, "[[1, 2], [3, Inf], [5, 6]]",
               "the value is infinite; expected a finite number", 2, "inf", "a[1]"),
@@ -77,8 +80,8 @@ std::vector<BadCase> Features() {
       {"a huge text",
        Classes({Json("a", arrow::utf8(), "[\"1\", \"" + std::string(1 << 20, 'x') + "\", \"3\"]")}),
        StatusCode::kBadInput,
-       "the value is not a number; features are numbers (choose the columns in "
-       "data.features.columns, or encode text as numbers)",
+       "the value is not a number; name texts that mean null in data.null_values, or choose other "
+       "columns in data.features.columns, or make this one a category in data.features.groups",
        AtRow(2, "a", std::string(80, 'x') + "...")},
   };
 }

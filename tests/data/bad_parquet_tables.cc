@@ -146,8 +146,8 @@ std::vector<BadCase> Types() {
        With(Fields({Json("t", arrow::utf8(), R"(["red", "blue"])")}),
             [](spec::JobSpec& j) { j.data.features.columns = {std::string("t")}; }),
        StatusCode::kBadInput,
-       "the value is not a number; features are numbers (choose the columns in "
-       "data.features.columns, or encode text as numbers)",
+       "the value is not a number; name texts that mean null in data.null_values, or choose other "
+       "columns in data.features.columns, or make this one a category in data.features.groups",
        InputPosition{.file = kParquet, .row = 1, .column = "t", .text = "red"}},
   };
 }
@@ -260,8 +260,8 @@ std::vector<BadCase> Sets() {
             }),
        StatusCode::kBadInput,
        "more than 1 bad rows, the limit of data.bad_rows; the last one: the value is not a number; "
-       "features are numbers (choose the columns in data.features.columns, or encode text as "
-       "numbers)",
+       "name texts that mean null in data.null_values, or choose other columns in "
+       "data.features.columns, or make this one a category in data.features.groups",
        InputPosition{.file = kParquet, .row = 3, .column = "a", .text = "z"}},
       {"a label for all rows", Parquet(ParquetText({Ints("a"), Ints("y", "[7, 7]")})),
        StatusCode::kBadInput,
@@ -270,7 +270,8 @@ std::vector<BadCase> Sets() {
        With(Fields({Ints("a"), Json("b", arrow::float32(), "[null, null]")}),
             [](spec::JobSpec& j) { j.data.features.nulls.kind = spec::NullKind::kMean; }),
        StatusCode::kBadInput,
-       "the column has no value in any training row; leave it out of data.features.columns",
+       "the column has no value in any training row; leave it out by data.features.exclude, or do "
+       "not name it in data.features.columns",
        In("b")},
   };
 }

@@ -194,8 +194,8 @@ std::vector<BadCase> SetCases() {
        With(With(Csv("a,y\nx,1\n1,2\nz,2\n"), Skip(1)), FeatureList({std::string("a")})),
        StatusCode::kBadInput,
        "more than 1 bad rows, the limit of data.bad_rows; the last one: the value is not a number; "
-       "features are numbers (choose the columns in data.features.columns, or encode text as "
-       "numbers)",
+       "name texts that mean null in data.null_values, or choose other columns in "
+       "data.features.columns, or make this one a category in data.features.groups",
        At(4, "a", 12, "z")},
       {"every row for validation", Validated("a,v,y\n1,1,1\n2,1,0\n"), StatusCode::kBadInput,
        "data.validation.column: no training rows: all 2 rows went to validation; mark some of them "
@@ -260,7 +260,8 @@ std::vector<BadCase> MoreSets() {
        With(Csv("a,b,y\n1,,0\n2,,1\n"),
             [](spec::JobSpec& j) { j.data.features.nulls.kind = spec::NullKind::kMean; }),
        StatusCode::kBadInput,
-       "the column has no value in any training row; leave it out of data.features.columns",
+       "the column has no value in any training row; leave it out by data.features.exclude, or do "
+       "not name it in data.features.columns",
        InColumn("b")},
       {"statistics that overflow", With(Csv("a,y\n1.7e308,0\n-1.7e308,1\n"), Doubles),
        StatusCode::kBadInput,

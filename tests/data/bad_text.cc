@@ -5,8 +5,16 @@ namespace espalier::data {
 namespace {
 
 const std::string kNotNumber =
-    "the value is not a number; features are numbers (choose the columns in data.features.columns, "
-    "or encode text as numbers)";
+    "the value is not a number; name texts that mean null in data.null_values, or choose other "
+    "columns in data.features.columns, or make this one a category in data.features.groups";
+
+const std::string kOtherForm =
+    "the value is not a plain number; set data.csv.decimal and data.csv.thousands to what the "
+    "numbers of the file have";
+
+const std::string kUnit =
+    "the value is not a plain number; take signs and units out of the file, or make the column a "
+    "category in data.features.groups";
 
 const std::string kMissing =
     "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go on "
@@ -58,9 +66,9 @@ std::vector<BadCase> Values() {
        At(4, "b", 15, "-4e38")},
       {"a hexadecimal number", Row("1,0x10,1\n"), StatusCode::kBadInput, kNotNumber,
        At(4, "b", 15, "0x10")},
-      {"a number with thousands", Row("1,\"1,000\",1\n"), StatusCode::kBadInput, kNotNumber,
+      {"a number with thousands", Row("1,\"1,000\",1\n"), StatusCode::kBadInput, kOtherForm,
        At(4, "b", 15, "1,000")},
-      {"a decimal comma", Row("1,\"2,5\",1\n"), StatusCode::kBadInput, kNotNumber,
+      {"a decimal comma", Row("1,\"2,5\",1\n"), StatusCode::kBadInput, kOtherForm,
        At(4, "b", 15, "2,5")},
       {"two points", Row("1,1.2.3,1\n"), StatusCode::kBadInput, kNotNumber,
        At(4, "b", 15, "1.2.3")},
@@ -69,9 +77,12 @@ std::vector<BadCase> Values() {
 
 std::vector<BadCase> MoreValues() {
   return {
-      {"a sign alone", Row("1,-,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "-")},
+      {"a sign alone", Row("1,-,1\n"), StatusCode::kBadInput,
+       "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go on "
+       "without it",
+       At(4, "b", 15, "-")},
       {"two signs", Row("1,+-2,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "+-2")},
-      {"a unit", Row("1,2kg,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "2kg")},
+      {"a unit", Row("1,2kg,1\n"), StatusCode::kBadInput, kUnit, At(4, "b", 15, "2kg")},
       {"a date", Row("2024-01-31,2,1\n"), StatusCode::kBadInput, kNotNumber,
        At(4, "a", 13, "2024-01-31")},
       {"a boolean", Row("1,true,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "true")},

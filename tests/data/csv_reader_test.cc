@@ -300,8 +300,8 @@ TEST_CASE("what is no number is told apart") {
                                                       {"-inf", NumberKind::kInfinite},
                                                       {"1e400", NumberKind::kInfinite},
                                                       {"a", NumberKind::kNotNumber},
-                                                      {".", NumberKind::kNotNumber},
-                                                      {"-", NumberKind::kNotNumber},
+                                                      {".", NumberKind::kNull},
+                                                      {"-", NumberKind::kNull},
                                                       {"-.", NumberKind::kNotNumber},
                                                       {"1.2.3", NumberKind::kNotNumber},
                                                       {"..", NumberKind::kNotNumber},
@@ -316,7 +316,7 @@ TEST_CASE("what is no number is told apart") {
                                                       {"1:2", NumberKind::kNotNumber},
                                                       {"0x10", NumberKind::kNotNumber},
                                                       {"12,3", NumberKind::kNotNumber},
-                                                      {"-nan", NumberKind::kNotNumber},
+                                                      {"-nan", NumberKind::kNull},
                                                       {"\xff", NumberKind::kNotNumber},
                                                       {"1e", NumberKind::kNotNumber}};
   for (const auto& [text, kind] : expected) {

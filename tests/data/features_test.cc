@@ -245,7 +245,7 @@ TEST_CASE("values of a column that are to be counted are bounded, in a shard and
   f.Train("c,y\na,0\na,1\n");
   REQUIRE(f.Profile().ok());
   const std::string many = "more than 1,000,000 different values, too many to count; hash them";
-  FeatureDecoder decoder(f.job.data.features, f.plan.schema);
+  FeatureDecoder decoder(f.job.data, f.plan.schema, true);
   std::vector<spec::ShardProfile> profiles = {f.shards[0].profile};  // of "a"
   auto& counts = profiles[0].categories[0];
   double code = 0;
@@ -321,7 +321,7 @@ TEST_CASE("a number such as 20240229 is that day, any other seconds since 1970")
     dates.parts = {spec::DatePart::kEpoch};
     dates.scale = spec::Scale{spec::ScaleKind::kNone};
     f.job.data.features.groups = {dates};
-    f.Train("d,y\n" + value + ",0\n0,1\n");
+    f.Train("d,y\n" + value + ",0\n2000000000,1\n");
     return f.AllRows().inputs.front();
   };
   for (const auto& [number, day] :

@@ -2,19 +2,15 @@
 #include "src/data/input/infer_features.h"
 
 #include <catch2/catch.hpp>
+#include <functional>
 
+#include "src/data/input/column_sample.h"
 #include "tests/data/fixture.h"
 
 namespace espalier::data {
 namespace {
 
 using Strings = std::vector<std::string>;
-
-spec::FeatureType TypeOfValues(const Strings& values) {
-  ColumnSample sample;
-  for (const std::string& value : values) sample.Add(value);
-  return TypeOf(sample);
-}
 
 // "a numeric, c.year date": of each feature its column (and part) and its type.
 std::string Types(const spec::Schema& schema) {
@@ -25,21 +21,6 @@ std::string Types(const spec::Schema& schema) {
             kTypes[static_cast<int>(schema.rule(i).type)];
   }
   return text;
-}
-
-TEST_CASE("a column is numeric if at least half of its values are, else a date, a boolean, text") {
-  CHECK(TypeOfValues({}) == spec::FeatureType::kNumeric);
-  CHECK(TypeOfValues({"", "NA", "null", "\\N"}) == spec::FeatureType::kNumeric);
-  CHECK(TypeOfValues({"1", "-2.5e3", "inf", "1e999", ""}) == spec::FeatureType::kNumeric);
-  CHECK(TypeOfValues({"1", "x"}) == spec::FeatureType::kNumeric);
-  CHECK(TypeOfValues({"1", "x", "y"}) == spec::FeatureType::kCategorical);
-  CHECK(TypeOfValues({"0", "1", "1"}) == spec::FeatureType::kNumeric);
-  CHECK(TypeOfValues({"yes", "no", ""}) == spec::FeatureType::kBoolean);
-  CHECK(TypeOfValues({"True", "0", "FALSE"}) == spec::FeatureType::kBoolean);
-  CHECK(TypeOfValues({"yes", "no", "maybe"}) == spec::FeatureType::kCategorical);
-  CHECK(TypeOfValues({"2024-02-29", " 2024-02-29 23:59 ", "NA"}) == spec::FeatureType::kDate);
-  CHECK(TypeOfValues({"2024-02-29", "2024-02-30"}) == spec::FeatureType::kCategorical);
-  CHECK(TypeOfValues({"20240229"}) == spec::FeatureType::kNumeric);
 }
 
 TEST_CASE("auto gives each column its type, in its place, and numbers alone no rule at all") {
@@ -124,8 +105,8 @@ TEST_CASE("inferred features are those of groups that say the same") {
 TEST_CASE("text with too many values is refused with the way out") {
   DataFixture f;
   std::string content = "id,y\n";
-  for (int i = 0; i < 10'001; ++i)
-    content += "u" + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+  for (int i = 0; i < 20'002; ++i)
+    content += "u" + std::to_string(i / 2) + "," + std::to_string(i % 2) + "\n";
   f.Train(content);
   const auto profile = f.Profile();
   REQUIRE_FALSE(profile.ok());
@@ -145,6 +126,109 @@ TEST_CASE("a table to be scored goes by the model's rules and not by its own val
   REQUIRE(table.ok());
   CHECK(table->schema.rules.empty());
   CHECK_FALSE(f.Plan()->schema.rules.empty());
+}
+
+// 60 rows of a feature `a`, a label `y` and the column `name`, whose values are those of `value`.
+std::string Table(const std::string& name, const std::function<std::string(int)>& value) {
+  std::string content = name + ";a;y\n";
+  for (int i = 0; i < 60; ++i) {
+    content += value(i) + ";" + std::to_string(i * i) + ";" + std::to_string(i % 2) + "\n";
+  }
+  return content;
+}
+
+TEST_CASE("a column that needs a decision is refused with the key, and read with it") {
+  DataFixture f;
+  f.job.data.csv.delimiter = ';';
+  f.Train(Table("n", [](int i) { return std::to_string(i) + ",5"; }));
+  const Status refused = f.Plan().status();
+  CHECK(refused.position()->column == "n");
+  CHECK_THAT(refused.message(), Catch::Contains("data.csv.decimal: ','"));
+  f.job.data.csv.decimal = ',';
+  CHECK(f.AllRows().inputs[2] == 1.5);
+  f.Train(Table("d", [](int i) { return "02/" + std::to_string(i % 12 + 1) + "/2024"; }));
+  CHECK_THAT(f.Plan().status().message(), Catch::Contains("date_format"));
+  f.job.data.features.date_format = "%d/%m/%Y";
+  CHECK(f.AllRows().inputs[5 + 1] == 2);  // the month of the second row
+  f.Train(Table("n", [](int i) { return i % 3 > 0 ? "unknown" : std::to_string(i); }));
+  CHECK(spec::InferredText(f.Plan()->schema) == "categorical: n; numeric: 1 other");
+  f.job.data.null_values = {{"unknown"}};
+  CHECK(f.Plan()->schema.rules.empty());
+}
+
+TEST_CASE("columns that are no features are left out, and the schema keeps why") {
+  DataFixture f;
+  f.job.data.csv.delimiter = ';';
+  f.Train(Table("", [](int i) { return std::to_string(i); }));
+  CHECK(spec::InferredText(f.Plan()->schema) ==
+        "numeric: 1 other; left out: the unnamed column (numbers the rows)");
+  CHECK(f.Plan()->schema.features == std::vector<int32_t>{1});
+  CHECK(f.Plan()->schema.rules.empty());
+  f.Train(Table("id", [](int i) { return "u" + std::to_string(i); }));
+  CHECK(f.Plan()->schema.left_out ==
+        std::vector<spec::LeftOutColumn>{{0, spec::LeftOutReason::kDifferent}});
+  f.Train(Table("c", [](int) { return "same"; }));
+  CHECK(spec::InferredText(f.Plan()->schema) == "numeric: 1 other; left out: c (constant)");
+  f.Train(Table("e", [](int) { return ""; }));
+  CHECK(spec::InferredText(f.Plan()->schema) == "numeric: 1 other; left out: e (empty)");
+  f.job.data.features.exclude = {std::string("a")};
+  CHECK_THAT(f.Plan().status().message(), Catch::Contains("no column is left for features"));
+}
+
+TEST_CASE("exclude takes columns out by name, position and pattern") {
+  DataFixture f;
+  f.Train("id_a,id_b,x,z,y\n1,2,3,4,0\n5,6,7,8,1\n");
+  f.job.data.features.exclude = {std::string("id_*"), int64_t{3}};
+  CHECK(f.Plan()->schema.features == std::vector<int32_t>{2});
+  f.job.data.features.columns = {spec::ColumnRange{0, 3}};
+  CHECK(f.Plan()->schema.features == std::vector<int32_t>{2});
+  f.job.data.features.columns.clear();
+  f.job.data.features.exclude = {std::string("ids_*")};
+  CHECK_THAT(f.Plan().status().message(), Catch::Contains("no column matches 'ids_*'"));
+  f.job.data.features.exclude = {std::string("zz")};
+  CHECK_THAT(f.Plan().status().message(), Catch::Contains("there is no column 'zz'"));
+}
+
+TEST_CASE("a header of numbers is a row, unless it counts") {
+  DataFixture f;
+  f.job.data.label = {int64_t{2}};
+  f.Train("5.1,3.5,0\n4.9,3,1\n");
+  CHECK_THAT(f.Plan().status().message(), Catch::Contains("data.csv.header: false"));
+  f.job.data.csv.header = false;
+  CHECK(f.Plan().ok());
+  f.job.data.csv.header = true;
+  f.Train("0,1,2\n4.9,3,1\n5,1,0\n");
+  CHECK(f.Plan().ok());
+}
+
+TEST_CASE("dates that are all in January 1970 are an error") {
+  DataFixture f;
+  spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
+  group.columns = {std::string("d")};
+  group.type = spec::FeatureType::kDate;
+  f.Train("d,y\n2023,0\n2024,1\n");
+  CHECK_THAT(f.Profile().status().message(), Catch::Contains("January 1970"));
+  group.parts = {spec::DatePart::kEpoch};
+  CHECK_THAT(f.Profile().status().message(), Catch::Contains("January 1970"));
+  group.date_format = "%Y";
+  CHECK(f.Profile().ok());
+  f.Train("d,y\n1700000000,0\n1700000001,1\n");
+  group.date_format = "auto";
+  CHECK(f.Profile().ok());
+}
+
+TEST_CASE("a word for null is no class, in each task") {
+  DataFixture f;
+  f.Train("a,y\n1,0\n2,NA\n3,1\n");
+  CHECK_THAT(f.Profile().status().message(), Catch::Contains("the label is missing: 'NA'"));
+  f.job.data.bad_rows = {true, 1};
+  CHECK(f.Profile()->train_rows == 2);
+  f.job.data.null_values.emplace();
+  CHECK(f.Profile()->preprocessing.classes == Strings{"0", "1", "NA"});
+  f.job.data.null_values.reset();
+  f.job.data.bad_rows = {};
+  f.job.model.task = spec::Task::kRegression;
+  CHECK_THAT(f.Profile().status().message(), Catch::Contains("the label is missing"));
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct ParquetOptions {
   bool dictionary = true;
   bool arrow_schema = true;  // false: as Spark writes it, without Arrow's own types
   int64_t page_bytes = 1 << 20;
+  bool int96 = false;  // time stamps as Hive and Spark wrote them
 };
 
 inline std::string ParquetText(const std::vector<ParquetField>& fields,
@@ -54,6 +55,7 @@ inline std::string ParquetText(const std::vector<ParquetField>& fields,
   if (!options.dictionary) properties.disable_dictionary();
   parquet::ArrowWriterProperties::Builder arrow_properties;
   if (options.arrow_schema) arrow_properties.store_schema();
+  if (options.int96) arrow_properties.enable_deprecated_int96_timestamps();
   const auto sink = *arrow::io::BufferOutputStream::Create();
   const auto written =
       parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), sink, options.group_rows,

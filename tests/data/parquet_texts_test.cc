@@ -1,4 +1,7 @@
 // Texts of Parquet files mean what they mean in CSV.
+#include <arrow/extension/uuid.h>
+#include <arrow/extension_type.h>
+
 #include "src/data/features/feature_decoder.h"
 #include "tests/data/parquet_fixture.h"
 
@@ -53,6 +56,71 @@ TEST_CASE("a whole number is hashed alike, however its column holds it") {
     f.Write({column, Y(2)});
     CHECK(f.AllRows().codes == std::vector<int32_t>{seventeen, seventeen});
   }
+}
+
+// The categories that are made of a column.
+std::vector<std::string> Vocabulary(const ParquetField& column,
+                                    const ParquetOptions& options = {}) {
+  ParquetFixture f;
+  spec::FeatureGroup& group = f.job.data.features.groups.emplace_back();
+  group.columns = {column.name};
+  group.type = spec::FeatureType::kCategorical;
+  f.Write({column, Y(static_cast<int>(column.values->length()))}, options);
+  const auto profile = f.Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
+  return profile->preprocessing.features[0].vocabulary;
+}
+
+TEST_CASE("a decimal is the category that its digits are in CSV") {
+  CHECK(Vocabulary(Json("c", arrow::decimal128(12, 2), R"(["1.50", "2.00", "-0.25"])")) ==
+        Strings{"-0.25", "1.5", "2"});
+  CHECK(Vocabulary(Json("c", arrow::decimal128(38, 10), R"(["0.0000100000", "7.0000000000"])")) ==
+        Strings{"0.00001", "7"});
+  CHECK(Vocabulary(Json("c", arrow::decimal256(40, 0), R"(["12345678901234567890123456789"])")) ==
+        Strings{"12345678901234567890123456789"});
+}
+
+TEST_CASE("UUIDs of 16 bytes are texts") {
+  auto storage = Json("u", arrow::fixed_size_binary(16), R"(["0123456789abcdef", null])");
+  const auto type = arrow::extension::uuid();
+  const ParquetField column = {"u", arrow::ExtensionType::WrapArray(type, storage.values)};
+  for (const bool schema : {true, false}) {
+    CHECK(Vocabulary(column, {.arrow_schema = schema}) ==
+          Strings{"", "30313233-3435-3637-3839-616263646566"});
+    ParquetFixture f;
+    f.Write({column, Json("a", arrow::int32(), "[1, 2]"), Y(2)}, {.arrow_schema = schema});
+    CHECK(spec::InferredText(f.Plan()->schema) == "categorical: u; numeric: 1 other");
+  }
+}
+
+TEST_CASE("time stamps of INT96 beyond 2262 are those moments") {
+  const auto at =
+      Json("t", arrow::timestamp(arrow::TimeUnit::MICRO),
+           R"(["1500-01-01 00:00:00", "2024-02-29 23:59:58.5", "9999-12-31 00:00:00"])");
+  for (const bool schema : {true, false}) {
+    CHECK(Vocabulary(at, {.arrow_schema = schema, .int96 = true}) ==
+          Strings{"1500-01-01 00:00:00", "2024-02-29 23:59:58.5", "9999-12-31 00:00:00"});
+  }
+}
+
+TEST_CASE("null_values are null in each type of column") {
+  ParquetFixture f;
+  f.job.data.null_values = {{"-999", "unknown"}};
+  f.job.data.features.nulls = {spec::NullKind::kConstant, 7};
+  f.Write({Json("i", arrow::int32(), "[1, -999]"), Json("d", arrow::float64(), "[1.5, -999]"),
+           Json("s", arrow::utf8(), R"(["2", "unknown"])"), Y(2)});
+  CHECK(f.AllRows().inputs == Doubles{1, 1.5, 2, 7, 7, 7});
+}
+
+TEST_CASE("words for null are no labels of classes, and booleans have their spellings") {
+  ParquetFixture f;
+  f.job.model.task = spec::Task::kClassification;
+  const auto a = Json("a", arrow::int32(), "[1, 2, 3]");
+  f.Write({a, Json("y", arrow::utf8(), R"(["x", "None", "z"])")});
+  CHECK(f.Error().message().starts_with("the label is missing: 'None'"));
+  f.Write({a, Json("y", arrow::utf8(), R"(["true", "True", "f"])")});
+  CHECK(f.Profile()->preprocessing.classes == Strings{"false", "true"});
 }
 
 }  // namespace

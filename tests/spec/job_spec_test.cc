@@ -21,6 +21,30 @@ TEST_CASE("a job of defaults with data, label and output is valid") {
   CHECK(GoodJob().Validate().ToString() == "OK");
 }
 
+TEST_CASE("keys of values and dates out of their range are named") {
+  CheckRefused({
+      {[](JobSpec& j) { j.data.csv.decimal = ';'; },
+       "data.csv.decimal: found ';', expected '.' or ','"},
+      {[](JobSpec& j) { j.data.csv.thousands = '.'; },
+       "data.csv.thousands: found '.', expected another character than that of data.csv.decimal"},
+      {[](JobSpec& j) { j.data.csv.thousands = 'x'; },
+       "data.csv.thousands: found 'x', expected a comma, a point, a blank"},
+      {[](JobSpec& j) {
+         j.data.features.exclude = {ColumnRange{5, 2}};
+       },
+       "data.features.exclude: found 5..2, expected first..last"},
+      {[](JobSpec& j) { j.data.features.date_format = "%d.%m.%Q"; },
+       "data.features.date_format: found '%d.%m.%Q', expected a format such as"},
+      {[](JobSpec& j) { j.data.features.date_format = "%d.%m."; },
+       "data.features.date_format: found '%d.%m.', expected a format such as"},
+      {[](JobSpec& j) {
+         j.data.features.groups.emplace_back().columns = {std::string("a")};
+         j.data.features.groups[0].date_format = "%Y";
+       },
+       "data.features.groups[0].date_format: found '%Y', expected `type: date` with it"},
+  });
+}
+
 TEST_CASE("each field out of its range is named with what was found and what was expected") {
   CheckRefused({
       {[](JobSpec& j) {
@@ -253,6 +277,12 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.data.csv.delimiter = ';'; },
       [](JobSpec& j) { j.data.csv.quote = '\''; },
       [](JobSpec& j) { j.data.csv.multiline = true; },
+      [](JobSpec& j) { j.data.csv.decimal = ','; },
+      [](JobSpec& j) { j.data.csv.thousands = ','; },
+      [](JobSpec& j) { j.data.null_values.emplace(); },
+      [](JobSpec& j) { j.data.null_values = {{"x"}}; },
+      [](JobSpec& j) { j.data.features.exclude = {int64_t{1}}; },
+      [](JobSpec& j) { j.data.features.date_format = "%Y"; },
       [](JobSpec& j) { j.data.label = {int64_t{0}}; },
       [](JobSpec& j) { j.data.label = {std::string("0")}; },
       [](JobSpec& j) { j.data.weight = int64_t{3}; },

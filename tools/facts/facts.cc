@@ -99,6 +99,8 @@ void AddTables(Module& m) {
   m.Number("LAST_DAY", data::kLastDay);
   m.Number("DAY_NUMBER_MIN", data::kDayNumberMin);
   m.Number("DAY_NUMBER_MAX", data::kDayNumberMax);
+  m.Number("MONTH_NUMBER_MIN", data::kMonthNumberMin);
+  m.Number("MONTH_NUMBER_MAX", data::kMonthNumberMax);
   m.Number("CATEGORY_BYTES_MAX", data::kCategoryBytesMax);
   m.Number("COLUMNS_MAX", data::kColumnsMax);
 }

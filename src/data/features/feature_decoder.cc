@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -19,111 +18,19 @@ namespace espalier::data {
 namespace {
 
 constexpr double kNull = std::numeric_limits<double>::quiet_NaN();
-constexpr int64_t kDaySeconds = 86'400;
-
-// Days since 1970 and back: Hinnant, "chrono-compatible low-level date algorithms", 2013.
-int64_t DaysOf(int64_t year, int64_t month, int64_t day) {
-  year -= month <= 2;
-  const int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const int64_t year_of_era = year - era * 400;
-  const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  const int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-  return era * 146'097 + day_of_era - 719'468;
-}
-
-struct Civil {
-  int64_t year, month, day;
-};
-
-Civil CivilOf(int64_t days) {
-  days += 719'468;
-  const int64_t era = (days >= 0 ? days : days - 146'096) / 146'097;
-  const int64_t day_of_era = days - era * 146'097;
-  const int64_t year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
-  const int64_t day_of_year =
-      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const int64_t shifted = (5 * day_of_year + 2) / 153;  // months from March
-  const int64_t month = shifted < 10 ? shifted + 3 : shifted - 9;
-  return {year_of_era + era * 400 + (month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1};
-}
-
-// Absent for what no calendar has, such as 30 February.
-std::optional<int64_t> DayOf(const Civil& date) {
-  if (date.month < 1 || date.month > 12) return std::nullopt;
-  const int64_t days = DaysOf(date.year, date.month, date.day);
-  const Civil same = CivilOf(days);
-  return same.month == date.month && same.day == date.day ? std::optional(days) : std::nullopt;
-}
-
-// Reads a text from left to right.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : text_(text) {}
-  bool done() const { return text_.empty(); }
-  bool Skip(char c) {
-    if (text_.empty() || text_[0] != c) return false;
-    text_.remove_prefix(1);
-    return true;
-  }
-  // A number of so many digits, from `least` to `most`.
-  bool Digits(size_t count, int64_t least, int64_t most, int64_t* out) {
-    if (text_.size() < count) return false;
-    *out = 0;
-    for (size_t i = 0; i < count; ++i) {
-      if (text_[i] < '0' || text_[i] > '9') return false;
-      *out = *out * 10 + (text_[i] - '0');
-    }
-    text_.remove_prefix(count);
-    return *out >= least && *out <= most;
-  }
-  // The digits after a point, as a fraction of 1; up to nine of them.
-  bool Fraction(double* out) {
-    int64_t digits = 0, scale = 1;
-    size_t count = 0;
-    for (; count < text_.size() && count < 9 && text_[count] >= '0' && text_[count] <= '9';
-         ++count) {
-      digits = digits * 10 + (text_[count] - '0');
-      scale *= 10;
-    }
-    text_.remove_prefix(count);
-    *out = static_cast<double>(digits) / static_cast<double>(scale);
-    return count > 0;
-  }
-
- private:
-  std::string_view text_;
-};
-
-bool ParseTime(Scanner& scan, double* seconds) {
-  int64_t hour = 0, minute = 0, second = 0;
-  double fraction = 0;
-  if (!scan.Digits(2, 0, 23, &hour) || !scan.Skip(':') || !scan.Digits(2, 0, 59, &minute)) {
-    return false;
-  }
-  if (scan.Skip(':') && !scan.Digits(2, 0, 60, &second)) return false;
-  if (scan.Skip('.') && !scan.Fraction(&fraction)) return false;
-  *seconds += static_cast<double>(hour * 3600 + minute * 60 + second) + fraction;
-  if (scan.Skip('Z') || scan.done()) return true;
-  const bool east = scan.Skip('+');
-  if (!east && !scan.Skip('-')) return false;
-  if (!scan.Digits(2, 0, 23, &hour)) return false;
-  minute = 0;
-  if (!scan.done() && (scan.Skip(':'), !scan.Digits(2, 0, 59, &minute))) return false;
-  *seconds -= static_cast<double>((east ? 1 : -1) * (hour * 3600 + minute * 60));
-  return true;
-}
+constexpr double kSecondsADay = 86'400;
 
 bool IsOneOf(std::string_view text, std::span<const std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-std::optional<std::string> DecodeBoolean(std::string_view text, double* value) {
+std::optional<std::string> DecodeBoolean(const ValueRules& rules, std::string_view text,
+                                         double* value) {
   if (const auto word = BooleanWord(text)) {
     *value = *word ? 1 : 0;
     return {};
   }
-  const NumberKind kind = ParseNumberSlowly(text, value);
+  const NumberKind kind = rules.ParseNumber(text, value);
   if (kind == NumberKind::kNull) {
     *value = kNull;
     return {};
@@ -132,8 +39,9 @@ std::optional<std::string> DecodeBoolean(std::string_view text, double* value) {
   return "the value is neither true nor false; expected true, false, yes, no, 1 or 0";
 }
 
-std::optional<std::string> DecodeLog(std::string_view text, double* value) {
-  switch (ParseNumberSlowly(text, value)) {
+std::optional<std::string> DecodeLog(const ValueRules& rules, std::string_view text,
+                                     double* value) {
+  switch (rules.ParseNumber(text, value)) {
     case NumberKind::kNumber:
       break;
     case NumberKind::kNull:
@@ -149,19 +57,14 @@ std::optional<std::string> DecodeLog(std::string_view text, double* value) {
   return {};
 }
 
-constexpr const char* kNoDate =
-    "the value is not a date; expected one like 2024-02-29, 20240229 or 2024-02-29T23:59:58Z, of "
-    "the years 1 to 9999, or seconds since 1970";
-
-// 20240229 is a day, of the years 1900 to 2199, as much as its text is; any other number is seconds
-// since 1970. Days' seconds are multiples of 100, so that none of them looks like such a day.
-double SecondsOfNumber(double number) {
-  if (!(number >= kDayNumberMin && number <= kDayNumberMax) || number != std::floor(number)) {
-    return number;
+std::string NoDate(const std::string& format) {
+  if (!format.empty() && format != "auto") {
+    return "the value is not a date written as date_format " + Quoted(format) +
+           " says; correct the format, or name texts that mean null in data.null_values";
   }
-  const auto digits = static_cast<int64_t>(number);
-  const auto days = DayOf({digits / 10'000, digits / 100 % 100, digits % 100});
-  return days ? static_cast<double>(*days * kDaySeconds) : number;
+  return "the value is not a date; expected one like 2024-02-29, 29.02.2024, 20240229 or "
+         "2024-02-29T23:59:58Z, of the years 1 to 9999, or seconds since 1970: set date_format for "
+         "another form, or name texts that mean null in data.null_values";
 }
 
 }  // namespace
@@ -212,81 +115,6 @@ double Log1p(double x) {
   return e * kLn2High + (2 * s + (2 * s * sum + e * kLn2Low));
 }
 
-std::optional<double> ParseDate(std::string_view text) {
-  Scanner scan(Trimmed(text));
-  int64_t year = 0, month = 0, day = 0;
-  if (!scan.Digits(4, 1, 9999, &year) || !scan.Skip('-') || !scan.Digits(2, 1, 12, &month) ||
-      !scan.Skip('-') || !scan.Digits(2, 1, 31, &day)) {
-    return std::nullopt;
-  }
-  const std::optional<int64_t> days = DayOf({year, month, day});
-  if (!days) return std::nullopt;
-  double seconds = static_cast<double>(*days * kDaySeconds);
-  if (scan.done()) return seconds;
-  if (!scan.Skip('T') && !scan.Skip(' ')) return std::nullopt;
-  if (!ParseTime(scan, &seconds) || !scan.done()) return std::nullopt;
-  return seconds;
-}
-
-double PartOf(double seconds, spec::DatePart part) {
-  if (part == spec::DatePart::kEpoch) return seconds;
-  const auto whole = static_cast<int64_t>(std::floor(seconds));
-  const int64_t days = (whole >= 0 ? whole : whole - (kDaySeconds - 1)) / kDaySeconds;
-  const int64_t second = whole - days * kDaySeconds;
-  const Civil civil = CivilOf(days);
-  const auto number = [&]() -> int64_t {
-    switch (part) {
-      case spec::DatePart::kYear:
-        return civil.year;
-      case spec::DatePart::kMonth:
-        return civil.month;
-      case spec::DatePart::kDay:
-        return civil.day;
-      case spec::DatePart::kWeekday:
-        return ((days + 3) % 7 + 7) % 7;  // 1970 began on a Thursday
-      case spec::DatePart::kYearday:
-        return days - DaysOf(civil.year, 1, 1) + 1;
-      case spec::DatePart::kHour:
-        return second / 3600;
-      case spec::DatePart::kMinute:
-        return second / 60 % 60;
-      case spec::DatePart::kSecond:
-      case spec::DatePart::kEpoch:
-        break;
-    }
-    return second % 60;
-  };
-  return static_cast<double>(number());
-}
-
-std::optional<std::string> DateText(int64_t days) {
-  if (days < kFirstDay || days > kLastDay) return std::nullopt;
-  const Civil civil = CivilOf(days);
-  char text[32];
-  std::snprintf(text, sizeof text, "%04d-%02d-%02d", static_cast<int>(civil.year),
-                static_cast<int>(civil.month), static_cast<int>(civil.day));
-  return text;
-}
-
-std::optional<std::string> MomentText(int64_t units, int64_t units_a_second) {
-  const int64_t units_a_day = units_a_second * kDaySeconds;
-  const int64_t days = units / units_a_day - (units % units_a_day < 0 ? 1 : 0);
-  std::optional<std::string> text = DateText(days);
-  if (!text) return text;
-  const int64_t rest = units % units_a_day;  // days * units_a_day might not fit
-  const int64_t of_day = rest < 0 ? rest + units_a_day : rest, second = of_day / units_a_second;
-  char time[32];
-  std::snprintf(time, sizeof time, " %02d:%02d:%02d", static_cast<int>(second / 3600),
-                static_cast<int>(second / 60 % 60), static_cast<int>(second % 60));
-  *text += time;
-  const int64_t fraction = of_day % units_a_second;
-  if (fraction == 0) return text;
-  std::string digits = std::to_string(units_a_second + fraction);  // with its zeros, after a 1
-  digits.erase(digits.find_last_not_of('0') + 1);
-  *text += "." + digits.substr(1);
-  return text;
-}
-
 size_t CategoriesCountedMax(int64_t min_count) {
   return min_count > 1 ? kCategoriesCountedMax : kCategoriesMax;
 }
@@ -311,11 +139,16 @@ Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
       .At({.file = file, .column = column});
 }
 
-FeatureDecoder::FeatureDecoder(const spec::FeatureSpec& features, const spec::Schema& schema)
-    : schema_(schema), vocabulary_of_(schema.features.size(), -1) {
+FeatureDecoder::FeatureDecoder(const spec::DataSpec& data, const spec::Schema& schema, bool csv)
+    : schema_(schema), rules_(data, csv), vocabulary_of_(schema.features.size(), -1) {
+  const spec::FeatureSpec& features = data.features;
   for (size_t i = 0; i < schema.features.size(); ++i) {
     const spec::FeatureRule rule = schema.rule(i);
     options_.push_back(spec::OptionsOf(features, rule));
+    const std::string& format = options_.back().date_format;
+    const bool formatted = rule.type == spec::FeatureType::kDate && !format.empty();
+    formats_.push_back(formatted && format != "auto" ? std::optional<DateFormat>(format)
+                                                     : std::nullopt);
     if (spec::IsPlain(features, rule)) continue;
     decoded_.push_back(static_cast<int32_t>(i));
     if (!spec::HasVocabulary(features, rule)) continue;
@@ -350,33 +183,38 @@ std::optional<std::string> FeatureDecoder::Decode(size_t feature,
   switch (options.type) {
     case spec::FeatureType::kCategorical: {
       const std::string_view category = text ? Trimmed(*text) : std::string_view();
-      return DecodeCategory(feature, category == "\\N" ? std::string_view() : category, value);
+      const bool null = rules_.IsNullCategory(category);
+      return DecodeCategory(feature, null ? std::string_view() : category, value);
     }
     case spec::FeatureType::kBoolean:
-      return DecodeBoolean(text.value_or(""), value);
+      return DecodeBoolean(rules_, text.value_or(""), value);
     case spec::FeatureType::kNumeric:
-      return DecodeLog(text.value_or(""), value);
+      return DecodeLog(rules_, text.value_or(""), value);
     case spec::FeatureType::kDate:
       break;
   }
-  double seconds = 0;
-  if (const auto parsed = ParseDate(text.value_or(""))) {
-    seconds = *parsed;
-  } else {
-    const NumberKind kind = ParseNumberSlowly(text.value_or(""), &seconds);
-    if (kind == NumberKind::kNull) seconds = kNull;
-    if (kind == NumberKind::kNotNumber || kind == NumberKind::kInfinite) return kNoDate;
-    seconds = SecondsOfNumber(seconds);
+  return DecodeDate(feature, text.value_or(""), value);
+}
+
+std::optional<std::string> FeatureDecoder::DecodeDate(size_t feature, std::string_view text,
+                                                      double* value) const {
+  const std::optional<DateFormat>& format = formats_[feature];
+  if (const auto parsed = format ? format->Parse(text) : ParseDate(text)) {
+    return DecodeSeconds(feature, *parsed, value);
   }
-  return DecodeSeconds(feature, seconds, value);
+  double seconds = 0;
+  const NumberKind kind = rules_.ParseNumber(text, &seconds);
+  if (kind == NumberKind::kNull) return DecodeSeconds(feature, kNull, value);
+  if (format || kind != NumberKind::kNumber) return NoDate(options_[feature].date_format);
+  return DecodeSeconds(feature, SecondsOfNumber(seconds), value);
 }
 
 std::optional<std::string> FeatureDecoder::DecodeSeconds(size_t feature, double seconds,
                                                          double* value) const {
   *value = kNull;
   if (std::isnan(seconds)) return {};
-  const double day = seconds / kDaySeconds;
-  if (!(day >= kFirstDay && day < kLastDay + 1)) return kNoDate;
+  const double day = seconds / kSecondsADay;
+  if (!(day >= kFirstDay && day < kLastDay + 1)) return NoDate(options_[feature].date_format);
   *value = PartOf(seconds, schema_.rule(feature).part);
   return {};
 }

@@ -11,8 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "src/data/features/dates.h"
 #include "src/data/table/label_texts.h"
 #include "src/data/table/shard_rows.h"
+#include "src/data/table/value_rules.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -37,35 +39,22 @@ Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
 int64_t HashedCode(std::string_view text, int64_t buckets);
 
 // Words of a boolean column, in addition to 1 and 0.
-inline constexpr std::array<std::string_view, 6> kTrueWords = {"true", "True", "TRUE",
-                                                               "yes",  "Yes",  "YES"};
-inline constexpr std::array<std::string_view, 6> kFalseWords = {"false", "False", "FALSE",
-                                                                "no",    "No",    "NO"};
+inline constexpr std::array<std::string_view, 10> kTrueWords = {
+    "true", "True", "TRUE", "yes", "Yes", "YES", "t", "T", "y", "Y"};
+inline constexpr std::array<std::string_view, 10> kFalseWords = {
+    "false", "False", "FALSE", "no", "No", "NO", "f", "F", "n", "N"};
 std::optional<bool> BooleanWord(std::string_view text);
 
 // log(1 + x) for x > -1, to a few units in the last place, and the same on every machine:
 // additions, multiplications and divisions alone, 2 artanh(x / (2 + x)).
 double Log1p(double x);
 
-// The days that dates may name, counted from 1970: 0001-01-01 and 9999-12-31.
-inline constexpr int64_t kFirstDay = -719'162, kLastDay = 2'932'896;
-// Range of the numbers that are read as days, such as 20240229.
-inline constexpr int64_t kDayNumberMin = 19'000'101, kDayNumberMax = 21'991'231;
-
-// Seconds since 1970 of "2024-02-29", or with a time "2024-02-29 23:59", "2024-02-29T23:59:58.5",
-// which may end in Z or an offset like +01:00; without one it is taken for UTC. Years 1 to 9999.
-std::optional<double> ParseDate(std::string_view text);
-// A part of that moment, in UTC. REQUIRES: a moment of these years.
-double PartOf(double seconds, spec::DatePart part);
-// The texts of a day, counted from 1970, and of a moment so many units after it began, in UTC:
-// "2024-02-29", "2024-02-29 23:59:58.5". `units_a_second`: a power of ten. Absent outside of these
-// years.
-std::optional<std::string> DateText(int64_t days);
-std::optional<std::string> MomentText(int64_t units, int64_t units_a_second);
-
 class FeatureDecoder {
  public:
-  FeatureDecoder(const spec::FeatureSpec& features, const spec::Schema& schema);
+  // `csv`: of a CSV file (ValueRules).
+  FeatureDecoder(const spec::DataSpec& data, const spec::Schema& schema, bool csv);
+
+  const ValueRules& rules() const { return rules_; }
 
   // The features that this decodes, ascending; the others are plain numbers.
   const std::vector<int32_t>& decoded() const { return decoded_; }
@@ -77,9 +66,9 @@ class FeatureDecoder {
   }
 
   // The number of what a column says, NaN for null. An error says what is wrong with the value.
-  // `text` absent: null. A date's number is a day such as 20240229, of the years 1900 to 2199, or
-  // else seconds since 1970. A category's code counts from 0 in order of appearance, or is its
-  // bucket.
+  // `text` absent: null. A date is what its date_format says; without one what ParseDate reads, or
+  // a number as SecondsOfNumber has it. A category's code counts from 0 in order of appearance, or
+  // is its bucket.
   std::optional<std::string> Decode(size_t feature, std::optional<std::string_view> text,
                                     double* value);
   // The same for a date that the column holds as seconds since 1970; NaN is null.
@@ -96,9 +85,12 @@ class FeatureDecoder {
 
  private:
   std::optional<std::string> DecodeCategory(size_t feature, std::string_view text, double* value);
+  std::optional<std::string> DecodeDate(size_t feature, std::string_view text, double* value) const;
 
   const spec::Schema& schema_;
-  std::vector<spec::FeatureOptions> options_;  // by feature
+  const ValueRules rules_;
+  std::vector<spec::FeatureOptions> options_;       // by feature
+  std::vector<std::optional<DateFormat>> formats_;  // by feature; absent: ParseDate's
   std::vector<int32_t> decoded_;
   std::vector<int32_t> vocabulary_of_;  // by feature: in texts_.categories, or -1
   ShardTexts texts_;

@@ -84,6 +84,42 @@ std::string NameOfFeature(const spec::Schema& schema, size_t feature) {
   return rule.type == spec::FeatureType::kDate ? column + "." + spec::NameOf(rule.part) : column;
 }
 
+// Whether all moments are in January 1970, as numbers of days or years are when they are read as
+// seconds. False, too, if the parts of the date do not show it.
+bool IsFirstMonth(const spec::InputPlan& plan, std::span<const spec::ColumnStats> stats,
+                  size_t feature) {
+  constexpr double kMonthSeconds = 31 * 86'400;
+  bool is_shown = false;
+  for (size_t i = feature; i < stats.size(); ++i) {
+    if (plan.schema.features[i] != plan.schema.features[feature]) break;
+    const spec::DatePart part = plan.schema.rule(i).part;
+    const double last = part == spec::DatePart::kYear    ? 1970
+                        : part == spec::DatePart::kMonth ? 1
+                        : part == spec::DatePart::kEpoch ? kMonthSeconds - 1
+                                                         : 0;
+    if (last == 0) continue;
+    const double first = part == spec::DatePart::kEpoch ? 0 : last;
+    if (stats[i].count == 0 || stats[i].min < first || stats[i].max > last) return false;
+    is_shown = is_shown || part != spec::DatePart::kMonth;
+  }
+  return is_shown;
+}
+
+// At the first feature of each column of dates.
+Status CheckMoments(const spec::InputPlan& plan, std::span<const spec::ColumnStats> stats,
+                    size_t feature) {
+  const spec::Schema& schema = plan.schema;
+  const bool first = feature == 0 || schema.features[feature - 1] != schema.features[feature];
+  const bool date = schema.rule(feature).type == spec::FeatureType::kDate;
+  if (!date || !first || !IsFirstMonth(plan, stats, feature)) return {};
+  return BadInput(
+             "all dates of the column are in January 1970, so its numbers seem to count something "
+             "other than seconds since 1970; set date_format in data.features.groups (such as '%Y' "
+             "of years), or make the column numeric")
+      .At({.file = plan.files.front().path,
+           .column = schema.names[static_cast<size_t>(schema.features[feature])]});
+}
+
 }  // namespace
 
 bool Fits(spec::Precision precision, double value) {
@@ -113,6 +149,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
   std::vector<spec::FittedFeature> features;
   size_t vocabulary = 0, robust = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
+    ESPALIER_RETURN_IF_ERROR(CheckMoments(plan, stats, i));
     const spec::FeatureRule rule = plan.schema.rule(i);
     const spec::FeatureOptions options = spec::OptionsOf(job.data.features, rule);
     const bool number = rule.type != spec::FeatureType::kCategorical;
@@ -133,8 +170,8 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
     fitted.name = NameOfFeature(plan.schema, i);
     if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != spec::NullKind::kConstant) {
       return BadInput(
-                 "the column has no value in any training row; leave it out of "
-                 "data.features.columns")
+                 "the column has no value in any training row; leave it out by "
+                 "data.features.exclude, or do not name it in data.features.columns")
           .At({.file = plan.files.front().path, .column = fitted.name});
     }
     const auto scaled = [&](double x) { return (x - fitted.shift) * fitted.factor; };

@@ -4,14 +4,14 @@
 #include <arrow/record_batch.h>
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
-#include "src/data/features/feature_decoder.h"
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
 #include "src/data/parquet/numbers.h"
 #include "src/data/table/input_file.h"
-#include "src/data/table/number.h"
 #include "src/data/text/text_input.h"
 
 namespace espalier::data {
@@ -31,99 +31,128 @@ bool IsOfContent(const Status& error) {
          error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kDataLoss;
 }
 
-// Both give the number of rows that they have looked at, at most `rows`.
-
-Result<int64_t> AddText(const storage::FileSystem& files, const spec::DataSpec& data,
-                        const spec::InputPlan& plan, const spec::InputFile& file, int64_t rows,
-                        std::vector<ColumnSample>* samples) {
-  if (file.length == 0) return int64_t{0};
-  const size_t own = OwnColumns(plan.schema);
-  ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files, file, true));
-  const CsvRange range = {0, file.length, spec::HasHeader(data, file.path)};
-  const auto reader = input->Records(data, range, own, kWindowBytes);
-  int64_t row = 0;
-  for (; row < rows; ++row) {
-    const RecordReader::Outcome outcome = reader->Next();
-    if (outcome == RecordReader::Outcome::kFailed && !IsOfContent(reader->error())) {
-      return reader->error();
-    }
-    if (outcome == RecordReader::Outcome::kFailed || outcome == RecordReader::Outcome::kEnd) break;
-    if (outcome != RecordReader::Outcome::kRecord || reader->fields() != own) continue;
-    for (size_t i = 0; i < own; ++i) {
-      const size_t column = file.columns.empty() ? i : static_cast<size_t>(file.columns[i]);
-      (*samples)[column].Add(reader->field(i));
-    }
-  }
-  return row;
+// The columns of Parquet whose values are looked at: text, and what may number the rows.
+bool IsSampled(const ParquetColumn& column) {
+  if (column.vector) return false;
+  return column.family == ColumnFamily::kText ||
+         (column.family == ColumnFamily::kNumber && IsUnnamed(column.name));
 }
 
-Result<int64_t> AddParquet(const storage::FileSystem& files, const spec::InputPlan& plan,
-                           const spec::InputFile& file, int64_t rows,
-                           std::vector<ColumnSample>* samples) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, file));
-  ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
-  std::map<std::string, size_t> places;
-  for (size_t i = 0; i < OwnColumns(plan.schema); ++i) places.emplace(plan.schema.names[i], i);
-  std::vector<int> columns;
-  std::vector<size_t> sampled;  // by column that is read
-  for (size_t i = 0; i < parquet->columns().size(); ++i) {
-    const ParquetColumn& column = parquet->columns()[i];
-    const auto place = places.find(column.name);
-    if (place == places.end() || column.vector || column.family != ColumnFamily::kText) continue;
-    columns.push_back(static_cast<int>(i));
-    sampled.push_back(place->second);
+class Sampler {
+ public:
+  Sampler(const storage::FileSystem& files, const spec::DataSpec& data, const spec::InputPlan& plan,
+          TableSample* sample)
+      : files_(files),
+        data_(data),
+        plan_(plan),
+        sample_(*sample),
+        rules_(data, spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kCsv) {
+    const std::string& format = data.features.date_format;
+    if (!format.empty() && format != "auto") format_.emplace(format);
   }
-  if (columns.empty()) return rows;  // and so it is with the other files
-  int64_t done = 0;
-  const Status read =
-      parquet->ReadFirst(columns, rows, [&](const arrow::RecordBatch& batch, int64_t) -> Status {
-        for (size_t c = 0; c < sampled.size(); ++c) {
-          const arrow::Array& array = *batch.column(static_cast<int>(c));
-          ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(array));
-          std::string scratch;
-          for (int64_t r = 0; r < batch.num_rows(); ++r) {
-            if (const auto text = texts->At(r, &scratch)) (*samples)[sampled[c]].Add(*text);
-          }
+
+  int64_t left() const { return left_; }
+  bool failed() const { return failed_; }  // a file could not be read to its end
+
+  Status AddText(const spec::InputFile& file) {
+    if (file.length == 0) return {};
+    const size_t own = OwnColumns(plan_.schema);
+    ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
+    const CsvRange range = {0, file.length, spec::HasHeader(data_, file.path)};
+    const auto reader = input->Records(data_, range, own, kWindowBytes);
+    for (; left_ > 0; --left_) {
+      const RecordReader::Outcome outcome = reader->Next();
+      if (outcome == RecordReader::Outcome::kEnd) return {};
+      if (outcome == RecordReader::Outcome::kFailed) {
+        failed_ = true;
+        return IsOfContent(reader->error()) ? Status() : reader->error();
+      }
+      if (outcome != RecordReader::Outcome::kRecord || reader->fields() != own) continue;
+      for (size_t i = 0; i < own; ++i) {
+        const size_t column = file.columns.empty() ? i : static_cast<size_t>(file.columns[i]);
+        Add(column, reader->field(i));
+      }
+    }
+    return {};
+  }
+
+  Status AddParquet(const spec::InputFile& file) {
+    ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
+    ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
+    std::map<std::string, size_t> places;
+    for (size_t i = 0; i < OwnColumns(plan_.schema); ++i) places.emplace(plan_.schema.names[i], i);
+    for (const std::string& name : parquet->index_columns()) {
+      if (const auto place = places.find(name); place != places.end()) {
+        sample_.index[place->second] = true;
+      }
+    }
+    std::vector<int> columns;
+    std::vector<size_t> sampled;  // by column that is read
+    for (size_t i = 0; i < parquet->columns().size(); ++i) {
+      const auto place = places.find(parquet->columns()[i].name);
+      if (place == places.end() || !IsSampled(parquet->columns()[i])) continue;
+      columns.push_back(static_cast<int>(i));
+      sampled.push_back(place->second);
+    }
+    if (columns.empty()) return {};
+    const Status read =
+        parquet->ReadFirst(columns, left_, [&](const arrow::RecordBatch& batch, int64_t) {
+          left_ -= batch.num_rows();
+          return AddBatch(batch, sampled);
+        });
+    failed_ = failed_ || !read.ok();
+    return !read.ok() && !IsOfContent(read) ? read : Status();
+  }
+
+ private:
+  void Add(size_t column, std::string_view text) {
+    sample_.columns[column].Add(text, rules_, format_ ? &*format_ : nullptr);
+  }
+
+  Status AddBatch(const arrow::RecordBatch& batch, const std::vector<size_t>& sampled) {
+    std::string scratch;
+    for (size_t c = 0; c < sampled.size(); ++c) {
+      ESPALIER_ASSIGN_OR_RETURN(const auto texts,
+                                ColumnTexts::Make(*batch.column(static_cast<int>(c))));
+      for (int64_t r = 0; r < batch.num_rows(); ++r) {
+        if (const auto text = texts->At(r, &scratch)) {
+          Add(sampled[c], *text);
+        } else {
+          sample_.columns[sampled[c]].AddNull();
         }
-        done += batch.num_rows();
-        return {};
-      });
-  if (!read.ok() && !IsOfContent(read)) return read;
-  return done;
-}
+      }
+    }
+    return {};
+  }
+
+  const storage::FileSystem& files_;
+  const spec::DataSpec& data_;
+  const spec::InputPlan& plan_;
+  TableSample& sample_;
+  const ValueRules rules_;
+  std::optional<DateFormat> format_;
+  int64_t left_ = kSampledRows;
+  bool failed_ = false;
+};
 
 }  // namespace
 
-void ColumnSample::Add(std::string_view text) {
-  double value = 0;
-  const NumberKind kind = ParseNumberSlowly(text, &value);
-  if (kind == NumberKind::kNull) return;
-  ++values;
-  if (kind != NumberKind::kNotNumber) {
-    ++numbers;
-    booleans += kind == NumberKind::kNumber && (value == 0 || value == 1);
-    return;
+Result<TableSample> SampleColumns(const storage::FileSystem& files, const spec::DataSpec& data,
+                                  const spec::InputPlan& plan) {
+  TableSample sample;
+  sample.columns.resize(plan.schema.names.size());
+  sample.index.resize(plan.schema.names.size());
+  const bool parquet = spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet;
+  Sampler sampler(files, data, plan, &sample);
+  for (int i = 0; sampler.left() > 0; ++i) {
+    const auto at = static_cast<size_t>(i);
+    sample.complete = at == plan.files.size() || plan.files[at].role != spec::FileRole::kTrain;
+    if (sample.complete || i == kSampledFiles) break;
+    ESPALIER_RETURN_IF_ERROR(parquet ? sampler.AddParquet(plan.files[at])
+                                     : sampler.AddText(plan.files[at]));
   }
-  booleans += BooleanWord(text).has_value();
-  dates += ParseDate(text).has_value();
-}
-
-Result<std::vector<ColumnSample>> SampleColumns(const storage::FileSystem& files,
-                                                const spec::DataSpec& data,
-                                                const spec::InputPlan& plan) {
-  std::vector<ColumnSample> samples(plan.schema.names.size());
-  int64_t left = kSampledRows;
-  for (int i = 0; i < kSampledFiles && i < static_cast<int>(plan.files.size()) && left > 0; ++i) {
-    const spec::InputFile& file = plan.files[static_cast<size_t>(i)];
-    if (file.role != spec::FileRole::kTrain) break;
-    const bool parquet =
-        spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet;
-    ESPALIER_ASSIGN_OR_RETURN(const int64_t rows,
-                              parquet ? AddParquet(files, plan, file, left, &samples)
-                                      : AddText(files, data, plan, file, left, &samples));
-    left -= rows;
-  }
-  return samples;
+  sample.complete = sample.complete && !sampler.failed();
+  return sample;
 }
 
 }  // namespace espalier::data

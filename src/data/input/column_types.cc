@@ -1,6 +1,7 @@
 #include "src/data/input/column_types.h"
 
 #include <map>
+#include <utility>
 
 #include "src/data/input/column_sample.h"
 #include "src/data/parquet/columns.h"
@@ -15,7 +16,7 @@ namespace {
 std::vector<std::string> TextTypes(const std::vector<ColumnSample>& samples) {
   std::vector<std::string> types;
   for (const ColumnSample& s : samples) {
-    types.emplace_back(s.values == 0 ? "empty" : s.numbers == s.values ? "number" : "text");
+    types.emplace_back(s.values() == 0 ? "empty" : s.numbers() == s.values() ? "number" : "text");
   }
   return types;
 }
@@ -56,7 +57,8 @@ Result<std::vector<std::string>> ColumnTypes(const storage::FileSystem& files,
   std::vector<ColumnSample> samples(plan.schema.names.size());
   const bool parquet = spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet;
   if (!parquet) {
-    ESPALIER_ASSIGN_OR_RETURN(samples, SampleColumns(files, data, plan));
+    ESPALIER_ASSIGN_OR_RETURN(TableSample sample, SampleColumns(files, data, plan));
+    samples = std::move(sample.columns);
   }
   AddPartitions(plan, &samples);
   if (parquet) return ParquetTypes(files, plan, TextTypes(samples));

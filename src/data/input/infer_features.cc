@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/data/features/column_judgement.h"
+#include "src/data/input/column_sample.h"
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
 #include "src/data/table/input_file.h"
@@ -31,65 +33,118 @@ Status FindDates(const storage::FileSystem& files, const spec::InputPlan& plan,
 }
 
 // A job without a label is an autoencoder's: its features are numbers to be given back.
-Status CheckGivenBack(const spec::InputPlan& plan, const std::vector<bool>& open,
-                      const std::vector<spec::FeatureType>& types) {
+Status CheckGivenBack(const std::string& column, spec::FeatureType type) {
   static constexpr const char* kWords[] = {"numbers", "truth values", "dates", "categories"};
-  for (size_t c = 0; c < open.size(); ++c) {
-    const spec::FeatureType type = types[c];
-    if (!open[c] || type == spec::FeatureType::kNumeric || type == spec::FeatureType::kBoolean)
-      continue;
-    return InvalidArgument("data.features: column '" + Printable(plan.schema.names[c]) +
-                           "' holds " + kWords[static_cast<int>(type)] +
-                           "; with task autoencoder features are numbers that are given back: "
-                           "name them in data.features.columns");
-  }
-  return {};
+  if (type == spec::FeatureType::kNumeric || type == spec::FeatureType::kBoolean) return {};
+  return InvalidArgument("data.features: column " + Quoted(column) + " holds " +
+                         kWords[static_cast<int>(type)] +
+                         "; with task autoencoder features are numbers that are given back: "
+                         "name them in data.features.columns");
 }
+
+class Inference {
+ public:
+  Inference(const storage::FileSystem& files, const spec::DataSpec& data, spec::InputPlan* plan)
+      : files_(files),
+        data_(data),
+        plan_(*plan),
+        format_(spec::FormatOf(data, plan->files.front().path)) {}
+
+  Status Run() {
+    const spec::Schema& schema = plan_.schema;
+    open_.resize(schema.names.size());
+    for (size_t i = 0; i < schema.features.size(); ++i) {
+      open_[static_cast<size_t>(schema.features[i])] = schema.rule(i).group < 0;
+    }
+    if (std::find(open_.begin(), open_.end(), true) == open_.end()) return {};
+    ESPALIER_RETURN_IF_ERROR(JudgeColumns());
+    if (format_ == spec::DataFormat::kParquet) {
+      ESPALIER_RETURN_IF_ERROR(FindDates(files_, plan_, &types_));
+    }
+    for (size_t c = 0; c < open_.size() && data_.label.empty(); ++c) {
+      if (!open_[c] || IsLeftOut(static_cast<int32_t>(c))) continue;
+      ESPALIER_RETURN_IF_ERROR(CheckGivenBack(schema.names[c], types_[c]));
+    }
+    return Apply();
+  }
+
+ private:
+  Status JudgeColumns() {
+    ESPALIER_ASSIGN_OR_RETURN(const TableSample sample, SampleColumns(files_, data_, plan_));
+    const std::vector<std::string>& names = plan_.schema.names;
+    types_.assign(names.size(), spec::FeatureType::kNumeric);
+    for (size_t c = 0; c < names.size(); ++c) {
+      if (!open_[c]) continue;
+      const ColumnFacts facts = {.name = names[c],
+                                 .complete = sample.complete && !data_.label.empty(),
+                                 .index = sample.index[c],
+                                 .csv = format_ == spec::DataFormat::kCsv};
+      const Judgement judgement = Judge(sample.columns[c], facts);
+      if (const auto* undecided = std::get_if<Undecided>(&judgement)) {
+        return InvalidArgument(UndecidedFault(names[c], facts, *undecided))
+            .At({.file = plan_.files.front().path,
+                 .column = Printable(names[c]),
+                 .text = Printable(undecided->example)});
+      }
+      if (const auto* reason = std::get_if<spec::LeftOutReason>(&judgement)) {
+        left_out_.push_back({static_cast<int32_t>(c), *reason});
+      } else {
+        types_[c] = std::get<spec::FeatureType>(judgement);
+      }
+    }
+    return {};
+  }
+
+  bool IsLeftOut(int32_t column) const {
+    const auto is_it = [column](const spec::LeftOutColumn& out) { return out.column == column; };
+    return std::any_of(left_out_.begin(), left_out_.end(), is_it);
+  }
+
+  Status Apply() {
+    spec::Schema found = plan_.schema;
+    found.features.clear();
+    found.rules.clear();
+    found.left_out = left_out_;
+    bool all_numeric = true;
+    for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
+      const int32_t column = plan_.schema.features[i];
+      if (IsLeftOut(column)) continue;
+      const bool open = open_[static_cast<size_t>(column)];
+      spec::FeatureRule rule = plan_.schema.rule(i);
+      if (open) rule.type = types_[static_cast<size_t>(column)];
+      all_numeric = all_numeric && (!open || rule.type == spec::FeatureType::kNumeric);
+      std::vector<spec::DatePart> parts = {rule.part};
+      if (open && rule.type == spec::FeatureType::kDate) parts = spec::FeatureGroup().parts;
+      for (const spec::DatePart part : parts) {
+        rule.part = part;
+        found.features.push_back(column);
+        found.rules.push_back(rule);
+      }
+    }
+    if (all_numeric && plan_.schema.rules.empty()) found.rules.clear();
+    plan_.schema = std::move(found);
+    if (!plan_.schema.features.empty()) return {};
+    return InvalidArgument("data.features: no column is left for features (" +
+                           Printable(spec::InferredText(plan_.schema), 500) +
+                           "); name columns in data.features.columns or in a group")
+        .At({.file = plan_.files.front().path});
+  }
+
+  const storage::FileSystem& files_;
+  const spec::DataSpec& data_;
+  spec::InputPlan& plan_;
+  const spec::DataFormat format_;
+  std::vector<bool> open_;  // by column: the spec says nothing of this feature
+  std::vector<spec::FeatureType> types_;
+  std::vector<spec::LeftOutColumn> left_out_;
+};
 
 }  // namespace
 
-spec::FeatureType TypeOf(const ColumnSample& sample) {
-  if (2 * sample.numbers >= sample.values) return spec::FeatureType::kNumeric;
-  if (sample.dates == sample.values) return spec::FeatureType::kDate;
-  if (sample.booleans == sample.values) return spec::FeatureType::kBoolean;
-  return spec::FeatureType::kCategorical;
-}
-
 Status InferFeatures(const storage::FileSystem& files, const spec::DataSpec& data,
                      spec::InputPlan* plan) {
-  spec::Schema& schema = plan->schema;
   if (!data.features.columns.empty()) return {};
-  std::vector<bool> open(schema.names.size());  // columns that the spec says nothing of
-  for (size_t i = 0; i < schema.features.size(); ++i) {
-    open[static_cast<size_t>(schema.features[i])] = schema.rule(i).group < 0;
-  }
-  if (std::none_of(open.begin(), open.end(), [](bool is_open) { return is_open; })) return {};
-  ESPALIER_ASSIGN_OR_RETURN(const auto samples, SampleColumns(files, data, *plan));
-  std::vector<spec::FeatureType> types;
-  for (const ColumnSample& sample : samples) types.push_back(TypeOf(sample));
-  if (spec::FormatOf(data, plan->files.front().path) == spec::DataFormat::kParquet) {
-    ESPALIER_RETURN_IF_ERROR(FindDates(files, *plan, &types));
-  }
-  if (data.label.empty()) ESPALIER_RETURN_IF_ERROR(CheckGivenBack(*plan, open, types));
-  spec::Schema found = schema;
-  found.features.clear();
-  found.rules.clear();
-  bool all_numeric = true;
-  for (size_t i = 0; i < schema.features.size(); ++i) {
-    const auto column = static_cast<size_t>(schema.features[i]);
-    spec::FeatureRule rule = schema.rule(i);
-    if (open[column]) rule.type = types[column];
-    all_numeric = all_numeric && (!open[column] || rule.type == spec::FeatureType::kNumeric);
-    std::vector<spec::DatePart> parts = {rule.part};
-    if (open[column] && rule.type == spec::FeatureType::kDate) parts = spec::FeatureGroup().parts;
-    for (const spec::DatePart part : parts) {
-      rule.part = part;
-      found.features.push_back(schema.features[i]);
-      found.rules.push_back(rule);
-    }
-  }
-  if (!all_numeric) schema = std::move(found);
-  return {};
+  return Inference(files, data, plan).Run();
 }
 
 }  // namespace espalier::data

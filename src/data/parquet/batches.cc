@@ -1,12 +1,59 @@
 #include "src/data/parquet/batches.h"
 
 #include <arrow/array.h>
+#include <arrow/builder.h>
+#include <arrow/extension_type.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace espalier::data {
+namespace {
+
+// "00112233-4455-6677-8899-aabbccddeeff" of 16 bytes.
+arrow::Result<std::shared_ptr<arrow::Array>> TextsOf(std::shared_ptr<arrow::Array> array) {
+  constexpr int kBytes = 16;
+  constexpr const char* kDigits = "0123456789abcdef";
+  if (array->type_id() == arrow::Type::EXTENSION) {
+    array = static_cast<const arrow::ExtensionArray&>(*array).storage();
+  }
+  if (array->type_id() != arrow::Type::FIXED_SIZE_BINARY) {
+    return arrow::Status::Invalid("a column of UUIDs has the type " + array->type()->ToString());
+  }
+  const auto& values = static_cast<const arrow::FixedSizeBinaryArray&>(*array);
+  if (values.byte_width() != kBytes) return arrow::Status::Invalid("a UUID does not have 16 bytes");
+  arrow::StringBuilder builder;
+  ARROW_RETURN_NOT_OK(builder.Reserve(values.length()));
+  for (int64_t r = 0; r < values.length(); ++r) {
+    if (values.IsNull(r)) {
+      ARROW_RETURN_NOT_OK(builder.AppendNull());
+      continue;
+    }
+    std::string text;
+    for (int i = 0; i < kBytes; ++i) {
+      if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+      const uint8_t byte = values.GetValue(r)[i];
+      text += {kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+    ARROW_RETURN_NOT_OK(builder.Append(text));
+  }
+  return builder.Finish();
+}
+
+}  // namespace
+
+arrow::Status UuidsToTexts(const std::vector<int>& columns,
+                           std::shared_ptr<arrow::RecordBatch>* batch) {
+  for (const int column : columns) {
+    ARROW_ASSIGN_OR_RAISE(auto texts, TextsOf((*batch)->column(column)));
+    const auto field = arrow::field((*batch)->schema()->field(column)->name(), arrow::utf8());
+    ARROW_ASSIGN_OR_RAISE(*batch, (*batch)->SetColumn(column, field, std::move(texts)));
+  }
+  return arrow::Status::OK();
+}
 
 arrow::Status ParquetBatches::Start(int group, const std::vector<const Column*>& columns,
                                     int64_t batch_rows) {
@@ -15,12 +62,14 @@ arrow::Status ParquetBatches::Start(int group, const std::vector<const Column*>&
   std::vector<PlainColumns::Wanted> plain;
   std::vector<int> leaves;
   is_plain_.clear();
+  uuids_.clear();
   for (const Column* column : columns) {
     fields.push_back(column->field);
     is_plain_.push_back(column->plain);
     if (column->plain) {
       plain.push_back({column->leaves[0], column->field->type()});
     } else {
+      if (column->uuid) uuids_.push_back(static_cast<int>(fields.size() - plain.size()) - 1);
       leaves.insert(leaves.end(), column->leaves.begin(), column->leaves.end());
     }
   }
@@ -38,7 +87,9 @@ arrow::Status ParquetBatches::NextOfOthers(std::shared_ptr<arrow::RecordBatch>* 
   do {
     ARROW_RETURN_NOT_OK(others_->ReadNext(batch));
   } while (*batch != nullptr && (*batch)->num_rows() == 0);
-  return *batch == nullptr ? arrow::Status::OK() : (*batch)->Validate();
+  if (*batch == nullptr) return arrow::Status::OK();
+  ARROW_RETURN_NOT_OK((*batch)->Validate());
+  return UuidsToTexts(uuids_, batch);
 }
 
 arrow::Status ParquetBatches::Next(int64_t left, std::shared_ptr<arrow::RecordBatch>* batch) {

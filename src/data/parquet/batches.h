@@ -18,12 +18,17 @@
 
 namespace espalier::data {
 
+// Replaces the columns of a batch at these positions, which are UUIDs of 16 bytes, by their texts.
+arrow::Status UuidsToTexts(const std::vector<int>& columns,
+                           std::shared_ptr<arrow::RecordBatch>* batch);
+
 class ParquetBatches {
  public:
   struct Column {
     std::shared_ptr<arrow::Field> field;
     std::vector<int> leaves;  // Parquet's own columns
     bool plain = false;       // PlainColumns::CanRead
+    bool uuid = false;        // 16 bytes a value, which become text
   };
 
   // `reader` must outlive it.
@@ -45,6 +50,7 @@ class ParquetBatches {
   std::unique_ptr<arrow::RecordBatchReader> others_;
   std::shared_ptr<arrow::Schema> schema_;
   std::vector<bool> is_plain_;  // by column
+  std::vector<int> uuids_;      // positions among the columns that Arrow reads
   bool has_plain_ = false;
   int64_t batch_rows_ = 0;
 };

@@ -30,7 +30,7 @@ ParquetDecoder::ParquetDecoder(const TableSource& table, int32_t file, ParquetPr
       picker_(job_.data.features, schema_),
       rows_(rows),
       unusable_(unusable),
-      features_(job_.data.features, schema_) {
+      features_(job_.data, schema_, false) {
   small_labels_.fill(-1);
 }
 
@@ -56,7 +56,7 @@ Status ParquetDecoder::ReadNumbers() {
     if (!wanted[i]) continue;
     ESPALIER_ASSIGN_OR_RETURN(
         numbers_[i], NumbersOf(*batch_->column(static_cast<int>(i)), projection_.vectors[i],
-                               projection_.widths[i], words[i], !skips_zeros_));
+                               projection_.widths[i], words[i], !skips_zeros_, features_.rules()));
   }
   of_run_.assign(projection_.features.size(), {});
   for (size_t i = 0; i < of_run_.size(); ++i) {
@@ -197,6 +197,8 @@ Status ParquetDecoder::ReadLabels() {
     const std::string_view text = found ? Trimmed(*found) : std::string_view();
     if (text.empty() || text.size() > kLabelBytesMax) {
       Bad(r, LabelFault(text.size(), !found), column, source);
+    } else if (features_.rules().IsNullLabel(text)) {
+      Bad(r, MissingLabelFault(text), column, source);
     } else {
       label_of_[r] = features_.texts().labels.IndexOf(text);
       if (small != nullptr) *small = label_of_[r];

@@ -3,7 +3,9 @@
 #include <arrow/array.h>
 #include <arrow/buffer.h>
 #include <arrow/record_batch.h>
+#include <arrow/type.h>
 #include <arrow/util/compression.h>
+#include <arrow/util/key_value_metadata.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/exception.h>
@@ -32,13 +34,26 @@ void AddLeaves(const parquet::arrow::SchemaField& field, std::vector<int>* leave
   for (const auto& child : field.children) AddLeaves(child, leaves);
 }
 
+// How the column is read. Sets the family of bytes whose logical type is not text, which Arrow does
+// not know.
 ParquetBatches::Column SourceOf(const parquet::arrow::SchemaField& field,
-                                const ParquetColumn& column,
-                                const parquet::SchemaDescriptor& schema) {
-  const bool plain =
-      field.is_leaf() && field.column_index >= 0 &&
-      PlainColumns::CanRead(*schema.Column(field.column_index), *field.field->type());
-  return {field.field, column.leaves, plain};
+                                const parquet::SchemaDescriptor& schema, ParquetColumn* column) {
+  ParquetBatches::Column source = {field.field, column->leaves};
+  if (!field.is_leaf() || field.column_index < 0) return source;
+  const parquet::ColumnDescriptor& leaf = *schema.Column(field.column_index);
+  source.plain = PlainColumns::CanRead(leaf, *field.field->type());
+  const bool flat = leaf.max_repetition_level() == 0 && !column->vector;
+  if (leaf.logical_type() == nullptr || !flat) return source;
+  if (leaf.logical_type()->is_UUID()) {
+    source.uuid = true;
+    source.field = arrow::field(field.field->name(), arrow::utf8());
+    column->family = ColumnFamily::kText;
+    column->type = "uuid";
+  } else if (leaf.logical_type()->is_interval()) {
+    column->family = ColumnFamily::kUnsupported;
+    column->type = "interval";
+  }
+  return source;
 }
 
 }  // namespace
@@ -96,6 +111,8 @@ Status ParquetFile::Parse(const std::string& footer) {
     properties.set_page_checksum_verification(true);
     parquet::ArrowReaderProperties arrow_properties(false);
     arrow_properties.set_pre_buffer(false);
+    // In nanoseconds the moments of INT96 begin in 1677 and end in 2262.
+    arrow_properties.set_coerce_int96_timestamp_unit(arrow::TimeUnit::MICRO);
     ARROW_ASSIGN_OR_RAISE(
         reader_, parquet::arrow::FileReader::Make(
                      &pool_, parquet::ParquetFileReader::Open(source_, properties, metadata_),
@@ -103,12 +120,36 @@ Status ParquetFile::Parse(const std::string& footer) {
     for (const auto& field : reader_->manifest().schema_fields) {
       columns_.push_back(DescribeColumn(*field.field));
       AddLeaves(field, &columns_.back().leaves);
-      sources_.push_back(SourceOf(field, columns_.back(), *metadata_->schema()));
+      sources_.push_back(SourceOf(field, *metadata_->schema(), &columns_.back()));
     }
     batches_ = std::make_unique<ParquetBatches>(*reader_, &pool_);
     return arrow::Status::OK();
   });
   return parsed.ok() ? Status() : Explain(parsed, -1);
+}
+
+std::vector<std::string> ParquetFile::index_columns() const {
+  constexpr std::string_view kKey = "\"index_columns\": [";
+  std::vector<std::string> names;
+  const auto& metadata = metadata_->key_value_metadata();
+  const auto pandas =
+      metadata == nullptr ? arrow::Result<std::string>("") : metadata->Get("pandas");
+  if (!pandas.ok()) return names;
+  size_t at = pandas->find(kKey);
+  if (at == std::string::npos) return names;
+  // A range, which is no column, is an object.
+  for (at += kKey.size(); at < pandas->size() && (*pandas)[at] != ']';) {
+    if ((*pandas)[at] == '{') return {};
+    if ((*pandas)[at++] != '"') continue;
+    std::string name;
+    for (; at < pandas->size() && (*pandas)[at] != '"'; ++at) {
+      if ((*pandas)[at] == '\\') ++at;
+      if (at < pandas->size()) name += (*pandas)[at];
+    }
+    ++at;
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 Status ParquetFile::FindGroups() {

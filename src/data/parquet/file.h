@@ -54,6 +54,8 @@ class ParquetFile {
   const std::vector<ParquetColumn>& columns() const { return columns_; }
   const std::vector<ParquetGroup>& groups() const { return groups_; }
   int64_t footer_begin() const { return footer_begin_; }
+  // The columns that are the index of the pandas frame that wrote the file.
+  std::vector<std::string> index_columns() const;
 
   // CRC-32C of the footer and of all that ReadGroup has fetched, in order.
   uint32_t checksum() const { return checksum_; }

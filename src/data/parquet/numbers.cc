@@ -13,7 +13,9 @@
 
 #include "src/base/text.h"
 #include "src/data/features/feature_decoder.h"
+#include "src/data/parquet/columns.h"
 #include "src/data/parquet/vectors.h"
+#include "src/data/table/class_text.h"
 #include "src/data/table/number.h"
 
 namespace espalier::data {
@@ -173,13 +175,13 @@ bool WithTexts(const arrow::Array& array, F&& f) {
 
 // What the texts say, as in CSV.
 template <typename Array>
-Numbers ParsedTexts(const Array& texts, bool words) {
+Numbers ParsedTexts(const Array& texts, bool words, const ValueRules& rules) {
   std::vector<int64_t> not_numbers;
   Numbers numbers = Converted<double>(texts, [&](int64_t r) {
     double value = 0;
     const auto word = words ? BooleanWord(texts.GetView(r)) : std::nullopt;
     if (word) return *word ? 1.0 : 0.0;
-    switch (ParseNumberSlowly(texts.GetView(r), &value)) {
+    switch (rules.ParseNumber(texts.GetView(r), &value)) {
       case NumberKind::kNumber:
         return value;
       case NumberKind::kInfinite:
@@ -196,10 +198,10 @@ Numbers ParsedTexts(const Array& texts, bool words) {
   return numbers;
 }
 
-Result<Numbers> FromDictionary(const arrow::Array& array, bool words) {
+Result<Numbers> FromDictionary(const arrow::Array& array, bool words, const ValueRules& rules) {
   const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
   ESPALIER_ASSIGN_OR_RETURN(const Numbers values,
-                            NumbersOf(*dictionary.dictionary(), false, 1, words));
+                            NumbersOf(*dictionary.dictionary(), false, 1, words, true, rules));
   const int64_t size = dictionary.dictionary()->length();
   std::vector<bool> bad(size);
   for (const int64_t i : values.not_numbers) bad[i] = true;
@@ -233,6 +235,28 @@ std::string_view Written(T value, std::string* scratch) {
   return {begin, static_cast<size_t>(end.ptr - begin)};
 }
 
+// The exact digits of a decimal; absent for other types.
+std::optional<std::string> TextOfDecimal(const arrow::Array& array, int64_t row) {
+  std::string digits;
+  switch (array.type_id()) {
+    case arrow::Type::DECIMAL32:
+      digits = static_cast<const arrow::Decimal32Array&>(array).FormatValue(row);
+      break;
+    case arrow::Type::DECIMAL64:
+      digits = static_cast<const arrow::Decimal64Array&>(array).FormatValue(row);
+      break;
+    case arrow::Type::DECIMAL128:
+      digits = static_cast<const arrow::Decimal128Array&>(array).FormatValue(row);
+      break;
+    case arrow::Type::DECIMAL256:
+      digits = static_cast<const arrow::Decimal256Array&>(array).FormatValue(row);
+      break;
+    default:
+      return std::nullopt;
+  }
+  return PlainDecimal(digits).value_or(digits);
+}
+
 // Of a date or a time stamp; absent for others, and for years that nobody writes.
 std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) {
   switch (array.type_id()) {
@@ -254,9 +278,16 @@ std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) 
 }  // namespace
 
 Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words,
-                          bool spelled) {
+                          bool spelled, const ValueRules& rules) {
   using arrow::Type;
   if (vector) return VectorNumbers(array, width, spelled);
+  if (rules.has_null_numbers() && FamilyOf(*array.type()) == ColumnFamily::kNumber) {
+    ESPALIER_ASSIGN_OR_RETURN(const Numbers all, NumbersOf(array, false, 1, words));
+    return Converted<double>(array, [&](int64_t r) {
+      const double value = all.At(r);
+      return rules.IsNullNumber(value) ? kNan : value;
+    });
+  }
   switch (array.type_id()) {
     case Type::UINT8:
       return Plain<uint8_t>(array);
@@ -306,12 +337,12 @@ Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width,
     case Type::DECIMAL256:
       return Decimals<arrow::Decimal256, arrow::Decimal256Array>(array);
     case Type::DICTIONARY:
-      return FromDictionary(array, words);
+      return FromDictionary(array, words, rules);
     default:
       break;
   }
   Numbers numbers;
-  if (WithTexts(array, [&](const auto& texts) { numbers = ParsedTexts(texts, words); }))
+  if (WithTexts(array, [&](const auto& texts) { numbers = ParsedTexts(texts, words, rules); }))
     return numbers;
   return Internal("a column of type " + array.type()->ToString() + " as numbers");
 }
@@ -350,6 +381,10 @@ std::optional<std::string_view> ColumnTexts::At(int64_t row, std::string* scratc
       *scratch = *std::move(moment);
       return *scratch;
     }
+  }
+  if (std::optional<std::string> decimal = TextOfDecimal(array_, row)) {
+    *scratch = *std::move(decimal);
+    return *scratch;
   }
   if (array_.type_id() == arrow::Type::BOOL) return numbers_.At(row) != 0 ? "true" : "false";
   return WithNative(numbers_.native, [&](auto t) -> std::optional<std::string_view> {

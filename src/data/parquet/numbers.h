@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/data/table/value_rules.h"
 
 namespace espalier::data {
 
@@ -84,15 +85,16 @@ struct Numbers {
 // The numbers of a column of a supported family (parquet_columns.h); `vector`: of its
 // lists or Spark's vectors (parquet_vectors.h), which have `width` numbers. Whole numbers above
 // 2^53 in decimals and texts become the nearest double. `words`: in texts, BooleanWord's are 1 and
-// 0. `spelled`: as VectorNumbers has it. The array must outlive the numbers. kInternal: the type is
-// not supported, which planning has refused.
+// 0. `spelled`: as VectorNumbers has it. `rules`: which numbers and texts outside of vectors are
+// null. The array must outlive the numbers. kInternal: the type is not supported, which planning
+// has refused.
 Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words = false,
-                          bool spelled = true);
+                          bool spelled = true, const ValueRules& rules = {});
 
 // The texts of a column, as labels are written: numbers in their shortest form (a whole one without
-// point and exponent), true and false, text as it is, dates and time stamps as DateText and
-// MomentText write them (feature_decoder.h), or as the numbers that they are as features. The array
-// must outlive it.
+// point and exponent, decimals with all their digits), true and false, text as it is, dates and
+// time stamps as DateText and MomentText write them (features/dates.h), or as the numbers that they
+// are as features. The array must outlive it.
 class ColumnTexts {
  public:
   enum class Moments : uint8_t { kTexts, kNumbers };

@@ -28,6 +28,7 @@ Result<std::unique_ptr<parquet::arrow::FileReader>> ParquetFile::PageReader() {
     properties.set_buffer_size(256 << 10);
     parquet::ArrowReaderProperties arrow_properties(false);
     arrow_properties.set_pre_buffer(false);
+    arrow_properties.set_coerce_int96_timestamp_unit(arrow::TimeUnit::MICRO);
     arrow_properties.set_batch_size(kProbeRows);
     ARROW_ASSIGN_OR_RAISE(
         reader, parquet::arrow::FileReader::Make(
@@ -46,6 +47,10 @@ Status ParquetFile::ReadPages(parquet::arrow::FileReader* reader, size_t group,
     leaves.insert(leaves.end(), columns_[column].leaves.begin(), columns_[column].leaves.end());
   }
   for (const int leaf : leaves) ESPALIER_RETURN_IF_ERROR(ChunkOf(group, leaf).status());
+  std::vector<int> uuids;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (sources_[columns[i]].uuid) uuids.push_back(static_cast<int>(i));
+  }
   std::unique_ptr<arrow::RecordBatchReader> batches;
   std::shared_ptr<arrow::RecordBatch> batch;
   for (bool enough = false; !enough;) {
@@ -55,7 +60,9 @@ Status ParquetFile::ReadPages(parquet::arrow::FileReader* reader, size_t group,
                               reader->GetRecordBatchReader({static_cast<int>(group)}, leaves));
       }
       ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
-      return batch == nullptr ? arrow::Status::OK() : batch->Validate();
+      if (batch == nullptr) return arrow::Status::OK();
+      ARROW_RETURN_NOT_OK(batch->Validate());
+      return UuidsToTexts(uuids, &batch);
     });
     if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
     if (batch == nullptr) return {};

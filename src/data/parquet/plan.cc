@@ -125,6 +125,10 @@ class ParquetPlanner {
     };
     join(whole.features.columns);
     for (spec::FeatureGroup& group : whole.features.groups) join(group.columns);
+    std::erase_if(whole.features.exclude, [&](const spec::ColumnPattern& entry) {
+      const auto* name = std::get_if<std::string>(&entry);  // an element may go without the others
+      return name != nullptr && WithoutElement(*name) != *name;
+    });
     ESPALIER_ASSIGN_OR_RETURN(schema_, MakeSchema(whole, NamesOf(columns_), Record()));
     for (const int32_t c : schema_.features) used_.emplace(c, "data.features.columns");
     for (const int32_t c : schema_.label) used_.emplace(c, "data.label");
@@ -293,6 +297,7 @@ class ParquetPlanner {
       }
     };
     expand(data.features.columns);
+    expand(data.features.exclude);
     for (spec::FeatureGroup& group : data.features.groups) expand(group.columns);
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data, std::move(names), Record()));
     plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());

@@ -97,6 +97,8 @@ class ScanPlanner {
     data.label.clear();
     data.weight.reset();
     data.features.columns.clear();
+    data.features.exclude.clear();
+    if (!data.null_values) data.null_values.emplace();  // the model's classes may have any name
     return data;
   }
 

@@ -2,10 +2,22 @@
 
 #include <fast_float/fast_float.h>
 
+#include <algorithm>
 #include <cmath>
 #include <system_error>
 
 namespace espalier::data {
+namespace {
+
+// Whether a text begins as no word for null does: with two digits, or one and a point before
+// another.
+bool StartsPlainly(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return text.size() >= 3 && is_digit(text[0]) &&
+         (is_digit(text[1]) || (text[1] == '.' && is_digit(text[2])));
+}
+
+}  // namespace
 
 std::string_view Trimmed(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
@@ -14,12 +26,14 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
+bool IsNullWord(std::string_view text) {
+  return std::find(kNullWords.begin(), kNullWords.end(), text) != kNullWords.end();
+}
+
 NumberKind ParseNumberSlowly(std::string_view text, double* value) {
   text = Trimmed(text);
   if (text.empty()) return NumberKind::kNull;
-  for (const std::string_view null : kNullWords) {
-    if (text == null) return NumberKind::kNull;
-  }
+  if (!StartsPlainly(text) && IsNullWord(text)) return NumberKind::kNull;
   if (text.front() == '+') {
     text.remove_prefix(1);
     if (text.empty() || text.front() == '-' || text.front() == '+') return NumberKind::kNotNumber;

@@ -12,8 +12,12 @@
 
 namespace espalier::data {
 
-inline constexpr std::array<std::string_view, 7> kNullWords = {"nan",  "NaN",  "NAN", "NA",
-                                                               "null", "NULL", "\\N"};
+// The usual words for null: of a number, a date, a truth value and the label of a class.
+inline constexpr std::array<std::string_view, 28> kNullWords = {
+    "nan",    "NaN",     "NAN",      "NA",     "null",    "NULL", "\\N",      "Nan", "-nan", "-NaN",
+    "na",     "n/a",     "N/A",      "#N/A",   "#NA",     "<NA>", "#N/A N/A", "NaT", "None", "Null",
+    "(null)", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND", "?",    "-",        "."};
+bool IsNullWord(std::string_view text);
 
 enum class NumberKind : uint8_t {
   kNumber,

@@ -1,5 +1,8 @@
 #include "src/data/table/row_words.h"
 
+#include "src/base/text.h"
+#include "src/data/table/value_rules.h"
+
 namespace espalier::data {
 namespace {
 
@@ -15,11 +18,23 @@ std::string FeatureFault(Fault fault) {
       return "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go "
              "on without it";
     case Fault::kNotNumber:
-      return "the value is not a number; features are numbers (choose the columns in "
-             "data.features.columns, or encode text as numbers)";
+      return "the value is not a number; name texts that mean null in data.null_values, or choose "
+             "other columns in data.features.columns, or make this one a category in "
+             "data.features.groups";
     default:
       return NumberFault("value", fault);
   }
+}
+
+std::string NotNumberFault(std::string_view text) {
+  WrittenNumber how;
+  if (!ReadWrittenNumber(text, &how)) return FeatureFault(Fault::kNotNumber);
+  if (!how.decimal_comma && !how.either_comma && how.thousands == 0) {
+    return "the value is not a plain number; take signs and units out of the file, or make the "
+           "column a category in data.features.groups";
+  }
+  return "the value is not a plain number; set data.csv.decimal and data.csv.thousands to what the "
+         "numbers of the file have";
 }
 
 std::string NumberFault(const std::string& what, Fault fault) {
@@ -58,6 +73,12 @@ std::string LabelFault(size_t bytes, bool missing) {
   }
   return std::string("the label is ") + (missing ? "missing" : "empty") +
          "; expected the name or number of a class";
+}
+
+std::string MissingLabelFault(std::string_view text) {
+  return "the label is missing: " + Quoted(text) +
+         " means null; leave these rows out with data.bad_rows, or set data.null_values: [] if it "
+         "is the name of a class";
 }
 
 std::string DroppedFault() {

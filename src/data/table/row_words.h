@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace espalier::data {
 
@@ -21,10 +22,14 @@ enum class Fault : uint8_t {
 
 // Of the value of a feature. REQUIRES: neither kNegative nor kNotBinary.
 std::string FeatureFault(Fault fault);
+// Of a text that is not a number, which may be one in another form.
+std::string NotNumberFault(std::string_view text);
 // Of another number, "label" or "weight".
 std::string NumberFault(const std::string& what, Fault fault);
 // Of the name of a class, which has so many bytes; `missing`: there is not even an empty one.
 std::string LabelFault(size_t bytes, bool missing = false);
+// Of a label that is a word for null.
+std::string MissingLabelFault(std::string_view text);
 // Of a vector of Spark's that is none (parquet_vectors.h).
 std::string VectorFault();
 // Of a row without a value that the model was trained not to do without.

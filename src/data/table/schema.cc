@@ -5,6 +5,8 @@
 #include <map>
 
 #include "src/base/text.h"
+#include "src/data/table/number.h"
+#include "src/storage/glob.h"
 
 namespace espalier::data {
 namespace {
@@ -89,15 +91,18 @@ class Resolver {
   Result<std::vector<int32_t>> Columns(const std::vector<bool>& taken) {
     std::vector<int32_t> found;
     ESPALIER_RETURN_IF_ERROR(FindGroups());
+    ESPALIER_RETURN_IF_ERROR(FindExcluded());
     if (data_.features.columns.empty()) {
       for (size_t i = 0; i < names_.size(); ++i) {
         const bool text = std::count(record_.not_auto.begin(), record_.not_auto.end(), names_[i]);
         const bool grouped = group_of_[i] >= 0;
-        if (grouped || (!taken[i] && !text)) found.push_back(static_cast<int32_t>(i));
+        const bool is_free = !taken[i] && !text && !excluded_[i];
+        if (grouped || is_free) found.push_back(static_cast<int32_t>(i));
       }
       return found;
     }
     ESPALIER_ASSIGN_OR_RETURN(found, Listed("data.features.columns", data_.features.columns));
+    std::erase_if(found, [this](int32_t column) { return excluded_[static_cast<size_t>(column)]; });
     std::vector<bool> listed(names_.size());
     for (const int32_t column : found) listed[static_cast<size_t>(column)] = true;
     for (const int32_t column : grouped_) {
@@ -176,6 +181,48 @@ class Resolver {
   }
 
  private:
+  // The columns of features.exclude, each entry of which must be of use.
+  Status FindExcluded() {
+    const std::string field = "data.features.exclude";
+    excluded_.assign(names_.size(), false);
+    for (const spec::ColumnPattern& entry : data_.features.exclude) {
+      const auto* name = std::get_if<std::string>(&entry);
+      std::vector<int32_t> columns;
+      if (name != nullptr && !positions_.contains(*name) && IsPattern(*name)) {
+        columns = Matching(*name);
+        if (columns.empty()) {
+          return RecordError(record_, field + ": no column matches " + Quoted(*name) + "; " +
+                                          ShownColumns(names_));
+        }
+      } else {
+        ESPALIER_ASSIGN_OR_RETURN(columns, Listed(field, {entry}));
+      }
+      for (const int32_t column : columns) {
+        const auto c = static_cast<size_t>(column);
+        excluded_[c] = true;
+        if (group_of_[c] < 0) continue;
+        return Error(c, field + ": column " + Quoted(names_[c]) + " is in groups[" +
+                            std::to_string(group_of_[c]) + "]; take it out of one of them");
+      }
+    }
+    return {};
+  }
+
+  static bool IsPattern(const std::string& name) {
+    return name.find_first_of("*?") != std::string::npos;
+  }
+
+  std::vector<int32_t> Matching(const std::string& name) const {
+    std::string pattern;  // a bracket is that of a vector's element
+    for (const char c : name)
+      pattern += c == '[' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    std::vector<int32_t> found;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (storage::GlobMatches(pattern, names_[i])) found.push_back(static_cast<int32_t>(i));
+    }
+    return found;
+  }
+
   // Which group each column belongs to.
   Status FindGroups() {
     group_of_.assign(names_.size(), -1);
@@ -200,6 +247,7 @@ class Resolver {
 
   std::vector<int32_t> group_of_;  // by column, -1: none
   std::vector<int32_t> grouped_;   // columns, in the order of the groups
+  std::vector<bool> excluded_;     // by column
   const spec::DataSpec& data_;
   const std::vector<std::string>& names_;
   const HeaderRecord& record_;
@@ -242,6 +290,22 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
   ESPALIER_RETURN_IF_ERROR(resolver.CheckFeatures(schema, columns));
   resolver.AddFeatures(columns, &schema);
   return schema;
+}
+
+Status CheckHeaderNames(const HeaderRecord& header) {
+  size_t numbers = 0;
+  for (const std::string& name : header.fields) {
+    double value = 0;
+    const NumberKind kind = ParseNumberSlowly(name, &value);
+    if (kind == NumberKind::kNotNumber) return {};
+    numbers += kind == NumberKind::kNumber;
+  }
+  const bool positions =
+      header.fields.size() > 2 && header.fields == PositionNames(header.fields.size());
+  if (numbers == 0 || positions) return {};  // pandas' names of columns without names
+  return RecordError(header,
+                     "the first line names columns with numbers only, so it seems to be data; set "
+                     "data.csv.header: false, and name columns by their positions, counted from 0");
 }
 
 std::vector<std::string> PositionNames(size_t columns) {

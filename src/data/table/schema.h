@@ -31,6 +31,10 @@ struct HeaderRecord {
 Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::string> names,
                                 const HeaderRecord& record = {});
 
+// kInvalidArgument: the names are numbers, so that the header seems to be a row. "0", "1", "2" and
+// so on are names.
+Status CheckHeaderNames(const HeaderRecord& header);
+
 // Names for files without header: "0", "1", ...
 std::vector<std::string> PositionNames(size_t columns);
 

@@ -53,7 +53,8 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
       sparse_(sparse),
       draw_(job_, file),
       picker_(job_.data.features, schema),
-      features_(job_.data.features, schema),
+      features_(job_.data, schema,
+                spec::FormatOf(job_.data, table.plan.files[file].path) == spec::DataFormat::kCsv),
       bytes_(schema.features.size() + 8),  // EightDigits may write past the last one
       values_(schema.features.size()),
       targets_(classification_ ? 0 : schema.label.size()),
@@ -116,7 +117,7 @@ bool RowDecoder::DecodeDigits(const RecordReader& reader) {
 bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot) {
   double value = 0;
   const int32_t column = schema_.features[slot];
-  switch (ParseNumber(begin, end, &value)) {
+  switch (features_.rules().ParseNumber({begin, end}, &value)) {
     case NumberKind::kNumber:
       break;
     case NumberKind::kNull:
@@ -124,7 +125,7 @@ bool RowDecoder::DecodeFeature(const char* begin, const char* end, int32_t slot)
     case NumberKind::kInfinite:
       return Bad(FeatureFault(Fault::kInfinite), column);
     case NumberKind::kNotNumber:
-      return Bad(FeatureFault(Fault::kNotNumber), column);
+      return Bad(NotNumberFault({begin, end}), column);
   }
   if (float32_ && std::isinf(static_cast<float>(value))) {
     return Bad(FeatureFault(Fault::kTooLarge), column);
@@ -158,13 +159,14 @@ bool RowDecoder::DecodeOthers(const RecordReader& reader) {
 bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
   const char* text = reader.text();
   const uint32_t* ends = reader.ends();
+  const bool plain = features_.rules().plain();
   drops_ = false;
   for (const Run& run : runs_) {
     double* out = values_.data() + run.slot;
     uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
     for (int32_t i = 0; i < run.count; ++i) {
       const uint32_t end = ends[run.column + i];
-      if (!ParseDecimal(text + begin, text + end, &out[i]) &&
+      if (!(plain && ParseDecimal(text + begin, text + end, &out[i])) &&
           !DecodeFeature(text + begin, text + end, run.slot + i)) {
         return false;
       }
@@ -175,6 +177,7 @@ bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
 }
 
 bool RowDecoder::DecodeEntries(const RecordReader& reader) {
+  const bool plain = features_.rules().plain();
   drops_ = false;
   entry_slots_.clear();
   entries_.clear();
@@ -199,7 +202,9 @@ bool RowDecoder::DecodeEntries(const RecordReader& reader) {
     }
     const char *begin = entry.text.data(), *end = begin + entry.text.size();
     double& value = values_[static_cast<size_t>(slot)];
-    if (!ParseDecimal(begin, end, &value) && !DecodeFeature(begin, end, slot)) return false;
+    if (!(plain && ParseDecimal(begin, end, &value)) && !DecodeFeature(begin, end, slot)) {
+      return false;
+    }
     if (value == 0) continue;
     entry_slots_.push_back(slot);
     entries_.push_back(value);
@@ -213,7 +218,7 @@ bool RowDecoder::DecodeEntries(const RecordReader& reader) {
 bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* what,
                         double* value) {
   const std::string_view text = reader.field(column);
-  switch (ParseNumber(text.data(), text.data() + text.size(), value)) {
+  switch (features_.rules().ParseNumber(text, value)) {
     case NumberKind::kNumber:
       break;
     case NumberKind::kNull:
@@ -249,8 +254,10 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   }
   const int32_t column = schema_.label[0];
   std::string_view text = Trimmed(reader.field(column));
-  if (text == "\\N") text = {};
-  if (text.empty() || text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
+  if (features_.rules().IsNullLabel(text)) {
+    return Bad(text.empty() ? LabelFault(0) : MissingLabelFault(text), column);
+  }
+  if (text.size() > kLabelBytesMax) return Bad(LabelFault(text.size()), column);
   label_ = features_.texts().labels.IndexOf(text);
   return true;
 }
@@ -330,7 +337,8 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
     return Outcome::kBad;
   }
   const bool digits = !sparse_ && type_ == spec::StorageType::kUint8 &&
-                      features_.decoded().empty() && DecodeDigits(reader);
+                      features_.decoded().empty() && features_.rules().plain() &&
+                      DecodeDigits(reader);
   if (!digits && !(sparse_ ? DecodeEntries(reader) : DecodeFeatures(reader))) return Outcome::kBad;
   const bool drops = !digits && drops_;
   if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;

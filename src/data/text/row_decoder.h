@@ -26,7 +26,7 @@ struct RowProblem {
 };
 
 // Decodes the records of one shard. Results for unusual values:
-//   feature: null (empty, nan, NaN, NAN, NA, null, NULL, \N)   data.features.nulls, or the rule of
+//   feature: null (empty, kNullWords or data.null_values)      data.features.nulls, or the rule of
 //                                                              its group
 //   label, target, weight, validation: null                    bad row
 //   number: inf, or too large for a double, or for a float
@@ -35,8 +35,7 @@ struct RowProblem {
 //   validation: other than 0, 1, true, false                   bad row
 //   too few or too many fields                                 bad row
 // With a schema without label columns, labels are 0. Labels (classification) and categories are the
-// text without surrounding spaces. Of the words for null, only the empty text and \N (Hive) are
-// null there.
+// text without surrounding spaces; which of them are null, ValueRules says.
 // Thread rule: one thread a decoder.
 class RowDecoder {
  public:

@@ -1,0 +1,209 @@
+#include "src/data/features/column_judgement.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/text.h"
+#include "src/data/features/feature_decoder.h"
+
+namespace espalier::data {
+namespace {
+
+// A column with as few values may be a category although its values have a unit: "2WD", "4WD".
+constexpr size_t kGradesMax = 20;
+
+bool IsWord(std::string_view text) { return text.size() > 1 && BooleanWord(text).has_value(); }
+
+bool IsIndexName(const std::string& name) {
+  constexpr std::string_view kBegin = "__index_level_", kEnd = "__";
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
+  const std::string number = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+  return !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+}
+
+bool Half(int64_t part, const ColumnSample& sample) { return 2 * part >= sample.values(); }
+
+Undecided DateUndecided(const ColumnSample::Texts& texts) {
+  Undecided found{.why = Undecided::Why::kDateFormat, .example = texts.like_date};
+  int64_t most = 0;
+  for (const auto& [format, values] : texts.date_formats) most = std::max(most, values);
+  for (const auto& [format, values] : texts.date_formats) {
+    if (values == most) found.date_formats.push_back(format);
+  }
+  return found;
+}
+
+Undecided NumberUndecided(const ColumnSample::Texts& texts) {
+  const WrittenNumber& how = texts.how;
+  Undecided found{.example = texts.like_number, .thousands = how.thousands};
+  if (how.currency || how.percent || how.sign || how.quoted || texts.with_unit > 0) {
+    found.why = Undecided::Why::kWritten;
+  } else if (how.decimal_comma) {
+    found.why = Undecided::Why::kDecimalComma;
+  } else if (how.thousands != 0) {
+    found.why = Undecided::Why::kThousands;
+  } else {
+    found.why = Undecided::Why::kEitherComma;
+  }
+  return found;
+}
+
+// Of a column whose values are not mainly numbers, dates or truth values by default.
+std::optional<Undecided> FindUndecided(const ColumnSample& sample) {
+  const ColumnSample::Texts& texts = *sample.texts();
+  if (sample.dates() > 0 && Half(sample.dates(), sample)) return std::nullopt;
+  if (texts.like_dates > 0 && Half(sample.dates() + texts.like_dates, sample)) {
+    return DateUndecided(texts);
+  }
+  if (texts.zones > 0 && Half(sample.dates() + texts.zones, sample)) {
+    return Undecided{.why = Undecided::Why::kZone, .example = texts.zone};
+  }
+  if (Half(sample.numbers(), sample)) return std::nullopt;  // the others are bad rows
+  if (texts.written == 0 || !Half(sample.numbers() + texts.written, sample)) return std::nullopt;
+  const bool grades = texts.with_unit == texts.written && texts.different.size() <= kGradesMax &&
+                      sample.values() >= 10 * static_cast<int64_t>(texts.different.size());
+  if (grades || texts.units.size() > 3) return std::nullopt;
+  return NumberUndecided(texts);
+}
+
+std::string Shown(char byte) { return byte == '\'' ? "\"'\"" : "'" + std::string(1, byte) + "'"; }
+
+}  // namespace
+
+bool IsUnnamed(const std::string& name) {
+  constexpr std::string_view kPandas = "Unnamed: ";
+  return name.empty() || (name.starts_with(kPandas) &&
+                          name.find_first_not_of("0123456789", kPandas.size()) == name.npos);
+}
+
+void ColumnSample::AddText(std::string_view text, const DateFormat* format) {
+  if (texts_ == nullptr) texts_ = std::make_unique<Texts>();
+  Texts& t = *texts_;
+  if (t.different.empty()) t.first = text;
+  t.different.emplace(text.substr(0, kDifferentBytes));
+  if (IsWord(text)) {
+    ++booleans_;
+    return;
+  }
+  if (format != nullptr ? format->Parse(text).has_value() : ParseDate(text).has_value()) {
+    ++t.dates;
+    return;
+  }
+  const auto note = [text](int64_t* count, std::string* example) {
+    if (++*count == 1) *example = text;
+  };
+  std::vector<std::string> formats = DateFormatsOf(text);
+  if (formats.empty() && format != nullptr && ParseDate(text)) formats.emplace_back("auto");
+  if (!formats.empty()) note(&t.like_dates, &t.like_date);
+  for (std::string& one : formats) ++t.date_formats[std::move(one)];
+  if (HasUnknownZone(text)) note(&t.zones, &t.zone);
+  WrittenNumber how;
+  if (!ReadWrittenNumber(text, &how)) return;
+  note(&t.written, &t.like_number);
+  t.how.decimal_comma |= how.decimal_comma;
+  t.how.either_comma |= how.either_comma;
+  t.how.sign |= how.sign;
+  t.how.currency |= how.currency;
+  t.how.percent |= how.percent;
+  t.how.quoted |= how.quoted;
+  if (how.thousands != 0) t.how.thousands = how.thousands;
+  if (how.unit.empty()) return;
+  ++t.with_unit;
+  if (t.units.size() < kUnits) t.units.insert(std::move(how.unit));
+}
+
+void ColumnSample::Add(std::string_view text, const ValueRules& rules, const DateFormat* format) {
+  ++rows_;
+  text = Trimmed(text);
+  double value = 0;
+  const NumberKind kind = rules.ParseNumber(text, &value);
+  if (kind == NumberKind::kNull) return;
+  const std::string_view begin = text.substr(0, kDifferentBytes);
+  if (values_++ == 0) first_ = begin;
+  constant_ = constant_ && begin == first_;
+  if (kind == NumberKind::kNotNumber || (format != nullptr && format->Parse(text))) {
+    return AddText(text, format);
+  }
+  counts_ = counts_ && (numbers_ == 0 ? value == std::floor(value) : value == last_ + 1);
+  last_ = value;
+  ++numbers_;
+  days_ += kind == NumberKind::kNumber && IsDayNumber(value);
+  months_ += kind == NumberKind::kNumber && IsMonthNumber(value);
+  booleans_ += kind == NumberKind::kNumber && (value == 0 || value == 1);
+}
+
+Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
+  using spec::FeatureType;
+  using spec::LeftOutReason;
+  if (facts.index || IsIndexName(facts.name)) return LeftOutReason::kIndex;
+  const bool unnamed = IsUnnamed(facts.name);
+  const bool trusted = facts.complete && sample.rows() >= kWholeTableRowsMin;
+  if (sample.values() == 0) {
+    return trusted || (unnamed && sample.rows() > 0) ? Judgement(LeftOutReason::kEmpty)
+                                                     : FeatureType::kNumeric;
+  }
+  if (unnamed && sample.counts_rows()) return LeftOutReason::kRowNumber;
+  const bool nulls = sample.values() < sample.rows();
+  if (trusted && !nulls && sample.constant()) return LeftOutReason::kConstant;
+  const bool varies = !sample.constant() && sample.texts() == nullptr;
+  if (varies && (sample.days() == sample.values() || sample.months() == sample.values())) {
+    return FeatureType::kDate;
+  }
+  if (sample.texts() == nullptr) return FeatureType::kNumeric;
+  if (const auto undecided = FindUndecided(sample)) return *undecided;
+  if (Half(sample.numbers(), sample)) return FeatureType::kNumeric;
+  if (sample.dates() > 0 && Half(sample.dates(), sample)) return FeatureType::kDate;
+  if (sample.booleans() == sample.values()) return FeatureType::kBoolean;
+  const auto different = static_cast<double>(sample.texts()->different.size());
+  const auto values = static_cast<double>(sample.values());
+  if (sample.values() >= kIdentifierValuesMin && different >= kIdentifierShare * values) {
+    return LeftOutReason::kDifferent;
+  }
+  return FeatureType::kCategorical;
+}
+
+std::string UndecidedFault(const std::string& column, const ColumnFacts& facts,
+                           const Undecided& undecided) {
+  const std::string otherwise =
+      "make it a category by a group of data.features.groups with type: categorical, or leave it "
+      "out by data.features.exclude";
+  const std::string rest = facts.csv ? "; or " + otherwise : "; write numbers, " + otherwise;
+  const auto set = [&](const std::string& key, char value) {
+    return "data.csv." + key + ": " + Shown(value);
+  };
+  const std::string start = "data.features: column " + Quoted(column) + " holds ";
+  const std::string such = " (found " + Quoted(undecided.example) + ")";
+  switch (undecided.why) {
+    case Undecided::Why::kDecimalComma: {
+      std::string keys = set("decimal", ',');
+      if (undecided.thousands != 0) keys += " and " + set("thousands", undecided.thousands);
+      return start + "numbers with a decimal comma" + such + (facts.csv ? ". Set " + keys : "") +
+             rest;
+    }
+    case Undecided::Why::kThousands:
+      return start + "numbers with separators of thousands" + such +
+             (facts.csv ? ". Set " + set("thousands", undecided.thousands) : "") + rest;
+    case Undecided::Why::kEitherComma:
+      return start + "numbers whose comma may separate thousands or decimals" + such +
+             (facts.csv ? ". Set " + set("thousands", ',') + " or " + set("decimal", ',') : "") +
+             rest;
+    case Undecided::Why::kWritten:
+      return start + "numbers written with a currency, a percent sign, a unit or another sign" +
+             such + ". Write plain numbers, " + otherwise;
+    case Undecided::Why::kZone:
+      return start + "dates with the name of a time zone" + such +
+             ". Write them in UTC or with an offset such as +01:00, " + otherwise;
+    case Undecided::Why::kDateFormat:
+      break;
+  }
+  std::string formats;
+  for (const std::string& format : undecided.date_formats) {
+    formats += (formats.empty() ? "" : " or ") + Quoted(format);
+  }
+  return start + "dates that need a format" + such +
+         ". Set data.features.date_format, or that of a "
+         "group with type: date and this column, to " +
+         formats + "; or " + otherwise;
+}
+
+}  // namespace espalier::data

@@ -1,0 +1,417 @@
+#include "src/data/features/dates.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+
+#include "src/data/table/number.h"
+
+namespace espalier::data {
+namespace {
+
+constexpr int64_t kDaySeconds = 86'400;
+
+// Days since 1970 and back: Hinnant, "chrono-compatible low-level date algorithms", 2013.
+int64_t DaysOf(int64_t year, int64_t month, int64_t day) {
+  year -= month <= 2;
+  const int64_t era = (year >= 0 ? year : year - 399) / 400;
+  const int64_t year_of_era = year - era * 400;
+  const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  const int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+  return era * 146'097 + day_of_era - 719'468;
+}
+
+struct Civil {
+  int64_t year, month, day;
+};
+
+Civil CivilOf(int64_t days) {
+  days += 719'468;
+  const int64_t era = (days >= 0 ? days : days - 146'096) / 146'097;
+  const int64_t day_of_era = days - era * 146'097;
+  const int64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t shifted = (5 * day_of_year + 2) / 153;  // months from March
+  const int64_t month = shifted < 10 ? shifted + 3 : shifted - 9;
+  return {year_of_era + era * 400 + (month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1};
+}
+
+// Absent for what no calendar has, such as 30 February.
+std::optional<int64_t> DayOf(const Civil& date) {
+  if (date.month < 1 || date.month > 12) return std::nullopt;
+  const int64_t days = DaysOf(date.year, date.month, date.day);
+  const Civil same = CivilOf(days);
+  return same.month == date.month && same.day == date.day ? std::optional(days) : std::nullopt;
+}
+
+// Reads a text from left to right.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+  bool done() const { return text_.empty(); }
+  std::string_view rest() const { return text_; }
+  bool Skip(std::string_view word) {
+    if (!text_.starts_with(word)) return false;
+    text_.remove_prefix(word.size());
+    return true;
+  }
+  bool Skip(char c) { return Skip(std::string_view(&c, 1)); }
+  // At least one.
+  bool SkipBlanks() {
+    const size_t end = std::min(text_.find_first_not_of(' '), text_.size());
+    text_.remove_prefix(end);
+    return end > 0;
+  }
+  // Whichever of the words comes, in any case; `short_too`: its first three letters will do.
+  template <size_t N>
+  bool Word(const std::array<std::string_view, N>& words, bool short_too, int64_t* out) {
+    for (size_t i = 0; i < N; ++i) {
+      for (const std::string_view word : {words[i], words[i].substr(0, short_too ? 3 : N * 16)}) {
+        if (text_.size() < word.size()) continue;
+        const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+        if (!std::equal(word.begin(), word.end(), text_.begin(), same)) continue;
+        text_.remove_prefix(word.size());
+        *out = static_cast<int64_t>(i);
+        return true;
+      }
+    }
+    return false;
+  }
+  // A number of `least_digits` to `most_digits` digits, from `least` to `most`.
+  bool Digits(size_t least_digits, size_t most_digits, int64_t least, int64_t most, int64_t* out) {
+    size_t count = 0;
+    *out = 0;
+    for (; count < std::min(most_digits, text_.size()) && IsDigit(text_[count]); ++count) {
+      *out = *out * 10 + (text_[count] - '0');
+    }
+    text_.remove_prefix(count);
+    return count >= least_digits && *out >= least && *out <= most;
+  }
+  bool Digits(size_t count, int64_t least, int64_t most, int64_t* out) {
+    return Digits(count, count, least, most, out);
+  }
+  // The digits after a point, as a fraction of 1. Those after the ninth do not count.
+  bool Fraction(double* out) {
+    int64_t digits = 0, scale = 1;
+    size_t count = 0;
+    for (; count < text_.size() && IsDigit(text_[count]); ++count) {
+      if (count >= 9) continue;
+      digits = digits * 10 + (text_[count] - '0');
+      scale *= 10;
+    }
+    text_.remove_prefix(count);
+    *out = static_cast<double>(digits) / static_cast<double>(scale);
+    return count > 0;
+  }
+
+ private:
+  static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+  std::string_view text_;
+};
+
+constexpr std::array<std::string_view, 12> kMonths = {
+    "January", "February", "March",     "April",   "May",      "June",
+    "July",    "August",   "September", "October", "November", "December"};
+constexpr std::array<std::string_view, 7> kWeekdays = {
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
+constexpr std::array<std::string_view, 2> kHalves = {"AM", "PM"};
+
+// Z, UTC, GMT or an offset.
+bool ParseZone(Scanner& scan, double* seconds) {
+  if (scan.Skip("UTC") || scan.Skip("GMT") || scan.Skip('Z')) return true;
+  const bool east = scan.Skip('+');
+  if (!east && !scan.Skip('-')) return false;
+  int64_t hour = 0, minute = 0;
+  if (!scan.Digits(2, 0, 23, &hour)) return false;
+  const bool minutes = scan.Skip(':') || (!scan.done() && scan.rest()[0] != '[');
+  if (minutes && !scan.Digits(2, 0, 59, &minute)) return false;
+  *seconds -= static_cast<double>((east ? 1 : -1) * (hour * 3600 + minute * 60));
+  return true;
+}
+
+// "23:59", "23:59:58.5", or without colons "2359", "235958.5".
+bool ParseTime(Scanner& scan, bool colons, double* seconds) {
+  int64_t hour = 0, minute = 0, second = 0;
+  double fraction = 0;
+  if (!scan.Digits(2, 0, 23, &hour) || (colons && !scan.Skip(':')) ||
+      !scan.Digits(2, 0, 59, &minute)) {
+    return false;
+  }
+  const bool more = colons ? scan.Skip(':') : !scan.done() && std::isdigit(scan.rest()[0]);
+  if (more && !scan.Digits(2, 0, 60, &second)) return false;
+  if (scan.Skip('.') && !scan.Fraction(&fraction)) return false;
+  *seconds += static_cast<double>(hour * 3600 + minute * 60 + second) + fraction;
+  if (scan.done()) return true;
+  scan.SkipBlanks();
+  if (!ParseZone(scan, seconds)) return false;
+  if (scan.rest().starts_with('[') && scan.rest().ends_with(']')) return true;
+  return scan.done();
+}
+
+// The day of one of ParseDate's forms. `compact`: without separators.
+std::optional<int64_t> ParseDay(Scanner& scan, bool* compact) {
+  Civil date{};
+  Scanner other = scan;
+  *compact = false;
+  if (scan.Digits(4, 1, 9999, &date.year) && (scan.Skip('-') || scan.Skip('/'))) {
+    const char* separator = scan.rest().data() - 1;
+    const size_t least = *separator == '-' ? 2 : 1;  // as ISO 8601 has it
+    if (!scan.Digits(least, 2, 1, 12, &date.month) || !scan.Skip(*separator) ||
+        !scan.Digits(least, 2, 1, 31, &date.day)) {
+      return std::nullopt;
+    }
+    return DayOf(date);
+  }
+  scan = other;
+  if (scan.Digits(1, 2, 1, 31, &date.day) && scan.Skip('.')) {
+    if (!scan.Digits(1, 2, 1, 12, &date.month) || !scan.Skip('.') ||
+        !scan.Digits(4, 1, 9999, &date.year)) {
+      return std::nullopt;
+    }
+    return DayOf(date);
+  }
+  scan = other;
+  *compact = true;
+  if (!scan.Digits(4, 1, 9999, &date.year) || !scan.Digits(2, 1, 12, &date.month) ||
+      !scan.Digits(2, 1, 31, &date.day) || !scan.rest().starts_with('T')) {
+    return std::nullopt;
+  }
+  return DayOf(date);
+}
+
+// What a text says, field by field.
+struct Clock {
+  Civil date{1970, 1, 1};
+  int64_t yearday = 0, hour = 0, minute = 0, second = 0, half = -1;
+  double fraction = 0, offset = 0;
+};
+
+bool ReadField(char directive, Scanner& scan, Clock* c) {
+  int64_t ignored = 0;
+  switch (directive) {
+    case 'Y':
+      return scan.Digits(4, 1, 9999, &c->date.year);
+    case 'y':
+      if (!scan.Digits(2, 0, 99, &c->date.year)) return false;
+      c->date.year += c->date.year < 69 ? 2000 : 1900;
+      return true;
+    case 'm':
+      return scan.Digits(1, 2, 1, 12, &c->date.month);
+    case 'b':
+    case 'B':
+      if (!scan.Word(kMonths, true, &c->date.month)) return false;
+      ++c->date.month;
+      scan.Skip('.');
+      return true;
+    case 'd':
+      return scan.Digits(1, 2, 1, 31, &c->date.day);
+    case 'j':
+      return scan.Digits(1, 3, 1, 366, &c->yearday);
+    case 'H':
+      return scan.Digits(1, 2, 0, 23, &c->hour);
+    case 'I':
+      return scan.Digits(1, 2, 1, 12, &c->hour);
+    case 'M':
+      return scan.Digits(1, 2, 0, 59, &c->minute);
+    case 'S':
+      return scan.Digits(1, 2, 0, 60, &c->second);
+    case 'f':
+      return scan.Fraction(&c->fraction);
+    case 'p':
+      return scan.Word(kHalves, false, &c->half);
+    case 'z':
+      return ParseZone(scan, &c->offset);
+    case 'Z':
+      return scan.Skip("UTC") || scan.Skip("GMT") || scan.Skip('Z');
+    case 'a':
+    case 'A':
+      return scan.Word(kWeekdays, true, &ignored);
+    case '%':
+      return scan.Skip('%');
+    default:
+      return false;
+  }
+}
+
+std::optional<double> SecondsOf(const Clock& c) {
+  std::optional<int64_t> day = DayOf(c.date);
+  if (!day) return std::nullopt;
+  if (c.yearday > 0) {
+    day = DaysOf(c.date.year, 1, 1) + c.yearday - 1;
+    if (CivilOf(*day).year != c.date.year) return std::nullopt;
+  }
+  const int64_t hour = c.half < 0 ? c.hour : c.hour % 12 + 12 * c.half;
+  return static_cast<double>(*day * kDaySeconds + hour * 3600 + c.minute * 60 + c.second) +
+         c.fraction + c.offset;
+}
+
+// Up to `scan`'s end, or where the format ends.
+bool ReadFormat(std::string_view format, Scanner& scan, Clock* clock) {
+  for (size_t i = 0; i < format.size(); ++i) {
+    const bool read = format[i] == ' ' ? scan.SkipBlanks()
+                      : format[i] != '%' || i + 1 == format.size()
+                          ? scan.Skip(format[i])
+                          : ReadField(format[++i], scan, clock);
+    if (!read) return false;
+  }
+  return true;
+}
+
+constexpr std::array<std::string_view, 19> kDayFormats = {
+    "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y",     "%m-%d-%Y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y",
+    "%b %d %Y", "%Y-%b-%d", "%a, %d %b %Y", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%y",
+    "%d%b%Y",   "%Y-%m-%d", "%Y/%m/%d",     "%d.%m.%Y", "%d-%m-%y"};
+constexpr std::array<std::string_view, 9> kTimeFormats = {
+    "",       " %H:%M",    " %H:%M:%S",   " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p",
+    "T%H:%M", "T%H:%M:%S", " %H:%M:%S %z"};
+
+}  // namespace
+
+std::optional<double> ParseDate(std::string_view text) {
+  Scanner scan(Trimmed(text));
+  bool compact = false;
+  const std::optional<int64_t> days = ParseDay(scan, &compact);
+  if (!days) return std::nullopt;
+  double seconds = static_cast<double>(*days * kDaySeconds);
+  if (scan.done()) return seconds;
+  if (!scan.Skip('T') && !scan.Skip(' ')) return std::nullopt;
+  if (!ParseTime(scan, !compact, &seconds)) return std::nullopt;
+  return seconds;
+}
+
+bool IsDayNumber(double number) {
+  if (!(number >= kDayNumberMin && number <= kDayNumberMax) || number != std::floor(number)) {
+    return false;
+  }
+  const auto digits = static_cast<int64_t>(number);
+  return DayOf({digits / 10'000, digits / 100 % 100, digits % 100}).has_value();
+}
+
+bool IsMonthNumber(double number) {
+  if (!(number >= kMonthNumberMin && number <= kMonthNumberMax) || number != std::floor(number)) {
+    return false;
+  }
+  const int64_t month = static_cast<int64_t>(number) % 100;
+  return month >= 1 && month <= 12;
+}
+
+double SecondsOfNumber(double number) {
+  const bool month = IsMonthNumber(number);
+  if (!month && !IsDayNumber(number)) return number;
+  const int64_t digits =
+      month ? static_cast<int64_t>(number) * 100 + 1 : static_cast<int64_t>(number);
+  return static_cast<double>(DaysOf(digits / 10'000, digits / 100 % 100, digits % 100) *
+                             kDaySeconds);
+}
+
+DateFormat::DateFormat(std::string_view format) {
+  for (size_t i = 0; i < format.size(); ++i) {
+    const std::string_view two = format.substr(i, 2);
+    if (two == "%F" || two == "%T" || two == "%%") {
+      format_ += two == "%F" ? "%Y-%m-%d" : two == "%T" ? "%H:%M:%S" : "%%";
+      ++i;
+    } else {
+      format_ += format[i];
+    }
+  }
+}
+
+std::optional<double> DateFormat::Parse(std::string_view text) const {
+  Scanner scan(Trimmed(text));
+  Clock clock;
+  if (!ReadFormat(format_, scan, &clock) || !scan.done()) return std::nullopt;
+  return SecondsOf(clock);
+}
+
+std::vector<std::string> DateFormatsOf(std::string_view text) {
+  std::vector<std::string> formats;
+  text = Trimmed(text);
+  if (text.size() < 6 || text.size() > 48) return formats;
+  for (const std::string_view day : kDayFormats) {
+    Scanner scan(text);
+    Clock clock;
+    if (!ReadFormat(day, scan, &clock) || !DayOf(clock.date)) continue;
+    for (const std::string_view time : kTimeFormats) {
+      Scanner rest = scan;
+      if (!ReadFormat(time, rest, &clock) || !rest.done()) continue;
+      formats.push_back(std::string(day) + std::string(time));
+      break;
+    }
+  }
+  return formats;
+}
+
+bool HasUnknownZone(std::string_view text) {
+  text = Trimmed(text);
+  const size_t blank = text.find_last_of(" [");
+  if (blank == std::string_view::npos || blank + 3 > text.size() ||
+      std::isalpha(static_cast<unsigned char>(text[blank + 1])) == 0) {
+    return false;
+  }
+  return ParseDate(text.substr(0, blank)).has_value();
+}
+
+double PartOf(double seconds, spec::DatePart part) {
+  if (part == spec::DatePart::kEpoch) return seconds;
+  const auto whole = static_cast<int64_t>(std::floor(seconds));
+  const int64_t days = (whole >= 0 ? whole : whole - (kDaySeconds - 1)) / kDaySeconds;
+  const int64_t second = whole - days * kDaySeconds;
+  const Civil civil = CivilOf(days);
+  const auto number = [&]() -> int64_t {
+    switch (part) {
+      case spec::DatePart::kYear:
+        return civil.year;
+      case spec::DatePart::kMonth:
+        return civil.month;
+      case spec::DatePart::kDay:
+        return civil.day;
+      case spec::DatePart::kWeekday:
+        return ((days + 3) % 7 + 7) % 7;  // 1970 began on a Thursday
+      case spec::DatePart::kYearday:
+        return days - DaysOf(civil.year, 1, 1) + 1;
+      case spec::DatePart::kHour:
+        return second / 3600;
+      case spec::DatePart::kMinute:
+        return second / 60 % 60;
+      case spec::DatePart::kSecond:
+      case spec::DatePart::kEpoch:
+        break;
+    }
+    return second % 60;
+  };
+  return static_cast<double>(number());
+}
+
+std::optional<std::string> DateText(int64_t days) {
+  if (days < kFirstDay || days > kLastDay) return std::nullopt;
+  const Civil civil = CivilOf(days);
+  char text[32];
+  std::snprintf(text, sizeof text, "%04d-%02d-%02d", static_cast<int>(civil.year),
+                static_cast<int>(civil.month), static_cast<int>(civil.day));
+  return text;
+}
+
+std::optional<std::string> MomentText(int64_t units, int64_t units_a_second) {
+  const int64_t units_a_day = units_a_second * kDaySeconds;
+  const int64_t days = units / units_a_day - (units % units_a_day < 0 ? 1 : 0);
+  std::optional<std::string> text = DateText(days);
+  if (!text) return text;
+  const int64_t rest = units % units_a_day;  // days * units_a_day might not fit
+  const int64_t of_day = rest < 0 ? rest + units_a_day : rest, second = of_day / units_a_second;
+  char time[32];
+  std::snprintf(time, sizeof time, " %02d:%02d:%02d", static_cast<int>(second / 3600),
+                static_cast<int>(second / 60 % 60), static_cast<int>(second % 60));
+  *text += time;
+  const int64_t fraction = of_day % units_a_second;
+  if (fraction == 0) return text;
+  std::string digits = std::to_string(units_a_second + fraction);  // with its zeros, after a 1
+  digits.erase(digits.find_last_not_of('0') + 1);
+  *text += "." + digits.substr(1);
+  return text;
+}
+
+}  // namespace espalier::data

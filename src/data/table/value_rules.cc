@@ -1,0 +1,204 @@
+#include "src/data/table/value_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace espalier::data {
+namespace {
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Texts that look like another one of a single byte.
+struct Lookalike {
+  std::string_view text;
+  char byte;
+};
+constexpr std::array<Lookalike, 4> kBlanks = {
+    {{"\xC2\xA0", ' '}, {"\xE2\x80\xAF", ' '}, {"\xE2\x80\x89", ' '}, {"\xE2\x80\x99", '\''}}};
+constexpr std::array<Lookalike, 2> kMinuses = {{{"\xE2\x88\x92", '-'}, {"\xE2\x80\x93", '-'}}};
+
+template <size_t N>
+bool ReplaceAll(const std::array<Lookalike, N>& lookalikes, std::string* text) {
+  bool any = false;
+  for (const Lookalike& like : lookalikes) {
+    for (size_t at = text->find(like.text); at != std::string::npos; at = text->find(like.text)) {
+      text->replace(at, like.text.size(), 1, like.byte);
+      any = true;
+    }
+  }
+  return any;
+}
+
+// Takes separators out of the digits before the decimal sign or the exponent. False: they are not
+// where separators of thousands are.
+bool JoinThousands(char separator, std::string* text) {
+  const auto is_part = [separator](char c) { return IsDigit(c) || c == separator; };
+  const auto begin = std::find_if(text->begin(), text->end(), IsDigit);
+  const auto end = std::find_if_not(begin, text->end(), is_part);
+  std::string digits;
+  size_t group = 0, groups = 0;
+  for (auto c = begin; c != end; ++c) {
+    if (*c != separator) {
+      digits += *c;
+      ++group;
+      continue;
+    }
+    if (group < (groups == 0 ? 1u : 2u) || group > 3) return false;
+    ++groups;
+    group = 0;
+  }
+  if (groups > 0 && group != 3) return false;
+  if (std::find(end, text->end(), separator) != text->end()) return false;
+  text->replace(begin, end, digits);
+  return true;
+}
+
+// Digits, of which the decimal sign and separators say how they are meant. False: no number.
+bool ReadDigits(std::string text, WrittenNumber* out) {
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.erase(0, 1);
+  if (text.empty() || !(IsDigit(text[0]) || text[0] == ',' || text[0] == '.')) return false;
+  const size_t mantissa = std::min(text.find_first_of("eE"), text.size());
+  double value = 0;
+  const auto is_number = [&value](const std::string& t) {
+    return ParseNumberSlowly(t, &value) == NumberKind::kNumber;
+  };
+  if (is_number(text)) return true;
+  const auto reads = [&](char decimal, char thousands) {
+    std::string plain = text;
+    if (thousands != 0 && !JoinThousands(thousands, &plain)) return false;
+    if (decimal == ',') {
+      if (plain.find('.') != std::string::npos) return false;
+      std::replace(plain.begin(), plain.end(), ',', '.');
+    }
+    return is_number(plain);
+  };
+  const bool comma = text.find(',') < mantissa;
+  const bool thousands = comma && reads('.', ','), decimal = comma && reads(',', 0);
+  if (thousands && decimal) {
+    out->either_comma = true;
+  } else if (thousands) {
+    out->thousands = ',';
+  } else if (decimal) {
+    out->decimal_comma = true;
+  }
+  if (thousands || decimal) return true;
+  for (const char separator : {'.', ' ', '\'', '_'}) {
+    if (text.find(separator) == std::string::npos) continue;
+    out->decimal_comma = comma;
+    if (!reads(comma ? ',' : '.', separator)) continue;
+    out->thousands = separator;
+    return true;
+  }
+  return false;
+}
+
+bool TakePrefix(std::string* text, std::string_view prefix) {
+  if (!text->starts_with(prefix)) return false;
+  text->erase(0, prefix.size());
+  *text = Trimmed(*text);
+  return true;
+}
+
+bool TakeSuffix(std::string* text, std::string_view suffix) {
+  if (!text->ends_with(suffix)) return false;
+  text->resize(text->size() - suffix.size());
+  *text = Trimmed(*text);
+  return true;
+}
+
+constexpr std::array<std::string_view, 21> kCurrencies = {
+    "US$",          "R$",           "$",   "\xE2\x82\xAC", "\xC2\xA3", "\xC2\xA5", "\xE2\x82\xB9",
+    "\xE2\x82\xBD", "\xE2\x82\xA9", "USD", "EUR",          "GBP",      "CHF",      "JPY",
+    "CNY",          "INR",          "CAD", "AUD",          "SEK",      "PLN",      "RUB"};
+
+}  // namespace
+
+ValueRules::ValueRules(const spec::DataSpec& data, bool csv) {
+  if (csv) {
+    decimal_ = data.csv.decimal.value_or('.');
+    thousands_ = data.csv.thousands.value_or('\0');
+  }
+  if (!data.null_values) return;
+  listed_ = true;
+  for (const std::string& text : *data.null_values) nulls_.emplace_back(Trimmed(text));
+  for (const std::string& text : nulls_) {
+    double value = 0;
+    if (ParseNumberSlowly(text, &value) == NumberKind::kNumber) null_numbers_.push_back(value);
+  }
+}
+
+bool ValueRules::IsNullNumber(double value) const {
+  return std::find(null_numbers_.begin(), null_numbers_.end(), value) != null_numbers_.end();
+}
+
+bool ValueRules::IsNullCategory(std::string_view text) const {
+  return text.empty() || text == "\\N" ||
+         std::find(nulls_.begin(), nulls_.end(), text) != nulls_.end();
+}
+
+bool ValueRules::IsNullLabel(std::string_view text) const {
+  return IsNullCategory(text) || (!listed_ && IsNullWord(text));
+}
+
+NumberKind ValueRules::ParseNumber(std::string_view text, double* value) const {
+  text = Trimmed(text);
+  if (IsNullCategory(text) || IsNullWord(text)) return NumberKind::kNull;
+  NumberKind kind = NumberKind::kNotNumber;
+  if (decimal_ == '.' && thousands_ == 0) {
+    kind = ParseNumberSlowly(text, value);
+  } else {
+    std::string plain(text);
+    if (thousands_ == ' ' || thousands_ == '\'') ReplaceAll(kBlanks, &plain);
+    if (thousands_ != 0 && !JoinThousands(thousands_, &plain)) return kind;
+    if (decimal_ != '.') {
+      if (plain.find('.') != std::string::npos) return kind;
+      std::replace(plain.begin(), plain.end(), decimal_, '.');
+    }
+    kind = ParseNumberSlowly(plain, value);
+  }
+  return kind == NumberKind::kNumber && IsNullNumber(*value) ? NumberKind::kNull : kind;
+}
+
+bool ReadWrittenNumber(std::string_view from, WrittenNumber* out) {
+  constexpr size_t kLongest = 64, kUnitLongest = 12;
+  *out = {};
+  if (from.size() > kLongest || std::none_of(from.begin(), from.end(), IsDigit)) return false;
+  std::string text(from);
+  ReplaceAll(kBlanks, &text);
+  out->sign = ReplaceAll(kMinuses, &text);
+  text = Trimmed(text);
+  if (text.starts_with("=\"") && text.ends_with('"')) {
+    out->quoted = true;
+    text = text.substr(2, text.size() - 3);
+  } else if (text[0] == '\'') {
+    out->quoted = TakePrefix(&text, "'");
+  }
+  if (text.starts_with('(') && text.ends_with(')')) {
+    out->sign = true;
+    text = Trimmed(text.substr(1, text.size() - 2));
+  }
+  const bool minus = TakePrefix(&text, "-");
+  for (const std::string_view currency : kCurrencies) {
+    if (TakePrefix(&text, currency) || TakeSuffix(&text, currency)) {
+      out->currency = true;
+      break;
+    }
+  }
+  if (minus && text.starts_with('-')) return false;
+  if (TakeSuffix(&text, "%") || TakeSuffix(&text, "\xE2\x80\xB0")) out->percent = true;
+  if (!minus && TakeSuffix(&text, "-")) out->sign = true;
+  if (ReadDigits(text, out)) return true;
+  const size_t last = text.find_last_of("0123456789");
+  if (out->currency || out->percent || last == std::string::npos) return false;
+  out->unit = Trimmed(std::string_view(text).substr(last + 1));
+  const auto is_unit = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return std::isalpha(byte) != 0 || byte >= 0x80 || c == '/' || c == '^';
+  };
+  if (out->unit.empty() || out->unit.size() > kUnitLongest) return false;
+  if (!std::all_of(out->unit.begin(), out->unit.end(), is_unit)) return false;
+  return ReadDigits(text.substr(0, last + 1), out);
+}
+
+}  // namespace espalier::data

@@ -1,0 +1,171 @@
+// Which kind of column a sample of values is.
+#include "src/data/features/column_judgement.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "src/spec/names.h"
+
+namespace espalier::data {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+Strings Repeated(int64_t count, const std::function<std::string(int64_t)>& value) {
+  Strings values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(value(i));
+  return values;
+}
+
+std::string WordOf(Undecided::Why why) {
+  constexpr const char* kWords[] = {"decimal comma", "thousands",   "either comma",
+                                    "written",       "date format", "zone"};
+  return std::string("undecided: ") + kWords[static_cast<int>(why)];
+}
+
+std::string Judged(const Strings& values, const ColumnFacts& facts = {.name = "a"},
+                   const ValueRules& rules = {}) {
+  ColumnSample sample;
+  for (const std::string& value : values) sample.Add(value, rules);
+  const Judgement judgement = Judge(sample, facts);
+  if (const auto* type = std::get_if<spec::FeatureType>(&judgement)) return spec::NameOf(*type);
+  if (const auto* out = std::get_if<spec::LeftOutReason>(&judgement)) {
+    return std::string("left out: ") + spec::NameOf(*out);
+  }
+  return WordOf(std::get<Undecided>(judgement).why);
+}
+
+TEST_CASE("half of the values make a number or a date, all a boolean") {
+  CHECK(Judged({}) == "numeric");
+  CHECK(Judged({"", "NA", "null", "\\N"}) == "numeric");
+  CHECK(Judged({"1", "-2.5e3", "inf", "1e999", ""}) == "numeric");
+  CHECK(Judged({"1", "x"}) == "numeric");
+  CHECK(Judged({"1", "x", "y"}) == "categorical");
+  CHECK(Judged({"0", "1", "1"}) == "numeric");
+  CHECK(Judged({"yes", "no", ""}) == "boolean");
+  CHECK(Judged({"True", "0", "FALSE"}) == "boolean");
+  CHECK(Judged({"yes", "no", "maybe"}) == "categorical");
+  CHECK(Judged({"Y", "N", "Y"}) == "categorical");
+  CHECK(Judged({"2024-02-29", " 2024-02-29 23:59 ", "NA"}) == "date");
+  CHECK(Judged({"2024-02-29", "2024-02-30"}) == "date");
+  CHECK(Judged({"2024-02-29", "0000-00-00", "unknown"}) == "categorical");
+}
+
+TEST_CASE("common words for null do not count as values") {
+  for (const char* word : {"None", "N/A", "#N/A", "<NA>", "NULL", "null", "NaN", "NaT", "nan",
+                           "-nan", "?", "-", ".", "n/a", "Null", ""}) {
+    INFO(word);
+    CHECK(Judged({"1.5", word, word, word}) == "numeric");
+    CHECK(Judged({"2024-02-29", word, word, word}) == "date");
+  }
+  CHECK(Judged({"red", "None", "blue"}) == "categorical");
+}
+
+TEST_CASE("dates have the forms that can mean one moment only") {
+  for (const char* text :
+       {"2024-02-29 23:59:58 UTC", "2024-02-29 23:59:58.000 +0000", "2024/02/29", "29.02.2024",
+        "20240229T235958Z", "2024-02-29T23:59:58+01:00[Europe/Paris]",
+        "2024-02-29 23:59:58.0123456789", "2024/2/9", "9.2.2024 08:00", "2024-02-29T23:59Z"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "date");
+  }
+  CHECK(Judged({"202401", "202402"}) == "date");
+  CHECK(Judged({"20240131", "20240229"}) == "date");
+  CHECK(Judged({"202401", "202413"}) == "numeric");
+  CHECK(Judged({"20240229", "20240229"}) == "numeric");
+}
+
+TEST_CASE("dates with two meanings need a format") {
+  for (const char* text : {"02/03/2024", "29/02/2024", "02/29/2024 11:59 PM", "29-Feb-2024",
+                           "29-02-2024", "Feb 29, 2024", "29.02.24", "2024-02-29 11:59:58 PM"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "undecided: date format");
+  }
+  CHECK(Judged({"2024-02-29 23:59:58 CET"}) == "undecided: zone");
+  const Strings two = DateFormatsOf("02/03/2024");
+  CHECK(two == Strings{"%d/%m/%Y", "%m/%d/%Y"});
+  CHECK(DateFormatsOf("29/02/2024") == Strings{"%d/%m/%Y"});
+  CHECK(DateFormatsOf("29/02/2024 23:59") == Strings{"%d/%m/%Y %H:%M"});
+  CHECK(DateFormatsOf("555-1234").empty());
+}
+
+TEST_CASE("numbers that people write need a key") {
+  CHECK(Judged({"28,7", "1,25", "3"}) == "undecided: decimal comma");
+  CHECK(Judged({"1.234,5", "2.000,25"}) == "undecided: decimal comma");
+  CHECK(Judged({"1,234.5", "1,000", "999"}) == "undecided: thousands");
+  CHECK(Judged({"1,234.5", "999"}) == "numeric");
+  CHECK(Judged({"1,234,567"}) == "undecided: thousands");
+  CHECK(Judged({"1 234", "5 678"}) == "undecided: thousands");
+  CHECK(Judged({"1\xC2\xA0"
+                "234",
+                "5'678"}) == "undecided: thousands");
+  CHECK(Judged({"1,234", "5,678"}) == "undecided: either comma");
+  for (const char* text : {"$5.00", "12%", "(5)", "5-",
+                           "\xE2\x88\x92"
+                           "5",
+                           "=\"5\"", "5kg", "5 \xE2\x82\xAC", "7,5 %", "12 USD", "-$5"}) {
+    INFO(text);
+    CHECK(Judged({text, text}) == "undecided: written");
+  }
+  CHECK(Judged({"28.7\xC2\xA0", "1\xC2\xA0"}) != "categorical");
+  CHECK(Judged({"A12", "B7", "3rd Street"}) == "categorical");
+  CHECK(Judged({"1.2.3.4", "10-20", "12:30"}) == "categorical");
+  CHECK(Judged({"1st", "2nd", "3rd", "4th"}) == "categorical");
+  CHECK(Judged(Repeated(100, [](int64_t i) { return i % 2 == 0 ? "2WD" : "4WD"; })) ==
+        "categorical");
+}
+
+TEST_CASE("a declared form of numbers is read") {
+  spec::DataSpec data;
+  data.csv.decimal = ',';
+  CHECK(Judged({"28,7", "1,25"}, {.name = "a"}, ValueRules(data, true)) == "numeric");
+  CHECK(Judged({"28,7", "1,25"}, {.name = "a"}, ValueRules(data, false)) ==
+        "undecided: decimal comma");
+  data.null_values = {"unknown"};
+  CHECK(Judged({"1,5", "unknown", "unknown"}, {.name = "a"}, ValueRules(data, true)) == "numeric");
+}
+
+TEST_CASE("columns that are no features are left out with a reason") {
+  const auto counts = [](int64_t i) { return std::to_string(i); };
+  CHECK(Judged(Repeated(60, counts), {.name = ""}) == "left out: row_number");
+  CHECK(Judged(Repeated(60, counts), {.name = "Unnamed: 0"}) == "left out: row_number");
+  CHECK(Judged(Repeated(60, counts), {.name = "n"}) == "numeric");
+  CHECK(Judged({"3", "1"}, {.name = "__index_level_0__"}) == "left out: index");
+  CHECK(Judged({"3", "1"}, {.name = "t", .index = true}) == "left out: index");
+  CHECK(Judged({"", ""}, {.name = ""}) == "left out: empty");
+  const auto same = [](const char* text) { return Repeated(10, [=](int64_t) { return text; }); };
+  const ColumnFacts whole = {.name = "a", .complete = true};
+  CHECK(Judged(same("NA"), whole) == "left out: empty");
+  CHECK(Judged(same("7"), whole) == "left out: constant");
+  CHECK(Judged(same("x"), whole) == "left out: constant");
+  CHECK(Judged(same("7")) == "numeric");
+  CHECK(Judged({"7", "7"}, whole) == "numeric");
+  CHECK(Judged(Repeated(10, [](int64_t i) { return i == 3 ? "" : "7"; }), whole) == "numeric");
+  const auto id = [](int64_t i) { return "user-" + std::to_string(i); };
+  CHECK(Judged(Repeated(60, id)) == "left out: different");
+  CHECK(Judged(Repeated(kIdentifierValuesMin - 1, id)) == "categorical");
+  CHECK(Judged(Repeated(60, [](int64_t i) { return "c" + std::to_string(i / 2); })) ==
+        "categorical");
+}
+
+TEST_CASE("an undecided column names the keys that settle it") {
+  const auto fault = [](const Strings& values, bool csv) {
+    ColumnSample sample;
+    for (const std::string& value : values) sample.Add(value);
+    const ColumnFacts facts = {.name = "a", .csv = csv};
+    return UndecidedFault("a", facts, std::get<Undecided>(Judge(sample, facts)));
+  };
+  CHECK_THAT(fault({"1.234,5"}, true), Catch::Contains("data.csv.decimal: ','") &&
+                                           Catch::Contains("data.csv.thousands: '.'") &&
+                                           Catch::Contains("found '1.234,5'"));
+  CHECK_THAT(fault({"1.234,5"}, false),
+             !Catch::Contains("data.csv") && Catch::Contains("data.features.exclude"));
+  CHECK_THAT(fault({"1,234"}, true),
+             Catch::Contains("data.csv.thousands: ',' or data.csv.decimal: ','"));
+  CHECK_THAT(fault({"02/03/2024"}, true),
+             Catch::Contains("date_format") && Catch::Contains("'%d/%m/%Y' or '%m/%d/%Y'"));
+  CHECK_THAT(fault({"5kg"}, true), Catch::Contains("type: categorical"));
+}
+
+}  // namespace
+}  // namespace espalier::data
