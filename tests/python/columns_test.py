@@ -1,5 +1,6 @@
 """Single values of columns: what the client makes of them is what the workers do."""
 import datetime
+import decimal
 import unittest
 
 import numpy as np
@@ -48,6 +49,52 @@ class ColumnsTest(unittest.TestCase):
         categories = _columns.Categories(["False", "TRUE", "yes"], 3)
         for value, code in ((True, 1), (np.False_, 0), ("true", 1), ("TRUE", 1), ("True", -1)):
             self.assertEqual(categories.code(value), code, value)
+
+    def test_a_truth_value_and_a_number_are_found_in_each_spelling(self):
+        truths, numbers = _columns.Categories(["False", "True"], 2), \
+            _columns.Categories(["1.5", "20"], 2)
+        for value in (True, "true", "TRUE", "t", "1", 1):
+            self.assertEqual(truths.code(value), 1, value)
+        for value in ("1.50", "15e-1", 1.5, decimal.Decimal("1.500")):
+            self.assertEqual(numbers.code(value), 0, value)
+        self.assertEqual(numbers.code("01.5"), -1)
+        self.assertEqual(truths.code("yes"), -1)
+
+    def test_a_number_has_one_plain_decimal(self):
+        for text, plain in (("12.50", "12.5"), ("1.25e1", "12.5"), ("1e-05", "0.00001"),
+                            ("-0.0", "0"), ("-.50", "-0.5"), ("3.", "3"), ("01", None),
+                            ("x", None), ("", None), ("1e999", None)):
+            self.assertEqual(_columns.plain_decimal(text), plain, text)
+
+    def test_dates_have_the_forms_of_the_workers(self):
+        epoch = _columns.date_part("epoch")
+        for text in ("2024-02-29 23:59:58 UTC", "2024-02-29 23:59:58.000 +0000",
+                     "2024/02/29 23:59:58", "29.2.2024 23:59:58", "20240229T235958Z",
+                     "2024-03-01T00:59:58+01:00[Europe/Paris]"):
+            self.assertEqual(epoch(text), 1709251198, text)
+        self.assertEqual(epoch("202402"), epoch("2024-02-01"))
+        for text in ("02/03/2024", "2024-02-30", "2024-2-29", "2024-02-29 23:59:58 CET", "202413x",
+                     "20240229 235958"):
+            with self.subTest(text=text), self.assertRaises(ValueError):
+                epoch(text)
+
+    def test_a_format_says_how_a_date_is_written(self):
+        for date_format, text, day in (("%d/%m/%Y", "29/02/2024", "2024-02-29"),
+                                       ("%m/%d/%Y %I:%M %p", "02/29/2024 12:00 AM", "2024-02-29"),
+                                       ("%d-%b-%y", "29-FEB-24", "2024-02-29"),
+                                       ("%Y", 2024, "2024-01-01"),
+                                       ("%Y-%j", "2024-60", "2024-02-29")):
+            decode = _columns.date_part("epoch", date_format)
+            self.assertEqual(decode(text), _columns.date_part("epoch")(day), text)
+        with self.assertRaises(ValueError):
+            _columns.date_part("year", "%d/%m/%Y")("2024-02-29")
+        self.assertTrue(np.isnan(_columns.date_part("year", "%d/%m/%Y")("None")))
+
+    def test_null_values_are_null(self):
+        rules = _columns.Rules(["unknown", "-999"])
+        for value in ("unknown", " unknown ", "-999", -999, -999.0, "None", "?", None):
+            self.assertTrue(np.isnan(_columns.boolean(value, rules)), value)
+        self.assertEqual(_columns.Categories(["", "a"], 2, rules).code("unknown"), 0)
 
     def test_a_whole_number_is_hashed_alike_however_it_is_held(self):
         categories = _columns.Categories(None, 1_000_000)

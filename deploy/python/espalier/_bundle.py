@@ -199,6 +199,7 @@ class Document:
     layers: Tuple[Layer, ...]
     features: Tuple[Feature, ...]
     feature_spec: Node  # spec.data.features
+    null_values: Tuple[Label, ...]  # spec.data.null_values
     schema: Node
     rules: List[Node]  # one a feature, or none
     thresholds: Tuple[float, ...]  # one a class, or none
@@ -266,11 +267,13 @@ def parse_document(raw: bytes) -> Document:
             raise _wrong("preprocessing.classes", "two for binary_cross_entropy")
         outputs = 1
     precision = model["precision"].one_of(("float32", "float64"))
+    nulls = root["spec"]["data"].get("null_values")
     return Document(
         raw=value, name=str(root["spec"]["name"].label()), task=task,
         loss=loss, dtype=np.dtype(precision), layers=_layers(model, inputs, outputs),
         features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
-        rules=rules, thresholds=_thresholds(model, loss, outputs),
+        null_values=tuple(n.label() for n in nulls.items(1_000_000)) if nulls else (), rules=rules,
+        thresholds=_thresholds(model, loss, outputs),
         classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text())
 
 

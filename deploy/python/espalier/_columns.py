@@ -8,21 +8,52 @@ import datetime
 import decimal
 import math
 import re
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 import numpy as np
 
 from ._facts import (CATEGORY_BYTES_MAX, DAY_NUMBER_MAX, DAY_NUMBER_MIN, FALSE_WORDS, FIRST_DAY,
-                     LAST_DAY, NULL_WORDS, TRUE_WORDS)
+                     LAST_DAY, MONTH_NUMBER_MAX, MONTH_NUMBER_MIN, NULL_WORDS, TRUE_WORDS)
 from .errors import BadInputError
 
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2}))?(?:\.(\d{1,9}))?"
-                   r"(?:Z|([+-])(\d{2})(?::?(\d{2}))?)?)?", re.A)
+_CLOCK = (r"(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\.(?P<fraction>\d+))?")
+_ZONE = (r"(?: *(?:(?:UTC|GMT|Z|(?P<sign>[+-])(?P<zone_hour>\d{2})(?::?(?P<zone_minute>\d{2}))?))"
+         r"(?:\[[^\]]*\])?)?")
+_DATES = tuple(re.compile(form, re.A) for form in (
+    r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})(?:[T ]%s%s)?" % (_CLOCK, _ZONE),
+    r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})(?:[T ]%s%s)?" % (_CLOCK, _ZONE),
+    r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?:[T ]%s%s)?" % (_CLOCK, _ZONE),
+    r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})T%s%s" % (_CLOCK.replace(":(?P<min", "(?P<min")
+                                                           .replace("(?::(", "(?:("), _ZONE)))
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+           "october", "november", "december")
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def _any_of(words: Sequence[str], short: bool = True) -> str:
+    return "|".join("%s|%s" % (w, w[:3]) if short else w for w in words)
+
+
+# What a directive of a date's format matches, as DateFormat of src/data/features/dates.h has it.
+_DIRECTIVES = {
+    "Y": r"(?P<year>\d{4})", "y": r"(?P<short_year>\d{2})", "m": r"(?P<month>\d{1,2})",
+    "d": r"(?P<day>\d{1,2})", "j": r"(?P<yearday>\d{1,3})",
+    "b": r"(?P<name>%s)\.?" % _any_of(_MONTHS), "B": r"(?P<name>%s)\.?" % _any_of(_MONTHS),
+    "H": r"(?P<hour>\d{1,2})", "I": r"(?P<hour12>\d{1,2})", "M": r"(?P<minute>\d{1,2})",
+    "S": r"(?P<second>\d{1,2})", "f": r"(?P<fraction>\d+)", "p": r"(?P<half>am|pm)",
+    "z": r"(?:UTC|GMT|Z|(?P<sign>[+-])(?P<zone_hour>\d{2})(?::?(?P<zone_minute>\d{2}))?)",
+    "Z": r"(?:UTC|GMT|Z)", "a": "(?:%s)" % _any_of(_WEEKDAYS), "A": "(?:%s)" % _any_of(_WEEKDAYS),
+    "%": "%"}
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _DAY = 86_400
 _MIDNIGHT = " 00:00:00"
 _FIRST_MOMENT, _END_OF_MOMENTS = FIRST_DAY * _DAY, (LAST_DAY + 1) * _DAY
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)", re.A | re.I)
+_DECIMAL = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.A)
+_EXPONENT_MAX = 400
+# Truth values of one kind: the texts of true, then those of false; the first one names it.
+_TRUTHS = ((("true", "True", "TRUE", "t", "T", "1"), ("false", "False", "FALSE", "f", "F", "0")),
+           (("yes", "Yes", "YES", "y", "Y"), ("no", "No", "NO", "n", "N")))
 _WHOLE_FLOAT = re.compile(r"(-?0|-?[1-9]\d*)\.0*", re.A)
 
 
@@ -31,6 +62,8 @@ def is_null(value: Any) -> bool:
         return math.isnan(value)
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return bool(np.isnat(value))
+    if isinstance(value, decimal.Decimal):
+        return value.is_nan()
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -56,10 +89,10 @@ def murmur3(raw: bytes) -> int:
 
 def category_text(value: Any) -> Any:
     """As text (bytes for what is not UTF-8) without spaces around it; "" for null."""
-    if isinstance(value, decimal.Decimal):
-        value = float(value)
     if is_null(value):
         return ""
+    if isinstance(value, decimal.Decimal):
+        return plain_decimal(str(value)) or number_text(float(value))
     if isinstance(value, bytes):
         try:
             value = value.decode("utf-8")
@@ -121,6 +154,53 @@ def _without_exponent(number: Any) -> str:
     return str(int(number))
 
 
+def plain_decimal(text: Any) -> Optional[str]:
+    """The one way to write a number as a decimal; None for other texts and for leading zeros.
+    (PlainDecimal of src/data/table/class_text.h)"""
+    found = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
+    if found is None or not (found.group(2) or found.group(3)):
+        return None
+    whole, fraction = found.group(2), found.group(3) or ""
+    exponent = int(found.group(4) or 0)
+    if len(text) > _EXPONENT_MAX or abs(exponent) > _EXPONENT_MAX or \
+            len(whole) > 1 and whole[0] == "0":
+        return None
+    digits, point = whole + fraction, len(whole) + exponent
+    digits = "0" * -point + digits if point < 0 else digits.ljust(point, "0")
+    point = max(point, 0)
+    before, after = digits[:point].lstrip("0") or "0", digits[point:].rstrip("0")
+    sign = "-" if found.group(1) == "-" and (before != "0" or after) else ""
+    return sign + before + ("." + after if after else "")
+
+
+def _truth(text: Any, kind: Any) -> Optional[str]:
+    return next((words[0] for words in kind if text in words), None)
+
+
+class Rules:
+    """Which values are null by a job's null_values (ValueRules of src/data/table/value_rules.h)."""
+
+    def __init__(self, null_values: Iterable[Any] = ()) -> None:
+        self.texts = frozenset(n.strip(b" \t\r" if isinstance(n, bytes) else " \t\r")
+                               for n in null_values)
+        self.numbers = tuple(float(n) for n in self.texts
+                             if isinstance(n, str) and _NUMBER.fullmatch(n))
+
+    def text(self, value: Any) -> Any:
+        """As category_text."""
+        text = category_text(value)
+        return "" if text in self.texts else text
+
+    def number(self, value: Any) -> float:
+        if isinstance(value, str) and value.strip(" \t\r") in self.texts:
+            return math.nan
+        number = _number(value)
+        return math.nan if number in self.numbers else number
+
+
+_NO_RULES = Rules()
+
+
 class Categories:
     """The codes of one feature's values.
 
@@ -129,21 +209,41 @@ class Categories:
         codes: how many codes there are.
     """
 
-    def __init__(self, vocabulary: Optional[list[Any]], codes: int) -> None:
-        self._hashed, self._codes = vocabulary is None, codes
+    def __init__(self, vocabulary: Optional[list[Any]], codes: int,
+                 rules: Rules = _NO_RULES) -> None:
+        self._hashed, self._codes, self._rules = vocabulary is None, codes, rules
         self._known: Dict[Any, int] = {t: k for k, t in enumerate(vocabulary or [])}
         self._other = len(self._known)
+        texts = [t for t in self._known if t != ""]
+        self._truths = next((kind for kind in _TRUTHS
+                             if texts and all(_truth(t, kind) for t in texts)), None)
+        self._spelled: Dict[str, int] = {}  # by what all spellings have in common; -1: of several
+        for text, code in self._known.items():
+            spelling = self._spelling(text)
+            if spelling is not None:
+                self._spelled[spelling] = -1 if spelling in self._spelled else code
+
+    def _spelling(self, text: Any) -> Optional[str]:
+        for kind in _TRUTHS if self._truths else ():
+            name = _truth(text, kind)
+            if name is not None:
+                return name
+        return plain_decimal(text)
 
     def code(self, value: Any) -> int:
         """-1: none."""
-        text = category_text(value)
+        text = self._rules.text(value)
         raw = _bytes_of(text)
         if len(raw) > CATEGORY_BYTES_MAX:
             raise ValueError("expected at most %d bytes" % CATEGORY_BYTES_MAX)
         if self._hashed:
             return murmur3(_bytes_of(_whole_text(text))) % self._codes
         codes = (self._known.get(t) for t in [text] + _other_texts(value, text))
-        code = next((c for c in codes if c is not None), self._other)
+        code = next((c for c in codes if c is not None), None)
+        if code is None:
+            spelling = self._spelling(text) if self._spelled else None
+            code = self._spelled.get(spelling or "", -1)
+            code = self._other if code < 0 else code
         return code if code < self._codes else -1
 
 
@@ -166,7 +266,7 @@ def _other_texts(value: Any, text: Any) -> List[str]:
         return [_without_exponent(value)]
     if isinstance(value, (datetime.datetime, np.datetime64)):
         return [text[:-len(_MIDNIGHT)]] if text.endswith(_MIDNIGHT) else []
-    if text in ("true", "false"):
+    if text in ("true", "false"):  # among other words, too
         return [text.capitalize(), text.upper()]
     return [_whole_text(text)]
 
@@ -186,29 +286,34 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def boolean(value: Any) -> float:
+def boolean(value: Any, rules: Rules = _NO_RULES) -> float:
     if isinstance(value, str):
         word = value.strip(" \t\r")
         if word in TRUE_WORDS or word in FALSE_WORDS:
             return float(word in TRUE_WORDS)
-    number = _number(value)
+    number = rules.number(value)
     if not math.isnan(number) and number not in (0.0, 1.0):
         raise ValueError("expected true, false, yes, no, 1 or 0")
     return number
 
 
-def logarithm(value: Any) -> float:
-    number = _number(value)
+def logarithm(value: Any, rules: Rules = _NO_RULES) -> float:
+    number = rules.number(value)
     if number <= -1:
         raise ValueError("expected a number above -1, for log1p")
     return math.log1p(number)
 
 
 def _seconds_of_number(number: float) -> float:
-    """20240229 is a day, of the years 1900 to 2199; any other number is seconds already."""
-    if not DAY_NUMBER_MIN <= number <= DAY_NUMBER_MAX or number != int(number):
+    """20240229 is a day and 202402 a month, of the years 1900 to 2199; any other number is seconds
+    already."""
+    if number != math.floor(number):
         return number
     digits = int(number)
+    if MONTH_NUMBER_MIN <= number <= MONTH_NUMBER_MAX:
+        digits = digits * 100 + 1
+    elif not DAY_NUMBER_MIN <= number <= DAY_NUMBER_MAX:
+        return number
     try:
         day = datetime.date(digits // 10_000, digits // 100 % 100, digits % 100)
     except ValueError:
@@ -216,8 +321,52 @@ def _seconds_of_number(number: float) -> float:
     return float((day.toordinal() - _EPOCH) * _DAY)
 
 
-def seconds(value: Any) -> float:
-    """Since 1970, in UTC; a number is that already, or a day such as 20240229."""
+def format_pattern(text: str) -> Any:
+    """What texts written by a date_format match."""
+    text, pattern, at = text.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S"), "", 0
+    while at < len(text):
+        if text[at] == "%" and at + 1 < len(text):
+            pattern += _DIRECTIVES[text[at + 1]]
+            at += 1
+        else:
+            pattern += " +" if text[at] == " " else re.escape(text[at])
+        at += 1
+    return re.compile(pattern, re.A | re.I)
+
+
+def _moment(parts: Dict[str, Optional[str]]) -> float:
+    """Seconds since 1970. Raises ValueError for what is on no calendar and no clock."""
+    def number(name: str, default: int = 0) -> int:
+        return int(parts.get(name) or default)
+
+    year = number("year", 1970)
+    if parts.get("short_year"):
+        year = number("short_year") + (2000 if number("short_year") < 69 else 1900)
+    name = (parts.get("name") or "")[:3].lower()
+    month = next(i for i, m in enumerate(_MONTHS, 1) if m.startswith(name)) if name else \
+        number("month", 1)
+    day = datetime.date(year, month, number("day", 1))
+    if parts.get("yearday"):
+        day = datetime.date(year, 1, 1) + datetime.timedelta(days=number("yearday") - 1)
+    hour = number("hour")
+    if parts.get("hour12"):
+        hour = number("hour12") % 12 + (12 if (parts.get("half") or "").lower() == "pm" else 0) \
+            if parts.get("half") else number("hour12")
+    minute, second = number("minute"), number("second")
+    fraction = float("0." + (parts.get("fraction") or "0")[:9])
+    sign = {"+": -1, "-": 1}.get(parts.get("sign") or "", 0)
+    if day.year != year or hour > 23 or minute > 59 or second > 60 or \
+            not 1 <= number("hour12", 1) <= 12 or number("zone_hour") > 23 or \
+            number("zone_minute") > 59:
+        raise ValueError("expected a day of the calendar and a time of the day")
+    offset = sign * (number("zone_hour") * 3600 + number("zone_minute") * 60)
+    whole = (day.toordinal() - _EPOCH) * _DAY + hour * 3600 + minute * 60 + second
+    return whole + fraction + offset
+
+
+def seconds(value: Any, pattern: Any = None, rules: Rules = _NO_RULES) -> float:
+    """Since 1970, in UTC; a number is that already, or a day such as 20240229. `pattern`: of a
+    date_format, which texts and numbers have."""
     if is_null(value):
         return math.nan
     if isinstance(value, datetime.datetime):
@@ -227,24 +376,20 @@ def seconds(value: Any) -> float:
         return float((value.toordinal() - _EPOCH) * _DAY)
     if isinstance(value, np.datetime64):
         return float(value.astype("datetime64[us]").astype("int64")) / 1e6
-    found = _DATE.fullmatch(value.strip(" \t\r")) if isinstance(value, str) else None
-    if found is None:
-        try:
-            return _seconds_of_number(_number(value))
-        except ValueError:
-            raise ValueError("expected a date like 2024-02-29 or 20240229, or seconds since "
-                             "1970") from None
-    year, month, day = (int(g) for g in found.groups()[:3])
-    clock = [int(g or 0) for g in found.groups()[3:6]]
-    if clock[0] > 23 or clock[1] > 59 or clock[2] > 60:
-        raise ValueError("expected a time of the day")
-    when = (datetime.date(year, month, day).toordinal() - _EPOCH) * _DAY
-    fraction = float("0." + found.group(7)) if found.group(7) else 0.0
-    sign = {"+": -1, "-": 1}.get(found.group(8) or "", 0)
-    if int(found.group(9) or 0) > 23 or int(found.group(10) or 0) > 59:
-        raise ValueError("expected an offset of hours and minutes")
-    offset = sign * (int(found.group(9) or 0) * 3600 + int(found.group(10) or 0) * 60)
-    return when + clock[0] * 3600 + clock[1] * 60 + clock[2] + fraction + offset
+    text = category_text(value) if pattern is not None else value
+    forms = _DATES if pattern is None else (pattern,)
+    for form in forms if isinstance(text, str) else ():
+        found = form.fullmatch(text.strip(" \t\r"))
+        if found is not None:
+            return _moment(found.groupdict())
+    try:
+        number = rules.number(value)
+        if pattern is not None and not math.isnan(number):
+            raise ValueError
+        return _seconds_of_number(number) if not math.isnan(number) else number
+    except ValueError:
+        raise ValueError("expected a date like 2024-02-29 or 20240229, or seconds since 1970"
+                         if pattern is None else "expected a date as date_format says") from None
 
 
 def _part(name: str) -> Callable[[float], float]:
@@ -258,12 +403,14 @@ def _part(name: str) -> Callable[[float], float]:
     return (lambda moment: moment) if name == "epoch" else of
 
 
-def date_part(name: str) -> Callable[[Any], float]:
+def date_part(name: str, date_format: str = "",
+              rules: Rules = _NO_RULES) -> Callable[[Any], float]:
     """From a value to that part of its date."""
     of = _part(name)
+    pattern = format_pattern(date_format) if date_format not in ("", "auto") else None
 
     def decode(value: Any) -> float:
-        moment = seconds(value)
+        moment = seconds(value, pattern, rules)
         if math.isnan(moment):
             return moment
         if not _FIRST_MOMENT <= moment < _END_OF_MOMENTS:

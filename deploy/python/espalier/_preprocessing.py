@@ -13,8 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from ._bundle import Document, Feature, Node
-from ._columns import (Categories, boolean, category_text, date_part, decode_all,
-                       logarithm)
+from ._columns import Categories, Rules, boolean, date_part, decode_all, logarithm
 from ._network import WIDE, Entries
 from ._tables import Rows, Wanted
 from ._vectors import put
@@ -51,10 +50,12 @@ class Preprocessing:
         columns = _columns_of(document, all_names)
         places: Dict[str, int] = {}
         self._made: List[_Made] = []
+        rules = Rules(document.null_values)
+        self._null_numbers = rules.numbers
         for i, feature in enumerate(document.features):
             name = feature.name if columns is None else columns[i]
             place = places.setdefault(name, len(places))
-            decode, nulls = _decoder(document, feature, i)
+            decode, nulls = _decoder(document, feature, i, rules)
             self._made.append(_Made(feature, place if columns else i, decode, nulls))
         self.names = tuple(places)
         self.texts = frozenset(self.names[m.column] for m in self._made if m.decode is not None)
@@ -92,10 +93,13 @@ class Preprocessing:
                 such rows out (`nulls: drop`); a value that does not fit its column; a number that
                 is infinite, or too large for the precision. Row and column are named.
         """
-        parts = None if self._number_of is None else rows.entries(begin, end, self._largest)
+        spelled = self._number_of is None or self._null_numbers
+        parts = None if spelled else rows.entries(begin, end, self._largest)
         if parts is not None:
             return self._from_entries(parts, end - begin), self._codes(rows, None, begin, end)
         matrix = rows.matrix(begin, end)
+        for number in self._null_numbers:
+            matrix[matrix == number] = np.nan
         if self.texts or len(self._numbers) != matrix.shape[1]:
             x = np.empty((end - begin, len(self._numbers)))
             x[:, self._own[0]] = matrix[:, self._own[1]]
@@ -194,8 +198,8 @@ def _group(document: Document, rule: Node) -> Optional[Node]:
     return None if number < 0 else groups[number]
 
 
-def _decoder(document: Document, feature: Feature,
-             number: int) -> Tuple[Optional[Callable[[Any], Any]], str]:
+def _decoder(document: Document, feature: Feature, number: int,
+             rules: Rules) -> Tuple[Optional[Callable[[Any], Any]], str]:
     """(from a value to the feature's number or code, what null means)."""
     nulls = document.feature_spec["nulls"].choice(("fail", "mean", "constant", "drop"))
     if not document.rules:
@@ -210,18 +214,22 @@ def _decoder(document: Document, feature: Feature,
         vocabulary = None if feature.hashed else list(feature.vocabulary)
         if not own:
             nulls = "category"
-        return _category(Categories(vocabulary, feature.codes), nulls), nulls
+        return _category(Categories(vocabulary, feature.codes, rules), nulls, rules), nulls
     if kind == "boolean":
-        return boolean, nulls
+        return (lambda value: boolean(value, rules)), nulls
     if kind == "date":
+        written = (group.get("date_format") if group else None) or \
+            document.feature_spec.get("date_format")
         return date_part(rule["part"].one_of(("year", "month", "day", "weekday", "yearday", "hour",
-                                              "minute", "second", "epoch"))), nulls
-    return (logarithm if group is not None and group["log1p"].flag() else None), nulls
+                                              "minute", "second", "epoch")),
+                         written.text() if written else "", rules), nulls
+    log = group is not None and group["log1p"].flag()
+    return ((lambda value: logarithm(value, rules)) if log else None), nulls
 
 
-def _category(categories: Categories, nulls: str) -> Callable[[Any], Any]:
+def _category(categories: Categories, nulls: str, rules: Rules) -> Callable[[Any], Any]:
     def decode(value: Any) -> int:
-        if nulls != "category" and category_text(value) == "":
+        if nulls != "category" and rules.text(value) == "":
             raise ValueError("it has no value and the model was trained with `nulls: %s`" % nulls)
         return categories.code(value)
     return decode

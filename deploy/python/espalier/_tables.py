@@ -115,12 +115,13 @@ class Rows:
         names, texts = self._names, self._texts = wanted.names, wanted.texts
         module = type(data).__module__.split(".")[0]
         if _is_of_pandas(data, "DataFrame"):
-            self._columns: Dict[str, Any] = {str(c): i for i, c in enumerate(data.columns)}
+            self._columns: Dict[str, Any] = _places([str(c) for c in data.columns])
             self._column, self.count = _pandas_column, len(data)
         elif module == "pyarrow" and hasattr(data, "schema") and hasattr(data, "num_rows"):
-            self._columns = {c: i for i, c in enumerate(data.schema.names)}
+            self._columns = _places(data.schema.names)
             self._column, self.count = _arrow_column, int(data.num_rows)
         elif isinstance(data, Mapping):
+            _places([str(c) for c in data])
             self._columns = {str(c): c for c in data}
             self._column, self.count = _mapping_column, _same_length(data)
         elif hasattr(data, "columns") or hasattr(data, "__dataframe__"):
@@ -198,6 +199,16 @@ class Rows:
         run = next(r for r in self._plan if r.slot <= slot < r.slot + r.width)
         one = run._replace(element=run.element + slot - run.slot, width=1)
         return _numbers(self._values(one, begin, end), one)[:, 0]
+
+
+def _places(names: Sequence[str]) -> Dict[str, Any]:
+    """By name. Raises InvalidArgumentError for two columns of one name."""
+    places: Dict[str, Any] = {}
+    for i, name in enumerate(names):
+        if places.setdefault(name, i) != i:
+            raise InvalidArgumentError("the table has two columns '%s', %d and %d; rename one" %
+                                       (name, places[name], i))
+    return places
 
 
 def _lengths(names: Iterable[str]) -> Dict[str, int]:
