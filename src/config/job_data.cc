@@ -154,7 +154,8 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   std::vector<std::string>& texts = out.emplace();
   const Status status =
       reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
-        return reader.Read(item, at, texts.emplace_back());
+        std::string& text = texts.emplace_back("null");  // as YAML's own null is spelled
+        return item.kind == YamlNode::Kind::kNull ? Status() : reader.Read(item, at, text);
       });
   if (!reader.describes()) return status;
   reader.NoDefault(path);

@@ -210,6 +210,9 @@ struct Writer {
   }
   template <typename T>
   static void AppendField(YamlNode& map, const spec::Key& key, const std::optional<T>& member) {
+    if (member && key.later && key.yaml[0] != '\0') {  // a value that is there, whatever it is
+      return Append(map, key.yaml, Field(key, *member));
+    }
     if (member) return AppendField(map, key, *member);
     if (key.absent != nullptr) Append(map, key.yaml, ScalarNode(key.absent));
   }

@@ -124,12 +124,23 @@ TEST_CASE("a job written as YAML reads back equal") {
            "validation: {fold: 1, of: 5, stratify: true}, shuffle: {window: 9}",
            "validation: {files: [v1.csv, v2.csv]}, test: [t.csv], shuffle: none",
            "bad_rows: {policy: skip, limit: 4}, shard_bytes: 2 MiB, format: parquet",
+           R"(csv: {decimal: ",", thousands: "."}, null_values: [unknown, "-999", "null", ""])",
+           R"(features: {exclude: ["id_*", 3], date_format: "%Y", groups: [{columns: d, type: date,
+           date_format: auto}]})",
        }) {
     INFO(data);
     const spec::JobSpec job =
         Parsed("data: {train: [t.csv, /u/*.csv], label: y, " + data + "}\noutput: m\n");
     CHECK(WrittenAndRead(job) == job);
   }
+}
+
+TEST_CASE("a list of no null_values is written, and reads back") {
+  spec::JobSpec job = Parsed("{data: {train: a.csv, label: y, null_values: []}, output: m}");
+  REQUIRE(job.data.null_values.has_value());
+  CHECK((WrittenAndRead(job) == job));
+  job.data.null_values.reset();
+  CHECK((WrittenAndRead(job) == job));
 }
 
 TEST_CASE("a job of Spark's words is written in ours") {

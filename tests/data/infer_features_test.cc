@@ -199,6 +199,9 @@ TEST_CASE("a header of numbers is a row, unless it counts") {
   f.job.data.csv.header = true;
   f.Train("0,1,2\n4.9,3,1\n5,1,0\n");
   CHECK(f.Plan().ok());
+  f.job.data.label = {std::string("2020")};
+  f.Train("2019,2020\n4.9,1\n5,0\n");
+  CHECK(f.Plan().ok());
 }
 
 TEST_CASE("dates that are all in January 1970 are an error") {

@@ -198,7 +198,7 @@ TEST_CASE("labels are whole numbers, text, floats or booleans") {
       {arrow::uint8(), "[10, 9, 200, 9]", {"9", "10", "200"}},
       {arrow::float64(), "[1, 0.5, 1000000, 0.5]", {"0.5", "1", "1000000"}},
       {arrow::float32(), "[0.1, 0.5, 0.1, 0.5]", {"0.1", "0.5"}},
-      {arrow::utf8(), R"([" dog", "cat", "dog", "NA"])", {"NA", "cat", "dog"}},
+      {arrow::utf8(), R"([" dog", "cat", "dog", "Na"])", {"Na", "cat", "dog"}},
       {arrow::dictionary(arrow::int32(), arrow::utf8()), R"(["b", "a", "b", "a"])", {"a", "b"}},
       {arrow::boolean(), "[true, false, true, true]", {"false", "true"}},
       {arrow::decimal128(5, 2), R"(["1.00", "2.50", "1.00", "1.00"])", {"1", "2.5"}},

@@ -215,7 +215,7 @@ class Planner {
       return {};
     }
     *first_file = record.at.file;
-    if (spec::HasHeader(data_)) ESPALIER_RETURN_IF_ERROR(CheckHeaderNames(record));
+    if (spec::HasHeader(data_)) ESPALIER_RETURN_IF_ERROR(CheckHeaderNames(data_, record));
     std::vector<std::string> names =
         spec::HasHeader(data_) ? record.fields : PositionNames(record.fields.size());
     partitions_.LeaveOut(names);

@@ -292,17 +292,26 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
   return schema;
 }
 
-Status CheckHeaderNames(const HeaderRecord& header) {
+Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header) {
+  const std::vector<std::string>& names = header.fields;
   size_t numbers = 0;
-  for (const std::string& name : header.fields) {
+  for (const std::string& name : names) {
     double value = 0;
     const NumberKind kind = ParseNumberSlowly(name, &value);
     if (kind == NumberKind::kNotNumber) return {};
     numbers += kind == NumberKind::kNumber;
   }
-  const bool positions =
-      header.fields.size() > 2 && header.fields == PositionNames(header.fields.size());
-  if (numbers == 0 || positions) return {};  // pandas' names of columns without names
+  const bool positions = names.size() > 2 && names == PositionNames(names.size());  // as of pandas
+  if (numbers == 0 || positions) return {};
+  const auto is_used = [&names](const auto& column) {
+    const auto* name = std::get_if<std::string>(&column);
+    return name != nullptr && std::count(names.begin(), names.end(), *name) > 0;
+  };
+  const auto& columns = data.features.columns;
+  if (std::any_of(data.label.begin(), data.label.end(), is_used) ||
+      std::any_of(columns.begin(), columns.end(), is_used)) {
+    return {};
+  }
   return RecordError(header,
                      "the first line names columns with numbers only, so it seems to be data; set "
                      "data.csv.header: false, and name columns by their positions, counted from 0");

@@ -32,8 +32,8 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
                                 const HeaderRecord& record = {});
 
 // kInvalidArgument: the names are numbers, so that the header seems to be a row. "0", "1", "2" and
-// so on are names.
-Status CheckHeaderNames(const HeaderRecord& header);
+// so on are names, and so are those that the spec uses.
+Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header);
 
 // Names for files without header: "0", "1", ...
 std::vector<std::string> PositionNames(size_t columns);

@@ -1,0 +1,83 @@
+"""How tables are written: by keys of the job, which the model keeps, or refused with those keys."""
+import json
+import random
+import unittest
+
+import pytest
+
+from espalier import EspalierTest
+
+pytestmark = pytest.mark.covers("data")
+
+
+def rows_of(count):
+    chance = random.Random(count)
+    for i in range(count):
+        a, d = chance.uniform(-2000, 2000), (chance.randrange(1, 29), chance.randrange(1, 13))
+        yield i, a, None if i % 9 == 4 else chance.uniform(0, 1), d, a > 0
+
+
+def german(number):
+    whole, _, rest = ("%.3f" % abs(number)).partition(".")
+    groups = [whole[max(0, i - 3):i] for i in range(len(whole), 0, -3)][::-1]
+    return ("-" if number < 0 else "") + ".".join(groups) + "," + rest
+
+
+class JudgementTest(EspalierTest):
+    def tables(self):
+        """The same rows as a program and as a person writes them."""
+        plain, written = ["a,b,d,y"], [";a;b;d;y"]
+        for i, a, b, (day, month), good in rows_of(400):
+            plain.append("%.3f,%s,2024-%02d-%02d,%s" % (a, "" if b is None else "%.3f" % b, month,
+                                                        day, "yes" if good else "no"))
+            written.append("%d;%s;%s;%02d/%02d/2024;%s" % (
+                i, german(a), "unknown" if b is None else german(b), day, month,
+                "Yes" if good and i % 2 else "yes" if good else "no"))
+        return (self.write("plain.csv", "\n".join(plain) + "\n"),
+                self.write("written.csv", "\n".join(written) + "\n"))
+
+    def spec(self, data, **keys):
+        return {"data": dict({"train": data, "label": "y", "features": {"nulls": "mean"}}, **keys),
+                "model": {"hidden": [4]}, "train": {"epochs": 2, "seed": 7}}
+
+    def test_a_table_as_people_write_it_gives_the_weights_of_the_plain_one(self):
+        plain, written = self.tables()
+        want = self.trained_here("plain", self.spec(plain))
+        spec = self.spec(written, csv={"delimiter": ";", "decimal": ",", "thousands": "."},
+                         null_values=["unknown"],
+                         features={"nulls": "mean", "date_format": "%d/%m/%Y"})
+        for workers in (1, 3):
+            found = self.trained_here("written-%d" % workers, spec, workers)
+            self.assertEqual(found["weights_sha256"], want["weights_sha256"])
+        bundle = self.path("written-1.bundle")
+        metrics = self.result("evaluate", bundle, written)["metrics"]
+        self.assertEqual(metrics, self.result("evaluate", self.path("plain.bundle"),
+                                              plain)["metrics"])
+        with open(self.path("written-1.bundle", "model.json")) as f:
+            schema = json.load(f)["schema"]
+        self.assertEqual(schema["left_out"], [{"column": 0, "reason": "row_number"}])
+        out, _ = self.espalier("check", self.job("shown", spec))
+        self.assertIn("left out: the unnamed column (numbers the rows)", out)
+
+    def test_without_the_keys_it_is_refused_with_each_of_them(self):
+        _, written = self.tables()
+        keys = {"csv": {"delimiter": ";"}}
+        for key, value in (("data.csv.decimal", None), ("data.features.date_format", None)):
+            job = self.job("refused", self.spec(written, **keys))
+            _, err = self.espalier("check", job, code=1)
+            self.assertIn(key, err)
+            keys["csv"].update(decimal=",", thousands=".")
+            keys["null_values"] = value or ["unknown"]
+
+    def test_excluded_columns_are_not_needed_again(self):
+        plain, written = self.tables()
+        spec = self.spec(written, csv={"delimiter": ";", "decimal": ",", "thousands": "."},
+                         null_values=["unknown"], features={"nulls": "mean", "exclude": ["d*"]})
+        self.trained_here("short", spec)
+        table = self.write("short.csv", "b;a;y\nunknown;1.000,5;yes\n0,5;-1;no\n")
+        told = self.result("evaluate", self.path("short.bundle"), table)
+        self.assertEqual(told["rows"], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
