@@ -58,7 +58,9 @@ struct JsonWriter {
     } else {
       Json object = Json::object();
       spec::Fields(
-          [&](const spec::Key& key, const auto& member) { object[key.name] = (*this)(member); },
+          [&](const spec::Key& key, const auto& member) {
+            if (!key.LeftOut(member)) object[key.name] = (*this)(member);
+          },
           value);
       return object;
     }

@@ -33,7 +33,8 @@ bool Wanted(const std::string& name, const std::vector<int64_t>& layers) {
 // Of a categorical column.
 bool IsTable(const spec::TensorInfo& t) {
   return t.name.find(".one_hot.") != std::string::npos ||
-         t.name.find(".embeddings.") != std::string::npos;
+         t.name.find(".embeddings.") != std::string::npos ||
+         t.name.find(".numbers.") != std::string::npos || t.name == "layers.0.scale";
 }
 
 double Element(const SafetensorsView& view, int64_t i) {
@@ -93,7 +94,8 @@ Result<std::vector<spec::InitialTensor>> FromSpark(const std::vector<double>& va
     size += t.size;
     if (!IsTable(t)) continue;
     return FailedPrecondition(
-        "found a network with categorical columns, whose weights have no place in Spark's layout; "
+        "found a network with categorical columns, embedded numbers or a scaling layer, whose "
+        "weights have no place in Spark's layout; "
         "leave the weights out, or take numeric columns alone");
   }
   if (static_cast<int64_t>(values.size()) != size) {

@@ -170,13 +170,14 @@ Status CheckDocument(const ModelDocument& d) {
     const bool coded = rule.type == spec::FeatureType::kCategorical;
     const auto texts = static_cast<int64_t>(f.vocabulary.size());
     const bool vocabulary = spec::HasVocabulary(d.job.data.features, rule);
-    const bool sound = f.hashed == (coded && !vocabulary) &&
+    const bool sound = f.hashed == (coded && !vocabulary) && spec::SoundBins(f) &&
                        (vocabulary ? f.codes == texts || f.codes == texts + 1 : texts == 0);
     if (f.codes < 0 || f.codes > spec::kCodesMax || f.embedding < 0 ||
         f.embedding > spec::kEmbeddingMax || coded != (f.codes > 0) || !sound) {
       return BadInput("preprocessing.features[" + std::to_string(i) + "]: found " +
                       std::to_string(f.codes) + " codes and a vocabulary of " +
-                      std::to_string(texts) + ", which do not fit the feature's rule");
+                      std::to_string(texts) + " and " + std::to_string(f.bin_edges.size()) +
+                      " bin edges, which do not fit the feature's rule");
     }
   }
   if (d.schema.partitions < 0 || static_cast<size_t>(d.schema.partitions) > d.schema.names.size()) {
@@ -186,7 +187,11 @@ Status CheckDocument(const ModelDocument& d) {
   const bool itself = d.job.model.task == spec::Task::kAutoencoder;
   if (d.schema.label.empty() && !itself) return BadInput("schema.label: found no column");
   for (const spec::FittedTarget& target : d.preprocessing.targets) {
+    if (target.range.empty() == d.job.model.clip_predictions) {
+      return BadInput("preprocessing.targets: range does not fit spec.model.clip_predictions");
+    }
     if (target.factor == 0) return BadInput("preprocessing.targets: found a factor of 0");
+    if (!spec::SoundRange(target)) return BadInput("preprocessing.targets: found no range");
   }
   const bool classes = d.job.model.task == spec::Task::kClassification;
   if (classes ? d.preprocessing.classes.empty() : d.preprocessing.targets.empty()) {

@@ -52,7 +52,7 @@ std::string MetricsLine(const char* set, const spec::Metrics& m) {
 
 std::string Layers(const ModelDocument& d) {
   const spec::InputShape inputs = spec::InputsOf(d.preprocessing);
-  int64_t width = inputs.dense;
+  int64_t width = inputs.dense + inputs.numbers.count * inputs.numbers.width;
   for (const spec::CodedInput& coded : inputs.coded) {
     width += coded.embedding == 0 ? coded.codes : coded.embedding;
   }
@@ -95,10 +95,12 @@ std::vector<size_t> NullsReplaced(const ModelDocument& d) {
 
 // How features that are not plain numbers enter.
 std::string FeaturesDo(const ModelDocument& d) {
-  bool indicators = false, coded = false;
+  bool indicators = false, coded = false, clips = false, binned = false;
   for (const spec::FittedFeature& f : d.preprocessing.features) {
     indicators = indicators || f.null_indicator;
     coded = coded || f.codes > 0;
+    clips = clips || f.smooth_clip;
+    binned = binned || !f.bin_edges.empty();
   }
   std::string text;
   if (!Logarithms(d).empty()) {
@@ -113,6 +115,20 @@ std::string FeaturesDo(const ModelDocument& d) {
     text +=
         "Behind a feature with `null_indicator` comes one more input, 1 for null and 0 for "
         "others.\n";
+  }
+  if (clips) {
+    text += "With `smooth_clip` the scaled z enters as z / sqrt(1 + (z / 3)^2).\n";
+  }
+  if (binned) {
+    text +=
+        "A number with `bin_edges` b enters, after those without, as slope z + bias + the sum over "
+        "its bins t of\nclamp((x - b[t]) / (b[t + 1] - b[t]), 0, 1) times row t of its weight: the "
+        "tensors `layers.0.numbers.*`.\n";
+  }
+  if (d.job.model.scaling_layer) {
+    text +=
+        "All inputs, those of categories last, are then multiplied by the factors "
+        "`layers.0.scale`.\n";
   }
   if (coded) {
     text +=
@@ -254,9 +270,10 @@ std::string PreparedInPython(const ModelDocument& d) {
 // The whole way from features to answers with NumPy alone, where all features are numbers.
 std::string InNumpy(const ModelDocument& d) {
   for (const spec::FittedFeature& f : d.preprocessing.features) {
-    if (f.codes > 0 || f.null_indicator) return "";
+    if (f.codes > 0 || f.null_indicator || f.embedding > 0 || f.smooth_clip) return "";
   }
   const spec::ModelSpec& model = d.job.model;
+  if (model.scaling_layer || model.clip_predictions) return "";
   const size_t hidden = model.hidden.size();
   std::string activations;
   bool erf = false;

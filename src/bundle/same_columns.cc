@@ -75,7 +75,7 @@ Status CheckNames(const spec::Preprocessing& model, const spec::Preprocessing& f
 
 Status CheckPlaces(const spec::Preprocessing& model, const spec::Preprocessing& fitted) {
   const spec::InputShape earlier = spec::InputsOf(model), now = spec::InputsOf(fitted);
-  if (earlier.dense == now.dense && earlier.coded == now.coded &&
+  if (earlier.dense == now.dense && earlier.numbers == now.numbers && earlier.coded == now.coded &&
       model.classes.size() == fitted.classes.size() &&
       model.targets.size() == fitted.targets.size()) {
     return {};

@@ -91,13 +91,15 @@ Status ReadEncoding(Reader& reader, const YamlNode& node, const std::string& pat
 
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::Scale& out) {
   const auto set = [&out](spec::ScaleKind kind) { return [&out, kind] { out.kind = kind; }; };
-  return reader.ReadChoice(node, path,
-                           {Word(reader, "none", set(spec::ScaleKind::kNone)),
-                            Word(reader, "standard", set(spec::ScaleKind::kStandard)),
-                            Word(reader, "minmax", set(spec::ScaleKind::kMinMax)),
-                            Word(reader, "robust", set(spec::ScaleKind::kRobust)),
-                            WithValue(reader, "divide", "scale: {divide: 255}", out.divisor,
-                                      set(spec::ScaleKind::kDivide))});
+  return reader.ReadChoice(
+      node, path,
+      {Word(reader, "none", set(spec::ScaleKind::kNone)),
+       Word(reader, "standard", set(spec::ScaleKind::kStandard)),
+       Word(reader, "minmax", set(spec::ScaleKind::kMinMax)),
+       Word(reader, "robust", set(spec::ScaleKind::kRobust)),
+       Word(reader, "robust_smooth_clip", set(spec::ScaleKind::kRobustSmoothClip)),
+       WithValue(reader, "divide", "scale: {divide: 255}", out.divisor,
+                 set(spec::ScaleKind::kDivide))});
 }
 
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,

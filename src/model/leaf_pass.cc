@@ -44,6 +44,18 @@ void SumColumns(const T* deltas, const T* times, int64_t pitch, int64_t rows, in
   }
 }
 
+// A place among `bins` bins: the bin, and the share of it.
+struct BinPlace {
+  int64_t bin = 0;
+  double share = 0;
+};
+template <typename T>
+BinPlace PlaceOf(T place, int64_t bins) {
+  const auto last = static_cast<T>(bins - 1);
+  const auto bin = static_cast<int64_t>(place > 0 ? (place < last ? place : last) : T{0});
+  return {bin, static_cast<double>(place) - static_cast<double>(bin)};
+}
+
 }  // namespace
 
 template <typename T>
@@ -52,7 +64,8 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       rows_max_(rows_max),
       blas_accumulates_(true),
       layers_(shape.layers.size()),
-      inputs_a_row_(shape.sparse ? 0 : shape.inputs()),
+      inputs_a_row_(shape.sparse ? 0 : shape.row_numbers()),
+      plain_(shape.sparse ? 0 : shape.inputs()),
       embedded_(shape.layers.front().in - shape.inputs()),
       inputs_(rows_max * inputs_a_row_),
       targets_(shape.task == spec::Task::kRegression || shape.task == spec::Task::kMultilabel
@@ -61,11 +74,14 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
       weights_(rows_max),
       labels_(shape.task == spec::Task::kClassification ? rows_max : 0),
       codes_(rows_max * static_cast<int64_t>(shape.tables.size())),
-      first_inputs_(embedded_ > 0 ? rows_max * (inputs_a_row_ + embedded_) : 0),
-      embedding_deltas_(rows_max * embedded_) {
+      first_inputs_(assembles() ? rows_max * (plain_ + embedded_) : 0),
+      delta_inputs_(shape.scaling_layer ? plain_ + embedded_ : embedded_) {
+  embedding_deltas_.resize(rows_max * delta_inputs_);
   ESPALIER_CHECK(rows_max >= 0 && rows_max < kLeafRowsMax, std::to_string(rows_max));
   ESPALIER_CHECK(!shape.sparse || shape.task != spec::Task::kAutoencoder,
                  "sparse inputs as targets");
+  ESPALIER_CHECK(!shape.sparse || (shape.numbers.count == 0 && !shape.scaling_layer),
+                 "sparse inputs that are embedded or scaled");
   const auto trained = [](const LayerShape& layer) { return !layer.frozen; };
   lowest_ =
       std::find_if(shape_.layers.begin(), shape_.layers.end(), trained) - shape_.layers.begin();
@@ -95,6 +111,20 @@ LeafPass<T>::LeafPass(const NetworkShape& shape, int64_t rows_max)
     tables_.push_back({offset, static_cast<int64_t>(tables_.size())});
     offset += table.codes * table.width;
   }
+  const spec::EmbeddedNumbers& numbers = shape_.numbers;
+  number_offset_ = offset;
+  offset += numbers.count * numbers.width * (2 + numbers.bins);
+  before_bins_.resize(numbers.count * numbers.width * numbers.bins);
+  if (!shape_.scaling_layer) return;
+  scale_offset_ = offset;
+  factors_.resize(shape_.fan_in(0));
+  unscaled_.resize(rows_max * (plain_ + embedded_));
+  one_hot_terms_.resize(rows_max * static_cast<int64_t>(tables_.size()));
+  int64_t factor = plain_ + embedded_;
+  for (const TableShape& table : shape_.tables) {
+    one_hot_factor_.push_back(table.one_hot ? factor : -1);
+    factor += table.one_hot ? table.codes : 0;
+  }
 }
 
 template <typename T>
@@ -113,13 +143,29 @@ void LeafPass<T>::LoadBiases(const T* parameters) {
     std::copy(bias + dims.out, bias + 2 * dims.out, layers_[i].gain.begin());
     std::copy(bias + 2 * dims.out, bias + 3 * dims.out, layers_[i].shift.begin());
   }
+  LoadNumbers(parameters);
+  std::copy_n(parameters + scale_offset_, factors_.size(), factors_.begin());
+}
+
+template <typename T>
+void LeafPass<T>::LoadNumbers(const T* parameters) {
+  const auto [count, bins, width] = shape_.numbers;
+  const T* bias = parameters + number_offset_ + count * width;
+  const T* weight = bias + count * width;
+  T* __restrict to = before_bins_.data();
+  for (int64_t number = 0; number < count; ++number, bias += width) {
+    std::copy_n(bias, width, to);
+    for (int64_t i = 0; i < (bins - 1) * width; ++i) to[width + i] = to[i] + weight[i];
+    weight += bins * width;
+    to += bins * width;
+  }
 }
 
 template <typename T>
 Matrix<T> LeafPass<T>::Input(int64_t index, int64_t begin) const {
   if (index == 0) {
-    const int64_t width = inputs_a_row_ + embedded_;
-    return {(embedded_ > 0 ? first_inputs_ : inputs_).data() + begin * width, width};
+    const int64_t width = plain_ + embedded_;
+    return {(assembles() ? first_inputs_ : inputs_).data() + begin * width, width};
   }
   const Layer& below = layers_[index - 1];
   return {below.activations.data() + begin * below.pitch, below.pitch};
@@ -162,10 +208,32 @@ void LeafPass<T>::Activate(int64_t index, int64_t begin, int64_t rows, const Dro
 }
 
 template <typename T>
+T* LeafPass<T>::EmbedNumbers(const T* parameters, const T* pairs, T* __restrict to) const {
+  const auto [count, bins, width] = shape_.numbers;
+  const T* __restrict slope = parameters + number_offset_;
+  const T* __restrict weights = slope + 2 * count * width;
+  const T* __restrict before = before_bins_.data();
+  for (int64_t number = 0; number < count; ++number, pairs += 2) {
+    const BinPlace place = PlaceOf(pairs[1], bins);
+    const T x = pairs[0], share = static_cast<T>(place.share);
+    const int64_t at = (number * bins + place.bin) * width;
+    for (int64_t i = 0; i < width; ++i) {
+      to[i] = slope[i] * x + before[at + i] + share * weights[at + i];
+    }
+    slope += width;
+    to += width;
+  }
+  return to;
+}
+
+template <typename T>
 void LeafPass<T>::Embed(const T* parameters, int64_t begin, int64_t rows) {
+  const int64_t width = plain_ + embedded_;
   for (int64_t row = begin; row < begin + rows; ++row) {
-    T* to = first_inputs_.data() + row * (inputs_a_row_ + embedded_);
-    to = std::copy_n(inputs_.data() + row * inputs_a_row_, inputs_a_row_, to);
+    T* const first = first_inputs_.data() + row * width;
+    const T* numbers = inputs_.data() + row * inputs_a_row_;
+    T* to = std::copy_n(numbers, plain_, first);
+    to = EmbedNumbers(parameters, numbers + plain_, to);
     const int32_t* codes = codes_.data() + row * static_cast<int64_t>(tables_.size());
     for (const Table& table : tables_) {
       const TableShape& shape = shape_.tables[table.code];
@@ -177,6 +245,9 @@ void LeafPass<T>::Embed(const T* parameters, int64_t begin, int64_t rows) {
         to = std::copy_n(from, shape.width, to);
       }
     }
+    if (!shape_.scaling_layer) continue;
+    std::copy_n(first, width, unscaled_.data() + row * width);
+    for (int64_t i = 0; i < width; ++i) first[i] *= factors_[i];
   }
 }
 
@@ -190,7 +261,12 @@ void LeafPass<T>::AddOneHot(const T* parameters, int64_t begin, int64_t rows) {
       const TableShape& shape = shape_.tables[table.code];
       if (!shape.one_hot || codes[table.code] < 0) continue;
       const T* __restrict from = parameters + table.offset + codes[table.code] * shape.width;
-      for (int64_t i = 0; i < shape.width; ++i) sums[i] += from[i];
+      if (shape_.scaling_layer) {
+        const T factor = factors_[one_hot_factor_[table.code] + codes[table.code]];
+        for (int64_t i = 0; i < shape.width; ++i) sums[i] += factor * from[i];
+      } else {
+        for (int64_t i = 0; i < shape.width; ++i) sums[i] += from[i];
+      }
     }
   }
 }
@@ -208,7 +284,7 @@ void LeafPass<T>::MultiplyFirst(const T* parameters, int64_t rows) {
 
 template <typename T>
 void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key) {
-  if (embedded_ > 0) Embed(parameters, begin, rows);
+  if (assembles()) Embed(parameters, begin, rows);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const LayerShape& dims = shape_.layers[i];
     Layer& layer = layers_[i];
@@ -266,15 +342,115 @@ void LeafPass<T>::Backward(const T* parameters, int64_t begin, int64_t rows, dou
       if (!AllFinite(delta, below.pitch)) totals[kTotalNonfinite] += 1;
     }
   }
-  if (embedded_ == 0 || shape_.layers.front().frozen) return;
+  if (!assembles() || shape_.layers.front().frozen) return;
   const LayerShape& dims = shape_.layers.front();
   const Layer& first = layers_.front();
-  T* deltas = embedding_deltas_.data() + begin * embedded_;
-  Multiply(rows, embedded_, dims.out,
-           Matrix<T>{first.deltas.data() + begin * first.pitch, first.pitch},
-           Matrix<T>{parameters + first.weight_offset + shape_.inputs(), dims.in}, false, deltas,
-           embedded_);
-  if (!AllFinite(deltas, rows * embedded_)) totals[kTotalNonfinite] += 1;
+  T* deltas = embedding_deltas_.data() + begin * delta_inputs_;
+  if (delta_inputs_ > 0) {
+    Multiply(rows, delta_inputs_, dims.out,
+             Matrix<T>{first.deltas.data() + begin * first.pitch, first.pitch},
+             Matrix<T>{parameters + first.weight_offset + dims.in - delta_inputs_, dims.in}, false,
+             deltas, delta_inputs_);
+  }
+  if (shape_.scaling_layer) BackThroughScale(parameters, begin, rows);
+  if (!AllFinite(deltas, rows * delta_inputs_)) totals[kTotalNonfinite] += 1;
+}
+
+template <typename T>
+void LeafPass<T>::BackThroughScale(const T* parameters, int64_t begin, int64_t rows) {
+  const Layer& first = layers_.front();
+  const int64_t width = delta_inputs_;
+  for (int64_t row = begin; row < begin + rows; ++row) {
+    T* __restrict deltas = embedding_deltas_.data() + row * width;
+    T* __restrict terms = unscaled_.data() + row * width;
+    for (int64_t i = 0; i < width; ++i) {
+      terms[i] *= deltas[i];
+      deltas[i] *= factors_[i];
+    }
+    const int32_t* codes = codes_.data() + row * static_cast<int64_t>(tables_.size());
+    const T* sums = first.deltas.data() + row * first.pitch;
+    for (const Table& table : tables_) {
+      const TableShape& shape = shape_.tables[table.code];
+      T& term = one_hot_terms_[row * static_cast<int64_t>(tables_.size()) + table.code];
+      term = 0;
+      if (!shape.one_hot || codes[table.code] < 0) continue;
+      const T* weights = parameters + table.offset + codes[table.code] * shape.width;
+      for (int64_t i = 0; i < shape.width; ++i) term += sums[i] * weights[i];
+    }
+  }
+}
+
+// Rows in their order.
+template <typename T>
+void LeafPass<T>::ScaleGradient(const plan::Chunk& chunk, T* __restrict out) const {
+  const int64_t width = delta_inputs_, tables = static_cast<int64_t>(tables_.size());
+  const int64_t begin = std::min(chunk.out_begin, width), end = std::min(chunk.out_end, width);
+  std::fill_n(out, chunk.size, T{0});
+  for (int64_t row = 0; row < rows_; ++row) {
+    const T* __restrict terms = unscaled_.data() + row * width;
+    for (int64_t i = begin; i < end; ++i) out[i - begin] += terms[i];
+    for (int64_t k = 0; k < tables; ++k) {
+      const int64_t code = codes_[row * tables + k], factor = one_hot_factor_[k] + code;
+      const bool here = code >= 0 && factor >= chunk.out_begin && factor < chunk.out_end;
+      if (one_hot_factor_[k] < 0 || !here) continue;
+      out[factor - chunk.out_begin] += one_hot_terms_[row * tables + k];
+    }
+  }
+}
+
+// Rows in their order.
+template <typename T>
+void LeafPass<T>::NumberGradient(const plan::Chunk& chunk, bool slope, T* __restrict out) const {
+  const int64_t width = shape_.numbers.width, size = chunk.size;
+  std::fill_n(out, size, T{0});
+  for (int64_t row = 0; row < rows_; ++row) {
+    const T* __restrict deltas = EmbeddingDeltas(row) + chunk.out_begin * width;
+    const T* pairs = inputs_.data() + row * inputs_a_row_ + plain_ + 2 * chunk.out_begin;
+    if (!slope) {
+      for (int64_t i = 0; i < size; ++i) out[i] += deltas[i];
+      continue;
+    }
+    for (int64_t at = 0; at < size; at += width, pairs += 2) {
+      for (int64_t i = at; i < at + width; ++i) out[i] += pairs[0] * deltas[i];
+    }
+  }
+}
+
+// A row adds its deltas to all bins before its own, and a share of them to its own. Both are first
+// gathered by the row's bin, rows in their order; then the former are added from the last bin down.
+template <typename T>
+void LeafPass<T>::BinGradient(const plan::Chunk& chunk, T* out) const {
+  const auto [count, bins, width] = shape_.numbers;
+  const int64_t first = chunk.out_begin / bins, last = (chunk.out_end - 1) / bins;
+  const int64_t size = (last + 1 - first) * bins * width;
+  AlignedVector<T> whole(size), shares(size);
+  for (int64_t row = 0; row < rows_; ++row) {
+    const T* __restrict deltas = EmbeddingDeltas(row) + first * width;
+    const T* pairs = inputs_.data() + row * inputs_a_row_ + plain_ + 2 * first;
+    for (int64_t number = 0; number <= last - first; ++number, pairs += 2, deltas += width) {
+      const BinPlace place = PlaceOf(pairs[1], bins);
+      const T share = static_cast<T>(place.share);
+      const int64_t at = (number * bins + place.bin) * width;
+      T* __restrict to = whole.data() + at;
+      T* __restrict part = shares.data() + at;
+      for (int64_t i = 0; i < width; ++i) {
+        to[i] += deltas[i];
+        part[i] += share * deltas[i];
+      }
+    }
+  }
+  for (int64_t number = first; number <= last; ++number) {
+    std::vector<T> after(static_cast<size_t>(width));
+    for (int64_t bin = bins - 1; bin >= 0; --bin) {
+      const int64_t at = ((number - first) * bins + bin) * width, row = number * bins + bin;
+      T* to = row < chunk.out_begin || row >= chunk.out_end ? nullptr
+                                                            : out + (row - chunk.out_begin) * width;
+      for (int64_t i = 0; i < width; ++i) {
+        if (to != nullptr) to[i] = shares[at + i] + after[i];
+        after[i] += whole[at + i];
+      }
+    }
+  }
 }
 
 template <typename T>
@@ -306,16 +482,18 @@ void LeafPass<T>::TableGradient(const plan::Chunk& chunk, T* out) const {
   const Table& table = tables_[static_cast<size_t>(chunk.layer) - layers_.size()];
   const TableShape& shape = shape_.tables[table.code];
   const Layer& first = layers_.front();
-  const T* deltas = shape.one_hot ? first.deltas.data()
-                                  : embedding_deltas_.data() + (shape.input - shape_.inputs());
-  const int64_t pitch = shape.one_hot ? first.pitch : embedded_;
+  const T* deltas =
+      shape.one_hot ? first.deltas.data() : EmbeddingDeltas(0) + (shape.input - shape_.inputs());
+  const int64_t pitch = shape.one_hot ? first.pitch : delta_inputs_;
+  const bool scales = shape.one_hot && shape_.scaling_layer;
   std::fill_n(out, chunk.size, T{0});
   for (int64_t row = 0; row < rows_; ++row) {
     const int64_t code = codes_[row * static_cast<int64_t>(tables_.size()) + table.code];
     if (code < chunk.out_begin || code >= chunk.out_end) continue;
     T* __restrict to = out + (code - chunk.out_begin) * shape.width;
     const T* __restrict from = deltas + row * pitch;
-    for (int64_t i = 0; i < shape.width; ++i) to[i] += from[i];
+    const T factor = scales ? factors_[one_hot_factor_[table.code] + code] : T{1};
+    for (int64_t i = 0; i < shape.width; ++i) to[i] += factor * from[i];
   }
 }
 
@@ -327,7 +505,19 @@ void LeafPass<T>::WeightGradient(const plan::Chunk& chunk, T* out, bool accumula
     if (!accumulate) std::fill(out, out + chunk.size, T{0});
     return;
   }
-  if (static_cast<size_t>(chunk.layer) >= layers_.size()) return TableGradient(chunk, out);
+  switch (const Part part = PartOf(shape_, chunk); part.kind) {
+    case PartKind::kTable:
+      return TableGradient(chunk, out);
+    case PartKind::kSlope:
+    case PartKind::kNumberBias:
+      return NumberGradient(chunk, part.kind == PartKind::kSlope, out);
+    case PartKind::kBins:
+      return BinGradient(chunk, out);
+    case PartKind::kScale:
+      return ScaleGradient(chunk, out);
+    case PartKind::kLayer:
+      break;
+  }
   const LayerShape& dims = shape_.layers[chunk.layer];
   const Layer& layer = layers_[chunk.layer];
   const int64_t height = chunk.out_end - chunk.out_begin;

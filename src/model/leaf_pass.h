@@ -43,7 +43,7 @@ class LeafPass {
   int64_t rows_max() const { return rows_max_; }
 
   // Filled by the caller before each pass; 64-byte aligned, owned here.
-  T* inputs() { return inputs_.data(); }             // [rows, inputs]; of a sparse shape empty
+  T* inputs() { return inputs_.data(); }             // [rows, row_numbers]; of a sparse shape empty
   spec::SparseRows<T>& sparse() { return sparse_; }  // the inputs of a sparse shape
   // [rows, tables]; a code is below the table's codes, or -1: no row of it.
   int32_t* codes() { return codes_.data(); }
@@ -94,13 +94,29 @@ class LeafPass {
   };
 
   void CheckRows(int64_t rows) const;
-  // Appends the rows' embeddings to their numbers; of sparse inputs they stand alone.
+  // Appends the rows' embeddings to their numbers, of sparse inputs without these, and applies the
+  // scaling layer.
   void Embed(const T* parameters, int64_t begin, int64_t rows);
+  // The embeddings of a row's embedded numbers, whose pairs are at `pairs`, to `to`.
+  T* EmbedNumbers(const T* parameters, const T* pairs, T* to) const;
+  // What rows before each bin add to it, once for all rows.
+  void LoadNumbers(const T* parameters);
   // Of sparse inputs: the first layer's products of all rows.
   void MultiplyFirst(const T* parameters, int64_t rows);
   // Adds what one-hot inputs give to the sums of the first layer.
   void AddOneHot(const T* parameters, int64_t begin, int64_t rows);
   void TableGradient(const plan::Chunk& chunk, T* out) const;
+  // Of the slopes and biases of embedded numbers, of their bins, and of a scaling layer.
+  void NumberGradient(const plan::Chunk& chunk, bool slope, T* out) const;
+  void BinGradient(const plan::Chunk& chunk, T* out) const;
+  void ScaleGradient(const plan::Chunk& chunk, T* out) const;
+  // From deltas by scaled inputs to deltas by the inputs, and what each row adds to the factors.
+  void BackThroughScale(const T* parameters, int64_t begin, int64_t rows);
+  bool assembles() const { return embedded_ > 0 || shape_.scaling_layer; }
+  // Deltas of a row by the first layer's inputs from number `shape_.inputs()` on.
+  const T* EmbeddingDeltas(int64_t row) const {
+    return embedding_deltas_.data() + row * delta_inputs_ + (delta_inputs_ - embedded_);
+  }
   void LoadBiases(const T* parameters);
   // `key` null: no dropout.
   void Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key);
@@ -120,6 +136,7 @@ class LeafPass {
   std::vector<Layer> layers_;
   std::vector<Table> tables_;
   int64_t inputs_a_row_;  // numbers that come with their zeros
+  int64_t plain_;         // those among them that are inputs of the first layer
   int64_t embedded_;      // inputs of the first layer that are embeddings: the last ones
   AlignedVector<T> inputs_, targets_, weights_;
   AlignedVector<int32_t> labels_, codes_;
@@ -127,6 +144,14 @@ class LeafPass {
   // With embeddings: the first layer's inputs [rows_max, in], of sparse inputs the embeddings alone
   // [rows_max, embedded_], and the deltas by its embeddings [rows_max, embedded_].
   AlignedVector<T> first_inputs_, embedding_deltas_;
+  int64_t delta_inputs_;          // deltas of a row in embedding_deltas_: the last inputs, or all
+  int64_t number_offset_;         // in the flat vector: slopes, then biases and bins
+  AlignedVector<T> before_bins_;  // [count, bins, width]: the bias and the weights of earlier bins
+  // With a scaling layer: its factors, the inputs before it [rows_max, in], which Backward turns
+  // into the gradients of the factors, and those of one-hot inputs [rows_max, tables].
+  int64_t scale_offset_ = 0;  // in the flat vector
+  AlignedVector<T> factors_, unscaled_, one_hot_terms_;
+  std::vector<int64_t> one_hot_factor_;  // by table: its first factor; embeddings: -1
 };
 
 }  // namespace espalier::model

@@ -25,14 +25,14 @@ bool IsReluFamily(spec::Activation activation) {
 
 // The inputs of the first layer: numbers, then embeddings.
 int64_t FirstInputs(const spec::InputShape& inputs) {
-  int64_t count = inputs.dense;
+  int64_t count = inputs.dense + inputs.numbers.count * inputs.numbers.width;
   for (const spec::CodedInput& coded : inputs.coded) count += coded.embedding;
   return count;
 }
 
 // With one-hot inputs spelled out.
 int64_t Width(const spec::InputShape& inputs) {
-  int64_t count = inputs.dense;
+  int64_t count = inputs.dense + inputs.numbers.count * inputs.numbers.width;
   for (const spec::CodedInput& coded : inputs.coded) {
     count += std::max(coded.codes, coded.embedding);  // no sum of 2^20 of these overflows
   }
@@ -144,6 +144,23 @@ T* FillUniform(const PhiloxKey& key, uint64_t number, int64_t count, double boun
   return out + count;
 }
 
+// Sums of twelve uniform numbers, 16 bits each, of the variance `scale`^2.
+template <typename T>
+T* FillNormal(const PhiloxKey& key, uint64_t number, int64_t count, double scale, T* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t sum = 0;
+    for (int64_t part = 3 * i; part < 3 * i + 3; ++part) {
+      for (uint64_t bits = RandomBits(key, number, static_cast<uint64_t>(part)), k = 0; k < 4;
+           ++k) {
+        sum += static_cast<int64_t>(bits >> (16 * k) & 0xFFFF);
+      }
+    }
+    // The mean of 16 bits is 32,767.5.
+    out[i] = static_cast<T>((static_cast<double>(sum) - 12 * 32'767.5) / 65'536 * scale);
+  }
+  return out + count;
+}
+
 Status CheckThresholds(const spec::ModelSpec& model, int64_t outputs) {
   const auto& t = model.thresholds;
   if (t.empty()) return {};
@@ -160,8 +177,14 @@ Status CheckThresholds(const spec::ModelSpec& model, int64_t outputs) {
 }  // namespace
 
 int64_t NetworkShape::inputs() const {
-  int64_t count = layers.front().in;
+  int64_t count = layers.front().in - numbers.count * numbers.width;
   for (const TableShape& table : tables) count -= table.one_hot ? 0 : table.width;
+  return count;
+}
+
+int64_t NetworkShape::fan_in(size_t layer) const {
+  int64_t count = layers[layer].in;
+  for (const TableShape& table : tables) count += layer == 0 && table.one_hot ? table.codes : 0;
   return count;
 }
 
@@ -177,7 +200,7 @@ Result<NetworkShape> MakeNetworkShape(const spec::ModelSpec& model, const spec::
   ESPALIER_ASSIGN_OR_RETURN(const int64_t outputs, OutputUnits(model, outputs_or_classes));
   ESPALIER_RETURN_IF_ERROR(CheckThresholds(model, outputs));
   if (model.task == spec::Task::kAutoencoder &&
-      (!inputs.coded.empty() || inputs.dense != outputs)) {
+      (!inputs.coded.empty() || inputs.numbers.count > 0 || inputs.dense != outputs)) {
     return InvalidArgument("data.features: give the network inputs that are not the " +
                            HumanCount(outputs) + " numbers that an autoencoder gives back");
   }
@@ -188,6 +211,9 @@ Result<NetworkShape> MakeNetworkShape(const spec::ModelSpec& model, const spec::
   shape.quantile = model.quantile;
   shape.thresholds = model.thresholds;
   shape.task = model.task;
+  shape.numbers = inputs.numbers;
+  shape.scaling_layer = model.scaling_layer;
+  shape.parametrization = model.parametrization;
   int64_t in = FirstInputs(inputs);
   for (size_t i = 0; i < model.hidden.size(); ++i) {
     const spec::Activation activation = model.activation[model.activation.size() == 1 ? 0 : i];
@@ -200,7 +226,7 @@ Result<NetworkShape> MakeNetworkShape(const spec::ModelSpec& model, const spec::
   }
   shape.layers.push_back(
       {in, outputs, spec::Activation::kIdentity, model.init.value_or(spec::Init::kXavier), 0});
-  int64_t at = inputs.dense;
+  int64_t at = inputs.dense + inputs.numbers.count * inputs.numbers.width;
   for (const spec::CodedInput& coded : inputs.coded) {
     const bool one_hot = coded.embedding == 0;
     const int64_t width = one_hot ? shape.layers[0].out : coded.embedding;
@@ -255,6 +281,19 @@ spec::TensorList Tensors(const NetworkShape& shape) {
         {kind + std::to_string(k) + ".weight", {table.codes, table.width}, offset, size});
     offset += size;
   }
+  const spec::EmbeddedNumbers& numbers = shape.numbers;
+  const auto add = [&](const char* name, std::vector<int64_t> dims) {
+    int64_t size = 1;
+    for (const int64_t dim : dims) size *= dim;
+    tensors.push_back({name, std::move(dims), offset, size});
+    offset += size;
+  };
+  if (numbers.count > 0) {
+    add("layers.0.numbers.slope", {numbers.count, numbers.width});
+    add("layers.0.numbers.bias", {numbers.count, numbers.width});
+    add("layers.0.numbers.weight", {numbers.count, numbers.bins, numbers.width});
+  }
+  if (shape.scaling_layer) add("layers.0.scale", {shape.fan_in(0)});
   return tensors;
 }
 
@@ -270,7 +309,23 @@ std::vector<plan::LayerDims> Dims(const NetworkShape& shape) {
   for (const TableShape& table : shape.tables) {
     dims.push_back({.in = table.width, .out = table.codes, .bias = false});
   }
+  if (const spec::EmbeddedNumbers& n = shape.numbers; n.count > 0) {
+    for (const int64_t rows : {n.count, n.count, n.count * n.bins}) {
+      dims.push_back({.in = n.width, .out = rows, .bias = false});
+    }
+  }
+  if (shape.scaling_layer) dims.push_back({.in = 1, .out = shape.fan_in(0), .bias = false});
   return dims;
+}
+
+Part PartOf(const NetworkShape& shape, const plan::Chunk& chunk) {
+  const auto layer = static_cast<size_t>(chunk.layer);
+  const size_t tables = shape.layers.size(), parts = tables + shape.tables.size();
+  if (layer < tables) return {PartKind::kLayer, layer};
+  if (layer < parts) return {PartKind::kTable, layer - tables};
+  if (shape.numbers.count == 0 || layer == parts + 3) return {PartKind::kScale};
+  constexpr PartKind kNumbers[] = {PartKind::kSlope, PartKind::kNumberBias, PartKind::kBins};
+  return {kNumbers[layer - parts]};
 }
 
 bool IsFrozen(const NetworkShape& shape, const plan::Chunk& chunk) {
@@ -279,19 +334,36 @@ bool IsFrozen(const NetworkShape& shape, const plan::Chunk& chunk) {
 }
 
 int64_t WeightsOf(const NetworkShape& shape, const plan::Chunk& chunk) {
-  const auto layer = static_cast<size_t>(chunk.layer);
-  const bool table = layer >= shape.layers.size();
-  const int64_t width =
-      table ? shape.tables[layer - shape.layers.size()].width : shape.layers[layer].in;
-  return (chunk.out_end - chunk.out_begin) * width;
+  const int64_t rows = chunk.out_end - chunk.out_begin;
+  const Part part = PartOf(shape, chunk);
+  switch (part.kind) {
+    case PartKind::kLayer:
+      return rows * shape.layers[part.index].in;
+    case PartKind::kTable:
+      return rows * shape.tables[part.index].width;
+    case PartKind::kSlope:
+    case PartKind::kNumberBias:
+      return 0;
+    case PartKind::kBins:
+    case PartKind::kScale:
+      break;
+  }
+  return chunk.size;
 }
 
 template <typename T>
 void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out) {
+  constexpr uint64_t kSlopes = uint64_t{1} << 40;  // beyond the numbers of layers and tables
   const PhiloxKey key = MakeKey(seed, RandomUse::kInitialWeights);
+  const bool ntp = shape.parametrization == spec::Parametrization::kNtp;
+  const auto normal = [&](size_t layer) {
+    return 1 / std::sqrt(static_cast<double>(shape.fan_in(layer)));
+  };
   for (size_t l = 0; l < shape.layers.size(); ++l) {
     const LayerShape& layer = shape.layers[l];
-    out = FillUniform(key, l, layer.in * layer.out, InitialBound(shape, l), out);
+    const int64_t weights = layer.in * layer.out;
+    out = ntp ? FillNormal(key, l, weights, normal(l), out)
+              : FillUniform(key, l, weights, InitialBound(shape, l), out);
     out = std::fill_n(out, layer.out, T{0});
     if (!layer.norm) continue;
     out = std::fill_n(out, layer.out, T{1});
@@ -299,9 +371,18 @@ void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out) {
   }
   for (size_t k = 0; k < shape.tables.size(); ++k) {
     const TableShape& table = shape.tables[k];
+    const int64_t weights = table.codes * table.width;
+    if (ntp) {
+      out = FillNormal(key, kLayersMax + k, weights, table.one_hot ? normal(0) : 1, out);
+      continue;
+    }
     const double bound = table.one_hot ? InitialBound(shape, 0) : kEmbeddingBound;
-    out = FillUniform(key, kLayersMax + k, table.codes * table.width, bound, out);
+    out = FillUniform(key, kLayersMax + k, weights, bound, out);
   }
+  const int64_t inputs = shape.numbers.count * shape.numbers.width;
+  out = FillNormal(key, kSlopes, inputs, 1, out);
+  out = std::fill_n(out, inputs * (1 + shape.numbers.bins), T{0});
+  if (shape.scaling_layer) std::fill_n(out, shape.fan_in(0), T{1});
 }
 
 template void InitialParameters<float>(const NetworkShape&, uint64_t, float*);

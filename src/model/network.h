@@ -11,6 +11,12 @@
 // transposed part of the first layer's weight that they would meet, and its row is added to that
 // layer's sums: the zeros are never stored nor multiplied.
 //
+// Numbers with a piecewise-linear embedding come after the other numbers of a row, each as its
+// scaled value x and its place among its bins, bin t and the share e of it as t + e. They give the
+// first layer `width` inputs each, between the other numbers and the embeddings of categories:
+// slope x + bias + the sum of the weights of the bins before t + e times the weight of bin t. Of a
+// scaling layer each input of the first layer, one-hot ones too, is multiplied by a trained factor.
+//
 // Thread rule: values and pure functions.
 #pragma once
 
@@ -61,11 +67,18 @@ struct NetworkShape {
   std::vector<double> positive_weights;
   spec::Task task = spec::Task::kClassification;
   // A row's numbers come without those that are 0 (spec/sparse_rows.h); the parameters are the
-  // same. REQUIRES: not an autoencoder.
+  // same. REQUIRES: not an autoencoder, no embedded number, no scaling layer.
   bool sparse = false;
+  spec::EmbeddedNumbers numbers;
+  bool scaling_layer = false;
+  spec::Parametrization parametrization = spec::Parametrization::kStandard;
 
-  // Numbers a row, which come before embeddings in the input of the first layer.
+  // Numbers a row without an embedding, which come first in the input of the first layer.
   int64_t inputs() const;
+  // Numbers a row as a pass is given them.
+  int64_t row_numbers() const { return inputs() + 2 * numbers.count; }
+  // Inputs of a layer, of the first one with one-hot inputs spelled out.
+  int64_t fan_in(size_t layer) const;
   int64_t outputs() const { return layers.back().out; }
   // Classification: 2 with binary_cross_entropy (one output unit), else the outputs. Else 0.
   int64_t classes() const;
@@ -81,21 +94,33 @@ Result<NetworkShape> MakeNetworkShape(const spec::JobSpec& job, const spec::Inpu
 
 // "layers.0.weight" [out, in], "layers.0.bias" [out], with a norm "layers.0.norm.weight" [out] (the
 // gain) and "layers.0.norm.bias" [out] (the shift), "layers.1.weight", ..., then of coded input k
-// "layers.0.embeddings.k.weight" [codes, width] or "layers.0.one_hot.k.weight" [codes, out]; in
-// flat order.
+// "layers.0.embeddings.k.weight" [codes, width] or "layers.0.one_hot.k.weight" [codes, out], then
+// of embedded numbers "layers.0.numbers.slope" and ".bias" [count, width] and ".weight" [count,
+// bins, width], then "layers.0.scale" [fan_in(0)], which has one-hot inputs last; in flat order.
 spec::TensorList Tensors(const NetworkShape& shape);
 int64_t ParameterCount(const NetworkShape& shape);
-// Of the layers, then of the tables, which have no bias.
+// Of the layers, then of the tables and the parts of numbers and scaling, which have no bias.
 std::vector<plan::LayerDims> Dims(const NetworkShape& shape);
+// What the layers of Dims are.
+enum class PartKind { kLayer, kTable, kSlope, kNumberBias, kBins, kScale };
+struct Part {
+  PartKind kind = PartKind::kLayer;
+  size_t index = 0;  // of the layer or table
+};
+Part PartOf(const NetworkShape& shape, const plan::Chunk& chunk);
 // Whether a chunk's layer or table keeps its first parameters.
 bool IsFrozen(const NetworkShape& shape, const plan::Chunk& chunk);
-// How many of a chunk's parameters, the first ones, are weights; biases and norms follow.
+// How many of a chunk's parameters, the first ones, are weights, which decay; biases and norms
+// follow, and of an embedded number its slope and bias are as these.
 int64_t WeightsOf(const NetworkShape& shape, const plan::Chunk& chunk);
 
 // Fills `out` [ParameterCount]. Each value is a function of (seed, layer, index) alone: uniform
 // with variance 2 / in (He et al., "Delving deep into rectifiers", 2015) or bound sqrt(6 / (in +
 // out)) (Glorot and Bengio, 2010); biases and shifts are 0, gains 1. One-hot inputs, of which one
-// is not 0, count as one to the `in` of the first layer. Embeddings are uniform within 0.05.
+// is not 0, count as one to the `in` of the first layer. Embeddings are uniform within 0.05. With
+// kNtp weights have the variance 1 / fan_in and embeddings 1, both as sums of twelve uniform
+// numbers. Slopes of embedded numbers always have the variance 1, their biases and bins are 0; the
+// factors of a scaling layer are 1.
 template <typename T>
 void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out);
 

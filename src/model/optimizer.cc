@@ -32,15 +32,16 @@ struct Rates {
   T alpha, rest_alpha, initial;
 };
 
+// `ntp`: 1 / sqrt(fan-in), or 1.
 template <typename T>
 Rates<T> MakeRates(const spec::TrainSpec& train, double scale, double decay, double l1, double rate,
-                   int64_t step) {
+                   double ntp, int64_t step) {
   const spec::OptimizerSpec& o = train.optimizer;
   const double correction1 = 1 - IntegerPower(o.beta1, step);
   const double correction2 = 1 - IntegerPower(o.beta2, step);
-  return {.scale = static_cast<T>(scale),
-          .decay = static_cast<T>(decay),
-          .rate = static_cast<T>(rate),
+  return {.scale = static_cast<T>(scale * ntp),
+          .decay = static_cast<T>(decay / ntp),
+          .rate = static_cast<T>(rate * ntp),
           .l1 = static_cast<T>(l1),
           .limit = train.clip_value > 0 ? static_cast<T>(train.clip_value)
                                         : std::numeric_limits<T>::infinity(),
@@ -51,7 +52,7 @@ Rates<T> MakeRates(const spec::TrainSpec& train, double scale, double decay, dou
           .rest2 = static_cast<T>(1 - o.beta2),
           .inverse_root2 = static_cast<T>(1 / std::sqrt(correction2)),
           .epsilon = static_cast<T>(o.epsilon),
-          .adam_rate = static_cast<T>(rate / correction1),
+          .adam_rate = static_cast<T>(rate * ntp / correction1),
           .keep = static_cast<T>(1 - rate * decay),
           .alpha = static_cast<T>(o.alpha),
           .rest_alpha = static_cast<T>(1 - o.alpha),
@@ -178,6 +179,21 @@ void Update(const spec::OptimizerSpec& o, const Run<T>& run, const Rates<T>& rat
   }
 }
 
+double RateFactor(const spec::TrainSpec& train, PartKind part, bool weights) {
+  if (part == PartKind::kScale) return train.rate_factors.scaling_layer;
+  return part == PartKind::kLayer && !weights ? train.rate_factors.biases : 1;
+}
+
+double NtpScale(const NetworkShape& shape, const Part& part) {
+  const bool table = part.kind == PartKind::kTable && shape.tables[part.index].one_hot;
+  if (shape.parametrization != spec::Parametrization::kNtp ||
+      (part.kind != PartKind::kLayer && !table)) {
+    return 1;
+  }
+  return 1 /
+         std::sqrt(static_cast<double>(std::max<int64_t>(1, shape.fan_in(table ? 0 : part.index))));
+}
+
 }  // namespace
 
 int64_t SlotCount(const spec::OptimizerSpec& optimizer) {
@@ -203,24 +219,27 @@ int64_t SlotCount(const spec::OptimizerSpec& optimizer) {
 template <typename T>
 void ApplyUpdate(const spec::TrainSpec& train, const NetworkShape& shape, const plan::Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
-                 double clip_scale, double learning_rate, int64_t step) {
+                 double clip_scale, double learning_rate, int64_t step, double decay_share) {
   if (IsFrozen(shape, chunk)) return;
   const int64_t slot_count = SlotCount(train.optimizer);
   const int64_t weights = WeightsOf(shape, chunk);
   const double scale = inverse_weight * clip_scale;
-  const auto run = [&](int64_t begin, int64_t end, bool decays) {
+  const Part part_of = PartOf(shape, chunk);
+  const double ntp = NtpScale(shape, part_of);
+  const auto run = [&](int64_t begin, int64_t end, bool is_weight, bool decays) {
     const int64_t at = chunk.offset + begin;
     Run<T> part{
         .size = end - begin, .parameter = parameters + at, .gradient = gradient_sum + begin};
     for (int64_t k = 0; k < slot_count; ++k) part.slot[k] = slots[k] + at;
     const double l1 = decays ? train.l1 : 0;
-    const auto rates =
-        MakeRates<T>(train, scale, decays ? train.weight_decay : 0, l1, learning_rate, step);
+    const double rate = learning_rate * RateFactor(train, part_of.kind, is_weight);
+    const auto rates = MakeRates<T>(train, scale, decays ? train.weight_decay * decay_share : 0, l1,
+                                    rate, is_weight ? ntp : 1, step);
     if (l1 > 0 || train.clip_value > 0) return Update<true>(train.optimizer, part, rates);
     Update<false>(train.optimizer, part, rates);
   };
-  run(0, weights, true);
-  run(weights, chunk.size, train.decay_biases);
+  run(0, weights, true, true);
+  run(weights, chunk.size, false, train.decay_biases);
 }
 
 template <typename T>
@@ -260,11 +279,11 @@ void Average(const spec::Averaging& averaging, const plan::Chunk& chunk, const T
   for (int64_t i = 0; i < chunk.size; ++i) a[i] += (p[i] - a[i]) * share;
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                 \
-  template void ApplyUpdate<T>(const spec::TrainSpec&, const NetworkShape&, const plan::Chunk&, \
-                               T*, T* const*, const T*, double, double, double, int64_t);       \
-  template double SquaredNorm<T>(const plan::Chunk&, const T*, double);                         \
-  template double SquaredDistance<T>(const plan::Chunk&, const T*, const T*);                   \
+#define ESPALIER_INSTANTIATE(T)                                                                   \
+  template void ApplyUpdate<T>(const spec::TrainSpec&, const NetworkShape&, const plan::Chunk&,   \
+                               T*, T* const*, const T*, double, double, double, int64_t, double); \
+  template double SquaredNorm<T>(const plan::Chunk&, const T*, double);                           \
+  template double SquaredDistance<T>(const plan::Chunk&, const T*, const T*);                     \
   template void Average<T>(const spec::Averaging&, const plan::Chunk&, const T*, int64_t, T*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

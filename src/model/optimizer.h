@@ -14,7 +14,12 @@
 //              with a the like mean of g (Graves, 2013); p -= rate d, or with momentum as above
 //
 // Biases, and the gains and shifts of layer norms, are spared by weight_decay and l1 unless
-// decay_biases.
+// decay_biases. The rate is that of the schedule times rate_factors.
+//
+// With the parametrization ntp the network computes W x / sqrt(n) + b, n the fan-in, and the rules
+// above are for W and its gradient, but for the decay of adamw, which is the same for both. The
+// parameters are W / sqrt(n): p moves by 1 / sqrt(n) of the step of W. clip_norm is of the gradient
+// by p.
 //
 // Thread rule: pure functions over the caller's buffers; chunks may be updated concurrently.
 #pragma once
@@ -36,12 +41,12 @@ inline constexpr size_t kSlotsMax = 3;  // but for lbfgs, which ApplyUpdate is n
 
 // Applies update `step` (1 for the first applied one) of any optimizer but lbfgs to one chunk.
 // `parameters` and `slots` [SlotCount] are whole flat vectors; `gradient_sum` holds the chunk
-// alone. The mean gradient is gradient_sum * inverse_weight, clipped by the factor clip_scale. A
-// frozen layer is left alone.
+// alone. The mean gradient is gradient_sum * inverse_weight, clipped by the factor clip_scale.
+// `decay_share` multiplies weight_decay (schedule.h). A frozen layer is left alone.
 template <typename T>
 void ApplyUpdate(const spec::TrainSpec& train, const NetworkShape& shape, const plan::Chunk& chunk,
                  T* parameters, T* const* slots, const T* gradient_sum, double inverse_weight,
-                 double clip_scale, double learning_rate, int64_t step);
+                 double clip_scale, double learning_rate, int64_t step, double decay_share = 1);
 
 // The sum of squares of a chunk's mean gradient, in double over fixed tiles. The squared norm of
 // the whole gradient is the sum over chunks in their order.

@@ -61,4 +61,11 @@ double LearningRate(const spec::TrainSpec& train, int64_t step, int64_t steps_pe
   return base;
 }
 
+double DecayShare(const spec::TrainSpec& train, int64_t step, int64_t total_steps) {
+  if (train.weight_decay_schedule == spec::DecaySchedule::kConstant || total_steps <= 0) return 1;
+  // (1 + cos(pi t)) / 2 is the square of this.
+  const double cosine = CosQuarterTurn(std::max(1.0, 2 * Progress(step, total_steps)) - 1);
+  return cosine * cosine;
+}
+
 }  // namespace espalier::model

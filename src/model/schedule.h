@@ -29,4 +29,8 @@ int64_t SpanSteps(const spec::Span& span, int64_t steps_per_epoch);
 double LearningRate(const spec::TrainSpec& train, int64_t step, int64_t steps_per_epoch,
                     int64_t total_steps, double left = 1);
 
+// The share of weight_decay that is in effect at a step, by weight_decay_schedule. kFlatCos: 1 over
+// the first half of total_steps, then down to 0 along half a cosine.
+double DecayShare(const spec::TrainSpec& train, int64_t step, int64_t total_steps);
+
 }  // namespace espalier::model

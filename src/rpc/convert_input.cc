@@ -119,7 +119,8 @@ void Map(W& w, Is<LabelCounts> auto& counts) {
 
 template <typename W>
 void Map(W& w, Is<spec::RowSample> auto& s) {
-  w(ESPALIER_AT(keys), s.keys, Each{kAny, spec::kSampledRowsMost});
+  w(ESPALIER_AT(keys), s.keys, Each{kAny, spec::kSampledRowsOfBins});
+  w(ESPALIER_AT(bins), s.bins);
   w(ESPALIER_AT(values), s.values, Each{kAny, std::numeric_limits<int64_t>::max()});
   if constexpr (W::kDecodes) {
     if (!std::is_sorted(s.keys.begin(), s.keys.end())) w.fields().Fail("keys", "do not ascend");
@@ -174,6 +175,11 @@ void Map(W& w, Is<spec::FittedFeature> auto& feature) {
   w(ESPALIER_AT(embedding), feature.embedding, Within{0, spec::kEmbeddingMax});
   w(ESPALIER_AT(hashed), feature.hashed);
   w(ESPALIER_AT(vocabulary), feature.vocabulary, Each{Raw(), feature.codes});
+  w(ESPALIER_AT(smooth_clip), feature.smooth_clip);
+  w(ESPALIER_AT(bin_edges), feature.bin_edges, Each{kFinite, spec::kBinsMax + 1});
+  if constexpr (W::kDecodes) {
+    if (!spec::SoundBins(feature)) w.fields().Fail("bin_edges", "do not fit the feature");
+  }
 }
 
 template <typename W>
@@ -181,6 +187,10 @@ void Map(W& w, Is<spec::FittedTarget> auto& target) {
   w(ESPALIER_AT(name), target.name, Raw());
   w(ESPALIER_AT(shift), target.shift, kFinite);
   w(ESPALIER_AT(factor), target.factor, kFinite);
+  w(ESPALIER_AT(range), target.range, Each{kFinite, 2});
+  if constexpr (W::kDecodes) {
+    if (!spec::SoundRange(target)) w.fields().Fail("range", "is not a range");
+  }
 }
 
 template <typename W>
@@ -189,6 +199,7 @@ void Map(W& w, Is<spec::Preprocessing> auto& p) {
   w(ESPALIER_AT(targets), p.targets);
   w(ESPALIER_AT(classes), p.classes, Raw());
   w(ESPALIER_AT(class_weights), p.class_weights, kFinite);
+  w(ESPALIER_AT(label_smoothing), p.label_smoothing, kFinite);
   if constexpr (W::kDecodes) {
     const auto weights = static_cast<int64_t>(p.class_weights.size());
     const auto weighed =

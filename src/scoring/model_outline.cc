@@ -49,6 +49,7 @@ Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const st
   if (!shape.ok()) return ErrorOf(directory + "/" + bundle::kModelFile, shape.status());
   model.shape = *std::move(shape);
   model.shape.sparse = model.document.sparse;
+  if (fitted.label_smoothing) model.shape.label_smoothing = *fitted.label_smoothing;
   if (model.document.sparse && !data::CanBeSparse(model.document.job, fitted)) {
     return BadInput(QuotedPath(directory + "/" + bundle::kModelFile) +
                     ": sparse: found true; expected it only where at least " +

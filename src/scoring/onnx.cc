@@ -49,11 +49,13 @@ class Exporter {
         document_(model.document),
         schema_(document_.schema),
         fitted_(document_.preprocessing),
-        tensors_(model::Tensors(model.shape)) {}
+        tensors_(model::Tensors(model.shape)),
+        one_hot_begin_(static_cast<size_t>(model.shape.layers.front().in)) {}
 
   std::string Run() {
     FindColumns();
-    const std::string inputs = Concat({Numbers(), Embeddings()});
+    std::string inputs = Concat({Numbers(), Embeddings()});
+    if (model_.shape.scaling_layer && !inputs.empty()) inputs = Scaled(inputs);
     Answer(Layers(inputs));
     std::string classes;
     for (const std::string& c : fitted_.classes) classes += (classes.empty() ? "" : "\n") + c;
@@ -121,9 +123,94 @@ class Exporter {
     return Op("Log", {Op("Add", {column, graph_.Number(1)})});
   }
 
-  // The network's numbers, scaled, as float [rows, dense]; empty without any.
+  // The features that are numbers.
+  std::vector<const spec::FittedFeature*> FittedNumbers() const {
+    std::vector<const spec::FittedFeature*> numbers;
+    for (const spec::FittedFeature& f : fitted_.features) {
+      if (f.codes == 0) numbers.push_back(&f);
+    }
+    return numbers;
+  }
+
+  // Scaled numbers with the smooth clip where features have one; a third of 0 leaves the others.
+  std::string Clipped(const std::string& z) {
+    std::vector<double> limit, below, third;
+    for (const spec::FittedFeature* f : FittedNumbers()) {
+      // Its square does not overflow.
+      limit.push_back(f->smooth_clip ? 3e100 : std::numeric_limits<double>::infinity());
+      below.push_back(-limit.back());
+      third.push_back(f->smooth_clip ? 1.0 / 3 : 0);
+    }
+    if (std::all_of(third.begin(), third.end(), [](double v) { return v == 0; })) return z;
+    const std::vector<int64_t> dims = {1, static_cast<int64_t>(third.size())};
+    const std::string held =
+        Op("Max", {Op("Min", {z, graph_.Doubles(limit, dims)}), graph_.Doubles(below, dims)});
+    const std::string share = Op("Mul", {held, graph_.Doubles(third, dims)});
+    const std::string one = Op("Add", {Op("Mul", {share, share}), graph_.Number(1)});
+    return Op("Div", {held, Op("Sqrt", {one})});
+  }
+
+  std::vector<float> ParametersOf(const std::string& name) const {
+    const auto tensor = std::find_if(tensors_.begin(), tensors_.end(),
+                                     [&](const spec::TensorInfo& t) { return t.name == name; });
+    return Parameters(*tensor);
+  }
+
+  // The embeddings of numbers, float [rows, count * width]. `raw`, `scaled`: [rows, all numbers],
+  // of which those at `places` have one.
+  std::string EmbeddedNumbers(const std::string& raw, const std::string& scaled,
+                              const std::vector<int64_t>& places) {
+    const auto [count, bins, width] = model_.shape.numbers;
+    const std::string at = graph_.Whole(places, {count});
+    const auto picked = [&](const std::string& all, int64_t last) {
+      const int64_t shape[] = {0, count, last};  // 0: as many rows as there are
+      return Op("Reshape",
+                {Op("Gather", {all, at}, {{"axis", int64_t{1}}}), graph_.Whole(shape, {3})});
+    };
+    // Halves of edges and values, whose differences do not overflow.
+    std::vector<double> low, size;
+    for (const spec::FittedFeature* f : FittedNumbers()) {
+      if (f->embedding == 0) continue;
+      const auto edges = static_cast<int64_t>(f->bin_edges.size());
+      for (int64_t bin = 0; bin < bins; ++bin) {
+        const bool has = bin + 1 < edges;  // the weights of other bins are 0
+        low.push_back(f->bin_edges[static_cast<size_t>(has ? bin : 0)] / 2);
+        size.push_back(has ? f->bin_edges[static_cast<size_t>(bin) + 1] / 2 - low.back() : 1);
+      }
+    }
+    const std::string half = Op("Mul", {picked(raw, 1), graph_.Number(0.5)});
+    const std::string passed = Op("Div", {Op("Sub", {half, graph_.Doubles(low, {1, count, bins})}),
+                                          graph_.Doubles(size, {1, count, bins})});
+    const std::string share =
+        Op("Cast", {Op("Min", {Op("Max", {passed, graph_.Number(0)}), graph_.Number(1)})},
+           {{"to", kFloat}});
+    const std::vector<int64_t> turned = {1, 0, 2};
+    const std::string by_number = Op("Transpose", {share}, {{"perm", turned}});
+    const std::string product = Op(
+        "MatMul",
+        {by_number, graph_.Floats(ParametersOf("layers.0.numbers.weight"), {count, bins, width})});
+    const std::string slope =
+        Op("Mul", {picked(scaled, 1),
+                   graph_.Floats(ParametersOf("layers.0.numbers.slope"), {1, count, width})});
+    const std::string line =
+        Op("Add", {slope, graph_.Floats(ParametersOf("layers.0.numbers.bias"), {1, count, width})});
+    const int64_t flat[] = {0, count * width};
+    return Op("Reshape", {Op("Add", {line, Op("Transpose", {product}, {{"perm", turned}})}),
+                          graph_.Whole(flat, {2})});
+  }
+
+  // Inputs of the first layer but one-hot ones, times their factors.
+  std::string Scaled(const std::string& inputs) {
+    std::vector<float> factors = ParametersOf("layers.0.scale");
+    factors.resize(static_cast<size_t>(model_.shape.layers.front().in));
+    return Op("Mul", {inputs, graph_.Floats(factors, {1, model_.shape.layers.front().in})});
+  }
+
+  // The network's numbers, scaled, as float [rows, dense], then those with an embedding; empty
+  // without any.
   std::string Numbers() {
     std::vector<double> shift, factor, null_value;
+    std::vector<int64_t> embedded;
     Strings parts;
     bool plain = true, indicators = false, replaces = false;
     std::vector<int64_t> order;   // of [scaled | indicators], as the network has them
@@ -135,7 +222,7 @@ class Exporter {
       if (f.codes > 0) continue;
       plain = plain && spec::IsPlain(document_.job.data.features, schema_.rule(i));
       const auto at = static_cast<int64_t>(shift.size());
-      order.push_back(at);
+      (f.embedding > 0 ? embedded : order).push_back(at);
       if (f.null_indicator) order.push_back(count + at);
       if (Needs(i)) needed.push_back(at);
       indicators = indicators || f.null_indicator;
@@ -164,13 +251,19 @@ class Exporter {
     }
     std::string x = raw;
     if (replaces) x = Op("Where", {null, graph_.Doubles(null_value, {1, count}), raw});
+    const std::string given = x;
     x = Op("Mul",
            {Op("Sub", {x, graph_.Doubles(shift, {1, count})}), graph_.Doubles(factor, {1, count})});
-    x = Op("Cast", {x}, {{"to", kFloat}});
-    if (!indicators) return x;
-    const std::string both = Concat({x, Op("Cast", {null}, {{"to", kFloat}})});
-    return Op("Gather", {both, graph_.Whole(order, {static_cast<int64_t>(order.size())})},
-              {{"axis", int64_t{1}}});
+    x = Op("Cast", {Clipped(x)}, {{"to", kFloat}});
+    if (!indicators && embedded.empty()) return x;
+    std::string numbers;
+    if (!order.empty()) {
+      const std::string both = Concat({x, Op("Cast", {null}, {{"to", kFloat}})});
+      numbers = Op("Gather", {both, graph_.Whole(order, {static_cast<int64_t>(order.size())})},
+                   {{"axis", int64_t{1}}});
+    }
+    if (embedded.empty()) return numbers;
+    return Concat({numbers, EmbeddedNumbers(given, x, embedded)});
   }
 
   // What the codes of a coded feature pick, [rows, width].
@@ -185,8 +278,15 @@ class Exporter {
       missing_.push_back(Op("Reshape", {missing, graph_.Whole(column, {2})}));
     }
     const model::TableShape& table = model_.shape.tables[coded];
-    std::vector<float> rows =
-        Parameters(tensors_[tensors_.size() - model_.shape.tables.size() + coded]);
+    const char* const kind = table.one_hot ? "layers.0.one_hot." : "layers.0.embeddings.";
+    std::vector<float> rows = ParametersOf(kind + std::to_string(coded) + ".weight");
+    if (table.one_hot && model_.shape.scaling_layer) {
+      const std::vector<float> factors = ParametersOf("layers.0.scale");
+      for (size_t i = 0; i < rows.size(); ++i) {
+        rows[i] *= factors[one_hot_begin_ + i / static_cast<size_t>(table.width)];
+      }
+      one_hot_begin_ += static_cast<size_t>(table.codes);
+    }
     rows.resize(rows.size() + static_cast<size_t>(table.width));  // zeros, of no code
     const std::string weights = graph_.Floats(rows, {table.codes + 1, table.width});
     return Op("Gather", {weights, CodeOf(f, text)}, {{"axis", int64_t{0}}});
@@ -342,15 +442,22 @@ class Exporter {
 
   void AnswerValues(const std::string& z) {
     const auto targets = static_cast<int64_t>(fitted_.targets.size());
-    std::vector<double> shift, factor;
+    std::vector<double> shift, factor, least, most;
     for (const spec::FittedTarget& t : fitted_.targets) {
       shift.push_back(t.shift);
       factor.push_back(t.factor);
+      if (t.range.empty()) continue;  // of all targets or of none
+      least.push_back(t.range[0]);
+      most.push_back(t.range[1]);
     }
     std::string y = Op("Cast", {z}, {{"to", kDouble}});
     if (model_.shape.loss == spec::Loss::kPoisson) y = Op("Exp", {y});
     y = Op("Div", {y, graph_.Doubles(factor, {1, targets})});
     y = Op("Add", {y, graph_.Doubles(shift, {1, targets})});
+    if (!least.empty()) {
+      y = Op("Min", {Op("Max", {y, graph_.Doubles(least, {1, targets})}),
+                     graph_.Doubles(most, {1, targets})});
+    }
     Output("values", OnnxType::kDouble, targets, Given(y, graph_.Number(std::nan(""))));
   }
 
@@ -359,7 +466,8 @@ class Exporter {
   const spec::Schema& schema_;
   const spec::Preprocessing& fitted_;
   const spec::TensorList tensors_;
-  size_t next_ = 0;  // of tensors_, by layer
+  size_t next_ = 0;       // of tensors_, by layer
+  size_t one_hot_begin_;  // the first factor of the next one-hot feature
   OnnxGraph graph_;
   Columns numbers_, texts_;
   Strings one_hot_;        // what they add to the first layer's sums

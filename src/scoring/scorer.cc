@@ -103,7 +103,10 @@ class TypedScorer final : public Scorer {
         values->push_back(value);
       } else {
         const spec::FittedTarget& target = targets[i % width];
-        values->push_back(value / target.factor + target.shift);
+        const double predicted = value / target.factor + target.shift;
+        values->push_back(target.range.empty()
+                              ? predicted
+                              : std::clamp(predicted, target.range[0], target.range[1]));
       }
     }
   }

@@ -54,6 +54,14 @@ void Fields(F&& f, Is<FeatureGroup> auto& s) {
   f(Key("embedding").ReadByHand(), s.embedding);
   f(Key("hash").Whole(0, kCodesMax), s.hash);
   f(Key("min_count").Whole(1, kCountMax), s.min_count);
+  f(Key("one_hot_max").Whole(0, kCountMax).Later(), s.one_hot_max);
+  f(Key("zero_rare").Later(), s.zero_rare);
+}
+template <typename F>
+void Fields(F&& f, Is<NumberOptions> auto& s) {
+  f("embedding", s.embedding);
+  f(Key("width").Whole(1, kNumberWidthMax), s.width);
+  f(Key("bins").Whole(2, kBinsMax), s.bins);
 }
 template <typename F>
 void Fields(F&& f, Is<FeatureSpec> auto& s) {
@@ -63,6 +71,7 @@ void Fields(F&& f, Is<FeatureSpec> auto& s) {
   f("groups", s.groups);
   f(Key("exclude").Later(), s.exclude);
   f(Key("date_format").Later(), s.date_format);
+  f(Key("numbers").Later(), s.numbers);
 }
 template <typename F>
 void Fields(F&& f, Is<ValidationSpec> auto& s) {
@@ -116,6 +125,10 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f(Key("thresholds").List("numbers, one a class"), s.thresholds);
   f(Key("expected_inputs").Yaml("inputs").Whole(1, kCountMax), s.expected_inputs);
   f(Key("expected_outputs").Yaml("outputs").Whole(1, kCountMax), s.expected_outputs);
+  f(Key("parametrization").Later(), s.parametrization);
+  f(Key("scaling_layer").Later(), s.scaling_layer);
+  f(Key("cap_label_smoothing").Later(), s.cap_label_smoothing);
+  f(Key("clip_predictions").Later(), s.clip_predictions);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
@@ -167,6 +180,11 @@ void Fields(F&& f, Is<ScheduleSpec> auto& s) {
   f(Key("plateau").For(ScheduleKind::kPlateau).Inlined(), s.plateau);
 }
 template <typename F>
+void Fields(F&& f, Is<RateFactors> auto& s) {
+  f(Key("biases").In(kNotNegative), s.biases);
+  f(Key("scaling_layer").In(kNotNegative), s.scaling_layer);
+}
+template <typename F>
 void Fields(F&& f, Is<EarlyStopping> auto& s) {
   f("metric", s.metric);
   f(Key("patience").Whole(1, 1'000'000'000), s.patience);
@@ -211,6 +229,8 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f(Key("weight_decay").In(kNotNegative), s.weight_decay);
   f(Key("l1").In(kNotNegative), s.l1);
   f("decay_biases", s.decay_biases);
+  f(Key("weight_decay_schedule").Later(), s.weight_decay_schedule);
+  f(Key("rate_factors").Later(), s.rate_factors);
   f(Key("clip_norm").In(kNotNegative), s.clip_norm);
   f(Key("clip_value").In(kNotNegative), s.clip_value);
   f(Key("accumulate_steps").Whole(1, kCountMax), s.accumulate_steps);
@@ -288,12 +308,15 @@ void Fields(F&& f, Is<FittedFeature> auto& s) {
   f("embedding", s.embedding);
   f("hashed", s.hashed);
   f("vocabulary", s.vocabulary);
+  f(Key("smooth_clip").Later(), s.smooth_clip);
+  f(Key("bin_edges").Later(), s.bin_edges);
 }
 template <typename F>
 void Fields(F&& f, Is<FittedTarget> auto& s) {
   f("name", s.name);
   f("shift", s.shift);
   f("factor", s.factor);
+  f(Key("range").Later(), s.range);
 }
 template <typename F>
 void Fields(F&& f, Is<Preprocessing> auto& s) {
@@ -301,6 +324,7 @@ void Fields(F&& f, Is<Preprocessing> auto& s) {
   f("targets", s.targets);
   f("classes", s.classes);
   f("class_weights", s.class_weights);
+  f(Key("label_smoothing").Later(), s.label_smoothing);
 }
 
 template <typename S>

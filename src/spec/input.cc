@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 
 #include "src/spec/names.h"
@@ -109,7 +110,17 @@ bool IsPlain(const FeatureSpec& features, const FeatureRule& rule) {
 }
 
 bool IsRobust(const FeatureSpec& features, const FeatureRule& rule) {
-  return OptionsOf(features, rule).scale->kind == ScaleKind::kRobust;
+  const ScaleKind kind = OptionsOf(features, rule).scale->kind;
+  return kind == ScaleKind::kRobust || kind == ScaleKind::kRobustSmoothClip;
+}
+
+bool IsBinned(const FeatureSpec& features, const FeatureRule& rule) {
+  return rule.type != FeatureType::kCategorical &&
+         features.numbers.embedding == NumberEmbedding::kPiecewiseLinear;
+}
+
+bool IsSampled(const FeatureSpec& features, const FeatureRule& rule) {
+  return IsRobust(features, rule) || IsBinned(features, rule);
 }
 
 int64_t SampledRowsMax(int64_t robust_features) {
@@ -119,6 +130,12 @@ int64_t SampledRowsMax(int64_t robust_features) {
   if (robust_features == 0) return 0;
   const int64_t rows = std::clamp(kNumbers / robust_features, kSampledRowsGood, kSampledRowsMost);
   return std::max(std::min(rows, kNumbersMost / robust_features), kSampledRowsMin);
+}
+
+int64_t SampledRowsMax(int64_t features, bool bins) {
+  constexpr int64_t kNumbers = 2 << 20;
+  if (!bins || features == 0) return SampledRowsMax(features);
+  return std::max(std::min(kNumbers / features, kSampledRowsOfBins), SampledRowsMax(features));
 }
 
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule) {
@@ -139,11 +156,29 @@ int64_t AnswersOf(Task task, const Preprocessing& preprocessing) {
                                       : preprocessing.targets.size());
 }
 
+bool SoundBins(const FittedFeature& feature) {
+  const std::vector<double>& edges = feature.bin_edges;
+  if (feature.codes > 0) return edges.empty() && !feature.smooth_clip;
+  return feature.embedding >= 0 && feature.embedding <= kNumberWidthMax &&
+         (feature.embedding > 0) == !edges.empty() &&
+         static_cast<int64_t>(edges.size()) <= kBinsMax + 1 &&
+         std::adjacent_find(edges.begin(), edges.end(), std::greater_equal<>()) == edges.end();
+}
+
+bool SoundRange(const FittedTarget& target) {
+  return target.range.empty() || (target.range.size() == 2 && target.range[0] <= target.range[1]);
+}
+
 InputShape InputsOf(const Preprocessing& preprocessing) {
   InputShape shape;
   for (const FittedFeature& feature : preprocessing.features) {
     if (feature.codes > 0) {
       shape.coded.push_back({feature.codes, feature.embedding});
+    } else if (feature.embedding > 0) {
+      shape.dense += feature.null_indicator;
+      const auto edges = static_cast<int64_t>(feature.bin_edges.size());
+      shape.numbers = {shape.numbers.count + 1,
+                       std::max({int64_t{1}, shape.numbers.bins, edges - 1}), feature.embedding};
     } else {
       shape.dense += feature.null_indicator ? 2 : 1;
     }

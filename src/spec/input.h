@@ -93,13 +93,20 @@ FeatureOptions OptionsOf(const FeatureSpec& features, const FeatureRule& rule);
 Status CheckRules(const FeatureSpec& features, const Schema& schema);
 // Whether a feature's numbers are those that its column holds.
 bool IsPlain(const FeatureSpec& features, const FeatureRule& rule);
-// Whether a feature is scaled by quartiles, for which the profiling pass gathers a sample.
+// Whether a feature is scaled by quartiles.
 bool IsRobust(const FeatureSpec& features, const FeatureRule& rule);
+// Whether a feature is a number that gets an embedding.
+bool IsBinned(const FeatureSpec& features, const FeatureRule& rule);
+// Whether a feature's quartiles or bins follow from a sample that the profiling pass gathers.
+bool IsSampled(const FeatureSpec& features, const FeatureRule& rule);
 // How many rows that sample has at most: those of half a MiB, but at least kSampledRowsGood, whose
 // quartiles are off by the values of 1.5 % of all rows (the standard error), as far as 32 MiB have
 // room for them: for up to 4,096 such features.
 inline constexpr int64_t kSampledRowsMin = 128, kSampledRowsGood = 1024, kSampledRowsMost = 4096;
 int64_t SampledRowsMax(int64_t robust_features);
+// The same of a job with bins: 65,536 rows of up to 32 features, of more features 16 MiB.
+inline constexpr int64_t kSampledRowsOfBins = 65'536;
+int64_t SampledRowsMax(int64_t features, bool bins);
 // Whether a feature is coded by a vocabulary, which the profiling pass gathers.
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule);
 
@@ -124,11 +131,11 @@ struct ColumnStats {
   bool operator==(const ColumnStats&) const = default;
 };
 
-// Some training rows, chosen by the hash of their identity: of the features that are scaled by
-// quartiles.
+// Some training rows, chosen by the hash of their identity: of the features with quartiles or bins.
 struct RowSample {
   std::vector<uint64_t> keys;  // ascending
   std::vector<double> values;  // row-major [keys, such features], NaN: null
+  bool bins = false;           // some feature has bins, which decides how many rows there are
 };
 
 // The narrowest type that holds every value of the features exactly.
@@ -176,12 +183,15 @@ struct FittedFeature {
   double null_value = 0;
   bool null_indicator = false;  // one more input: 1 for null, else 0
   int64_t codes = 0;            // how many there are; 0: a number
-  int64_t embedding = 0;        // of categories: width of the embedding; 0: one-hot
+  int64_t embedding = 0;        // width of the embedding; 0: one-hot, or a number as it is
   bool hashed = false;          // a category's code is HashedCode(ClassText(text), codes); else it
                                 // is where the text stands in `vocabulary`
   // Text of code k; null is the empty text. One code more than texts: that of all other values,
   // when training rows had any. Without it they have no code, and nor have unseen ones.
   std::vector<std::string> vocabulary = {};
+  bool smooth_clip = false;  // of a number: z / sqrt(1 + (z/3)^2) of its scaled z
+  // Of a number with an embedding: where its bins begin and end, ascending; one value: no bin.
+  std::vector<double> bin_edges = {};
   bool operator==(const FittedFeature&) const = default;
 };
 
@@ -191,6 +201,7 @@ struct FittedTarget {
   std::string name;
   double shift = 0;
   double factor = 1;
+  std::vector<double> range = {};  // least and largest prediction; empty: any
   bool operator==(const FittedTarget&) const = default;
 };
 
@@ -203,6 +214,7 @@ struct Preprocessing {
   // What training rows of class k weigh beside their own weights; multilabel: what a 1 of target k
   // weighs in the loss of training. Empty: 1 each. Prediction does not need it.
   std::vector<double> class_weights = {};
+  std::optional<double> label_smoothing = {};  // of the job, where it is capped
   bool operator==(const Preprocessing&) const = default;
 };
 
@@ -215,6 +227,11 @@ int64_t AnswersOf(Task task, const Preprocessing& preprocessing);
 inline constexpr int64_t kCodesMax = 1 << 24;
 inline constexpr int64_t kEmbeddingMax = 4096;
 
+// Whether `embedding` and `bin_edges` of a number are in range and ascending; true of categories.
+bool SoundBins(const FittedFeature& feature);
+// Whether `range` is empty or holds a least and a largest value.
+bool SoundRange(const FittedTarget& target);
+
 // A feature whose codes pick rows of a table of parameters.
 struct CodedInput {
   int64_t codes = 0;
@@ -222,12 +239,22 @@ struct CodedInput {
   bool operator==(const CodedInput&) const = default;
 };
 
-// What the network is given of a row: numbers, and a code of each coded feature.
+// Numbers with piecewise-linear embeddings.
+struct EmbeddedNumbers {
+  int64_t count = 0;
+  int64_t bins = 0;   // of the number with most of them, at least 1
+  int64_t width = 0;  // inputs of one number
+  bool operator==(const EmbeddedNumbers&) const = default;
+};
+
+// What the network is given of a row: numbers, then of each number with an embedding its scaled
+// value and its place among the bins (bin + share of it), and a code of each coded feature.
 struct InputShape {
   InputShape() = default;
   // Numbers alone.
   InputShape(int64_t numbers) : dense(numbers) {}  // NOLINT: a shape like any other
   int64_t dense = 0;
+  EmbeddedNumbers numbers;
   std::vector<CodedInput> coded;
 };
 InputShape InputsOf(const Preprocessing& preprocessing);

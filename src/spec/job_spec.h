@@ -42,8 +42,9 @@ struct CsvOptions {
   bool operator==(const CsvOptions&) const = default;
 };
 
-// kRobust: the distance from the median in units of that between the quartiles.
-enum class ScaleKind { kNone, kStandard, kMinMax, kDivide, kRobust };
+// kRobust: the distance from the median in units of that between the quartiles. kRobustSmoothClip:
+// z / sqrt(1 + (z/3)^2) of this, which is between -3 and 3.
+enum class ScaleKind { kNone, kStandard, kMinMax, kDivide, kRobust, kRobustSmoothClip };
 struct Scale {
   ScaleKind kind = ScaleKind::kStandard;
   double divisor = 1;  // kDivide only
@@ -80,6 +81,9 @@ struct FeatureOptions {
   int64_t embedding = 0;  // width; 0: one-hot
   int64_t hash = 0;       // buckets that values are hashed to; 0: they have a vocabulary
   int64_t min_count = 1;  // training rows that a value must be in to be of the vocabulary
+  // Columns of at most this number of values are one-hot, with all of their values.
+  int64_t one_hot_max = 0;
+  bool zero_rare = false;  // null, rare and unseen values have no code: their inputs are 0
   bool operator==(const FeatureOptions&) const = default;
 };
 
@@ -87,6 +91,17 @@ struct FeatureOptions {
 struct FeatureGroup : FeatureOptions {
   std::vector<ColumnPattern> columns;  // at least one
   bool operator==(const FeatureGroup&) const = default;
+};
+
+// Inputs that the network makes of a number. kPiecewiseLinear: a line over each bin of the column's
+// values (Gorishniy et al., "On embeddings for numerical features in tabular deep learning", 2022).
+enum class NumberEmbedding { kNone, kPiecewiseLinear };
+inline constexpr int64_t kNumberWidthMax = 64, kBinsMax = 256;
+struct NumberOptions {
+  NumberEmbedding embedding = NumberEmbedding::kNone;
+  int64_t width = 8;  // inputs of one number
+  int64_t bins = 48;  // at most, of one column
+  bool operator==(const NumberOptions&) const = default;
 };
 
 struct FeatureSpec {
@@ -99,6 +114,7 @@ struct FeatureSpec {
   // Columns that are not features: names, positions, ranges, and names with * and ?.
   std::vector<ColumnPattern> exclude;
   std::string date_format;  // of dates whose group says nothing; empty: "auto"
+  NumberOptions numbers;  // of all features but categories
   bool operator==(const FeatureSpec&) const = default;
 };
 
@@ -180,6 +196,9 @@ enum class Loss {
   kQuantile
 };
 enum class Init { kHe, kXavier };
+// kNtp: each layer computes W x / sqrt(fan-in) + b from weights that start as N(0, 1) (Jacot et al.,
+// "Neural tangent kernel", 2018). The model stores W / sqrt(fan-in).
+enum class Parametrization { kStandard, kNtp };
 enum class Precision { kFloat32, kFloat64 };
 enum class TargetScale { kStandard, kNone };
 
@@ -202,6 +221,10 @@ struct ModelSpec {
   std::vector<double> thresholds;
   // What the data must turn out to have, where the job says so: features, and classes or targets.
   std::optional<int64_t> expected_inputs, expected_outputs;
+  Parametrization parametrization = Parametrization::kStandard;
+  bool scaling_layer = false;        // each input of the first layer times a trained factor
+  bool cap_label_smoothing = false;  // label_smoothing is at most the share of the rarest class
+  bool clip_predictions = false;     // regression: to the range of the training targets
   bool operator==(const ModelSpec&) const = default;
 };
 
@@ -275,6 +298,15 @@ struct ScheduleSpec {
   bool operator==(const ScheduleSpec&) const = default;
 };
 
+// Multiples of the learning rate.
+struct RateFactors {
+  double biases = 1;  // of layers, with the gains and shifts of layer norms
+  double scaling_layer = 1;
+  bool operator==(const RateFactors&) const = default;
+};
+// Weight decay over the run. kFlatCos: constant over the first half, then half a cosine to 0.
+enum class DecaySchedule { kConstant, kFlatCos };
+
 struct EarlyStopping {
   std::string metric = "val_loss";  // val_loss, val_accuracy, ...
   int64_t patience = 10;            // evaluations without improvement
@@ -344,8 +376,10 @@ struct TrainSpec {
   std::optional<int64_t> max_time_ms;
   std::optional<EarlyStopping> early_stopping;
   double weight_decay = 0;
-  double l1 = 0;                 // times the sign of each weight, in the gradient
-  bool decay_biases = false;     // weight_decay and l1 are for biases and norms too
+  double l1 = 0;              // times the sign of each weight, in the gradient
+  bool decay_biases = false;  // weight_decay and l1 are for biases and norms too
+  DecaySchedule weight_decay_schedule = DecaySchedule::kConstant;
+  RateFactors rate_factors;
   double clip_norm = 0;          // 0: none
   double clip_value = 0;         // 0: none
   int64_t accumulate_steps = 1;  // whose gradients make one update

@@ -84,11 +84,25 @@ struct Names<AveragingKind> {
 };
 template <>
 struct Names<ScaleKind> {
-  static constexpr EnumName<ScaleKind> kAll[] = {{ScaleKind::kNone, "none"},
-                                                 {ScaleKind::kStandard, "standard"},
-                                                 {ScaleKind::kMinMax, "minmax"},
-                                                 {ScaleKind::kDivide, "divide"},
-                                                 {ScaleKind::kRobust, "robust"}};
+  static constexpr EnumName<ScaleKind> kAll[] = {
+      {ScaleKind::kNone, "none"},     {ScaleKind::kStandard, "standard"},
+      {ScaleKind::kMinMax, "minmax"}, {ScaleKind::kDivide, "divide"},
+      {ScaleKind::kRobust, "robust"}, {ScaleKind::kRobustSmoothClip, "robust_smooth_clip"}};
+};
+template <>
+struct Names<NumberEmbedding> {
+  static constexpr EnumName<NumberEmbedding> kAll[] = {
+      {NumberEmbedding::kNone, "none"}, {NumberEmbedding::kPiecewiseLinear, "piecewise_linear"}};
+};
+template <>
+struct Names<Parametrization> {
+  static constexpr EnumName<Parametrization> kAll[] = {{Parametrization::kStandard, "standard"},
+                                                       {Parametrization::kNtp, "ntp"}};
+};
+template <>
+struct Names<DecaySchedule> {
+  static constexpr EnumName<DecaySchedule> kAll[] = {{DecaySchedule::kConstant, "constant"},
+                                                     {DecaySchedule::kFlatCos, "flat_cos"}};
 };
 template <>
 struct Names<NullKind> {

@@ -13,7 +13,10 @@ Status MergeSample(const RowSample& more, RowSample* into) {
     return FailedPrecondition("its sample has " + std::to_string(width) + " values a row, others " +
                               std::to_string(into->values.size() / into->keys.size()));
   }
-  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width)));
+  if (!into->keys.empty() && into->bins != more.bins) {
+    return FailedPrecondition("its sample is not of as many rows as those of others");
+  }
+  const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width), more.bins));
   // Most shards have nothing to add, which should not cost a copy of it all.
   if (into->keys.size() == most && more.keys.front() > into->keys.back()) return Status::Ok();
   struct Row {
@@ -33,6 +36,7 @@ Status MergeSample(const RowSample& more, RowSample* into) {
   });
   rows.resize(std::min(rows.size(), most));
   RowSample merged;
+  merged.bins = more.bins;
   for (const Row& row : rows) {
     merged.keys.push_back(row.key);
     merged.values.insert(merged.values.end(), row.values, row.values + width);

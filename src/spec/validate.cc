@@ -99,6 +99,11 @@ void CheckCategories(Findings& f, const std::string& path, const FeatureGroup& g
   f.Expect(!group.null_indicator, path + ".null_indicator", "true",
            "false: with `nulls: category` null is a category of its own");
   f.Whole(path + ".encode", group.embedding, 0, kEmbeddingMax);
+  f.Expect(group.one_hot_max == 0 || (group.embedding > 0 && group.hash == 0),
+           path + ".one_hot_max", std::to_string(group.one_hot_max),
+           "0 unless the group has `encode: {embedding: 8}` and no `hash`");
+  f.Expect(!group.zero_rare || group.hash == 0, path + ".zero_rare", "true",
+           "false with `hash`, which has no vocabulary");
   f.Expect(group.hash == 0 || group.min_count == 1, path + ".min_count",
            std::to_string(group.min_count), "1 with `hash`, which has no vocabulary");
 }
@@ -112,7 +117,8 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
   if (group.type == FeatureType::kCategorical) return CheckCategories(f, path, group);
   for (const auto& [key, value] :
        {std::pair("encode", group.embedding), std::pair("hash", group.hash),
-        std::pair("min_count", group.min_count - 1)}) {
+        std::pair("min_count", group.min_count - 1), std::pair("one_hot_max", group.one_hot_max),
+        std::pair("zero_rare", static_cast<int64_t>(group.zero_rare))}) {
     f.Expect(value == 0, path + "." + key, std::to_string(value), "`type: categorical` with it");
   }
   if (group.scale) CheckScale(f, path + ".scale", *group.scale);
@@ -140,6 +146,10 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
 
 // What an autoencoder gives back are the numbers of its columns.
 void CheckPlainFeatures(Findings& f, const FeatureSpec& features) {
+  f.Expect(features.numbers.embedding == NumberEmbedding::kNone, "data.features.numbers.embedding",
+           NameOf(features.numbers.embedding), "none with task autoencoder");
+  f.Expect(features.scale.kind != ScaleKind::kRobustSmoothClip, "data.features.scale",
+           NameOf(features.scale.kind), "another scale with task autoencoder");
   for (size_t i = 0; i < features.groups.size(); ++i) {
     const FeatureGroup& group = features.groups[i];
     const std::string path = "data.features.groups[" + std::to_string(i) + "]";
@@ -147,6 +157,8 @@ void CheckPlainFeatures(Findings& f, const FeatureSpec& features) {
              path + ".type", NameOf(group.type),
              "numeric or boolean with task autoencoder, which gives back numbers");
     f.Expect(!group.log1p, path + ".log1p", "true", "false with task autoencoder");
+    f.Expect(!group.scale || group.scale->kind != ScaleKind::kRobustSmoothClip, path + ".scale",
+             "robust_smooth_clip", "another scale with task autoencoder");
     f.Expect(!group.null_indicator, path + ".null_indicator", "true",
              "false with task autoencoder");
   }

@@ -61,6 +61,10 @@ void CheckLoss(Findings& f, const ModelSpec& model) {
            std::string("nothing with task ") + Name(model.task) + ": it is for task regression");
   f.Within(std::string("model.loss.") + Name(loss) + ".label_smoothing", model.label_smoothing,
            kFraction);
+  f.Expect(!model.cap_label_smoothing || model.task == Task::kClassification,
+           "model.cap_label_smoothing", "true", "false unless model.task is classification");
+  f.Expect(!model.clip_predictions || model.task == Task::kRegression, "model.clip_predictions",
+           "true", "false unless model.task is regression");
   f.Within("model.loss.huber.delta", model.huber_delta, kPositive);
   f.Within("model.loss.quantile.quantile", model.quantile, kInsideUnit);
   f.Expect(
@@ -84,6 +88,11 @@ void CheckLbfgs(Findings& f, const JobSpec& job) {
   f.Expect(train.clip_value == 0, "train.clip_value", ShortestDouble(train.clip_value), chooses);
   f.Expect(train.averaging.kind == AveragingKind::kNone, "train.averaging",
            NameOf(train.averaging.kind), "none with optimizer lbfgs");
+  f.Expect(job.model.parametrization == Parametrization::kStandard, "model.parametrization",
+           NameOf(job.model.parametrization), "standard with optimizer lbfgs");
+  f.Expect(train.rate_factors == RateFactors(), "train.rate_factors", "factors", chooses);
+  f.Expect(train.weight_decay_schedule == DecaySchedule::kConstant, "train.weight_decay_schedule",
+           NameOf(train.weight_decay_schedule), "constant with optimizer lbfgs");
   f.Expect(!train.skip_nonfinite, "train.on_nonfinite", "skip",
            "fail with optimizer lbfgs, whose line search steps back from such points by itself");
 }
@@ -155,6 +164,10 @@ void CheckSchedule(Findings& f, const JobSpec& job) {
     f.Expect(EpochLimit(train) || train.steps, path, "an end by time alone",
              "train.epochs or train.steps, which say where the curve ends");
   }
+  f.Expect(
+      train.weight_decay_schedule == DecaySchedule::kConstant || EpochLimit(train) || train.steps,
+      "train.weight_decay_schedule", "an end by time alone",
+      "train.epochs or train.steps, which say where the curve ends");
   if (s.kind == ScheduleKind::kPlateau) CheckPlateau(f, path, job);
 }
 

@@ -35,7 +35,11 @@ int64_t VectorCount(int64_t state_vectors, const MemoryPart& part) {
 // Returns the numbers that a leaf keeps for its rows of a step: the inputs, and for each unit its
 // output, derivative and delta.
 int64_t LeafNumbers(const TrainingPlan& plan) {
-  int64_t a_row = plan.shape.sparse ? 0 : plan.shape.inputs();
+  const model::NetworkShape& shape = plan.shape;
+  int64_t a_row = shape.sparse ? 0 : shape.row_numbers();
+  // Embedded inputs and their deltas; of a scaling layer all inputs, before it and after.
+  if (shape.numbers.count > 0) a_row += 2 * shape.layers.front().in;
+  if (shape.scaling_layer) a_row += 3 * shape.fan_in(0);
   for (const model::LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;
   return LeafStepRows(plan) * a_row;
 }

@@ -137,6 +137,7 @@ UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
   const double weight = state_.accumulated_weight + step_weight_;
   update.inverse_weight = weight > 0 ? 1.0 / weight : 0;
   update.learning_rate = LearningRateNow();
+  update.decay_share = model::DecayShare(plan_.train, state_.step, plan_.StepsTotal());
   update.update = state_.updates + 1;
   const spec::Averaging& averaging = plan_.train.averaging;
   const bool averages = averaging.kind != spec::AveragingKind::kNone &&

@@ -45,8 +45,9 @@ struct UpdateAction {
   bool add = false, apply = true;
   double inverse_weight = 0;  // of the weight of all rows whose gradients are applied
   double learning_rate = 0;
-  int64_t update = 0;    // 1-based count of updates, this one included
-  int64_t averaged = 0;  // 1-based count of those that are averaged, or 0: this one is not
+  double decay_share = 1;  // of weight_decay
+  int64_t update = 0;      // 1-based count of updates, this one included
+  int64_t averaged = 0;    // 1-based count of those that are averaged, or 0: this one is not
 };
 // Evaluate the machine's Evaluated() on a set and reduce the totals.
 struct EvaluateAction {

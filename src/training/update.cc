@@ -39,7 +39,7 @@ void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const plan
   for (size_t k = 0; k < state.slots.size(); ++k) slots[k] = state.slots[k].data();
   model::ApplyUpdate<T>(plan.train, plan.shape, chunk, state.parameters.data(), slots,
                         UpdateGradient(chunk, total, state), update.inverse_weight, clip_scale,
-                        update.learning_rate, update.update);
+                        update.learning_rate, update.update, update.decay_share);
   if (update.averaged > 0) {
     model::Average(plan.train.averaging, chunk, state.parameters.data(), update.averaged,
                    state.averaged.data());

@@ -99,6 +99,9 @@ TEST_CASE("a job written as YAML reads back equal") {
            "train: {averaging: {ema: {decay: 0.9, start: 1.5 epochs}}, seed: 18446744073709551615}",
            "train: {averaging: mean, class_weight: balanced, early_stopping: {metric: loss}}",
            R"(train: {class_weight: {"yes": 2, "1": 0.5, "a: b\"": 3}})",
+           "model: {parametrization: ntp, scaling_layer: true, cap_label_smoothing: true}",
+           "model: {task: regression, clip_predictions: true}",
+           "train: {weight_decay_schedule: flat_cos, rate_factors: {biases: 0.1, scaling_layer: 6}}",
            "train: {checkpoint: none}",
            "train: {checkpoint: {every_steps: 5, keep: 1}}",
            "train: {checkpoint: {every: 90s, every_steps: 5}}",
@@ -117,6 +120,9 @@ TEST_CASE("a job written as YAML reads back equal") {
            R"(features: ["1..3", 7, "8", price], validation: {column: "4"})",
            "features: {columns: auto, scale: none, nulls: {constant: -1.5}}",
            "features: {columns: x, scale: {divide: 255}, nulls: drop}",
+           "features: {scale: robust_smooth_clip, numbers: {embedding: piecewise_linear, bins: 9}}",
+           "features: {groups: [{columns: c, type: categorical, encode: {embedding: 4}, "
+           "min_count: 3, one_hot_max: 8, zero_rare: true}]}",
            "features: {groups: [{columns: c, type: categorical, encode: {embedding: 4}, nulls: "
            "category, min_count: 3}, {columns: d, type: date, parts: [hour], scale: minmax}]}",
            "features: {groups: [{columns: c, type: categorical, hash: 100}, {columns: b, log1p: "

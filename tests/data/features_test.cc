@@ -132,7 +132,7 @@ TEST_CASE("rare values share one code, which unseen ones have too") {
 
 TEST_CASE("whole numbers are categories in their order, written as floats too") {
   spec::FittedFeature feature;
-  FitVocabulary({{"10", 1}, {"9", 1}, {"9.0", 2}, {"", 1}}, 1, &feature);
+  FitVocabulary({{"10", 1}, {"9", 1}, {"9.0", 2}, {"", 1}}, {}, &feature);
   CHECK(feature.vocabulary == Strings{"", "9", "10"});
   spec::Preprocessing fitted;
   fitted.features = {{"plain"}, feature};
@@ -144,17 +144,18 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   Vocabularies(fitted).Extend({texts}, &maps);
   CHECK(maps == CodeMaps{{3, 2, 0}});  // 3: none
   spec::FittedFeature mixed;
-  FitVocabulary({{"10", 1}, {"9", 1}, {"x", 1}}, 1, &mixed);
+  FitVocabulary({{"10", 1}, {"9", 1}, {"x", 1}}, {}, &mixed);
   CHECK(mixed.vocabulary == Strings{"10", "9", "x"});
   spec::FittedFeature spelled;
-  FitVocabulary({{"1", 1}, {"1.0", 2}, {"1.", 1}, {"2.5", 4}, {"x", 4}, {"x.0", 3}}, 4, &spelled);
+  FitVocabulary({{"1", 1}, {"1.0", 2}, {"1.", 1}, {"2.5", 4}, {"x", 4}, {"x.0", 3}},
+                {.min_count = 4}, &spelled);
   CHECK(spelled.vocabulary == Strings{"1", "2.5", "x"});
 }
 
 TEST_CASE("Parquet's booleans are the categories that CSV files write as True and FALSE") {
   spec::Preprocessing fitted;
   spec::FittedFeature& flag = fitted.features.emplace_back();
-  FitVocabulary({{"True", 1}, {"FALSE", 1}, {"yes", 1}}, 1, &flag);
+  FitVocabulary({{"True", 1}, {"FALSE", 1}, {"yes", 1}}, {}, &flag);
   LabelTexts texts;
   for (const char* text : {"true", "false", "True", "TRUE"}) texts.IndexOf(text);
   CodeMaps maps;

@@ -160,6 +160,33 @@ class ExportTest(EspalierTest):
                     self.assertAlmostEqual(float(ours["probability_" + name]), theirs[k],
                                            delta=1e-5)
 
+    def test_embedded_numbers_and_scaled_inputs_give_the_answers_of_predict(self):
+        train = self.mixed_csv("train.csv", 700, 1)
+        test = self.mixed_csv("test.csv", 300, 2, strangers=True)
+        rare = {"type": "categorical", "encode": {"embedding": 3}, "min_count": 30,
+                "one_hot_max": 8, "zero_rare": True}
+        data = {"train": train, "features": {
+            "columns": ["score"], "scale": "robust_smooth_clip",
+            "numbers": {"embedding": "piecewise_linear", "width": 4, "bins": 12},
+            "groups": [dict(rare, columns=["city", "user"]),
+                       {"columns": "since", "type": "date"},
+                       {"columns": "income", "log1p": True, "nulls": "mean",
+                        "null_indicator": True},
+                       {"columns": "member", "type": "boolean"}]}}
+        model = {"hidden": [8], "activation": "silu", "parametrization": "ntp",
+                 "scaling_layer": True}
+        settings = {"weight_decay": 0.02, "weight_decay_schedule": "flat_cos",
+                    "rate_factors": {"biases": 0.1, "scaling_layer": 6}}
+        self.train("classes", dict(data, label="y"), dict(
+            model, loss={"softmax_cross_entropy": {"label_smoothing": 0.1}},
+            cap_label_smoothing=True), **settings)
+        self.train("values", dict(data, label="z"), dict(model, task="regression",
+                                                         clip_predictions=True), **settings)
+        found, expected = self.exported("classes", test), self.predicted("classes", test)
+        self.check_answers(found, expected, [])
+        found, expected = self.exported("values", test), self.predicted("values", test)
+        self.check_answers(found, expected, [])
+
     def test_plain_columns_two_classes_and_values(self):
         train, test = self.houses_csv("train.csv", 600), self.houses_csv("test.csv", 200, seed=5)
         logs = {"columns": ["age", "distance"], "log1p": True, "nulls": "fail"}

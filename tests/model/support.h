@@ -24,8 +24,14 @@ inline double TestNumber(uint64_t seed, uint64_t i) {
 template <typename T>
 void FillBatch(LeafPass<T>& pass, int64_t rows, uint64_t seed) {
   const NetworkShape& shape = pass.shape();
-  for (int64_t i = 0; i < rows * shape.inputs(); ++i) {
+  for (int64_t i = 0; i < rows * shape.row_numbers(); ++i) {
     pass.inputs()[i] = static_cast<T>(TestNumber(seed, i));
+  }
+  for (int64_t i = 0; i < rows * shape.numbers.count; ++i) {  // places from 0 to the last bin's end
+    const int64_t row = i / shape.numbers.count, number = i % shape.numbers.count;
+    const double share = 0.55 + 0.55 * TestNumber(seed + 3, i);
+    pass.inputs()[row * shape.row_numbers() + shape.inputs() + 2 * number + 1] = static_cast<T>(
+        std::min(1.0, std::max(0.0, share)) * static_cast<double>(shape.numbers.bins));
   }
   const auto tables = static_cast<int64_t>(shape.tables.size());
   for (int64_t i = 0; i < rows * tables; ++i) {  // -1 among them

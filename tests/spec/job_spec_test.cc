@@ -380,6 +380,16 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.train.early_stopping = EarlyStopping{.restore_best = false}; },
       [](JobSpec& j) { j.train.weight_decay = 1; },
       [](JobSpec& j) { j.train.decay_biases = true; },
+      [](JobSpec& j) { j.train.weight_decay_schedule = DecaySchedule::kFlatCos; },
+      [](JobSpec& j) { j.train.rate_factors.biases = 0.1; },
+      [](JobSpec& j) { j.train.rate_factors.scaling_layer = 0.1; },
+      [](JobSpec& j) { j.model.parametrization = Parametrization::kNtp; },
+      [](JobSpec& j) { j.model.scaling_layer = true; },
+      [](JobSpec& j) { j.model.cap_label_smoothing = true; },
+      [](JobSpec& j) { j.model.clip_predictions = true; },
+      [](JobSpec& j) { j.data.features.numbers.embedding = NumberEmbedding::kPiecewiseLinear; },
+      [](JobSpec& j) { j.data.features.numbers.width = 4; },
+      [](JobSpec& j) { j.data.features.numbers.bins = 4; },
       [](JobSpec& j) { j.train.clip_norm = 1; },
       [](JobSpec& j) { j.train.skip_nonfinite = true; },
       [](JobSpec& j) { j.train.seed = 2; },
@@ -415,7 +425,7 @@ TEST_CASE("Fields visits every member: what it misses is smaller than padding co
   CHECK(complete(ScheduleSpec{}));
   CHECK(sizeof(JobSpec) == VisitedBytes(JobSpec{}));
   CHECK(sizeof(TrainSpec) - VisitedBytes(TrainSpec{}) ==
-        18);  // two flags and a word among eight-byte fields
+        14);  // two flags and two words among eight-byte fields
   CHECK(sizeof(Preprocessing) == VisitedBytes(Preprocessing{}));
 }
 
@@ -436,6 +446,10 @@ TEST_CASE("every enumerator has one word that reads back") {
   CHECK(round(ScheduleKind::kStep) == 6);
   CHECK(round(AveragingKind::kEma) == 3);
   CHECK(round(NullKind::kFail) == 5);
+  CHECK(round(ScaleKind::kNone) == 6);
+  CHECK(round(NumberEmbedding::kNone) == 2);
+  CHECK(round(Parametrization::kNtp) == 2);
+  CHECK(round(DecaySchedule::kFlatCos) == 2);
   CHECK(round(FeatureType::kDate) == 4);
   CHECK(round(DatePart::kYear) == 9);
 }

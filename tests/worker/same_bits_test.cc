@@ -31,6 +31,7 @@ struct Case {
   bool heavy = false;
   std::vector<spec::CodedInput> coded = {};
   bool sparse = false;
+  spec::EmbeddedNumbers numbers = {};
 };
 
 template <typename T>
@@ -54,6 +55,7 @@ training::TrainingPlan MakePlan(const Case& c) {
   }
   spec::InputShape inputs(12);
   inputs.coded = c.coded;
+  inputs.numbers = c.numbers;
   plan.shape = *model::MakeNetworkShape(spec::JobSpec{.model = model, .train = plan.train}, inputs,
                                         model.task == spec::Task::kRegression ? 1 : 3);
   plan.shape.sparse = c.sparse;
@@ -72,7 +74,7 @@ std::string TrainMember(const Case& c, const plan::Ownership& ownership, int32_t
   const std::vector<plan::TreePlace> places = plan::PlanTree(ownership, c.leaves);
   const training::TrainingPlan plan = MakePlan<T>(c);
   const bool labels = plan.shape.task == spec::Task::kMultilabel;
-  const MadeUpRows<T> rows(12, 3, c.heavy, c.coded, c.sparse, labels ? 3 : 1);
+  const MadeUpRows<T> rows(12 + 2 * c.numbers.count, 3, c.heavy, c.coded, c.sparse, labels ? 3 : 1);
   ComputePool pool(threads, model::PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self],
                   std::vector<std::string>(places.size(), "a member"),
@@ -260,6 +262,20 @@ TEST_CASE("the same bits with one-hot inputs and embeddings, by Adam and by L-BF
   const std::vector<spec::CodedInput> coded = {{40, 0}, {7, 3}, {300, 5}, {2, 0}};
   CheckSameBits<float>({.clip_norm = 0.5, .class_weights = {0.5, 1, 3}, .coded = coded});
   CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .coded = coded});
+}
+
+TEST_CASE("the same bits with embedded numbers, a scaling layer and ntp") {
+  const auto change = [](spec::ModelSpec& model, spec::TrainSpec& train) {
+    model.parametrization = spec::Parametrization::kNtp;
+    model.scaling_layer = true;
+    train.optimizer.kind = spec::OptimizerKind::kAdamW;
+    train.rate_factors = {.biases = 0.1, .scaling_layer = 6};
+    train.weight_decay_schedule = spec::DecaySchedule::kFlatCos;
+  };
+  const std::vector<spec::CodedInput> coded = {{40, 0}, {7, 3}, {2, 0}};
+  CheckSameBits<float>({.change = change, .coded = coded, .numbers = {5, 7, 3}});
+  CheckSameBits<double>({.rows = 4000, .batch = 3000, .change = change, .numbers = {3, 4, 8}});
+  CheckSameBits<float>({.dropout = 0, .epochs = 6, .change = TakeLbfgs, .numbers = {3, 4, 8}});
 }
 
 TEST_CASE("a step whose total is infinite is left out, also where it ends a group of steps") {

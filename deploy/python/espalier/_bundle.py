@@ -185,6 +185,8 @@ class Feature:
     embedding: int
     hashed: bool
     vocabulary: Tuple[Label, ...]
+    smooth_clip: bool
+    bin_edges: Tuple[float, ...]  # of a number with an embedding
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,8 @@ class Document:
     rules: List[Node]  # one a feature, or none
     thresholds: Tuple[float, ...]  # one a class, or none
     classes: Tuple[Label, ...]
-    targets: Tuple[Tuple[str, float, float], ...]  # name, shift, factor
+    targets: Tuple[Tuple[str, float, float, float, float], ...]  # name, shift, factor, range
+    scaling_layer: bool
     weights_sha256: str
 
     @property
@@ -212,6 +215,7 @@ class Document:
         return self.task == "classification"
 
 
+_EDGES_MAX = 257
 _ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid", "leaky_relu", "elu", "gelu", "silu")
 _CLASS_LOSSES = ("softmax_cross_entropy", "binary_cross_entropy")
 #: By task, the default first.
@@ -222,7 +226,8 @@ _LOSSES = {"classification": _CLASS_LOSSES,
 # Of spec.model; the last ones do not matter to a prediction.
 _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss", "precision",
                "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
-               "target_scale", "expected_inputs", "expected_outputs", "inputs", "outputs")
+               "target_scale", "expected_inputs", "expected_outputs", "inputs", "outputs",
+               "scaling_layer", "parametrization", "cap_label_smoothing", "clip_predictions")
 
 
 def parse_document(raw: bytes) -> Document:
@@ -244,7 +249,8 @@ def parse_document(raw: bytes) -> Document:
     loss_node = model.get("loss")
     loss = loss_node.choice(losses) if loss_node else losses[0]
     prepared = root["preprocessing"]
-    prepared.only(("features", "targets", "classes", "class_weights"), "kind of preprocessing")
+    prepared.only(("features", "targets", "classes", "class_weights", "label_smoothing"),
+                  "kind of preprocessing")
     features = tuple(_feature(f) for f in prepared["features"].items(INPUTS_MAX))
     schema = root["schema"]
     if not features or len(features) != len(schema["features"].items(INPUTS_MAX)):
@@ -253,7 +259,8 @@ def parse_document(raw: bytes) -> Document:
     rules = rules_node.items(INPUTS_MAX) if rules_node else []
     if rules and len(rules) != len(features):
         raise _wrong("schema.rules", "none, or one for each of the features")
-    inputs = sum(f.embedding if f.codes else 1 + f.null_indicator for f in features)
+    inputs = sum(f.embedding if f.codes else f.null_indicator + (f.embedding or 1)
+                 for f in features)
     classes = tuple(c.label() for c in prepared["classes"].items(1_000_000))
     targets = tuple(_target(t) for t in prepared["targets"].items(1_000_000))
     if not (classes if classification else targets):
@@ -274,27 +281,33 @@ def parse_document(raw: bytes) -> Document:
         features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
         null_values=tuple(n.label() for n in nulls.items(1_000_000)) if nulls else (), rules=rules,
         thresholds=_thresholds(model, loss, outputs),
-        classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text())
+        classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text(),
+        scaling_layer=bool(model.get("scaling_layer") and model["scaling_layer"].flag()))
 
 
 def _feature(node: Node) -> Feature:
     node.only(("name", "shift", "factor", "null_value", "null_indicator", "codes", "embedding",
-               "hashed", "vocabulary"), "kind of preprocessing")
+               "hashed", "vocabulary", "smooth_clip", "bin_edges"), "kind of preprocessing")
     name = node["name"].label()
     vocabulary = node.get("vocabulary")
-    flag = {k: bool(node.get(k) and node[k].flag()) for k in ("null_indicator", "hashed")}
+    flag = {k: bool(node.get(k) and node[k].flag()) for k in ("null_indicator", "hashed", "smooth_clip")}
     codes = node["codes"].whole(0, CODES_MAX) if node.get("codes") else 0
     texts = tuple(v.label() for v in vocabulary.items(CODES_MAX)) if vocabulary else ()
     sound = codes - len(texts) in (0, 1) if codes and not flag["hashed"] else not texts
     if not sound:
         raise _wrong(node.path + ".vocabulary", "as many texts as codes, or one less; none without "
                                                 "codes or with hashed ones")
+    edges_node = node.get("bin_edges")
+    edges = tuple(e.number() for e in edges_node.items(_EDGES_MAX)) if edges_node else ()
+    embedding = node["embedding"].whole(0, EMBEDDING_MAX) if node.get("embedding") else 0
+    sound = not edges if codes else bool(edges) == (embedding > 0)
+    if not sound or any(a >= b for a, b in zip(edges, edges[1:])):
+        raise _wrong(node.path + ".bin_edges", "ascending numbers, for numbers with an embedding")
     return Feature(
         name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
         node["shift"].number(), node["factor"].number(), node["null_value"].number(),
         flag["null_indicator"], codes,
-        node["embedding"].whole(0, EMBEDDING_MAX) if node.get("embedding") else 0,
-        flag["hashed"], texts)
+        embedding, flag["hashed"], texts, flag["smooth_clip"], edges)
 
 
 def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
@@ -309,12 +322,16 @@ def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
     return found
 
 
-def _target(node: Node) -> Tuple[str, float, float]:
-    node.only(("name", "shift", "factor"), "property of a target")
+def _target(node: Node) -> Tuple[str, float, float, float, float]:
+    node.only(("name", "shift", "factor", "range"), "property of a target")
     factor = node["factor"].number()
     if factor == 0:
         raise _wrong(node.path + ".factor", "a number other than 0")
-    return str(node["name"].label()), node["shift"].number(), factor
+    range_node = node.get("range")
+    found = [e.number() for e in range_node.items(2)] if range_node else [-math.inf, math.inf]
+    if len(found) != 2 or found[0] > found[1]:
+        raise _wrong(node.path + ".range", "the least and the largest prediction")
+    return str(node["name"].label()), node["shift"].number(), factor, found[0], found[1]
 
 
 def _layers(model: Node, inputs: int, outputs: int) -> Tuple[Layer, ...]:

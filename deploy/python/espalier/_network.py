@@ -120,6 +120,19 @@ class Network:
             table = _take(tensors, name, (feature.codes, width), document.dtype)
             none = np.zeros((1, width), document.dtype)  # of code -1
             self._tables.append((np.vstack([table, none]), embedded))
+        self._numbers = _Numbers(document, tensors)
+        self._scale: Any = None
+        if document.scaling_layer:
+            one_hot = sum(len(table) - 1 for table, embedded in self._tables if not embedded)
+            inputs = document.layers[0].inputs
+            self._scale = _take(tensors, "layers.0.scale", (inputs + one_hot,), document.dtype)
+            begin = inputs
+            for k, (table, embedded) in enumerate(self._tables):
+                if not embedded:
+                    factors = self._scale[begin:begin + len(table) - 1]
+                    begin += len(factors)
+                    self._tables[k] = (np.vstack([table[:-1] * factors[:, None], table[-1:]]), False)
+            self._scale = self._scale[:inputs]
         if tensors:
             raise BadInputError("%s: the network has no tensor '%s'" %
                                 (WEIGHTS_FILE, sorted(tensors)[0][:80]))
@@ -147,7 +160,9 @@ class Network:
         """The first layer's products."""
         weight = self.layers[0][1]
         if not isinstance(x, Entries):
-            return (np.hstack([x] + embeddings) if embeddings else x) @ weight
+            x = self._numbers.embedded(x)
+            x = np.hstack([x] + embeddings) if embeddings else x
+            return (x if self._scale is None else x * self._scale) @ weight
         z = x.times(weight)
         z += self._zeros
         if embeddings:
@@ -155,10 +170,44 @@ class Network:
         return z.astype(weight.dtype)
 
 
+class _Numbers:
+    """Piecewise-linear embeddings of the numbers that have bins."""
+
+    def __init__(self, document: Document, tensors: Dict[str, Any]) -> None:
+        edges = [len(f.bin_edges) for f in document.features if f.bin_edges]
+        self._count = len(edges)
+        if not edges:
+            return
+        width = next(f.embedding for f in document.features if f.bin_edges)
+        bins = max(1, max(edges) - 1)
+
+        def take(name: str, *shape: int) -> Any:
+            return _take(tensors, "layers.0.numbers." + name, shape, document.dtype)
+        self._slope, bias = take("slope", self._count, width), take("bias", self._count, width)
+        self._weight = take("weight", self._count, bins, width)
+        before = np.cumsum(self._weight, axis=1)  # of the bins up to each
+        self._before = np.concatenate([np.zeros_like(before[:, :1]), before[:, :-1]], axis=1)
+        self._before += bias[:, None]
+
+    def embedded(self, x: Any) -> Any:
+        """[rows, plain numbers and pairs of scaled number and place] to [rows, inputs]."""
+        if self._count == 0:
+            return x
+        pairs = x[:, x.shape[1] - 2 * self._count:].reshape(len(x), self._count, 2)
+        place = pairs[:, :, 1]
+        number = np.arange(self._count)
+        bin_ = np.minimum(place.astype(np.int64), self._weight.shape[1] - 1)
+        share = (place - bin_)[:, :, None].astype(x.dtype)
+        made = pairs[:, :, :1] * self._slope + self._before[number, bin_] + \
+            share * self._weight[number, bin_]
+        return np.hstack([x[:, :x.shape[1] - 2 * self._count], made.reshape(len(x), -1)])
+
+
 def _of_zeros(document: Document, weight: Any) -> Any:
     """What the first layer makes, in float64, of a row whose numbers are all zero in the table."""
     zeros = np.array([-f.shift * f.factor for f in document.features if not f.codes])
-    used = np.flatnonzero(zeros) if len(zeros) >= WIDE else np.zeros(0, np.int64)
+    wide = len(zeros) >= WIDE and not any(f.bin_edges for f in document.features)
+    used = np.flatnonzero(zeros) if wide else np.zeros(0, np.int64)
     return Entries(1, [(np.array([0, len(used)]), used, zeros[used])]).times(weight)[0]
 
 
@@ -202,4 +251,5 @@ def regression_values(document: Document, z: Any) -> Any:
         y = np.exp(y)
     factor = np.array([t[2] for t in document.targets])
     shift = np.array([t[1] for t in document.targets])
-    return y / factor + shift
+    least, most = (np.array([t[k] for t in document.targets]) for k in (3, 4))
+    return np.clip(y / factor + shift, least, most)

@@ -70,6 +70,8 @@ class Preprocessing:
         self._dtype = document.dtype
         self._largest = float(np.finfo(document.dtype).max)
         self._scales = bool(np.any(self._shift != 0) or np.any(self._factor != 1))
+        self._clips = np.array([m.feature.smooth_clip for m in self._numbers], bool)
+        self._embeds = any(m.feature.bin_edges for m in self._numbers)
         self._indicates = any(m.feature.null_indicator for m in self._numbers)
         self.wanted = Wanted(self.names, self.texts, all_names)
         # Numbers that are a column's as they are: their places among the numbers, and the columns'.
@@ -77,7 +79,8 @@ class Preprocessing:
         self._own = tuple(np.array([pair[k] for pair in own], np.int64) for k in range(2))
         # Of the column at a place, for rows that come without their zeros, and what those become.
         self._number_of: Any = None
-        if len(own) == len(self._numbers) and not self._indicates and \
+        if len(own) == len(self._numbers) and not self._indicates and not self._embeds and \
+                not self._clips.any() and not document.scaling_layer and \
                 len(set(self._own[1].tolist())) == len(own) and \
                 all(m.decode is not None for m in self._coded):
             self._number_of = np.zeros(len(self.names), np.int64)
@@ -151,10 +154,22 @@ class Preprocessing:
                 i = int(np.flatnonzero(large.any(axis=0))[0])
                 raise self._bad(large[:, i:i + 1], i, first_row, "is infinite or too large for %s" %
                                 self._dtype, "")
+        pairs: List[Any] = []
+        places = [_places(m.feature.bin_edges, x[:, i]) if m.feature.bin_edges else None
+                  for i, m in enumerate(self._numbers)] if self._embeds else []
         if self._scales:
             x -= self._shift
             x *= self._factor
-        if self._indicates:
+        if self._clips.any():
+            x[:, self._clips] = _smooth_clip(x[:, self._clips])
+        if self._embeds:  # numbers with bins come last, each with its place among them
+            pairs = [part for i, place in enumerate(places) if place is not None
+                     for part in (x[:, i:i + 1], place[:, None])]
+            plain = [part for i, m in enumerate(self._numbers)
+                     for part in ([] if places[i] is not None else [x[:, i:i + 1]]) +
+                     ([nulls[:, i:i + 1]] if m.feature.null_indicator else [])]
+            x = np.hstack(plain + pairs)
+        elif self._indicates:
             parts = [(x[:, i:i + 1], nulls[:, i:i + 1]) if m.feature.null_indicator else
                      (x[:, i:i + 1],) for i, m in enumerate(self._numbers)]
             x = np.hstack([part for parts_of in parts for part in parts_of])
@@ -174,6 +189,22 @@ class Preprocessing:
         row = int(np.argwhere(where)[0][0])
         return BadInputError("row %d (counted from 0): '%s' %s%s" %
                              (first_row + row, self._numbers[number].feature.name, what, more))
+
+
+def _smooth_clip(z: Any) -> Any:
+    third = np.clip(z, -3e100, 3e100) / 3
+    return 3 * third / np.sqrt(1 + third * third)
+
+
+def _places(edges: Tuple[float, ...], x: Any) -> Any:
+    """The bin of each value, and the share of it that is below the value, added."""
+    b = np.array(edges)
+    if len(b) < 2:
+        return np.zeros(len(x))
+    x = np.clip(x, b[0], b[-1])
+    bin_ = np.clip(np.searchsorted(b, x, side="right") - 1, 0, len(b) - 2)
+    low, high = b[bin_] / 2, b[bin_ + 1] / 2  # halves, whose differences do not overflow
+    return bin_ + np.minimum((x / 2 - low) / (high - low), 1)
 
 
 def _all_names(document: Document) -> List[str]:

@@ -113,7 +113,7 @@ class Model:
     def targets(self) -> Tuple[str, ...]:
         """Names of the targets of a regression, of the labels of multilabel, of the numbers that
         an autoencoder gives back."""
-        return tuple(name for name, _, _ in self._document.targets)
+        return tuple(target[0] for target in self._document.targets)
 
     @property
     def weights_sha256(self) -> str:

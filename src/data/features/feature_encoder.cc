@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "src/base/check.h"
+#include "src/data/features/bins.h"
 #include "src/data/table/pack_sparse.h"
 
 namespace espalier::data {
@@ -35,14 +36,20 @@ FeatureEncoder::FeatureEncoder(const spec::Preprocessing& preprocessing)
     double_scaling_.shift.push_back(f.shift);
     double_scaling_.factor.push_back(f.factor);
     null_values_.push_back(f.null_value);
-    plain_ = plain_ && f.codes == 0 && !f.null_indicator;
+    plain_ = plain_ && f.codes == 0 && !f.null_indicator && f.embedding == 0 && !f.smooth_clip;
     if (f.codes > 0) {
       coded_.push_back({i, static_cast<int32_t>(f.codes), f.hashed ? -1 : vocabularies++});
       coded_features_.push_back(static_cast<int32_t>(i));
       continue;
     }
-    numbers_.push_back({i, dense_, f.null_indicator});
-    dense_ += f.null_indicator ? 2 : 1;
+    Number& number = numbers_.emplace_back(i, dense_, -1, f.smooth_clip, f.bin_edges);
+    dense_ += f.embedding > 0 ? 0 : 1;
+    if (f.null_indicator) number.indicator = dense_++;
+  }
+  for (Number& n : numbers_) {
+    if (n.bin_edges.empty()) continue;
+    n.input = dense_;
+    dense_ += 2;
   }
 }
 
@@ -77,7 +84,7 @@ void FeatureEncoder::PrepareSparse() {
     double_base_[n.input] = far ? 0 : 0 - shift * factor;
     zeros = zeros && double_base_[n.input] == 0;
     place_[n.feature] = static_cast<int32_t>(n.input);
-    has_indicator_[n.feature] = n.indicator;
+    has_indicator_[n.feature] = n.indicator >= 0;
   }
   for (size_t k = 0; k < coded_.size(); ++k) place_[coded_[k].feature] = ~static_cast<int32_t>(k);
   if (zeros) double_base_.clear();
@@ -131,19 +138,30 @@ void FeatureEncoder::EncodeSparse(spec::StorageType type, const SparseRecord& ro
   rows->ends.push_back(static_cast<int64_t>(rows->columns.size()));
 }
 
+template <typename T>
+void FeatureEncoder::EncodeInDouble(const Number& number, double raw, T* out) const {
+  const auto feature = static_cast<size_t>(number.feature);
+  const double value = raw == raw ? raw : null_values_[feature];
+  const double scaled = (value - double_scaling_.shift[feature]) * double_scaling_.factor[feature];
+  out[0] = static_cast<T>(number.clips ? SmoothClip(scaled) : scaled);
+  if (!number.bin_edges.empty()) out[1] = static_cast<T>(PlaceAmong(number.bin_edges, value));
+}
+
 template <typename From, typename T>
 void FeatureEncoder::EncodeMixed(const From* row, T* inputs) const {
   for (const Number& n : numbers_) {
     const double* null = null_values_.data() + n.feature;
     T* out = inputs + n.input;
-    if constexpr (std::is_same_v<From, uint8_t>) {
+    if (n.clips || !n.bin_edges.empty()) {
+      EncodeInDouble(n, static_cast<double>(row[n.feature]), out);
+    } else if constexpr (std::is_same_v<From, uint8_t>) {
       ScaleBytes(row + n.feature, scaling<T>().shift.data() + n.feature,
                  scaling<T>().factor.data() + n.feature, 1, out);
     } else {
       ScaleWide(row + n.feature, double_scaling_.shift.data() + n.feature,
                 double_scaling_.factor.data() + n.feature, null, 1, out);
     }
-    if (n.indicator) out[1] = row[n.feature] == row[n.feature] ? T{0} : T{1};
+    if (n.indicator >= 0) inputs[n.indicator] = row[n.feature] == row[n.feature] ? T{0} : T{1};
   }
 }
 

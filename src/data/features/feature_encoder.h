@@ -22,14 +22,16 @@ class FeatureEncoder {
   explicit FeatureEncoder(const spec::Preprocessing& preprocessing);
 
   int64_t features() const { return features_; }  // numbers a stored row
-  int64_t dense() const { return dense_; }        // numbers that are given
+  int64_t dense() const { return dense_; }        // numbers that are given, with pairs
   int64_t coded() const { return static_cast<int64_t>(coded_.size()); }
   // The features that are codes, ascending.
   const std::vector<int32_t>& coded_features() const { return coded_features_; }
 
   // Writes a row's numbers to `inputs` [dense]: (x - shift) * factor, nulls replaced first, and
   // after it 1 for null and 0 for others where the feature has an indicator; bytes are computed in
-  // T, wider numbers in double and then rounded to T. Its codes go to `codes` [coded], -1 for none;
+  // T, wider numbers in double and then rounded to T. Numbers that are clipped or have bins are
+  // always computed in double. Those with bins come last, each as its scaled number and its place
+  // among its bins (bins.h). Its codes go to `codes` [coded], -1 for none;
   // a category is stored as its code, or as the number of codes when it has none.
   // `row` has `features` numbers of `type`.
   template <typename T>
@@ -70,7 +72,9 @@ class FeatureEncoder {
   };
   struct Number {
     int64_t feature = 0, input = 0;
-    bool indicator = false;
+    int64_t indicator = -1;  // an input, or -1: none
+    bool clips = false;
+    std::vector<double> bin_edges = {};
   };
   struct Coded {
     int64_t feature = 0;
@@ -83,6 +87,8 @@ class FeatureEncoder {
   template <typename T>
   const std::vector<T>& base() const;
   bool Narrow(spec::StorageType from, const void* row, spec::StorageType to, void* out) const;
+  template <typename T>
+  void EncodeInDouble(const Number& number, double raw, T* out) const;
   template <typename From, typename T>
   void EncodeMixed(const From* row, T* inputs) const;
   template <typename T>
@@ -101,7 +107,7 @@ class FeatureEncoder {
   std::vector<int32_t> far_;         // sparse: the features far from 0, ascending; 0 in the base
   std::vector<int32_t> place_;       // sparse, by feature: its input, or of coded feature k: ~k
   std::vector<bool> has_indicator_;  // sparse, by feature
-  bool plain_ = true;                // each feature is one input, in order
+  bool plain_ = true;                // each feature is one input, in order and without a clip
   std::vector<Number> numbers_;
   std::vector<Coded> coded_;
   std::vector<int32_t> coded_features_;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "src/base/text.h"
+#include "src/data/features/bins.h"
 #include "src/data/features/column_stats.h"
 #include "src/data/features/feature_decoder.h"
 #include "src/data/features/vocabulary.h"
@@ -31,7 +32,7 @@ spec::ColumnStats WithNulls(const spec::FeatureOptions& options, const spec::Col
   return Merged(s, {.count = s.nulls, .mean = v, .min = v, .max = v});
 }
 
-// `quartiles`: of kRobust.
+// `quartiles`: of the robust scales.
 spec::FittedFeature FitNumber(const spec::FeatureOptions& options, const spec::ColumnStats& s,
                               const Quartiles& quartiles) {
   spec::FittedFeature f;
@@ -60,18 +61,27 @@ spec::FittedFeature FitNumber(const spec::FeatureOptions& options, const spec::C
       f.factor = constant ? 0 : 1 / (range > 0 ? range : Deviation(s));
       break;
     }
+    case spec::ScaleKind::kRobustSmoothClip: {
+      const double range = quartiles.high - quartiles.low;
+      f.shift = constant ? s.min : quartiles.values > 0 ? quartiles.median : s.mean;
+      f.factor = constant ? 0 : range > 0 ? 1 / range : 2 / (s.max - s.min);
+      f.smooth_clip = true;
+      break;
+    }
   }
   return f;
 }
 
-Status FitCategories(const spec::InputPlan& plan, size_t feature, int64_t min_count,
+Status FitCategories(const spec::InputPlan& plan, size_t feature,
+                     const spec::FeatureOptions& options,
                      const std::map<std::string, int64_t>& counts, spec::FittedFeature* fitted) {
   const std::string& file = plan.files.front().path;
   const std::string& column = plan.schema.names[static_cast<size_t>(plan.schema.features[feature])];
+  const int64_t min_count = options.min_count;
   if (counts.size() > CategoriesCountedMax(min_count)) {
     return TooManyCategories(min_count, file, column);
   }
-  FitVocabulary(counts, min_count, fitted);
+  FitVocabulary(counts, options, fitted);
   const size_t found = fitted->vocabulary.size();
   if (found > kCategoriesMax) return TooManyFrequent(found, min_count, file, column);
   return {};
@@ -139,15 +149,15 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
     const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
     std::span<const spec::ShardProfile> samples,
     std::vector<std::map<std::string, int64_t>> categories) {
-  std::vector<double> robust_nulls;
+  std::vector<double> sampled_nulls;
   for (size_t i = 0; i < stats.size(); ++i) {
     const spec::FeatureRule rule = plan.schema.rule(i);
-    if (!spec::IsRobust(job.data.features, rule)) continue;
-    robust_nulls.push_back(NullConstant(spec::OptionsOf(job.data.features, rule)));
+    if (!spec::IsSampled(job.data.features, rule)) continue;
+    sampled_nulls.push_back(NullConstant(spec::OptionsOf(job.data.features, rule)));
   }
-  const std::vector<Quartiles> quartiles = QuartilesOf(samples, robust_nulls);
+  const std::vector<std::vector<double>> values = SampledValues(samples, sampled_nulls);
   std::vector<spec::FittedFeature> features;
-  size_t vocabulary = 0, robust = 0;
+  size_t vocabulary = 0, sampled = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
     ESPALIER_RETURN_IF_ERROR(CheckMoments(plan, stats, i));
     const spec::FeatureRule rule = plan.schema.rule(i);
@@ -160,12 +170,20 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
       fitted.codes = options.hash;
       fitted.hashed = options.hash > 0;
       if (options.hash == 0) {
-        ESPALIER_RETURN_IF_ERROR(FitCategories(plan, i, options.min_count,
-                                               std::move(categories[vocabulary++]), &fitted));
+        ESPALIER_RETURN_IF_ERROR(
+            FitCategories(plan, i, options, std::move(categories[vocabulary++]), &fitted));
       }
     } else {
-      const bool by_quartiles = options.scale->kind == spec::ScaleKind::kRobust;
-      fitted = FitNumber(options, s, by_quartiles ? quartiles[robust++] : Quartiles());
+      const bool has_sample = spec::IsSampled(job.data.features, rule);
+      const std::vector<double> none, &sample = has_sample ? values[sampled++] : none;
+      fitted = FitNumber(options, s, QuartilesOf(std::span<const double>(sample)));
+      if (spec::IsBinned(job.data.features, rule)) {
+        const spec::NumberOptions& numbers = job.data.features.numbers;
+        fitted.embedding = numbers.width;
+        // A column whose sampled rows are all null has one bin, from its least to its largest value.
+        fitted.bin_edges = sample.empty() ? BinEdges(std::vector{s.min, s.max}, numbers.bins)
+                                          : BinEdges(sample, numbers.bins);
+      }
     }
     fitted.name = NameOfFeature(plan.schema, i);
     if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != spec::NullKind::kConstant) {
@@ -174,7 +192,10 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
                  "data.features.exclude, or do not name it in data.features.columns")
           .At({.file = plan.files.front().path, .column = fitted.name});
     }
-    const auto scaled = [&](double x) { return (x - fitted.shift) * fitted.factor; };
+    const auto scaled = [&](double x) {
+      const double z = (x - fitted.shift) * fitted.factor;
+      return fitted.smooth_clip ? SmoothClip(z) : z;
+    };
     const auto fits = [&](double x) { return Fits(job.model.precision, scaled(x)); };
     if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) || !std::isfinite(fitted.factor) ||
         (fitted.factor == 0 && s.min < s.max)) {

@@ -18,10 +18,11 @@ std::vector<int32_t> CodedFeatures(const spec::Schema& schema) {
 
 bool MayBeSparse(const spec::JobSpec& job, const spec::Schema& schema) {
   if (static_cast<int64_t>(schema.features.size()) < spec::kSparseFeaturesMin) return false;
+  if (job.model.scaling_layer) return false;
   int64_t numbers = 0;
   for (size_t i = 0; i < schema.features.size(); ++i) {
     const spec::FeatureRule rule = schema.rule(i);
-    if (spec::IsRobust(job.data.features, rule)) return false;
+    if (spec::IsSampled(job.data.features, rule)) return false;
     if (rule.type == spec::FeatureType::kCategorical) continue;
     if (!spec::IsPlain(job.data.features, rule)) return false;
     ++numbers;
@@ -42,7 +43,7 @@ bool DecodesSparse(const spec::JobSpec& job, const spec::Schema& schema, const s
 }
 
 bool CanBeSparse(const spec::JobSpec& job, const spec::Preprocessing& fitted) {
-  return job.model.task != spec::Task::kAutoencoder &&
+  return job.model.task != spec::Task::kAutoencoder && !job.model.scaling_layer &&
          std::count_if(fitted.features.begin(), fitted.features.end(),
                        [](const spec::FittedFeature& f) { return f.codes == 0; }) >=
              spec::kSparseFeaturesMin;

@@ -6,14 +6,19 @@
 
 namespace espalier::data {
 
-void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min_count,
-                   spec::FittedFeature* feature) {
+void FitVocabulary(const std::map<std::string, int64_t>& texts_seen,
+                   const spec::FeatureOptions& options, spec::FittedFeature* feature) {
   std::map<std::string, int64_t> counts;
   for (const auto& [text, count] : texts_seen) counts[ClassText(text)] += count;
   JoinSpellings(&counts);
   const auto null = counts.find("");
   const int64_t nulls = null == counts.end() ? 0 : null->second;
   counts.erase("");
+  int64_t min_count = options.min_count;
+  if (static_cast<int64_t>(counts.size()) <= options.one_hot_max) {
+    min_count = 1;
+    feature->embedding = 0;
+  }
   std::vector<std::string>& texts = feature->vocabulary;
   bool numeric = true, others = nulls > 0 && nulls < min_count;
   for (const auto& [text, count] : counts) {
@@ -28,6 +33,11 @@ void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min
     std::sort(texts.begin(), texts.end(), [](const std::string& a, const std::string& b) {
       return *WholeNumber(a) < *WholeNumber(b);
     });
+  }
+  if (options.zero_rare) {
+    // Without a frequent value all rows share one code.
+    feature->codes = std::max<int64_t>(1, static_cast<int64_t>(texts.size()));
+    return;
   }
   if (nulls >= min_count) texts.insert(texts.begin(), "");
   feature->codes = static_cast<int64_t>(texts.size()) + (others ? 1 : 0);

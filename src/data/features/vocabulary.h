@@ -15,9 +15,11 @@ namespace espalier::data {
 
 // The vocabulary of a column whose training rows hold these texts: values, of which those with the
 // same ClassText are one, that at least min_count rows have, as whole numbers when all are such,
-// else bytewise; null, the empty text, is a value like others. `feature` gets its codes and texts.
-void FitVocabulary(const std::map<std::string, int64_t>& texts_seen, int64_t min_count,
-                   spec::FittedFeature* feature);
+// else bytewise; null, the empty text, is a value like others. With zero_rare null and rarer values
+// have no code. A column of at most one_hot_max values, null not counted, keeps all of them and
+// loses its embedding. `feature` gets its codes and texts.
+void FitVocabulary(const std::map<std::string, int64_t>& texts_seen,
+                   const spec::FeatureOptions& options, spec::FittedFeature* feature);
 
 // By feature with a vocabulary, then by place in a shard's texts: the value's code. A value without
 // one has the number of codes.

@@ -59,7 +59,8 @@ class Merger {
     size_t vocabularies = 0;
     for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
       vocabularies += spec::HasVocabulary(job_.data.features, plan_.schema.rule(i));
-      robust_ += spec::IsRobust(job_.data.features, plan_.schema.rule(i));
+      robust_ += spec::IsSampled(job_.data.features, plan_.schema.rule(i));
+      bins_ = bins_ || spec::IsBinned(job_.data.features, plan_.schema.rule(i));
     }
     for (size_t i = 0; i < profiles_.size(); ++i) {
       const spec::ShardProfile& s = profiles_[i];
@@ -67,7 +68,8 @@ class Merger {
           s.targets.size() != (classes ? 0 : plan_.schema.label.size()) ||
           s.categories.size() != vocabularies || Sum(s.labels) != (classes ? s.train_rows : 0) ||
           Sum(s.evaluation_labels) != (classes ? s.validation_rows + s.test_rows : 0) ||
-          s.sample.values.size() != s.sample.keys.size() * static_cast<size_t>(robust_)) {
+          s.sample.values.size() != s.sample.keys.size() * static_cast<size_t>(robust_) ||
+          (!s.sample.keys.empty() && s.sample.bins != bins_)) {
         return Internal("the profile of shard " + std::to_string(i) + " does not fit the schema");
       }
     }
@@ -269,6 +271,7 @@ class Merger {
           !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
         return Overflow(plan_, name, s);
       }
+      if (job_.model.clip_predictions) fitted.range = {s.min, s.max};
       result_.preprocessing.targets.push_back(std::move(fitted));
     }
     if (job_.model.task != spec::Task::kMultilabel) return {};
@@ -326,6 +329,12 @@ class Merger {
         FitClassWeights(job_.train.class_weight, classes, labels_);
     if (!weights.ok()) return weights.status().At(AtLabel());
     result_.preprocessing.class_weights = *std::move(weights);
+    if (job_.model.cap_label_smoothing) {
+      int64_t rarest = result_.train_rows;
+      for (const auto& [text, count] : labels_) rarest = std::min(rarest, count);
+      const double share = static_cast<double>(rarest) / static_cast<double>(result_.train_rows);
+      result_.preprocessing.label_smoothing = std::min(job_.model.label_smoothing, share);
+    }
     return {};
   }
 
@@ -364,7 +373,8 @@ class Merger {
   std::map<std::string, int64_t> labels_;
   std::vector<std::map<std::string, int64_t>> categories_;
   bool respelt_ = false;  // some category is not as its ClassText
-  int64_t robust_ = 0;    // features that are scaled by quartiles
+  int64_t robust_ = 0;    // features with quartiles or bins
+  bool bins_ = false;     // some feature has bins
   spec::StorageType storage_ = spec::StorageType::kUint8;
   double weight_ = 0;
   int64_t nonzeros_ = 0;

@@ -16,6 +16,9 @@ namespace espalier::data {
 //   divide    x / divisor                           none    x
 //   robust    (x - median) / (upper - lower quartile), of a sample of the rows (row_sample.h);
 //             where the quartiles are equal the population deviation takes their place
+//   robust_smooth_clip  z / sqrt(1 + (z/3)^2), z as of robust; where the quartiles are equal
+//             (max - min) / 2 takes their place
+// Bins of embedded numbers are cut from the same sample (bins.h), larger then.
 // A constant column becomes 0 under standard, minmax and robust. Nulls become the mean of the
 // column's other values, or the constant, which counts in the scale as the values do. Regression
 // targets under target_scale standard become (y - mean) / population deviation; a constant target

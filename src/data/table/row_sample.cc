@@ -7,7 +7,7 @@ namespace espalier::data {
 namespace {
 
 // Between the values at `share` of the way from the first to the last. REQUIRES: sorted, not empty.
-double AtShare(const std::vector<double>& sorted, double share) {
+double AtShare(std::span<const double> sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(place);
   const double rest = place - static_cast<double>(below);
@@ -20,9 +20,10 @@ double AtShare(const std::vector<double>& sorted, double share) {
 RowPicker::RowPicker(const spec::FeatureSpec& features, const spec::Schema& schema)
     : width_(static_cast<int64_t>(schema.features.size())) {
   for (size_t i = 0; i < schema.features.size(); ++i) {
-    if (spec::IsRobust(features, schema.rule(i))) features_.push_back(static_cast<int32_t>(i));
+    bins_ = bins_ || spec::IsBinned(features, schema.rule(i));
+    if (spec::IsSampled(features, schema.rule(i))) features_.push_back(static_cast<int32_t>(i));
   }
-  rows_max_ = spec::SampledRowsMax(static_cast<int64_t>(features_.size()));
+  rows_max_ = spec::SampledRowsMax(static_cast<int64_t>(features_.size()), bins_);
 }
 
 void RowPicker::Offer(int32_t file, uint64_t position, int64_t row) {
@@ -41,6 +42,7 @@ spec::RowSample RowPicker::Take(const DecodedRows& train) const {
   std::vector<Picked> picked = picked_;
   std::sort(picked.begin(), picked.end());
   spec::RowSample sample;
+  sample.bins = bins_;
   WithStorage(train.type, [&](auto type) {
     const auto* rows = reinterpret_cast<const decltype(type)*>(train.features.data());
     for (const Picked& p : picked) {
@@ -57,7 +59,8 @@ void SamplePruner::Prune(spec::RowSample* sample) {
   const size_t rows = sample->keys.size();
   if (rows == 0) return;
   const size_t width = sample->values.size() / rows;
-  const auto most = static_cast<size_t>(spec::SampledRowsMax(static_cast<int64_t>(width)));
+  const auto most =
+      static_cast<size_t>(spec::SampledRowsMax(static_cast<int64_t>(width), sample->bins));
   size_t kept = 0;
   for (; kept < rows; ++kept) {
     const uint64_t key = sample->keys[kept];
@@ -74,36 +77,50 @@ void SamplePruner::Prune(spec::RowSample* sample) {
   sample->values.shrink_to_fit();
 }
 
-std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardProfile> shards,
-                                   std::span<const double> nulls) {
+std::vector<std::vector<double>> SampledValues(std::span<const spec::ShardProfile> shards,
+                                               std::span<const double> nulls) {
   struct Row {
     uint64_t key = 0;
     const double* values = nullptr;
   };
   std::vector<Row> rows;
+  bool bins = false;
   for (const spec::ShardProfile& shard : shards) {
+    bins = bins || shard.sample.bins;
     for (size_t i = 0; i < shard.sample.keys.size(); ++i) {
       rows.push_back({shard.sample.keys[i], shard.sample.values.data() + i * nulls.size()});
     }
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.key < b.key; });
-  rows.resize(std::min(
-      rows.size(), static_cast<size_t>(spec::SampledRowsMax(static_cast<int64_t>(nulls.size())))));
-  std::vector<Quartiles> quartiles;
+  rows.resize(std::min(rows.size(), static_cast<size_t>(spec::SampledRowsMax(
+                                        static_cast<int64_t>(nulls.size()), bins))));
+  std::vector<std::vector<double>> columns(nulls.size());
   for (size_t f = 0; f < nulls.size(); ++f) {
-    std::vector<double> values;
     for (const Row& row : rows) {
       const double value = std::isnan(row.values[f]) ? nulls[f] : row.values[f];
-      if (!std::isnan(value)) values.push_back(value);
+      if (!std::isnan(value)) columns[f].push_back(value);
     }
-    Quartiles& q = quartiles.emplace_back();
-    q.values = static_cast<int64_t>(values.size());
-    if (values.empty()) continue;
-    std::sort(values.begin(), values.end());
-    q.low = AtShare(values, 0.25);
-    q.median = AtShare(values, 0.5);
-    q.high = AtShare(values, 0.75);
+    std::sort(columns[f].begin(), columns[f].end());
+  }
+  return columns;
+}
+
+Quartiles QuartilesOf(std::span<const double> ascending) {
+  Quartiles q;
+  q.values = static_cast<int64_t>(ascending.size());
+  if (ascending.empty()) return q;
+  q.low = AtShare(ascending, 0.25);
+  q.median = AtShare(ascending, 0.5);
+  q.high = AtShare(ascending, 0.75);
+  return q;
+}
+
+std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardProfile> shards,
+                                   std::span<const double> nulls) {
+  std::vector<Quartiles> quartiles;
+  for (const std::vector<double>& values : SampledValues(shards, nulls)) {
+    quartiles.push_back(QuartilesOf(std::span<const double>(values)));
   }
   return quartiles;
 }

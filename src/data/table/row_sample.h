@@ -21,7 +21,7 @@ namespace espalier::data {
 // Finds the rows of a shard that may be in the sample.
 class RowPicker {
  public:
-  // Of a job whose scales need no sample it picks nothing.
+  // Of a job whose scales and bins need no sample it picks nothing.
   RowPicker(const spec::FeatureSpec& features, const spec::Schema& schema);
 
   bool any() const { return rows_max_ > 0; }
@@ -39,6 +39,7 @@ class RowPicker {
   std::vector<int32_t> features_;  // those whose values are wanted
   int64_t width_ = 0;              // of a row
   int64_t rows_max_ = 0;
+  bool bins_ = false;
   std::vector<Picked> picked_;  // a heap, the largest key first
 };
 
@@ -53,6 +54,10 @@ class SamplePruner {
   std::vector<uint64_t> smallest_;  // keys of rows seen so far; a heap, the largest first
 };
 
+// The values of each sampled feature, ascending. Parameters as of QuartilesOf.
+std::vector<std::vector<double>> SampledValues(std::span<const spec::ShardProfile> shards,
+                                               std::span<const double> nulls);
+
 // Of a feature's values in the sample, by linear interpolation between them (R's type 7, NumPy's
 // default).
 struct Quartiles {
@@ -60,6 +65,7 @@ struct Quartiles {
   double low = 0, median = 0, high = 0;  // only when there are values
 };
 
+Quartiles QuartilesOf(std::span<const double> ascending);
 // Over the shards' samples, in shard order: one a feature that is scaled by quartiles. `nulls`: the
 // number that stands for such a feature's nulls; NaN: they are left out. REQUIRES: each sample has
 // nulls.size() values a row.
