@@ -249,7 +249,11 @@ CheckReport ReportShards(const spec::JobSpec& spec, const spec::InputPlan& plan,
 }
 
 std::string EncodingOf(const spec::FittedFeature& feature) {
-  if (feature.codes == 0) return "";
+  if (feature.codes == 0 && feature.embedding == 0) return "";
+  if (feature.codes == 0) {
+    return HumanCount(feature.bin_edges.size() - 1) + " bins, embedding of " +
+           HumanCount(feature.embedding);
+  }
   const auto values = static_cast<int64_t>(feature.vocabulary.size());
   std::string text = feature.hashed ? "hashed to " + HumanCount(feature.codes)
                      : values == 1  ? "1 value"

@@ -61,7 +61,9 @@ constexpr KeyDoc kDocs[] = {
     {"data.features.scale", nullptr,
      "Scaling of numeric inputs. robust: (x - median) / (upper quartile - lower quartile), from "
      "a sample of 4,096 rows; with more than 16 of these columns from fewer rows, but at least "
-     "1,024 up to 4,096 columns. {divide: 255}: x / 255."},
+     "1,024 up to 4,096 columns. {divide: 255}: x / 255. robust_smooth_clip: z / sqrt(1 + (z / "
+     "3)^2), with z as for robust; it is between -3 and 3. Equal quartiles are replaced by half "
+     "the range."},
     {"data.features.exclude", "[id_*, 12]",
      "Columns that are not features: names, positions, ranges, and names with * and ?. Each entry "
      "must match a column."},
@@ -108,6 +110,24 @@ constexpr KeyDoc kDocs[] = {
     {"data.features.groups[].min_count", nullptr,
      "Values in fewer training rows than this share one code. Unseen values have that code too, "
      "or none if every training value is more frequent."},
+    {"data.features.groups[].one_hot_max", nullptr,
+     "A column of at most this number of values, without null, is one-hot with all of its values, "
+     "although the group has an embedding. 0: no column."},
+    {"data.features.groups[].zero_rare", nullptr,
+     "true: rare values, null and unseen values have no code, and their inputs are 0. In a column "
+     "without a frequent value, all rows share one code."},
+    {"data.features.numbers", nullptr,
+     "How the network takes in all features except categories. Not with task autoencoder."},
+    {"data.features.numbers.embedding", nullptr,
+     "piecewise_linear: trained inputs of each number that are linear over each bin of its "
+     "values."},
+    {"data.features.numbers.width", nullptr, "Inputs of one number; 1 to 64."},
+    {"data.features.numbers.bins", nullptr,
+     "Largest number of bins of one column; 2 to 256. A column of few values has an edge at each. "
+     "In other columns, each value with more rows than a bin is an edge, and the other rows are "
+     "cut at equal counts. The edges follow from a sample of 65,536 training rows, which depends "
+     "on "
+     "the data alone; with more than 32 numbers from fewer rows, 16 MiB in all."},
     {"data.validation", nullptr,
      "Rows to evaluate during training: a fraction, a column, files or a fold. By default none."},
     {"data.validation.fraction", nullptr, "Share of the training rows, chosen by train.seed."},
@@ -164,6 +184,15 @@ constexpr KeyDoc kDocs[] = {
     {"model.init", "he",
      "Start weights. By default he for relu, leaky_relu, elu, gelu and silu, xavier for the "
      "other activations."},
+    {"model.parametrization", nullptr,
+     "ntp: each layer computes W x / sqrt(inputs) + b. W and embeddings start with variance 1, "
+     "whatever `init` is. The model stores W / sqrt(inputs). Not with optimizer lbfgs."},
+    {"model.scaling_layer", nullptr,
+     "true: each input of the first layer is multiplied by a trained factor, 1 at the start."},
+    {"model.cap_label_smoothing", nullptr,
+     "Classification. true: label_smoothing is at most the share of the rarest class."},
+    {"model.clip_predictions", nullptr,
+     "Regression. true: predictions stay within the range of the training targets."},
     {"model.precision", nullptr, "Type of weights and computation."},
     {"model.target_scale", "standard",
      "Regression. standard, the default: targets have mean 0 and deviation 1 in training, and "
@@ -265,6 +294,13 @@ constexpr KeyDoc kDocs[] = {
      "gradient."},
     {"train.decay_biases", nullptr,
      "true: weight_decay and l1 also apply to biases and layer norms."},
+    {"train.weight_decay_schedule", nullptr,
+     "flat_cos: weight_decay is constant over the first half of the training and then falls to 0 "
+     "along half a cosine. Requires epochs or steps."},
+    {"train.rate_factors", nullptr, "Multiples of the learning rate. Not with optimizer lbfgs."},
+    {"train.rate_factors.biases", nullptr,
+     "For the biases of layers, and the gains and shifts of layer norms."},
+    {"train.rate_factors.scaling_layer", nullptr, "For the factors of model.scaling_layer."},
     {"train.clip_norm", nullptr,
      "Largest norm of the gradient; 0: no limit. It is applied before clip_value."},
     {"train.clip_value", nullptr, "Largest size of each element of the gradient; 0: no limit."},

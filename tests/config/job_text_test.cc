@@ -101,7 +101,8 @@ TEST_CASE("a job written as YAML reads back equal") {
            R"(train: {class_weight: {"yes": 2, "1": 0.5, "a: b\"": 3}})",
            "model: {parametrization: ntp, scaling_layer: true, cap_label_smoothing: true}",
            "model: {task: regression, clip_predictions: true}",
-           "train: {weight_decay_schedule: flat_cos, rate_factors: {biases: 0.1, scaling_layer: 6}}",
+           "train: {weight_decay_schedule: flat_cos, rate_factors: {biases: 0.1, scaling_layer: "
+           "6}}",
            "train: {checkpoint: none}",
            "train: {checkpoint: {every_steps: 5, keep: 1}}",
            "train: {checkpoint: {every: 90s, every_steps: 5}}",

@@ -107,5 +107,26 @@ TEST_CASE("profiling fits bins and a smooth clip, and rows get pairs") {
   }
 }
 
+TEST_CASE("label smoothing is at most the share of the rarest class") {
+  DataFixture f;
+  f.Train("a,y\n1,0\n2,0\n3,0\n4,1\n");
+  f.job.model.label_smoothing = 0.1;
+  f.job.model.cap_label_smoothing = true;
+  CHECK(f.Profile()->preprocessing.label_smoothing == 0.1);
+  f.job.model.label_smoothing = 0.4;
+  CHECK(f.Profile()->preprocessing.label_smoothing == 0.25);
+  f.job.model.cap_label_smoothing = false;
+  CHECK_FALSE(f.Profile()->preprocessing.label_smoothing.has_value());
+}
+
+TEST_CASE("the range of training targets is kept where predictions are clipped") {
+  DataFixture f;
+  f.Train("a,y\n1,-2.5\n2,7\n");
+  f.job.model.task = spec::Task::kRegression;
+  CHECK(f.Profile()->preprocessing.targets[0].range.empty());
+  f.job.model.clip_predictions = true;
+  CHECK(f.Profile()->preprocessing.targets[0].range == Numbers{-2.5, 7});
+}
+
 }  // namespace
 }  // namespace espalier::data

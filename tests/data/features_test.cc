@@ -152,6 +152,30 @@ TEST_CASE("whole numbers are categories in their order, written as floats too") 
   CHECK(spelled.vocabulary == Strings{"1", "2.5", "x"});
 }
 
+TEST_CASE("rare values have no code with zero_rare, and few values are one-hot") {
+  const std::map<std::string, int64_t> counts = {{"a", 9}, {"b", 30}, {"c", 31}, {"", 40}};
+  spec::FittedFeature feature{.embedding = 8};
+  FitVocabulary(counts, {.min_count = 30, .zero_rare = true}, &feature);
+  CHECK(feature.vocabulary == Strings{"b", "c"});
+  CHECK(feature.codes == 2);
+  CHECK(feature.embedding == 8);
+  spec::FittedFeature few{.embedding = 8};
+  FitVocabulary(counts, {.min_count = 30, .one_hot_max = 3, .zero_rare = true}, &few);
+  CHECK(few.vocabulary == Strings{"a", "b", "c"});
+  CHECK(few.embedding == 0);
+  spec::FittedFeature rare{.embedding = 8};
+  FitVocabulary(counts, {.min_count = 99, .zero_rare = true}, &rare);
+  CHECK(rare.vocabulary.empty());
+  CHECK(rare.codes == 1);
+  spec::Preprocessing fitted;
+  fitted.features = {feature};
+  LabelTexts texts;
+  for (const char* text : {"a", "b", "", "unseen"}) texts.IndexOf(text);
+  CodeMaps maps;
+  Vocabularies(fitted).Extend({texts}, &maps);
+  CHECK(maps == CodeMaps{{2, 0, 2, 2}});  // 2: none
+}
+
 TEST_CASE("Parquet's booleans are the categories that CSV files write as True and FALSE") {
   spec::Preprocessing fitted;
   spec::FittedFeature& flag = fitted.features.emplace_back();

@@ -108,18 +108,27 @@ class TrainedTest(EspalierTest):
                    "parts": ["year", "month", "day", "weekday", "yearday", "epoch"]},
                   {"columns": "income", "log1p": True, "nulls": "mean", "null_indicator": True},
                   {"columns": "member", "type": "boolean"}]
+        bins = {"scale": "robust_smooth_clip",
+                "numbers": {"embedding": "piecewise_linear", "width": 3, "bins": 10}}
+        for features, options in (({}, {}), (bins, {"parametrization": "ntp",
+                                                    "scaling_layer": True})):
+            with self.subTest(options):
+                self.check_all_kinds(frame, dict(features, columns=["score"], groups=groups),
+                                     dict(options, hidden=[8]))
+
+    def check_all_kinds(self, frame, features, options):
         result, model = self.train(
             {"train": self.path("train.csv"), "test": self.path("test.csv"), "label": "y",
-             "features": {"columns": ["score"], "groups": groups}}, {"hidden": [8]})
+             "features": features}, options)
         self.assertEqual(model.features,
                          ("score", "city", "user", "tag", "since", "income", "member"))
         self.check_classes(result, model, frame, frame["y"])
         array = frame[list(model.features)].to_numpy(dtype=object)
         np.testing.assert_array_equal(model.predict(array), model.predict(frame))
-        self.espalier("predict", self.path("bundle"), self.path("test.csv"), "--output",
-                      self.path("out"))
-        parts = sorted(p for p in os.listdir(self.path("out")) if p.startswith("part-"))
-        found = pd.concat([pd.read_csv(self.path("out", p)) for p in parts], ignore_index=True)
+        out = self.path("out%d" % len(options))
+        self.espalier("predict", self.path("bundle"), self.path("test.csv"), "--output", out)
+        parts = sorted(p for p in os.listdir(out) if p.startswith("part-"))
+        found = pd.concat([pd.read_csv(os.path.join(out, p)) for p in parts], ignore_index=True)
         np.testing.assert_array_equal(found["prediction"], model.predict(frame))
         np.testing.assert_allclose(found[["probability_bad", "probability_good"]],
                                    model.predict_proba(frame), atol=1e-5)

@@ -290,7 +290,8 @@ def _feature(node: Node) -> Feature:
                "hashed", "vocabulary", "smooth_clip", "bin_edges"), "kind of preprocessing")
     name = node["name"].label()
     vocabulary = node.get("vocabulary")
-    flag = {k: bool(node.get(k) and node[k].flag()) for k in ("null_indicator", "hashed", "smooth_clip")}
+    flag = {k: bool(node.get(k) and node[k].flag())
+            for k in ("null_indicator", "hashed", "smooth_clip")}
     codes = node["codes"].whole(0, CODES_MAX) if node.get("codes") else 0
     texts = tuple(v.label() for v in vocabulary.items(CODES_MAX)) if vocabulary else ()
     sound = codes - len(texts) in (0, 1) if codes and not flag["hashed"] else not texts

@@ -131,7 +131,8 @@ class Network:
                 if not embedded:
                     factors = self._scale[begin:begin + len(table) - 1]
                     begin += len(factors)
-                    self._tables[k] = (np.vstack([table[:-1] * factors[:, None], table[-1:]]), False)
+                    table = np.vstack([table[:-1] * factors[:, None], table[-1:]])
+                    self._tables[k] = (table, False)
             self._scale = self._scale[:inputs]
         if tensors:
             raise BadInputError("%s: the network has no tensor '%s'" %
