@@ -90,6 +90,11 @@ Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", JobFields(reader, job, batch)));
   job.train.batch = batch.value_or(spec::DefaultBatch(job.train.optimizer.kind));
   CompleteCompat(job);
+  auto& columns = job.data.features.columns;
+  if (!spec::HasHeader(job.data) && columns.size() == 1 &&
+      columns[0] == spec::ColumnPattern(std::string("auto"))) {
+    columns.clear();  // the keyword, in the quotes of JSON: no column can have that name
+  }
   if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
   job.output.path = OneSpelling(job.output.path);
   return job;

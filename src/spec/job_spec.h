@@ -114,7 +114,7 @@ struct FeatureSpec {
   // Columns that are not features: names, positions, ranges, and names with * and ?.
   std::vector<ColumnPattern> exclude;
   std::string date_format;  // of dates whose group says nothing; empty: "auto"
-  NumberOptions numbers;  // of all features but categories
+  NumberOptions numbers;    // of all features but categories
   bool operator==(const FeatureSpec&) const = default;
 };
 

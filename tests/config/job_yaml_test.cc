@@ -166,6 +166,7 @@ TEST_CASE("optimizer, schedule, scale, nulls, shuffle and loss are a word or a o
     return Parsed("output: m\ndata: {train: t, label: 0, " + more + "}").data;
   };
   CHECK(data("features: auto").features == spec::FeatureSpec{});
+  CHECK(data("csv: {header: false}, features: \"auto\"").features.columns.empty());
   CHECK(data("features: {columns: auto, scale: none, nulls: mean}").features.nulls.kind ==
         spec::NullKind::kMean);
   CHECK(data("features: {scale: minmax, nulls: drop}").features.scale.kind ==

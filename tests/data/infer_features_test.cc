@@ -40,6 +40,15 @@ TEST_CASE("auto gives each column its type, in its place, and numbers alone no r
   CHECK(spec::InferredText(f.Plan()->schema) == "categorical: city");
 }
 
+TEST_CASE("a quoted auto is the keyword unless a column has that name") {
+  DataFixture f;
+  f.job.data.features.columns = {std::string("auto")};
+  f.Train("a,city,y\n1,Rome,0\n2,Oslo,1\n");
+  CHECK(Types(f.Plan()->schema) == "a numeric, city categorical");
+  f.Train("a,auto,y\n1,4,0\n2,3,1\n");
+  CHECK(Types(f.Plan()->schema) == "auto numeric");
+}
+
 TEST_CASE("without a label, all features are numbers to be given back") {
   DataFixture f;
   f.job.data.label.clear();

@@ -11,6 +11,7 @@
 #include "src/data/parquet/columns.h"
 #include "src/data/parquet/file.h"
 #include "src/data/table/input_file.h"
+#include "src/data/table/schema.h"
 
 namespace espalier::data {
 namespace {
@@ -143,7 +144,7 @@ class Inference {
 
 Status InferFeatures(const storage::FileSystem& files, const spec::DataSpec& data,
                      spec::InputPlan* plan) {
-  if (!data.features.columns.empty()) return {};
+  if (!IsAuto(data.features, plan->schema.names)) return {};
   return Inference(files, data, plan).Run();
 }
 

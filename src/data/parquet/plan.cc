@@ -191,7 +191,9 @@ class ParquetPlanner {
                      "holds " + KindAndType(column) + ", but " + KindAndType(wanted) + " in", "",
                      "kinds of columns");
     }
-    if (!data_.features.columns.empty()) return {};
+    std::vector<std::string> names;
+    for (const ParquetColumn& column : columns_) names.push_back(column.name);
+    if (!IsAuto(data_.features, names)) return {};
     for (const ParquetColumn& column : columns_) {
       const auto same = [&](const ParquetColumn& c) { return c.name == column.name; };
       if (std::none_of(first_.begin(), first_.end(), same)) {

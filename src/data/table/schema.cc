@@ -92,7 +92,7 @@ class Resolver {
     std::vector<int32_t> found;
     ESPALIER_RETURN_IF_ERROR(FindGroups());
     ESPALIER_RETURN_IF_ERROR(FindExcluded());
-    if (data_.features.columns.empty()) {
+    if (IsAuto(data_.features, names_)) {
       for (size_t i = 0; i < names_.size(); ++i) {
         const bool text = std::count(record_.not_auto.begin(), record_.not_auto.end(), names_[i]);
         const bool grouped = group_of_[i] >= 0;
@@ -315,6 +315,14 @@ Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header) 
   return RecordError(header,
                      "the first line names columns with numbers only, so it seems to be data; set "
                      "data.csv.header: false, and name columns by their positions, counted from 0");
+}
+
+bool IsAuto(const spec::FeatureSpec& features, const std::vector<std::string>& names) {
+  const std::vector<spec::ColumnPattern>& columns = features.columns;
+  if (columns.empty()) return true;
+  const std::string word = "auto";
+  return columns.size() == 1 && columns[0] == spec::ColumnPattern(word) &&
+         std::find(names.begin(), names.end(), word) == names.end();
 }
 
 std::vector<std::string> PositionNames(size_t columns) {

@@ -31,6 +31,10 @@ struct HeaderRecord {
 Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::string> names,
                                 const HeaderRecord& record = {});
 
+// Whether data.features.columns is auto: it is empty, or it is the text "auto" and no column has
+// that name. JSON has no other way to write the keyword.
+bool IsAuto(const spec::FeatureSpec& features, const std::vector<std::string>& names);
+
 // kInvalidArgument: the names are numbers, so that the header seems to be a row. "0", "1", "2" and
 // so on are names, and so are those that the spec uses.
 Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header);
