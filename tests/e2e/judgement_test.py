@@ -62,12 +62,12 @@ class JudgementTest(EspalierTest):
     def test_without_the_keys_it_is_refused_with_each_of_them(self):
         _, written = self.tables()
         keys = {"csv": {"delimiter": ";"}}
-        for key, value in (("data.csv.decimal", None), ("data.features.date_format", None)):
+        for key in ("data.csv.decimal: ','", "data.features.date_format"):
             job = self.job("refused", self.spec(written, **keys))
-            _, err = self.espalier("check", job, code=1)
+            _, err = self.espalier("check", job, code=2)
             self.assertIn(key, err)
             keys["csv"].update(decimal=",", thousands=".")
-            keys["null_values"] = value or ["unknown"]
+            keys["null_values"] = ["unknown"]
 
     def test_excluded_columns_are_not_needed_again(self):
         plain, written = self.tables()
