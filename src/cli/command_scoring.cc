@@ -66,6 +66,7 @@ Result<spec::ScoringSpec> SpecOf(spec::JobKind kind, const ScoringArguments& s) 
     spec.data.push_back(std::move(whole));
   }
   if (!s.data_format.empty()) spec.data_format = spec::FromName<spec::DataFormat>(s.data_format);
+  spec.raw = s.raw;
   if (spec.kind == spec::JobKind::kEvaluate) {
     if (s.report) {
       ESPALIER_ASSIGN_OR_RETURN(spec.output.path, WholePath(*s.report));

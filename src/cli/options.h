@@ -54,6 +54,7 @@ struct ScoringArguments {
   std::string model;                   // a bundle's directory
   std::vector<std::string> data;       // patterns
   std::string data_format;             // "": by the files' names
+  bool raw = false;                    // reads files of tables with a log as they are
   std::optional<std::string> report;   // evaluate: a file
   std::string output;                  // predict: a directory
   std::string format;                  // predict: "csv", "parquet", or "": by the output's name

@@ -61,6 +61,8 @@ void AddCommon(CLI::App* app, RawArguments* raw) {
       ->required();
   app->add_option("--data-format", s.data_format,
                   "csv, parquet or libsvm (default: by the files' names, else csv)");
+  app->add_flag("--raw", s.raw,
+                "Read all files of a Delta, Hudi, Iceberg or ACID table, deleted rows included");
   app->add_option("--threads", o.threads, "Threads that read and compute (default: cores)")
       ->check(CLI::Range(1, kThreadsMax));
   AddCoordinator(app, "none, the work is done on this machine", raw);

@@ -13,7 +13,8 @@ constexpr KeyDoc kDocs[] = {
      "REQUIRED. Input of the training rows: a file, a pattern, a directory, or a list of these. "
      "Paths are local or start with hdfs://. Files in Hive partition directories (`name=value`) "
      "are read too; each partition name is a column, after the columns of the file. All files "
-     "need the same partition names. LIBSVM text has no partition columns."},
+     "need the same partition names. A directory's value replaces the value in the file. LIBSVM "
+     "text has no partition columns. A file next to its compressed copy is an error."},
     {"data.test", nullptr, "Input of rows for the final evaluation only, as data.train."},
     {"data.format", "csv",
      "By default, the extension of a file decides: .parquet; .csv, .libsvm and .svm, each also "
@@ -142,7 +143,8 @@ constexpr KeyDoc kDocs[] = {
     {"data.validation.of", "5", "Number of parts. With `fold`."},
     {"data.bad_rows", nullptr, "What to do with a row that cannot be read."},
     {"data.bad_rows.policy", nullptr,
-     "fail: the first bad row ends the job. skip: it is left out."},
+     "fail: the first bad row ends the job. skip: it is left out, with the lines up to the closing "
+     "quote of a field that is open at the end of its line, if these are at most 64 KiB."},
     {"data.bad_rows.limit", nullptr,
      "REQUIRED with skip. Number of bad rows, over all files, above which the job fails."},
     {"data.null_values", "[unknown, -999]",
@@ -154,6 +156,9 @@ constexpr KeyDoc kDocs[] = {
      "random "
      "within windows of that many rows, for tables that exceed the memory."},
     {"data.shard_bytes", nullptr, "Size of the parts that files are read in; 1 KiB to 1 GiB."},
+    {"data.raw", nullptr,
+     "true: read every file of a Delta, Hudi, Iceberg or ACID Hive table, also those with deleted "
+     "or replaced rows. By default, these tables are refused."},
 
     // ---- model ---------------------------------------------------------------------------------
     {"model", nullptr, "The network."},

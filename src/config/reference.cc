@@ -216,6 +216,7 @@ constexpr const char* kOtherFiles = R"(
 #   data: new/*.csv            # REQUIRED: as data.train. Columns are found by name, or by position
 #                              # in files without a header
 #   data_format: csv           # csv, parquet or libsvm; by default the extension decides
+#   raw: false                 # as data.raw
 #   format: csv                # csv or parquet; by default parquet if `output` ends so, or csv
 #   keep: []                   # columns of the data to copy to the output
 #   columns: [prediction, probabilities]   # classification: the columns to add
@@ -229,6 +230,7 @@ constexpr const char* kOtherFiles = R"(
 #   model: models/job          # REQUIRED
 #   data: test/*.csv           # REQUIRED: with the column of the label
 #   data_format: csv
+#   raw: false
 # output: report.html          # a page with charts, which replaces an existing one; by default none
 )";
 

@@ -34,7 +34,8 @@ Status ReadScoring(Reader& reader, const YamlNode& node, const std::string& path
       {"model",
        [&](const auto& value, const auto& at) { return ReadPath(reader, value, at, out.model); }},
       Texts(reader, "data", out.data, true),
-      reader.Value("data_format", out.data_format)};
+      reader.Value("data_format", out.data_format),
+      reader.Value("raw", out.raw)};
   if (out.kind == spec::JobKind::kPredict) {
     fields.push_back(reader.Value("format", out.format));
     fields.push_back(Texts(reader, "keep", out.keep, false));
@@ -110,6 +111,7 @@ std::string ScoringYaml(const spec::ScoringSpec& spec) {
   AddTexts(&section, "data", spec.data, true);
   if (spec.data_format)
     Add(&section, "data_format", ScalarNode(spec::NameOf(*spec.data_format), false));
+  if (spec.raw) Add(&section, "raw", ScalarNode("true", false));
   if (spec.format) Add(&section, "format", ScalarNode(spec::NameOf(*spec.format), false));
   AddTexts(&section, "keep", spec.keep, true);
   std::vector<std::string> columns;

@@ -69,10 +69,11 @@ void Map(W& w, Is<spec::Shard> auto& shard) {
 static void CheckColumns(const spec::InputFile& file, size_t columns, Fields& f) {
   if (file.columns.empty()) return;
   std::vector<bool> seen(columns);
-  bool right = file.columns.size() == columns;
-  for (size_t i = 0; right && i < columns; ++i) {
-    const int32_t column = file.columns[i];
-    right = column >= 0 && static_cast<size_t>(column) < columns && !seen[column];
+  const auto unused = std::count(file.columns.begin(), file.columns.end(), -1);
+  bool right = file.columns.size() == columns + static_cast<size_t>(unused);
+  for (const int32_t column : file.columns) {
+    if (column == -1) continue;
+    right = right && column >= 0 && static_cast<size_t>(column) < columns && !seen[column];
     if (right) seen[column] = true;
   }
   if (!right) f.Fail("files.columns", "are not each of the schema's once");

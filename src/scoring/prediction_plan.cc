@@ -63,7 +63,8 @@ data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutlin
           .keep = spec.keep,
           .format = spec.data_format,
           .shard_bytes = model.document.job.data.shard_bytes,
-          .sparse = model.document.sparse};
+          .sparse = model.document.sparse,
+          .raw = spec.raw};
 }
 
 Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSpec& spec) {

@@ -106,6 +106,7 @@ void Fields(F&& f, Is<DataSpec> auto& s) {
   f(Key("null_values").Later(), s.null_values);
   f("shuffle", s.shuffle);
   f(Key("shard_bytes").Bytes().Whole(1 << 10, 1 << 30), s.shard_bytes);
+  f(Key("raw").Later(), s.raw);
 }
 template <typename F>
 void Fields(F&& f, Is<ModelSpec> auto& s) {

@@ -27,7 +27,8 @@ struct InputFile {
   int64_t modified_ms = 0;  // since 1970; frozen at listing, compared at each opening
   FileRole role = FileRole::kTrain;
   // Text with a header in another order than the schema's: for each column of the file its position
-  // in the schema. Empty: the order is the same.
+  // in the schema, or -1 for a column whose value the file's directories give. Empty: the order is
+  // the same.
   std::vector<int32_t> columns = {};
   bool operator==(const InputFile&) const = default;
 };

@@ -83,9 +83,7 @@ int64_t DefaultBatch(OptimizerKind kind) {
 namespace {
 
 std::optional<DataFormat> FormatByName(std::string_view name) {
-  for (const std::string_view packed : {".gz", ".zst"}) {
-    if (name.ends_with(packed)) name.remove_suffix(packed.size());
-  }
+  name = WithoutCodec(name);
   if (name.ends_with(".libsvm") || name.ends_with(".svm")) return DataFormat::kLibsvm;
   if (name.ends_with(".parquet")) return DataFormat::kParquet;
   if (name.ends_with(".csv")) return DataFormat::kCsv;
@@ -97,6 +95,13 @@ bool HasHeader(const DataSpec& data, DataFormat format) {
 }
 
 }  // namespace
+
+std::string_view WithoutCodec(std::string_view name) {
+  for (const std::string_view codec : {".gz", ".zst", ".bz2", ".xz", ".lz4", ".snappy"}) {
+    if (name.ends_with(codec)) return name.substr(0, name.size() - codec.size());
+  }
+  return name;
+}
 
 DataFormat FormatOf(const DataSpec& data) {
   if (data.format) return *data.format;

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -163,6 +164,8 @@ struct DataSpec {
   std::optional<std::vector<std::string>> null_values;
   Shuffle shuffle;
   int64_t shard_bytes = 16 << 20;
+  // Reads the files of a Delta, Hudi, Iceberg or ACID table as they are, without its log.
+  bool raw = false;
   bool operator==(const DataSpec&) const = default;
 };
 
@@ -173,6 +176,8 @@ DataFormat FormatOf(const DataSpec& data);
 // data.format, or what its own extension says; of a name without a known one (those above and
 // `.csv`) as above.
 DataFormat FormatOf(const DataSpec& data, const std::string& path);
+// The name of a file without the extension of a codec, such as `.gz`; the name itself without one.
+std::string_view WithoutCodec(std::string_view name);
 // Whether columns have names: by the first line of each CSV file, or in Parquet always.
 bool HasHeader(const DataSpec& data);
 bool HasHeader(const DataSpec& data, const std::string& path);

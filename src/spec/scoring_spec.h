@@ -28,6 +28,7 @@ struct ScoringSpec {
   std::string model;                      // a bundle's directory
   std::vector<std::string> data;          // patterns or directories, in order
   std::optional<DataFormat> data_format;  // absent: by the files' names
+  bool raw = false;                       // as DataSpec::raw
   WorkerRange workers;
   // Of a prediction the directory of the part files; of an evaluation the file of its report, an
   // HTML page, which takes the place of one that is there; no path: no report.

@@ -23,6 +23,7 @@ predict:
   keep: [id, "a, b"]
   columns: prediction
   spreadsheet_safe: true
+  raw: true
   rejects_limit: 7
 workers: {min: 2, max: 3}
 output: {path: /out, overwrite: true}
@@ -39,6 +40,7 @@ output: {path: /out, overwrite: true}
   expected.keep = {"id", "a, b"};
   expected.columns = {spec::AnswerColumn::kPrediction};
   expected.spreadsheet_safe = true;
+  expected.raw = true;
   expected.rejects_limit = 7;
   expected.workers = {2, 3};
   expected.output = {"/out", true};

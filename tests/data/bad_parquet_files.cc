@@ -51,7 +51,7 @@ std::string Zeros(size_t count) { return std::string(count, '\0'); }
 std::vector<BadCase> Cut() {
   const std::string good = Good();
   return {
-      NotWhole("no byte", "", "it has 0 bytes"),
+      NotWhole("no byte", "", "it has 0 bytes, and so have all files of the job"),
       NotWhole("zero bytes all the way", Zeros(1000),
                "it starts with '\\x00\\x00\\x00\\x00', expected 'PAR1'"),
       NotWhole("four bytes", "PAR1", "it has 4 bytes, expected at least 13"),
@@ -221,14 +221,6 @@ std::vector<BadCase> Others() {
        "'DIR/b.csv' is CSV by its name, 'DIR/a.parquet' is Parquet; all files of a job need one "
        "format: name those of one by a pattern with its extension",
        InFile("DIR/b.csv")},
-      {"an empty file among Parquet files",
-       [](DataFixture& f) {
-         f.job.data.train = {f.dir.Put("a.parquet", Good()), f.dir.Put("b.parquet", "")};
-       },
-       StatusCode::kBadInput,
-       "'DIR/b.parquet' is not a whole Parquet file: it has 0 bytes; write or copy the file again, "
-       "or leave it out of the patterns",
-       InFile("DIR/b.parquet")},
       {"a directory by the name of Parquet without files",
        [](DataFixture& f) {
          std::filesystem::create_directory(f.dir / "t.parquet");

@@ -288,6 +288,45 @@ TEST_CASE("numbers are read to the last bit, as strtod does") {
   }
 }
 
+TEST_CASE("a bad record reaches to its closing quote for every cut") {
+  const std::string text =
+      "a,b\n1,x\n2,\"head\n7,tail\",8\n3,y\n4,\"two\n\n6,z\nlines\"\n5,\"z\"\n6,\"open\n7,w\n";
+  const auto at = [&text](const char* part) { return static_cast<int64_t>(text.find(part)); };
+  const Records expected = {
+      {0, {"a", "b"}},   {at("1,x"), {"1", "x"}}, {at("2,"), {"!"}},       {at("3,y"), {"3", "y"}},
+      {at("4,"), {"!"}}, {at("5,"), {"5", "z"}},  {at("6,\"open"), {"!"}}, {at("7,w"), {"7", "w"}}};
+  const auto length = static_cast<int64_t>(text.size());
+  for (int64_t cut = 0; cut <= length; ++cut) {
+    for (const int64_t window : {int64_t{7}, CsvReader::kWindowBytes}) {
+      INFO("cut at " << cut << ", window " << window);
+      Records records;
+      uint32_t sum = Read(text, {}, {0, cut, false, true}, &records, window);
+      Read(text, {}, {cut, length, false, true}, &records, window);
+      CHECK(records == expected);
+      CHECK(sum == Crc32c(text.data(), static_cast<size_t>(cut), 0));
+    }
+  }
+}
+
+TEST_CASE("a quote that is not closed soon ends its record on its line") {
+  std::string text = "1,\"open\n";
+  while (text.size() < CsvReader::kOpenQuoteBytesMax + 100) text += "2,x\n";
+  const size_t rows = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  text += "3,\"y\"\n";
+  const Records records = ReadAll(text);
+  CHECK(records.size() == rows + 1);
+  CHECK(records.at(0) == Record{"!"});
+  CHECK(records.at(8) == Record{"2", "x"});
+}
+
+TEST_CASE("the line that names the delimiter for Excel is left out") {
+  spec::CsvOptions options;
+  options.delimiter = ';';
+  CHECK(ReadAll("sep=;\r\na;b\n1;2\n", options) == Records{{7, {"a", "b"}}, {11, {"1", "2"}}});
+  CHECK(ReadAll("\xEF\xBB\xBFsep=;\na;b\n", options) == Records{{9, {"a", "b"}}});
+  CHECK(ReadAll("sep=,\na;b\n", options).begin()->second == Record{"sep=,"});
+}
+
 TEST_CASE("what is no number is told apart") {
   const std::map<std::string, NumberKind> expected = {{"", NumberKind::kNull},
                                                       {"  ", NumberKind::kNull},

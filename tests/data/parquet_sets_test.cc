@@ -87,5 +87,28 @@ TEST_CASE("quartiles of Parquet are the same however shards are cut, and those o
   CHECK(few->preprocessing.features[0].factor == 1 / 5.0);
 }
 
+TEST_CASE("Parquet files of 0 bytes are passed over") {
+  ParquetFixture f;
+  const std::string part = ParquetText({Json("a", arrow::float64(), "[1, 2]"), Y(2)});
+  f.job.data.train = {f.dir.Put("0.parquet", ""), f.dir.Put("1.parquet", part),
+                      f.dir.Put("2.parquet", "")};
+  CHECK(f.AllRows().inputs == Doubles{1, 2});
+  CHECK(f.plan.shards.size() == 1);
+}
+
+TEST_CASE("a directory's value counts, also if a Parquet file has the column") {
+  ParquetFixture f;
+  for (const char* directory : {"t/k=7", "t/k=8"}) {
+    REQUIRE(f.files->MakeDirectory(f.dir / directory).ok());
+  }
+  f.dir.Put("t/k=7/0.parquet", ParquetText({Json("k", arrow::int64(), "[1]"),
+                                            Json("a", arrow::float64(), "[10]"), Y(1)}));
+  f.dir.Put("t/k=8/0.parquet", ParquetText({Json("a", arrow::float64(), "[20]"), Y(1)}));
+  f.job.data.train = {f.dir / "t"};
+  CHECK(f.AllRows().inputs == Doubles{10, 7, 20, 8});
+  f.job.data.features.columns = {spec::ColumnRange{0, 0}};
+  CHECK(f.Error().message().find("the job names columns by position") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace espalier::data

@@ -63,10 +63,31 @@ TEST_CASE("partitions are found by patterns, which may spell some directories ou
   CHECK(f.AllRows().inputs == Doubles{10});
 }
 
-TEST_CASE("a file's own column is not taken from its directories, and null is the empty field") {
+TEST_CASE("a directory's value counts, also if a file has the column") {
   PartitionedFixture f;
-  f.Put("p/a=7/k=__HIVE_DEFAULT_PARTITION__/0.csv", "a,y\n10,1\n");
-  f.Put("p/a=8/k=4/0.csv", "a,y\n20,2\n");
+  f.Put("p/k=7/0.csv", "a,k,y\n10,1,5\n");
+  f.Put("p/k=8/0.csv", "y,a\n6,20\n");           // does not have it
+  f.Put("p/k=9/0.csv", "k,k2,y,a\n3,x,7,30\n");  // unknown column
+  const Status unknown = f.Profile().status();
+  CHECK(unknown.message().find("the header has 'k2' in column 0") == 0);
+  f.Put("p/k=9/0.csv", "k,y,a\n3,7,30\n");
+  CHECK(f.AllRows().inputs == Doubles{10, 7, 20, 8, 30, 9});
+  CHECK(f.AllRows().targets == Doubles{5, 6, 7});
+  CHECK(f.plan.schema.names == Strings{"a", "y", "k"});
+  CHECK(f.plan.files[0].columns == std::vector<int32_t>{0, -1, 1, 2});
+  CHECK(f.plan.files[1].columns == std::vector<int32_t>{1, 0, 2});
+  CHECK(f.plan.files[2].columns == std::vector<int32_t>{-1, 1, 0, 2});
+  f.job.data.label = {int64_t{2}};
+  const Status error = f.Profile().status();
+  CHECK(error.code() == StatusCode::kInvalidArgument);
+  CHECK(error.message().find("the job names columns by position") != std::string::npos);
+  CHECK(error.position()->column == "k");
+}
+
+TEST_CASE("a null directory is the empty field") {
+  PartitionedFixture f;
+  f.Put("p/k=__HIVE_DEFAULT_PARTITION__/0.csv", "a,y\n10,1\n");
+  f.Put("p/k=4/0.csv", "a,y\n20,2\n");
   f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
   CHECK(f.AllRows().inputs == Doubles{10, -1, 20, 4});
   f.job.data.features.nulls = {};

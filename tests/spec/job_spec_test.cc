@@ -283,6 +283,7 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.data.null_values = {{"x"}}; },
       [](JobSpec& j) { j.data.features.exclude = {int64_t{1}}; },
       [](JobSpec& j) { j.data.features.date_format = "%Y"; },
+      [](JobSpec& j) { j.data.raw = true; },
       [](JobSpec& j) { j.data.label = {int64_t{0}}; },
       [](JobSpec& j) { j.data.label = {std::string("0")}; },
       [](JobSpec& j) { j.data.weight = int64_t{3}; },

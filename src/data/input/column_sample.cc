@@ -56,7 +56,9 @@ class Sampler {
 
   Status AddText(const spec::InputFile& file) {
     if (file.length == 0) return {};
-    const size_t own = OwnColumns(plan_.schema);
+    const auto partitions = static_cast<size_t>(plan_.schema.partitions);
+    const size_t own =
+        file.columns.empty() ? OwnColumns(plan_.schema) : file.columns.size() - partitions;
     ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
     const CsvRange range = {0, file.length, spec::HasHeader(data_, file.path)};
     const auto reader = input->Records(data_, range, own, kWindowBytes);
@@ -69,14 +71,15 @@ class Sampler {
       }
       if (outcome != RecordReader::Outcome::kRecord || reader->fields() != own) continue;
       for (size_t i = 0; i < own; ++i) {
-        const size_t column = file.columns.empty() ? i : static_cast<size_t>(file.columns[i]);
-        Add(column, reader->field(i));
+        const auto column = file.columns.empty() ? static_cast<int32_t>(i) : file.columns[i];
+        if (column >= 0) Add(static_cast<size_t>(column), reader->field(i));
       }
     }
     return {};
   }
 
   Status AddParquet(const spec::InputFile& file) {
+    if (file.length == 0) return {};
     ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
     ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
     std::map<std::string, size_t> places;

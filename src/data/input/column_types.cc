@@ -1,5 +1,6 @@
 #include "src/data/input/column_types.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -35,7 +36,10 @@ void AddPartitions(const spec::InputPlan& plan, std::vector<ColumnSample>* sampl
 Result<std::vector<std::string>> ParquetTypes(const storage::FileSystem& files,
                                               const spec::InputPlan& plan,
                                               std::vector<std::string> types) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, plan.files.front()));
+  const auto first = std::find_if(plan.files.begin(), plan.files.end(),
+                                  [](const spec::InputFile& file) { return file.length > 0; });
+  if (first == plan.files.end()) return types;
+  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, *first));
   ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
   std::map<std::string, std::string> by_name;
   for (const ParquetColumn& column : parquet->columns()) by_name[column.name] = column.type;

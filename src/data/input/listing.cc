@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "src/base/in_order.h"
 #include "src/base/text.h"
 #include "src/data/features/validation_draw.h"
 #include "src/data/input/infer_features.h"
+#include "src/data/input/table_formats.h"
 #include "src/data/parquet/plan.h"
 #include "src/data/table/input_file.h"
 #include "src/data/table/number.h"
@@ -48,6 +50,10 @@ class Planner {
               const std::vector<std::string>& patterns) {
     for (const std::string& pattern : patterns) {
       Result<std::vector<storage::FileInfo>> found = files_.List(pattern);
+      if (!data_.raw) {
+        ESPALIER_RETURN_IF_ERROR(CheckTableFormats(
+            files_, field, pattern, found.ok() ? *found : std::vector<storage::FileInfo>()));
+      }
       if (!found.ok()) {
         return Status(found.status().code(), field + ": " + found.status().message())
             .At({.file = pattern});
@@ -72,6 +78,7 @@ class Planner {
   }
 
   Result<spec::InputPlan> Finish(int64_t shard_bytes) {
+    ESPALIER_RETURN_IF_ERROR(FindTwins());
     ESPALIER_RETURN_IF_ERROR(FixFormat());
     if (data_.format == spec::DataFormat::kParquet) {
       ESPALIER_RETURN_IF_ERROR(PlanParquet(files_, data_, shard_bytes, partitions_, &plan_));
@@ -135,13 +142,27 @@ class Planner {
     return {};
   }
 
+  // A file and its compressed copy hold the same rows.
+  Status FindTwins() const {
+    for (const auto& [path, pattern] : patterns_) {
+      const auto plain = patterns_.find(std::string(spec::WithoutCodec(path)));
+      if (plain == patterns_.end() || plain->first == path) continue;
+      return InvalidArgument(QuotedPath(plain->first) + " and " + QuotedPath(path) +
+                             " are both listed, and the names say that one is a compressed copy "
+                             "of the other (expected one of them). Delete one, or name the files "
+                             "by a pattern that leaves it out")
+          .At({.file = path});
+    }
+    return {};
+  }
+
   // The format is that of the files, whatever brought them in.
   Status FixFormat() {
     if (plan_.files.empty()) return {};
     const spec::DataFormat format = spec::FormatOf(data_, plan_.files[0].path);
     for (const spec::InputFile& file : plan_.files) {
       const spec::DataFormat other = spec::FormatOf(data_, file.path);
-      if (other == format) continue;
+      if (other == format || file.length == 0) continue;
       return InvalidArgument(QuotedPath(file.path) + " is " + NameOf(other) + " by its name, " +
                              QuotedPath(plan_.files[0].path) + " is " + NameOf(format) +
                              "; all files of a job need one format: name those of one by a "
@@ -208,22 +229,39 @@ class Planner {
   }
 
   Status UseFirst(HeaderRecord record, spec::InputFile* file, std::string* first_file) {
+    const bool header = spec::HasHeader(data_);
+    std::vector<size_t> taken;
+    if (header) {
+      ESPALIER_ASSIGN_OR_RETURN(taken, TakeShadowed(&record));
+    }
     if (!first_file->empty()) {
-      if (!spec::HasHeader(data_)) return {};
+      if (!header) return {};
       AppendPartitions(&record);
       ESPALIER_ASSIGN_OR_RETURN(file->columns, MatchHeader(plan_.schema, record, *first_file));
+      file->columns = WithTakenColumns(std::move(file->columns), plan_.schema.names.size(), taken);
       return {};
     }
     *first_file = record.at.file;
-    if (spec::HasHeader(data_)) ESPALIER_RETURN_IF_ERROR(CheckHeaderNames(data_, record));
-    std::vector<std::string> names =
-        spec::HasHeader(data_) ? record.fields : PositionNames(record.fields.size());
-    partitions_.LeaveOut(names);
+    if (header) ESPALIER_RETURN_IF_ERROR(CheckHeaderNames(data_, record));
+    std::vector<std::string> names = header ? record.fields : PositionNames(record.fields.size());
+    if (!header) partitions_.LeaveOut(names);
     names.insert(names.end(), partitions_.names.begin(), partitions_.names.end());
     AppendPartitions(&record);
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names), record));
     plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
+    file->columns = WithTakenColumns({}, plan_.schema.names.size(), taken);
     return {};
+  }
+
+  // Takes out the fields that the directories give too.
+  Result<std::vector<size_t>> TakeShadowed(HeaderRecord* record) {
+    const std::vector<std::string> fields = record->fields;
+    std::vector<size_t> taken = TakeColumns(record, partitions_.names);
+    for (const size_t i : taken) {
+      if (UsesPositions(data_)) return PositionsAreAmbiguous(record->at.file, fields[i]);
+      if (noted_.insert(fields[i]).second) NoteShadowed(record->at.file, fields[i]);
+    }
+    return taken;
   }
 
   void AppendPartitions(HeaderRecord* record) const {
@@ -256,6 +294,7 @@ class Planner {
   spec::DataSpec data_;        // with the format of the files
   size_t libsvm_columns_ = 0;  // of LIBSVM text
   Partitions partitions_;
+  std::set<std::string> noted_;  // columns of NoteShadowed
   spec::InputPlan plan_;
   std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
 };

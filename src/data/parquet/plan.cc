@@ -43,6 +43,7 @@ struct Outline {
 };
 
 Result<Outline> OutlineOf(const storage::FileSystem& files, const spec::InputFile& file) {
+  if (file.length == 0) return Outline{};  // no rows: Hive writes empty buckets so
   ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, file));
   const auto parquet = ParquetFile::Open(*opened);
   // After the footer, so that one read serves the head and the first page; but said first.
@@ -68,21 +69,45 @@ class ParquetPlanner {
         [this](int64_t i) { return OutlineOf(files_, plan_.files[i]); },
         [this](int64_t i, Result<Outline> read) -> Status {
           ESPALIER_ASSIGN_OR_RETURN(const Outline outline, std::move(read));
+          if (plan_.files[static_cast<size_t>(i)].length == 0) return {};
           return Add(static_cast<int32_t>(i), outline);
         }));
+    if (first_path_.empty()) {
+      const std::string& path = plan_.files.front().path;
+      return DamagedParquet(path, "it has 0 bytes, and so have all files of the job");
+    }
     return ExpandSchema();
   }
 
  private:
   Status Add(int32_t i, const Outline& outline) {
     const spec::InputFile& file = plan_.files[i];
-    if (i == 0) partitions_.LeaveOut(NamesOf(outline.columns));
+    ESPALIER_ASSIGN_OR_RETURN(std::vector<ParquetColumn> own,
+                              WithoutShadowed(outline.columns, file.path));
     ESPALIER_RETURN_IF_ERROR(
-        IndexNames(WithPartitionColumns(outline.columns, partitions_.names), file.path));
-    ESPALIER_RETURN_IF_ERROR(i == 0 ? FixSchema() : Compare(file.path));
+        IndexNames(WithPartitionColumns(std::move(own), partitions_.names), file.path));
+    ESPALIER_RETURN_IF_ERROR(first_path_.empty() ? FixSchema(file.path) : Compare(file.path));
     ESPALIER_RETURN_IF_ERROR(FindWidths(file));
     if (!outline.pages_have_checksums) WarnOfPages(file.path);
     return Cut(outline, i);
+  }
+
+  // The columns that the directories do not give; places_ has their positions in the file.
+  Result<std::vector<ParquetColumn>> WithoutShadowed(const std::vector<ParquetColumn>& columns,
+                                                     const std::string& path) {
+    std::vector<ParquetColumn> own;
+    places_.clear();
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const std::string& name = columns[i].name;
+      if (!std::binary_search(partitions_.names.begin(), partitions_.names.end(), name)) {
+        own.push_back(columns[i]);
+        places_.push_back(static_cast<int>(i));
+        continue;
+      }
+      if (UsesPositions(data_)) return PositionsAreAmbiguous(path, name);
+      if (noted_.insert(name).second) NoteShadowed(path, name);
+    }
+    return own;
   }
 
   Status IndexNames(const std::vector<ParquetColumn>& columns, const std::string& path) {
@@ -108,9 +133,9 @@ class ParquetPlanner {
   }
 
   // The columns in use, with vectors as one column.
-  Status FixSchema() {
+  Status FixSchema(const std::string& path) {
     first_ = columns_;
-    first_path_ = plan_.files[0].path;
+    first_path_ = path;
     spec::DataSpec whole = data_;
     std::set<std::string> seen;
     const auto join = [&](std::vector<spec::ColumnPattern>& columns) {
@@ -211,7 +236,7 @@ class ParquetPlanner {
       const size_t here = index_.at(wanted.name);
       if (wanted.width == 0) wanted.width = columns_[here].width;
       if (wanted.width == 0) {
-        ESPALIER_ASSIGN_OR_RETURN(wanted.width, FirstWidth(file, static_cast<int>(here)));
+        ESPALIER_ASSIGN_OR_RETURN(wanted.width, FirstWidth(file, places_[here]));
       }
       if (wanted.width <= static_cast<int64_t>(kColumnsMax)) continue;
       return BadInput("a list in column " + Quoted(wanted.name) + " of " + QuotedPath(file.path) +
@@ -313,6 +338,8 @@ class ParquetPlanner {
   spec::InputPlan& plan_;
   std::vector<ParquetColumn> columns_;             // of the file at hand
   std::unordered_map<std::string, size_t> index_;  // of its names
+  std::vector<int> places_;                        // in the file, without partition columns
+  std::set<std::string> noted_;                    // columns of NoteShadowed
   std::vector<ParquetColumn> first_;               // of the first file, with widths as found
   std::string first_path_;
   spec::Schema schema_;                  // over first_, vectors being one column

@@ -19,7 +19,7 @@ class ColumnFinder {
   ColumnFinder(const spec::Schema& schema, const std::vector<ParquetColumn>& columns)
       : schema_(schema) {
     for (size_t i = 0; i < columns.size(); ++i) {
-      position_.emplace(columns[i].name, static_cast<int>(i));
+      position_.insert_or_assign(columns[i].name, static_cast<int>(i));  // directories are last
     }
     for (const std::string& name : schema.names) {
       std::string vector;

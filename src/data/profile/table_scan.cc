@@ -94,6 +94,8 @@ class ScanPlanner {
     data.test.clear();
     data.validation = {};
     data.format = request_.format;
+    data.raw = request_.raw;
+    data.bad_rows.skip = true;  // a row that cannot be read is a reject
     data.label.clear();
     data.weight.reset();
     data.features.columns.clear();
@@ -266,6 +268,7 @@ class ScanPlanner {
   // A Parquet file may lack columns that no job uses, and they may hold anything.
   Status CheckKeptInFiles() const {
     for (const spec::InputFile& file : plan_.input.files) {
+      if (file.length == 0) continue;
       ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
       ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
       const auto& columns = parquet->columns();

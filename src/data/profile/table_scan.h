@@ -36,6 +36,7 @@ struct ScanRequest {
   std::optional<spec::DataFormat> format;  // unset: by the files' names
   int64_t shard_bytes = 16 << 20;
   bool sparse = false;  // the model's job multiplied its rows sparse (sparse_choice.h)
+  bool raw = false;     // as DataSpec::raw
 };
 
 // Lists the files, finds the columns and cuts the shards. With a header (Parquet always has one)

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/storage/glob.h"
 
@@ -108,6 +109,19 @@ Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file) {
   return InvalidArgument(QuotedPath(file.path) + " lies in two directories that give the column '" +
                          Printable(*twice) + "'; expected each column once")
       .At({.file = file.path, .column = Printable(*twice)});
+}
+
+void NoteShadowed(const std::string& path, const std::string& column) {
+  LogWarning("the column " + Quoted(column) + " is in " + QuotedPath(path) +
+             " and in the name of its directory; the value of the directory counts, as in Spark "
+             "and Hive");
+}
+
+Status PositionsAreAmbiguous(const std::string& path, const std::string& column) {
+  return InvalidArgument("the column " + Quoted(column) + " is in " + QuotedPath(path) +
+                         " and in the name of its directory, and the job names columns by "
+                         "position. Name them in data.label and data.features")
+      .At({.file = path, .column = Printable(column)});
 }
 
 std::optional<std::string> PartitionValue(const std::string& path, const std::string& name) {

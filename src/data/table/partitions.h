@@ -2,6 +2,8 @@
 // have 0 in the column y and a in the column z. Names and values are percent-encoded there;
 // __HIVE_DEFAULT_PARTITION__ stands for null.
 //
+// A file may have a column of the same name: the directory's value counts, as in Spark and Hive.
+//
 // In a schema they are the last columns, Schema::partitions many; their values are read from each
 // file's path. Thread rule: pure functions; one thread a reader.
 #pragma once
@@ -23,13 +25,20 @@ namespace espalier::data {
 struct Partitions {
   std::vector<std::string> names;  // sorted
   std::set<std::string> texts;     // those with a value that is no number
-  // A column that the files have themselves is not taken from their directories.
+  // Leaves out columns that the files have themselves.
   void LeaveOut(const std::vector<std::string>& columns);
 };
 
 // The names of a listed file's partition columns, sorted: those of the directories name=value that
 // its pattern does not spell out (FileInfo::found_below). kInvalidArgument: a name is there twice.
 Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file);
+
+// Logs that the directory's value of `column` counts, not that of the file.
+void NoteShadowed(const std::string& path, const std::string& column);
+
+// An error for a job that names columns by position where a file has a column that its directories
+// give too.
+Status PositionsAreAmbiguous(const std::string& path, const std::string& column);
 
 // The value of the innermost directory `name=value` in `path`; absent: null.
 std::optional<std::string> PartitionValue(const std::string& path, const std::string& name);

@@ -66,7 +66,7 @@ class Resolver {
     return RecordError(record_,
                        field + ": there is no column " + Quoted(name) + "; " +
                            ShownColumns(names_) +
-                           (near ? "; did you mean " + Quoted(*near) + "?" : ""),
+                           (near ? "; did you mean " + Quoted(*near) + "?" : "") + DelimiterHint(),
                        Printable(name));
   }
 
@@ -223,6 +223,19 @@ class Resolver {
     return found;
   }
 
+  // Names the delimiter of a file whose header is one field with another one in it.
+  std::string DelimiterHint() const {
+    const bool csv = spec::FormatOf(data_) == spec::DataFormat::kCsv;
+    if (names_.size() != 1 || !csv || !data_.csv.header) return "";
+    std::string_view line = names_[0];
+    for (const char delimiter : {';', '\t', '|', ',', ' '}) {
+      if (delimiter == data_.csv.delimiter || line.find(delimiter) == line.npos) continue;
+      const std::string shown = delimiter == '\t' ? "\\t" : std::string(1, delimiter);
+      return "; the delimiter seems to be \"" + shown + "\": set data.csv.delimiter";
+    }
+    return "";
+  }
+
   // Which group each column belongs to.
   Status FindGroups() {
     group_of_.assign(names_.size(), -1);
@@ -375,11 +388,55 @@ Result<std::vector<int32_t>> MatchHeader(const spec::Schema& schema, const Heade
   return columns;
 }
 
+std::vector<size_t> TakeColumns(HeaderRecord* header, const std::vector<std::string>& names) {
+  std::vector<size_t> taken;
+  std::vector<std::string> fields;
+  std::vector<int64_t> offsets;
+  for (size_t i = 0; i < header->fields.size(); ++i) {
+    if (std::binary_search(names.begin(), names.end(), header->fields[i])) {
+      taken.push_back(i);
+      continue;
+    }
+    fields.push_back(std::move(header->fields[i]));
+    if (i < header->offsets.size()) offsets.push_back(header->offsets[i]);
+  }
+  header->fields = std::move(fields);
+  header->offsets = std::move(offsets);
+  return taken;
+}
+
+std::vector<int32_t> WithTakenColumns(std::vector<int32_t> columns, size_t count,
+                                      const std::vector<size_t>& taken) {
+  if (taken.empty()) return columns;
+  if (columns.empty()) {
+    for (size_t i = 0; i < count; ++i) columns.push_back(static_cast<int32_t>(i));
+  }
+  for (const size_t i : taken) columns.insert(columns.begin() + static_cast<int64_t>(i), -1);
+  return columns;
+}
+
+bool UsesPositions(const spec::DataSpec& data) {
+  const auto position = [](const auto& column) {
+    return !std::holds_alternative<std::string>(column);
+  };
+  const auto any = [&](const auto& columns) {
+    return std::any_of(columns.begin(), columns.end(), position);
+  };
+  return any(data.label) || any(data.features.columns) || (data.weight && position(*data.weight)) ||
+         (data.validation.column && position(*data.validation.column)) ||
+         std::any_of(data.features.groups.begin(), data.features.groups.end(),
+                     [&](const spec::FeatureGroup& group) { return any(group.columns); });
+}
+
 spec::Schema InFileOrder(const spec::Schema& schema, const std::vector<int32_t>& columns) {
   if (columns.empty()) return schema;
   std::vector<int32_t> place(columns.size());
   spec::Schema out;
   for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i] < 0) {
+      out.names.emplace_back(1, '\0');
+      continue;
+    }
     place[columns[i]] = static_cast<int32_t>(i);
     out.names.push_back(schema.names[columns[i]]);
   }

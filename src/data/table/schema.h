@@ -48,7 +48,20 @@ std::vector<std::string> PositionNames(size_t columns);
 Result<std::vector<int32_t>> MatchHeader(const spec::Schema& schema, const HeaderRecord& header,
                                          const std::string& first_file);
 
-// The schema as it is for a file with these InputFile::columns.
+// Takes the columns `names` out of a header: fields that the file's directories give too. Returns
+// their positions, ascending.
+std::vector<size_t> TakeColumns(HeaderRecord* header, const std::vector<std::string>& names);
+
+// Adds the positions that TakeColumns returned to InputFile::columns, as -1. `columns`: those of
+// the other fields, or nothing for their order, of which there are `count`.
+std::vector<int32_t> WithTakenColumns(std::vector<int32_t> columns, size_t count,
+                                      const std::vector<size_t>& taken);
+
+// Whether the spec names a column by its position.
+bool UsesPositions(const spec::DataSpec& data);
+
+// The schema as it is for a file with these InputFile::columns. Columns that it does not use have
+// names that no file can have.
 spec::Schema InFileOrder(const spec::Schema& schema, const std::vector<int32_t>& columns);
 
 }  // namespace espalier::data

@@ -55,7 +55,8 @@ CsvReader::CsvReader(const storage::ReadableFile& file, const spec::CsvOptions& 
       window_bytes_(window_bytes),
       skip_next_(range.skip_header) {
   // One byte before the range tells whether a record starts at its begin.
-  window_offset_ = std::max<int64_t>(range.begin - 1, 0);
+  const int64_t before = range.look_back && !options.multiline ? kLookBackBytes : 1;
+  window_offset_ = std::max<int64_t>(range.begin - before, 0);
 }
 
 int64_t CsvReader::field_offset(size_t i) const {
@@ -150,7 +151,7 @@ bool CsvReader::FindLine(size_t searched, size_t* line_end, size_t* next) {
 }
 
 bool CsvReader::SkipPartialRecord() {
-  if (range_.begin == 0) return true;
+  if (window_offset_ == 0) return true;
   for (;;) {
     const void* found = size_ > 0 ? std::memchr(data(), '\n', size_) : nullptr;
     if (found != nullptr) {
@@ -168,6 +169,14 @@ CsvReader::Outcome CsvReader::Next() {
     started_ = true;
     if (!SkipPartialRecord()) return Outcome::kFailed;
   }
+  Outcome outcome = TakeNext();
+  while (record_offset_ < range_.begin && outcome != Outcome::kFailed && outcome != Outcome::kEnd) {
+    outcome = TakeNext();
+  }
+  return outcome;
+}
+
+CsvReader::Outcome CsvReader::TakeNext() {
   for (;;) {
     // Everything up to the range's end must pass by, for the checksum.
     if (Offset(position_) >= range_.end) return Outcome::kEnd;
@@ -181,6 +190,10 @@ CsvReader::Outcome CsvReader::Next() {
       position_ = next;
       continue;
     }
+    if (Offset(position_) == 0 && IsSeparatorLine(content)) {
+      position_ = next;
+      continue;
+    }
     const Outcome outcome = TakeRecord(line_end, next);
     if (skip_next_ && outcome != Outcome::kFailed) {
       skip_next_ = false;
@@ -188,6 +201,11 @@ CsvReader::Outcome CsvReader::Next() {
     }
     return outcome;
   }
+}
+
+bool CsvReader::IsSeparatorLine(std::string_view content) const {
+  if (content.ends_with('\r')) content.remove_suffix(1);
+  return content.size() == 5 && content.starts_with("sep=") && content[4] == options_.delimiter;
 }
 
 CsvReader::Outcome CsvReader::TakeRecord(size_t line_end, size_t next) {
@@ -249,7 +267,7 @@ CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end
 }
 
 // Finds the end of a record with quotes, over more and more lines while a quote is open.
-CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next) {
+CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next, int64_t bytes_max) {
   size_t end = 0;
   for (;;) {
     size_t limit = *line_end;
@@ -265,7 +283,8 @@ CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next) {
       }
       return how;
     }
-    if (!options_.multiline || Offset(*next) >= length_) return how;
+    const bool more = static_cast<int64_t>(*next - position_) < bytes_max;
+    if (!more || Offset(*next) >= length_) return how;
     // The line break is part of the field. Doubling keeps the work linear. FindLine may move the
     // window; places relative to position_ stay.
     const size_t target = 2 * (*next - position_);
@@ -277,16 +296,14 @@ CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next) {
 }
 
 CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
-  const Quoted how = SplitLines(&line_end, &next);
+  const Quoted how = SplitLines(&line_end, &next, options_.multiline ? kRecordBytesMax : 0);
   if (how == Quoted::kFailed) return Outcome::kFailed;
+  if (how == Quoted::kOpen && !options_.multiline) return TakeOpenQuote(line_end, next);
   const size_t begin = position_;
   position_ = next;
   if (line_end > begin && data()[line_end - 1] == '\r') --line_end;
   if (how == Quoted::kOpen) {
-    return Bad(options_.multiline
-                   ? "a quoted field is not closed before the end of the file; is a quote missing?"
-                   : "a quoted field is not closed on its line; set csv.multiline: true if fields "
-                     "may hold line breaks",
+    return Bad("a quoted field is not closed before the end of the file; is a quote missing?",
                begin + raw_begins_.back(), line_end);
   }
   if (how == Quoted::kJunk) {
@@ -300,6 +317,33 @@ CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
   }
   text_ = scratch_.data() + kReadable;
   return Outcome::kRecord;
+}
+
+// Finds the closing quote of a field that is open at the end of its line: the lines up to there are
+// one bad record. FindLine may move the window; places relative to position_ stay.
+CsvReader::Outcome CsvReader::TakeOpenQuote(size_t line_end, size_t next) {
+  const size_t field = raw_begins_.back(), line_size = line_end - position_;
+  const size_t line_step = next - position_;
+  Quoted how = Quoted::kOpen;
+  if (Offset(next) < length_) {
+    how = SplitLines(&line_end, &next, kOpenQuoteBytesMax);
+    if (how == Quoted::kFailed) return Outcome::kFailed;
+  }
+  const bool closed =
+      how != Quoted::kOpen && static_cast<int64_t>(next - position_) <= kOpenQuoteBytesMax;
+  if (!closed) next = position_ + line_step;
+  const size_t begin = position_;
+  const int64_t lines = std::count(data() + begin, data() + next, '\n');
+  position_ = next;
+  size_t end = begin + line_size;
+  if (end > begin && data()[end - 1] == '\r') --end;
+  return Bad(
+      "a quoted field is not closed on its line; set csv.multiline: true if fields may hold line "
+      "breaks" +
+          (closed ? " (the " + std::to_string(lines) +
+                        " lines up to its closing quote are one bad record)"
+                  : std::string()),
+      begin + field, end);
 }
 
 Result<int64_t> LineCounter::LineOf(int64_t offset) {

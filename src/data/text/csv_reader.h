@@ -7,6 +7,12 @@
 // in a field is plain text. A quoted line break is part of the field with `multiline`, else the
 // record is bad. A byte order mark (EF BB BF) at the file's start is skipped. A NUL byte is bad.
 //
+// A record whose quote is open at the end of its line is bad without `multiline`. The lines up to
+// its closing quote belong to it, so that no part of it is read as a row. If no quote closes it
+// within kOpenQuoteBytesMax, the line alone is the bad record. A range that does not begin at 0 and
+// has `look_back` reads kLookBackBytes before its begin to find out whether a bad record reaches
+// into it.
+//
 // A range owns the records that *start* in [begin, end): the reader goes on past `end` to finish
 // the last one, and one that does not begin at 0 first finds the next record's start, looking at
 // the byte before `begin`. So any cut of a file gives each record once (with `multiline`: only the
@@ -33,6 +39,7 @@ struct CsvRange {
   int64_t begin = 0;
   int64_t end = 0;           // both in bytes of the file
   bool skip_header = false;  // leave out the first record; only where begin is 0
+  bool look_back = false;    // bad records do not end the read
 };
 
 class CsvReader final : public RecordReader {
@@ -40,6 +47,8 @@ class CsvReader final : public RecordReader {
   // A longer record fails the read: a quote is not closed, or this is no CSV file.
   static constexpr int64_t kRecordBytesMax = 16 << 20;
   static constexpr int64_t kWindowBytes = 512 << 10;
+  static constexpr int64_t kOpenQuoteBytesMax = 64 << 10;
+  static constexpr int64_t kLookBackBytes = 4 * kOpenQuoteBytesMax;
 
   // REQUIRES: 0 <= begin <= end <= file.info().length; the whole file when that is
   // DecompressedFile::kLengthUnknown.
@@ -66,12 +75,16 @@ class CsvReader final : public RecordReader {
   bool FindLine(size_t searched, size_t* line_end, size_t* next);
   // Moves to the first record that starts in the range.
   bool SkipPartialRecord();
+  // The first line that Excel reads the delimiter from.
+  bool IsSeparatorLine(std::string_view content) const;
   Outcome TakeRecord(size_t line_end, size_t next);
   // Splits a record with quotes into scratch_. `limit`: the end of the line, or of the window.
   enum class Quoted : uint8_t { kDone, kOpen, kJunk, kFailed };
   Quoted SplitQuoted(size_t begin, size_t limit, size_t* end);
-  Quoted SplitLines(size_t* line_end, size_t* next);
+  Quoted SplitLines(size_t* line_end, size_t* next, int64_t bytes_max);
   Outcome TakeQuoted(size_t line_end, size_t next);
+  Outcome TakeOpenQuote(size_t line_end, size_t next);
+  Outcome TakeNext();
   Outcome Bad(const std::string& why, size_t begin, size_t end);
   void FoundEnd(int64_t end);
 

@@ -34,8 +34,8 @@ Status TextInput::LookForCompression() {
 }
 
 void TextInput::WillRead(int64_t begin, int64_t end) const {
-  constexpr int64_t kLastRecord = 4096;  // the last record of a shard goes on in the next one
-  begin = std::max<int64_t>(begin - 1, 0);
+  constexpr int64_t kLastRecord = 4096;     // the last record of a shard goes on in the next one
+  begin = std::max<int64_t>(begin - 1, 0);  // the reader may look back further, by a request more
   end = std::min(end + kLastRecord, raw_->info().length);
   raw_->WillRead(begin, end - begin);
 }
@@ -45,6 +45,7 @@ std::unique_ptr<RecordReader> TextInput::Records(const spec::DataSpec& data, Csv
                                                  bool sparse) const {
   const storage::ReadableFile& file = compressed() ? *text_ : *raw_;
   if (compressed()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
+  range.look_back = data.bad_rows.skip;
   if (spec::FormatOf(data, raw_->info().path) == spec::DataFormat::kLibsvm) {
     return std::make_unique<LibsvmReader>(file, range, columns, window_bytes, sparse,
                                           !data.label.empty());
