@@ -117,7 +117,7 @@ constexpr KeyDoc kDocs[] = {
     {"data.features.groups[].zero_rare", nullptr,
      "true: rare values, null and unseen values have no code, and their inputs are 0. In a column "
      "without a frequent value, all rows share one code."},
-    {"data.features.numbers", nullptr,
+    {"data.features.numbers", "{embedding: piecewise_linear}",
      "How the network takes in all features except categories. Not with task autoencoder."},
     {"data.features.numbers.embedding", nullptr,
      "piecewise_linear: trained inputs of each number that are linear over each bin of its "
@@ -302,7 +302,8 @@ constexpr KeyDoc kDocs[] = {
     {"train.weight_decay_schedule", nullptr,
      "flat_cos: weight_decay is constant over the first half of the training and then falls to 0 "
      "along half a cosine. Requires epochs or steps."},
-    {"train.rate_factors", nullptr, "Multiples of the learning rate. Not with optimizer lbfgs."},
+    {"train.rate_factors", "{biases: 0.1}",
+     "Multiples of the learning rate. Not with optimizer lbfgs."},
     {"train.rate_factors.biases", nullptr,
      "For the biases of layers, and the gains and shifts of layer norms."},
     {"train.rate_factors.scaling_layer", nullptr, "For the factors of model.scaling_layer."},

@@ -201,8 +201,8 @@ enum class Loss {
   kQuantile
 };
 enum class Init { kHe, kXavier };
-// kNtp: each layer computes W x / sqrt(fan-in) + b from weights that start as N(0, 1) (Jacot et al.,
-// "Neural tangent kernel", 2018). The model stores W / sqrt(fan-in).
+// kNtp: each layer computes W x / sqrt(fan-in) + b from weights that start as N(0, 1) (Jacot et
+// al., "Neural tangent kernel", 2018). The model stores W / sqrt(fan-in).
 enum class Parametrization { kStandard, kNtp };
 enum class Precision { kFloat32, kFloat64 };
 enum class TargetScale { kStandard, kNone };

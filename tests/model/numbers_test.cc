@@ -201,7 +201,7 @@ TEST_CASE("a layer of ntp is that of PyTorch") {
 }
 
 // Trains a linear model on the same rows under both parametrizations: with ntp on x, and as it is
-// on x / sqrt(fan-in), which is the definition. Its biases agree, and the weights but for that root.
+// on x / sqrt(fan-in), which is the definition. Biases agree, and weights times that root.
 void CheckNtp(const spec::TrainSpec& train) {
   constexpr int64_t kRows = 7, kIn = 9, kOut = 2;
   spec::ModelSpec model;

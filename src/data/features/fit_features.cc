@@ -180,7 +180,8 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
       if (spec::IsBinned(job.data.features, rule)) {
         const spec::NumberOptions& numbers = job.data.features.numbers;
         fitted.embedding = numbers.width;
-        // A column whose sampled rows are all null has one bin, from its least to its largest value.
+        // A column whose sampled rows are all null has one bin, from its least to its largest
+        // value.
         fitted.bin_edges = sample.empty() ? BinEdges(std::vector{s.min, s.max}, numbers.bins)
                                           : BinEdges(sample, numbers.bins);
       }
