@@ -89,7 +89,7 @@ TEST_CASE("a null directory is the empty field") {
   f.Put("p/k=__HIVE_DEFAULT_PARTITION__/0.csv", "a,y\n10,1\n");
   f.Put("p/k=4/0.csv", "a,y\n20,2\n");
   f.job.data.features.nulls = {spec::NullKind::kConstant, -1};
-  CHECK(f.AllRows().inputs == Doubles{10, -1, 20, 4});
+  CHECK(f.AllRows().inputs == Doubles{20, 4, 10, -1});
   f.job.data.features.nulls = {};
   const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kBadInput);
