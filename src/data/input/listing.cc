@@ -50,7 +50,9 @@ class Planner {
               const std::vector<std::string>& patterns) {
     for (const std::string& pattern : patterns) {
       Result<std::vector<storage::FileInfo>> found = files_.List(pattern);
-      if (!data_.raw) {
+      const bool answered = found.ok() || found.status().code() == StatusCode::kInvalidArgument ||
+                            found.status().code() == StatusCode::kNotFound;
+      if (!data_.raw && answered) {
         ESPALIER_RETURN_IF_ERROR(CheckTableFormats(
             files_, field, pattern, found.ok() ? *found : std::vector<storage::FileInfo>()));
       }

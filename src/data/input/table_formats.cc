@@ -180,6 +180,8 @@ Status CheckTableFormats(const storage::FileSystem& files, const std::string& fi
   Search search(files);
   for (const storage::FileInfo& file : listed) search.AddAbove(file.path, file.found_below);
   if (listed.empty()) {
+    const auto uri = storage::ParseUri(pattern);
+    if (!uri.ok() || uri->path.size() <= 1) return {};
     const std::string fixed = Fixed(pattern);
     search.Add(fixed.empty() ? "." : fixed);
     search.AddAbove(fixed, 0);
