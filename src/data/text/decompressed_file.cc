@@ -97,6 +97,13 @@ Result<Compression> CompressionOf(const storage::ReadableFile& file) {
                     "; write the file again, or rename it if it is not compressed")
         .At({.file = path, .offset = 0, .text = Printable(magic)});
   }
+  for (const char* codec : {".bz2", ".xz", ".lz4", ".snappy"}) {  // Hadoop's have no magic number
+    if (!path.ends_with(codec)) continue;
+    return Unimplemented(QuotedPath(path) + " is compressed, as " + codec +
+                         " in its name says, which cannot be read; give it as plain text, gzip or "
+                         "zstd")
+        .At({.file = path, .offset = 0});
+  }
   return gzip ? Compression::kGzip : zstd ? Compression::kZstd : Compression::kNone;
 }
 
