@@ -1,4 +1,4 @@
-"""Floods of HTTP/2 frames: the coordinator's memory stays below the bound of src/README.md, other
+"""Floods of HTTP/2 frames: the coordinator's memory stays below the bound of the docs, other
 callers are answered, and the log names a connection that ends. Clients with many calls are no
 flood."""
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.covers("coordinator", "rpc")
 PING, WINDOW_UPDATE = 6, 8
 ACK, END_STREAM = 1, 1
 TOKEN = "a-reader-with-a-token-of-its-own-0123456789"
-MEMORY_KIB_MAX = 256 * 1024  # the bound of src/README.md
+MEMORY_KIB_MAX = 256 * 1024  # the bound in docs/engineering/coordinator.md
 CROWDED_MEMORY_KIB_MAX = 512 * 1024  # likewise, for 20 connections
 CALL_LIMIT_S = 10
 FLOOD_S = 4  # a flood that the coordinator withstands ends after this
