@@ -34,7 +34,7 @@ std::vector<BadCase> Packed() {
        "'DIR/t.csv.snappy' is compressed, as .snappy in its name says, which cannot be read; give "
        "it "
        "as plain text, gzip or zstd",
-       Where("DIR/t.csv.snappy", 0)},
+       InputPosition{.file = "DIR/t.csv.snappy", .offset = 0}},
       {"gzip by name alone", Named("t.csv.gz", kStart), StatusCode::kBadInput,
        "'DIR/t.csv.gz' is not what its name says: gzip text starts with the bytes 1f 8b; write the "
        "file again, or rename it if it is not compressed",

@@ -71,7 +71,7 @@ inline spec::ShardProfile SampleShard(int32_t shard = 1) {
   s.categories = {{}, {{"", 2}, {"x\xff", 3}}};
   s.train_weight = 5.5;
   s.nonzeros = 77;
-  s.sample = {{1, 7}, {0.5, -2}};
+  s.sample = {{1, 7}, {0.5, -2}, true};
   return s;
 }
 
@@ -86,16 +86,19 @@ inline spec::InputPlan SamplePlan() {
   p.shards = {{0, 0, 60}, {0, 60, 100}, {1, 10, 50}};
   p.schema = {{"l", "f\xff", "w", "v"}, {1}, {3}, 2, 3, 1};
   p.schema.rules = {{spec::FeatureType::kDate, 3, spec::DatePart::kHour}};
+  p.schema.left_out = {{2, spec::LeftOutReason::kEmpty}};
   return p;
 }
 
 inline spec::TableProfile SampleProfile() {
   spec::TableProfile r;
   r.shards = {SampleShard(0), SampleShard(1)};
-  r.preprocessing = {{{"f", 0.5, 2, 1.5, true, 3, 8, true, {"x\xff", ""}}},
-                     {{"t", 0.25, 4}},
+  r.preprocessing = {{{"f", 0.5, 2, 1.5, true, 3, 8, true, {"x\xff", ""}},
+                      {"n", 0.5, 2, 1.5, true, 0, 8, false, {}, true, {-1, 2}}},
+                     {{"t", 0.25, 4, {-3, 5}}},
                      {"0", "1"},
-                     {0.5, 2}};
+                     {0.5, 2},
+                     0.1};
   r.storage = spec::StorageType::kUint8;
   r.train_rows = 10, r.validation_rows = 2, r.test_rows = 3, r.skipped_rows = 1;
   r.sparse = true;

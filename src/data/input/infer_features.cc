@@ -16,10 +16,13 @@
 namespace espalier::data {
 namespace {
 
-// Makes those columns of a Parquet table dates that are such by their type in the first file.
+// Makes those columns of a Parquet table dates that have such a type in the first file with rows.
 Status FindDates(const storage::FileSystem& files, const spec::InputPlan& plan,
                  std::vector<spec::FeatureType>* types) {
-  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, plan.files.front()));
+  const auto first = std::find_if(plan.files.begin(), plan.files.end(),
+                                  [](const spec::InputFile& file) { return file.length > 0; });
+  if (first == plan.files.end()) return {};
+  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, *first));
   ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
   std::map<std::string, bool> is_date;
   for (const ParquetColumn& c : parquet->columns()) {
