@@ -81,7 +81,8 @@ std::vector<BadCase> Headers() {
        "data.label: there is no column 'y'; the files have 3 columns: 'a', 'b', 'Y'",
        At(1, "y", 0, "a,b,Y")},
       {"no label column, by another delimiter", Csv("a;b;y\n1;2;0\n"), StatusCode::kInvalidArgument,
-       "data.label: there is no column 'y'; the files have 1 column: 'a;b;y'",
+       "data.label: there is no column 'y'; the files have 1 column: 'a;b;y'; "
+       "the delimiter seems to be \";\": set data.csv.delimiter",
        At(1, "y", 0, "a;b;y")},
       {"a label position beyond the columns",
        With(Csv(kStart), [](spec::JobSpec& j) { j.data.label = {int64_t{3}}; }),
