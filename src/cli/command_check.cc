@@ -20,6 +20,8 @@
 #include "src/cli/format.h"
 #include "src/cli/job_file.h"
 #include "src/config/daemon_options.h"
+#include "src/config/job_yaml.h"
+#include "src/config/yaml_tree.h"
 #include "src/data/features/column_stats.h"
 #include "src/data/input/column_types.h"
 #include "src/data/input/listing.h"
@@ -369,6 +371,12 @@ ExitCode LocalExitCode(const Status& error) {
 int RunCheck(const CommandContext& context) {
   const Result<JobFile> file = LoadJobFile(context.options.job_file, {});
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
+  if (context.options.effective) {
+    spec::JobSpec job = file->spec;
+    job.train.epochs = spec::EpochLimit(job.train);
+    context.console.Out(config::EmitYaml(config::JobToYaml(job)));
+    return kExitSuccess;
+  }
   Result<spec::InputPlan> plan = PlanLocally(context.files, file->spec);
   if (!plan.ok()) return ShowError(context, plan.status(), PlanExitCode(plan.status()));
   data::FindHosts(context.files, &*plan);

@@ -70,6 +70,7 @@ constexpr const char* kCheckExamples =
     "\n"
     "Examples:\n"
     "  espalier check job.yaml\n"
+    "  espalier check job.yaml --effective > complete.yaml\n"
     "  espalier check job.yaml --coordinator trainer-1:7700";
 
 void AddJobFile(CLI::App* app, CliOptions& o) {
@@ -146,6 +147,8 @@ void DeclareSubmit(CLI::App* app, RawArguments* raw) {
 void DeclareCheck(CLI::App* app, RawArguments* raw) {
   app->footer(kCheckExamples);
   AddJobFile(app, raw->options);
+  app->add_flag("--effective", raw->options.effective,
+                "Print the job as a complete job file, with every default. Reads no data");
   AddOptionalCluster(app, raw);
   AddJson(app, raw->options);
 }

@@ -201,6 +201,15 @@ class UsageTest(EspalierTest):
         self.assertTrue(json.loads(out.strip().splitlines()[-1]))
         self.assertFalse(os.path.exists(self.path("checked.bundle")))
 
+    def test_check_effective_prints_a_job_that_trains_the_same_model(self):
+        job = self.job("short", self.spec())
+        expected = self.result("train", job, "--workers", 1)["weights_sha256"]
+        text, _ = self.espalier("check", job, "--effective")
+        self.assertIn("learning_rate", text)
+        whole = self.write("whole.yaml", text.replace("short.bundle", "whole.bundle"))
+        result = self.result("train", whole, "--workers", 1)
+        self.assertEqual(result["weights_sha256"], expected)
+
     def test_ctrl_c_while_a_coordinator_is_waited_for_ends_with_130(self):
         job = self.job("waits", self.spec())
         where = ["--coordinator", "127.0.0.1:1", "--timeout", "1h"]
