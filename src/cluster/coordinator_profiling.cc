@@ -98,7 +98,7 @@ void CoordinatorCore::Obey(Worker& worker, const ProfilePart& message) {
   Send(worker.session,
        ProfileTaken{options_.incarnation, job.snapshot.job, job.snapshot.generation,
                     static_cast<int64_t>(member.shards.size() - member.shards_missing)});
-  if (all_came_before) return;  // told again
+  if (all_came_before) return;  // a repeated part
   member.moved_ms = job.moved_ms = now_ms_;
   if (member.shards_missing == 0) member.bytes_done = member.bytes;
   Changed(job, true);
@@ -158,7 +158,7 @@ void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
     all.shards.front() = std::make_shared<const spec::ShardResult>(std::move(first));
   }
   const Submission& submission = job.submission;
-  // By shard, whoever came first: the merge is defined on shard order.
+  // The merge adds in the order of shards, not of arrival.
   MergeWork work{.job = job.snapshot.job,
                  .generation = job.snapshot.generation,
                  .job_yaml = submission.job_yaml,
@@ -177,8 +177,8 @@ void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
   if (submission.scoring() != nullptr) LetMembersGo(job);
 }
 
-// All is scored: what is left is the coordinator's own work, for which nobody must wait, and which
-// nobody's loss can harm.
+// Releases the members when all shards are scored. Only the coordinator has work left, and the loss
+// of a worker does not affect it.
 void CoordinatorCore::LetMembersGo(JobRecord& job) {
   spec::JobSnapshot& s = job.snapshot;
   for (const MemberState& m : job.members) job.profiled.bytes_done += m.bytes_done;

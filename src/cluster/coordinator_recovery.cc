@@ -272,7 +272,7 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
   }
   // A member is gone: the next generation will ask anew.
   if (job.recovery.since_ms != 0 || job.outdated) return;
-  if (!job.proceed.empty()) {  // told again
+  if (!job.proceed.empty()) {  // a repeated message
     Send(worker.session, job.proceed[worker.place]);
     return;
   }

@@ -1,4 +1,4 @@
-// WorkerCore: what the worker's own threads have to tell, and what is told again.
+// WorkerCore: reports of the worker's threads, and their repetition after a reconnect.
 #include <algorithm>
 #include <type_traits>
 #include <utility>

@@ -23,16 +23,10 @@ std::string Spelling(const YamlNode& node) {
   return "";
 }
 
-std::string Join(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
 // "; did you mean 'x'?" or the whole list.
 std::string Hint(std::string_view word, const std::vector<std::string>& known) {
   if (const auto near = Nearest(word, known)) return "; did you mean '" + *near + "'?";
-  return "; known here: " + Join(known);
+  return "; known here: " + Joined(known);
 }
 
 std::string Child(const std::string& path, const std::string& key) {
@@ -40,6 +34,12 @@ std::string Child(const std::string& path, const std::string& key) {
 }
 
 }  // namespace
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
 
 Status Reader::ErrorAt(YamlMark mark, const std::string& message) const {
   const std::string place = Place(name_, mark);  // none on a command line
@@ -106,7 +106,7 @@ Status Reader::ReadMap(const YamlNode& node, const std::string& path,
     known.push_back(field.key);
   }
   if (node.kind != YamlNode::Kind::kMap) {
-    return Unexpected(node, path, "a map with some of the keys " + Join(known));
+    return Unexpected(node, path, "a map with some of the keys " + Joined(known));
   }
   std::map<std::string, int> lines;
   for (const auto& [key, value] : node.entries) {
@@ -145,7 +145,7 @@ Status Reader::ReadChoice(const YamlNode& node, const std::string& path,
   if (node.kind == YamlNode::Kind::kMap) {
     if (node.entries.size() != 1) {
       return ErrorAt(node.mark, path + ": found " + std::to_string(node.entries.size()) +
-                                    " keys, expected exactly one of " + Join(known));
+                                    " keys, expected exactly one of " + Joined(known));
     }
     word = &node.entries[0].first;
     body = &node.entries[0].second;
@@ -174,7 +174,7 @@ Status Reader::ReadOneOrMany(const YamlNode& node, const std::string& path,
 Status Reader::UnknownWord(const YamlNode& node, const std::string& path,
                            const std::vector<std::string>& known) const {
   if (describes()) return Describe(path, "", EntryOf(path).value, known);
-  if (!node.is_scalar()) return Unexpected(node, path, "one of " + Join(known));
+  if (!node.is_scalar()) return Unexpected(node, path, "one of " + Joined(known));
   return ErrorAt(node.mark, path + ": unknown value '" + Printable(node.text, 60) + "'" +
                                 Hint(node.text, known));
 }

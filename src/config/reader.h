@@ -20,6 +20,9 @@
 
 namespace espalier::config {
 
+// "a, b, c".
+std::string Joined(const std::vector<std::string>& words);
+
 // Reads one value; `path` is where it stands ("train.batch").
 using ReadValue = std::function<Status(const YamlNode& node, const std::string& path)>;
 

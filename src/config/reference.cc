@@ -34,12 +34,6 @@ bool Matches(std::string_view pattern, std::string_view path) {
                     [](const auto& a, const auto& b) { return a == "*" || a == b; });
 }
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
 // YAML on one line.
 std::string Flow(const YamlNode& node) {
   std::string out;

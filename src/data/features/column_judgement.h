@@ -27,7 +27,7 @@ inline constexpr double kIdentifierShare = 0.95;
 // Rows below which a column without differences is a feature.
 inline constexpr int64_t kWholeTableRowsMin = 10;
 
-// Whether a column has no name of its own; pandas gives it one when it reads the file.
+// Whether a column is unnamed: its name is empty, or is the one that pandas gives such a column.
 bool IsUnnamed(const std::string& name);
 
 // Counts of the values of one column. Values are texts, or typed numbers written as texts.

@@ -137,7 +137,7 @@ std::vector<std::string> ParquetFile::index_columns() const {
   if (!pandas.ok()) return names;
   size_t at = pandas->find(kKey);
   if (at == std::string::npos) return names;
-  // A range, which is no column, is an object.
+  // A RangeIndex is an object here, because it has no column.
   for (at += kKey.size(); at < pandas->size() && (*pandas)[at] != ']';) {
     if ((*pandas)[at] == '{') return {};
     if ((*pandas)[at++] != '"') continue;
