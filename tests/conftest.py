@@ -36,6 +36,8 @@ def is_needed(item, changed):
     not say what it covers covers everything."""
     covers = item.get_closest_marker("covers")
     own = os.path.relpath(item.path, ROOT)
+    if item.get_closest_marker("pages") and test_changes.PAGES.intersection(changed):
+        return True
     return not covers or own in changed or any("src/" + room in changed for room in covers.args)
 
 

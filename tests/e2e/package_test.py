@@ -19,13 +19,15 @@ import debian_root  # in tools/lib, which `espalier` puts on the path
 import package_check
 import package_tree
 
-pytestmark = pytest.mark.covers("launcher")
+pytestmark = [pytest.mark.covers("launcher"), pytest.mark.pages]
 
 UNKNOWN_UID = 54321
 PACKAGE_LIMIT_S = 600
 BYTES_MAX = 80_000_000
 EXPOSURE_MAX = 2.0
-ONLY_IN_THE_SOURCES = ["src/README.md"]  # as README.md says: how to work on it
+# What the pages name and only the source tree has, for people who work on it.
+ONLY_IN_THE_SOURCES = ["CONTRIBUTING.md", "docs/engineering/architecture.md",
+                       "docs/engineering/grpc-review.md"]
 UNITS = ["espalier-coordinator.service", "espalier-worker.service"]
 
 
@@ -42,21 +44,22 @@ def only(folder, ending):
     return os.path.join(folder, names[0])
 
 
-def readmes(tree):
-    """The paths of all, in the tree."""
+def pages(tree):
+    """The paths of all pages in the tree."""
     return sorted(os.path.relpath(os.path.join(folder, name), tree)
-                  for folder, _, names in os.walk(tree) for name in names if name == "README.md")
+                  for folder, _, names in os.walk(tree) for name in names if name.endswith(".md"))
 
 
-def named_paths(tree, readme):
-    """What a README leads to in the tree: by its links, and by paths that it writes out."""
-    with open(os.path.join(tree, readme), encoding="utf-8") as f:
+def named_paths(tree, page):
+    """The files that a page leads to: by its links, and by paths that it writes out."""
+    with open(os.path.join(tree, page), encoding="utf-8") as f:
         text = f.read()
-    beside = os.path.dirname(readme)
-    found = {os.path.normpath(os.path.join(beside, link.split("#")[0]))
+    folder = os.path.dirname(page)
+    found = {os.path.normpath(os.path.join(folder, link.split("#")[0]))
              for link in re.findall(r"\]\(([^)\s]+)\)", text)
              if not re.match(r"[a-z]+:|#", link)}
-    return found | set(re.findall(r"(?<![\w./-])(?:config|deploy|proto)/[\w./-]*\w", text))
+    written = re.findall(r"(?<![\w./-])(?:config|deploy|proto)/[\w./-]*\w", text)
+    return found | {name for name in written if not name.endswith("_test.cc")}
 
 
 def digest(path):
@@ -181,14 +184,14 @@ class PackageTest(EspalierTest):
         for path in (self.tarball, self.deb):
             self.assertLess(os.path.getsize(path), BYTES_MAX)
 
-    def test_what_the_readmes_lead_to_is_there(self):
+    def test_what_the_pages_lead_to_is_there(self):
         tree = self.empty + self.top
-        found = readmes(tree)
-        self.assertEqual(found, ["README.md", "deploy/README.md", "deploy/python/README.md",
-                                 "deploy/spark/README.md"])
-        named = set().union(*(named_paths(tree, readme) for readme in found))
+        found = pages(tree)
+        self.assertLess({"README.md", "docs/quickstart.md", "deploy/README.md",
+                         "deploy/python/README.md", "deploy/spark/README.md"}, set(found))
+        named = set().union(*(named_paths(tree, page) for page in found))
         self.assertLess({"deploy/spark/submit.py", "proto/espalier/v1/api.proto",
-                         "deploy/spark/examples/launch.py"}, named)
+                         "deploy/spark/examples/launch.py", "docs/architecture.svg"}, named)
         self.assertEqual(sorted(name for name in named
                                 if not os.path.exists(os.path.join(tree, name))),
                          ONLY_IN_THE_SOURCES)

@@ -3,7 +3,7 @@
 bin/      a launcher for each program (src/launcher)
 libexec/  the programs
 lib/      all they load, the C library and its loader included: nothing of the machine is mixed in
-config/, deploy/, proto/, completions/, README.md, LICENSES: what the READMEs lead to
+config/, deploy/, docs/, proto/, completions/, README.md, LICENSES: what the pages lead to
 sbom.spdx.json: which libraries these are (package_sbom)
 """
 import collections
@@ -25,10 +25,11 @@ COMPILED_IN = ["libabsl-dev", "libboost1.74-dev", "libcli11-dev", "libeigen3-dev
                "libfast-float-dev", "libspdlog-dev", "nlohmann-json3-dev"]
 # Archives of the compiler that are in the launcher, which is static.
 ARCHIVES = ["libc.a", "libgcc.a", "libstdc++.a"]
-# What a person reads, runs by Spark, or makes clients from, as it is in the source tree.
-DOCUMENTS = ["README.md", "deploy/README.md", "deploy/python/README.md", "deploy/spark/README.md",
-             "deploy/spark/submit.py", "proto/espalier/v1/api.proto",
-             "proto/espalier/v1/types.proto"]
+# What a person reads, runs by Spark, or makes clients from, as it is in the source tree. The pages
+# of docs/ and their pictures come with them, without the folders for engineers.
+DOCUMENTS = ["README.md", "CHANGELOG.md", "LICENSE", "NOTICE", "SECURITY.md", "deploy/README.md",
+             "deploy/python/README.md", "deploy/spark/README.md", "deploy/spark/submit.py",
+             "proto/espalier/v1/api.proto", "proto/espalier/v1/types.proto"]
 EXAMPLES = "deploy/spark/examples"
 COMMON_LICENSES = "/usr/share/common-licenses"
 
@@ -186,7 +187,10 @@ def put_texts(tree):
         copy(os.path.join(ROOT, "deploy", script), os.path.join(tree, "deploy", script), 0o755)
     examples = [name for name in sorted(os.listdir(os.path.join(ROOT, EXAMPLES)))
                 if name.endswith(".py")]
-    for name in DOCUMENTS + [os.path.join(EXAMPLES, name) for name in examples]:
+    pages = [name for name in sorted(os.listdir(os.path.join(ROOT, "docs")))
+             if name.endswith((".md", ".svg"))]
+    for name in (DOCUMENTS + [os.path.join("docs", name) for name in pages] +
+                 [os.path.join(EXAMPLES, name) for name in examples]):
         copy(os.path.join(ROOT, name), os.path.join(tree, name))
     put_text(tree, "deploy/systemd/coordinator.yaml", service_config("coordinator", [
         ('state_directory: ""', "state_directory: /var/lib/espalier/coordinator")]))

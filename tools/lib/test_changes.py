@@ -18,6 +18,9 @@ CHANGED = "ESPALIER_TEST_CHANGED"
 STACKS = "ESPALIER_TEST_STACKS"
 # Inputs of a build that Git does not track.
 UNTRACKED = {"tools/system_packages.stamp", ".bazelrc.local"}
+# Places with pages for people. A change in one needs only the tests marked `pages`.
+PAGES = {"README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md",
+         "docs", "mkdocs.yml"}
 # Rooms that all others use. A change in them needs all tests.
 FOUNDATION = {"src/base", "src/plan", "src/spec"}
 
@@ -63,7 +66,8 @@ def changed(before, now):
 
 def can_be_chosen(place):
     """Returns whether a change in this place needs only the tests that cover it."""
-    return place.endswith("_test.py") or place.startswith("src/") and place not in FOUNDATION
+    return (place.endswith("_test.py") or place in PAGES or
+            place.startswith("src/") and place not in FOUNDATION)
 
 
 def passed():

@@ -1,6 +1,8 @@
 """The parts of tools/test: what each one runs, what it may take, and what it depends on."""
 import dataclasses
 
+import test_changes
+
 # Rooms whose tests run under the address sanitizer (with undefined behaviour) in every run. They
 # link no gRPC, which is not built for sanitizers.
 PURE = ["base", "bundle", "cluster", "collective", "config", "data", "fuzz", "model", "plan",
@@ -11,7 +13,7 @@ SHIPPED = ["cli", "coordinator", "fuzz_targets", "model", "rpc", "sim", "trainin
 THREADED = ["base", "cli", "collective", "coordinator", "data", "model", "rpc", "scoring",
             "security", "sim", "storage", "training", "worker"]
 
-# Prefixes of the files that results depend on. README.md: tests follow what it says.
+# Prefixes of the files that results depend on. Tests run the commands of the pages.
 BUILD = ("tools/", "WORKSPACE", "BUILD", ".bazel")
 CPP = BUILD + ("src/", "proto/", "config/", "deploy/BUILD", "deploy/yarn/", "tests/")
 PROGRAMS = BUILD + ("src/", "proto/", "config/", "deploy/", "README.md", "tests/e2e/",
@@ -19,6 +21,7 @@ PROGRAMS = BUILD + ("src/", "proto/", "config/", "deploy/", "README.md", "tests/
                     "tests/coordinator/mortal_main.cc", "tests/storage/BUILD",
                     "tests/storage/hdfs_probe.cc", "tests/worker/BUILD",
                     "tests/worker/telltale_main.cc")
+PAGES = tuple(sorted(test_changes.PAGES))
 CLIENT = PROGRAMS + ("tests/python/", "tests/model/torch_golden.json")
 SPARK = CLIENT + ("tests/spark/",)
 STORAGE = BUILD + ("src/base/", "src/storage/", "tests/storage/", "tests/testing/")
@@ -41,7 +44,7 @@ PARTS = [
          "gRPC", 330, True, CPP),
     Part("hdfs", "the C++ storage room on HDFS: plain, with two NameNodes, secured", 60, True,
          STORAGE),
-    Part("e2e", "end-to-end tests of the real programs", 330, True, PROGRAMS),
+    Part("e2e", "end-to-end tests of the real programs", 330, True, PROGRAMS + PAGES),
     Part("python", "the Python client with its wheel", 120, True, CLIENT),
     Part("spark-smoke", "one Spark application that submits", 60, True, SPARK),
     Part("pure", "Catch2 tests as shipped: all rooms; builds all targets", 600, False, CPP),
@@ -49,7 +52,7 @@ PARTS = [
          CPP),
     Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),
     Part("alone", "each C++ file compiled by itself", 600, False, CPP),
-    Part("e2e-long", "end-to-end tests marked long", 900, False, PROGRAMS),
+    Part("e2e-long", "end-to-end tests marked long", 900, False, PROGRAMS + PAGES),
     Part("e2e-asan", "attacks on daemons with the address sanitizer", 1500, False, PROGRAMS),
     Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK),
     Part("spark4", "Spark as a submitter: PySpark 4", 1200, False, SPARK),
