@@ -3,6 +3,7 @@ their classes, private Python environments. Called by tools/setup --tests; witho
 tests do the same when they need it. Nothing is done twice."""
 import sys
 
+import docs_site
 import hadoop_cds
 import package_python
 import private_python
@@ -18,6 +19,7 @@ def main():
         python_client.ensure_packages("python")
         python_client.ensure_packages("spark")
         private_python.ensure("wheel", package_python.TOOLS)
+        private_python.ensure("docs", docs_site.MKDOCS)
         hadoop_cds.prepare(print, Hdfs)
     except (HadoopError, RuntimeError) as error:
         sys.exit("prepare_tests: %s" % error)
