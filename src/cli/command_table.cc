@@ -31,6 +31,8 @@ constexpr Command kCommands[] = {
      RunWorkers},
     {"check", "Look at a job's data and model without training", DeclareCheck,
      FinishOptionalCluster, RunCheck},
+    {"reference", "Print what the keys of a job file mean", DeclareReference, nullptr,
+     RunReference},
     {"version", "Print the version", DeclareVersion, nullptr, RunVersion},
 
     {"evaluate", "Measure a model on a table with labels", DeclareEvaluate, FinishEvaluate,

@@ -48,6 +48,7 @@ int RunYarnScale(const CommandContext& context);
 int RunYarnStatus(const CommandContext& context);
 int RunYarnLogs(const CommandContext& context);
 int RunYarnDown(const CommandContext& context);
+int RunReference(const CommandContext& context);
 int RunVersion(const CommandContext& context);
 
 // ---- shared by the commands ------------------------------------------------------------------

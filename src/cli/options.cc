@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kMainExamples =
     "Examples:\n"
     "  espalier check job.yaml                  look at the data and the model, train nothing\n"
+    "  espalier reference train.epochs          what a key of the job file means\n"
     "  espalier train job.yaml                  train on this machine, no set-up needed\n"
     "  espalier sweep sweep.yaml                train it with other values of its keys, and folds\n"
     "  espalier submit job.yaml                 hand the job to a running cluster and follow it\n"

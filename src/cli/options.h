@@ -94,6 +94,7 @@ struct CliOptions {
   bool accept_data = false;                  // train, submit: it may have had other data
   bool accept_arithmetic = false;            // train, submit: and been computed by other arithmetic
   bool exit_with_parent = false;             // train: stop when the process that started it ends
+  std::string key;                           // reference: "" is all keys
   bool effective = false;                    // check: print the job with all of its defaults
   bool detach = false;                       // submit; evaluate and predict on a cluster
   YarnArguments yarn;

@@ -20,6 +20,15 @@ constexpr const char* kTrainExamples =
     "  espalier train job.yaml --resume models/job    go on with a run that was cut short\n"
     "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
 
+constexpr const char* kReferenceExamples =
+    "Prints type, default and meaning of a key, or of all keys of a section. Without KEY, prints\n"
+    "all keys as a commented job file, and the keys of sweeps and scoring jobs.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier reference train.epochs\n"
+    "  espalier reference data.csv\n"
+    "  espalier reference > reference.yaml";
+
 constexpr const char* kSweepExamples =
     "Trains one job many times: a grid of values of its keys, or values drawn at random, each\n"
     "with k-fold cross-validation if asked for. SWEEP.yaml:\n"
@@ -171,6 +180,12 @@ void DeclareDrain(CLI::App* app, RawArguments* raw) {
 void DeclareList(CLI::App* app, RawArguments* raw) {
   AddCluster(app, raw);
   AddJson(app, raw->options);
+}
+
+void DeclareReference(CLI::App* app, RawArguments* raw) {
+  app->add_option("KEY", raw->options.key, "A key or a section: train.epochs, data.csv");
+  AddJson(app, raw->options);
+  app->footer(kReferenceExamples);
 }
 
 void DeclareVersion(CLI::App* app, RawArguments* raw) { AddJson(app, raw->options); }

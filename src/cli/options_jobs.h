@@ -17,6 +17,7 @@ void DeclareWatch(CLI::App* app, RawArguments* raw);
 void DeclareOneJob(CLI::App* app, RawArguments* raw);  // status, cancel
 void DeclareDrain(CLI::App* app, RawArguments* raw);
 void DeclareList(CLI::App* app, RawArguments* raw);  // list, workers
+void DeclareReference(CLI::App* app, RawArguments* raw);
 void DeclareVersion(CLI::App* app, RawArguments* raw);
 
 // `finish` of their rows.

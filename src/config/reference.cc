@@ -1,10 +1,12 @@
 #include "src/config/reference.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
 
+#include "src/base/text.h"
 #include "src/config/job_sections.h"
 #include "src/config/job_yaml.h"
 #include "src/config/units.h"
@@ -13,7 +15,8 @@
 namespace espalier::config {
 namespace {
 
-constexpr size_t kColumns = 100;
+constexpr size_t kColumns = 100, kTerminalColumns = 80;
+constexpr size_t kNearKeysMax = 5;  // that an error names
 
 std::vector<std::string> Parts(std::string_view path) {
   std::vector<std::string> parts(1);
@@ -25,6 +28,30 @@ std::vector<std::string> Parts(std::string_view path) {
     }
   }
   return parts;
+}
+
+// Splits `text` into lines of at most `columns` bytes, where its words allow that. The first line
+// begins with `first`, the others with `rest`.
+std::vector<std::string> Wrapped(const std::string& first, std::string_view text,
+                                 const std::string& rest, size_t columns) {
+  std::vector<std::string> lines;
+  std::string line = first;
+  bool empty = true;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (!empty && line.size() + 1 + word.size() > columns) {
+      lines.push_back(std::move(line));
+      line = rest;
+      empty = true;
+    }
+    line.append(empty ? "" : " ").append(word);
+    empty = false;
+    begin = end + 1;
+  }
+  lines.push_back(std::move(line));
+  return lines;
 }
 
 // Whether `path` is one that the path of a KeyDoc stands for.
@@ -152,22 +179,7 @@ class ReferencePrinter {
   }
   void PrintLine(const std::string& line) { out_ += std::string(indent_, ' ') + line + "\n"; }
   void Wrap(const std::string& first, const std::string& text, const std::string& rest) {
-    std::string line = first;
-    bool empty = true;
-    size_t begin = 0;
-    while (begin <= text.size()) {
-      const size_t end = std::min(text.find(' ', begin), text.size());
-      const std::string word = text.substr(begin, end - begin);
-      if (!empty && indent_ + line.size() + 1 + word.size() > kColumns) {
-        PrintLine(line);
-        line = rest;
-        empty = true;
-      }
-      line += (empty ? "" : " ") + word;
-      empty = false;
-      begin = end + 1;
-    }
-    PrintLine(line);
+    for (const std::string& line : Wrapped(first, text, rest, kColumns - indent_)) PrintLine(line);
   }
 
   const std::vector<KeyReference> keys_;
@@ -175,6 +187,57 @@ class ReferencePrinter {
   std::string out_;
   size_t indent_ = 0;
 };
+
+// A path without the "[]" of its lists.
+std::string WithoutBrackets(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    if (c != '[' && c != ']') out += c;
+  }
+  return out;
+}
+
+// The end of an error about an unknown key. Names keys of that name in any section, or the nearest
+// key, or keys of the nearest name.
+std::string NearKeys(const std::string& key, const std::vector<KeyReference>& all) {
+  std::vector<std::string> paths, names;
+  for (const KeyReference& known : all) {
+    paths.push_back(WithoutBrackets(known.path));
+    names.push_back(Parts(paths.back()).back());
+  }
+  const auto named = [&](const std::string& name) {
+    std::vector<std::string> found;
+    for (size_t i = 0; i < paths.size(); ++i) {
+      if (names[i] == name) found.push_back(paths[i]);
+    }
+    return found;
+  };
+  std::vector<std::string> near = named(key);
+  if (near.empty()) {
+    if (const auto path = Nearest(key, paths)) {
+      near = {*path};
+    } else if (const auto name = Nearest(key, names)) {
+      near = named(*name);
+    }
+  }
+  if (near.empty()) return ". `espalier reference` prints all keys.";
+  const bool more = near.size() > kNearKeysMax;
+  if (more) near.resize(kNearKeysMax);
+  return "; did you mean " + Joined(near) + (more ? ", ..." : "") + "?";
+}
+
+// "train.seed: a whole number, default 1".
+std::string KeyHead(const KeyReference& key) {
+  std::string about = key.type;
+  const auto add = [&](const std::string& part) { about += (about.empty() ? "" : ", ") + part; };
+  if (!key.words.empty()) add((about.empty() ? "one of " : "or one of ") + Joined(key.words));
+  if (!key.value.empty()) {
+    add("default " + key.value);
+  } else if (key.doc != nullptr && key.doc->example != nullptr) {
+    add("such as " + std::string(key.doc->example));
+  }
+  return key.path + (about.empty() ? "" : ": " + about);
+}
 
 constexpr const char* kHead =
     R"(# Reference of a job file. Every key has its default as its value; keys without a default are
@@ -242,6 +305,37 @@ std::vector<KeyReference> JobReference() {
     if (doc != KeyDocs().end()) key.doc = &*doc;
   }
   return keys;
+}
+
+Result<std::vector<KeyReference>> KeysBelow(std::string_view key) {
+  const std::string wanted = WithoutBrackets(key), start = wanted + ".";
+  const std::vector<KeyReference> all = JobReference();
+  std::vector<KeyReference> found;
+  for (const KeyReference& known : all) {
+    const std::string path = WithoutBrackets(known.path);
+    if (path == wanted || path.starts_with(start)) found.push_back(known);
+  }
+  if (found.empty()) {
+    return InvalidArgument("a job has no key " + Quoted(key) + NearKeys(wanted, all));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::less<const KeyDoc*>()(a.doc, b.doc);
+  });
+  return found;
+}
+
+std::string KeyText(std::span<const KeyReference> keys) {
+  std::string out;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const KeyReference& key = keys[i];
+    if (i > 0 && keys[i - 1].doc != key.doc) out += '\n';
+    for (const auto& line : Wrapped("", KeyHead(key), "    ", kTerminalColumns)) out += line + '\n';
+    if (key.doc == nullptr || (i + 1 < keys.size() && keys[i + 1].doc == key.doc)) continue;
+    for (const auto& line : Wrapped("  ", key.doc->text, "  ", kTerminalColumns)) {
+      out += line + '\n';
+    }
+  }
+  return out;
 }
 
 std::string ReferenceYaml() { return kHead + ReferencePrinter().Print() + kOtherFiles; }

@@ -7,7 +7,10 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "src/base/status.h"
 
 namespace espalier::config {
 
@@ -30,6 +33,14 @@ struct KeyReference {
 };
 // Returns all keys of a job file, in the order of the reader.
 std::vector<KeyReference> JobReference();
+
+// Returns `key` and the keys below it, in the order of presentation: for "data.csv" that key,
+// data.csv.header and so on. The "[]" of lists may be left out. kInvalidArgument names near keys.
+Result<std::vector<KeyReference>> KeysBelow(std::string_view key);
+
+// Returns types, defaults and texts of keys for a terminal of 80 columns. Keys with one text that
+// follow each other, such as the learning rates of all optimizers, share it.
+std::string KeyText(std::span<const KeyReference> keys);
 
 // Returns the text of config/reference.yaml.
 std::string ReferenceYaml();

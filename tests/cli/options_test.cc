@@ -76,6 +76,16 @@ TEST_CASE("a missing job file, an unknown flag and a surplus word are errors") {
   CHECK(Parse({"train", "a.yaml", "--output", ""}).error.code() == StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("reference takes at most one key") {
+  CHECK(Parse({"reference"}).options->key.empty());
+  const auto parsed = Parse({"reference", "data.csv", "--json"});
+  REQUIRE(parsed.options);
+  CHECK(parsed.command->name == "reference");
+  CHECK(parsed.options->key == "data.csv");
+  CHECK(parsed.options->json);
+  CHECK_FALSE(Parse({"reference", "data", "train"}).options);
+}
+
 TEST_CASE("check asks a coordinator only when one is named") {
   CHECK(Parse({"check", "a.yaml"}).options->coordinator.empty());
   CHECK(Parse({"check", "a.yaml", "--coordinator", "n:1"}).options->coordinator == "n:1");

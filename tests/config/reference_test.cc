@@ -40,6 +40,60 @@ TEST_CASE("the reference has types, words and defaults") {
   CHECK(key("train.on_nonfinite").words == std::vector<std::string>{"fail", "skip"});
 }
 
+std::vector<std::string> PathsBelow(const std::string& key) {
+  std::vector<std::string> paths;
+  const auto keys = KeysBelow(key);
+  REQUIRE(keys.ok());
+  for (const KeyReference& found : *keys) paths.push_back(found.path);
+  return paths;
+}
+
+TEST_CASE("a key is found with the keys below it") {
+  using Paths = std::vector<std::string>;
+  CHECK(PathsBelow("train.seed") == Paths{"train.seed"});
+  CHECK(PathsBelow("data.csv") == Paths{"data.csv", "data.csv.header", "data.csv.delimiter",
+                                        "data.csv.quote", "data.csv.multiline", "data.csv.decimal",
+                                        "data.csv.thousands"});
+  CHECK(PathsBelow("model.loss.huber") == Paths{"model.loss.huber.delta"});
+  CHECK(PathsBelow("data.features.groups.hash") == Paths{"data.features.groups[].hash"});
+  CHECK(PathsBelow("data.features.groups[].hash") == Paths{"data.features.groups[].hash"});
+}
+
+TEST_CASE("an unknown key names the nearest ones") {
+  const auto said = [](const std::string& key) {
+    const auto keys = KeysBelow(key);
+    REQUIRE_FALSE(keys.ok());
+    CHECK(keys.status().code() == StatusCode::kInvalidArgument);
+    return keys.status().message();
+  };
+  CHECK(said("train.epoch") == "a job has no key 'train.epoch'; did you mean train.epochs?");
+  CHECK(said("epochs") == "a job has no key 'epochs'; did you mean train.epochs?");
+  CHECK(said("epocs") == "a job has no key 'epocs'; did you mean train.epochs?");
+  CHECK_THAT(said("learning_rate"),
+             Catch::Contains("train.optimizer.") && Catch::EndsWith(", ...?"));
+  CHECK(said("qqqqqqqqqqqq") ==
+        "a job has no key 'qqqqqqqqqqqq'. `espalier reference` prints all keys.");
+  CHECK_FALSE(KeysBelow("").ok());
+  CHECK_FALSE(KeysBelow("train.").ok());
+}
+
+TEST_CASE("the text of keys fits a terminal and shares texts") {
+  const auto text = [](const std::string& key) { return KeyText(*KeysBelow(key)); };
+  CHECK(text("train.seed").starts_with("train.seed: a whole number, default 1\n  "));
+  CHECK_THAT(text("data.csv.decimal"), Catch::Contains(", such as \",\"\n"));
+  const std::string groups = text("data.features.groups");
+  CHECK_THAT(groups, Catch::Contains("\n\ndata.features.groups[].columns"));
+  // adam and adamw share the text of beta1.
+  const std::string optimizer = text("train.optimizer");
+  const size_t adam = optimizer.find("train.optimizer.adam.beta1: ");
+  CHECK(optimizer.find("\ntrain.optimizer.adamw.beta1: ", adam) == optimizer.find('\n', adam));
+  for (size_t begin = 0; begin < optimizer.size();) {
+    const size_t end = optimizer.find('\n', begin);
+    CHECK(end - begin <= 80);
+    begin = end + 1;
+  }
+}
+
 TEST_CASE("config/reference.yaml is up to date") {
   const std::string expected = ReferenceYaml();
   if (const char* path = std::getenv("ESPALIER_WRITE_REFERENCE")) std::ofstream(path) << expected;

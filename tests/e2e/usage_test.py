@@ -7,7 +7,7 @@ import unittest
 
 import pytest
 
-from espalier import Cluster, EspalierTest, json_lines, program, wait_for
+from espalier import ROOT, Cluster, EspalierTest, json_lines, program, wait_for
 
 pytestmark = pytest.mark.covers("cli", "config")
 
@@ -50,6 +50,22 @@ class UsageTest(EspalierTest):
                         "check"):
             self.assertIn(command, out)
             self.assertIn("--json", self.espalier(command, "--help")[0])
+
+    def test_reference_prints_a_key_a_section_or_all(self):
+        out, _ = self.espalier("reference", "train.seed")
+        self.assertRegex(out, r"^train\.seed: a whole number, default 1\n  [A-Z]")
+        out, _ = self.espalier("reference", "data.csv")
+        self.assertIn("\ndata.csv.delimiter: one character, default \",\"\n", out)
+        with open(os.path.join(ROOT, "config", "reference.yaml")) as f:
+            self.assertEqual(self.espalier("reference")[0], f.read())
+        key, = json_lines(self.espalier("reference", "model.task", "--json")[0])
+        self.assertEqual((key["key"], key["default"]), ("model.task", "classification"))
+        self.assertIn("regression", key["words"])
+
+    def test_reference_names_the_nearest_key(self):
+        out, err = self.espalier("reference", "train.epoch", "--json", code=2)
+        self.assertIn("did you mean train.epochs?", err)
+        self.assertEqual(json_lines(out)[-1]["error"]["code"], "INVALID_ARGUMENT")
 
     def test_programs_do_without_standard_streams(self):
         bundle = self.path("streams.bundle")

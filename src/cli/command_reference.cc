@@ -1,0 +1,39 @@
+// `espalier reference`: what the keys of a job file mean.
+#include "src/cli/commands.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/json_view.h"
+#include "src/config/reference.h"
+
+namespace espalier::cli {
+namespace {
+
+Json KeyJson(const config::KeyReference& key) {
+  return {{"key", key.path},
+          {"type", key.type},
+          {"words", key.words},
+          {"default", key.value},
+          {"text", key.doc == nullptr ? "" : key.doc->text}};
+}
+
+}  // namespace
+
+int RunReference(const CommandContext& context) {
+  const std::string& key = context.options.key;
+  if (key.empty() && !context.options.json) {
+    context.console.Out(config::ReferenceYaml());
+    return kExitSuccess;
+  }
+  Result<std::vector<config::KeyReference>> keys = config::JobReference();
+  if (!key.empty()) keys = config::KeysBelow(key);
+  if (!keys.ok()) return ShowError(context, keys.status(), kExitUsage);
+  if (context.options.json) {
+    for (const config::KeyReference& known : *keys) {
+      context.console.Out(JsonLine(KeyJson(known)));
+    }
+  } else {
+    context.console.Out(config::KeyText(*keys));
+  }
+  return kExitSuccess;
+}
+
+}  // namespace espalier::cli
