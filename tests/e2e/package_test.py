@@ -288,6 +288,7 @@ class PackageTest(EspalierTest):
                      ["./usr/bin/espalier", "./usr/lib/sysusers.d/espalier.conf",
                       "./usr/share/bash-completion/completions/espalier",
                       "./usr/share/zsh/vendor-completions/_espalier",
+                      "./usr/share/fish/vendor_completions.d/espalier.fish",
                       "./usr/share/doc/espalier/copyright"] +
                      ["./usr/lib/espalier/" + os.path.relpath(os.path.join(folder, name),
                                                               self.empty + self.top)
@@ -369,6 +370,20 @@ class PackageTest(EspalierTest):
         self.assertEqual(self.complete("/usr/bin/espalier-worker", "--peer"),
                          ["--peer-timeout-ms"])
         self.assertEqual(self.complete("espalier", "train", "jo"), [], "files are left to bash")
+        self.assertEqual(self.complete("espalier", "certs", "re"), ["revoke"])
+        self.assertEqual(self.complete("espalier", "certs", "issue", "--ho"), ["--host"])
+        self.assertEqual(self.complete("espalier", "reference", "train.ep"), ["train.epochs"])
+
+    def test_each_shell_completes_the_same_words(self):
+        folder = self.empty + self.top + "/completions/"
+        texts = []
+        for name in ("espalier.bash", "_espalier", "espalier.fish"):
+            with open(folder + name) as f:
+                texts.append(f.read())
+        for text in texts:
+            cases = re.findall(r'^ +(?:case )?"([a-z -]+)"\)?(?: echo|\n +printf)', text, re.M)
+            self.assertEqual(cases, re.findall(r'^ +"([a-z -]+)"\)', texts[0], re.M))
+            self.assertIn("espalier yarn up", cases)
 
     def test_the_units_are_sound_and_little_exposed(self):
         units = os.path.join(self.empty + self.top, "deploy", "systemd")

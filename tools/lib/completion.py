@@ -1,4 +1,5 @@
-"""Completion for bash and zsh, made from what the programs say with --help."""
+"""Completion for bash, zsh and fish, made from what the programs print with --help."""
+import json
 import os
 import re
 import subprocess
@@ -12,16 +13,14 @@ _espalier_words() {
 }
 
 _espalier() {
-  local current=${COMP_WORDS[COMP_CWORD]} of=${COMP_WORDS[0]##*/}
-  COMPREPLY=()
-  if [[ $of == espalier && $COMP_CWORD -gt 1 ]]; then
-    of="espalier ${COMP_WORDS[1]}"
-  elif [[ $of != espalier && $current != -* ]]; then
-    return
-  fi
-  # Of a command only flags are words; all else it takes are files, or known to the cluster alone.
-  [[ $of == "espalier "* && $current != -* ]] && return
-  mapfile -t COMPREPLY < <(compgen -W "$(_espalier_words "$of")" -- "$current")
+  local current=${COMP_WORDS[COMP_CWORD]} of=${COMP_WORDS[0]##*/} at=1
+  local -a without=()
+  while ((at < COMP_CWORD)) && [[ -n $(_espalier_words "$of ${COMP_WORDS[at]}") ]]; do
+    of+=" ${COMP_WORDS[at++]}"
+  done
+  # Without a dash, commands and keys. Other arguments are files, or known to the cluster alone.
+  [[ $current == -* ]] || without=(-X '-*')
+  mapfile -t COMPREPLY < <(compgen -W "$(_espalier_words "$of")" "${without[@]}" -- "$current")
 }
 
 complete -o default -F _espalier %s
@@ -36,18 +35,49 @@ _espalier_words() {
   esac
 }
 
-local of=${words[1]:t}
-[[ $of == espalier && $CURRENT -gt 2 ]] && of="espalier ${words[2]}"
-if [[ $of == espalier || $PREFIX == -* ]]; then
-  compadd -- $(_espalier_words "$of")
+local of=${words[1]:t} at=2
+while (( at < CURRENT )) && [[ -n "$(_espalier_words "$of ${words[at]}")" ]]; do
+  of+=" ${words[at]}"
+  (( at++ ))
+done
+local -a known=($(_espalier_words "$of"))
+local -a plain=(${known:#-*})
+if [[ $PREFIX == -* ]]; then
+  compadd -- ${(M)known:#-*}
+elif (( $#plain )); then
+  compadd -- $plain
 else
   _files
 fi
 """
 
+FISH = """\
+# Completion of Espalier's programs for fish; made from their --help by tools/package.
+function __espalier_words
+  switch "$argv"
+%s
+  end
+end
 
-def help_of(*command):
-    return subprocess.run(command + ("--help",), check=True, capture_output=True, text=True).stdout
+function __espalier_complete
+  set -l given (commandline -opc)
+  set -l of (basename $given[1])
+  for word in $given[2..]
+    test -n "$(__espalier_words $of $word)"; or break
+    set of $of $word
+  end
+  __espalier_words $of
+end
+
+for program in %s
+  complete -c $program -a '(__espalier_complete)'
+end
+complete -c espalier -f -n 'test (count (commandline -opc)) -eq 1'
+"""
+
+
+def output_of(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def flags(text):
@@ -56,20 +86,32 @@ def flags(text):
 
 def commands(text):
     """The names in the list of subcommands."""
-    return re.findall(r"^  ([a-z]+) ", text.split("\nSubcommands:\n")[1].split("\n\n")[0], re.M)
+    _, _, listed = text.partition("\nSubcommands:\n")
+    return re.findall(r"^  ([a-z]+) ", listed.split("\n\n")[0], re.M)
+
+
+def keys(program):
+    """The keys of a job, for `espalier reference`."""
+    lines = output_of(program, "reference", "--json").splitlines()
+    return [json.loads(line)["key"].replace("[]", "") for line in lines]
+
+
+def words_below(command, name):
+    """{name: the commands below it and its flags}, and the same of these commands."""
+    text = output_of(*command, "--help")
+    found = {name: commands(text) + flags(text)}
+    for word in commands(text):
+        found.update(words_below(command + [word], "%s %s" % (name, word)))
+    return found
 
 
 def words(programs):
     """{"espalier": its commands and flags, "espalier train": flags, "espalier-worker": flags}"""
     found = {}
     for program in programs:
-        text = help_of(program)
-        name = os.path.basename(program)
-        found[name] = flags(text)
-        if "\nSubcommands:\n" in text:
-            found[name] = commands(text) + found[name]
-            for command in commands(text):
-                found["%s %s" % (name, command)] = flags(help_of(program, command))
+        found.update(words_below([program], os.path.basename(program)))
+        if "reference" in found.get(os.path.basename(program), []):
+            found["%s reference" % os.path.basename(program)] += keys(program)
     return found
 
 
@@ -78,9 +120,22 @@ def cases(programs):
                      for name, known in words(programs).items())
 
 
+def fish_cases(programs):
+    return "\n".join('    case "%s"\n      printf "%%s\\n" %s' % (name, " ".join(known))
+                     for name, known in words(programs).items())
+
+
+def names(programs):
+    return " ".join(map(os.path.basename, programs))
+
+
 def bash(programs):
-    return BASH % (cases(programs), " ".join(map(os.path.basename, programs)))
+    return BASH % (cases(programs), names(programs))
 
 
 def zsh(programs):
-    return ZSH % (" ".join(map(os.path.basename, programs)), cases(programs))
+    return ZSH % (names(programs), cases(programs))
+
+
+def fish(programs):
+    return FISH % (fish_cases(programs), names(programs))

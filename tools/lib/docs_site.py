@@ -73,6 +73,22 @@ def yaml_block(lines):
     return "```yaml\n%s\n```\n" % text if text.strip() else ""
 
 
+def prose(lines):
+    """The comments in front of a key as a paragraph of Markdown."""
+    text = " ".join(line.strip().lstrip("# ") for line in lines)
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([*_<>\[\]\\])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts) + "\n\n" if text else ""
+
+
+def section(title, lines):
+    """A section of the reference: the text of a key, then the key and what is below it."""
+    count = next(i for i, line in enumerate(lines) if KEY.match(line.lstrip()))
+    rest = [line for line in lines[count:] if line]
+    code = "" if len(rest) == 1 and rest[0].endswith(":") else yaml_block(rest)
+    return "%s\n\n%s%s" % (title, prose(lines[:count]), code)
+
+
 def job_reference():
     """One section a key of a job file, with the text of config/reference.yaml."""
     page = ["# Job reference\n"]
@@ -80,11 +96,9 @@ def job_reference():
     (_, head), *parts = keyed_parts(keys.split("\n"), 0)
     page.append(" ".join(line.lstrip("# ") for line in head if line) + "\n")
     for key, lines in parts:
-        page.append("## %s\n" % key)
         (_, first), *inner = keyed_parts(lines, 2)
-        page.append(yaml_block(first))
-        for name, text in inner:
-            page.append("### %s.%s\n\n%s" % (key, name, yaml_block(text)))
+        page.append(section("## " + key, first))
+        page += [section("### %s.%s" % (key, name), text) for name, text in inner]
     page.append("## Sweeps and scoring\n\n" + yaml_block(
         ("# A sweep is a separate file" + rest).split("\n")))
     return "\n".join(page)

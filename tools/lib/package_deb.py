@@ -119,8 +119,9 @@ def put_files(root, tree):
     package_tree.copy(os.path.join(tree, "deploy", "systemd", "espalier.sysusers"),
                       os.path.join(root, "usr/lib/sysusers.d/espalier.conf"))
     for name in package_tree.PROGRAMS:
-        target = "../../../lib/espalier/completions/espalier.bash"
-        link(root, "usr/share/bash-completion/completions/" + name, target)
+        target = "../../../lib/espalier/completions/espalier"
+        link(root, "usr/share/bash-completion/completions/" + name, target + ".bash")
+        link(root, "usr/share/fish/vendor_completions.d/%s.fish" % name, target + ".fish")
     link(root, "usr/share/zsh/vendor-completions/_espalier",
          "../../../lib/espalier/completions/_espalier")
     link(root, "usr/share/doc/espalier/README.md", "../../../lib/espalier/README.md")

@@ -199,6 +199,7 @@ def put_texts(tree):
     programs = [os.path.join(ROOT, "build", "bin", name) for name in PROGRAMS]
     put_text(tree, "completions/espalier.bash", completion.bash(programs))
     put_text(tree, "completions/_espalier", completion.zsh(programs))
+    put_text(tree, "completions/espalier.fish", completion.fish(programs))
 
 
 def make(tree, launcher, arrow, found, packages):
