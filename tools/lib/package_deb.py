@@ -124,7 +124,8 @@ def put_files(root, tree):
         link(root, "usr/share/fish/vendor_completions.d/%s.fish" % name, target + ".fish")
     link(root, "usr/share/zsh/vendor-completions/_espalier",
          "../../../lib/espalier/completions/_espalier")
-    link(root, "usr/share/doc/espalier/README.md", "../../../lib/espalier/README.md")
+    for name in ("README.md", "docs"):
+        link(root, "usr/share/doc/espalier/" + name, "../../../lib/espalier/" + name)
     link(root, "usr/share/doc/espalier/sbom.spdx.json", "../../../lib/espalier/sbom.spdx.json")
     link(root, "usr/share/doc/espalier/copyright", "../../../lib/espalier/LICENSES")
 
