@@ -1,7 +1,7 @@
 """The command blocks of README.md and of the user pages in docs/, run as written.
 
-The ```sh blocks of a page run in order, in one shell and one empty directory. Lines of a block
-without a language that follows must appear in the output of the commands above it, in that order;
+The ```sh blocks of a page run in order, in one shell and one empty directory. Lines of the blocks
+without a language that follow must appear in the output of the commands above them, in order;
 durations may differ, and pages call that directory /data. Comments in a page direct the test:
 
   <!-- test: after PAGE#SECTION -->  the blocks of PAGE up to the end of that section run first
@@ -12,6 +12,7 @@ durations may differ, and pages call that directory /data. Comments in a page di
 import dataclasses
 import functools
 import glob
+import itertools
 import os
 import re
 import signal
@@ -137,11 +138,11 @@ class Page(EspalierTest):
         self.assertEqual(code, 0, "%s: exit code %s\n%s" % (page, code, output[-6000:]))
         said = re.split(r"^@@ block (\d+)\n", output, flags=re.M)
         for number, text in zip(said[1::2], said[2::2]):
-            self.compare(blocks[int(number) + 1:int(number) + 2], text)
+            self.compare(blocks[int(number) + 1:], text)
 
     def compare(self, following, output):
-        for block in following:
-            if block.language == "" and block.direction == "":
+        for block in itertools.takewhile(lambda block: block.language == "", following):
+            if block.direction == "":
                 lines = iter(plain(output))
                 for line in plain(block.text):
                     self.assertIn(line, lines, "%s:%d: the commands above do not print this line "

@@ -45,7 +45,7 @@ PARTS = [
     Part("hdfs", "the C++ storage room on HDFS: plain, with two NameNodes, secured", 60, True,
          STORAGE),
     Part("e2e", "end-to-end tests of the real programs", 330, True, PROGRAMS + PAGES),
-    Part("python", "the Python client with its wheel", 120, True, CLIENT),
+    Part("python", "the Python client with its wheel", 120, True, CLIENT + PAGES),
     Part("spark-smoke", "one Spark application that submits", 60, True, SPARK),
     Part("pure", "Catch2 tests as shipped: all rooms; builds all targets", 600, False, CPP),
     Part("thorough", "Catch2 tests under both sanitizers with all checks: all rooms", 1800, False,

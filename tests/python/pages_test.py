@@ -1,0 +1,45 @@
+"""The Python blocks of docs/python.md run as written, with a cluster on another port."""
+import os
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import espalier
+from daemons import ROOT, Cluster, EspalierTest
+
+pytestmark = [pytest.mark.covers("coordinator", "worker"), pytest.mark.pages]
+
+
+def blocks(page, language):
+    with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as f:
+        return re.findall(r"^```%s\n(.*?)^```$" % language, f.read(), re.M | re.S)
+
+
+class PagesTest(EspalierTest):
+    def setUp(self):
+        super().setUp()
+        os.environ["ESPALIER_HOME"] = os.path.join(ROOT, "build")
+        self.addCleanup(os.environ.pop, "ESPALIER_HOME")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.directory)
+        table, job = blocks("quickstart.md", "sh")[:2]
+        subprocess.run(["bash", "-ec", table + job], check=True)
+        os.mkdir("new")
+        shutil.copy("ring.csv", "new")
+
+    def test_the_blocks_run_as_written(self):
+        address = Cluster(self, workers=1).address
+        frame = pd.read_csv("ring.csv")
+        names = {"frame": frame, "array": frame[["x", "y"]].to_numpy(),
+                 "cluster": espalier.connect(address)}
+        for block in blocks("python.md", "python"):
+            exec(compile(block.replace("localhost:7700", address), "python.md", "exec"), names)
+        self.assertEqual(list(names["model"].predict({"x": [0.5], "y": [0.5]})), ["yes"])
+        self.assertEqual(names["result"].stopped_because, "early stopping")
+        self.assertTrue(os.path.exists("scored/_SUCCESS"))
+        np.testing.assert_array_equal(names["model"].predict(frame),
+                                      pd.read_csv("scored/part-00000.csv")["prediction"])
