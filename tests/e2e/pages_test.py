@@ -198,9 +198,16 @@ def test_each_block_that_does_not_run_has_a_reason():
                 assert not said or said.group(1) != "not run" or said.group(2), page + ": " + line
 
 
-def test_the_site_builds_without_a_warning():
-    done = docs_site.build()
+def test_the_site_builds_and_a_broken_link_is_an_error():
+    docs_site.put_pages()
+    done = docs_site.run_mkdocs()
     assert done.returncode == 0, done.stdout + done.stderr
+    with open(os.path.join(docs_site.PAGES, "docs", "limits.md"), "a") as f:
+        f.write("[a](nothing.md) [b](security.md#nothing)\n")
+    done = docs_site.run_mkdocs()
+    assert done.returncode != 0
+    for target in ("'docs/nothing.md' is not found", "does not contain an anchor '#nothing'"):
+        assert target in done.stderr, done.stderr
 
 
 def test_the_job_reference_has_a_section_for_each_key():

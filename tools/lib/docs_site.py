@@ -163,22 +163,22 @@ def put_pages():
     write(COMMAND_PAGE, command_reference())
 
 
-def build():
+def run_mkdocs():
+    # Without --quiet: with it, warnings are no errors.
     python = private_python.ensure("docs", MKDOCS)
-    put_pages()
-    return subprocess.run([python, "-m", "mkdocs", "build", "--quiet"], cwd=ROOT,
+    return subprocess.run([python, "-m", "mkdocs", "build"], cwd=ROOT,
                           env=dict(os.environ, NO_MKDOCS_2_WARNING="1"),
                           capture_output=True, text=True)
 
 
 def main():
     try:
-        done = build()
+        put_pages()
+        done = run_mkdocs()
     except RuntimeError as error:
         sys.exit("docs: %s" % error)
-    sys.stderr.write(done.stdout + done.stderr)
     if done.returncode:
-        sys.exit("docs: the site has errors. See above.")
+        sys.exit(done.stdout + done.stderr + "docs: the site has errors. See above.")
     print("docs: build/docs/site/index.html")
 
 
