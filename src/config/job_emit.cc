@@ -218,7 +218,9 @@ struct Writer {
   }
   template <typename T>
   static YamlNode Field(const spec::Key& key, const T& member) {
-    if constexpr (std::is_same_v<T, int64_t>) {
+    if constexpr (std::is_same_v<T, char>) {
+      if (member == 0 && key.no_character != nullptr) return ScalarNode(key.no_character);
+    } else if constexpr (std::is_same_v<T, int64_t>) {
       if (key.unit == spec::Key::Unit::kMilliseconds) return Duration(member);
       if (key.unit == spec::Key::Unit::kBytes) return Size(member);
     }

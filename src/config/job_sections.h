@@ -110,7 +110,17 @@ Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, co
   if (key.list != nullptr && node.kind != YamlNode::Kind::kSequence && !reader.describes()) {
     return reader.Unexpected(node, path, std::string("a list of ") + key.list);
   }
-  if constexpr (std::is_same_v<T, int64_t>) {
+  if constexpr (std::is_same_v<T, char> || std::is_same_v<T, std::optional<char>>) {
+    if (key.no_character == nullptr || reader.describes()) return ReadSpec(reader, node, path, out);
+    if (node.is_scalar() && node.text == key.no_character) {
+      out = '\0';
+      return {};
+    }
+    if (node.is_scalar() && node.text.size() == 1) return ReadSpec(reader, node, path, out);
+    return reader.Unexpected(node, path,
+                             "one character, such as \",\" or \"\\t\" (in double quotes), or " +
+                                 std::string(key.no_character));
+  } else if constexpr (std::is_same_v<T, int64_t>) {
     if (key.unit == spec::Key::Unit::kMilliseconds)
       return reader.ReadDuration(node, path, false, out);
     if (key.unit == spec::Key::Unit::kBytes) return reader.ReadBytes(node, path, out);

@@ -18,16 +18,21 @@ constexpr KeyDoc kDocs[] = {
     {"data.test", nullptr, "Input of rows for the final evaluation only, as data.train."},
     {"data.format", "csv",
      "By default, the extension of a file decides: .parquet; .csv, .libsvm and .svm, each also "
-     "with .gz or .zst. Other files are CSV. In Parquet, a list of numbers `v` is the features "
+     "with .gz, .zst, .bz2, .xz, .lz4 or .snappy. Other files are CSV. In Parquet, a list of "
+     "numbers `v` is the features "
      "v[0], v[1] and so on, and so is a Spark vector, dense or sparse; `columns: v` selects all "
-     "of them. In LIBSVM text, column 0 is the label and column i is the feature with index i; "
+     "of them. The field b of a struct a is the column a.b. In LIBSVM text, column 0 is the label "
+     "and column i is the feature with index i; "
      "`features: \"1..784\"` selects 784 of them. In wide rows that are mostly 0, zeros take no "
      "memory and no time."},
     {"data.csv", nullptr, "The form of CSV files."},
     {"data.csv.header", nullptr, "true: the first line of each file names the columns."},
     {"data.csv.delimiter", nullptr,
-     "One character, such as \"\\t\" for tabs or \"\\x01\" for Hive's text tables."},
-    {"data.csv.quote", nullptr, "The character around fields that contain a delimiter."},
+     "One character, such as \"\\t\" for tabs or \"\\x01\" for Hive's text tables. whitespace: "
+     "runs "
+     "of blanks and tabs."},
+    {"data.csv.quote", nullptr,
+     "The character around fields that contain a delimiter. none: quotes are plain text."},
     {"data.csv.multiline", nullptr,
      "true: quoted fields may contain line breaks. Each file is then read by one worker."},
     {"data.csv.decimal", "\",\"",
@@ -35,6 +40,22 @@ constexpr KeyDoc kDocs[] = {
     {"data.csv.thousands", "\".\"",
      "Character between groups of three digits, as in 1.234,5: a comma, a point, an underscore, an "
      "apostrophe or a blank. A blank also means no-break spaces. By default there is none."},
+    {"data.csv.escape", "\"\\\\\"",
+     "Character before a quote inside a quoted field, as Spark writes it; twice, it stands for "
+     "itself. With `quote: none`, it also makes a delimiter plain text, as in Hive and MySQL. By "
+     "default a quote inside a quoted field is written twice. none: the same, and a field may end "
+     "in two backslashes."},
+    {"data.csv.comment", "\"#\"",
+     "Lines that start with this character are left out. By default there are none."},
+    {"data.csv.extra_field", nullptr,
+     "Which field is left out where rows have one field more than the header has names. last: the "
+     "empty field after a delimiter at the end of each line. first: the row names of R. auto: last "
+     "if it is empty in the first rows, otherwise first. none: these rows are bad rows. Without a "
+     "header, auto leaves out a last field that is empty in the first rows."},
+    {"data.libsvm", nullptr, "The form of LIBSVM text."},
+    {"data.libsvm.zero_based", nullptr,
+     "true: indices count from 0, so index i is column i + 1, and column 1 is the first feature. "
+     "An index 0 is an error otherwise."},
     {"data.label", nullptr,
      "REQUIRED, except for task autoencoder. Column to predict: a name, or a position counted "
      "from 0. A regression may have several. A multilabel job has several, each 0 or 1, true or "

@@ -65,14 +65,18 @@ void Map(W& w, Is<spec::Shard> auto& shard) {
   w(ESPALIER_AT(end), shard.end);
 }
 
+static bool IsUnused(int32_t column) {
+  return column == spec::InputFile::kLeftOut || column == spec::InputFile::kEmpty;
+}
+
 // A file's columns are each of the schema's once.
 static void CheckColumns(const spec::InputFile& file, size_t columns, Fields& f) {
   if (file.columns.empty()) return;
   std::vector<bool> seen(columns);
-  const auto unused = std::count(file.columns.begin(), file.columns.end(), -1);
+  const auto unused = std::count_if(file.columns.begin(), file.columns.end(), IsUnused);
   bool right = file.columns.size() == columns + static_cast<size_t>(unused);
   for (const int32_t column : file.columns) {
-    if (column == -1) continue;
+    if (IsUnused(column)) continue;
     right = right && column >= 0 && static_cast<size_t>(column) < columns && !seen[column];
     if (right) seen[column] = true;
   }

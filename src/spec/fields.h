@@ -25,11 +25,18 @@ void Fields(F&& f, Is<ColumnRange> auto& s) {
 template <typename F>
 void Fields(F&& f, Is<CsvOptions> auto& s) {
   f("header", s.header);
-  f("delimiter", s.delimiter);
-  f("quote", s.quote);
+  f(Key("delimiter").NoCharacter("whitespace"), s.delimiter);
+  f(Key("quote").NoCharacter("none"), s.quote);
   f("multiline", s.multiline);
   f(Key("decimal").Later(), s.decimal);
   f(Key("thousands").Later(), s.thousands);
+  f(Key("escape").NoCharacter("none").Later(), s.escape);
+  f(Key("comment").Later(), s.comment);
+  f(Key("extra_field").Later(), s.extra_field);
+}
+template <typename F>
+void Fields(F&& f, Is<LibsvmOptions> auto& s) {
+  f("zero_based", s.zero_based);
 }
 template <typename F>
 void Fields(F&& f, Is<Scale> auto& s) {
@@ -98,6 +105,7 @@ void Fields(F&& f, Is<DataSpec> auto& s) {
   f(Key("test").Path(), s.test);
   f("format", s.format);
   f("csv", s.csv);
+  f(Key("libsvm").Later(), s.libsvm);
   f("label", s.label);
   f("weight", s.weight);
   f("features", s.features);

@@ -23,6 +23,8 @@ const char* Words(LeftOutReason reason) {
       return "different in nearly every row";
     case LeftOutReason::kRowNumber:
       return "numbers the rows";
+    case LeftOutReason::kNested:
+      return "not one value a row";
     case LeftOutReason::kIndex:
       break;
   }

@@ -26,9 +26,10 @@ struct InputFile {
   int64_t length = 0;       // bytes
   int64_t modified_ms = 0;  // since 1970; frozen at listing, compared at each opening
   FileRole role = FileRole::kTrain;
-  // Text with a header in another order than the schema's: for each column of the file its position
-  // in the schema, or -1 for a column whose value the file's directories give. Empty: the order is
-  // the same.
+  static constexpr int32_t kLeftOut = -1;  // the directories give its value, or it names the rows
+  static constexpr int32_t kEmpty = -2;    // it is empty in all rows
+  // Text whose columns are not those of the schema in their order: for each column of the file its
+  // position in the schema, or one of the above. Empty: the order is the same.
   std::vector<int32_t> columns = {};
   bool operator==(const InputFile&) const = default;
 };
@@ -56,6 +57,7 @@ enum class LeftOutReason : uint8_t {
   kDifferent,  // text that is different in nearly every row
   kRowNumber,  // an unnamed column that numbers the rows
   kIndex,      // the index of the data frame that wrote the file
+  kNested,     // a map, a struct or a list of other things than numbers
 };
 struct LeftOutColumn {
   int32_t column = 0;  // position

@@ -33,13 +33,24 @@ using ColumnPattern = std::variant<std::string, int64_t, ColumnRange>;
 
 enum class DataFormat { kCsv, kParquet, kLibsvm };
 
+// Which field is left out where the records of a CSV file have one more than its header has names.
+// kAuto: the last one when it is empty, else the first one, as R names rows. kLast: the empty field
+// behind a delimiter at each line's end.
+enum class ExtraField { kAuto, kFirst, kLast, kNone };
+
 struct CsvOptions {
+  static constexpr char kBlanks = 0;  // the delimiter: runs of blanks and tabs
+  static constexpr char kNoQuote = 0, kNoEscape = 0;
+
   bool header = true;
   char delimiter = ',';
   char quote = '"';
   bool multiline = false;       // records may contain quoted line breaks: a file is then one shard
   std::optional<char> decimal;  // of numbers; absent: '.'
   std::optional<char> thousands;  // between groups of digits; absent: none
+  std::optional<char> escape;     // before a quote or another escape; absent: none is known of
+  std::optional<char> comment;    // at the begin of lines that are left out; absent: there are none
+  ExtraField extra_field = ExtraField::kAuto;
   bool operator==(const CsvOptions&) const = default;
 };
 
@@ -147,11 +158,17 @@ struct Shuffle {
   bool operator==(const Shuffle&) const = default;
 };
 
+struct LibsvmOptions {
+  bool zero_based = false;  // indices count from 0: index i is column i + 1
+  bool operator==(const LibsvmOptions&) const = default;
+};
+
 struct DataSpec {
   std::vector<std::string> train;  // patterns or directories, in order
   std::vector<std::string> test;
   std::optional<DataFormat> format;  // unset: FormatOf tells
   CsvOptions csv;
+  LibsvmOptions libsvm;
   // One column; several for regression, each a number, and for multilabel, each 0 or 1; none for
   // autoencoder.
   std::vector<ColumnRef> label;

@@ -39,6 +39,8 @@ struct Key {
   uint32_t kinds = 0;
   // Word in YAML for a field without a value; nullptr: none.
   const char* absent = nullptr;
+  // Word in YAML for the character 0; nullptr: none.
+  const char* no_character = nullptr;
   // Example of a list, for a field that is not a single value in YAML; nullptr: it may be one.
   const char* list = nullptr;
   // The text, or each text of the list, is a path or URI. A struct with such a text may be written
@@ -73,6 +75,9 @@ struct Key {
   }
   constexpr Key Absent(const char* word) const {
     return With([word](Key& k) { k.absent = word; });
+  }
+  constexpr Key NoCharacter(const char* word) const {
+    return With([word](Key& k) { k.no_character = word; });
   }
   constexpr Key List(const char* example) const {
     return With([example](Key& k) { k.list = example; });

@@ -121,11 +121,10 @@ struct Names<FeatureType> {
 };
 template <>
 struct Names<LeftOutReason> {
-  static constexpr EnumName<LeftOutReason> kAll[] = {{LeftOutReason::kEmpty, "empty"},
-                                                     {LeftOutReason::kConstant, "constant"},
-                                                     {LeftOutReason::kDifferent, "different"},
-                                                     {LeftOutReason::kRowNumber, "row_number"},
-                                                     {LeftOutReason::kIndex, "index"}};
+  static constexpr EnumName<LeftOutReason> kAll[] = {
+      {LeftOutReason::kEmpty, "empty"},         {LeftOutReason::kConstant, "constant"},
+      {LeftOutReason::kDifferent, "different"}, {LeftOutReason::kRowNumber, "row_number"},
+      {LeftOutReason::kIndex, "index"},         {LeftOutReason::kNested, "nested"}};
 };
 template <>
 struct Names<DatePart> {
@@ -146,6 +145,13 @@ struct Names<DataFormat> {
   static constexpr EnumName<DataFormat> kAll[] = {{DataFormat::kCsv, "csv"},
                                                   {DataFormat::kParquet, "parquet"},
                                                   {DataFormat::kLibsvm, "libsvm"}};
+};
+template <>
+struct Names<ExtraField> {
+  static constexpr EnumName<ExtraField> kAll[] = {{ExtraField::kAuto, "auto"},
+                                                  {ExtraField::kFirst, "first"},
+                                                  {ExtraField::kLast, "last"},
+                                                  {ExtraField::kNone, "none"}};
 };
 template <>
 struct Names<JobKind> {

@@ -229,11 +229,30 @@ void CheckCsv(Findings& f, const CsvOptions& csv) {
   const std::string expected = "one character that cannot be part of a number";
   const bool control = csv.delimiter > 0 && csv.delimiter < 0x20 && csv.delimiter != '\n' &&
                        csv.delimiter != '\r';  // Hive's is \x01
-  f.Expect(control || usable(csv.delimiter), "data.csv.delimiter",
-           Quoted(std::string(1, csv.delimiter)), expected);
-  f.Expect(usable(csv.quote), "data.csv.quote", Quoted(std::string(1, csv.quote)), expected);
-  f.Expect(csv.quote != csv.delimiter, "data.csv.quote", Quoted(std::string(1, csv.quote)),
+  const bool blanks = csv.delimiter == CsvOptions::kBlanks;
+  const bool no_quote = csv.quote == CsvOptions::kNoQuote;
+  f.Expect(blanks || control || usable(csv.delimiter), "data.csv.delimiter",
+           Quoted(std::string(1, csv.delimiter)), expected + ", or whitespace");
+  f.Expect(no_quote || usable(csv.quote), "data.csv.quote", Quoted(std::string(1, csv.quote)),
+           expected + ", or none");
+  const auto divides = [&](char c) { return blanks ? c == ' ' || c == '\t' : c == csv.delimiter; };
+  f.Expect(no_quote || !divides(csv.quote), "data.csv.quote", Quoted(std::string(1, csv.quote)),
            "another character than the delimiter");
+  const char escape = csv.escape.value_or(CsvOptions::kNoEscape);
+  if (escape != CsvOptions::kNoEscape) {
+    f.Expect(usable(escape) && !divides(escape), "data.csv.escape", Quoted(std::string(1, escape)),
+             expected + ", other than the delimiter, or none");
+    f.Expect(!(blanks && no_quote), "data.csv.escape", Quoted(std::string(1, escape)),
+             "none where delimiter is whitespace and quote is none");
+  }
+  if (csv.comment) {
+    const char comment = *csv.comment;
+    f.Expect(usable(comment) && !divides(comment) && comment != csv.quote && comment != escape,
+             "data.csv.comment", Quoted(std::string(1, comment)),
+             expected + ", other than delimiter, quote and escape");
+  }
+  f.Expect(csv.header || csv.extra_field != ExtraField::kFirst, "data.csv.extra_field", "first",
+           "last or none, since files without header do not say how many fields there are");
   const char decimal = csv.decimal.value_or('.'), thousands = csv.thousands.value_or('\0');
   f.Expect(decimal == '.' || decimal == ',', "data.csv.decimal", Quoted(std::string(1, decimal)),
            "'.' or ','");

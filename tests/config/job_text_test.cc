@@ -132,6 +132,8 @@ TEST_CASE("a job written as YAML reads back equal") {
            "validation: {files: [v1.csv, v2.csv]}, test: [t.csv], shuffle: none",
            "bad_rows: {policy: skip, limit: 4}, shard_bytes: 2 MiB, format: parquet",
            R"(csv: {decimal: ",", thousands: "."}, null_values: [unknown, "-999", "null", ""])",
+           R"(csv: {delimiter: whitespace, quote: none, escape: none, comment: "#"})",
+           R"(csv: {escape: "\\", extra_field: first}, libsvm: {zero_based: true})",
            R"(features: {exclude: ["id_*", 3], date_format: "%Y", groups: [{columns: d, type: date,
            date_format: auto}]})",
        }) {

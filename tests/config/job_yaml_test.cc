@@ -39,7 +39,8 @@ data:
   test: c
   format: csv
   csv: {header: true, delimiter: "\t", quote: "'", multiline: true, decimal: ",",
-        thousands: "."}
+        thousands: ".", escape: "\\", comment: "#", extra_field: last}
+  libsvm: {zero_based: true}
   label: price
   weight: w
   features:
@@ -271,7 +272,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "18446744073709551615"},
       {"output: m\ndata: {train: t, label: 0, csv: {delimiter: tab}}\n",
        "job.yaml:2:45: data.csv.delimiter: found 'tab', expected one character, such as \",\" or "
-       "\"\\t\" (in double quotes)"},
+       "\"\\t\" (in double quotes), or whitespace"},
       {"output: m\ndata: {train: t, label: 0, features: {scale: divide}}\n",
        "job.yaml:2:46: data.features.scale.divide: found no value, expected one, as in `scale: "
        "{divide: 255}`"},

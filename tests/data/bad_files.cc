@@ -30,18 +30,17 @@ Given Path(std::string name) {
 // Compressed files, and files of another kind.
 std::vector<BadCase> Packed() {
   return {
-      {"snappy by name alone", Named("t.csv.snappy", kStart), StatusCode::kUnimplemented,
-       "'DIR/t.csv.snappy' is compressed, as .snappy in its name says, which cannot be read; give "
-       "it "
-       "as plain text, gzip or zstd",
-       InputPosition{.file = "DIR/t.csv.snappy", .offset = 0}},
+      {"snappy by name alone", Named("t.csv.snappy", kStart), StatusCode::kBadInput,
+       "'DIR/t.csv.snappy' is not what its name says: its first bytes are not those of snappy as "
+       "Hadoop writes it; write the file again, or rename it if it is not compressed",
+       InputPosition{.file = "DIR/t.csv.snappy", .offset = 0, .text = "a,b,y\\x0a1,2,0\\x0a\\x0a"}},
       {"gzip by name alone", Named("t.csv.gz", kStart), StatusCode::kBadInput,
-       "'DIR/t.csv.gz' is not what its name says: gzip text starts with the bytes 1f 8b; write the "
-       "file again, or rename it if it is not compressed",
+       "'DIR/t.csv.gz' is not what its name says: its first bytes are not those of gzip "
+       "text; write the file again, or rename it if it is not compressed",
        InputPosition{.file = "DIR/t.csv.gz", .offset = 0, .text = "a,b,y\\x0a1,2,0\\x0a\\x0a"}},
       {"zstd by name alone", Named("t.csv.zst", kStart), StatusCode::kBadInput,
-       "'DIR/t.csv.zst' is not what its name says: zstd text starts with the bytes 28 b5 2f fd; "
-       "write the file again, or rename it if it is not compressed",
+       "'DIR/t.csv.zst' is not what its name says: its first bytes are not those of zstd "
+       "text; write the file again, or rename it if it is not compressed",
        InputPosition{.file = "DIR/t.csv.zst", .offset = 0, .text = "a,b,y\\x0a1,2,0\\x0a\\x0a"}},
       {"gzip cut short", Named("t.csv.gz", Cut(Gzip(kStart), 9)), StatusCode::kBadInput,
        "'DIR/t.csv.gz' ends in the middle of its compressed text; was it copied or written to the "
@@ -85,22 +84,44 @@ std::vector<BadCase> MorePacked() {
        "the value is not a number; name texts that mean null in data.null_values, or choose other "
        "columns in data.features.columns, or make this one a category in data.features.groups",
        InputPosition{.file = "DIR/t.csv.gz", .row = 4, .column = "b", .offset = 15, .text = "x"}},
-      {"bzip2", Csv("BZh91AY&SY"), StatusCode::kUnimplemented,
-       "'DIR/train.csv' is compressed with bzip2, which cannot be read; give it as plain text, "
-       "gzip or zstd",
-       InputPosition{.file = "DIR/train.csv", .offset = 0}},
-      {"xz",
-       Csv(std::string("\xFD"
-                       "7zXZ\0\0\4",
-                       8)),
+      {"bzip2 cut short", Named("t.csv.bz2", Cut(Bzip2(kStart), 9)), StatusCode::kBadInput,
+       "'DIR/t.csv.bz2' ends in the middle of its compressed text; was it copied or written to the "
+       "end? (at byte 45 of its 45 compressed bytes)",
+       InFile("DIR/t.csv.bz2")},
+      {"xz cut short", Named("t.csv.xz", Cut(Xz(kStart), 9)), StatusCode::kBadInput,
+       "'DIR/t.csv.xz' ends in the middle of its compressed text; was it copied or written to the "
+       "end? (at byte 63 of its 63 compressed bytes)",
+       InFile("DIR/t.csv.xz")},
+      {"lz4 cut short", Named("t.csv.lz4", Cut(Lz4(kStart), 3)), StatusCode::kBadInput,
+       "'DIR/t.csv.lz4' ends in the middle of its compressed text; was it copied or written to the "
+       "end? (at byte 25 of its 25 compressed bytes)",
+       InFile("DIR/t.csv.lz4")},
+      {"snappy of Hadoop cut short",
+       Named("t.csv.snappy",
+             Cut(HadoopBlocks(arrow::Compression::SNAPPY, kStart + kStart, 13, 13), 3)),
+       StatusCode::kBadInput,
+       "'DIR/t.csv.snappy' ends in the middle of its compressed text; was it copied or written to "
+       "the end? (at byte 43 of its 43 compressed bytes)",
+       InFile("DIR/t.csv.snappy")},
+      {"snappy in its framing format", Csv(std::string("\xFF\x06\0\0sNaPpY", 10)),
        StatusCode::kUnimplemented,
-       "'DIR/train.csv' is compressed with xz, which cannot be read; give it as plain text, gzip "
-       "or zstd",
+       "'DIR/train.csv' is compressed with snappy in its framing format, which cannot be read; "
+       "give it as plain text, gzip or zstd",
        InputPosition{.file = "DIR/train.csv", .offset = 0}},
-      {"lz4", Csv("\x04\x22\x4D\x18 lz4 text"), StatusCode::kUnimplemented,
-       "'DIR/train.csv' is compressed with lz4, which cannot be read; give it as plain text, gzip "
-       "or zstd",
+      {"UTF-32", Csv(std::string("\xFF\xFE\0\0a\0\0\0", 8)), StatusCode::kUnimplemented,
+       "'DIR/train.csv' is text in UTF-32, which cannot be read; give it as plain text, gzip or "
+       "zstd",
        InputPosition{.file = "DIR/train.csv", .offset = 0}},
+      {"UTF-16 cut short",
+       Csv(std::string("\xFF\xFE"
+                       "a\0,\0y\0\n\0"
+                       "1\0,\0"
+                       "2",
+                       15)),
+       StatusCode::kBadInput,
+       "'DIR/train.csv' is not whole text in UTF-16: it has half a character at byte 14; write the "
+       "file again, best as UTF-8",
+       InFile()},
       {"a zip archive", Csv("PK\x03\x04 archive"), StatusCode::kUnimplemented,
        "'DIR/train.csv' is a zip archive, which cannot be read; give it as plain text, gzip or "
        "zstd",

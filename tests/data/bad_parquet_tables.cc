@@ -88,32 +88,29 @@ std::vector<BadCase> Types() {
   const auto vector = Json("y", arrow::list(arrow::int32()), "[[1], [2]]");
   const auto empty = Json("v", arrow::list(arrow::float32()), "[[], null]");
   return {
-      {"a struct", Fields({Ints("a"), Struct("s")}), StatusCode::kInvalidArgument,
+      {"a struct", With(Fields({Ints("a"), Struct("s")}), Features({std::string("s")})),
+       StatusCode::kInvalidArgument,
        "data.features.columns: column 's' of 'DIR/t.parquet' has the type struct<x: int32>; "
        "expected numbers, booleans, text, dates or lists of numbers: name the columns to use in "
        "data.features.columns",
        In("s")},
-      {"lists of lists", Fields({lists}), StatusCode::kInvalidArgument,
+      {"lists of lists", With(Fields({lists}), Features({std::string("l")})),
+       StatusCode::kInvalidArgument,
        "data.features.columns: column 'l' of 'DIR/t.parquet' has the type list<element: "
        "list<element: float>>; expected numbers, booleans, text, dates or lists of numbers: name "
        "the columns to use in data.features.columns",
        In("l")},
-      {"lists of texts", Fields({texts}), StatusCode::kInvalidArgument,
+      {"lists of texts", With(Fields({texts}), Features({std::string("l")})),
+       StatusCode::kInvalidArgument,
        "data.features.columns: column 'l' of 'DIR/t.parquet' has the type list<element: string>; "
        "expected numbers, booleans, text, dates or lists of numbers: name the columns to use in "
        "data.features.columns",
        In("l")},
-      {"a map", Fields({map}), StatusCode::kInvalidArgument,
+      {"a map", With(Fields({map}), Features({std::string("m")})), StatusCode::kInvalidArgument,
        "data.features.columns: column 'm' of 'DIR/t.parquet' has the type map<string, int32 "
        "('m')>; expected numbers, booleans, text, dates or lists of numbers: name the columns to "
        "use in data.features.columns",
        In("m")},
-      {"a column of nothing", Fields({Json("n", arrow::null(), "[null, null]")}),
-       StatusCode::kInvalidArgument,
-       "data.features.columns: column 'n' of 'DIR/t.parquet' has the type null; expected numbers, "
-       "booleans, text, dates or lists of numbers: name the columns to use in "
-       "data.features.columns",
-       In("n")},
       {"a list for a label", Regression(Parquet(ParquetText({Ints("a"), vector}))),
        StatusCode::kInvalidArgument,
        "data.label: column 'y' of 'DIR/t.parquet' has the type list<element: int32>; expected one "
@@ -154,6 +151,16 @@ std::vector<BadCase> Types() {
 
 std::vector<BadCase> OtherColumns() {
   return {
+      {"a column of nothing", Fields({Json("n", arrow::null(), "[null, null]")}),
+       StatusCode::kBadInput,
+       "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go on "
+       "without it",
+       InputPosition{.file = "DIR/t.parquet", .row = 1, .column = "n", .text = "null"}},
+      {"structs alone", Fields({Struct("s")}), StatusCode::kInvalidArgument,
+       "data.features.columns: column 's' of 'DIR/t.parquet' has the type struct<x: int32>; "
+       "expected numbers, booleans, text, dates or lists of numbers: name the columns to use in "
+       "data.features.columns",
+       In("s")},
       {"a second file without a column", Second({Y(1)}), StatusCode::kBadInput,
        "column 'a' of 'DIR/second.parquet' is missing, which is in 'DIR/t.parquet'; all files need "
        "the same columns, in any order",

@@ -136,7 +136,9 @@ std::vector<BadCase> Records() {
        "quoted field is written twice)",
        At(4, "", 15, "\"2\"3,1")},
       {"a NUL byte", Row(std::string("1,2\0,1\n", 7)), StatusCode::kBadInput,
-       "the record holds a NUL byte; is this a text file in UTF-8?", At(4, "", 13, "1,2\\x00,1")},
+       "the record holds a NUL byte; is this a text file in UTF-8, or in UTF-16 with a byte order "
+       "mark?",
+       At(4, "", 13, "1,2\\x00,1")},
       {"a record without end", Row("1,2," + std::string(17 << 20, '7')), StatusCode::kBadInput,
        "a record is longer than 16.0 MiB; is a quote left open, or is this not a CSV file?",
        At(4, "", 13, "1,2," + std::string(76, '7') + "...")},
@@ -147,6 +149,53 @@ std::vector<BadCase> Records() {
       {"a label too long", Row("1,2," + std::string(300, 'l') + "\n"), StatusCode::kBadInput,
        "the label has 300 bytes; the name of a class has at most 256",
        At(4, "y", 17, std::string(80, 'l') + "...")},
+  };
+}
+
+// Fields that may be written in another way than the job says.
+std::vector<BadCase> Escapes() {
+  const std::string advice =
+      ". If backslashes escape quotes, as in files of Spark, set data.csv.escape: \"\\\\\"";
+  const auto no_quote = [](spec::JobSpec& job) {
+    job.data.csv.quote = spec::CsvOptions::kNoQuote;
+    job.data.csv.escape = '\\';
+  };
+  return {
+      {"a quote behind a backslash", Row("1,\"a\\\"b\",1\n"), StatusCode::kBadInput,
+       "text follows a closing quote; expected the delimiter or the line's end (a quote inside a "
+       "quoted field is written twice)" +
+           advice,
+       At(4, "", 15, "\"a\\\"b\",1")},
+      {"a quote behind a backslash at the end", Row("1,\"5\\\"\",1\n"), StatusCode::kBadInput,
+       "a quoted field is not closed on its line; set csv.multiline: true if fields may hold line "
+       "breaks" +
+           advice,
+       At(4, "", 15, "\"5\\\"\",1")},
+      {"a delimiter behind a quote and a backslash", Row("1,\"5\\\", 6\",1\n"),
+       StatusCode::kBadInput,
+       "the row has 4 fields, expected 3 as in the header. A backslash is before a delimiter: if "
+       "it is an escape, set data.csv.escape: \"\\\\\", and data.csv.quote: none if no field is "
+       "quoted",
+       At(4, "", 13, "1,5\\, 6\",1")},
+      {"two backslashes before a closing quote", Row("1,\"C:\\\\\",1\n"), StatusCode::kBadInput,
+       "a quoted field ends in two backslashes. Set data.csv.escape: \"\\\\\" if they mean one, as "
+       "in files of Spark, or data.csv.escape: none if they mean two",
+       At(4, "", 13, "1,\"C:\\\\\",1")},
+      {"a line that ends in an escape", With(Row("1,2\\\n3,1\n"), no_quote), StatusCode::kBadInput,
+       "the line ends in the escape character: its last field goes on in the next line, which "
+       "cannot be read. Write line breaks inside of fields as \\n",
+       At(4, "", 13, "1,2\\")},
+      {"a delimiter at one line's end", Row("1,2,1,\n"), StatusCode::kBadInput,
+       "the row has 4 fields, expected 3 as in the header. It ends with a delimiter that other "
+       "lines do not have: take it out",
+       At(4, "", 13, "1,2,1,")},
+      {"a value in the field without a name",
+       With(Csv("a,b,y,\n1,2,0,\n3,4,1,5\n"),
+            [](spec::JobSpec& job) { job.data.csv.extra_field = spec::ExtraField::kLast; }),
+       StatusCode::kBadInput,
+       "the last field has no name and is empty in the first rows, but not in this one. Name it in "
+       "the header, or set data.csv.extra_field: none if it is a column",
+       At(3, "", 15, "3,4,1,5")},
   };
 }
 
@@ -249,7 +298,15 @@ std::vector<BadCase> Svm() {
        "what is before the colon is not a whole number; expected index:value",
        At(3, "", 14, "-1:4", "DIR/a.libsvm")},
       {"an index of 0", Svm("1 0:4\n"), StatusCode::kBadInput,
-       "the index is 0; indices of LIBSVM text count from 1", At(3, "", 14, "0:4", "DIR/a.libsvm")},
+       "the index is 0, and indices count from 1. Set data.libsvm.zero_based: true if they count "
+       "from 0 in these files: index i is then column i + 1",
+       At(3, "", 14, "0:4", "DIR/a.libsvm")},
+      {"an index beyond the last, counted from 0",
+       With(Svm("1 0:3 7:4\n"), [](spec::JobSpec& job) { job.data.libsvm.zero_based = true; }),
+       StatusCode::kBadInput,
+       "the index is above 6, which is column 7, the highest in data.features.columns; name all "
+       "columns there",
+       At(3, "", 18, "7:4", "DIR/a.libsvm")},
       {"an index beyond the last", Svm("1 2:3 8:4\n"), StatusCode::kBadInput,
        "the index is above 7, the highest in data.features.columns; name all indices there",
        At(3, "", 18, "8:4", "DIR/a.libsvm")},
@@ -283,6 +340,7 @@ std::vector<BadCase> BadText() {
   Append(&all, MoreValues());
   Append(&all, OtherValues());
   Append(&all, Records());
+  Append(&all, Escapes());
   Append(&all, Lines());
   Append(&all, Regression());
   Append(&all, Positions());

@@ -319,6 +319,88 @@ TEST_CASE("a quote that is not closed soon ends its record on its line") {
   CHECK(records.at(8) == Record{"2", "x"});
 }
 
+TEST_CASE("an escape makes a quote or an escape in quotes plain text") {
+  const spec::CsvOptions options = {.escape = '\\'};
+  CHECK(ReadAll("\"he said \\\"hi\\\"\",2\n3,4\n", options) ==
+        Records{{0, {"he said \"hi\"", "2"}}, {19, {"3", "4"}}});
+  CHECK(ReadAll("\"C:\\\\\",\"\\\\\\\"\",x\n", options) == Records{{0, {"C:\\", "\\\"", "x"}}});
+  // Before another character, and outside of quotes, it is plain, as in Spark.
+  CHECK(ReadAll("\"a\\nb\",c\\\\d,\\N\n", options) == Records{{0, {"a\\nb", "c\\\\d", "\\N"}}});
+  CHECK(ReadAll("\"a\"\"b\",\"\"\n", options) == Records{{0, {"a\"b", ""}}});
+  CHECK(ReadAll("\"a\"\"b\"\n", {.escape = '"'}) == Records{{0, {"a\"b"}}});
+  CHECK(ReadAll("\"open\\\"\n1\n", options) == Records{{0, {"!"}}, {8, {"1"}}});
+  CHECK(ReadAll("\"a\\\"\nb\",2\n", {.multiline = true, .escape = '\\'}) ==
+        Records{{0, {"a\"\nb", "2"}}});
+}
+
+TEST_CASE("what a backslash may mean is asked, not guessed") {
+  CHECK(ReadAll("\"C:\\\\\",2\n3,4\n") == Records{{0, {"!"}}, {9, {"3", "4"}}});
+  CHECK(ReadAll("\"C:\\\\\",2\n", {.escape = spec::CsvOptions::kNoEscape}) ==
+        Records{{0, {"C:\\\\", "2"}}});
+  CHECK(ReadAll("\"a\\\\b\",C:\\\\\n") == Records{{0, {"a\\\\b", "C:\\\\"}}});
+}
+
+TEST_CASE("without a quote the escape works in all fields") {
+  constexpr char kNone = spec::CsvOptions::kNoQuote;
+  CHECK(ReadAll("\"a,b\"c\n", {.quote = kNone}) == Records{{0, {"\"a", "b\"c"}}});
+  const spec::CsvOptions options = {.quote = kNone, .escape = '\\'};
+  CHECK(ReadAll("a\\,b,c\\\\,\\N,d\\ne\\r,\\x\r\n1,2,3,4,5\n", options) ==
+        Records{{0, {"a,b", "c\\", "\\N", "d\ne\r", "x"}}, {23, {"1", "2", "3", "4", "5"}}});
+  const TextFile file("1,2\n3,a\\\nb\n");
+  CsvReader reader(file, options, {0, file.info().length, false});
+  REQUIRE(reader.Next() == CsvReader::Outcome::kRecord);
+  REQUIRE(reader.Next() == CsvReader::Outcome::kFailed);
+  CHECK(reader.error().message().find("ends in the escape character") != std::string::npos);
+  CHECK(reader.error().position()->offset == 4);
+}
+
+TEST_CASE("runs of blanks and tabs divide the fields") {
+  const spec::CsvOptions options = {.delimiter = spec::CsvOptions::kBlanks};
+  CHECK(ReadAll("  a   b\t y  \r\n 1 \t -2 3\n   \n\t\r\n4 5 6", options) ==
+        Records{{0, {"a", "b", "y"}}, {14, {"1", "-2", "3"}}, {31, {"4", "5", "6"}}});
+  CHECK(ReadAll(" \"New  York\"   \"\" x\n", options) == Records{{0, {"New  York", "", "x"}}});
+  CHECK(ReadAll("\"a\"b c\n1 2\n", options) == Records{{0, {"!"}}, {7, {"1", "2"}}});
+  const TextFile file("  12   3\n");
+  CsvReader reader(file, options, {0, file.info().length, false});
+  REQUIRE(reader.Next() == CsvReader::Outcome::kRecord);
+  CHECK(reader.field_offset(0) == 2);
+  CHECK(reader.field_offset(1) == 7);
+}
+
+TEST_CASE("lines that start with the comment character are left out") {
+  const spec::CsvOptions options = {.comment = '#'};
+  CHECK(ReadAll("\xEF\xBB\xBF# made by x\n#\na,b\n1,#2\n#3,4\n5,6\n", options) ==
+        Records{{17, {"a", "b"}}, {21, {"1", "#2"}}, {31, {"5", "6"}}});
+  CHECK(ReadAll("#1\n").size() == 1);
+  CHECK(ReadAll("  # x\n 1 2\n", {.delimiter = spec::CsvOptions::kBlanks, .comment = '#'}) ==
+        Records{{6, {"1", "2"}}});
+}
+
+TEST_CASE("every cut gives each row once, however fields are written") {
+  const std::string blanks = "# c\n x  \"a b\"\n\n   \n1\t 2 \r\n#\n3  4";
+  const std::string spark = "x,y\n\"a\\\"\",\"\\\\\"\n#,\"b\n1,\"2\n\\\"\",3\n4,5\n";
+  const std::string hive = "a\\,b,\\N\n\"1,2\n\\\\,\\n\n3,4\n";
+  const std::map<std::string, spec::CsvOptions> texts = {
+      {blanks, {.delimiter = spec::CsvOptions::kBlanks, .comment = '#'}},
+      {spark, {.escape = '\\', .comment = '#'}},
+      {hive, {.quote = spec::CsvOptions::kNoQuote, .escape = '\\'}}};
+  for (const auto& [text, options] : texts) {
+    const auto length = static_cast<int64_t>(text.size());
+    Records whole;
+    Read(text, options, {0, length, false, true}, &whole);
+    CHECK(whole.size() >= 3);
+    for (int64_t cut = 0; cut <= length; ++cut) {
+      for (const int64_t window : {int64_t{1}, int64_t{7}, CsvReader::kWindowBytes}) {
+        INFO(Printable(text) << " cut at " << cut << ", window " << window);
+        Records pieces;
+        Read(text, options, {0, cut, false, true}, &pieces, window);
+        Read(text, options, {cut, length, false, true}, &pieces, window);
+        REQUIRE(pieces == whole);
+      }
+    }
+  }
+}
+
 TEST_CASE("the line that names the delimiter for Excel is left out") {
   spec::CsvOptions options;
   options.delimiter = ';';

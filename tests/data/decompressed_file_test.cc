@@ -9,6 +9,8 @@
 namespace espalier::data {
 namespace {
 
+constexpr arrow::Compression::type kSnappy = arrow::Compression::SNAPPY;
+
 struct Whole {
   Status status;
   std::string text;
@@ -52,6 +54,17 @@ TEST_CASE("compressed text is read as it was, in pieces of any size") {
       {"members.gz", Gzip(half) + Gzip("") + Gzip(rest) + Gzip("")},
       {"no_name", Gzip(text)},
       {"a.zst", Zstd(text)},
+      {"a.csv.bz2", Bzip2(text)},
+      {"no_name_of_bzip2", Bzip2(text)},
+      {"streams.bz2", Bzip2(half) + Bzip2("") + Bzip2(rest)},
+      {"a.xz", Xz(text)},
+      {"streams.xz", Xz(half) + Xz("") + std::string(8, '\0') + Xz(rest)},
+      {"a.lz4", Lz4(text)},
+      {"frames.lz4", Lz4(half) + Lz4("") + Lz4(rest)},
+      {"a.snappy", HadoopBlocks(kSnappy, text, 256 << 10, 256 << 10)},
+      {"many.snappy", HadoopBlocks(kSnappy, text, 100'000, 777)},
+      {"ends.snappy", HadoopBlocks(kSnappy, text, 1 << 20, 256 << 10) + std::string(4, '\0')},
+      {"hadoop.lz4", HadoopBlocks(arrow::Compression::LZ4, text, 256 << 10, 100'000)},
       {"frames.zst", skippable + Zstd(half) + Zstd("") + skippable + Zstd(rest) + skippable},
   };
   for (const auto& [name, content] : contents) {
@@ -68,8 +81,9 @@ TEST_CASE("compressed text is read as it was, in pieces of any size") {
 TEST_CASE("compressed text is read anew when asked for an earlier place, and skips ahead") {
   DataFixture f;
   const std::string text = Numbers(100'000);
-  for (const std::string& content : {Gzip(text), Zstd(text)}) {
-    const auto raw = f.files->Open(f.dir.Put("x", content));
+  for (const std::string& content : {Gzip(text), Zstd(text), Bzip2(text), Xz(text), Lz4(text),
+                                     HadoopBlocks(kSnappy, text, 1 << 20, 1 << 18)}) {
+    const auto raw = f.files->Open(f.dir.Put("x.snappy", content));
     const DecompressedFile file(**raw, *CompressionOf(**raw));
     for (const size_t offset : {500'000u, 3u, 900'000u, 0u}) {
       std::string part(100, '\0');
@@ -86,10 +100,13 @@ TEST_CASE("compressed text is read anew when asked for an earlier place, and ski
 TEST_CASE("a compressed file that is cut anywhere is an error") {
   DataFixture f;
   const std::string text = Numbers(300);
-  for (const std::string& whole : {Gzip(text), Zstd(text)}) {
-    for (size_t size = 4; size < whole.size(); ++size) {
+  for (const std::string& whole : {Gzip(text), Zstd(text), Bzip2(text), Xz(text), Lz4(text),
+                                   HadoopBlocks(kSnappy, text, 1 << 20, 1000)}) {
+    const bool hadoop = whole[0] == '\0';
+    for (size_t size = hadoop ? 1100 : 10; size < whole.size(); ++size) {
       INFO(size << " of " << whole.size() << " bytes");
-      const Whole cut = TextOf(f, f.dir.Put("x.bin", whole.substr(0, size)));
+      const std::string name = hadoop ? "x.snappy" : "x.bin";
+      const Whole cut = TextOf(f, f.dir.Put(name, whole.substr(0, size)));
       REQUIRE(cut.status.code() == StatusCode::kBadInput);
       REQUIRE(cut.status.message().find("ends in the middle of its compressed text") !=
               std::string::npos);
@@ -101,7 +118,7 @@ TEST_CASE("a compressed file that is cut anywhere is an error") {
 TEST_CASE("a flipped bit never gives other text") {
   DataFixture f;
   const std::string text = Numbers(200);
-  for (const std::string& whole : {Gzip(text), Zstd(text)}) {
+  for (const std::string& whole : {Gzip(text), Zstd(text), Bzip2(text), Xz(text)}) {
     int noticed = 0;
     for (size_t i = 0; i < whole.size(); ++i) {
       std::string flipped = whole;
@@ -131,16 +148,29 @@ TEST_CASE("what is wrong with a compressed file is said in words") {
   const std::string window_of_256_mib("\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00", 9);
   const Row rows[] = {
       {"a.csv.gz", "1,2\n3,4\n", StatusCode::kBadInput,
-       "is not what its name says: gzip text starts with the bytes 1f 8b; write the file again"},
-      {"a.csv.zst", Gzip("1,2\n"), StatusCode::kBadInput, "zstd text starts with the bytes 28 b5"},
-      {"a.csv.bz2", "BZh91AY", StatusCode::kUnimplemented,
-       "is compressed with bzip2, which cannot"},
+       "is not what its name says: its first bytes are not those of gzip text; write the file "
+       "again"},
+      {"a.csv.zst", "1,2\n", StatusCode::kBadInput, "are not those of zstd text"},
+      {"a.csv.bz2", "BZh91AY", StatusCode::kBadInput, "are not those of bzip2 text"},
+      {"a.csv.lz4", "1,2\n3,4\n", StatusCode::kBadInput, "are not those of lz4"},
+      {"a.csv.snappy", "1,2\n3,4\n", StatusCode::kBadInput,
+       "are not those of snappy as Hadoop writes it"},
+      {"a.snappy", std::string("\xFF\x06\0\0sNaPpY", 10), StatusCode::kUnimplemented,
+       "is compressed with snappy in its framing format, which cannot be read"},
+      {"a.csv", std::string("\xFF\xFE\0\0a\0\0\0", 8), StatusCode::kUnimplemented,
+       "is text in UTF-32, which cannot be read"},
       {"a.zip", "PK\x03\x04....", StatusCode::kUnimplemented, "is a zip archive"},
-      {"a.xz",
-       std::string("\xFD"
-                   "7zXZ\0\0",
-                   7),
-       StatusCode::kUnimplemented, "compressed with xz"},
+      {"a.xz", "1,2\n", StatusCode::kBadInput, "are not those of xz text"},
+      {"a.xz", Xz("1,2\n") + "garbage", StatusCode::kBadInput,
+       "goes on after the end of its xz text with bytes that are none"},
+      {"a.bz2", Bzip2("1,2\n") + "garbage", StatusCode::kBadInput,
+       "goes on after the end of its bzip2 text"},
+      {"a.lz4", Lz4("1,2\n") + "garbage", StatusCode::kBadInput,
+       "goes on after the end of its lz4 text"},
+      {"a.snappy", HadoopBlocks(kSnappy, "1,2\n", 9, 9) + "garbage", StatusCode::kBadInput,
+       "is damaged: a chunk has"},
+      {"a.snappy", std::string("\0\0\0\x02\0\0\0\x03\x05\0a", 11), StatusCode::kBadInput,
+       "is damaged: a chunk is longer than its block"},
       {"a.gz", Gzip("1,2\n") + "garbage", StatusCode::kBadInput,
        "goes on after the end of its gzip text with bytes that are none"},
       {"a.gz", Gzip("1,2\n") + std::string(512, '\0'), StatusCode::kBadInput, "goes on after"},
@@ -179,11 +209,16 @@ TEST_CASE("a decompression bomb is stopped") {
   while (text.size() < (200 << 20)) text += line;
   f.job.data.csv.header = false;
   f.job.data.label = {int64_t{0}};
-  f.Train(Zstd(text), "bomb.csv.zst");
-  const auto profile = f.Profile();
-  CHECK(profile.status().code() == StatusCode::kBadInput);
-  CHECK(profile.status().message().find("is taken for a decompression bomb (at most 2000 times") !=
-        std::string::npos);
+  const std::map<std::string, std::string> bombs = {
+      {"bomb.csv.zst", Zstd(text)}, {"bomb.csv.bz2", Bzip2(text)}, {"bomb.csv.xz", Xz(text)}};
+  for (const auto& [name, content] : bombs) {
+    f.Train(content, name);
+    const auto profile = f.Profile();
+    INFO(name << ": " << profile.status().ToString());
+    CHECK(profile.status().code() == StatusCode::kBadInput);
+    CHECK(profile.status().message().find(
+              "is taken for a decompression bomb (at most 2000 times") != std::string::npos);
+  }
   // One record without an end is stopped by the limit of a record, long before.
   f.Train(Gzip(std::string(40 << 20, '7')), "long.csv.gz");
   const Status endless = f.Profile().status();

@@ -36,6 +36,16 @@ TEST_CASE("LIBSVM text is a dense table") {
                                            3,    0, 0,   0, 0, 0, 1});
 }
 
+TEST_CASE("indices that count from 0 are the columns after them") {
+  DataFixture f;
+  f.job.data.label = {int64_t{0}};
+  f.job.data.features.columns = {spec::ColumnRange{1, 3}};
+  f.Train("1 0:5 2:7\n0 1:6\n", "a.libsvm");
+  CHECK(f.Profile().status().message().find("data.libsvm.zero_based: true") != std::string::npos);
+  f.job.data.libsvm.zero_based = true;
+  CHECK(f.AllRows().inputs == std::vector<double>{5, 0, 7, 0, 6, 0});
+}
+
 TEST_CASE("LIBSVM text gives the rows that the same table as CSV gives, however it is cut") {
   std::mt19937_64 random(2);
   std::string csv, libsvm;
@@ -194,7 +204,7 @@ TEST_CASE("sparse records of LIBSVM text without labels are those with them") {
     const std::string path = f.dir.Put("s.libsvm", label + lines[0] + label + lines[1]);
     const auto file = f.files->Open(path);
     REQUIRE(file.ok());
-    LibsvmReader reader(**file, {0, (*file)->info().length, false}, 8, CsvReader::kWindowBytes,
+    LibsvmReader reader(**file, {}, {0, (*file)->info().length, false}, 8, CsvReader::kWindowBytes,
                         true, labels);
     std::string text;
     while (reader.Next() == RecordReader::Outcome::kRecord) {

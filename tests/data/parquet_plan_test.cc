@@ -44,6 +44,11 @@ TEST_CASE("a column that cannot be used is named with its type, unless it is not
   const std::string path =
       f.Write({Json("a", arrow::int32(), "[1, 2]"), Json("s", strukt, R"([{"x": 1}, {"x": 2}])"),
                Json("d", deep, "[[[1]], [[2]]]"), Y(2)});
+  CHECK(f.AllRows().inputs == Doubles{1, 2});  // `auto` leaves the others out
+  REQUIRE(f.plan.schema.left_out.size() == 2);
+  CHECK(f.plan.schema.left_out[0] == spec::LeftOutColumn{1, spec::LeftOutReason::kNested});
+  CHECK(spec::InferredText(f.plan.schema).find("d (not one value a row)") != std::string::npos);
+  f.job.data.features.columns = {std::string("s")};
   const Status error = f.Error();
   CHECK(error.code() == StatusCode::kInvalidArgument);
   CHECK(error.message().find("data.features.columns: column 's' of '" + path +

@@ -29,6 +29,29 @@ TEST_CASE("keys of values and dates out of their range are named") {
        "data.csv.thousands: found '.', expected another character than that of data.csv.decimal"},
       {[](JobSpec& j) { j.data.csv.thousands = 'x'; },
        "data.csv.thousands: found 'x', expected a comma, a point, a blank"},
+      {[](JobSpec& j) { j.data.csv.escape = ','; },
+       "data.csv.escape: found ',', expected one character that cannot be part of a number, other "
+       "than the delimiter, or none"},
+      {[](JobSpec& j) { j.data.csv.comment = '"'; },
+       "data.csv.comment: found '\"', expected one character that cannot be part of a number, "
+       "other than delimiter, quote and escape"},
+      {[](JobSpec& j) {
+         j.data.csv.delimiter = CsvOptions::kBlanks;
+         j.data.csv.quote = ' ';
+       },
+       "data.csv.quote: found ' ', expected another character than the delimiter"},
+      {[](JobSpec& j) {
+         j.data.csv.delimiter = CsvOptions::kBlanks;
+         j.data.csv.quote = CsvOptions::kNoQuote;
+         j.data.csv.escape = '\\';
+       },
+       "data.csv.escape: found '\\', expected none where delimiter is whitespace"},
+      {[](JobSpec& j) {
+         j.data.csv.header = false;
+         j.data.csv.extra_field = ExtraField::kFirst;
+         j.data.label = {int64_t{0}};
+       },
+       "data.csv.extra_field: found first, expected last or none"},
       {[](JobSpec& j) {
          j.data.features.exclude = {ColumnRange{5, 2}};
        },
@@ -279,6 +302,10 @@ TEST_CASE("the fingerprint changes with every other field") {
       [](JobSpec& j) { j.data.csv.multiline = true; },
       [](JobSpec& j) { j.data.csv.decimal = ','; },
       [](JobSpec& j) { j.data.csv.thousands = ','; },
+      [](JobSpec& j) { j.data.csv.escape = '\\'; },
+      [](JobSpec& j) { j.data.csv.comment = '#'; },
+      [](JobSpec& j) { j.data.csv.extra_field = ExtraField::kNone; },
+      [](JobSpec& j) { j.data.libsvm.zero_based = true; },
       [](JobSpec& j) { j.data.null_values.emplace(); },
       [](JobSpec& j) { j.data.null_values = {{"x"}}; },
       [](JobSpec& j) { j.data.features.exclude = {int64_t{1}}; },

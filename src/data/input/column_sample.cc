@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -52,6 +53,8 @@ class Sampler {
   }
 
   int64_t left() const { return left_; }
+  // Some column had no values in the files so far, whose type in a later one decides.
+  bool seeks_type() const { return !untyped_.empty(); }
   bool failed() const { return failed_; }  // a file could not be read to its end
 
   Status AddText(const spec::InputFile& file) {
@@ -91,15 +94,24 @@ class Sampler {
     }
     std::vector<int> columns;
     std::vector<size_t> sampled;  // by column that is read
+    const bool all = left_ > 0;   // else those that had no values alone
     for (size_t i = 0; i < parquet->columns().size(); ++i) {
-      const auto place = places.find(parquet->columns()[i].name);
-      if (place == places.end() || !IsSampled(parquet->columns()[i])) continue;
+      const ParquetColumn& column = parquet->columns()[i];
+      const auto place = places.find(column.name);
+      if (place == places.end()) continue;
+      if (column.family == ColumnFamily::kNull) {
+        if (all) untyped_.insert(place->second);
+        continue;
+      }
+      const bool wanted = untyped_.erase(place->second) > 0 || all;
+      if (!wanted || !IsSampled(column)) continue;
       columns.push_back(static_cast<int>(i));
       sampled.push_back(place->second);
     }
     if (columns.empty()) return {};
+    const int64_t rows = all ? left_ : kSampledRows;
     const Status read =
-        parquet->ReadFirst(columns, left_, [&](const arrow::RecordBatch& batch, int64_t) {
+        parquet->ReadFirst(columns, rows, [&](const arrow::RecordBatch& batch, int64_t) {
           left_ -= batch.num_rows();
           return AddBatch(batch, sampled);
         });
@@ -136,6 +148,7 @@ class Sampler {
   std::optional<DateFormat> format_;
   int64_t left_ = kSampledRows;
   bool failed_ = false;
+  std::set<size_t> untyped_;  // columns
 };
 
 }  // namespace
@@ -147,10 +160,11 @@ Result<TableSample> SampleColumns(const storage::FileSystem& files, const spec::
   sample.index.resize(plan.schema.names.size());
   const bool parquet = spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet;
   Sampler sampler(files, data, plan, &sample);
-  for (int i = 0; sampler.left() > 0; ++i) {
+  for (int i = 0; sampler.left() > 0 || sampler.seeks_type(); ++i) {
     const auto at = static_cast<size_t>(i);
-    sample.complete = at == plan.files.size() || plan.files[at].role != spec::FileRole::kTrain;
-    if (sample.complete || i == kSampledFiles) break;
+    const bool over = at == plan.files.size() || plan.files[at].role != spec::FileRole::kTrain;
+    sample.complete = over && sampler.left() > 0;
+    if (over || i == kSampledFiles) break;
     ESPALIER_RETURN_IF_ERROR(parquet ? sampler.AddParquet(plan.files[at])
                                      : sampler.AddText(plan.files[at]));
   }

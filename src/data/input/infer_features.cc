@@ -16,18 +16,27 @@
 namespace espalier::data {
 namespace {
 
-// Makes those columns of a Parquet table dates that have such a type in the first file with rows.
+// Makes those columns of a Parquet table dates that have such a type in the first file with values.
 Status FindDates(const storage::FileSystem& files, const spec::InputPlan& plan,
                  std::vector<spec::FeatureType>* types) {
-  const auto first = std::find_if(plan.files.begin(), plan.files.end(),
-                                  [](const spec::InputFile& file) { return file.length > 0; });
-  if (first == plan.files.end()) return {};
-  ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, *first));
-  ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
+  constexpr int kFilesMax = 16;  // of which all but the last have a column without values
   std::map<std::string, bool> is_date;
-  for (const ParquetColumn& c : parquet->columns()) {
-    is_date[c.name] =
-        !c.vector && (c.family == ColumnFamily::kDate || c.family == ColumnFamily::kTimestamp);
+  bool all_known = false;
+  int looked_at = 0;
+  for (size_t i = 0; i < plan.files.size() && !all_known && looked_at < kFilesMax; ++i) {
+    if (plan.files[i].length == 0) continue;
+    ++looked_at;
+    ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, plan.files[i]));
+    ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
+    all_known = true;
+    for (const ParquetColumn& c : parquet->columns()) {
+      if (c.family == ColumnFamily::kNull) {
+        all_known = false;
+        continue;
+      }
+      const bool date = c.family == ColumnFamily::kDate || c.family == ColumnFamily::kTimestamp;
+      is_date.emplace(c.name, date && !c.vector);
+    }
   }
   for (size_t i = 0; i < types->size(); ++i) {
     const auto found = is_date.find(plan.schema.names[i]);
@@ -108,7 +117,9 @@ class Inference {
     spec::Schema found = plan_.schema;
     found.features.clear();
     found.rules.clear();
-    found.left_out = left_out_;
+    found.left_out.insert(found.left_out.end(), left_out_.begin(), left_out_.end());
+    std::sort(found.left_out.begin(), found.left_out.end(),
+              [](const auto& a, const auto& b) { return a.column < b.column; });
     bool all_numeric = true;
     for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
       const int32_t column = plan_.schema.features[i];

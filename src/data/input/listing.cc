@@ -7,6 +7,7 @@
 #include "src/base/in_order.h"
 #include "src/base/text.h"
 #include "src/data/features/validation_draw.h"
+#include "src/data/input/extra_field.h"
 #include "src/data/input/infer_features.h"
 #include "src/data/input/table_formats.h"
 #include "src/data/parquet/plan.h"
@@ -31,9 +32,10 @@ constexpr int64_t kBadRowsMax = 1000, kBadBytesMax = 1 << 20;
 struct FirstRecord {
   bool any = false;
   HeaderRecord record;
-  int64_t end = 0;          // first byte after it
-  bool compressed = false;  // the file is
-  Status bad;               // without any: the first bad row
+  FirstRecords rows;       // of CSV
+  int64_t end = 0;         // first byte after the record
+  bool one_shard = false;  // the file is
+  Status bad;              // without any: the first bad row
 };
 
 const char* NameOf(spec::DataFormat format) {
@@ -95,9 +97,9 @@ class Planner {
         [&](int64_t i, Result<FirstRecord> read) -> Status {
           ESPALIER_ASSIGN_OR_RETURN(const FirstRecord first, std::move(read));
           spec::InputFile* file = &plan_.files[i];
-          if (first.any) ESPALIER_RETURN_IF_ERROR(UseFirst(first.record, file, &first_file));
+          if (first.any) ESPALIER_RETURN_IF_ERROR(UseFirst(first, file, &first_file));
           if (bad.ok()) bad = first.bad;
-          const int64_t header_end = first.compressed         ? file->length
+          const int64_t header_end = first.one_shard          ? file->length
                                      : spec::HasHeader(data_) ? first.end
                                                               : 0;
           return Cut(static_cast<int32_t>(i), header_end, shard_bytes);
@@ -183,7 +185,7 @@ class Planner {
     RecordReader& reader = *records;
     RecordReader::Outcome outcome = reader.Next();
     FirstRecord first;
-    first.compressed = input->compressed();
+    first.one_shard = input->is_one_shard();
     if (outcome == RecordReader::Outcome::kFailed) return reader.error();
     if (outcome == RecordReader::Outcome::kBadRecord) {
       LineCounter lines(input->lines());
@@ -227,20 +229,46 @@ class Planner {
       record.fields.emplace_back(reader.field(i));
       record.offsets.push_back(reader.field_offset(i));
     }
+    if (data_.format == spec::DataFormat::kCsv) SampleRows(reader, &first);
     return first;
   }
 
-  Status UseFirst(HeaderRecord record, spec::InputFile* file, std::string* first_file) {
+  // Looks at the rows after the first record as long as they may have an extra field.
+  void SampleRows(RecordReader& reader, FirstRecord* first) const {
+    const HeaderRecord& record = first->record;
     const bool header = spec::HasHeader(data_);
+    if (!header) first->rows.Add(reader);
+    if (data_.csv.extra_field == spec::ExtraField::kNone) return;
+    while (first->rows.records() < FirstRecords::kRecordsMax &&
+           reader.position() - first->end < FirstRecords::kBytesMax) {
+      const FirstRecords& rows = first->rows;
+      const bool usual = rows.fields() == record.fields.size() && !rows.ends_empty();
+      if (rows.records() > 0 && (rows.fields() == 0 || usual)) return;
+      const RecordReader::Outcome outcome = reader.Next();
+      if (outcome == RecordReader::Outcome::kRecord) first->rows.Add(reader);
+      if (outcome == RecordReader::Outcome::kEnd || outcome == RecordReader::Outcome::kFailed) {
+        return;
+      }
+    }
+  }
+
+  Status UseFirst(FirstRecord first, spec::InputFile* file, std::string* first_file) {
+    const bool header = spec::HasHeader(data_);
+    HeaderRecord& record = first.record;
+    ESPALIER_ASSIGN_OR_RETURN(const Extra extra, TakeExtra(&first, !first_file->empty()));
+    const size_t own = record.fields.size();  // of the file, beyond the extra one
     std::vector<size_t> taken;
     if (header) {
       ESPALIER_ASSIGN_OR_RETURN(taken, TakeShadowed(&record));
     }
     if (!first_file->empty()) {
-      if (!header) return {};
+      if (!header) {
+        SetLeftOut({}, extra, own, file);
+        return {};
+      }
       AppendPartitions(&record);
       ESPALIER_ASSIGN_OR_RETURN(file->columns, MatchHeader(plan_.schema, record, *first_file));
-      file->columns = WithTakenColumns(std::move(file->columns), plan_.schema.names.size(), taken);
+      SetLeftOut(taken, extra, own, file);
       return {};
     }
     *first_file = record.at.file;
@@ -251,8 +279,41 @@ class Planner {
     AppendPartitions(&record);
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data_, std::move(names), record));
     plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
-    file->columns = WithTakenColumns({}, plan_.schema.names.size(), taken);
+    SetLeftOut(taken, extra, own, file);
     return {};
+  }
+
+  // Finds the extra field of a CSV file, and takes it out of the record where it is there.
+  // `further`: the schema is known.
+  Result<Extra> TakeExtra(FirstRecord* first, bool further) {
+    if (data_.format != spec::DataFormat::kCsv) return Extra::kNone;
+    const bool header = spec::HasHeader(data_);
+    HeaderRecord& record = first->record;
+    ESPALIER_ASSIGN_OR_RETURN(const Extra extra,
+                              FindExtraField(data_, header, record, first->rows));
+    if (extra == Extra::kNone) return extra;
+    const size_t schema = plan_.schema.names.size() - static_cast<size_t>(plan_.schema.partitions);
+    if (!header && further && record.fields.size() != schema + 1) return Extra::kNone;
+    const bool in_record = !header || Trimmed(record.fields.back()).empty();
+    if (extra != Extra::kFirst && in_record) {
+      record.fields.pop_back();
+      record.offsets.pop_back();
+    }
+    if (noted_extra_.insert(extra).second) NoteExtraField(record.at.file, extra);
+    return extra;
+  }
+
+  // Fills InputFile::columns, which has the places of the fields that are in use, or nothing for
+  // their order. `taken`: fields that the directories give; `own`: how many fields there are,
+  // without the extra one.
+  void SetLeftOut(std::vector<size_t> taken, Extra extra, size_t own, spec::InputFile* file) const {
+    if (extra == Extra::kFirst) {
+      for (size_t& field : taken) ++field;
+      taken.insert(taken.begin(), 0);
+    }
+    if (extra == Extra::kLast) taken.push_back(own);
+    file->columns = WithTakenColumns(std::move(file->columns), plan_.schema.names.size(), taken);
+    if (extra == Extra::kLast) file->columns[own] = spec::InputFile::kEmpty;
   }
 
   // Takes out the fields that the directories give too.
@@ -297,6 +358,7 @@ class Planner {
   size_t libsvm_columns_ = 0;  // of LIBSVM text
   Partitions partitions_;
   std::set<std::string> noted_;  // columns of NoteShadowed
+  std::set<Extra> noted_extra_;
   spec::InputPlan plan_;
   std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
 };

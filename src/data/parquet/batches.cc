@@ -45,14 +45,36 @@ arrow::Result<std::shared_ptr<arrow::Array>> TextsOf(std::shared_ptr<arrow::Arra
 
 }  // namespace
 
-arrow::Status UuidsToTexts(const std::vector<int>& columns,
-                           std::shared_ptr<arrow::RecordBatch>* batch) {
-  for (const int column : columns) {
-    ARROW_ASSIGN_OR_RAISE(auto texts, TextsOf((*batch)->column(column)));
-    const auto field = arrow::field((*batch)->schema()->field(column)->name(), arrow::utf8());
-    ARROW_ASSIGN_OR_RAISE(*batch, (*batch)->SetColumn(column, field, std::move(texts)));
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ColumnsOf(
+    const arrow::RecordBatch& batch, const std::vector<const ParquetSourceColumn*>& columns,
+    arrow::MemoryPool* pool) {
+  // Arrow reads the columns in the order in which they are first asked for.
+  std::vector<int> tops;
+  arrow::FieldVector fields;
+  arrow::ArrayVector arrays;
+  for (const ParquetSourceColumn* column : columns) {
+    const auto at = std::find(tops.begin(), tops.end(), column->top);
+    const auto place = static_cast<int>(at - tops.begin());
+    if (at == tops.end()) tops.push_back(column->top);
+    if (place >= batch.num_columns()) return arrow::Status::Invalid("a column is missing");
+    std::shared_ptr<arrow::Array> array = batch.column(place);
+    for (const std::string& name : column->path) {
+      if (array->type_id() != arrow::Type::STRUCT) {
+        return arrow::Status::Invalid("the field " + name + " is not in a struct");
+      }
+      const auto& parent = static_cast<const arrow::StructArray&>(*array);
+      const int field = parent.struct_type()->GetFieldIndex(name);
+      if (field < 0) return arrow::Status::Invalid("the field " + name + " is missing");
+      ARROW_ASSIGN_OR_RAISE(array, parent.GetFlattenedField(field, pool));
+    }
+    if (column->uuid) {
+      ARROW_ASSIGN_OR_RAISE(array, TextsOf(array));
+    }
+    fields.push_back(arrow::field(column->field->name(), array->type()));
+    arrays.push_back(std::move(array));
   }
-  return arrow::Status::OK();
+  return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), batch.num_rows(),
+                                  std::move(arrays));
 }
 
 arrow::Status ParquetBatches::Start(int group, const std::vector<const Column*>& columns,
@@ -62,14 +84,14 @@ arrow::Status ParquetBatches::Start(int group, const std::vector<const Column*>&
   std::vector<PlainColumns::Wanted> plain;
   std::vector<int> leaves;
   is_plain_.clear();
-  uuids_.clear();
+  by_arrow_.clear();
   for (const Column* column : columns) {
     fields.push_back(column->field);
     is_plain_.push_back(column->plain);
     if (column->plain) {
       plain.push_back({column->leaves[0], column->field->type()});
     } else {
-      if (column->uuid) uuids_.push_back(static_cast<int>(fields.size() - plain.size()) - 1);
+      by_arrow_.push_back(column);
       leaves.insert(leaves.end(), column->leaves.begin(), column->leaves.end());
     }
   }
@@ -89,7 +111,8 @@ arrow::Status ParquetBatches::NextOfOthers(std::shared_ptr<arrow::RecordBatch>* 
   } while (*batch != nullptr && (*batch)->num_rows() == 0);
   if (*batch == nullptr) return arrow::Status::OK();
   ARROW_RETURN_NOT_OK((*batch)->Validate());
-  return UuidsToTexts(uuids_, batch);
+  ARROW_ASSIGN_OR_RAISE(*batch, ColumnsOf(**batch, by_arrow_, pool_));
+  return arrow::Status::OK();
 }
 
 arrow::Status ParquetBatches::Next(int64_t left, std::shared_ptr<arrow::RecordBatch>* batch) {

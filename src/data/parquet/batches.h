@@ -11,31 +11,38 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "src/data/parquet/plain.h"
 
 namespace espalier::data {
 
-// Replaces the columns of a batch at these positions, which are UUIDs of 16 bytes, by their texts.
-arrow::Status UuidsToTexts(const std::vector<int>& columns,
-                           std::shared_ptr<arrow::RecordBatch>* batch);
+// How a column of a file is read.
+struct ParquetSourceColumn {
+  std::shared_ptr<arrow::Field> field;
+  std::vector<int> leaves;        // Parquet's own columns
+  bool plain = false;             // PlainColumns::CanRead
+  bool uuid = false;              // 16 bytes a value, which become text
+  int top = 0;                    // number of the file's column that it is, or that it lies in
+  std::vector<std::string> path;  // from there: names of fields within structs
+};
+
+// From the batches that Arrow reads, where fields of one struct are one column, to `columns`.
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ColumnsOf(
+    const arrow::RecordBatch& batch, const std::vector<const ParquetSourceColumn*>& columns,
+    arrow::MemoryPool* pool);
 
 class ParquetBatches {
  public:
-  struct Column {
-    std::shared_ptr<arrow::Field> field;
-    std::vector<int> leaves;  // Parquet's own columns
-    bool plain = false;       // PlainColumns::CanRead
-    bool uuid = false;        // 16 bytes a value, which become text
-  };
+  using Column = ParquetSourceColumn;
 
   // `reader` must outlive it.
   ParquetBatches(parquet::arrow::FileReader& reader, arrow::MemoryPool* pool)
-      : reader_(reader), plain_(pool) {}
+      : reader_(reader), pool_(pool), plain_(pool) {}
 
-  // Starts with a row group and `columns` of it, in batches of at most `batch_rows`.
+  // Starts with a row group and `columns` of it, in batches of at most `batch_rows`. The columns
+  // must stay until the last batch.
   arrow::Status Start(int group, const std::vector<const Column*>& columns, int64_t batch_rows);
 
   // The next batch, of which the group should have `left` rows left; null where it ends. More than
@@ -46,11 +53,12 @@ class ParquetBatches {
   arrow::Status NextOfOthers(std::shared_ptr<arrow::RecordBatch>* batch);
 
   parquet::arrow::FileReader& reader_;
+  arrow::MemoryPool* const pool_;
   PlainColumns plain_;
   std::unique_ptr<arrow::RecordBatchReader> others_;
   std::shared_ptr<arrow::Schema> schema_;
   std::vector<bool> is_plain_;  // by column
-  std::vector<int> uuids_;      // positions among the columns that Arrow reads
+  std::vector<const Column*> by_arrow_;
   bool has_plain_ = false;
   int64_t batch_rows_ = 0;
 };

@@ -64,6 +64,8 @@ ColumnFamily FamilyOf(const arrow::DataType& type) {
       return ColumnFamily::kTime;
     case arrow::Type::DURATION:
       return ColumnFamily::kDuration;
+    case arrow::Type::NA:
+      return ColumnFamily::kNull;
     case arrow::Type::DICTIONARY:
       return FamilyOf(*static_cast<const arrow::DictionaryType&>(type).value_type());
     default:

@@ -22,6 +22,7 @@ enum class ColumnFamily : uint8_t {
   kTimestamp,  // as a number: seconds since 1970
   kTime,       // as a number: seconds since midnight
   kDuration,   // as a number: seconds
+  kNull,       // no value at all: of any family, as the other files have it
   kUnsupported,
 };
 
@@ -33,6 +34,7 @@ struct ParquetColumn {
   int64_t width = 1;        // numbers a row; of a vector of any length 0, until it is known
   std::string type;         // as people write it
   std::vector<int> leaves;  // Parquet's own columns
+  bool nested = false;      // a field of a struct, by its dotted name: "a.b"
 };
 
 // Dictionaries count as what they hold.

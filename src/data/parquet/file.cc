@@ -22,6 +22,7 @@
 #include "src/data/parquet/footer.h"
 #include "src/data/parquet/guard.h"
 #include "src/data/parquet/source.h"
+#include "src/data/parquet/vectors.h"
 
 namespace espalier::data {
 namespace {
@@ -41,7 +42,7 @@ ParquetBatches::Column SourceOf(const parquet::arrow::SchemaField& field,
   ParquetBatches::Column source = {field.field, column->leaves};
   if (!field.is_leaf() || field.column_index < 0) return source;
   const parquet::ColumnDescriptor& leaf = *schema.Column(field.column_index);
-  source.plain = PlainColumns::CanRead(leaf, *field.field->type());
+  source.plain = !column->nested && PlainColumns::CanRead(leaf, *field.field->type());
   const bool flat = leaf.max_repetition_level() == 0 && !column->vector;
   if (leaf.logical_type() == nullptr || !flat) return source;
   if (leaf.logical_type()->is_UUID()) {
@@ -117,15 +118,43 @@ Status ParquetFile::Parse(const std::string& footer) {
         reader_, parquet::arrow::FileReader::Make(
                      &pool_, parquet::ParquetFileReader::Open(source_, properties, metadata_),
                      arrow_properties));
-    for (const auto& field : reader_->manifest().schema_fields) {
-      columns_.push_back(DescribeColumn(*field.field));
-      AddLeaves(field, &columns_.back().leaves);
-      sources_.push_back(SourceOf(field, *metadata_->schema(), &columns_.back()));
+    const std::vector<parquet::arrow::SchemaField>& fields = reader_->manifest().schema_fields;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      columns_.push_back(DescribeColumn(*fields[i].field));
+      AddLeaves(fields[i], &columns_.back().leaves);
+      sources_.push_back(SourceOf(fields[i], *metadata_->schema(), &columns_.back()));
+      sources_.back().top = static_cast<int>(i);
+    }
+    for (size_t i = 0; i < fields.size(); ++i) names_.insert(columns_[i].name);
+    for (size_t i = 0; i < fields.size(); ++i) {
+      AddNested(fields[i], static_cast<int>(i), {});
     }
     batches_ = std::make_unique<ParquetBatches>(*reader_, &pool_);
     return arrow::Status::OK();
   });
   return parsed.ok() ? Status() : Explain(parsed, -1);
+}
+
+void ParquetFile::AddNested(const parquet::arrow::SchemaField& parent, int top,
+                            const std::vector<std::string>& path) {
+  const arrow::DataType& type = *parent.field->type();
+  if (type.id() != arrow::Type::STRUCT || IsSparkVector(type)) return;
+  const std::string prefix =
+      path.empty() ? columns_[static_cast<size_t>(top)].name : columns_.back().name;
+  for (const auto& child : parent.children) {
+    std::vector<std::string> below = path;
+    below.push_back(child.field->name());
+    ParquetColumn column = DescribeColumn(*child.field);
+    column.name = prefix + "." + column.name;
+    column.nested = true;
+    if (!names_.insert(column.name).second) continue;
+    AddLeaves(child, &column.leaves);
+    sources_.push_back(SourceOf(child, *metadata_->schema(), &column));
+    sources_.back().top = top;
+    sources_.back().path = below;
+    columns_.push_back(std::move(column));
+    AddNested(child, top, below);
+  }
 }
 
 std::vector<std::string> ParquetFile::index_columns() const {

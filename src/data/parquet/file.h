@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "src/base/status.h"
@@ -27,7 +28,8 @@ namespace parquet {
 class FileMetaData;
 namespace arrow {
 class FileReader;
-}
+struct SchemaField;
+}  // namespace arrow
 }  // namespace parquet
 
 namespace espalier::data {
@@ -51,6 +53,7 @@ class ParquetFile {
                                                    MemoryBudget* room = nullptr);
   ~ParquetFile();
 
+  // Those of the file, then fields of structs by their dotted names, where no column has the name.
   const std::vector<ParquetColumn>& columns() const { return columns_; }
   const std::vector<ParquetGroup>& groups() const { return groups_; }
   int64_t footer_begin() const { return footer_begin_; }
@@ -86,6 +89,9 @@ class ParquetFile {
 
   ParquetFile(const storage::ReadableFile& file, MemoryBudget* room);
   Status Parse(const std::string& footer);
+  // Adds the fields of a struct, and of structs in it, as columns.
+  void AddNested(const parquet::arrow::SchemaField& parent, int top,
+                 const std::vector<std::string>& path);
   Status FindGroups();
   Result<Span> ChunkOf(size_t group, int leaf) const;
   Status Fetch(size_t group, const std::vector<int>& leaves);
@@ -117,6 +123,7 @@ class ParquetFile {
   std::unique_ptr<ParquetBatches> batches_;
   std::vector<ParquetBatches::Column> sources_;  // of columns_
   std::vector<ParquetColumn> columns_;
+  std::unordered_set<std::string> names_;  // of columns_
   std::vector<ParquetGroup> groups_;
 };
 

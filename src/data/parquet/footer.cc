@@ -234,15 +234,17 @@ Status ReadExactly(const storage::ReadableFile& file, int64_t offset, std::span<
       .At({.file = file.info().path, .offset = offset});
 }
 
+Status Encrypted(const std::string& path) {
+  return Unimplemented(QuotedPath(path) +
+                       " is an encrypted Parquet file; expected a plain one; "
+                       "write it again without encryption")
+      .At({.file = path});
+}
+
 // The footer's length, from the last eight bytes.
 Result<int64_t> FooterLength(std::string_view end, int64_t file_length, const std::string& path) {
   const std::string_view magic = end.substr(4);
-  if (magic == kEncryptedMagic) {
-    return Unimplemented(QuotedPath(path) +
-                         " is an encrypted Parquet file; expected a plain one; "
-                         "write it again without encryption")
-        .At({.file = path});
-  }
+  if (magic == kEncryptedMagic) return Encrypted(path);
   if (magic != kMagic) {
     return DamagedParquet(path, "it ends in '" + Printable(magic) +
                                     "', expected 'PAR1'; it is cut short or is no Parquet file");
@@ -314,7 +316,9 @@ Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
   std::optional<SchemaForm> form;
   RowGroups groups;
   int64_t columns = 0;
+  bool encrypted = false;
   in.Fields(0, [&](int64_t id, Thrift::Type type) {
+    encrypted = encrypted || id == 8;  // its algorithm, of files with a plain footer
     if (type != Thrift::kList || (id != 2 && id != 4)) return false;
     if (id == 4) {
       groups = ReadRowGroups(in);
@@ -339,6 +343,7 @@ Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
         .At({.file = path});
   }
   if (!in.ok() || !form) return DamagedParquet(path, "its footer is damaged");
+  if (encrypted) return Encrypted(path);
   if (groups.most > columns) {
     return DamagedParquet(path, "a row group has " + std::to_string(groups.most) +
                                     " columns, the schema " + std::to_string(columns));

@@ -275,6 +275,15 @@ std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) 
   }
 }
 
+// Numbers of which some mean null.
+Result<Numbers> WithNullNumbers(const arrow::Array& array, bool words, const ValueRules& rules) {
+  ESPALIER_ASSIGN_OR_RETURN(const Numbers all, NumbersOf(array, false, 1, words));
+  return Converted<double>(array, [&](int64_t r) {
+    const double value = all.At(r);
+    return rules.IsNullNumber(value) ? kNan : value;
+  });
+}
+
 }  // namespace
 
 Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words,
@@ -282,11 +291,7 @@ Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width,
   using arrow::Type;
   if (vector) return VectorNumbers(array, width, spelled);
   if (rules.has_null_numbers() && FamilyOf(*array.type()) == ColumnFamily::kNumber) {
-    ESPALIER_ASSIGN_OR_RETURN(const Numbers all, NumbersOf(array, false, 1, words));
-    return Converted<double>(array, [&](int64_t r) {
-      const double value = all.At(r);
-      return rules.IsNullNumber(value) ? kNan : value;
-    });
+    return WithNullNumbers(array, words, rules);
   }
   switch (array.type_id()) {
     case Type::UINT8:
@@ -310,6 +315,8 @@ Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width,
       return Plain<float>(array);
     case Type::DOUBLE:
       return Plain<double>(array);
+    case Type::NA:
+      return Converted<float>(array, [](int64_t) { return kNan; });
     case Type::HALF_FLOAT:
       return Halves(array);
     case Type::BOOL:

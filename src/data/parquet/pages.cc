@@ -47,10 +47,8 @@ Status ParquetFile::ReadPages(parquet::arrow::FileReader* reader, size_t group,
     leaves.insert(leaves.end(), columns_[column].leaves.begin(), columns_[column].leaves.end());
   }
   for (const int leaf : leaves) ESPALIER_RETURN_IF_ERROR(ChunkOf(group, leaf).status());
-  std::vector<int> uuids;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    if (sources_[columns[i]].uuid) uuids.push_back(static_cast<int>(i));
-  }
+  std::vector<const ParquetSourceColumn*> sources;
+  for (const int column : columns) sources.push_back(&sources_[column]);
   std::unique_ptr<arrow::RecordBatchReader> batches;
   std::shared_ptr<arrow::RecordBatch> batch;
   for (bool enough = false; !enough;) {
@@ -62,7 +60,8 @@ Status ParquetFile::ReadPages(parquet::arrow::FileReader* reader, size_t group,
       ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
       if (batch == nullptr) return arrow::Status::OK();
       ARROW_RETURN_NOT_OK(batch->Validate());
-      return UuidsToTexts(uuids, &batch);
+      ARROW_ASSIGN_OR_RAISE(batch, ColumnsOf(*batch, sources, &pool_));
+      return arrow::Status::OK();
     });
     if (!read.ok()) return Explain(read, static_cast<int64_t>(group));
     if (batch == nullptr) return {};

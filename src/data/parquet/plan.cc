@@ -1,6 +1,7 @@
 #include "src/data/parquet/plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -22,8 +23,9 @@ constexpr int kFootersAtOnce = 16;  // each is mostly waiting for a file system 
 
 // What people call a column's values: "numbers", "lists of 3 numbers".
 std::string Kind(const ParquetColumn& column) {
-  static constexpr const char* kNames[] = {"numbers",     "booleans",     "text",      "dates",
-                                           "time stamps", "times of day", "durations", "values"};
+  static constexpr const char* kNames[] = {"numbers",   "booleans",    "text",
+                                           "dates",     "time stamps", "times of day",
+                                           "durations", "no values",   "values"};
   const std::string name = kNames[static_cast<int>(column.family)];
   if (!column.vector) return name;
   return "lists of " + (column.width > 0 ? std::to_string(column.width) + " " : "") + name;
@@ -61,7 +63,9 @@ class ParquetPlanner {
         data_(data),
         shard_bytes_(shard_bytes),
         partitions_(std::move(partitions)),
-        plan_(*plan) {}
+        plan_(*plan) {
+    FindDotted();
+  }
 
   Status Plan() {
     ESPALIER_RETURN_IF_ERROR(InOrder<Result<Outline>>(
@@ -92,13 +96,35 @@ class ParquetPlanner {
     return Cut(outline, i);
   }
 
-  // The columns that the directories do not give; places_ has their positions in the file.
+  // Notes the names in the spec that may be those of fields within structs.
+  void FindDotted() {
+    const auto note = [this](const auto& column) {
+      const auto* name = std::get_if<std::string>(&column);
+      if (name == nullptr || name->find('.') == std::string::npos) return;
+      std::string vector;
+      int64_t element = 0;
+      dotted_.insert(*name);
+      if (ParseElementName(*name, &vector, &element)) dotted_.insert(vector);
+    };
+    std::for_each(data_.label.begin(), data_.label.end(), note);
+    if (data_.weight) note(*data_.weight);
+    if (data_.validation.column) note(*data_.validation.column);
+    const spec::FeatureSpec& features = data_.features;
+    std::for_each(features.columns.begin(), features.columns.end(), note);
+    for (const spec::FeatureGroup& group : features.groups) {
+      std::for_each(group.columns.begin(), group.columns.end(), note);
+    }
+  }
+
+  // The columns that the directories do not give, and of fields within structs those that the spec
+  // names; places_ has their positions in the file.
   Result<std::vector<ParquetColumn>> WithoutShadowed(const std::vector<ParquetColumn>& columns,
                                                      const std::string& path) {
     std::vector<ParquetColumn> own;
     places_.clear();
     for (size_t i = 0; i < columns.size(); ++i) {
       const std::string& name = columns[i].name;
+      if (columns[i].nested && !dotted_.contains(name)) continue;
       if (!std::binary_search(partitions_.names.begin(), partitions_.names.end(), name)) {
         own.push_back(columns[i]);
         places_.push_back(static_cast<int>(i));
@@ -175,8 +201,19 @@ class ParquetPlanner {
   }
 
   HeaderRecord Record() const {
-    return {.at = {.file = first_path_},
-            .not_auto = {partitions_.texts.begin(), partitions_.texts.end()}};
+    HeaderRecord record = {.at = {.file = first_path_},
+                           .not_auto = {partitions_.texts.begin(), partitions_.texts.end()}};
+    const auto is_nested = [](const ParquetColumn& column) {
+      return column.family == ColumnFamily::kUnsupported;
+    };
+    // Without other columns an error names the first of them with its type.
+    const auto others = std::count_if(first_.begin(), first_.end(), std::not_fn(is_nested));
+    const auto roles = static_cast<int64_t>(data_.label.size()) + (data_.weight ? 1 : 0) +
+                       (data_.validation.column ? 1 : 0);
+    for (const ParquetColumn& column : first_) {
+      if (is_nested(column) && others > roles) record.not_auto.push_back(column.name);
+    }
+    return record;
   }
 
   Status CheckUse(int32_t position, const std::string& field) const {
@@ -209,6 +246,12 @@ class ParquetPlanner {
                        near ? " (this file has " + Quoted(*near) + ")" : "");
       }
       const ParquetColumn& column = columns_[found->second];
+      if (column.family == ColumnFamily::kNull && !wanted.vector) continue;
+      if (wanted.family == ColumnFamily::kNull && !column.vector) {
+        first_[position] = column;
+        ESPALIER_RETURN_IF_ERROR(CheckUse(position, field));
+        continue;
+      }
       const bool same = column.family == wanted.family && column.vector == wanted.vector;
       const bool widths = column.width == wanted.width || column.width == 0 || wanted.width == 0;
       if (same && widths) continue;
@@ -220,6 +263,7 @@ class ParquetPlanner {
     for (const ParquetColumn& column : columns_) names.push_back(column.name);
     if (!IsAuto(data_.features, names)) return {};
     for (const ParquetColumn& column : columns_) {
+      if (column.family == ColumnFamily::kUnsupported) continue;
       const auto same = [&](const ParquetColumn& c) { return c.name == column.name; };
       if (std::none_of(first_.begin(), first_.end(), same)) {
         return Differs(path, column.name, "is not in");
@@ -326,8 +370,14 @@ class ParquetPlanner {
     expand(data.features.columns);
     expand(data.features.exclude);
     for (spec::FeatureGroup& group : data.features.groups) expand(group.columns);
+    const bool is_auto = IsAuto(data.features, names);
     ESPALIER_ASSIGN_OR_RETURN(plan_.schema, MakeSchema(data, std::move(names), Record()));
     plan_.schema.partitions = static_cast<int32_t>(partitions_.names.size());
+    for (size_t c = 0; is_auto && c < first_.size(); ++c) {
+      if (first_[c].family != ColumnFamily::kUnsupported) continue;
+      plan_.schema.left_out.push_back(
+          {static_cast<int32_t>(places[c].first), spec::LeftOutReason::kNested});
+    }
     return {};
   }
 
@@ -340,6 +390,7 @@ class ParquetPlanner {
   std::unordered_map<std::string, size_t> index_;  // of its names
   std::vector<int> places_;                        // in the file, without partition columns
   std::set<std::string> noted_;                    // columns of NoteShadowed
+  std::set<std::string> dotted_;                   // of FindDotted
   std::vector<ParquetColumn> first_;               // of the first file, with widths as found
   std::string first_path_;
   spec::Schema schema_;                  // over first_, vectors being one column

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "src/base/text.h"
 #include "src/data/table/number.h"
@@ -53,7 +54,11 @@ class Resolver {
       if (added) continue;
       return Error(i, "the header names " + Quoted(names_[i]) + " twice, in columns " +
                           std::to_string(at->second) + " and " + std::to_string(i) +
-                          "; rename one, or set csv.header: false if the first line is data");
+                          (IsBlankRun(names_[i])
+                               ? "; if runs of blanks divide the columns, set data.csv.delimiter: "
+                                 "whitespace"
+                               : "; rename one, or set csv.header: false if the first line is "
+                                 "data"));
     }
     return {};
   }
@@ -93,10 +98,10 @@ class Resolver {
     ESPALIER_RETURN_IF_ERROR(FindGroups());
     ESPALIER_RETURN_IF_ERROR(FindExcluded());
     if (IsAuto(data_.features, names_)) {
+      const std::set<std::string> not_auto(record_.not_auto.begin(), record_.not_auto.end());
       for (size_t i = 0; i < names_.size(); ++i) {
-        const bool text = std::count(record_.not_auto.begin(), record_.not_auto.end(), names_[i]);
         const bool grouped = group_of_[i] >= 0;
-        const bool is_free = !taken[i] && !text && !excluded_[i];
+        const bool is_free = !taken[i] && !not_auto.contains(names_[i]) && !excluded_[i];
         if (grouped || is_free) found.push_back(static_cast<int32_t>(i));
       }
       return found;
@@ -223,6 +228,13 @@ class Resolver {
     return found;
   }
 
+  // Whether the name is what is between two blanks that divide columns.
+  bool IsBlankRun(const std::string& name) const {
+    const char delimiter = data_.csv.delimiter;
+    return name.empty() && (delimiter == ' ' || delimiter == '\t') &&
+           spec::FormatOf(data_) == spec::DataFormat::kCsv;
+  }
+
   // Names the delimiter of a file whose header is one field with another one in it.
   std::string DelimiterHint() const {
     const bool csv = spec::FormatOf(data_) == spec::DataFormat::kCsv;
@@ -230,6 +242,10 @@ class Resolver {
     std::string_view line = names_[0];
     for (const char delimiter : {';', '\t', '|', ',', ' '}) {
       if (delimiter == data_.csv.delimiter || line.find(delimiter) == line.npos) continue;
+      const bool runs = line.find("  ") != line.npos || line.find(" \t") != line.npos;
+      if (delimiter == ' ' && runs) {
+        return "; runs of blanks seem to divide the columns: set data.csv.delimiter: whitespace";
+      }
       const std::string shown = delimiter == '\t' ? "\\t" : std::string(1, delimiter);
       return "; the delimiter seems to be \"" + shown + "\": set data.csv.delimiter";
     }
@@ -411,7 +427,9 @@ std::vector<int32_t> WithTakenColumns(std::vector<int32_t> columns, size_t count
   if (columns.empty()) {
     for (size_t i = 0; i < count; ++i) columns.push_back(static_cast<int32_t>(i));
   }
-  for (const size_t i : taken) columns.insert(columns.begin() + static_cast<int64_t>(i), -1);
+  for (const size_t i : taken) {
+    columns.insert(columns.begin() + static_cast<int64_t>(i), spec::InputFile::kLeftOut);
+  }
   return columns;
 }
 

@@ -18,7 +18,8 @@ struct HeaderRecord {
   std::vector<std::string> fields;
   std::vector<int64_t> offsets;  // of each field, bytes in the file
   InputPosition at;              // of the record
-  // Names of further columns that `columns: auto` leaves out: partitions that are not numbers.
+  // Names of further columns that `columns: auto` leaves out: partitions that are not numbers, and
+  // columns of Parquet that have not one value a row.
   std::vector<std::string> not_auto = {};
 };
 
@@ -52,8 +53,8 @@ Result<std::vector<int32_t>> MatchHeader(const spec::Schema& schema, const Heade
 // their positions, ascending.
 std::vector<size_t> TakeColumns(HeaderRecord* header, const std::vector<std::string>& names);
 
-// Adds the positions that TakeColumns returned to InputFile::columns, as -1. `columns`: those of
-// the other fields, or nothing for their order, of which there are `count`.
+// Adds the positions that TakeColumns returned to InputFile::columns, as kLeftOut. `columns`: those
+// of the other fields, or nothing for their order, of which there are `count`.
 std::vector<int32_t> WithTakenColumns(std::vector<int32_t> columns, size_t count,
                                       const std::vector<size_t>& taken);
 

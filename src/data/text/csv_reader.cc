@@ -13,6 +13,18 @@ namespace espalier::data {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr const char* kNulByte =
+    "the record holds a NUL byte; is this a text file in UTF-8, or in UTF-16 with a byte order "
+    "mark?";
+
+bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+
+// Two quotes stand for one with or without such an escape.
+int EscapeOf(const spec::CsvOptions& options) {
+  const char escape = options.escape.value_or(spec::CsvOptions::kNoEscape);
+  const bool none = escape == spec::CsvOptions::kNoEscape || escape == options.quote;
+  return none ? -1 : static_cast<unsigned char>(escape);
+}
 
 // Places of `delimiter` in 64 bytes, as bits.
 uint64_t DelimiterBits(const char* p, __m256i delimiter) {
@@ -50,6 +62,9 @@ CsvReader::CsvReader(const storage::ReadableFile& file, const spec::CsvOptions& 
                      const CsvRange& range, int64_t window_bytes)
     : file_(file),
       options_(options),
+      blanks_(options.delimiter == spec::CsvOptions::kBlanks),
+      escape_(EscapeOf(options)),
+      field_mark_(blanks_ ? ' ' : options.delimiter),
       range_(range),
       length_(file.info().length),
       window_bytes_(window_bytes),
@@ -186,11 +201,7 @@ CsvReader::Outcome CsvReader::TakeNext() {
     const std::string_view line(data() + position_, line_end - position_);
     text_skew_ = Offset(position_) == 0 && line.starts_with(kByteOrderMark) ? 3 : 0;
     const std::string_view content = line.substr(text_skew_);
-    if (content.empty() || content == "\r") {
-      position_ = next;
-      continue;
-    }
-    if (Offset(position_) == 0 && IsSeparatorLine(content)) {
+    if (IsSkipped(content) || (Offset(position_) == 0 && IsSeparatorLine(content))) {
       position_ = next;
       continue;
     }
@@ -203,6 +214,19 @@ CsvReader::Outcome CsvReader::TakeNext() {
   }
 }
 
+bool CsvReader::IsSkipped(std::string_view content) const {
+  if (content.empty() || content == "\r") return true;
+  if (blanks_) {
+    const size_t text = content.find_first_not_of(" \t");
+    if (text == std::string_view::npos) return true;
+    content.remove_prefix(text);
+    if (content == "\r") return true;
+  }
+  return options_.comment && content[0] == *options_.comment;
+}
+
+bool CsvReader::IsDelimiter(char c) const { return blanks_ ? IsBlank(c) : c == options_.delimiter; }
+
 bool CsvReader::IsSeparatorLine(std::string_view content) const {
   if (content.ends_with('\r')) content.remove_suffix(1);
   return content.size() == 5 && content.starts_with("sep=") && content[4] == options_.delimiter;
@@ -210,12 +234,17 @@ bool CsvReader::IsSeparatorLine(std::string_view content) const {
 
 CsvReader::Outcome CsvReader::TakeRecord(size_t line_end, size_t next) {
   const size_t begin = position_ + text_skew_;
-  quoted_ = std::memchr(data() + begin, options_.quote, line_end - begin) != nullptr;
+  const auto has = [&](int c) {
+    return std::memchr(data() + begin, c, line_end - begin) != nullptr;
+  };
+  const bool no_quote = options_.quote == spec::CsvOptions::kNoQuote;
+  quoted_ = blanks_ || (no_quote ? escape_ >= 0 && has(escape_) : has(options_.quote));
+  if (quoted_ && no_quote && escape_ >= 0) return TakeEscaped(line_end, next);
   if (quoted_) return TakeQuoted(line_end, next);
   position_ = next;
   if (line_end > begin && data()[line_end - 1] == '\r') --line_end;
-  if (window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr) {
-    return Bad("the record holds a NUL byte; is this a text file in UTF-8?", begin, line_end);
+  if (window_has_nul_ && has(0)) {
+    return Bad(kNulByte, begin, line_end);
   }
   const uint32_t length = static_cast<uint32_t>(line_end - begin);
   if (ends_.size() < length + 9) ends_.resize(length + length / 2 + 64);
@@ -224,46 +253,105 @@ CsvReader::Outcome CsvReader::TakeRecord(size_t line_end, size_t next) {
   return Outcome::kRecord;
 }
 
+void CsvReader::EndField() {
+  if (ends_.size() <= fields_) ends_.resize(2 * fields_ + 64);
+  ends_[fields_++] = static_cast<uint32_t>(scratch_.size() - kReadable);
+}
+
+bool CsvReader::TakeQuotedField(size_t limit, size_t* p) {
+  const char* d = data();
+  const size_t field_begin = scratch_.size();
+  const char quote = options_.quote;
+  for (size_t at = *p + 1; at < limit; ++at) {
+    const bool follows = at + 1 < limit;
+    if (static_cast<unsigned char>(d[at]) == escape_ && follows &&
+        (d[at + 1] == quote || static_cast<unsigned char>(d[at + 1]) == escape_)) {
+      scratch_.push_back(d[++at]);
+    } else if (d[at] != quote) {
+      scratch_.push_back(d[at]);
+    } else if (follows && d[at + 1] == quote) {
+      scratch_.push_back(d[at++]);
+    } else {
+      const std::string_view field = std::string_view(scratch_).substr(field_begin);
+      may_be_escaped_ = may_be_escaped_ || (!options_.escape && field.ends_with("\\\\"));
+      *p = at + 1;
+      return true;
+    }
+  }
+  *p = limit;
+  return false;
+}
+
 CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end) {
   // scratch_ gets kReadable bytes, then the fields without quotes, one byte between them.
   scratch_.assign(kReadable, '\0');
   fields_ = 0;
   raw_begins_.clear();
+  may_be_escaped_ = false;
   const char* d = data();
   size_t p = begin;
+  const auto line_over = [&] {
+    return p >= limit || d[p] == '\n' || (d[p] == '\r' && p + 1 < limit && d[p + 1] == '\n');
+  };
+  const auto skip_blanks = [&] {
+    while (blanks_ && p < limit && IsBlank(d[p])) ++p;
+  };
+  skip_blanks();
   for (;;) {
     raw_begins_.push_back(static_cast<uint32_t>(p - position_));
-    if (p < limit && d[p] == options_.quote) {
-      for (++p;; ++p) {
-        if (p >= limit) return *end = p, Quoted::kOpen;
-        if (d[p] != options_.quote) {
-          scratch_.push_back(d[p]);
-        } else if (p + 1 < limit && d[p + 1] == options_.quote) {
-          scratch_.push_back(d[p++]);
-        } else {
-          break;
-        }
-      }
-      ++p;
+    if (p < limit && d[p] == options_.quote && d[p] != spec::CsvOptions::kNoQuote) {
+      if (!TakeQuotedField(limit, &p)) return *end = p, Quoted::kOpen;
     } else {
       const size_t field_begin = scratch_.size();
-      while (p < limit && d[p] != options_.delimiter && d[p] != '\n') scratch_.push_back(d[p++]);
+      while (p < limit && !IsDelimiter(d[p]) && d[p] != '\n') scratch_.push_back(d[p++]);
       // The limit may lie lines behind this one.
       const bool before_break = p < limit && d[p] == '\n' && scratch_.size() > field_begin;
       if (before_break && scratch_.back() == '\r') scratch_.pop_back();
     }
-    const bool line_over =
-        p >= limit || d[p] == '\n' || (d[p] == '\r' && p + 1 < limit && d[p + 1] == '\n');
-    if (!line_over && d[p] != options_.delimiter) return *end = p, Quoted::kJunk;
-    if (ends_.size() <= fields_) ends_.resize(2 * fields_ + 64);
-    ends_[fields_++] = static_cast<uint32_t>(scratch_.size() - kReadable);
-    if (line_over) {
+    if (!line_over() && !IsDelimiter(d[p])) return *end = p, Quoted::kJunk;
+    EndField();
+    skip_blanks();
+    if (line_over()) {
       *end = p;
       return Quoted::kDone;
     }
-    scratch_.push_back(options_.delimiter);
-    ++p;
+    scratch_.push_back(field_mark_);
+    if (!blanks_) ++p;
   }
+}
+
+CsvReader::Outcome CsvReader::TakeEscaped(size_t line_end, size_t next) {
+  const size_t begin = position_ + text_skew_;
+  if (line_end > begin && data()[line_end - 1] == '\r') --line_end;
+  scratch_.assign(kReadable, '\0');
+  fields_ = 0;
+  raw_begins_.assign(1, text_skew_);
+  const char* d = data();
+  for (size_t p = begin; p < line_end; ++p) {
+    if (IsDelimiter(d[p])) {
+      EndField();
+      scratch_.push_back(field_mark_);
+      raw_begins_.push_back(static_cast<uint32_t>(p + 1 - position_));
+    } else if (static_cast<unsigned char>(d[p]) != escape_) {
+      scratch_.push_back(d[p]);
+    } else if (++p == line_end) {
+      Bad("the line ends in the escape character: its last field goes on in the next line, which "
+          "cannot be read. Write line breaks inside of fields as \\n",
+          begin, line_end);
+      return Outcome::kFailed;
+    } else if (d[p] == 'N') {
+      scratch_.append("\\N");
+    } else {
+      scratch_.push_back(d[p] == 'n' ? '\n' : d[p] == 'r' ? '\r' : d[p]);
+    }
+  }
+  EndField();
+  position_ = next;
+  if (window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr) {
+    return Bad(kNulByte, begin, line_end);
+  }
+  text_ = scratch_.data() + kReadable;
+  return Outcome::kRecord;
 }
 
 // Finds the end of a record with quotes, over more and more lines while a quote is open.
@@ -303,20 +391,36 @@ CsvReader::Outcome CsvReader::TakeQuoted(size_t line_end, size_t next) {
   position_ = next;
   if (line_end > begin && data()[line_end - 1] == '\r') --line_end;
   if (how == Quoted::kOpen) {
-    return Bad("a quoted field is not closed before the end of the file; is a quote missing?",
+    return Bad("a quoted field is not closed before the end of the file; is a quote missing?" +
+                   EscapeHint(begin, line_end),
                begin + raw_begins_.back(), line_end);
   }
   if (how == Quoted::kJunk) {
     return Bad(
         "text follows a closing quote; expected the delimiter or the line's end (a quote "
-        "inside a quoted field is written twice)",
+        "inside a quoted field is written twice)" +
+            EscapeHint(begin, line_end),
         begin + raw_begins_.back(), line_end);
   }
+  if (may_be_escaped_) {
+    return Bad(
+        "a quoted field ends in two backslashes. Set data.csv.escape: \"\\\\\" if they mean one, "
+        "as "
+        "in files of Spark, or data.csv.escape: none if they mean two",
+        begin, line_end);
+  }
   if (window_has_nul_ && std::memchr(data() + begin, 0, line_end - begin) != nullptr) {
-    return Bad("the record holds a NUL byte; is this a text file in UTF-8?", begin, line_end);
+    return Bad(kNulByte, begin, line_end);
   }
   text_ = scratch_.data() + kReadable;
   return Outcome::kRecord;
+}
+
+std::string CsvReader::EscapeHint(size_t begin, size_t end) const {
+  const std::string_view text(data() + begin, end - begin);
+  const char escaped[] = {'\\', options_.quote};
+  if (escape_ >= 0 || text.find({escaped, 2}) == std::string_view::npos) return "";
+  return ". If backslashes escape quotes, as in files of Spark, set data.csv.escape: \"\\\\\"";
 }
 
 // Finds the closing quote of a field that is open at the end of its line: the lines up to there are
@@ -342,7 +446,8 @@ CsvReader::Outcome CsvReader::TakeOpenQuote(size_t line_end, size_t next) {
       "breaks" +
           (closed ? " (the " + std::to_string(lines) +
                         " lines up to its closing quote are one bad record)"
-                  : std::string()),
+                  : std::string()) +
+          EscapeHint(begin, end),
       begin + field, end);
 }
 

@@ -1,11 +1,22 @@
 // Our own streaming CSV parser: records of a byte range of a file, in order, with their places.
 //
 // Grammar: a record is a line that ends in LF or CRLF or at the end of the file. Lines without any
-// byte are skipped. Fields are divided by the delimiter. A field that starts with the quote runs to
-// the closing quote; inside it the delimiter is plain and two quotes stand for one; it is bad when
-// something other than a delimiter or the line's end follows the closing quote. A quote elsewhere
-// in a field is plain text. A quoted line break is part of the field with `multiline`, else the
-// record is bad. A byte order mark (EF BB BF) at the file's start is skipped. A NUL byte is bad.
+// byte are skipped, and those that start with the comment character. Fields are divided by the
+// delimiter. A field that starts with the quote runs to the closing quote; inside it the delimiter
+// is plain and two quotes stand for one; it is bad when something other than a delimiter or the
+// line's end follows the closing quote. A quote elsewhere in a field is plain text. A quoted line
+// break is part of the field with `multiline`, else the record is bad. A byte order mark (EF BB BF)
+// at the file's start is skipped. A NUL byte is bad.
+//
+// With the delimiter kBlanks, runs of blanks and tabs divide the fields, and those at a line's
+// begin and end are no part of it; a line of blanks alone is skipped.
+//
+// The escape makes plain text of a quote or of another escape after it, inside a quoted field as
+// Spark writes it; before another character it is plain itself. With the quote kNoQuote it works in
+// all fields, as in Hive and MySQL: `\n` and `\r` are line feed and carriage return, `\N` stays,
+// and any other character after it is plain. A line that ends in it fails the read: the next line
+// goes on with its field. Where the options have no escape, a quoted field that ends in two
+// backslashes is bad: it may be Spark's spelling of one.
 //
 // A record whose quote is open at the end of its line is bad without `multiline`. The lines up to
 // its closing quote belong to it, so that no part of it is read as a row. If no quote closes it
@@ -75,21 +86,34 @@ class CsvReader final : public RecordReader {
   bool FindLine(size_t searched, size_t* line_end, size_t* next);
   // Moves to the first record that starts in the range.
   bool SkipPartialRecord();
+  // A line that is no record; `content`: without its line feed.
+  bool IsSkipped(std::string_view content) const;
   // The first line that Excel reads the delimiter from.
   bool IsSeparatorLine(std::string_view content) const;
+  bool IsDelimiter(char c) const;
   Outcome TakeRecord(size_t line_end, size_t next);
   // Splits a record with quotes into scratch_. `limit`: the end of the line, or of the window.
   enum class Quoted : uint8_t { kDone, kOpen, kJunk, kFailed };
   Quoted SplitQuoted(size_t begin, size_t limit, size_t* end);
+  // Takes a quoted field, with *p at its opening quote. False: it is open at the limit.
+  bool TakeQuotedField(size_t limit, size_t* p);
   Quoted SplitLines(size_t* line_end, size_t* next, int64_t bytes_max);
+  // Splits a line without quotes in which the escape occurs.
+  Outcome TakeEscaped(size_t line_end, size_t next);
+  void EndField();
   Outcome TakeQuoted(size_t line_end, size_t next);
   Outcome TakeOpenQuote(size_t line_end, size_t next);
   Outcome TakeNext();
+  // What to set when a record that cannot be read has a quote behind a backslash; or nothing.
+  std::string EscapeHint(size_t begin, size_t end) const;
   Outcome Bad(const std::string& why, size_t begin, size_t end);
   void FoundEnd(int64_t end);
 
   const storage::ReadableFile& file_;
   const spec::CsvOptions options_;
+  const bool blanks_;      // runs of them divide the fields
+  const int escape_;       // -1: none
+  const char field_mark_;  // between fields in scratch_
   CsvRange range_;  // and length_: the end is told by the first short read where it is unknown
   int64_t length_;  // of the file
   const int64_t window_bytes_;
@@ -104,6 +128,7 @@ class CsvReader final : public RecordReader {
 
   std::vector<uint32_t> raw_begins_;  // of a record with quotes, relative to the record
   bool quoted_ = false;
+  bool may_be_escaped_ = false;  // a quoted field of the record ends in two backslashes
   std::string scratch_;
   uint32_t text_skew_ = 0;  // 3 where a byte order mark stands before the text
   uint32_t checksum_ = 0;

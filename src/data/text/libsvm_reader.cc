@@ -56,13 +56,15 @@ size_t LibsvmColumns(const spec::DataSpec& data) {
   return static_cast<size_t>(std::min<int64_t>(highest, kColumnsMax - 1) + 1);
 }
 
-LibsvmReader::LibsvmReader(const storage::ReadableFile& file, const CsvRange& range, size_t columns,
-                           int64_t window_bytes, bool sparse, bool labels)
+LibsvmReader::LibsvmReader(const storage::ReadableFile& file, const spec::LibsvmOptions& options,
+                           const CsvRange& range, size_t columns, int64_t window_bytes, bool sparse,
+                           bool labels)
     : lines_(file, kLines, range, window_bytes),
       columns_(std::max<size_t>(columns, 1)),
       zeros_(Zeros(sparse ? 1 : columns_)),
       sparse_(sparse),
-      labels_(labels) {
+      labels_(labels),
+      first_(options.zero_based ? 0 : 1) {
   ends_.resize(sparse ? 1 : columns_);
 }
 
@@ -162,15 +164,23 @@ bool LibsvmReader::ParsePair(std::string_view token, Entry* pair) {
   if (!too_large && (error != std::errc() || end != index.data() + index.size())) {
     return Bad("what is before the colon is not a whole number; expected index:value", token);
   }
-  if (!too_large && value == 0) {
-    return Bad("the index is 0; indices of LIBSVM text count from 1", token);
+  if (!too_large && value < first_) {
+    return Bad(
+        "the index is 0, and indices count from 1. Set data.libsvm.zero_based: true if they count "
+        "from 0 in these files: index i is then column i + 1",
+        token);
   }
-  if (too_large || value >= columns_) {
-    return Bad("the index is above " + std::to_string(columns_ - 1) +
-                   ", the highest in data.features.columns; name all indices there",
+  const uint64_t column = value - first_ + 1;
+  if (too_large || column >= columns_) {
+    const std::string highest = std::to_string(columns_ - 1);
+    return Bad(first_ == 0
+                   ? "the index is above " + std::to_string(columns_ - 2) + ", which is column " +
+                         highest + ", the highest in data.features.columns; name all columns there"
+                   : "the index is above " + highest +
+                         ", the highest in data.features.columns; name all indices there",
                token);
   }
-  *pair = {static_cast<uint32_t>(value), token.substr(colon + 1), token};
+  *pair = {static_cast<uint32_t>(column), token.substr(colon + 1), token};
   if (pair->text.empty()) return Bad("nothing follows the colon; expected index:value", token);
   return true;
 }

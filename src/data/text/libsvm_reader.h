@@ -4,12 +4,13 @@
 //
 // Grammar: a record is a line `LABEL INDEX:VALUE INDEX:VALUE ...`, divided by spaces and tabs; what
 // follows a `#` is a comment; lines without anything else are skipped. An index is a whole number
-// from 1 to columns - 1, in any order, each once a line; what is not there is 0. A value is any
-// text: the row decoder judges it. A + before a label that is a number is left out, so that `+1`
-// and `1` are one class. Bad records: a pair where the label should be, more than one label, no
-// number before the colon, nothing behind it, an index that is 0, too large or there twice, `qid`.
-// Where no label is wanted a line may do without: what has no colon at its begin is still a label,
-// whatever it says, and column 0 is empty where there is none.
+// from 1 to columns - 1, or counted from 0 if the job says so: index i is then column i + 1. They
+// are in any order, each once a line; what is not there is 0. A value is any text: the row decoder
+// judges it. A + before a label that is a number is left out, so that `+1` and `1` are one class.
+// Bad records: a pair where the label should be, more than one label, no number before the colon,
+// nothing behind it, an index that is 0, too large or there twice, `qid`. Where no label is wanted
+// a line may do without: what has no colon at its begin is still a label, whatever it says, and
+// column 0 is empty where there is none.
 // Byte ranges own records as in csv_reader.h.
 //
 // Thread rule: one thread a reader.
@@ -33,7 +34,8 @@ class LibsvmReader final : public RecordReader {
  public:
   // REQUIRES: as CsvReader; columns <= kColumnsMax.
   // `sparse`: gives sparse records. `labels`: they are wanted.
-  LibsvmReader(const storage::ReadableFile& file, const CsvRange& range, size_t columns,
+  LibsvmReader(const storage::ReadableFile& file, const spec::LibsvmOptions& options,
+               const CsvRange& range, size_t columns,
                int64_t window_bytes = CsvReader::kWindowBytes, bool sparse = false,
                bool labels = true);
 
@@ -60,6 +62,7 @@ class LibsvmReader final : public RecordReader {
   const size_t columns_;
   const std::string zeros_;  // "0,0,0,..." for all columns
   const bool sparse_, labels_;
+  const uint32_t first_;  // the least index
   std::string_view line_;
   std::string dense_;  // kReadable bytes, then the record
 };

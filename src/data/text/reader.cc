@@ -91,8 +91,8 @@ class TextShard final : public RowPlaces {
                                      CodedFeatures(schema_))) {
       return false;
     }
-    // The length of a compressed file's text is unknown: its begin may be unlike the rest.
-    if (scan_.compressed()) return true;
+    // The length of a text that is not the file's is unknown: its begin may be unlike the rest.
+    if (scan_.has_other_length()) return true;
     const auto read = static_cast<double>(scan_.reader().position() - range_.begin);
     decoder_.Reserve(std::min(1.0, read / static_cast<double>(range_.end - range_.begin)));
     return true;

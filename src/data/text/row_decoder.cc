@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -59,6 +60,9 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
       values_(schema.features.size()),
       targets_(classification_ ? 0 : schema.label.size()),
       sets_{DecodedRows(room), DecodedRows(room), DecodedRows(room)} {
+  const std::vector<int32_t>& columns = table.plan.files[file].columns;
+  const auto empty = std::find(columns.begin(), columns.end(), spec::InputFile::kEmpty);
+  if (empty != columns.end()) empty_ = static_cast<int32_t>(empty - columns.begin());
   if (sparse_) {
     for (DecodedRows& set : sets_) set.sparse = true;
     slots_.assign(schema.names.size(), -1);
@@ -326,16 +330,37 @@ void RowDecoder::Reserve(double done) {
   }
 }
 
-RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
-  if (reader.fields() != schema_.names.size()) {
-    const size_t fields = reader.fields() - reader.added();
-    Bad("the row has " + std::to_string(fields) + (fields == 1 ? " field" : " fields") +
-            ", expected " + std::to_string(schema_.names.size() - reader.added()) +
-            (job_.data.csv.header ? " as in the header" : " as in the first row") +
-            "; is a delimiter missing, or one too many (quote fields that hold one)?",
+bool RowDecoder::CheckFields(const RecordReader& reader) {
+  const size_t expected = schema_.names.size() - reader.added();
+  const size_t fields = reader.fields() - reader.added();
+  const spec::CsvOptions& csv = job_.data.csv;
+  if (fields != expected) {
+    bool backslash = false;  // before what was taken for a delimiter
+    for (size_t i = 0; i + 1 < fields; ++i) {
+      backslash = backslash || reader.field(i).ends_with('\\');
+    }
+    const bool last = fields == expected + 1 && reader.field(fields - 1).empty();
+    return Bad(
+        "the row has " + std::to_string(fields) + (fields == 1 ? " field" : " fields") +
+            ", expected " + std::to_string(expected) +
+            (csv.header ? " as in the header" : " as in the first row") +
+            (last ? ". It ends with a delimiter that other lines do not have: take it out"
+             : backslash && !csv.escape
+                 ? ". A backslash is before a delimiter: if it is an escape, set "
+                   "data.csv.escape: \"\\\\\", and data.csv.quote: none if no field is quoted"
+                 : "; is a delimiter missing, or one too many (quote fields that hold one)?"),
         -1);
-    return Outcome::kBad;
   }
+  if (empty_ < 0 || Trimmed(reader.field(static_cast<size_t>(empty_))).empty()) return true;
+  return Bad(
+      "the last field has no name and is empty in the first rows, but not in this one. Name it in "
+      "the header, or set data.csv.extra_field: none if it is a column",
+      -1);
+}
+
+RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
+  const bool usual = reader.fields() == schema_.names.size() && empty_ < 0;
+  if (!usual && !CheckFields(reader)) return Outcome::kBad;
   const bool digits = !sparse_ && type_ == spec::StorageType::kUint8 &&
                       features_.decoded().empty() && features_.rules().plain() &&
                       DecodeDigits(reader);

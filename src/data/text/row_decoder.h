@@ -86,6 +86,7 @@ class RowDecoder {
   int SetOf(const RecordReader& reader);
   bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
   bool Bad(std::string message, int32_t column);
+  bool CheckFields(const RecordReader& reader);
   Status Append(DecodedRows* rows, bool digits);
 
   const spec::Schema& schema_;
@@ -93,6 +94,7 @@ class RowDecoder {
   const spec::FileRole role_;
   const int32_t file_;
   const bool classification_, float32_, sparse_;
+  int32_t empty_ = -1;  // the field that must be empty, or -1
   ValidationDraw draw_;
   RowPicker picker_;
   FeatureDecoder features_;

@@ -11,26 +11,41 @@ Result<std::unique_ptr<TextInput>> TextInput::Open(const storage::FileSystem& fi
                                                    const spec::InputFile& file, bool whole) {
   auto input = std::make_unique<TextInput>();
   ESPALIER_ASSIGN_OR_RETURN(input->raw_, OpenUnchanged(files, file));
-  if (whole) ESPALIER_RETURN_IF_ERROR(input->LookForCompression());
+  if (whole) ESPALIER_RETURN_IF_ERROR(input->LookAtContent());
+  for (View* view : {&input->text_, &input->lines_, &input->places_}) input->MakeView(view);
   return input;
 }
 
 Result<std::unique_ptr<TextInput>> TextInput::OpenShard(const storage::FileSystem& files,
                                                         const spec::InputFile& file, int64_t begin,
                                                         int64_t end) {
-  ESPALIER_ASSIGN_OR_RETURN(auto input, Open(files, file, false));
+  auto input = std::make_unique<TextInput>();
+  ESPALIER_ASSIGN_OR_RETURN(input->raw_, OpenUnchanged(files, file));
   input->WillRead(begin, end);
-  if (begin == 0 && end == file.length) ESPALIER_RETURN_IF_ERROR(input->LookForCompression());
+  if (begin == 0 && end == file.length) ESPALIER_RETURN_IF_ERROR(input->LookAtContent());
+  for (View* view : {&input->text_, &input->lines_, &input->places_}) input->MakeView(view);
   return input;
 }
 
-Status TextInput::LookForCompression() {
-  ESPALIER_ASSIGN_OR_RETURN(const Compression compression, CompressionOf(*raw_));
-  if (compression == Compression::kNone) return {};
-  text_ = std::make_unique<DecompressedFile>(*raw_, compression);
-  lines_ = std::make_unique<DecompressedFile>(*raw_, compression);
-  places_ = std::make_unique<DecompressedFile>(*raw_, compression);
+Status TextInput::LookAtContent() {
+  ESPALIER_ASSIGN_OR_RETURN(compression_, CompressionOf(*raw_));
+  if (compression_ == Compression::kNone) {
+    ESPALIER_ASSIGN_OR_RETURN(form_, TextFile::FormOf(*raw_));
+  } else {
+    ESPALIER_ASSIGN_OR_RETURN(form_, TextFile::FormOf(DecompressedFile(*raw_, compression_)));
+  }
   return {};
+}
+
+void TextInput::MakeView(View* view) const {
+  view->top = raw_.get();
+  if (compression_ != Compression::kNone) {
+    view->decompressed = std::make_unique<DecompressedFile>(*raw_, compression_);
+    view->top = view->decompressed.get();
+  }
+  if (form_ == TextForm::kUsual) return;
+  view->text = std::make_unique<TextFile>(*view->top, form_);
+  view->top = view->text.get();
 }
 
 void TextInput::WillRead(int64_t begin, int64_t end) const {
@@ -43,11 +58,11 @@ void TextInput::WillRead(int64_t begin, int64_t end) const {
 std::unique_ptr<RecordReader> TextInput::Records(const spec::DataSpec& data, CsvRange range,
                                                  size_t columns, int64_t window_bytes,
                                                  bool sparse) const {
-  const storage::ReadableFile& file = compressed() ? *text_ : *raw_;
-  if (compressed()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
+  const storage::ReadableFile& file = text();
+  if (has_other_length()) range = {0, DecompressedFile::kLengthUnknown, range.skip_header};
   range.look_back = data.bad_rows.skip;
   if (spec::FormatOf(data, raw_->info().path) == spec::DataFormat::kLibsvm) {
-    return std::make_unique<LibsvmReader>(file, range, columns, window_bytes, sparse,
+    return std::make_unique<LibsvmReader>(file, data.libsvm, range, columns, window_bytes, sparse,
                                           !data.label.empty());
   }
   return std::make_unique<CsvReader>(file, data.csv, range, window_bytes);

@@ -37,7 +37,7 @@ class TextScan {
   const Status& error() const { return error_; }
   const RecordReader& reader() const { return *reader_; }
   const spec::Schema& schema() const { return schema_; }  // in the order of the file's columns
-  bool compressed() const { return input_->compressed(); }
+  bool has_other_length() const { return input_->has_other_length(); }
   bool sparse() const { return sparse_; }
   RowDecoder& decoder() { return decoder_; }
 

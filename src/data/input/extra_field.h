@@ -1,0 +1,57 @@
+// The field that the records of a CSV file have beyond the names of its header: the empty one
+// behind a delimiter at each line's end, or the row names that R writes first.
+//
+// Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/data/table/record_reader.h"
+#include "src/data/table/schema.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier::data {
+
+// What the first records of a file have in common, its header left aside.
+class FirstRecords {
+ public:
+  static constexpr int64_t kRecordsMax = 100, kBytesMax = 1 << 20;
+
+  void Add(const RecordReader& reader);
+
+  int64_t records() const { return records_; }
+  size_t fields() const { return fields_; }        // of each; 0: there is no such number
+  bool ends_empty() const { return ends_empty_; }  // the last field of each is
+  // The first fields number the rows, from 0 or 1.
+  bool is_counted() const { return records_ > 0 && counted_; }
+  // The first fields are in quotes and all different, as R writes the names of rows.
+  bool is_named() const { return records_ > 0 && named_; }
+
+ private:
+  int64_t records_ = 0;
+  size_t fields_ = 0;
+  bool ends_empty_ = true, counted_ = true, named_ = true;
+  int64_t first_number_ = 0;
+  std::set<std::string> names_;
+};
+
+// Where the extra field is. kOpenHeader: there is none, but the header ends with a delimiter.
+enum class Extra : uint8_t { kNone, kFirst, kLast, kOpenHeader };
+
+// Decides by csv.extra_field and the first records. A header "a,b," ends with a delimiter.
+// With kAuto, a file with a header has
+//   kLast    if each record has one field more than there are names, and it is empty
+//   kFirst   if each record has one field more, and the first ones are row numbers or row names
+// and a file without header has kLast if the last fields are empty and no key uses their position.
+// kInvalidArgument: each record has one field more, but which is extra is not clear.
+// `record`: the header, or the first record of a file without.
+Result<Extra> FindExtraField(const spec::DataSpec& data, bool header, const HeaderRecord& record,
+                             const FirstRecords& first);
+
+// Logs which field is left out.
+void NoteExtraField(const std::string& path, Extra extra);
+
+}  // namespace espalier::data
