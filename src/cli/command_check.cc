@@ -159,6 +159,25 @@ std::vector<std::string> NamesOf(const spec::Schema& schema,
   return names;
 }
 
+// Which field beyond the columns is left out of the rows of CSV files (data.csv.extra_field).
+std::string ExtraFieldText(const spec::InputPlan& plan) {
+  std::string text;
+  const auto add = [&text](const std::string& more) {
+    if (text.find(more) == text.npos) text += (text.empty() ? "" : "; ") + more;
+  };
+  for (const spec::InputFile& file : plan.files) {
+    if (file.columns.empty()) continue;
+    const bool first = file.columns.front() == spec::InputFile::kLeftOut;
+    const bool last =
+        std::count(file.columns.begin(), file.columns.end(), spec::InputFile::kEmpty) > 0;
+    if (first && plan.schema.partitions == 0) {
+      add("left out: the first field of the rows, row names without a name in the header");
+    }
+    if (last) add("left out: the empty field after a delimiter at the end of the rows");
+  }
+  return text;
+}
+
 SchemaSummary SummaryOf(const spec::DataSpec& data, const spec::InputPlan& plan) {
   constexpr const char* kFormatNames[] = {"csv", "parquet", "libsvm"};
   const spec::Schema& schema = plan.schema;
@@ -169,6 +188,8 @@ SchemaSummary SummaryOf(const spec::DataSpec& data, const spec::InputPlan& plan)
   if (schema.weight >= 0) summary.weight = schema.names[schema.weight];
   if (schema.validation >= 0) summary.validation = schema.names[schema.validation];
   summary.inferred = spec::InferredText(schema);
+  const std::string extra = ExtraFieldText(plan);
+  if (!extra.empty()) summary.inferred += (summary.inferred.empty() ? "" : "; ") + extra;
   for (const std::string& name : schema.names) summary.list.push_back({name, "", "ignored"});
   for (const int32_t c : schema.features) summary.list[c].role = "feature";
   for (const int32_t c : schema.label) summary.list[c].role = "label";

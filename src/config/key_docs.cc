@@ -52,7 +52,7 @@ constexpr KeyDoc kDocs[] = {
      "empty field after a delimiter at the end of each line. first: the row names of R. auto: last "
      "if it is empty in the first rows, otherwise first. none: these rows are bad rows. Without a "
      "header, auto leaves out a last field that is empty in the first rows."},
-    {"data.libsvm", nullptr, "The form of LIBSVM text."},
+    {"data.libsvm", "{zero_based: true}", "The form of LIBSVM text."},
     {"data.libsvm.zero_based", nullptr,
      "true: indices count from 0, so index i is column i + 1, and column 1 is the first feature. "
      "An index 0 is an error otherwise."},

@@ -92,7 +92,8 @@ output: {path: out, overwrite: true}
   e.data.train = {"a.csv", "b/*.csv"};
   e.data.test = {"c"};
   e.data.format = spec::DataFormat::kCsv;
-  e.data.csv = {true, '\t', '\'', true, ',', '.'};
+  e.data.csv = {true, '\t', '\'', true, ',', '.', '\\', '#', spec::ExtraField::kLast};
+  e.data.libsvm.zero_based = true;
   e.data.label = {std::string("price")};
   e.data.weight = std::string("w");
   e.data.features.columns = {std::string("x"), int64_t{3}, std::string("4"),

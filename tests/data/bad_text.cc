@@ -195,7 +195,7 @@ std::vector<BadCase> Escapes() {
        StatusCode::kBadInput,
        "the last field has no name and is empty in the first rows, but not in this one. Name it in "
        "the header, or set data.csv.extra_field: none if it is a column",
-       At(3, "", 15, "3,4,1,5")},
+       At(3, "", 14, "3,4,1,5")},
   };
 }
 

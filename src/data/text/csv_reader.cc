@@ -201,7 +201,9 @@ CsvReader::Outcome CsvReader::TakeNext() {
     const std::string_view line(data() + position_, line_end - position_);
     text_skew_ = Offset(position_) == 0 && line.starts_with(kByteOrderMark) ? 3 : 0;
     const std::string_view content = line.substr(text_skew_);
-    if (IsSkipped(content) || (Offset(position_) == 0 && IsSeparatorLine(content))) {
+    const bool may_skip = blanks_ || options_.comment.has_value();
+    if (content.empty() || content == "\r" || (may_skip && IsSkipped(content)) ||
+        (Offset(position_) == 0 && IsSeparatorLine(content))) {
       position_ = next;
       continue;
     }
@@ -215,7 +217,6 @@ CsvReader::Outcome CsvReader::TakeNext() {
 }
 
 bool CsvReader::IsSkipped(std::string_view content) const {
-  if (content.empty() || content == "\r") return true;
   if (blanks_) {
     const size_t text = content.find_first_not_of(" \t");
     if (text == std::string_view::npos) return true;

@@ -86,7 +86,8 @@ class CsvReader final : public RecordReader {
   bool FindLine(size_t searched, size_t* line_end, size_t* next);
   // Moves to the first record that starts in the range.
   bool SkipPartialRecord();
-  // A line that is no record; `content`: without its line feed.
+  // A line of blanks or a comment, where there are such lines. `content`: not empty, without its
+  // line feed.
   bool IsSkipped(std::string_view content) const;
   // The first line that Excel reads the delimiter from.
   bool IsSeparatorLine(std::string_view content) const;
