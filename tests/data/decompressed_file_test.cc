@@ -210,7 +210,7 @@ TEST_CASE("a decompression bomb is stopped") {
   f.job.data.csv.header = false;
   f.job.data.label = {int64_t{0}};
   const std::map<std::string, std::string> bombs = {{"bomb.csv.zst", Zstd(text)},
-                                                    {"bomb.csv.xz", Xz(text.substr(0, 80 << 20))}};
+                                                    {"bomb.csv.xz", Xz(text.substr(0, 150 << 20))}};
   for (const auto& [name, content] : bombs) {
     f.Train(content, name);
     const auto profile = f.Profile();
