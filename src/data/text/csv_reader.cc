@@ -263,7 +263,12 @@ bool CsvReader::TakeQuotedField(size_t limit, size_t* p) {
   const char* d = data();
   const size_t field_begin = scratch_.size();
   const char quote = options_.quote;
+  const int escape = escape_;
   for (size_t at = *p + 1; at < limit; ++at) {
+    const size_t run = at;
+    while (at < limit && d[at] != quote && static_cast<unsigned char>(d[at]) != escape) ++at;
+    scratch_.append(d + run, at - run);
+    if (at == limit) break;
     const bool follows = at + 1 < limit;
     if (static_cast<unsigned char>(d[at]) == escape_ && follows &&
         (d[at + 1] == quote || static_cast<unsigned char>(d[at + 1]) == escape_)) {
@@ -304,7 +309,9 @@ CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end
       if (!TakeQuotedField(limit, &p)) return *end = p, Quoted::kOpen;
     } else {
       const size_t field_begin = scratch_.size();
-      while (p < limit && !IsDelimiter(d[p]) && d[p] != '\n') scratch_.push_back(d[p++]);
+      const size_t run = p;
+      while (p < limit && !IsDelimiter(d[p]) && d[p] != '\n') ++p;
+      scratch_.append(d + run, p - run);
       // The limit may lie lines behind this one.
       const bool before_break = p < limit && d[p] == '\n' && scratch_.size() > field_begin;
       if (before_break && scratch_.back() == '\r') scratch_.pop_back();
