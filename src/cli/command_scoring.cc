@@ -81,6 +81,7 @@ Result<spec::ScoringSpec> SpecOf(spec::JobKind kind, const ScoringArguments& s) 
     spec.columns.push_back(*spec::FromName<spec::AnswerColumn>(column));
   }
   spec.spreadsheet_safe = s.spreadsheet_safe;
+  spec.on_bad_row = *spec::FromName<spec::OnBadRow>(s.on_bad_row);
   spec.rejects_limit = s.rejects_max;
   return spec;
 }

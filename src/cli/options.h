@@ -61,6 +61,7 @@ struct ScoringArguments {
   std::vector<std::string> keep;       // predict: columns of the data
   std::vector<std::string> columns;    // predict: "prediction", "probabilities"; empty: both
   bool spreadsheet_safe = false;       // predict
+  std::string on_bad_row = "empty";    // predict: "empty", "reject" or "fail"
   std::optional<int64_t> rejects_max;  // predict
   bool overwrite = false;              // predict
 };

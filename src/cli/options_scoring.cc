@@ -14,8 +14,11 @@ constexpr const char* kPredictExamples =
     "MODEL is the bundle that a job wrote. Columns of DATA are found by their names (without a\n"
     "header by position); further ones, and a missing label, do not matter. OUT becomes a "
     "directory\n"
-    "of part files in the order of the input, with _SUCCESS when it is whole; rows that cannot be\n"
-    "scored are in OUT/_rejects, with the reason. The output is the same for any number of "
+    "of part files in the order of the input, a line for each row, with _SUCCESS when it is "
+    "whole.\n"
+    "The line of a row that cannot be scored has no prediction, and the reason in the column "
+    "error;\n"
+    "with --on-bad-row reject it is in OUT/_rejects. The output is the same for any number of "
     "threads,\n"
     "and of workers: with --coordinator a cluster does it, as a job that is followed like one of\n"
     "`espalier submit` (Ctrl-C detaches). MODEL, DATA and OUT are then places that its hosts "
@@ -113,6 +116,10 @@ void DeclarePredict(CLI::App* app, RawArguments* raw) {
       ->delimiter(',');
   app->add_flag("--spreadsheet-safe", s.spreadsheet_safe,
                 "CSV: write ' before text that a spreadsheet may run as a formula");
+  app->add_option(
+         "--on-bad-row", s.on_bad_row,
+         "Rows that cannot be scored: empty, a line with the reason; reject, no line; fail")
+      ->capture_default_str();
   app->add_option("--rejects-limit", s.rejects_max,
                   "Fail when more rows than these cannot be scored (default: when all)");
   app->add_flag("--overwrite", s.overwrite, "Replace the output of an earlier prediction");
@@ -145,6 +152,10 @@ Status FinishPredict(const Environment& env, RawArguments* raw) {
   if (!s.format.empty() && s.format != "csv" && s.format != "parquet") {
     return InvalidArgument("--format: found '" + Printable(s.format) +
                            "', expected csv or parquet");
+  }
+  if (!spec::FromName<spec::OnBadRow>(s.on_bad_row)) {
+    return InvalidArgument("--on-bad-row: found '" + Printable(s.on_bad_row) +
+                           "', expected empty, reject or fail");
   }
   ESPALIER_RETURN_IF_ERROR(CheckData(s));
   if (s.rejects_max && *s.rejects_max < 0) {

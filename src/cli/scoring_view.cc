@@ -24,8 +24,7 @@ std::string Rows(int64_t rows) { return HumanCount(rows) + (rows == 1 ? " row" :
 std::string RejectsText(int64_t rejected, const std::vector<Status>& first, const std::string& what,
                         bool color) {
   if (rejected == 0) return "";
-  std::string text =
-      Colored(Rows(rejected) + " could not be " + what, Ink::kYellow, color) + ", such as\n";
+  std::string text = Colored(Rows(rejected) + " " + what, Ink::kYellow, color) + ", such as\n";
   for (size_t i = 0; i < std::min(first.size(), kRejectsShown); ++i) {
     text += "  " + first[i].ToString() + "\n";
   }
@@ -60,10 +59,11 @@ std::string PredictText(const spec::ScoringResult& r, int64_t elapsed_ms, bool c
   std::string text = Colored("scored " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + ", " + HumanCount(Pace(r.rows, elapsed_ms)) +
                      " rows/s\n";
-  text += RejectsText(r.rejected, r.first_rejects, "scored", color);
+  text += RejectsText(r.rejected, r.first_rejects,
+                      r.rejected == 1 ? "has no prediction" : "have no prediction", color);
   std::vector<std::vector<std::string>> rows = {
       {"output", output + " (" + std::to_string(r.parts) + (r.parts == 1 ? " part)" : " parts)")}};
-  if (r.rejected > 0) rows.push_back({"rejects", output + "/" + scoring::kRejectsDirectory});
+  if (r.reject_parts > 0) rows.push_back({"rejects", output + "/" + scoring::kRejectsDirectory});
   return text + LeftTable(rows, "");
 }
 
@@ -81,7 +81,7 @@ Json PredictJson(const spec::ScoringResult& r, int64_t elapsed_ms) {
 std::string EvaluateText(const spec::ScoringResult& r, int64_t elapsed_ms, bool color) {
   std::string text = Colored("evaluated " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + "\n";
-  text += RejectsText(r.rejected, r.first_rejects, "evaluated", color) + "\n";
+  text += RejectsText(r.rejected, r.first_rejects, "could not be evaluated", color) + "\n";
   text += MetricsText("data", *r.metrics, r.classes);
   if (!r.output.empty()) text += "\n" + LeftTable({{"report", Printable(r.output, 400)}}, "");
   return text;

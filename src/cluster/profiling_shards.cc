@@ -94,7 +94,7 @@ Status CheckScore(spec::JobKind kind, const spec::ShardScore& s) {
     if (!InRange(n)) return FailedPrecondition("a count of its score is " + std::to_string(n));
   }
   // A part has at least a row.
-  if (s.parts > s.rows || s.reject_parts > s.rejected) {
+  if (s.parts > s.rows + s.rejected || s.reject_parts > s.rejected) {
     return FailedPrecondition("its score tells of more files than rows");
   }
   const auto described = static_cast<int64_t>(s.first_rejects.size());

@@ -279,6 +279,10 @@ constexpr const char* kOtherFiles = R"(
 #   columns: [prediction, probabilities]   # classification: the columns to add
 #   spreadsheet_safe: false    # true, in CSV: an apostrophe before text that starts with = + - @,
 #                              # a tab or a line break, which a spreadsheet may run as a formula
+#   on_bad_row: empty          # a row that cannot be scored. empty: a line without a prediction,
+#                              # with the reason in the column `error`, which is empty in other
+#                              # lines; reject: no line, and the reason in OUTPUT/_rejects; fail: an
+#                              # error
 #   rejects_limit: 10          # largest number of rows without a score; by default all but one
 # output: scored               # REQUIRED: a directory for part files; overwrite: true replaces an
 #                              # earlier prediction when this one is complete

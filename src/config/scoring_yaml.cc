@@ -48,6 +48,7 @@ Status ReadScoring(Reader& reader, const YamlNode& node, const std::string& path
                             });
                       }});
     fields.push_back(reader.Value("spreadsheet_safe", out.spreadsheet_safe));
+    fields.push_back(reader.Value("on_bad_row", out.on_bad_row));
     fields.push_back(reader.Value("rejects_limit", out.rejects_limit));
   }
   return reader.ReadMap(node, path, fields);
@@ -118,6 +119,9 @@ std::string ScoringYaml(const spec::ScoringSpec& spec) {
   for (const spec::AnswerColumn column : spec.columns) columns.emplace_back(spec::NameOf(column));
   AddTexts(&section, "columns", columns, false);
   if (spec.spreadsheet_safe) Add(&section, "spreadsheet_safe", ScalarNode("true", false));
+  if (spec.on_bad_row != spec::OnBadRow::kEmpty) {
+    Add(&section, "on_bad_row", ScalarNode(spec::NameOf(spec.on_bad_row), false));
+  }
   if (spec.rejects_limit) {
     Add(&section, "rejects_limit", ScalarNode(std::to_string(*spec.rejects_limit), false));
   }

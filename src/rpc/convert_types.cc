@@ -160,6 +160,7 @@ void Map(W& w, Is<spec::ScoringResult> auto& r) {
   w(ESPALIER_AT(first_rejects), r.first_rejects, Each{kRequired, spec::kRejectsKept});
   w(ESPALIER_AT(parts), r.parts);
   w(ESPALIER_AT(format), r.format, kName);
+  w(ESPALIER_AT(reject_parts), r.reject_parts);
 }
 
 // Fields of the message around it.

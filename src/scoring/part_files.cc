@@ -1,6 +1,7 @@
 #include "src/scoring/part_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -19,31 +20,15 @@ class CsvPart final : public PartTable {
     std::vector<std::string> names = columns.kept;
     if (!columns.word.empty()) names.push_back(columns.word);
     names.insert(names.end(), columns.numbers.begin(), columns.numbers.end());
+    if (!columns.reason.empty()) names.push_back(columns.reason);
     for (size_t i = 0; i < names.size(); ++i) append_text_(names[i], i == 0, &header_);
     header_ += '\n';
   }
 
-  Status Add(const data::KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-             std::span<const double> numbers, int64_t first) override {
+  Status Add(const PartRows& rows) override {
     if (text_.empty()) text_ = header_;
-    const size_t width = columns_.numbers.size();
-    std::string scratch;
-    for (int64_t r = 0; r < rows; ++r) {
-      const auto row = static_cast<size_t>(r);
-      bool begins = true;
-      for (size_t i = 0; i < columns_.kept.size(); ++i) {
-        append_text_(kept.Text(first + r, i, &scratch), std::exchange(begins, false), &text_);
-      }
-      if (!columns_.word.empty()) {
-        append_text_(columns_.words[static_cast<size_t>(word_of[row])],
-                     std::exchange(begins, false), &text_);
-      }
-      for (const double value : numbers.subspan(row * width, width)) {
-        AppendCsvNumber(value, columns_.narrow, std::exchange(begins, false), &text_);
-      }
-      text_ += '\n';
-    }
-    rows_ += rows;
+    for (int64_t r = 0; r < rows.rows; ++r) AddRow(rows, r);
+    rows_ += rows.rows;
     return {};
   }
 
@@ -55,19 +40,44 @@ class CsvPart final : public PartTable {
   }
 
  private:
+  void AddRow(const PartRows& rows, int64_t r) {
+    const auto row = static_cast<size_t>(r);
+    const size_t width = columns_.numbers.size();
+    bool begins = true;
+    const auto add = [&](std::string_view text) {
+      append_text_(text, std::exchange(begins, false), &text_);
+    };
+    for (size_t i = 0; i < columns_.kept.size(); ++i) {
+      add(rows.kept.Text(rows.first + r, i, &scratch_));
+    }
+    if (!columns_.word.empty()) {
+      const int32_t word = rows.word_of[row];
+      add(word < 0 ? std::string_view() : columns_.words[static_cast<size_t>(word)]);
+    }
+    for (const double value : rows.numbers.subspan(row * width, width)) {
+      if (std::isnan(value)) {
+        add("");
+      } else {
+        AppendCsvNumber(value, columns_.narrow, std::exchange(begins, false), &text_);
+      }
+    }
+    if (!columns_.reason.empty()) add(rows.reasons.empty() ? "" : rows.reasons[row]);
+    text_ += '\n';
+  }
+
   const PartColumns& columns_;
   void (*const append_text_)(std::string_view field, bool first, std::string* text);
-  std::string header_, text_;
+  std::string header_, text_, scratch_;
   int64_t rows_ = 0;
 };
 
 class ParquetPart final : public PartTable {
  public:
   explicit ParquetPart(const PartColumns& columns)
-      : columns_(columns), table_(columns.kept, columns.word, columns.numbers) {}
-  Status Add(const data::KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-             std::span<const double> numbers, int64_t first) override {
-    return table_.Append(kept, rows, columns_.words, word_of, numbers, first);
+      : columns_(columns), table_(columns.kept, columns.word, columns.numbers, columns.reason) {}
+  Status Add(const PartRows& rows) override {
+    return table_.Append(rows.kept, rows.rows, columns_.words, rows.word_of, rows.numbers,
+                         rows.reasons, rows.first);
   }
   int64_t bytes() const override { return table_.bytes(); }
   int64_t rows() const override { return table_.rows(); }
@@ -200,11 +210,9 @@ PartWriter::PartWriter(const storage::FileSystem& files, std::string directory, 
       format_(format),
       table_(PartTable::Make(format, columns)) {}
 
-Status PartWriter::Add(const data::KeptColumns& kept, int64_t rows,
-                       std::span<const int32_t> word_of, std::span<const double> numbers,
-                       int64_t first) {
-  if (rows == 0) return {};
-  ESPALIER_RETURN_IF_ERROR(table_->Add(kept, rows, word_of, numbers, first));
+Status PartWriter::Add(const PartRows& rows) {
+  if (rows.rows == 0) return {};
+  ESPALIER_RETURN_IF_ERROR(table_->Add(rows));
   return table_->bytes() < part_bytes_ ? Status() : Finish();
 }
 
@@ -213,6 +221,13 @@ Status PartWriter::Finish() {
   ESPALIER_ASSIGN_OR_RETURN(const std::string bytes, table_->Take());
   return files_.WriteAtomically(directory_ + "/" + PartName(shard_, shards_, parts_++, format_),
                                 bytes);
+}
+
+std::string ReasonOf(const Status& reject) {
+  const InputPosition at = reject.position().value_or(InputPosition{});
+  if (at.column.empty()) return reject.message();
+  return Printable(at.column) + ": " + reject.message() +
+         (at.text.empty() ? "" : " (found '" + at.text + "')");
 }
 
 PartColumns RejectColumns(bool spreadsheet_safe) {

@@ -1,9 +1,9 @@
 // The files of a prediction's output:
 //
-//   OUT/part-00000.csv (.parquet)   the rows of shard 0 that were scored, in their order
+//   OUT/part-00000.csv (.parquet)   the rows of shard 0, in their order
 //   OUT/part-00000_0001.csv         more of them, where one file would grow too large
-//   OUT/_rejects/part-00000.csv     the rows of shard 0 that could not be scored, and why:
-//                                   file, row, offset, column, text, reason
+//   OUT/_rejects/part-00000.csv     with on_bad_row reject: the rows of shard 0 that could not be
+//                                   scored, and why: file, row, offset, column, text, reason
 //   OUT/_SUCCESS                    written last: the output is whole
 //
 // Bytewise sorted, the parts give the rows in the order of the input. Each is written under a
@@ -61,8 +61,19 @@ struct PartColumns {
   std::string word;                  // of the column with the class; empty: there is none
   std::vector<std::string> words;    // the classes
   std::vector<std::string> numbers;  // of the columns of numbers
+  std::string reason;                // of the column with reasons; empty: there is none
   bool narrow = false;               // numbers are floats: in CSV as short as that allows
   bool spreadsheet_safe = false;     // CSV: an apostrophe before text that may be a formula
+};
+
+// A run of rows of output.
+struct PartRows {
+  const data::KeptColumns& kept;
+  int64_t first = 0;  // which row of `kept` is the first of these
+  int64_t rows = 0;
+  std::span<const int32_t> word_of = {};      // [rows], -1 for none; or empty
+  std::span<const double> numbers = {};       // [rows, columns.numbers], NaN for none
+  std::span<const std::string> reasons = {};  // [rows]; or empty: no row has one
 };
 
 // One row after the other, made into the bytes of a file.
@@ -70,10 +81,7 @@ class PartTable {
  public:
   static std::unique_ptr<PartTable> Make(spec::PartFormat format, const PartColumns& columns);
   virtual ~PartTable() = default;
-  // `word_of` [rows], or empty; `numbers` [rows, columns.numbers]; `first`: which row of `kept` is
-  // the first of these.
-  virtual Status Add(const data::KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-                     std::span<const double> numbers, int64_t first) = 0;
+  virtual Status Add(const PartRows& rows) = 0;
   virtual int64_t bytes() const = 0;
   virtual int64_t rows() const = 0;
   // The file; then it is empty again.
@@ -85,8 +93,7 @@ class PartWriter {
  public:
   PartWriter(const storage::FileSystem& files, std::string directory, int64_t shard, int64_t shards,
              spec::PartFormat format, const PartColumns& columns, int64_t part_bytes = kPartBytes);
-  Status Add(const data::KeptColumns& kept, int64_t rows, std::span<const int32_t> word_of,
-             std::span<const double> numbers, int64_t first = 0);
+  Status Add(const PartRows& rows);
   // Writes what is left.
   Status Finish();
   int64_t parts() const { return parts_; }
@@ -100,7 +107,11 @@ class PartWriter {
   int64_t parts_ = 0;
 };
 
-// The columns of rejects, and a reject as a row of them.
+// Why a row has no prediction, in one line: "COLUMN: MESSAGE (found 'TEXT')".
+std::string ReasonOf(const Status& reject);
+
+// The columns of rejects, how many they are, and a reject as a row of them.
+inline constexpr size_t kRejectColumns = 6;
 PartColumns RejectColumns(bool spreadsheet_safe);
 void AddReject(const Status& reject, data::KeptColumns* row);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -35,16 +36,18 @@ class ShardPrediction {
                  spec::PartFormat::kCsv, reject_columns, spec.part_bytes) {}
 
   Result<int64_t> Take(const data::RowPiece& piece) {
-    overflowed_.clear();
+    const int64_t rows = piece.rows().rows;
     const int64_t batches = kAnswersAtOnce / (kScoringBatch * run_.model.width());
     const int64_t some = std::max<int64_t>(1, batches) * kScoringBatch;
-    for (int64_t first = 0; first < piece.rows().rows; first += some) {
-      ESPALIER_RETURN_IF_ERROR(TakeRows(piece, first, std::min(some, piece.rows().rows - first)));
-    }
-    const auto more = static_cast<int64_t>(overflowed_.size());
-    score_.rows += piece.rows().rows - more;
-    ESPALIER_RETURN_IF_ERROR(TakeRejects(piece));
-    return more;
+    const int64_t answered = score_.rows;
+    entry_ = reject_ = 0;
+    int64_t first = 0;
+    do {
+      const int64_t count = std::min(some, rows - first);
+      ESPALIER_RETURN_IF_ERROR(TakeRows(piece, first, count));
+      first += count;
+    } while (first < rows);
+    return rows - (score_.rows - answered);
   }
 
   Result<spec::ShardScore> Finish() {
@@ -56,70 +59,108 @@ class ShardPrediction {
   }
 
  private:
+  // Takes rows [first, first + count) of a piece, and the rejects before each of them. After the
+  // last row also the rejects behind it.
   Status TakeRows(const data::RowPiece& piece, int64_t first, int64_t count) {
-    scorer_.PredictSome(piece.rows(), piece.texts, first, count, &values_);
-    // From an overflowed row to the next one.
-    for (int64_t begin = 0; begin < count; ++begin) {
-      const int64_t end = EndOfFinite(begin, count);
-      ESPALIER_RETURN_IF_ERROR(WriteRows(piece, first, begin, end));
-      begin = end;
-      if (end < count) overflowed_.push_back(first + end);
+    if (count > 0) scorer_.PredictSome(piece.rows(), piece.texts, first, count, &values_);
+    const auto width = static_cast<size_t>(run_.model.width());
+    for (int64_t r = 0; r < count; ++r) {
+      ESPALIER_RETURN_IF_ERROR(TakeRejects(piece, piece.slots[static_cast<size_t>(first + r)]));
+      const auto answer =
+          std::span<const double>(values_).subspan(static_cast<size_t>(r) * width, width);
+      const bool finite = std::all_of(answer.begin(), answer.end(),
+                                      [](double value) { return std::isfinite(value); });
+      if (finite) {
+        AddAnswer(answer);
+      } else {
+        ESPALIER_RETURN_IF_ERROR(TakeBad(piece, Overflowed().At(piece.places.OfRow(first + r))));
+      }
     }
+    const auto rejects = static_cast<int64_t>(piece.rejects.size());
+    if (first + count == piece.rows().rows) {
+      ESPALIER_RETURN_IF_ERROR(TakeRejects(piece, piece.rows().rows + rejects));
+    }
+    ESPALIER_RETURN_IF_ERROR(WriteRun(piece));
+    return WriteRejects();
+  }
+
+  // Takes the rejects before the entry `end` of the piece, in the order of the input.
+  Status TakeRejects(const data::RowPiece& piece, int64_t end) {
+    while (entry_ < end) ESPALIER_RETURN_IF_ERROR(TakeBad(piece, piece.rejects[reject_++]));
     return {};
   }
 
-  // The first row from `begin` on whose values are not all finite, or `count`.
-  int64_t EndOfFinite(int64_t begin, int64_t count) const {
-    const auto from = values_.begin() + begin * run_.model.width();
-    const auto odd = std::find_if(from, values_.end(), [](double v) { return !std::isfinite(v); });
-    return odd == values_.end() ? count : (odd - values_.begin()) / run_.model.width();
-  }
-
-  // Rows [begin, end) of values_, which are those from `first` on of the piece.
-  Status WriteRows(const data::RowPiece& piece, int64_t first, int64_t begin, int64_t end) {
-    const auto width = static_cast<size_t>(run_.model.width());
-    const auto values = std::span<const double>(values_).subspan(
-        static_cast<size_t>(begin) * width, static_cast<size_t>(end - begin) * width);
-    classes_.clear();
-    for (size_t r = 0; run_.model.classification() && r * width < values.size(); ++r) {
+  // Takes the entry at entry_, which has an answer.
+  void AddAnswer(std::span<const double> answer) {
+    if (run_.model.classification()) {
       classes_.push_back(
-          static_cast<int32_t>(model::PredictedClass(run_.model.shape, values.data() + r * width)));
+          static_cast<int32_t>(model::PredictedClass(run_.model.shape, answer.data())));
     }
-    std::span<const double> written;
-    if (!columns_.numbers.empty()) written = run_.model.multilabel() ? Decide(values) : values;
-    return parts_.Add(piece.kept, end - begin, classes_, written, first + begin);
+    if (run_.model.multilabel()) {
+      for (const double p : answer) {
+        if (spec_.prediction) numbers_.push_back(p > 0.5);
+      }
+    }
+    const bool written = !run_.model.multilabel() || spec_.probabilities;
+    if (written && !columns_.numbers.empty()) {
+      numbers_.insert(numbers_.end(), answer.begin(), answer.end());
+    }
+    if (!reasons_.empty()) reasons_.emplace_back();
+    ++run_rows_;
+    ++entry_;
+    ++score_.rows;
   }
 
-  // What is written of each row's probabilities: the labels they decide, themselves.
-  std::span<const double> Decide(std::span<const double> values) {
-    const auto width = static_cast<size_t>(run_.model.width());
-    decided_.clear();
-    for (size_t begin = 0; begin < values.size(); begin += width) {
-      const auto row = values.subspan(begin, width);
-      for (size_t k = 0; spec_.prediction && k < width; ++k) decided_.push_back(row[k] > 0.5);
-      if (spec_.probabilities) decided_.insert(decided_.end(), row.begin(), row.end());
+  // Takes the entry at entry_, which has none.
+  Status TakeBad(const data::RowPiece& piece, const Status& reject) {
+    if (spec_.on_bad_row == spec::OnBadRow::kFail) {
+      return reject.Wrap("a row cannot be scored, and on_bad_row is fail");
     }
-    return decided_;
+    ++score_.rejected;
+    if (score_.first_rejects.size() < spec::kRejectsKept) score_.first_rejects.push_back(reject);
+    if (spec_.on_bad_row == spec::OnBadRow::kReject) {
+      AddReject(reject, &reject_rows_);
+      ++rejects_waiting_;
+      ESPALIER_RETURN_IF_ERROR(WriteRun(piece));
+      ++entry_;
+      return {};
+    }
+    if (run_.model.classification()) classes_.push_back(-1);
+    numbers_.resize(numbers_.size() + columns_.numbers.size(),
+                    std::numeric_limits<double>::quiet_NaN());
+    reasons_.resize(static_cast<size_t>(run_rows_));
+    reasons_.push_back(ReasonOf(reject));
+    ++run_rows_;
+    ++entry_;
+    return {};
   }
 
-  Status TakeRejects(const data::RowPiece& piece) {
-    if (piece.rejects.empty() && overflowed_.empty()) return {};
-    if (score_.rejected == 0) {
+  // Writes the entries before entry_ that were taken since the last run.
+  Status WriteRun(const data::RowPiece& piece) {
+    const PartRows rows{.kept = piece.kept,
+                        .first = entry_ - run_rows_,
+                        .rows = run_rows_,
+                        .word_of = classes_,
+                        .numbers = numbers_,
+                        .reasons = reasons_};
+    const Status added = parts_.Add(rows);
+    run_rows_ = 0;
+    classes_.clear();
+    numbers_.clear();
+    reasons_.clear();
+    return added;
+  }
+
+  Status WriteRejects() {
+    if (rejects_waiting_ == 0) return {};
+    if (!has_rejects_) {
       ESPALIER_RETURN_IF_ERROR(run_.files.MakeDirectory(spec_.output + "/" + kRejectsDirectory));
+      has_rejects_ = true;
     }
-    data::KeptColumns rows(6);
-    int64_t count = 0;
-    MergeRejects(
-        piece, overflowed_, [](int64_t) { return Overflowed(); },
-        [&](const Status& reject) {
-          AddReject(reject, &rows);
-          ++count;
-          if (score_.first_rejects.size() < spec::kRejectsKept) {
-            score_.first_rejects.push_back(reject);
-          }
-        });
-    score_.rejected += count;
-    return rejects_.Add(rows, count, {}, {});
+    const Status added = rejects_.Add({.kept = reject_rows_, .rows = rejects_waiting_});
+    reject_rows_.Clear();
+    rejects_waiting_ = 0;
+    return added;
   }
 
   const ScoringRun& run_;
@@ -128,9 +169,17 @@ class ShardPrediction {
   Scorer& scorer_;
   PartWriter parts_, rejects_;
   spec::ShardScore score_;
-  std::vector<double> values_, decided_;
+  std::vector<double> values_;
+  int64_t entry_ = 0;  // of the piece: rows and rejects
+  size_t reject_ = 0;  // of the piece
+  data::KeptColumns reject_rows_{kRejectColumns};
+  int64_t rejects_waiting_ = 0;  // rows of reject_rows_
+  bool has_rejects_ = false;
+  // Entries that are not yet written, as in PartRows.
+  int64_t run_rows_ = 0;
   std::vector<int32_t> classes_;
-  std::vector<int64_t> overflowed_;  // rows of the piece
+  std::vector<double> numbers_;
+  std::vector<std::string> reasons_;
 };
 
 }  // namespace

@@ -11,12 +11,13 @@
 namespace espalier::scoring {
 
 // Scores the table and writes the output, the same bytes for any number of threads. A class is that
-// of the highest probability, the first of equal ones. A row whose answer overflowed is a reject.
+// of the highest probability, the first of equal ones. A row whose answer overflowed is a bad row,
+// with which PredictSpec::on_bad_row deals.
 // Memory is that of one part and one piece of the input for each thread, whatever the table's
 // size.
 //
-// Errors: the first shard's that has one, kBadInput for too many rejects or nothing else,
-// kCancelled. They leave what was written, without _SUCCESS.
+// Errors: the first shard's that has one, kBadInput for too many bad rows or nothing else, or with
+// OnBadRow::kFail for the first one, kCancelled. They leave what was written, without _SUCCESS.
 // REQUIRES: CheckPrediction, then BeginPredictions succeeded.
 Result<spec::ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec);
 

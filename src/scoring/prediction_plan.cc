@@ -51,6 +51,7 @@ PredictSpec PredictSpecOf(const spec::ScoringSpec& spec) {
   out.prediction = asked(spec::AnswerColumn::kPrediction);
   out.probabilities = asked(spec::AnswerColumn::kProbabilities);
   out.spreadsheet_safe = spec.spreadsheet_safe;
+  out.on_bad_row = spec.on_bad_row;
   out.rejects_max = spec.rejects_limit;
   return out;
 }
@@ -90,12 +91,14 @@ Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSp
     if (!labels || spec.prediction) add("prediction_");
     if (labels && spec.probabilities) add("probability_");
   }
+  if (spec.on_bad_row == spec::OnBadRow::kEmpty) columns.reason = "error";
   std::set<std::string> names;
   for (const auto* list : {&columns.kept, &columns.numbers}) {
     for (const std::string& name : *list) {
-      if (name != columns.word && names.insert(name).second) continue;
-      return InvalidArgument("the output would have two columns '" + Printable(name) +
-                             "'; keep other columns, or choose with --columns");
+      if (name != columns.word && name != columns.reason && names.insert(name).second) continue;
+      return InvalidArgument(
+          "the output would have two columns '" + Printable(name) + "'; keep other columns, " +
+          (name == columns.reason ? "or set --on-bad-row reject" : "or choose with --columns"));
     }
   }
   return columns;
@@ -118,6 +121,7 @@ Status AddPrediction(const PredictSpec& spec, const spec::ShardScore& shard,
   result->rows += shard.rows;
   result->rejected += shard.rejected;
   result->parts += shard.parts;
+  result->reject_parts += shard.reject_parts;
   for (const Status& reject : shard.first_rejects) {
     if (result->first_rejects.size() < spec::kRejectsKept) result->first_rejects.push_back(reject);
   }

@@ -24,7 +24,8 @@ struct PredictSpec {
   // Classification: the column `prediction`, the class, and the columns `probability_CLASS`.
   // Multilabel: the columns `prediction_LABEL`, 0 or 1, and `probability_LABEL`, of 1.
   bool prediction = true, probabilities = true;
-  bool spreadsheet_safe = false;       // as in ScoringSpec
+  bool spreadsheet_safe = false;  // as in ScoringSpec
+  spec::OnBadRow on_bad_row = spec::OnBadRow::kEmpty;
   std::optional<int64_t> rejects_max;  // more of them are an error; unset: unless all are
   int64_t part_bytes = kPartBytes;
 };
@@ -34,8 +35,9 @@ PredictSpec PredictSpecOf(const spec::ScoringSpec& spec);
 data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutline& model);
 
 // The columns of the output: those kept; classification, `prediction` and `probability_CLASS` as
-// asked for, multilabel likewise; else `prediction_TARGET` in the target's units. kInvalidArgument:
-// two of them have one name.
+// asked for, multilabel likewise; else `prediction_TARGET` in the target's units; with
+// OnBadRow::kEmpty last `error`, the reason of a row without a prediction. kInvalidArgument: two of
+// them have one name.
 Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSpec& spec);
 
 // Whether it may begin: CheckPredictions, PredictionColumns, and that no file of the input lies

@@ -169,6 +169,11 @@ struct Names<AnswerColumn> {
       {AnswerColumn::kPrediction, "prediction"}, {AnswerColumn::kProbabilities, "probabilities"}};
 };
 template <>
+struct Names<OnBadRow> {
+  static constexpr EnumName<OnBadRow> kAll[] = {
+      {OnBadRow::kEmpty, "empty"}, {OnBadRow::kReject, "reject"}, {OnBadRow::kFail, "fail"}};
+};
+template <>
 struct Names<Precision> {
   static constexpr EnumName<Precision> kAll[] = {{Precision::kFloat32, "float32"},
                                                  {Precision::kFloat64, "float64"}};

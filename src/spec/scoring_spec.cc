@@ -30,7 +30,8 @@ void CheckEvaluation(Findings& f, const ScoringSpec& spec) {
   f.Expect(!spec.output.overwrite, "output", "overwrite",
            "only the path of the report: one that is there is replaced");
   const bool predicts = spec.format || !spec.keep.empty() || !spec.columns.empty() ||
-                        spec.spreadsheet_safe || spec.rejects_limit;
+                        spec.spreadsheet_safe || spec.on_bad_row != OnBadRow::kEmpty ||
+                        spec.rejects_limit;
   f.Expect(!predicts, "evaluate", "what only a prediction can have",
            "model, data and data_format alone");
 }

@@ -22,6 +22,13 @@ enum class PartFormat { kCsv, kParquet };
 // The columns that a classification adds to a table.
 enum class AnswerColumn { kPrediction, kProbabilities };
 
+// What becomes of a row that cannot be scored.
+enum class OnBadRow {
+  kEmpty,   // a line without a prediction, with the reason
+  kReject,  // left out of the predictions, and written to the rejects
+  kFail,    // the first one ends the prediction
+};
+
 struct ScoringSpec {
   std::string name;                       // absent: "predict" or "evaluate"
   JobKind kind = JobKind::kPredict;       // not kTrain
@@ -38,6 +45,7 @@ struct ScoringSpec {
   std::vector<std::string> keep;      // columns of the data to copy to the output
   std::vector<AnswerColumn> columns;  // classification; empty: both
   bool spreadsheet_safe = false;      // CSV: an apostrophe before text that may be a formula
+  OnBadRow on_bad_row = OnBadRow::kEmpty;
   // More rows that cannot be scored are an error; absent: only when none can be.
   std::optional<int64_t> rejects_limit;
   bool operator==(const ScoringSpec&) const = default;

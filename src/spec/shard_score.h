@@ -20,7 +20,7 @@ inline constexpr size_t kRejectsKept = 10;
 struct ShardScore {
   int32_t shard = 0;                  // index into InputPlan::shards
   int64_t rows = 0;                   // that have an answer
-  int64_t rejected = 0;               // that could not be scored
+  int64_t rejected = 0;               // that have none
   std::vector<Status> first_rejects;  // kRejectsKept at most, with positions
   // Predictions: files of rows and of rejects that were written, below the directory of this
   // generation of the job (scoring/staging.h).
@@ -36,8 +36,9 @@ struct ScoringResult {
   std::vector<Status> first_rejects;  // kRejectsKept at most, in the order of the input
   std::string output = {};            // path; empty: an evaluation without a report
   // Predictions:
-  int64_t parts = 0;        // files of rows
-  std::string format = {};  // "csv" or "parquet"
+  int64_t parts = 0;         // files of rows
+  int64_t reject_parts = 0;  // files of rejects
+  std::string format = {};   // "csv" or "parquet"
   // Evaluations:
   std::optional<Metrics> metrics = {};
   std::vector<std::string> classes = {};  // classification

@@ -28,6 +28,7 @@ TEST_CASE("predict takes a model, data, an output and what to write") {
   CHECK(s.columns == std::vector<std::string>{"prediction"});
   CHECK(s.format == "parquet");
   CHECK(s.rejects_max == 7);
+  CHECK(s.on_bad_row == "empty");
   CHECK(s.overwrite);
   CHECK(s.spreadsheet_safe);
   CHECK(parsed.options->threads == 3);
@@ -53,6 +54,7 @@ TEST_CASE("what cannot be meant is refused before anything is read") {
       {{"predict", "m", "d", "--output", "o", "--format", "json"}, "--format"},
       {{"predict", "m", "d", "--output", "o", "--data-format", "orc"}, "--data-format"},
       {{"predict", "m", "d", "--output", "o", "--rejects-limit", "-1"}, "--rejects-limit"},
+      {{"predict", "m", "d", "--output", "o", "--on-bad-row", "skip"}, "--on-bad-row"},
       {{"predict", "m", "d", "--output", "o", "--threads", "0"}, "--threads"},
       {{"predcit", "m", "d"}, "did you mean 'predict'?"},
       {{"predict", "m", "d", "--output", "o", "--detach"}, "--detach"},
@@ -133,7 +135,7 @@ TEST_CASE("what came of a job that scored is told as of a local run") {
   const spec::JobSnapshot predicted = ScoredJob(spec::JobKind::kPredict);
   const std::string text = ResultText(predicted, 0, false);
   for (const char* words : {"job-3 'may' succeeded", "scored 1,000 rows in 2.0 s", "500 rows/s",
-                            "1 row could not be scored", "/out (2 parts)"}) {
+                            "1 row has no prediction", "/out (2 parts)"}) {
     INFO(text);
     CHECK(text.find(words) != std::string::npos);
   }
@@ -156,11 +158,12 @@ TEST_CASE("a prediction is told with its parts and its rejects") {
   result.rows = 1234567;
   result.rejected = 2;
   result.parts = 3;
+  result.reject_parts = 1;
   result.first_rejects = {
       BadInput("it is no number").At({.file = "t.csv", .row = 9, .column = "a"}),
       BadInput("it is no number either")};
   const std::string text = PredictText(result, 2000, false);
-  for (const char* words : {"scored 1,234,567 rows", "617,283 rows/s", "2 rows could not be scored",
+  for (const char* words : {"scored 1,234,567 rows", "617,283 rows/s", "2 rows have no prediction",
                             "it is no number", "/out (3 parts)", "/out/_rejects"}) {
     INFO(text);
     CHECK(text.find(words) != std::string::npos);

@@ -126,7 +126,7 @@ TEST_CASE("a score is that of its kind of job, and can be true") {
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.rows = -1; }).ok());
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.rejected = 2; }).ok());
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.first_rejects = {Status()}; }).ok());
-    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.parts = 4; }).ok());
+    CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.parts = 5; }).ok());
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.reject_parts = 2; }).ok());
   }
   CHECK_FALSE(check(spec::JobKind::kPredict, [](spec::ShardScore& s) { s.totals = {1}; }).ok());

@@ -24,6 +24,7 @@ predict:
   columns: prediction
   spreadsheet_safe: true
   raw: true
+  on_bad_row: reject
   rejects_limit: 7
 workers: {min: 2, max: 3}
 output: {path: /out, overwrite: true}
@@ -41,6 +42,7 @@ output: {path: /out, overwrite: true}
   expected.columns = {spec::AnswerColumn::kPrediction};
   expected.spreadsheet_safe = true;
   expected.raw = true;
+  expected.on_bad_row = spec::OnBadRow::kReject;
   expected.rejects_limit = 7;
   expected.workers = {2, 3};
   expected.output = {"/out", true};
@@ -57,6 +59,7 @@ TEST_CASE("what is left out has defaults, in an evaluation too") {
   CHECK(predict->name == "predict");
   CHECK(predict->columns.empty());
   CHECK_FALSE(predict->spreadsheet_safe);
+  CHECK(predict->on_bad_row == spec::OnBadRow::kEmpty);
   CHECK(spec::FormatOf(*predict) == spec::PartFormat::kParquet);
   const auto evaluate = ParseScoring("evaluate: {model: m, data: [d, e]}\n", "x");
   REQUIRE(evaluate.ok());

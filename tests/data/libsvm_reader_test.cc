@@ -151,7 +151,8 @@ Scored ScanOf(const LibsvmFixture& f, const std::string& path, bool labels) {
           found.rows.data() + begin, 7 * piece.rows().rows);
     for (int64_t r = 0; r < piece.rows().rows; ++r) {
       std::string scratch;
-      found.kept.emplace_back(piece.kept.Text(r, 0, &scratch));
+      const int64_t slot = piece.slots[static_cast<size_t>(r)];
+      found.kept.emplace_back(piece.kept.Text(slot, 0, &scratch));
     }
     found.rejects.insert(found.rejects.end(), piece.rejects.begin(), piece.rejects.end());
     return {};

@@ -2,6 +2,8 @@
 #include <arrow/scalar.h>
 #include <parquet/arrow/reader.h>
 
+#include <cmath>
+
 #include "src/data/parquet/table.h"
 #include "src/data/profile/table_scan.h"
 #include "tests/data/parquet_fixture.h"
@@ -55,13 +57,14 @@ TEST_CASE("kept columns of Parquet stay what they are, row by row") {
   const auto scan = f.Scan(names);
   INFO(scan.status().ToString());
   REQUIRE(scan.ok());
-  ParquetTable table(names, "word", {"x", "y"});
+  ParquetTable table(names, "word", {"x", "y"}, "error");
   std::vector<Strings> texts;
   std::vector<Status> rejects;
   for (size_t shard = 0; shard < scan->input.shards.size(); ++shard) {
     const Status read =
         ScanRows(*f.files, *scan, static_cast<int>(shard), [&](const RowPiece& piece) -> Status {
-          const int64_t rows = piece.rows().rows;
+          const auto rejected = static_cast<int64_t>(piece.rejects.size());
+          const int64_t rows = piece.rows().rows + rejected;
           for (int64_t r = 0; r < rows; ++r) {
             texts.emplace_back();
             for (size_t c = 0; c < names.size(); ++c) {
@@ -70,31 +73,41 @@ TEST_CASE("kept columns of Parquet stay what they are, row by row") {
             }
           }
           rejects.insert(rejects.end(), piece.rejects.begin(), piece.rejects.end());
-          const std::vector<int32_t> words(static_cast<size_t>(rows), 1);
-          const Doubles values(static_cast<size_t>(rows) * 2, 0.25);
-          return table.Append(piece.kept, rows, {"no", "yes"}, words, values);
+          std::vector<int32_t> words(static_cast<size_t>(rows), -1);
+          Doubles values(static_cast<size_t>(rows) * 2, std::nan(""));
+          Strings reasons(static_cast<size_t>(rows), "bad");
+          for (const int64_t slot : piece.slots) {
+            const auto row = static_cast<size_t>(slot);
+            words[row] = 1;
+            values[2 * row] = values[2 * row + 1] = 0.25;
+            reasons[row].clear();
+          }
+          if (rejected == 0) reasons.clear();
+          return table.Append(piece.kept, rows, {"no", "yes"}, words, values, reasons);
         });
     INFO(read.ToString());
     REQUIRE(read.ok());
   }
   CHECK(texts == std::vector<Strings>{{"p", "10", "2022-01-08", "1.10"},
+                                      {"q, r", "20", "2022-01-09", "2.25"},
                                       {"s", "30", "", "3.00"},
                                       {"", "", "2022-01-11", "4.50"}});
   REQUIRE(rejects.size() == 1);  // nulls: fail
   CHECK(rejects[0].position()->row == 2);
   CHECK(rejects[0].position()->column == "b");
-  CHECK(table.rows() == 3);
+  CHECK(table.rows() == 4);
   const auto bytes = table.Finish();
   INFO(bytes.status().ToString());
   REQUIRE(bytes.ok());
   const auto read = ReadTable(*bytes);
-  CHECK(read->num_rows() == 3);
-  CHECK(Column(*read, "id") == "int64: 10 30 null");
-  CHECK(Column(*read, "when") == "date32[day]: 2022-01-08 null 2022-01-11");
-  CHECK(Column(*read, "price") == "decimal128(9, 2): 1.10 3.00 4.50");
-  CHECK(Column(*read, "note") == "string: p s null");
-  CHECK(Column(*read, "word") == "string: yes yes yes");
-  CHECK(Column(*read, "y") == "double: 0.25 0.25 0.25");
+  CHECK(read->num_rows() == 4);
+  CHECK(Column(*read, "id") == "int64: 10 20 30 null");
+  CHECK(Column(*read, "when") == "date32[day]: 2022-01-08 2022-01-09 null 2022-01-11");
+  CHECK(Column(*read, "price") == "decimal128(9, 2): 1.10 2.25 3.00 4.50");
+  CHECK(Column(*read, "note") == "string: p q, r s null");
+  CHECK(Column(*read, "word") == "string: yes null yes yes");
+  CHECK(Column(*read, "y") == "double: 0.25 null 0.25 0.25");
+  CHECK(Column(*read, "error") == "string: null bad null null");
 }
 
 TEST_CASE("a kept column that holds lists, or is in one file only, is refused by name") {

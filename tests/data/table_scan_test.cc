@@ -38,7 +38,7 @@ Scanned ScanAll(const storage::FileSystem& files, const ScanPlan& scan) {
             all.kept.emplace_back();
             for (size_t c = 0; c < scan.kept.size(); ++c) {
               std::string scratch;
-              all.kept.back().emplace_back(piece.kept.Text(static_cast<int64_t>(r), c, &scratch));
+              all.kept.back().emplace_back(piece.kept.Text(piece.slots[r], c, &scratch));
             }
           }
           all.rejects.insert(all.rejects.end(), piece.rejects.begin(), piece.rejects.end());

@@ -75,11 +75,12 @@ class ScoringJobsTest(EspalierTest):
 
     def test_any_number_of_workers_writes_the_bytes_of_a_local_prediction(self):
         model, data = self.houses(), self.new_houses(4000)
-        arguments = ["--keep", "age", "--keep", "rooms"]
+        keep = ["--keep", "age", "--keep", "rooms"]
+        arguments = {"csv": keep, "parquet": [*keep, "--on-bad-row", "reject"]}
         here = {}
         for kind in ("csv", "parquet"):
             here[kind] = self.result("predict", model, data, "--output", self.path("local-" + kind),
-                                     "--format", kind, *arguments)
+                                     "--format", kind, *arguments[kind])
         self.assertGreater(here["csv"]["parts"], 2)
         self.assertEqual(here["csv"]["rejected"], 3)
         for workers in (1, 2, 3):
@@ -87,7 +88,7 @@ class ScoringJobsTest(EspalierTest):
             for kind in ("csv", "parquet"):
                 output = self.path("there-%s-%d" % (kind, workers))
                 result = cluster.result("predict", model, data, "--output", output,
-                                        "--format", kind, *arguments)
+                                        "--format", kind, *arguments[kind])
                 for key in ("status", "rows", "rejected", "parts", "format", "rejects"):
                     self.assertEqual(result[key], here[kind][key], key)
                 self.assertEqual(result["output"], output)
@@ -355,6 +356,19 @@ class ScoringJobsTest(EspalierTest):
         self.assertIn("price", err)
         self.assertFalse(os.path.exists(self.path("o")))
         self.assertEqual(os.listdir(self.path("there")), ["thesis.txt"])
+
+    def test_the_first_bad_row_may_fail_it_as_here(self):
+        model, data = self.houses(), self.new_houses(1000, bad=1)
+        cluster = Cluster(self, workers=1)
+        output = self.path("scored")
+        arguments = ["predict", model, data, "--output", output, "--on-bad-row", "fail"]
+        here = self.result(*arguments, code=1)["error"]
+        there = cluster.result(*arguments, code=1)["error"]
+        for key in ("file", "row", "column"):
+            self.assertEqual(there[key], here[key], key)
+        self.assertIn("on_bad_row is fail", json.dumps(there))
+        self.assertFalse(os.path.exists(output))
+        self.assert_nothing_beside(output)
 
     def test_too_many_rejects_fail_it_as_here_and_leave_nothing(self):
         model, data = self.houses(), self.new_houses(1000)

@@ -91,16 +91,16 @@ class ScoringTest(EspalierTest):
         self.assertEqual((found["rows"], found["rejected"], found["parts"]), (301, 0, 1))
         rows, given = rows_of(self.path("out")), read_csv(self.path("test.csv"))
         self.assertEqual(rows[0], ["id", "kind", "note", "prediction", "probability_fish",
-                                   "probability_sea gull", "probability_wolf"])
+                                   "probability_sea gull", "probability_wolf", "error"])
         self.assertEqual([r[:3] for r in rows[1:]], [[g[0], g[3], g[4]] for g in given[1:]])
         right = sum(r[1] == r[3] for r in rows[1:])
         metrics = self.result("evaluate", bundle, "test.csv")["metrics"]
         self.assertEqual(right / 301, metrics["accuracy"])
         self.assertGreater(metrics["accuracy"], 0.6)
         for row in rows[1:]:
-            shares = [float(v) for v in row[4:]]
+            shares = [float(v) for v in row[4:-1]]
             self.assertAlmostEqual(sum(shares), 1, delta=1e-5)
-            names = [name[len("probability_"):] for name in rows[0][4:]]
+            names = [name[len("probability_"):] for name in rows[0][4:-1]]
             self.assertEqual(names[shares.index(max(shares))], row[3])
         self.assertIn("_SUCCESS", os.listdir(self.path("out")))
 
@@ -117,9 +117,9 @@ class ScoringTest(EspalierTest):
     def test_only_the_columns_that_are_asked_for(self):
         bundle, _ = self.animals()
         self.result("predict", bundle, "test.csv", "--output", "p", "--columns", "prediction")
-        self.assertEqual(rows_of(self.path("p"))[0], ["prediction"])
+        self.assertEqual(rows_of(self.path("p"))[0], ["prediction", "error"])
         self.result("predict", bundle, "test.csv", "--output", "q", "--columns", "probabilities")
-        self.assertEqual(len(rows_of(self.path("q"))[0]), 3)
+        self.assertEqual(len(rows_of(self.path("q"))[0]), 4)
         _, err = self.espalier("predict", bundle, "test.csv", "--output", "r",
                                "--columns", "scores", code=2)
         self.assertIn("scores", err)
@@ -131,8 +131,8 @@ class ScoringTest(EspalierTest):
         bundle, result = self.houses()
         self.result("predict", bundle, "houses-test.csv", "--output", "out", "--keep", "price")
         rows = rows_of(self.path("out"))
-        self.assertEqual(rows[0], ["price", "prediction_price"])
-        squares = [(float(a) - float(b)) ** 2 for a, b in rows[1:]]
+        self.assertEqual(rows[0], ["price", "prediction_price", "error"])
+        squares = [(float(a) - float(b)) ** 2 for a, b, _ in rows[1:]]
         rmse = (sum(squares) / len(squares)) ** 0.5
         self.assertAlmostEqual(rmse / result["metrics"]["test"]["rmse"], 1, delta=1e-4)
 
@@ -160,11 +160,41 @@ class ScoringTest(EspalierTest):
         again = self.result("train", self.job("again", spec), "--workers", 1)
         self.assertEqual(again["rows_per_epoch"], 500)
 
+    def test_each_row_has_a_line_without_a_prediction_where_there_is_none(self):
+        bundle, _ = self.animals()
+        data = self.write("odd.csv",
+                          'id,weight,legs\na,1,2\nb,heavy,2\nc,1\n"d,2,4\ne,,2\nf,2,4\n')
+        out, _ = self.espalier("predict", bundle, data, "--output", "out", "--keep", "id")
+        self.assertIn("4 rows have no prediction", out)
+        self.assertIn("row 3", out)
+        rows = rows_of(self.path("out"))[1:]
+        self.assertEqual([r[0] for r in rows], ["a", "b", "c", "", "e", "f"])
+        for i, row in enumerate(rows):
+            self.assertEqual(set(row[1:5]) == {""}, 1 <= i <= 4, row)
+            self.assertEqual(row[5] != "", 1 <= i <= 4, row)
+        self.assertIn("weight: the value is not a number", rows[1][5])
+        self.assertIn("the row has 2 fields, expected 3", rows[2][5])
+        self.assertIn("weight: the value is missing", rows[4][5])
+        self.assertNotIn("data.", out + "".join(r[5] for r in rows))
+        self.assertNotIn("_rejects", os.listdir(self.path("out")))
+
+    def test_the_first_bad_row_may_end_a_prediction(self):
+        bundle, _ = self.animals()
+        data = self.write("odd.csv", "id,weight,legs\na,1,2\nb,heavy,2\nc,1\n")
+        failed = self.result("predict", bundle, data, "--output", "out", "--on-bad-row", "fail",
+                             code=1)["error"]
+        self.assertEqual((failed["file"], failed["row"], failed["column"]), (data, 3, "weight"))
+        self.assertFalse(os.path.exists(self.path("out")))
+        _, err = self.espalier("predict", bundle, data, "--output", "out", "--on-bad-row", "skip",
+                               code=2)
+        self.assertIn("expected empty, reject or fail", err)
+
     def test_rows_that_cannot_be_scored_are_told_with_their_reason(self):
         bundle, _ = self.animals()
         data = self.write("odd.csv", "id,weight,legs\na,1,2\nb,heavy,2\nc,1\nd,2,4\n")
-        out, _ = self.espalier("predict", bundle, data, "--output", "out", "--keep", "id")
-        self.assertIn("2 rows could not be scored", out)
+        out, _ = self.espalier("predict", bundle, data, "--output", "out", "--keep", "id",
+                               "--on-bad-row", "reject")
+        self.assertIn("2 rows have no prediction", out)
         self.assertEqual([r[0] for r in rows_of(self.path("out"))], ["id", "a", "d"])
         rejects = read_csv(self.path("out", "_rejects", "part-00000.csv"))
         self.assertEqual(rejects[0], ["file", "row", "offset", "column", "text", "reason"])

@@ -72,6 +72,18 @@ class ClusterTest(EspalierTest):
         self.assertEqual(len([n for n in os.listdir(self.path("scored")) if n.startswith("part-")]),
                          result.scoring.parts)
         self.assertTrue(os.path.exists(self.path("scored", "_SUCCESS")))
+        with open(self.path("bad.csv"), "w") as f, open(data) as good:
+            f.write(next(good) + "what\n" + next(good))
+        for policy, rows in ((None, 2), ("reject", 1)):
+            predict = {"model": bundle, "data": self.path("bad.csv")}
+            if policy:
+                predict["on_bad_row"] = policy
+            output = self.path("scored-%s" % policy)
+            scoring = cluster.submit({"predict": predict,
+                                      "output": output}).result(timeout=60).scoring
+            self.assertEqual((scoring.rows, scoring.rejected), (1, 1))
+            with open(os.path.join(output, "part-00000.csv")) as f:
+                self.assertEqual(len(f.readlines()), 1 + rows)
         measured = cluster.submit({"evaluate": {"model": bundle, "data": data}}).result(timeout=60)
         self.assertEqual(measured.test.rows, 2000)
         self.assertEqual((measured.scoring.rows, measured.bundle), (2000, ""))

@@ -175,9 +175,8 @@ class TrainedTest(EspalierTest):
                 try:
                     value = model.predict({k: [v] for k, v in row.items()})[0]
                 except espalier.BadInputError:
-                    self.assertNotIn(i, found.index)
+                    self.assertTrue(np.isnan(found[i]))
                 else:
-                    self.assertIn(i, found.index)
                     np.testing.assert_allclose(value, found[i], rtol=1e-12)
 
     def test_ordered_categories_of_pandas_are_kept_beside_predictions(self):

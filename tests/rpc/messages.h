@@ -53,6 +53,7 @@ inline spec::ScoringResult SampleScoring() {
           {BadInput("y"), SampleError()},
           "/out/\xff",
           4,
+          2,
           "parquet",
           SampleMetrics(),
           {"zero", "\xfe"}};

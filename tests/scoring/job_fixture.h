@@ -41,6 +41,7 @@ class JobFixture : public ScoringFixture {
     spec.data = {dir.Put("t.csv", text)};
     spec.output.path = dir / "out";
     spec.keep = {"id"};
+    spec.on_bad_row = spec::OnBadRow::kReject;
     model = *LoadTrainedModel(*files, spec.model);
     scan = *data::PlanScan(*files, ScanRequestOf(spec, model));
     REQUIRE(scan.input.shards.size() > 5);

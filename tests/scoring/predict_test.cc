@@ -63,7 +63,7 @@ TEST_CASE("classes, probabilities and kept columns stand in the order of the inp
   const auto rows = Cells(parts[0].second), given = Cells(storage::Content(csv));
   REQUIRE(rows.size() == 701);
   CHECK(rows[0] == std::vector<std::string>{"b", "id", "prediction", "probability_no",
-                                            "probability_so so", "probability_yes"});
+                                            "probability_so so", "probability_yes", "error"});
   for (size_t r = 1; r < rows.size(); ++r) {
     CHECK(rows[r][0] == given[r][2]);
     CHECK(rows[r][1] == given[r][0]);
@@ -85,7 +85,7 @@ TEST_CASE("regression answers in the targets' units") {
   REQUIRE(scan.ok());
   REQUIRE(PredictInto(f, model, *scan, {.output = f.dir / "out"}).ok());
   const auto rows = Cells(f.Parts(f.dir / "out")[0].second);
-  CHECK(rows[0] == std::vector<std::string>{"prediction_u", "prediction_v"});
+  CHECK(rows[0] == std::vector<std::string>{"prediction_u", "prediction_v", "error"});
   const double given[][2] = {{1, 2}, {0.5, -3}};
   for (size_t r = 0; r < 2; ++r) {
     const auto wanted = Direct(model, given[r][0], given[r][1]);
@@ -127,13 +127,17 @@ TEST_CASE("rows that cannot be scored go to the rejects with place and reason") 
       "bad.csv", "id,a,b\n1,1,2\n2,x,2\n3,1\n4,,2\n5,inf,2\n6,2,\"say \"\"3\"\"\"\n7,0,0\n");
   const auto scan = f.Scan(model, {csv}, false, {"id"});
   REQUIRE(scan.ok());
-  const auto result = PredictInto(f, model, *scan, {.output = f.dir / "out", .keep = {"id"}});
+  const spec::OnBadRow reject = spec::OnBadRow::kReject;
+  const auto result =
+      PredictInto(f, model, *scan, {.output = f.dir / "out", .keep = {"id"}, .on_bad_row = reject});
   INFO(result.status().ToString());
   REQUIRE(result.ok());
   CHECK(result->rows == 2);
+  CHECK(result->reject_parts == 1);
   CHECK(result->rejected == 5);
   const auto scored = Cells(f.Parts(f.dir / "out")[0].second);
   REQUIRE(scored.size() == 3);
+  CHECK(scored[0].back() == "probability_yes");
   CHECK(scored[1][0] == "1");
   CHECK(scored[2][0] == "7");
   const std::string rejects = storage::Content(f.dir / "out/_rejects/part-00000.csv");
@@ -159,6 +163,97 @@ TEST_CASE("rows that cannot be scored go to the rejects with place and reason") 
   }
 }
 
+// A table whose rows are bad in every way, between good ones.
+std::string PutBadRows(const ScoringFixture& f) {
+  return f.dir.Put("bad.csv",
+                   "id,a,b\n1,1,2\n2,x,2\n3,1\n4,,2\n5,3e38,1\n6,2,\"open\n7,0,0\n8,1,2,3\n");
+}
+
+TEST_CASE("a row that cannot be scored is a line with its reason") {
+  const ScoringFixture f;
+  const bool classes = GENERATE(true, false);
+  const TrainedModel model = f.Model(classes ? ClassesDocument() : NumbersDocument());
+  const auto scan = f.Scan(model, {PutBadRows(f)}, false, {"id"});
+  REQUIRE(scan.ok());
+  const auto result = PredictInto(f, model, *scan, {.output = f.dir / "out", .keep = {"id"}});
+  INFO(result.status().ToString());
+  REQUIRE(result.ok());
+  CHECK(result->rows == 2);
+  CHECK(result->rejected == 6);
+  CHECK(result->reject_parts == 0);
+  CHECK(f.files->Stat(f.dir / "out/_rejects").status().code() == StatusCode::kNotFound);
+  std::istringstream lines(f.Parts(f.dir / "out")[0].second);
+  std::vector<std::string> line(1);
+  while (std::getline(lines, line.back())) line.emplace_back();
+  line.pop_back();
+  REQUIRE(line.size() == 9);
+  CHECK(line[0].ends_with(",error"));
+  const std::string empty = classes ? ",,,," : ",,";
+  const char* reasons[] = {
+      "a: the value is not a number; expected one, like 2.5 or 1e-3 (found 'x')",
+      "the row has 2 fields",
+      "a: the value is missing, and the model",
+      "the model's answer is no finite number",
+      "",
+      "the row has 4 fields"};
+  const char* ids[] = {"2", "3", "4", "5", "", "8"};
+  size_t bad = 0;
+  for (const size_t r : {2, 3, 4, 5, 6, 8}) {
+    INFO(line[r]);
+    const std::string begin = (bad == 4 ? "\"\"" : ids[bad]) + empty + ",";
+    CHECK(line[r].starts_with(begin));
+    CHECK(line[r].find(reasons[bad++]) != std::string::npos);
+    CHECK(line[r].find("data.") == std::string::npos);
+  }
+  for (const size_t r : {1, 7}) {
+    CHECK(line[r].ends_with(","));
+    CHECK(line[r].find(empty) == std::string::npos);
+  }
+}
+
+TEST_CASE("with fail the first bad row ends a prediction") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  const auto scan = f.Scan(model, {PutBadRows(f)}, false);
+  REQUIRE(scan.ok());
+  const auto failed =
+      PredictInto(f, model, *scan, {.output = f.dir / "out", .on_bad_row = spec::OnBadRow::kFail});
+  CHECK(failed.status().code() == StatusCode::kBadInput);
+  CHECK(failed.status().message().find("on_bad_row is fail") != std::string::npos);
+  REQUIRE(failed.status().position());
+  CHECK(failed.status().position()->row == 3);
+  CHECK(failed.status().position()->column == "a");
+}
+
+TEST_CASE("each row has one line, however the table is cut") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(ClassesDocument());
+  std::string text = "id,a,b\n";
+  for (int i = 0; i < 5000; ++i) {
+    const std::string a = i % 7 == 0 ? "x" : i % 11 == 0 ? "3e38" : std::to_string(i % 9);
+    text += std::to_string(i) + "," + a + ",1\n";
+  }
+  const std::string csv = f.dir.Put("t.csv", text);
+  for (const int64_t shard_bytes : {1000, 1 << 20}) {
+    const auto scan = f.Scan(model, {csv}, false, {"id"}, shard_bytes);
+    REQUIRE(scan.ok());
+    const auto result = PredictInto(
+        f, model, *scan, {.output = f.dir / "out", .overwrite = true, .keep = {"id"}}, 2);
+    INFO(result.status().ToString());
+    REQUIRE(result.ok());
+    CHECK(result->rows + result->rejected == 5000);
+    int next = 0;
+    for (const auto& [name, content] : f.Parts(f.dir / "out")) {
+      const auto rows = Cells(content);
+      for (size_t r = 1; r < rows.size(); ++r, ++next) {
+        REQUIRE(rows[r][0] == std::to_string(next));
+        CHECK(rows[r][1].empty() == (next % 7 == 0 || next % 11 == 0));
+      }
+    }
+    CHECK(next == 5000);
+  }
+}
+
 TEST_CASE("a spreadsheet-safe prediction has no formula") {
   const ScoringFixture f;
   bundle::ModelDocument document = ClassesDocument();
@@ -168,7 +263,8 @@ TEST_CASE("a spreadsheet-safe prediction has no formula") {
   const auto scan = f.Scan(model, {csv}, false, {"=id", "a"});
   INFO(scan.status().ToString());
   REQUIRE(scan.ok());
-  PredictSpec spec{.output = f.dir / "plain", .keep = {"=id", "a"}};
+  PredictSpec spec{
+      .output = f.dir / "plain", .keep = {"=id", "a"}, .on_bad_row = spec::OnBadRow::kReject};
   REQUIRE(PredictInto(f, model, *scan, spec).ok());
   const auto plain = Cells(f.Parts(f.dir / "plain")[0].second);
   spec.output = f.dir / "safe";
@@ -213,7 +309,8 @@ TEST_CASE("a row whose answer overflows is a reject, in its order among the othe
   ScoringProgress progress;
   ScoringRun run = f.Run(model, *in_csv);
   run.progress = &progress;
-  const PredictSpec spec{.output = f.dir / "out", .keep = {"id"}};
+  const PredictSpec spec{
+      .output = f.dir / "out", .keep = {"id"}, .on_bad_row = spec::OnBadRow::kReject};
   REQUIRE(BeginPredictions(*f.files, spec.output).ok());
   const auto result = Predict(run, spec);
   INFO(result.status().ToString());
@@ -257,7 +354,7 @@ TEST_CASE("nulls are what the model's rule says: replaced, or no answer") {
   REQUIRE(dropped.ok());
   CHECK(dropped->rows == 1);
   CHECK(dropped->rejected == 2);
-  CHECK(dropped->first_rejects[0].message().find("nulls: drop") != std::string::npos);
+  CHECK(dropped->first_rejects[0].message().find("trained without such rows") != std::string::npos);
 }
 
 TEST_CASE("output that is there is refused; with overwrite only a prediction is replaced") {
@@ -325,13 +422,16 @@ TEST_CASE("output that is there is refused; with overwrite only a prediction is 
 TEST_CASE("two columns of one name are refused") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
-  for (const std::string name : {"prediction", "probability_yes"}) {
+  for (const std::string name : {"prediction", "probability_yes", "error"}) {
     const auto columns = PredictionColumns(model, {.output = "o", .keep = {name}});
     CHECK(columns.status().code() == StatusCode::kInvalidArgument);
     CHECK(columns.status().message().find("'" + name + "'") != std::string::npos);
   }
   CHECK(
       PredictionColumns(model, {.output = "o", .keep = {"prediction"}, .prediction = false}).ok());
+  CHECK(PredictionColumns(model,
+                          {.output = "o", .keep = {"error"}, .on_bad_row = spec::OnBadRow::kReject})
+            .ok());
 }
 
 // Writes to a local directory, and remembers the largest file.

@@ -263,8 +263,10 @@ TEST_CASE("kept columns and rejects of sparse rows are those of dense ones") {
     INFO(scan.status().ToString());
     REQUIRE(scan.ok());
     CHECK(scan->sparse == sparse);
-    const PredictSpec spec{
-        .output = f.dir / (sparse ? "sparse" : "dense"), .keep = keep, .probabilities = false};
+    const PredictSpec spec{.output = f.dir / (sparse ? "sparse" : "dense"),
+                           .keep = keep,
+                           .probabilities = false,
+                           .on_bad_row = spec::OnBadRow::kReject};
     REQUIRE(BeginPredictions(*f.files, spec.output).ok());
     const auto result = Predict(f.Run(model, *scan), spec);
     INFO(result.status().ToString());

@@ -57,16 +57,6 @@ std::optional<std::string> DecodeLog(const ValueRules& rules, std::string_view t
   return {};
 }
 
-std::string NoDate(const std::string& format) {
-  if (!format.empty() && format != "auto") {
-    return "the value is not a date written as date_format " + Quoted(format) +
-           " says; correct the format, or name texts that mean null in data.null_values";
-  }
-  return "the value is not a date; expected one like 2024-02-29, 29.02.2024, 20240229 or "
-         "2024-02-29T23:59:58Z, of the years 1 to 9999, or seconds since 1970: set date_format for "
-         "another form, or name texts that mean null in data.null_values";
-}
-
 }  // namespace
 
 int64_t HashedCode(std::string_view text, int64_t buckets) {
@@ -205,7 +195,7 @@ std::optional<std::string> FeatureDecoder::DecodeDate(size_t feature, std::strin
   double seconds = 0;
   const NumberKind kind = rules_.ParseNumber(text, &seconds);
   if (kind == NumberKind::kNull) return DecodeSeconds(feature, kNull, value);
-  if (format || kind != NumberKind::kNumber) return NoDate(options_[feature].date_format);
+  if (format || kind != NumberKind::kNumber) return DateFault(options_[feature].date_format);
   return DecodeSeconds(feature, SecondsOfNumber(seconds), value);
 }
 
@@ -214,7 +204,7 @@ std::optional<std::string> FeatureDecoder::DecodeSeconds(size_t feature, double 
   *value = kNull;
   if (std::isnan(seconds)) return {};
   const double day = seconds / kSecondsADay;
-  if (!(day >= kFirstDay && day < kLastDay + 1)) return NoDate(options_[feature].date_format);
+  if (!(day >= kFirstDay && day < kLastDay + 1)) return DateFault(options_[feature].date_format);
   *value = PartOf(seconds, schema_.rule(feature).part);
   return {};
 }

@@ -23,9 +23,8 @@ bool IsPlain(const arrow::DataType& type) {
 
 }  // namespace
 
-Result<std::unique_ptr<ParquetArrays>> ParquetArrays::Make(Arrays arrays,
-                                                           std::vector<int64_t> rows) {
-  std::unique_ptr<ParquetArrays> kept(new ParquetArrays(std::move(arrays), std::move(rows)));
+Result<std::unique_ptr<ParquetArrays>> ParquetArrays::Make(Arrays arrays) {
+  std::unique_ptr<ParquetArrays> kept(new ParquetArrays(std::move(arrays)));
   for (const auto& array : kept->arrays_) {
     kept->texts_.emplace_back();
     if (!IsPlain(*array->type())) continue;
@@ -35,10 +34,9 @@ Result<std::unique_ptr<ParquetArrays>> ParquetArrays::Make(Arrays arrays,
 }
 
 std::string_view ParquetArrays::Text(int64_t row, size_t column, std::string* scratch) const {
-  const int64_t at = rows_[static_cast<size_t>(row)];
-  if (texts_[column] != nullptr) return texts_[column]->At(at, scratch).value_or("");
-  if (arrays_[column]->IsNull(at)) return "";
-  const auto scalar = arrays_[column]->GetScalar(at);
+  if (texts_[column] != nullptr) return texts_[column]->At(row, scratch).value_or("");
+  if (arrays_[column]->IsNull(row)) return "";
+  const auto scalar = arrays_[column]->GetScalar(row);
   *scratch = scalar.ok() ? (*scalar)->ToString() : "";
   return *scratch;
 }

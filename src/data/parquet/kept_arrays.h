@@ -20,8 +20,7 @@ class ParquetArrays final : public KeptArrays {
  public:
   using Arrays = std::vector<std::shared_ptr<arrow::Array>>;
 
-  // `rows`: the rows of the arrays that are meant.
-  static Result<std::unique_ptr<ParquetArrays>> Make(Arrays arrays, std::vector<int64_t> rows);
+  static Result<std::unique_ptr<ParquetArrays>> Make(Arrays arrays);
   // Returns the arrays of kept columns, or null if these are text. Parquet alone keeps arrays.
   static const ParquetArrays* Of(const KeptColumns& kept) {
     return static_cast<const ParquetArrays*>(kept.arrays());
@@ -29,14 +28,11 @@ class ParquetArrays final : public KeptArrays {
 
   std::string_view Text(int64_t row, size_t column, std::string* scratch) const override;
   const Arrays& arrays() const { return arrays_; }
-  const std::vector<int64_t>& rows() const { return rows_; }
 
  private:
-  ParquetArrays(Arrays arrays, std::vector<int64_t> rows)
-      : arrays_(std::move(arrays)), rows_(std::move(rows)) {}
+  explicit ParquetArrays(Arrays arrays) : arrays_(std::move(arrays)) {}
 
   const Arrays arrays_;
-  const std::vector<int64_t> rows_;
   std::vector<std::unique_ptr<ColumnTexts>> texts_;  // by array; null where Arrow writes it
 };
 

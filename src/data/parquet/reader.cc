@@ -209,8 +209,8 @@ class ParquetShard final : public RowPlaces {
         ReadGroups(opened_, decoder_, [&](const arrow::RecordBatch& batch) -> Status {
           ESPALIER_RETURN_IF_ERROR(decoder_.features().CheckTexts(path_, options_.rules));
           if (!options_.kept.empty()) ESPALIER_RETURN_IF_ERROR(Keep(batch, &kept));
-          ESPALIER_RETURN_IF_ERROR(
-              take({rows_.sets, decoder_.texts(), kept, unusable_.rejects(), *this}));
+          ESPALIER_RETURN_IF_ERROR(take(
+              {rows_.sets, decoder_.texts(), kept, unusable_.rejects(), decoder_.good(), *this}));
           for (DecodedRows& set : rows_.sets) set.Clear();
           if (options_.rules == RowRules::kScoring) decoder_.ForgetCategories();
           kept.Clear();
@@ -254,8 +254,7 @@ class ParquetShard final : public RowPlaces {
   Status Keep(const arrow::RecordBatch& batch, KeptColumns* kept) const {
     ParquetArrays::Arrays arrays;
     for (const int32_t source : opened_.projection.kept) arrays.push_back(batch.column(source));
-    ESPALIER_ASSIGN_OR_RETURN(auto of_batch,
-                              ParquetArrays::Make(std::move(arrays), decoder_.good()));
+    ESPALIER_ASSIGN_OR_RETURN(auto of_batch, ParquetArrays::Make(std::move(arrays)));
     kept->SetArrays(std::move(of_batch));
     return {};
   }

@@ -10,6 +10,7 @@
 #include <parquet/exception.h>
 #include <parquet/properties.h>
 
+#include <cmath>
 #include <exception>
 #include <utility>
 
@@ -22,19 +23,6 @@ Status FromArrow(const arrow::Status& status) {
   if (status.ok()) return {};
   if (status.IsOutOfMemory()) return ResourceExhausted("making a Parquet file: no memory is left");
   return Internal("making a Parquet file: " + status.ToString());
-}
-
-// Rows that follow each other, as one slice.
-arrow::Status AppendRows(const arrow::Array& array, std::span<const int64_t> rows,
-                         arrow::ArrayBuilder* builder) {
-  const arrow::ArraySpan span(*array.data());
-  for (size_t i = 0; i < rows.size();) {
-    size_t end = i + 1;
-    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
-    ARROW_RETURN_NOT_OK(builder->AppendArraySlice(span, rows[i], static_cast<int64_t>(end - i)));
-    i = end;
-  }
-  return arrow::Status::OK();
 }
 
 // Builders of dictionaries do not know of an order; what is appended is looked up in the
@@ -54,15 +42,16 @@ bool Fits(const arrow::DataType& type, const arrow::DataType& builder) {
 
 struct ParquetTable::Columns {
   std::vector<std::unique_ptr<arrow::ArrayBuilder>> kept;
-  arrow::StringBuilder word;
+  arrow::StringBuilder word, reason;
   std::vector<std::unique_ptr<arrow::DoubleBuilder>> numbers;
 };
 
 ParquetTable::ParquetTable(std::vector<std::string> kept, std::string word,
-                           std::vector<std::string> numbers)
+                           std::vector<std::string> numbers, std::string reason)
     : kept_names_(std::move(kept)),
       word_name_(std::move(word)),
       number_names_(std::move(numbers)),
+      reason_name_(std::move(reason)),
       columns_(std::make_unique<Columns>()) {
   for (size_t i = 0; i < number_names_.size(); ++i) {
     columns_->numbers.push_back(std::make_unique<arrow::DoubleBuilder>());
@@ -91,9 +80,8 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t 
       if (!Fits(*array.type(), *builder->type())) {
         return Internal("the column " + kept_names_[i] + " changed its type within a file");
       }
-      const auto meant =
-          std::span(arrays->rows()).subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
-      ESPALIER_RETURN_IF_ERROR(FromArrow(AppendRows(array, meant, builder)));
+      const arrow::ArraySpan span(*array.data());
+      ESPALIER_RETURN_IF_ERROR(FromArrow(builder->AppendArraySlice(span, first, rows)));
       if (array.length() > 0) {  // about: as large as its rows are on the average
         bytes_ += arrow::util::TotalBufferSize(array) / array.length() * rows;
       }
@@ -112,21 +100,31 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t 
 
 Status ParquetTable::Append(const KeptColumns& kept, int64_t rows,
                             const std::vector<std::string>& words, std::span<const int32_t> word_of,
-                            std::span<const double> values, int64_t first) {
+                            std::span<const double> values, std::span<const std::string> reasons,
+                            int64_t first) {
   if (columns_->kept.empty()) ESPALIER_RETURN_IF_ERROR(StartKept(kept));
   ESPALIER_RETURN_IF_ERROR(AppendKept(kept, first, rows));
-  const size_t width = number_names_.size();
-  for (int64_t r = 0; r < rows && !word_name_.empty(); ++r) {
-    const std::string& word = words[static_cast<size_t>(word_of[static_cast<size_t>(r)])];
-    ESPALIER_RETURN_IF_ERROR(FromArrow(columns_->word.Append(word)));
-    bytes_ += static_cast<int64_t>(word.size());
+  const auto append_text = [this](arrow::StringBuilder& builder, const std::string* text) {
+    bytes_ += text != nullptr ? static_cast<int64_t>(text->size()) : 0;
+    return FromArrow(text != nullptr ? builder.Append(*text) : builder.AppendNull());
+  };
+  for (size_t r = 0; r < static_cast<size_t>(rows) && !word_name_.empty(); ++r) {
+    const bool none = word_of[r] < 0;
+    ESPALIER_RETURN_IF_ERROR(
+        append_text(columns_->word, none ? nullptr : &words[static_cast<size_t>(word_of[r])]));
   }
+  const size_t width = number_names_.size();
   for (size_t i = 0; i < width; ++i) {
     arrow::DoubleBuilder& builder = *columns_->numbers[i];
     ESPALIER_RETURN_IF_ERROR(FromArrow(builder.Reserve(rows)));
     for (int64_t r = 0; r < rows; ++r) {
-      builder.UnsafeAppend(values[static_cast<size_t>(r) * width + i]);
+      const double value = values[static_cast<size_t>(r) * width + i];
+      std::isnan(value) ? builder.UnsafeAppendNull() : builder.UnsafeAppend(value);
     }
+  }
+  for (size_t r = 0; r < static_cast<size_t>(rows) && !reason_name_.empty(); ++r) {
+    const bool none = reasons.empty() || reasons[r].empty();
+    ESPALIER_RETURN_IF_ERROR(append_text(columns_->reason, none ? nullptr : &reasons[r]));
   }
   rows_ += rows;
   bytes_ += rows * static_cast<int64_t>(8 * width + 4 + 16 * kept_names_.size());
@@ -150,6 +148,7 @@ Result<std::string> ParquetTable::Finish() {
   for (size_t i = 0; i < number_names_.size(); ++i) {
     ESPALIER_RETURN_IF_ERROR(add(number_names_[i], *columns_->numbers[i]));
   }
+  if (!reason_name_.empty()) ESPALIER_RETURN_IF_ERROR(add(reason_name_, columns_->reason));
   const int64_t rows = std::exchange(rows_, 0);
   bytes_ = 0;
   columns_->kept.clear();

@@ -36,5 +36,10 @@ std::string VectorFault();
 std::string DroppedFault();
 // Of the mark that tells validation rows.
 std::string MarkFault();
+// Of a value that is not a date; `format`: its date_format, empty or "auto" for the usual forms.
+std::string DateFault(const std::string& format);
+
+// The same fault of a row that a model scores: without advice for the job of a training.
+std::string ScoringFault(const std::string& fault);
 
 }  // namespace espalier::data

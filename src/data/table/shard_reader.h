@@ -57,10 +57,12 @@ struct RowPiece {
   const DecodedSets& sets;
   // Labels of this and earlier pieces. Categories also, but kScoring: of this piece alone.
   const ShardTexts& texts;
-  const KeptColumns& kept;  // kScoring: columns of the same rows
+  const KeptColumns& kept;  // kScoring: columns of rows and rejects, in the order of the input
   // kScoring: rows since the last piece that have no numbers. Those of text have their line in its
   // first 64 MiB only, because counting lines reads the text again.
   const std::vector<Status>& rejects;
+  // kScoring: the number of each row among rows and rejects, in the order of the input.
+  std::span<const int64_t> slots;
   RowPlaces& places;
 
   // The rows of a table that is scored, whose files all have the role kTest.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/data/table/row_words.h"
+
 namespace espalier::data {
 
 bool ShardRows::spilled() const {
@@ -20,6 +22,11 @@ Status TooManySkipped(const spec::BadRows& policy, const Status& last) {
   return BadInput("more than " + limit +
                   " bad rows, the limit of data.bad_rows; the last one: " + last.message())
       .At(last.position().value_or(InputPosition{}));
+}
+
+void UnusableRows::Reject(const Status& reject) {
+  const Status scored(reject.code(), ScoringFault(reject.message()));
+  rejects_.push_back(scored.At(reject.position().value_or(InputPosition{})));
 }
 
 Status CheckLabels(size_t labels, const std::string& file, const std::string& column) {

@@ -48,7 +48,8 @@ enum class RowRules : uint8_t {
 };
 
 // Applies the rules to the rows of a shard that have no numbers, in the order of the file.
-// `describe` makes the row's error. It is called only if the error is shown.
+// `describe` makes the row's error. It is called only if the error is shown. Rejects have advice
+// for the row, not for the job of a training.
 class UnusableRows {
  public:
   // `rows` gets the counts. Both must outlive this.
@@ -59,7 +60,7 @@ class UnusableRows {
   template <typename F>
   Status TakeBad(F&& describe) {
     if (scoring_) {
-      rejects_.push_back(describe());
+      Reject(describe());
       return {};
     }
     if (!policy_.skip) return describe();
@@ -71,13 +72,15 @@ class UnusableRows {
   template <typename F>
   void TakeDropped(F&& describe) {
     ++rows_.dropped;
-    if (scoring_) rejects_.push_back(describe());
+    if (scoring_) Reject(describe());
   }
 
   const std::vector<Status>& rejects() const { return rejects_; }
   void ForgetRejects() { rejects_.clear(); }
 
  private:
+  void Reject(const Status& reject);
+
   const bool scoring_;
   const spec::BadRows& policy_;
   ShardRows& rows_;

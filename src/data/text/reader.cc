@@ -53,8 +53,10 @@ class TextShard final : public RowPlaces {
         if (!take_ && !KeepRow(++taken)) return false;
         if (scoring_) NotePlace();
       } else if (outcome == TextScan::Outcome::kDropped) {
+        if (scoring_) Keep();
         unusable_.TakeDropped([this] { return scan_.DroppedRow(CountsLines()); });
       } else {
+        if (scoring_) Keep();
         ESPALIER_RETURN_IF_ERROR(
             unusable_.TakeBad([this] { return scan_.BadRow(!scoring_ || CountsLines()); }));
       }
@@ -99,8 +101,24 @@ class TextShard final : public RowPlaces {
   }
 
   void NotePlace() {
+    slots_.push_back(static_cast<int64_t>(slots_.size() + unusable_.rejects().size()));
     offsets_.push_back(scan_.reader().record_offset());
-    for (const size_t field : kept_fields_) kept_.AddField(scan_.reader().shown(field));
+    Keep();
+  }
+
+  // Keeps the columns of a record, also of a bad one: the fields that it has, by position.
+  void Keep() {
+    const RecordReader& record = scan_.reader();
+    const size_t fields = scan_.has_fields() ? record.fields() - record.added() : 0;
+    const size_t own = scan_.schema().names.size() - scan_.schema().partitions;
+    for (const size_t field : kept_fields_) {
+      if (field < own) {
+        kept_.AddField(field < fields ? record.shown(field) : std::string_view());
+      } else {  // the name of a directory, behind the record's own fields
+        const size_t at = fields + field - own;
+        kept_.AddField(scan_.has_fields() ? record.shown(at) : std::string_view());
+      }
+    }
   }
 
   bool IsFull() const {
@@ -114,12 +132,14 @@ class TextShard final : public RowPlaces {
     const auto is_empty = [](const DecodedRows& set) { return set.rows == 0; };
     DecodedSets& sets = decoder_.sets();
     if (std::all_of(sets.begin(), sets.end(), is_empty) && unusable_.rejects().empty()) return {};
-    ESPALIER_RETURN_IF_ERROR(take_({sets, decoder_.texts(), kept_, unusable_.rejects(), *this}));
+    ESPALIER_RETURN_IF_ERROR(
+        take_({sets, decoder_.texts(), kept_, unusable_.rejects(), slots_, *this}));
     for (DecodedRows& set : sets) set.Clear();
     if (scoring_) decoder_.ForgetCategories();
     kept_.Clear();
     unusable_.ForgetRejects();
     offsets_.clear();
+    slots_.clear();
     return {};
   }
 
@@ -135,7 +155,7 @@ class TextShard final : public RowPlaces {
   UnusableRows unusable_;
   std::vector<size_t> kept_fields_;  // where the kept columns are in the file
   KeptColumns kept_;
-  std::vector<int64_t> offsets_;  // kScoring: of the piece's rows
+  std::vector<int64_t> offsets_, slots_;  // kScoring: of the piece's rows
 };
 
 class TextReader final : public ShardReader {

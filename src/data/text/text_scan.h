@@ -35,6 +35,8 @@ class TextScan {
   // Of the label of the last row, with its text. REQUIRES: there is one label.
   InputPosition PlaceOfLabel();
   const Status& error() const { return error_; }
+  // Whether the last bad row was a record with fields.
+  bool has_fields() const { return !in_reader_; }
   const RecordReader& reader() const { return *reader_; }
   const spec::Schema& schema() const { return schema_; }  // in the order of the file's columns
   bool has_other_length() const { return input_->has_other_length(); }
