@@ -85,19 +85,36 @@ Json NumberToJson(double value) {
   return value;
 }
 
+Json PerTarget(const spec::Metrics& m) {
+  Json list = Json::array();
+  for (const spec::TargetMetrics& t : m.targets) {
+    list.push_back({{"target", TextToJson(t.name)},
+                    {"rmse", NumberToJson(t.rmse)},
+                    {"mae", NumberToJson(t.mae)},
+                    {"r2", NumberToJson(t.r2)}});
+  }
+  return list;
+}
+
 Json MetricsToJson(const spec::Metrics& m, std::span<const std::string> classes) {
   Json out = {{"rows", m.rows}, {"weight", NumberToJson(m.weight)}, {"loss", NumberToJson(m.loss)}};
+  const std::vector<std::string> notes = spec::MetricNotes(m, classes);
+  if (!notes.empty()) out["warnings"] = notes;
   if (!m.classification) {
     out["rmse"] = NumberToJson(m.rmse);
     out["mae"] = NumberToJson(m.mae);
     out["r2"] = NumberToJson(m.r2);
+    if (m.targets.size() > 1) out["per_target"] = PerTarget(m);
     return out;
   }
   out["accuracy"] = NumberToJson(m.accuracy);
   for (const char* name : {"precision", "recall", "f1"}) {
     if (const auto value = spec::MetricValue(m, name)) out[name] = NumberToJson(*value);
   }
-  if (m.auc) out["auc"] = NumberToJson(*m.auc);
+  if (m.auc || (m.classes.size() == 2 && !m.f1_micro)) {
+    out["auc"] = m.auc ? NumberToJson(*m.auc) : Json();
+  }
+  if (m.unknown_labels > 0) out["unknown_labels"] = m.unknown_labels;
   if (m.f1_micro) out["f1_micro"] = NumberToJson(*m.f1_micro);
   if (m.f1_macro) out["f1_macro"] = NumberToJson(*m.f1_macro);
   if (m.classes.empty()) return out;

@@ -75,6 +75,30 @@ std::string ClassTable(const spec::Metrics& m, const std::vector<std::string>& c
   return Table(rows, "  ");
 }
 
+std::string TargetTable(const std::string& set, const spec::Metrics& m) {
+  if (m.targets.size() < 2) return "";
+  if (m.targets.size() > kClassesShownMax) {
+    return "\n" + std::to_string(m.targets.size()) +
+           " targets: those of each are shown by --json\n";
+  }
+  std::vector<std::vector<std::string>> rows = {{"target", "rmse", "mae", "r2"}};
+  for (const spec::TargetMetrics& t : m.targets) {
+    rows.push_back({Printable(t.name, 24), FormatValue(t.rmse), FormatValue(t.mae),
+                    FormatMean(t.r2, m.weight)});
+  }
+  return "\n" + set + " set by target\n" + Table(rows, "  ");
+}
+
+// What to know of the metrics of a set, one a line.
+std::string Notes(const std::string& set, const spec::Metrics& m,
+                  const std::vector<std::string>& classes) {
+  std::string text;
+  for (const std::string& note : spec::MetricNotes(m, classes)) {
+    text += "note: " + set + ": " + note + "\n";
+  }
+  return text;
+}
+
 // The tables by class of a set; `elsewhere`: where they are when there are too many to be shown.
 std::string ClassTables(const std::string& set, const spec::Metrics& m,
                         const std::vector<std::string>& classes, const std::string& elsewhere) {
@@ -96,14 +120,17 @@ std::string ClassTables(const std::string& set, const spec::Metrics& m,
 std::string ClassTables(const spec::TrainingResult& r) {
   const spec::Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
   if (m == nullptr) return "";
-  return ClassTables(r.test ? "test" : "validation", *m, r.classes, "in model.json");
+  const std::string set = r.test ? "test" : "validation";
+  return TargetTable(set, *m) + ClassTables(set, *m, r.classes, "in model.json");
 }
 
 std::string MetricsTable(const spec::TrainingResult& r) {
   std::vector<std::pair<std::string, const spec::Metrics*>> sets = {{"train", &r.train}};
   if (r.validation) sets.emplace_back("validation", &*r.validation);
   if (r.test) sets.emplace_back("test", &*r.test);
-  return MetricsTable(sets);
+  std::string text = MetricsTable(sets);
+  for (const auto& [name, metrics] : sets) text += Notes(name, *metrics, r.classes);
+  return text;
 }
 
 std::string Headline(const spec::TrainingResult& r, bool color) {
@@ -216,7 +243,8 @@ std::string ConfusionText(const std::vector<std::string>& classes,
 
 std::string MetricsText(const std::string& name, const spec::Metrics& metrics,
                         const std::vector<std::string>& classes) {
-  return MetricsTable({{name, &metrics}}) +
+  return MetricsTable({{name, &metrics}}) + Notes(name, metrics, classes) +
+         TargetTable(name, metrics) +
          ClassTables(name, metrics, classes, "shown by --json and --report");
 }
 

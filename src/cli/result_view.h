@@ -33,7 +33,8 @@ std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color)
 inline constexpr size_t kEvaluationsShownMax = 10;
 std::string LastEvaluations(const spec::JobUpdate& job, const std::string& all_with);
 
-// The metrics of one set, a row called `name` and, for classes, the tables by class as above.
+// The metrics of one set, a row called `name`, what to know of them and, for classes or several
+// targets, the tables by class or target as above.
 std::string MetricsText(const std::string& name, const spec::Metrics& metrics,
                         const std::vector<std::string>& classes);
 

@@ -13,6 +13,7 @@ namespace espalier::cli {
 namespace {
 
 constexpr size_t kRejectsShown = 3;
+constexpr size_t kColumnsShown = 10;
 
 int64_t Pace(int64_t rows, int64_t elapsed_ms) {
   return rows * 1000 / std::max<int64_t>(elapsed_ms, 1);
@@ -29,6 +30,22 @@ std::string RejectsText(int64_t rejected, const std::vector<Status>& first, cons
     text += "  " + first[i].ToString() + "\n";
   }
   return text;
+}
+
+// The columns with most rows first.
+std::string UnseenText(const spec::UnseenCounts& unseen) {
+  std::vector<std::pair<std::string, int64_t>> columns(unseen.begin(), unseen.end());
+  std::stable_sort(columns.begin(), columns.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (size_t i = 0; i < std::min(columns.size(), kColumnsShown); ++i) {
+    text += (i == 0 ? "unseen values: " : ", ") + Printable(columns[i].first) + " " +
+            Rows(columns[i].second);
+  }
+  if (columns.size() > kColumnsShown) {
+    text += ", and " + std::to_string(columns.size() - kColumnsShown) + " more columns";
+  }
+  return text.empty() ? text : text + "\n";
 }
 
 Json RejectsJson(const std::vector<Status>& rejects) {
@@ -61,6 +78,7 @@ std::string PredictText(const spec::ScoringResult& r, int64_t elapsed_ms, bool c
                      " rows/s\n";
   text += RejectsText(r.rejected, r.first_rejects,
                       r.rejected == 1 ? "has no prediction" : "have no prediction", color);
+  text += UnseenText(r.unseen);
   std::vector<std::vector<std::string>> rows = {
       {"output", output + " (" + std::to_string(r.parts) + (r.parts == 1 ? " part)" : " parts)")}};
   if (r.reject_parts > 0) rows.push_back({"rejects", output + "/" + scoring::kRejectsDirectory});
@@ -72,6 +90,7 @@ Json PredictJson(const spec::ScoringResult& r, int64_t elapsed_ms) {
           {"rows", r.rows},
           {"rejected", r.rejected},
           {"parts", r.parts},
+          {"unseen_values", r.unseen},
           {"output", r.output},
           {"format", r.format},
           {"rejects", RejectsJson(r.first_rejects)},
@@ -81,7 +100,8 @@ Json PredictJson(const spec::ScoringResult& r, int64_t elapsed_ms) {
 std::string EvaluateText(const spec::ScoringResult& r, int64_t elapsed_ms, bool color) {
   std::string text = Colored("evaluated " + Rows(r.rows), Ink::kGreen, color) + " in " +
                      HumanDuration(elapsed_ms) + "\n";
-  text += RejectsText(r.rejected, r.first_rejects, "could not be evaluated", color) + "\n";
+  text += RejectsText(r.rejected, r.first_rejects, "could not be evaluated", color);
+  text += UnseenText(r.unseen) + "\n";
   text += MetricsText("data", *r.metrics, r.classes);
   if (!r.output.empty()) text += "\n" + LeftTable({{"report", Printable(r.output, 400)}}, "");
   return text;
@@ -91,6 +111,8 @@ Json EvaluateJson(const spec::ScoringResult& r, int64_t elapsed_ms) {
   return {{"status", "SUCCEEDED"},
           {"rows", r.rows},
           {"rejected", r.rejected},
+          {"unknown_labels", r.metrics->unknown_labels},
+          {"unseen_values", r.unseen},
           {"metrics", Json::parse(bundle::MetricsJsonText(*r.metrics, r.classes))},
           {"report", r.output.empty() ? Json() : Json(r.output)},
           {"rejects", RejectsJson(r.first_rejects)},

@@ -1,10 +1,12 @@
 // How `espalier evaluate` and `espalier predict` show what they found. Thread rule: pure functions.
 //
 // As JSON, the last line:
-//   {"status":"SUCCEEDED","rows":..,"rejected":..,"parts":..,"output":"..","format":"csv",
+//   {"status":"SUCCEEDED","rows":..,"rejected":..,"parts":..,"unseen_values":{COLUMN:ROWS,..},
+//    "output":"..","format":"csv",
 //    "rejects":[{"code":..,"message":..,"file":..,"row":..,"column":..,"offset":..},..],
 //    "seconds":..}
-//   {"status":"SUCCEEDED","rows":..,"rejected":..,"metrics":{..},"report":".."|null,
+//   {"status":"SUCCEEDED","rows":..,"rejected":..,"unknown_labels":..,
+//    "unseen_values":{COLUMN:ROWS,..},"metrics":{..},"report":".."|null,
 //    "rejects":[..],"seconds":..}
 // and before it, once a second:
 //   {"event":"progress","shards":..,"shards_total":..,"rows":..,"rejected":..}

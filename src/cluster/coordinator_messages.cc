@@ -75,6 +75,7 @@ Status CheckResult(const spec::TrainingResult& r) {
 void DropLargeFigures(spec::Metrics& metrics) {
   metrics.classes = {};
   metrics.confusion = {};
+  metrics.targets = {};
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ SharedResult WithoutSums(const spec::ShardScore& score, const SharedResult& shar
                        .first_rejects = score.first_rejects,
                        .parts = score.parts,
                        .reject_parts = score.reject_parts,
-                       .generation = score.generation});
+                       .generation = score.generation,
+                       .unseen = score.unseen});
 }
 
 // A profile without its sample and its counts of values, and with the first skipped rows only.

@@ -97,6 +97,11 @@ Status CheckScore(spec::JobKind kind, const spec::ShardScore& s) {
   if (s.parts > s.rows + s.rejected || s.reject_parts > s.rejected) {
     return FailedPrecondition("its score tells of more files than rows");
   }
+  for (const auto& [column, rows] : s.unseen) {
+    if (rows > 0 && rows <= s.rows + s.rejected) continue;
+    return FailedPrecondition("its score counts " + std::to_string(rows) +
+                              " rows with unseen values");
+  }
   const auto described = static_cast<int64_t>(s.first_rejects.size());
   if (described != std::min<int64_t>(s.rejected, spec::kRejectsKept)) {
     return FailedPrecondition("its score counts " + std::to_string(s.rejected) +
@@ -199,7 +204,9 @@ size_t StatusBytes(const std::vector<Status>& list) {
 }
 
 size_t BytesOf(const spec::ShardScore& score) {
-  return score.totals.size() * sizeof(double) + StatusBytes(score.first_rejects);
+  size_t bytes = score.totals.size() * sizeof(double) + StatusBytes(score.first_rejects);
+  for (const auto& [column, rows] : score.unseen) bytes += spec::kCountBytes + column.size();
+  return bytes;
 }
 
 size_t BytesOf(const spec::ShardProfile& profile) {

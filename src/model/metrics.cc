@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -40,8 +41,9 @@ std::vector<ClassWeights> WeightsOfClasses(int64_t classes, const double* t) {
   return weights;
 }
 
-void AddClasses(const std::vector<ClassWeights>& classes, spec::Metrics& metrics) {
-  double total = 0;
+// `unknown`: weight of rows of another class, which is never predicted.
+void AddClasses(const std::vector<ClassWeights>& classes, double unknown, spec::Metrics& metrics) {
+  double total = unknown;
   for (const ClassWeights& w : classes) {
     spec::ClassMetrics m;
     m.precision = Ratio(w.correct, w.predicted);
@@ -69,7 +71,7 @@ void AddLabels(int64_t labels, const double* t, spec::Metrics& metrics) {
     all.predicted += t[1];
     all.correct += t[2];
   }
-  AddClasses(weights, metrics);
+  AddClasses(weights, 0, metrics);
   metrics.f1_micro = Ratio(2 * all.correct, all.actual + all.predicted);
   double sum = 0;
   for (const spec::ClassMetrics& label : metrics.classes) sum += label.f1;
@@ -103,24 +105,36 @@ std::optional<double> Auc(const double* bins) {
   return pairs / (zeros * ones);
 }
 
-// `t`: the four sums of one target. Where all rows have the same, what is left of the squares is
-// rounding: some 1e-11 of them for a million rows.
-double Determination(const double* t, double weight) {
+// Whether all rows have one target. `t`: the four sums of the target. What is left of the squares
+// is rounding then: some 1e-11 of them for a million rows.
+bool IsConstant(const double* t, double weight) {
   constexpr double kRounding = 1e-10;
-  const double spread = t[3] - t[2] * t[2] / weight;
-  if (spread > kRounding * t[3]) return 1 - t[0] / spread;
-  return t[0] == 0 ? 1 : 0;
+  return !(t[3] - t[2] * t[2] / weight > kRounding * t[3]);
+}
+
+// As scikit-learn has it for one row and for a constant target.
+double Determination(const double* t, const spec::Metrics& metrics) {
+  if (metrics.rows < 2) return std::numeric_limits<double>::quiet_NaN();
+  if (IsConstant(t, metrics.weight)) return t[0] == 0 ? 1 : 0;
+  return 1 - t[0] / (t[3] - t[2] * t[2] / metrics.weight);
 }
 
 void AddRegression(const NetworkShape& shape, const std::vector<spec::FittedTarget>& targets,
-                   const double* t, spec::Metrics& metrics) {
+                   const double* t, bool each, spec::Metrics& metrics) {
   double squares = 0;
   for (int64_t k = 0; k < shape.outputs(); ++k, t += 4) {
     const double factor = targets.empty() ? 1 : targets[k].factor;
     const double unit = factor != 0 ? 1 / factor : 0;  // a unit of training in units of the target
-    squares += t[0] / metrics.weight * unit * unit;
-    metrics.mae += t[1] / metrics.weight * std::fabs(unit);
-    metrics.r2 += Determination(t, metrics.weight);
+    const double square = t[0] / metrics.weight * unit * unit;
+    const double mae = t[1] / metrics.weight * std::fabs(unit);
+    const double r2 = Determination(t, metrics);
+    squares += square;
+    metrics.mae += mae;
+    metrics.r2 += r2;
+    if (each && !targets.empty() && shape.task != spec::Task::kAutoencoder) {
+      metrics.targets.push_back(
+          {targets[k].name, std::sqrt(square), mae, r2, IsConstant(t, metrics.weight)});
+    }
   }
   const auto count = static_cast<double>(shape.outputs());
   metrics.rmse = std::sqrt(squares / count);
@@ -146,7 +160,8 @@ int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
   if (kind == TotalsKind::kTraining) return kTotalsFixed;
   if (shape.task == spec::Task::kMultilabel) return kTotalsFixed + 3 * shape.outputs();
   const int64_t classes = shape.classes();
-  return kTotalsFixed + ClassTotals(classes) + (classes == 2 ? 2 * kScoreBins : 0);
+  return kTotalsFixed + ClassTotals(classes) + (classes == 2 ? 2 * kScoreBins : 0) +
+         (kind == TotalsKind::kScoring ? 1 + classes : 0);
 }
 
 int64_t EvaluationBytes(const NetworkShape& shape, int64_t leaves) {
@@ -155,6 +170,13 @@ int64_t EvaluationBytes(const NetworkShape& shape, int64_t leaves) {
 
 void AddTotals(double* into, const double* from, int64_t size) {
   for (int64_t i = 0; i < size; ++i) into[i] += from[i];
+}
+
+void AddUnknownLabel(const NetworkShape& shape, int64_t predicted, double weight,
+                     std::vector<double>* totals) {
+  double* unknown = totals->data() + TotalsSize(shape, TotalsKind::kEvaluation);
+  unknown[0] += 1;
+  unknown[1 + predicted] += weight;
 }
 
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label) {
@@ -171,11 +193,21 @@ spec::Metrics MetricsFromTotals(const NetworkShape& shape,
   metrics.classification = !spec::PredictsNumbers(shape.task);
   metrics.rows = static_cast<int64_t>(totals[kTotalRows]);
   metrics.weight = totals[kTotalWeight];
+  const double known = metrics.weight;
+  const bool counts_unknown =
+      kind == TotalsKind::kScoring && shape.task == spec::Task::kClassification;
+  std::span<const double> unknown;  // by predicted class
+  if (counts_unknown) {
+    unknown = std::span(totals).last(static_cast<size_t>(shape.classes()));
+    metrics.unknown_labels = static_cast<int64_t>(*(unknown.data() - 1));
+    metrics.rows += metrics.unknown_labels;
+    for (const double weight : unknown) metrics.weight += weight;
+  }
   if (!(metrics.weight > 0)) return Unknown(std::move(metrics));
-  metrics.loss = totals[kTotalLoss] / metrics.weight;
+  metrics.loss = totals[kTotalLoss] / known;  // NaN where no label is known
   const double* rest = totals.data() + kTotalsFixed;
   if (!metrics.classification) {
-    AddRegression(shape, targets, rest, metrics);
+    AddRegression(shape, targets, rest, kind != TotalsKind::kTraining, metrics);
     return metrics;
   }
   metrics.accuracy = totals[kTotalCorrect] / metrics.weight;
@@ -185,7 +217,9 @@ spec::Metrics MetricsFromTotals(const NetworkShape& shape,
     return metrics;
   }
   const int64_t classes = shape.classes();
-  AddClasses(WeightsOfClasses(classes, rest), metrics);
+  std::vector<ClassWeights> weights = WeightsOfClasses(classes, rest);
+  for (size_t k = 0; k < unknown.size(); ++k) weights[k].predicted += unknown[k];
+  AddClasses(weights, metrics.weight - known, metrics);
   if (classes <= kConfusionClassesMax) metrics.confusion.assign(rest, rest + classes * classes);
   if (classes == 2) metrics.auc = Auc(rest + ClassTotals(classes));
   return metrics;

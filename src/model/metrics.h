@@ -12,6 +12,8 @@
 //     otherwise                         per class: true, predicted and correct weight
 //     two classes                       per score bin: weight of class 0, weight of class 1
 //   kEvaluation, multilabel             per label: true, predicted and correct weight of ones
+//   kScoring, classification: as kEvaluation, then of rows whose label the model does not know, and
+//   which nothing above counts: their number, and by predicted class their weight
 // A training step carries the short form (kTraining), because its totals travel with every step.
 // Weights are 1 where a job has none, and all counts are then exact integers.
 //
@@ -27,7 +29,7 @@
 
 namespace espalier::model {
 
-enum class TotalsKind { kTraining, kEvaluation };
+enum class TotalsKind { kTraining, kEvaluation, kScoring };
 
 enum TotalsIndex : int64_t {
   kTotalRows = 0,
@@ -56,10 +58,15 @@ void AddTotals(double* into, const double* from, int64_t size);
 // The metrics of a set. `targets` are the fitted scales (of numbers; empty: no scaling); rmse, mae
 // and r2 are means over targets in their own units, the loss is in the units of training. Without
 // rows or weight the means (loss, accuracy, rmse, mae, r2) are NaN. kTraining yields no precision,
-// recall, F1, AUC and confusion. REQUIRES: totals.size() == TotalsSize(shape, kind).
+// recall, F1, AUC, confusion and no metrics of targets.
+// REQUIRES: totals.size() == TotalsSize(shape, kind).
 spec::Metrics MetricsFromTotals(const NetworkShape& shape,
                                 const std::vector<spec::FittedTarget>& targets, TotalsKind kind,
                                 const std::vector<double>& totals);
+
+// Counts a row whose label the model does not know. REQUIRES: kScoring totals of a classification.
+void AddUnknownLabel(const NetworkShape& shape, int64_t predicted, double weight,
+                     std::vector<double>* totals);
 
 // Where in the totals a row of two-class evaluation with this score is counted. REQUIRES:
 // evaluation totals of a shape with two classes.

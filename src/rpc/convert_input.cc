@@ -144,6 +144,7 @@ void Map(W& w, Is<spec::ShardScore> auto& s) {
   w(ESPALIER_AT(reject_parts), s.reject_parts);
   w(ESPALIER_AT(generation), s.generation);
   w(ESPALIER_AT(totals), s.totals, Each{kAny, kTotalsMax});
+  w(ESPALIER_AT(unseen), s.unseen);
 }
 
 template <typename W>

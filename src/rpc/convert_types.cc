@@ -77,6 +77,15 @@ void Map(W& w, Is<spec::ClassMetrics> auto& c) {
 }
 
 template <typename W>
+void Map(W& w, Is<spec::TargetMetrics> auto& t) {
+  w(ESPALIER_AT(name), t.name, Raw());
+  w(ESPALIER_AT(rmse), t.rmse);
+  w(ESPALIER_AT(mae), t.mae);
+  w(ESPALIER_AT(r2), t.r2);
+  w(ESPALIER_AT(constant), t.constant);
+}
+
+template <typename W>
 void Map(W& w, Is<spec::Metrics> auto& m) {
   w(ESPALIER_AT(rows), m.rows);
   w(ESPALIER_AT(weight), m.weight, kFinite);
@@ -94,6 +103,8 @@ void Map(W& w, Is<spec::Metrics> auto& m) {
   w(ESPALIER_AT(classification), m.classification);
   w(ESPALIER_AT(f1_micro), m.f1_micro);
   w(ESPALIER_AT(f1_macro), m.f1_macro);
+  w(ESPALIER_AT(unknown_labels), m.unknown_labels);
+  w(ESPALIER_AT(targets), m.targets);
   if constexpr (W::kDecodes) {
     const size_t classes = m.classes.size();
     if (!m.confusion.empty() && m.confusion.size() != classes * classes) {
@@ -161,6 +172,7 @@ void Map(W& w, Is<spec::ScoringResult> auto& r) {
   w(ESPALIER_AT(parts), r.parts);
   w(ESPALIER_AT(format), r.format, kName);
   w(ESPALIER_AT(reject_parts), r.reject_parts);
+  w(ESPALIER_AT(unseen), r.unseen);
 }
 
 // Fields of the message around it.

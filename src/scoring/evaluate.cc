@@ -1,10 +1,8 @@
 #include "src/scoring/evaluate.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "src/base/in_order.h"
-#include "src/base/text.h"
 #include "src/cluster/shard_totals.h"
 #include "src/model/metrics.h"
 
@@ -17,55 +15,40 @@ class ShardEvaluation {
                   Scorer* scorer, std::vector<TargetResiduals>* residuals)
       : run_(run), index_(index), shard_(shard), scorer_(*scorer), residuals_(residuals) {
     score_.totals.assign(
-        static_cast<size_t>(model::TotalsSize(run.model.shape, model::TotalsKind::kEvaluation)), 0);
+        static_cast<size_t>(model::TotalsSize(run.model.shape, model::TotalsKind::kScoring)), 0);
     if (residuals_ != nullptr) residuals_->resize(ResidualTargets(run.model));
   }
 
   Result<int64_t> Take(const data::RowPiece& piece) {
-    if (run_.model.classification()) FindClasses(piece);
-    const int64_t unknown = std::count(classes_.begin(), classes_.end(), -1);
-    TakeRejects(piece, unknown);
+    score_.rejected += static_cast<int64_t>(piece.rejects.size());
+    for (const Status& reject : piece.rejects) {
+      if (score_.first_rejects.size() < spec::kRejectsKept) score_.first_rejects.push_back(reject);
+    }
     if (piece.rows().rows == 0) return 0;
+    if (run_.model.classification()) FindClasses(piece);
     const bool residuals = residuals_ != nullptr && !residuals_->empty();
     scorer_.Evaluate(piece.rows(), piece.texts, classes_, &score_.totals,
                      residuals ? &values_ : nullptr);
     if (residuals) AddResiduals(piece.rows());
-    score_.rows += piece.rows().rows - unknown;
-    return unknown;
+    score_.rows += piece.rows().rows;
+    return 0;
   }
 
   // Who is told such a sum could only blame the teller.
-  Status CheckSum() const {
+  Status CheckSum(const spec::ShardScore& score) const {
     const spec::InputPlan& input = run_.input();
     const spec::Shard& shard = input.shards[static_cast<size_t>(shard_)];
     const Status sum =
-        CheckWeights(input.schema, score_.totals[model::kTotalWeight], "the rows of one shard");
+        CheckWeights(input.schema, score.totals[model::kTotalWeight], "the rows of one shard");
     return sum.ok() ? sum : sum.At({.file = input.files[shard.file].path});
   }
 
-  spec::ShardScore TakeScore() { return std::move(score_); }
-
- private:
-  // `unknown`: how many of the rows have a label that is no class.
-  void TakeRejects(const data::RowPiece& piece, int64_t unknown) {
-    score_.rejected += static_cast<int64_t>(piece.rejects.size()) + unknown;
-    std::vector<int64_t> rows;  // of the first ones, as others are not told
-    for (size_t r = 0; r < classes_.size() && rows.size() < spec::kRejectsKept; ++r) {
-      if (classes_[r] < 0) rows.push_back(static_cast<int64_t>(r));
-    }
-    if (score_.first_rejects.size() == spec::kRejectsKept) return;
-    const spec::Schema& schema = run_.input().schema;
-    const auto why = [&](int64_t row) {
-      const int32_t label = piece.rows().labels[static_cast<size_t>(row)];
-      return BadInput("the label is no class of the model")
-          .At({.column = schema.names[schema.label[0]],
-               .text = Printable(piece.texts.labels.texts()[label])});
-    };
-    MergeRejects(piece, rows, why, [&](const Status& reject) {
-      if (score_.first_rejects.size() < spec::kRejectsKept) score_.first_rejects.push_back(reject);
-    });
+  spec::ShardScore TakeScore() {
+    score_.unseen = scorer_.TakeUnseen();
+    return std::move(score_);
   }
 
+ private:
   void FindClasses(const data::RowPiece& piece) {
     for (size_t i = class_of_.size(); i < piece.texts.labels.texts().size(); ++i) {
       class_of_.push_back(index_.Of(piece.texts.labels.texts()[i]));
@@ -107,10 +90,11 @@ Result<spec::ShardScore> EvaluateShard(const ScoringRun& run, const data::ClassI
   ShardEvaluation work(run, index, shard, scorer.get(), residuals);
   const Status read =
       ScoreShard(run, shard, [&](const data::RowPiece& piece) { return work.Take(piece); });
+  spec::ShardScore score = work.TakeScore();
   scorers->Give(std::move(scorer));
   ESPALIER_RETURN_IF_ERROR(read);
-  ESPALIER_RETURN_IF_ERROR(work.CheckSum());
-  return work.TakeScore();
+  ESPALIER_RETURN_IF_ERROR(work.CheckSum(score));
+  return score;
 }
 
 Result<Evaluation> Evaluate(const ScoringRun& run, bool with_residuals) {

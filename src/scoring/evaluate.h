@@ -11,8 +11,9 @@
 
 namespace espalier::scoring {
 
-// Evaluates the model on each row of the table; a row that cannot be read, or whose label is no
-// class of the model, is a reject and counts nowhere else. Totals of shards are added in their
+// Evaluates the model on each row of the table. A row whose label is no class of the model is a
+// mistake (spec::Metrics::unknown_labels). A row that cannot be read is a reject and counts nowhere
+// else. Totals of shards are added in their
 // order, so the figures do not depend on the threads. On a job's own test files they are those of
 // the job's own evaluation, up to the order in which losses are added (counts, and what follows
 // from them, are the same; sums of losses differ by rounding).

@@ -25,6 +25,7 @@ void AddEvaluation(const spec::ShardScore& shard, Evaluation* all) {
   for (const Status& reject : shard.first_rejects) {
     if (all->first_rejects.size() < spec::kRejectsKept) all->first_rejects.push_back(reject);
   }
+  for (const auto& [column, rows] : shard.unseen) all->unseen[column] += rows;
 }
 
 size_t ResidualTargets(const ModelOutline& model) {
@@ -42,7 +43,7 @@ void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all) {
 
 Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, Evaluation* all) {
   const auto size =
-      static_cast<size_t>(model::TotalsSize(model.shape, model::TotalsKind::kEvaluation));
+      static_cast<size_t>(model::TotalsSize(model.shape, model::TotalsKind::kScoring));
   if (totals.empty()) totals.assign(size, 0);
   if (totals.size() != size) {
     return Internal("the evaluation has " + std::to_string(totals.size()) +
@@ -55,11 +56,9 @@ Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, E
                                   " rows can be evaluated; the first of them: " + first.message());
     return first.position() ? error.At(*first.position()) : error;
   }
-  ESPALIER_RETURN_IF_ERROR(
-      CheckWeights(model.document.schema, all->totals[model::kTotalWeight], "all rows"));
   all->metrics = model::MetricsFromTotals(model.shape, model.document.preprocessing.targets,
-                                          model::TotalsKind::kEvaluation, all->totals);
-  return {};
+                                          model::TotalsKind::kScoring, all->totals);
+  return CheckWeights(model.document.schema, all->metrics.weight, "all rows");
 }
 
 spec::ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report) {
@@ -67,6 +66,7 @@ spec::ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, s
           .rejected = all.rejected,
           .first_rejects = all.first_rejects,
           .output = std::move(report),
+          .unseen = all.unseen,
           .metrics = all.metrics,
           .classes = spec::ClassNames(model.document.job.model.task, model.document.preprocessing)};
 }

@@ -26,11 +26,12 @@ struct TargetResiduals {
 
 struct Evaluation {
   spec::Metrics metrics;
-  std::vector<double> totals;              // of model/metrics.h, TotalsKind::kEvaluation
+  std::vector<double> totals;              // of model/metrics.h, TotalsKind::kScoring
   std::vector<TargetResiduals> residuals;  // regression, when they were asked for; by target
   int64_t rows = 0;                        // evaluated
   int64_t rejected = 0;
   std::vector<Status> first_rejects;  // kRejectsKept at most
+  spec::UnseenCounts unseen;
 };
 
 // Targets of the model whose residuals a report shows.

@@ -50,11 +50,12 @@ class ShardPrediction {
     return rows - (score_.rows - answered);
   }
 
-  Result<spec::ShardScore> Finish() {
+  Result<spec::ShardScore> Finish(spec::UnseenCounts unseen) {
     ESPALIER_RETURN_IF_ERROR(parts_.Finish());
     ESPALIER_RETURN_IF_ERROR(rejects_.Finish());
     score_.parts = parts_.parts();
     score_.reject_parts = rejects_.parts();
+    score_.unseen = std::move(unseen);
     return std::move(score_);
   }
 
@@ -192,9 +193,10 @@ Result<spec::ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& 
   ShardPrediction work(run, spec, columns, reject_columns, shard, scorer.get());
   const Status read =
       ScoreShard(run, shard, [&](const data::RowPiece& piece) { return work.Take(piece); });
+  spec::UnseenCounts unseen = scorer->TakeUnseen();
   scorers->Give(std::move(scorer));
   ESPALIER_RETURN_IF_ERROR(read);
-  return work.Finish();
+  return work.Finish(std::move(unseen));
 }
 
 Result<spec::ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec) {

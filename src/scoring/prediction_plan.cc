@@ -122,6 +122,7 @@ Status AddPrediction(const PredictSpec& spec, const spec::ShardScore& shard,
   result->rejected += shard.rejected;
   result->parts += shard.parts;
   result->reject_parts += shard.reject_parts;
+  for (const auto& [column, rows] : shard.unseen) result->unseen[column] += rows;
   for (const Status& reject : shard.first_rejects) {
     if (result->first_rejects.size() < spec::kRejectsKept) result->first_rejects.push_back(reject);
   }

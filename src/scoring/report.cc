@@ -46,9 +46,13 @@ std::string Row(const char* tag, const std::vector<std::string>& cells) {
   return out + "</tr>\n";
 }
 
-std::string ClassName(const ReportInput& in, size_t k) {
+std::vector<std::string> ClassNames(const ReportInput& in) {
   const bundle::ModelDocument& document = in.trained.document;
-  const auto classes = spec::ClassNames(document.job.model.task, document.preprocessing);
+  return spec::ClassNames(document.job.model.task, document.preprocessing);
+}
+
+std::string ClassName(const ReportInput& in, size_t k) {
+  const auto classes = ClassNames(in);
   return k < classes.size() ? HtmlText(classes[k]) : std::to_string(k);
 }
 
@@ -66,7 +70,8 @@ std::string Head(const ReportInput& in) {
          HtmlText(in.trained.document.weights_sha256) + "</p>\n";
 }
 
-std::string MetricsSection(const spec::Metrics& m) {
+std::string MetricsSection(const ReportInput& in) {
+  const spec::Metrics& m = in.evaluation.metrics;
   std::string out = "<h2>Metrics</h2>\n<table>\n";
   if (m.classification) {
     std::vector<std::string> names = {"loss", "accuracy", "precision", "recall", "F1"};
@@ -82,6 +87,31 @@ std::string MetricsSection(const spec::Metrics& m) {
   } else {
     out += Row("th", {"loss", "rmse", "mae", "r2"});
     out += Row("td", {Value(m.loss), Value(m.rmse), Value(m.mae), Value(m.r2)});
+  }
+  out += "</table>\n";
+  for (const std::string& note : spec::MetricNotes(m, ClassNames(in))) {
+    out += "<p>Note: " + HtmlText(note) + ".</p>\n";
+  }
+  return out;
+}
+
+std::string UnseenSection(const Evaluation& e) {
+  if (e.unseen.empty()) return "";
+  std::string out =
+      "<h2>Unseen values</h2>\n<p class=\"small\">Rows with a value that the vocabulary of the "
+      "model does not have.</p>\n<table>\n" +
+      Row("th", {"column", "rows"});
+  for (const auto& [column, rows] : e.unseen) {
+    out += Row("td", {HtmlText(column), HumanCount(rows)});
+  }
+  return out + "</table>\n";
+}
+
+std::string TargetSection(const spec::Metrics& m) {
+  if (m.targets.size() < 2) return "";
+  std::string out = "<h2>By target</h2>\n<table>\n" + Row("th", {"target", "rmse", "mae", "r2"});
+  for (const spec::TargetMetrics& t : m.targets) {
+    out += Row("td", {HtmlText(t.name), Value(t.rmse), Value(t.mae), Value(t.r2)});
   }
   return out + "</table>\n";
 }
@@ -336,10 +366,11 @@ ScoreCurves CurvesOf(const model::NetworkShape& shape, const std::vector<double>
 }
 
 std::string ReportHtml(const ReportInput& in) {
-  std::string out = Head(in) + MetricsSection(in.evaluation.metrics) + ClassSection(in);
+  std::string out =
+      Head(in) + MetricsSection(in) + TargetSection(in.evaluation.metrics) + ClassSection(in);
   if (in.trained.classification()) out += ConfusionSection(in) + ScoreSection(in);
-  return out + ResidualSection(in) + HistorySection(in) + RejectSection(in.evaluation) +
-         "</body></html>\n";
+  return out + ResidualSection(in) + HistorySection(in) + UnseenSection(in.evaluation) +
+         RejectSection(in.evaluation) + "</body></html>\n";
 }
 
 }  // namespace espalier::scoring

@@ -4,6 +4,8 @@
 
 #include "src/data/features/feature_encoder.h"
 #include "src/model/leaf_pass.h"
+#include "src/model/loss.h"
+#include "src/model/metrics.h"
 
 namespace espalier::scoring {
 namespace {
@@ -18,7 +20,8 @@ class TypedScorer final : public Scorer {
         encoder_(EncoderOf(model)),
         vocabularies_(model.document.preprocessing),
         pass_(model.shape, kScoringBatch),
-        predictions_(static_cast<size_t>(kScoringBatch * model.width())) {}
+        predictions_(static_cast<size_t>(kScoringBatch * model.width())),
+        unseen_(encoder_.coded_features().size()) {}
 
   void PredictSome(const data::DecodedRows& rows, const data::ShardTexts& texts, int64_t first,
                    int64_t some, std::vector<double>* values) override {
@@ -30,6 +33,7 @@ class TypedScorer final : public Scorer {
     for (int64_t begin = first; begin < first + some; begin += kScoringBatch) {
       const int64_t count = std::min(kScoringBatch, first + some - begin);
       Encode(rows, maps_, begin, count, 0);
+      CountUnseen(0, count);
       AddPredictions(count, values);
     }
   }
@@ -37,21 +41,38 @@ class TypedScorer final : public Scorer {
   void Evaluate(const data::DecodedRows& rows, const data::ShardTexts& texts,
                 std::span<const int32_t> classes, std::vector<double>* totals,
                 std::vector<double>* values) override {
-    if (values != nullptr) Predict(rows, texts, values);
+    if (values != nullptr) {
+      const std::vector<int64_t> before = unseen_;
+      Predict(rows, texts, values);
+      unseen_ = before;  // the rows are encoded, and counted, once more
+    }
     data::CodeMaps maps;
     vocabularies_.Extend(texts.categories, &maps);
-    int64_t filled = 0;
-    const auto flush = [&] {
-      pass_.Evaluate(parameters_, filled, totals->data());
-      filled = 0;
-    };
-    for (int64_t r = 0; r < rows.rows; ++r) {
-      if (!classes.empty() && classes[static_cast<size_t>(r)] < 0) continue;
-      Encode(rows, maps, r, 1, filled);
-      FillAnswer(rows, classes, r, filled);
-      if (++filled == kScoringBatch) flush();
+    const bool classification = !classes.empty();
+    ForBatches(
+        rows, maps, [&](size_t row) { return !classification || classes[row] >= 0; },
+        [&](int64_t row, int64_t at) { FillAnswer(rows, classes, row, at); },
+        [&](int64_t count) { pass_.Evaluate(parameters_, count, totals->data()); });
+    if (!classification) return;
+    ForBatches(
+        rows, maps, [&](size_t row) { return classes[row] < 0; },
+        [&](int64_t row, int64_t at) { pass_.weights()[at] = WeightOf(rows, row); },
+        [&](int64_t count) { AddUnknown(count, totals); });
+  }
+
+  spec::UnseenCounts TakeUnseen() override {
+    spec::UnseenCounts counts;
+    const spec::Schema& schema = model_.document.schema;
+    for (size_t k = 0; k < unseen_.size(); ++k) {
+      const auto feature = static_cast<size_t>(encoder_.coded_features()[k]);
+      const auto column = static_cast<size_t>(schema.features[feature]);
+      if (unseen_[k] > 0) {
+        int64_t& rows = counts[schema.names[column]];
+        rows = std::max(rows, unseen_[k]);
+      }
+      unseen_[k] = 0;
     }
-    if (filled > 0) flush();
+    return counts;
   }
 
  private:
@@ -75,10 +96,58 @@ class TypedScorer final : public Scorer {
                               pass_.codes() + filled * encoder_.coded());
   }
 
+  // Counts codes of rows in the batch that stand for no text of the vocabulary.
+  void CountUnseen(int64_t first, int64_t count) {
+    const std::vector<int32_t>& coded = encoder_.coded_features();
+    for (size_t k = 0; k < coded.size(); ++k) {
+      const spec::FittedFeature& feature =
+          model_.document.preprocessing.features[static_cast<size_t>(coded[k])];
+      const auto known = static_cast<int32_t>(feature.vocabulary.size());
+      if (feature.hashed || known == 0) continue;
+      for (int64_t r = first; r < first + count; ++r) {
+        const int32_t code = pass_.codes()[r * encoder_.coded() + static_cast<int64_t>(k)];
+        unseen_[k] += code < 0 || code >= known;
+      }
+    }
+  }
+
+  // Encodes the rows that `wanted(row)` names, lets `fill(row, place in the batch)` add to them,
+  // and gives full batches to `take(count)`.
+  template <typename Wanted, typename Fill, typename Take>
+  void ForBatches(const data::DecodedRows& rows, const data::CodeMaps& maps, Wanted wanted,
+                  Fill fill, Take take) {
+    int64_t filled = 0;
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      if (!wanted(static_cast<size_t>(r))) continue;
+      Encode(rows, maps, r, 1, filled);
+      CountUnseen(filled, 1);
+      fill(r, filled);
+      if (++filled < kScoringBatch) continue;
+      take(filled);
+      filled = 0;
+    }
+    if (filled > 0) take(filled);
+  }
+
+  // Rows in the batch whose label is no class.
+  void AddUnknown(int64_t count, std::vector<double>* totals) {
+    pass_.Predict(parameters_, count, predictions_.data());
+    const auto width = static_cast<size_t>(model_.width());
+    for (size_t r = 0; r < static_cast<size_t>(count); ++r) {
+      const T* answer = predictions_.data() + r * width;
+      model::AddUnknownLabel(model_.shape, model::PredictedClass(model_.shape, answer),
+                             static_cast<double>(pass_.weights()[r]), totals);
+    }
+  }
+
+  static T WeightOf(const data::DecodedRows& rows, int64_t row) {
+    return rows.weights.size() > 0 ? static_cast<T>(rows.weights[static_cast<size_t>(row)]) : T{1};
+  }
+
   void FillAnswer(const data::DecodedRows& rows, std::span<const int32_t> classes, int64_t r,
                   int64_t at) {
     const auto row = static_cast<size_t>(r);
-    pass_.weights()[at] = rows.weights.size() > 0 ? static_cast<T>(rows.weights[row]) : T{1};
+    pass_.weights()[at] = WeightOf(rows, r);
     if (!classes.empty()) {
       pass_.labels()[at] = classes[row];
       return;
@@ -119,6 +188,7 @@ class TypedScorer final : public Scorer {
   data::CodeMaps maps_;  // of the rows whose predictions are being asked for
   model::LeafPass<T> pass_;
   AlignedVector<T> predictions_;
+  std::vector<int64_t> unseen_;  // by coded feature
 };
 
 }  // namespace

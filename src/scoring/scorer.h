@@ -10,6 +10,7 @@
 #include "src/data/table/decoded_rows.h"
 #include "src/data/table/label_texts.h"
 #include "src/scoring/trained_model.h"
+#include "src/spec/shard_score.h"
 
 namespace espalier::scoring {
 
@@ -35,12 +36,15 @@ class Scorer {
   virtual void PredictSome(const data::DecodedRows& rows, const data::ShardTexts& texts,
                            int64_t first, int64_t count, std::vector<double>* values) = 0;
 
-  // Adds rows to the totals of an evaluation (model/metrics.h). `classes`: by row, or -1 where
-  // the label is no class of the model; such a row is left out (classification). Targets and
-  // weights are those of the rows. `values`, if given, is as by Predict, of all rows.
+  // Adds rows to the totals of an evaluation (model/metrics.h, kScoring). `classes`: by row, or -1
+  // where the label is no class of the model (classification). Targets and weights are those of the
+  // rows. `values`, if given, is as by Predict, of all rows.
   virtual void Evaluate(const data::DecodedRows& rows, const data::ShardTexts& texts,
                         std::span<const int32_t> classes, std::vector<double>* totals,
                         std::vector<double>* values) = 0;
+
+  // Rows with unseen values since the last call, of all that PredictSome and Evaluate were given.
+  virtual spec::UnseenCounts TakeUnseen() = 0;
 };
 
 }  // namespace espalier::scoring

@@ -39,22 +39,4 @@ Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score)
   return {};
 }
 
-void MergeRejects(const data::RowPiece& piece, const std::vector<int64_t>& rows,
-                  const std::function<Status(int64_t row)>& why,
-                  const std::function<void(const Status& reject)>& take) {
-  const auto order = [](const InputPosition& at) {
-    return at.offset ? *at.offset : at.row.value_or(0);
-  };
-  size_t next = 0;
-  for (const int64_t row : rows) {
-    const InputPosition at = piece.places.OfRow(row);
-    while (next < piece.rejects.size() &&
-           order(piece.rejects[next].position().value_or(InputPosition{})) < order(at)) {
-      take(piece.rejects[next++]);
-    }
-    take(why(row).At(at));
-  }
-  while (next < piece.rejects.size()) take(piece.rejects[next++]);
-}
-
 }  // namespace espalier::scoring

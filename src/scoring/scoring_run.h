@@ -55,10 +55,4 @@ using ScorePiece = std::function<Result<int64_t>(const data::RowPiece& piece)>;
 // Reads a shard, counting its rows and rejects in the progress. kCancelled when that is asked for.
 Status ScoreShard(const ScoringRun& run, int64_t shard, const ScorePiece& score);
 
-// Gives `take` the rejects of a piece and, for each of these of its rows, what `why` says, with its
-// place; all in the order of the input.
-void MergeRejects(const data::RowPiece& piece, const std::vector<int64_t>& rows,
-                  const std::function<Status(int64_t row)>& why,
-                  const std::function<void(const Status& reject)>& take);
-
 }  // namespace espalier::scoring

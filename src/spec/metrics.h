@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,14 @@ namespace espalier::spec {
 struct ClassMetrics {
   double precision = 0, recall = 0, f1 = 0;  // 0 where the denominator is 0
   double weight = 0;                         // true weight (rows, when unweighted) of the class
+};
+
+// Of one target, in its units. r2 is NaN with fewer than two rows. Of a constant target it is 1
+// when all predictions are exact, otherwise 0, as in scikit-learn.
+struct TargetMetrics {
+  std::string name;
+  double rmse = 0, mae = 0, r2 = 0;
+  bool constant = false;  // all rows have one value
 };
 
 // Loss, accuracy, rmse, mae and r2 are NaN when no row (or only rows of weight 0) was counted:
@@ -32,7 +41,16 @@ struct Metrics {
   // Multilabel, once labels are counted: F1 of all answers together, and the plain mean over
   // labels.
   std::optional<double> f1_micro, f1_macro;
+  // Classification: rows whose label the model does not know. In accuracy and in the weighted means
+  // they are rows of one more class, which is never predicted. In precision they count against the
+  // predicted class. Loss, AUC and confusion leave them out.
+  int64_t unknown_labels = 0;
+  std::vector<TargetMetrics> targets = {};  // regression; empty: never counted
 };
+
+// What a reader of the metrics must know of them: values that are missing or set by convention, and
+// rows that some of them leave out. `classes` names the classes.
+std::vector<std::string> MetricNotes(const Metrics& metrics, std::span<const std::string> classes);
 
 // One line of history: the state after an evaluation.
 struct HistoryRow {

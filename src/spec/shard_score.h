@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,11 @@ namespace espalier::spec {
 // Rejected rows that a result describes.
 inline constexpr size_t kRejectsKept = 10;
 
+// By categorical column: rows with a value that the vocabulary of the model does not have. The
+// value was not among the training rows, or fewer of them than min_count had it. Columns without
+// any are left out, and so are hashed ones, which have no vocabulary.
+using UnseenCounts = std::map<std::string, int64_t>;
+
 struct ShardScore {
   int32_t shard = 0;                  // index into InputPlan::shards
   int64_t rows = 0;                   // that have an answer
@@ -26,7 +32,8 @@ struct ShardScore {
   // generation of the job (scoring/staging.h).
   int64_t parts = 0, reject_parts = 0;
   uint64_t generation = 0;
-  std::vector<double> totals = {};  // evaluations: of model/metrics.h
+  std::vector<double> totals = {};  // evaluations: of model/metrics.h, kScoring
+  UnseenCounts unseen = {};
 };
 
 // Result of a job that scores.
@@ -35,6 +42,7 @@ struct ScoringResult {
   int64_t rejected = 0;
   std::vector<Status> first_rejects;  // kRejectsKept at most, in the order of the input
   std::string output = {};            // path; empty: an evaluation without a report
+  UnseenCounts unseen = {};
   // Predictions:
   int64_t parts = 0;         // files of rows
   int64_t reject_parts = 0;  // files of rejects

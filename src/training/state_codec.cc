@@ -15,7 +15,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 7;  // the first with a DescentState
+constexpr uint32_t kLayout = 8;  // the first with metrics of targets
+constexpr uint32_t kLayoutWithDescent = 7;
 constexpr uint32_t kLayoutWithAsync = 6;
 constexpr uint32_t kLayoutOldest = 5;  // that is read
 constexpr size_t kCrcBytes = sizeof(uint32_t);
@@ -25,10 +26,17 @@ constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 template <typename M, typename Visitor>
 void VisitMetrics(M& m, Visitor& visit) {
   auto& [rows, weight, loss, accuracy, precision, recall, f1, auc, classes, confusion, rmse, mae,
-         r2, classification, f1_micro, f1_macro] = m;
+         r2, classification, f1_micro, f1_macro, unknown_labels, targets] = m;
   visit(rows), visit(weight), visit(loss), visit(accuracy), visit(precision), visit(recall);
   visit(f1), visit(auc), visit(classes), visit(confusion), visit(rmse), visit(mae), visit(r2);
-  visit(classification), visit(f1_micro), visit(f1_macro);
+  visit(classification), visit(f1_micro), visit(f1_macro), visit(targets);
+  (void)unknown_labels;  // the labels of a job are known
+}
+
+template <typename T, typename Visitor>
+void VisitTarget(T& target, Visitor& visit) {
+  auto& [name, rmse, mae, r2, constant] = target;
+  visit(name), visit(rmse), visit(mae), visit(r2), visit(constant);
 }
 
 template <typename R, typename Visitor>
@@ -83,6 +91,8 @@ class Writer {
   void operator()(const V& value) {
     if constexpr (std::is_same_v<V, spec::Metrics>) {
       VisitMetrics(value, *this);
+    } else if constexpr (std::is_same_v<V, spec::TargetMetrics>) {
+      VisitTarget(value, *this);
     } else if constexpr (std::is_same_v<V, spec::HistoryRow>) {
       VisitRow(value, *this);
     } else if constexpr (std::is_same_v<V, model::LbfgsState>) {
@@ -136,6 +146,8 @@ class Reader {
   void operator()(V& value) {
     if constexpr (std::is_same_v<V, spec::Metrics>) {
       VisitMetrics(value, *this);
+    } else if constexpr (std::is_same_v<V, spec::TargetMetrics>) {
+      VisitTarget(value, *this);
     } else if constexpr (std::is_same_v<V, spec::HistoryRow>) {
       VisitRow(value, *this);
     } else if constexpr (std::is_same_v<V, model::LbfgsState>) {
@@ -143,7 +155,9 @@ class Reader {
     } else if constexpr (std::is_same_v<V, spec::AsyncCounts>) {
       if (layout_ >= kLayoutWithAsync) VisitAsync(value, *this);
     } else if constexpr (std::is_same_v<V, DescentState>) {
-      if (layout_ >= kLayout) VisitDescent(value, *this);
+      if (layout_ >= kLayoutWithDescent) VisitDescent(value, *this);
+    } else if constexpr (std::is_same_v<V, std::vector<spec::TargetMetrics>>) {
+      if (layout_ >= kLayout) Array(value);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       int64_t wide = 0;
       Raw(&wide, sizeof wide);

@@ -174,6 +174,44 @@ TEST_CASE("a prediction is told with its parts and its rejects") {
   CHECK(json["rejects"][1]["row"].is_null());
   CHECK(json["format"] == "csv");
   CHECK(json["seconds"] == 2.0);
+  CHECK(json["unseen_values"].empty());
+}
+
+TEST_CASE("unseen values are counted by column, the most first") {
+  spec::ScoringResult result{.rows = 20, .output = "/out", .parts = 1, .format = "csv"};
+  result.unseen = {{"city", 1}, {"job", 12}};
+  CHECK(PredictText(result, 1, false).find("\nunseen values: job 12 rows, city 1 row\n") !=
+        std::string::npos);
+  CHECK(PredictJson(result, 1)["unseen_values"] == Json({{"city", 1}, {"job", 12}}));
+  result.metrics = spec::Metrics{.rows = 20, .weight = 20, .accuracy = 0.5};
+  result.metrics->unknown_labels = 10;
+  const std::string text = EvaluateText(result, 1, false);
+  CHECK(text.find("unseen values: job 12 rows") != std::string::npos);
+  CHECK(text.find("10 rows have a label that the model does not know") != std::string::npos);
+  const Json json = EvaluateJson(result, 1);
+  CHECK(json["unseen_values"]["city"] == 1);
+  CHECK(json["unknown_labels"] == 10);
+  CHECK(json["metrics"]["unknown_labels"] == 10);
+  CHECK(json["metrics"]["warnings"].size() == 1);
+  for (int i = 0; i < 20; ++i) result.unseen["c" + std::to_string(i)] = 2;
+  CHECK(PredictText(result, 1, false).find("and 12 more columns") != std::string::npos);
+}
+
+TEST_CASE("metrics of several targets are shown by target") {
+  spec::Metrics m{.rows = 9, .weight = 9};
+  m.classification = false;
+  m.targets = {{"u", 1.5, 1, 0.25, false}, {"v", 2.5, 2, 0, true}};
+  const std::string text = MetricsText("data", m, {});
+  CHECK(text.find("data set by target") != std::string::npos);
+  CHECK(text.find("2.5") != std::string::npos);
+  CHECK(text.find("note: data: r2 of 'v' is 0 by convention") != std::string::npos);
+  spec::ScoringResult result{.rows = 9};
+  result.metrics = m;
+  const Json json = EvaluateJson(result, 1)["metrics"];
+  REQUIRE(json["per_target"].size() == 2);
+  CHECK(json["per_target"][0] == Json({{"target", "u"}, {"rmse", 1.5}, {"mae", 1}, {"r2", 0.25}}));
+  result.metrics->targets.pop_back();
+  CHECK_FALSE(EvaluateJson(result, 1)["metrics"].contains("per_target"));
 }
 
 TEST_CASE("progress is a share of the shards") {

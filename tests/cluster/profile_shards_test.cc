@@ -128,6 +128,10 @@ TEST_CASE("a score is that of its kind of job, and can be true") {
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.first_rejects = {Status()}; }).ok());
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.parts = 5; }).ok());
     CHECK_FALSE(check(kind, [](spec::ShardScore& s) { s.reject_parts = 2; }).ok());
+    CHECK(check(kind, [](spec::ShardScore& s) { s.unseen = {{"c", 4}}; }).ok());
+    for (const int64_t rows : {-1, 0, 5}) {
+      CHECK_FALSE(check(kind, [&](spec::ShardScore& s) { s.unseen = {{"c", rows}}; }).ok());
+    }
   }
   CHECK_FALSE(check(spec::JobKind::kPredict, [](spec::ShardScore& s) { s.totals = {1}; }).ok());
   CHECK_FALSE(check(spec::JobKind::kEvaluate, [](spec::ShardScore& s) { s.totals.clear(); }).ok());

@@ -209,6 +209,62 @@ class ScoringTest(EspalierTest):
         self.assertEqual((failed["error"]["row"], failed["error"]["column"]), (2, "weight"))
         self.assertFalse(os.path.exists(self.path("none")))
 
+    def test_a_label_of_a_new_class_is_a_mistake(self):
+        bundle, _ = self.animals()
+        good = self.result("evaluate", bundle, "test.csv")
+        rows = read_csv(self.path("test.csv"))
+        kind = rows[0].index("kind")
+        for row in rows[1::2]:
+            row[kind] = "unicorn"
+        with open(self.path("new.csv"), "w", newline="") as f:
+            csv.writer(f).writerows(rows)
+        found = self.result("evaluate", bundle, "new.csv", "--report", self.path("r.html"))
+        self.assertEqual((found["rows"], found["rejected"], found["unknown_labels"]), (301, 0, 151))
+        self.assertEqual(found["metrics"]["rows"], 301)
+        self.assertLess(found["metrics"]["accuracy"], 0.5)
+        self.assertGreater(found["metrics"]["loss"], 0)
+        self.assertEqual(good["unknown_labels"], 0)
+        self.assertNotIn("warnings", good["metrics"])
+        out, _ = self.espalier("evaluate", bundle, "new.csv")
+        with open(self.path("r.html"), encoding="utf-8") as f:
+            for text in (out, f.read()):
+                self.assertIn("151 rows have a label that the model does not know", text)
+
+    def test_unseen_values_are_counted_by_column(self):
+        lines = ["city,job,size,y"]
+        for i in range(400):
+            lines.append("%s,%s,%d,%s" % (["Oslo", "Rome"][i % 2], "abc"[i % 3], i % 7,
+                                          "no" if i % 4 < 2 else "yes"))
+        train = self.write("cities.csv", "\n".join(lines) + "\n")
+        groups = [{"columns": ["city", "job"], "type": "categorical"}]
+        spec = {"data": {"train": train, "label": "y", "features": {"groups": groups}},
+                "model": {"task": "classification", "hidden": [4]}, "train": {"epochs": 1}}
+        self.result("train", self.job("cities", spec), "--workers", 1)
+        table = self.write("t.csv", "job,city,size,y\na,Oslo,1,no\na,Bern,1,yes\nd,Kiel,1,no\n"
+                                    "e,,1,no\nb,oslo,1,yes\n")
+        model = self.path("cities.bundle")
+        for command in (["evaluate", model, table],
+                        ["predict", model, table, "--output", self.path("cities-out")]):
+            found = self.result(*command)
+            self.assertEqual(found["unseen_values"], {"city": 4, "job": 2})
+        out, _ = self.espalier("evaluate", model, table)
+        self.assertIn("unseen values: city 4 rows, job 2 rows", out)
+
+    def test_metrics_without_a_value_are_null_and_have_a_warning(self):
+        bundle, _ = self.houses()
+        rows = read_csv(self.path("houses-test.csv"))
+        price = rows[0].index("price")
+        for row in rows[1:]:
+            row[price] = "250"
+        for count, r2, words in ((20, 0, "by convention"), (1, None, "r2 has no value")):
+            with open(self.path("few.csv"), "w", newline="") as f:
+                csv.writer(f).writerows(rows[:1 + count])
+            found = self.result("evaluate", bundle, "few.csv")["metrics"]
+            self.assertEqual(found["r2"], r2)
+            self.assertIn(words, found["warnings"][0])
+            out, _ = self.espalier("evaluate", bundle, "few.csv")
+            self.assertIn("note: data: " + found["warnings"][0], out)
+
     def test_what_is_wrong_is_said_before_anything_is_written(self):
         bundle, _ = self.animals()
         self.write("empty.csv", "")
@@ -350,8 +406,8 @@ class ScoringTest(EspalierTest):
         bundle, _ = self.animals()
         self.write("odd.csv", "weight,legs,kind\n1,2,wolf\n1,2,dragon\nx,2,wolf\n")
         out, _ = self.espalier("evaluate", bundle, "odd.csv")
-        for words in ("evaluated 1 row", "2 rows could not be evaluated", "dragon", "accuracy",
-                      "confusion"):
+        for words in ("evaluated 2 rows", "1 row could not be evaluated", "1 row has a label that",
+                      "accuracy", "confusion"):
             self.assertIn(words, out)
 
 

@@ -224,6 +224,66 @@ TEST_CASE("regression metrics are in the units of the target") {
   CHECK(m.mae == Approx((4.0 / 3 * 2 + 2.0 / 3 * 10) / 2));
   CHECK(m.r2 == Approx(((1 - 10.0 / 2) + (1 - 2.0 / 2)) / 2));
   CHECK(m.loss == Approx((10.0 + 2) / 2 / 3));
+  REQUIRE(m.targets.size() == 2);
+  CHECK(m.targets[0].name == "a");
+  CHECK(m.targets[0].rmse == Approx(std::sqrt(10.0 / 3 * 4)));
+  CHECK(m.targets[1].mae == Approx(2.0 / 3 * 10));
+  CHECK(m.targets[0].r2 == Approx(1 - 10.0 / 2));
+  CHECK(m.targets[1].r2 == Approx(1 - 2.0 / 2));
+  CHECK(spec::MetricNotes(m, {}).empty());
+  const auto running = MetricsFromTotals(pass.shape(), scaled, TotalsKind::kTraining, totals);
+  CHECK(running.targets.empty());
+}
+
+TEST_CASE("metrics without a value of their own have a note") {
+  const NetworkShape numbers = Linear(spec::Task::kRegression, 1);
+  const std::vector<spec::FittedTarget> target = {{"y", 0, 1}};
+  const auto of = [&](const std::vector<double>& totals) {
+    return MetricsFromTotals(numbers, target, TotalsKind::kEvaluation, totals);
+  };
+  const spec::Metrics constant = of({2, 2, 1, 0, 0, 1, 1, 4, 8});
+  CHECK(constant.targets[0].constant);
+  REQUIRE(spec::MetricNotes(constant, {}).size() == 1);
+  CHECK(spec::MetricNotes(constant, {})[0].starts_with("r2 of 'y' is 0 by convention"));
+  const spec::Metrics one = of({1, 1, 1, 0, 0, 1, 1, 4, 16});
+  CHECK(std::isnan(one.r2));
+  CHECK(spec::MetricNotes(one, {})[0].starts_with("r2 has no value"));
+  CHECK(spec::MetricNotes(of(std::vector<double>(9)), {}).empty());
+
+  spec::Metrics classes;
+  classes.rows = 3, classes.weight = 3;
+  classes.classes = {{0, 0, 0, 0}, {1, 1, 1, 3}};
+  const std::vector<std::string> names = {"n", "p"};
+  REQUIRE(spec::MetricNotes(classes, names).size() == 1);
+  CHECK(spec::MetricNotes(classes, names)[0] == "auc has no value: all rows are of the class 'p'");
+  classes.auc = 0.5;
+  CHECK(spec::MetricNotes(classes, names).empty());
+  classes.unknown_labels = 2;
+  CHECK(spec::MetricNotes(classes, names)[0].starts_with("2 rows have a label"));
+}
+
+TEST_CASE("unknown labels are rows of a class that is never predicted") {
+  const NetworkShape shape = Linear(spec::Task::kClassification, 3);
+  const int64_t size = TotalsSize(shape, TotalsKind::kScoring);
+  CHECK(size == TotalsSize(shape, TotalsKind::kEvaluation) + 1 + 3);
+  std::vector<double> totals(static_cast<size_t>(size));
+  totals[kTotalRows] = 4, totals[kTotalWeight] = 4, totals[kTotalLoss] = 2;
+  totals[kTotalCorrect] = 3;
+  const double confusion[] = {2, 0, 0, 0, 1, 0, 1, 0, 0};
+  std::copy(confusion, confusion + 9, totals.begin() + kTotalsFixed);
+  AddUnknownLabel(shape, 1, 1, &totals);
+  AddUnknownLabel(shape, 1, 0.5, &totals);
+  const spec::Metrics m = MetricsFromTotals(shape, {}, TotalsKind::kScoring, totals);
+  CHECK(m.rows == 6);
+  CHECK(m.unknown_labels == 2);
+  CHECK(m.weight == 5.5);
+  CHECK(m.loss == 0.5);
+  CHECK(m.accuracy == Approx(3 / 5.5));
+  CHECK(m.classes[1].precision == Approx(1 / 2.5));
+  CHECK(m.classes[1].recall == 1);
+  // scikit-learn's weighted means with the unknown label as a fourth class.
+  CHECK(m.precision == Approx((2 * 2.0 / 3 + 1 / 2.5) / 5.5));
+  CHECK(m.recall == Approx(3 / 5.5));
 }
 
 TEST_CASE("a set without rows or with a constant target has defined metrics") {

@@ -243,6 +243,14 @@ class TrainedTest(EspalierTest):
         self.assertEqual(model.targets, ("n", "m"))
         d = model.predict(frame) - frame[["n", "m"]].to_numpy()
         np.testing.assert_allclose(np.abs(d).mean(), result.test.mae, rtol=1e-5)
+        self.assertEqual([t.name for t in result.test.targets], ["n", "m"])
+        for k, target in enumerate(result.test.targets):
+            truth = frame[target.name].to_numpy()
+            np.testing.assert_allclose(np.abs(d[:, k]).mean(), target.mae, rtol=1e-5)
+            np.testing.assert_allclose(np.sqrt((d[:, k] ** 2).mean()), target.rmse, rtol=1e-5)
+            np.testing.assert_allclose(1 - (d[:, k] ** 2).mean() / truth.var(), target.r2,
+                                       rtol=1e-4)
+        self.assertEqual(result.train.targets, ())
 
     def test_labels_of_0_and_1_match_the_jobs_metrics(self):
         def write(name, seed):

@@ -25,6 +25,7 @@ inline spec::Metrics SampleMetrics() {
   m.confusion = {1, 2, 3, 4};
   m.rmse = 1.5, m.mae = 2.5, m.r2 = 3.5, m.classification = true;
   m.f1_micro = 0.11, m.f1_macro = 0.12;
+  m.unknown_labels = 6, m.targets = {{"y\xff", 1, 2, 3, true}};
   return m;
 }
 
@@ -52,6 +53,7 @@ inline spec::ScoringResult SampleScoring() {
           2,
           {BadInput("y"), SampleError()},
           "/out/\xff",
+          {{"city\xff", 5}},
           4,
           2,
           "parquet",
@@ -77,7 +79,7 @@ inline spec::ShardProfile SampleShard(int32_t shard = 1) {
 }
 
 inline spec::ShardScore SampleScore(int32_t shard) {
-  return {shard, 8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}};
+  return {shard, 8, 1, {SampleError()}, 2, 1, 3, {0.5, -1}, {{"x", 2}}};
 }
 
 inline spec::InputPlan SamplePlan() {

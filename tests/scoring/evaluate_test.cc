@@ -139,28 +139,134 @@ TEST_CASE("weights without a finite sum are an error, not a result") {
   CHECK(all.message().find("the weights of all rows ('w') add up to inf") != std::string::npos);
 }
 
-TEST_CASE("labels that are no class of the model, and rows without one, are rejects") {
+TEST_CASE("a row without a label is a reject") {
   const ScoringFixture f;
   const TrainedModel model = f.Model(ClassesDocument());
   const auto scan =
-      f.Scan(model, {f.dir.Put("t.csv", "a,b,answer\n1,2,no\n1,2,maybe\n1,2,\n3,4, yes \n")}, true);
+      f.Scan(model, {f.dir.Put("t.csv", "a,b,answer\n1,2,no\n1,2,\n3,4, yes \n")}, true);
   REQUIRE(scan.ok());
   const auto evaluation = Evaluate(f.Run(model, *scan), false);
   REQUIRE(evaluation.ok());
   CHECK(evaluation->rows == 2);
-  CHECK(evaluation->rejected == 2);
-  REQUIRE(evaluation->first_rejects.size() == 2);
-  const InputPosition maybe = *evaluation->first_rejects[0].position();
-  CHECK((maybe.file == f.dir / "t.csv" && maybe.row == 3 && maybe.offset == 18));
-  CHECK((maybe.column == "answer" && maybe.text == "maybe"));
-  CHECK(evaluation->first_rejects[1].position()->row == 4);
-
-  const auto none = f.Scan(model, {f.dir.Put("n.csv", "a,b,answer\n1,2,maybe\n")}, true);
+  CHECK(evaluation->rejected == 1);
+  REQUIRE(evaluation->first_rejects.size() == 1);
+  CHECK(evaluation->first_rejects[0].position()->row == 3);
+  const auto none = f.Scan(model, {f.dir.Put("n.csv", "a,b,answer\n1,2,\n")}, true);
   REQUIRE(none.ok());
   CHECK(Evaluate(f.Run(model, *none), false).status().code() == StatusCode::kBadInput);
   const auto missing = f.Scan(model, {f.dir.Put("m.csv", "a,b\n1,2\n")}, true);
   CHECK(missing.status().code() == StatusCode::kInvalidArgument);
   CHECK(missing.status().message().find("the label of the model") != std::string::npos);
+}
+
+TEST_CASE("a row whose label is no class of the model is a mistake") {
+  const ScoringFixture f;
+  const bool weighted = GENERATE(false, true);
+  bundle::ModelDocument document = ClassesDocument();
+  document.preprocessing.classes = {"no", "yes"};
+  if (weighted) {
+    document.job.data.weight = std::string("w");
+    document.schema.names.push_back("w");
+    document.schema.weight = 4;
+  }
+  const TrainedModel model = f.Model(document);
+  const std::string header = "id,a,b,answer,w\n";
+  std::string known = header, all = header;
+  double known_weight = 0, unknown_weight = 0, unknown_yes = 0;
+  for (int i = 0; i < 1500; ++i) {  // several batches
+    const bool odd = i % 2 == 1;
+    const double weight = weighted ? 0.5 + i % 3 : 1;
+    const std::string fields =
+        std::to_string(i) + "," + std::to_string(i % 9) + "," + std::to_string(i % 7 - 3) + ",";
+    const std::string end = "," + std::to_string(weight) + "\n";
+    all += fields + (odd ? "new" : i % 4 == 0 ? "no" : "yes") + end;
+    if (!odd) known += fields + (i % 4 == 0 ? "no" : "yes") + end;
+    (odd ? unknown_weight : known_weight) += weight;
+  }
+  const auto evaluated = [&](const std::string& name, const std::string& csv) {
+    const auto scan = f.Scan(model, {f.dir.Put(name, csv)}, true, {}, 5000);
+    REQUIRE(scan.ok());
+    auto evaluation = Evaluate(f.Run(model, *scan, 2), false);
+    INFO(evaluation.status().ToString());
+    REQUIRE(evaluation.ok());
+    return *std::move(evaluation);
+  };
+  const Evaluation both = evaluated("all.csv", all), before = evaluated("known.csv", known);
+  CHECK(both.rows == 1500);
+  CHECK(both.rejected == 0);
+  const spec::Metrics &m = both.metrics, &k = before.metrics;
+  CHECK(m.unknown_labels == 750);
+  CHECK(k.unknown_labels == 0);
+  CHECK(m.rows == 1500);
+  CHECK(m.weight == Approx(known_weight + unknown_weight));
+  const double share = known_weight / (known_weight + unknown_weight);
+  CHECK(m.accuracy == Approx(k.accuracy * share));
+  CHECK(m.accuracy <= (weighted ? 0.6 : 0.5));
+  CHECK(m.loss == Approx(k.loss));
+  CHECK(*m.auc == Approx(*k.auc));
+  CHECK(m.recall == Approx(k.recall * share));
+  CHECK(m.classes[1].recall == Approx(k.classes[1].recall));
+  CHECK(m.classes[1].weight == Approx(k.classes[1].weight));
+  // Predicted weights of a class: the confusion's column, and of unknown labels what is left.
+  for (size_t c = 0; c < 2; ++c) {
+    const double correct = m.confusion[3 * c];
+    const double predicted = m.confusion[c] + m.confusion[2 + c];
+    if (correct > 0) unknown_yes += correct / m.classes[c].precision - predicted;
+    CHECK(m.classes[c].precision <= k.classes[c].precision);
+  }
+  if (m.confusion[0] > 0 && m.confusion[3] > 0) CHECK(unknown_yes == Approx(unknown_weight));
+  const std::string page = ReportHtml({model, both, "m", "t.csv", ""});
+  CHECK(page.find("750 rows have a label that the model does not know") != std::string::npos);
+
+  const Evaluation none = evaluated("none.csv", header + "1,2,3,maybe,1\n");
+  CHECK(none.metrics.accuracy == 0);
+  CHECK(std::isnan(none.metrics.loss));
+  CHECK_FALSE(none.metrics.auc);
+}
+
+// A model of the number a and the category city.
+bundle::ModelDocument CitiesDocument() {
+  bundle::ModelDocument d = ClassesDocument();
+  d.schema = {{"city", "a", "answer"}, {0, 1}, {2}};
+  d.schema.rules = {{.type = spec::FeatureType::kCategorical, .group = 0}, {}};
+  spec::FeatureGroup group;
+  group.columns = {std::string("city")};
+  group.type = spec::FeatureType::kCategorical;
+  d.job.data.features.groups = {group};
+  d.preprocessing.features = {{"city"}, {"a", 0.5, 2, 0}};
+  d.preprocessing.features[0].codes = 3;
+  d.preprocessing.features[0].vocabulary = {"Oslo", "Rome"};  // and all others
+  return d;
+}
+
+TEST_CASE("values outside of the vocabulary are counted by column") {
+  const ScoringFixture f;
+  const TrainedModel model = f.Model(CitiesDocument());
+  std::string text = "answer,a,city\n";
+  for (int i = 0; i < 1200; ++i) {
+    const char* city = i % 10 == 3 ? "Bern" : i % 10 == 4 ? "" : i % 2 == 0 ? "Oslo" : "Rome";
+    text +=
+        std::string(i % 3 == 0 ? "new" : "no") + "," + std::to_string(i % 7) + "," + city + "\n";
+  }
+  const std::string csv = f.dir.Put("t.csv", text);
+  const spec::UnseenCounts expected = {{"city", 240}};
+  for (const bool residuals : {false, true}) {
+    const auto scan = f.Scan(model, {csv}, true, {}, 3000);
+    INFO(scan.status().ToString());
+    REQUIRE(scan.ok());
+    const auto evaluation = Evaluate(f.Run(model, *scan, 2), residuals);
+    REQUIRE(evaluation.ok());
+    CHECK(evaluation->unseen == expected);
+    CHECK(ReportHtml({model, *evaluation, "m", "t.csv", ""}).find("Unseen values") !=
+          std::string::npos);
+  }
+  const auto scan = f.Scan(model, {csv}, false, {}, 3000);
+  REQUIRE(scan.ok());
+  REQUIRE(BeginPredictions(*f.files, f.dir / "out").ok());
+  const auto predicted = Predict(f.Run(model, *scan, 2), {.output = f.dir / "out"});
+  INFO(predicted.status().ToString());
+  REQUIRE(predicted.ok());
+  CHECK(predicted->unseen == expected);
 }
 
 TEST_CASE("curves end in the corners, and the area under ROC is the AUC") {
@@ -236,6 +342,7 @@ TEST_CASE("the report of a regression shows its residuals") {
   const std::string page = ReportHtml({model, *evaluation, "m", "t.csv", ""});
   CHECK(page.find("Residuals of u") != std::string::npos);
   CHECK(page.find("Residuals of v") != std::string::npos);
+  CHECK(page.find("By target") != std::string::npos);
   CHECK(page.find("nan") == std::string::npos);
 }
 

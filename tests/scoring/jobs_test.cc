@@ -24,6 +24,7 @@ TEST_CASE("what members wrote in several generations becomes the output of a loc
   CHECK(merged->rows == 899);
   CHECK(merged->rejected == 1);
   CHECK(merged->first_rejects.size() == 1);
+  CHECK(merged->unseen.empty());
   CHECK(merged->parts == static_cast<int64_t>(scores.size()));
   CHECK(merged->format == "csv");
   CHECK(Tree(*f.files, f.dir / "out") == f.Local());

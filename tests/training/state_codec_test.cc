@@ -242,24 +242,47 @@ TEST_CASE("states of the layouts before this one are read, those of others are n
   six.erase(at + sizeof(spec::AsyncCounts), sizeof(int64_t));
   five.erase(at, sizeof(spec::AsyncCounts) + sizeof(int64_t));
   for (const auto& [bytes, layout, now] :
-       {std::tuple{five, 5, without}, std::tuple{six, 6, with}, std::tuple{with, 7, with}}) {
+       {std::tuple{five, 5, without}, std::tuple{six, 6, with}, std::tuple{with, 8, with}}) {
     const auto old = decoded(bytes, static_cast<char>(layout));
     INFO(old.status().ToString());
     REQUIRE(old.ok());
     CHECK(EncodeState(*old) == now);
-    if (layout == 7) continue;
+    if (layout == 8) continue;
     CHECK(decoded(bytes, static_cast<char>(layout + 1))
               .status()
               .message()
               .find("do not fill its bytes") != std::string::npos);
   }
-  for (const char layout : {4, 8}) {
+  for (const char layout : {4, 9}) {
     CHECK(decoded(with, layout)
               .status()
               .message()
-              .find("its layout is " + std::to_string(layout) + ", this program's is 7") !=
+              .find("its layout is " + std::to_string(layout) + ", this program's is 8") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("a state from before metrics of targets is read") {
+  StepMachine<float> machine(SmallPlan());
+  (void)machine.Begin();
+  spec::HistoryRow row;
+  row.train.classification = false;
+  machine.state().history = {row};
+  const std::string none = EncodeState(machine.state());
+  machine.state().history[0].train.targets = {{"y", 1, 2, 3, true}};
+  const std::string some = EncodeState(machine.state());
+  const auto decoded = DecodeState<float>(some, SmallPlan());
+  REQUIRE(decoded.ok());
+  CHECK(EncodeState(*decoded) == some);
+  const auto at = static_cast<size_t>(std::mismatch(none.begin(), none.end(), some.begin()).first -
+                                      none.begin());
+  std::string old = none;
+  old.erase(at, sizeof(int64_t));  // how many targets there are
+  old[4] = 7;
+  const auto read = DecodeState<float>(WithCrc(std::move(old)), SmallPlan());
+  INFO(read.status().ToString());
+  REQUIRE(read.ok());
+  CHECK(EncodeState(*read) == none);
 }
 
 TEST_CASE("hostile bytes with a true checksum are an error or a state of the plan") {

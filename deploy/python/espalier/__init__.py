@@ -24,8 +24,8 @@ from .errors import (AbortedError, AlreadyExistsError, BadInputError, CancelledE
 from .local import train
 from .model import Model, load
 from .types import (AsyncCounts, ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo,
-                    JobKind, JobResult, JobState, Metrics, Progress, Scoring, StateChanged, Timing,
-                    WorkerInfo)
+                    JobKind, JobResult, JobState, Metrics, Progress, Scoring, StateChanged,
+                    TargetMetrics, Timing, WorkerInfo)
 
 if TYPE_CHECKING:
     from ._connection import Limits
@@ -39,8 +39,8 @@ __all__ = [
     "InternalError", "InvalidArgumentError", "Job", "JobCancelledError", "JobError",
     "JobFailedError", "JobInfo", "JobKind", "JobResult", "JobState", "Limits", "Metrics", "Model",
     "NotFoundError", "PermissionDeniedError", "Progress", "ResourceExhaustedError", "Scoring",
-    "StateChanged", "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo", "__version__",
-    "connect", "load", "train",
+    "StateChanged", "TargetMetrics", "Timing", "UnavailableError", "UnimplementedError",
+    "WorkerInfo", "__version__", "connect", "load", "train",
 ]
 
 _OF_A_CLUSTER = {"Client": "client", "connect": "client", "Job": "job", "Limits": "_connection"}

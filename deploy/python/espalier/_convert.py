@@ -9,7 +9,7 @@ from typing import Any, Iterable, Optional, Tuple
 from ._proto import api_pb2, types_pb2
 from .errors import EspalierError, InputPosition, InternalError, make_error
 from .types import (AsyncCounts, ClassMetrics, Evaluation, JobInfo, JobKind, JobResult, JobState,
-                    Metrics, Progress, Scoring, Timing, WorkerInfo)
+                    Metrics, Progress, Scoring, TargetMetrics, Timing, WorkerInfo)
 
 
 def clean(text: str) -> str:
@@ -61,7 +61,9 @@ def _square(flat: Iterable[float], size: int) -> Tuple[Tuple[float, ...], ...]:
 def metrics_of(m: Any, counted: bool = False) -> Metrics:
     """`counted`: classes were, even if none is told, as in history."""
     if not m.classification:
-        return Metrics(rows=m.rows, weight=m.weight, loss=m.loss, rmse=m.rmse, mae=m.mae, r2=m.r2)
+        return Metrics(
+            rows=m.rows, weight=m.weight, loss=m.loss, rmse=m.rmse, mae=m.mae, r2=m.r2,
+            targets=tuple(TargetMetrics(text_of(t.name), t.rmse, t.mae, t.r2) for t in m.targets))
     counted = counted or len(m.classes) > 0
     return Metrics(
         rows=m.rows, weight=m.weight, loss=m.loss, accuracy=m.accuracy,
@@ -70,7 +72,7 @@ def metrics_of(m: Any, counted: bool = False) -> Metrics:
         f1_micro=m.f1_micro if m.HasField("f1_micro") else None,
         f1_macro=m.f1_macro if m.HasField("f1_macro") else None,
         classes=tuple(ClassMetrics(c.precision, c.recall, c.f1, c.weight) for c in m.classes),
-        confusion=_square(m.confusion, len(m.classes)))
+        confusion=_square(m.confusion, len(m.classes)), unknown_labels=m.unknown_labels)
 
 
 def evaluation_of(job: int, row: Any) -> Evaluation:
@@ -92,7 +94,8 @@ def progress_of(s: Any) -> Progress:
 def scoring_of(r: Any) -> Scoring:
     return Scoring(rows=r.rows, rejected=r.rejected,
                    rejects=tuple(error_of(why) for why in r.first_rejects), parts=r.parts,
-                   format=clean(r.format))
+                   format=clean(r.format),
+                   unseen_values={text_of(u.label): u.rows for u in r.unseen})
 
 
 def kind_of(s: Any) -> JobKind:

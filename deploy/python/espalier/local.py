@@ -16,7 +16,7 @@ from .errors import (CancelledError, EspalierError, InputPosition, InternalError
                      JobFailedError, NotFoundError, make_error)
 from .progress import view_for
 from .types import (AsyncCounts, ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo,
-                    JobResult, JobState, Metrics, Progress, StateChanged, Timing)
+                    JobResult, JobState, Metrics, Progress, StateChanged, TargetMetrics, Timing)
 
 if TYPE_CHECKING:
     from ._jobtext import JobSource
@@ -195,8 +195,11 @@ def _some_metrics(m: Mapping[str, Any]) -> Metrics:
     names = {name: m.get(name) for name in METRIC_NAMES if name != "loss"}
     classes = tuple(ClassMetrics(c["precision"], c["recall"], c["f1"], c["weight"])
                     for c in m.get("per_class", ()))
+    targets = tuple(TargetMetrics(t["target"], _number(t, "rmse"), _number(t, "mae"),
+                                  _number(t, "r2")) for t in m.get("per_target", ()))
     return Metrics(rows=m["rows"], weight=m["weight"], loss=_number(m, "loss"), classes=classes,
-                   confusion=tuple(tuple(row) for row in m.get("confusion_matrix", ())), **names)
+                   confusion=tuple(tuple(row) for row in m.get("confusion_matrix", ())),
+                   unknown_labels=m.get("unknown_labels", 0), targets=targets, **names)
 
 
 def _result(last: Mapping[str, Any]) -> JobResult:

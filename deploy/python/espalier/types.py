@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Mapping, Optional, Tuple, Union
 
 from .errors import EspalierError
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncCounts", "ClassMetrics", "CoordinatorAway", "Ended", "Evaluation", "Event", "JobInfo",
-    "JobResult", "JobState", "Metrics", "Progress", "StateChanged", "Timing", "WorkerInfo",
+    "JobResult", "JobState", "Metrics", "Progress", "StateChanged", "TargetMetrics", "Timing",
+    "WorkerInfo",
 ]
 
 
@@ -66,6 +67,21 @@ class ClassMetrics:
 
 
 @dataclass(frozen=True)
+class TargetMetrics:
+    """Of one target of a regression, in its units.
+
+    Attributes:
+        r2: NaN with fewer than two rows. Of a target with one value 1 for exact predictions, 0 for
+            others.
+    """
+
+    name: str
+    rmse: float
+    mae: float
+    r2: float
+
+
+@dataclass(frozen=True)
 class Metrics:
     """What an evaluation on a set of rows yields.
 
@@ -83,6 +99,9 @@ class Metrics:
         f1_micro, f1_macro: of all labels' answers together, and the plain mean over labels;
             multilabel.
         rmse, mae, r2: means over rows and targets, in the units of the target; regression.
+        unknown_labels: rows whose label the model does not know; classification. They are mistakes
+            in the accuracy, and the loss leaves them out.
+        targets: one a target; regression. Empty where targets were not counted.
     """
 
     rows: int
@@ -100,6 +119,8 @@ class Metrics:
     r2: Optional[float] = None
     f1_micro: Optional[float] = None
     f1_macro: Optional[float] = None
+    unknown_labels: int = 0
+    targets: Tuple[TargetMetrics, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,10 +196,13 @@ class Scoring:
 
     Attributes:
         rows: that were scored.
-        rejected: that could not be; a prediction's are in ``_rejects`` of its output.
+        rejected: that could not be. The lines of a prediction say why in the column ``error``, or
+            with ``on_bad_row: reject`` the files in ``_rejects`` of its output do.
         rejects: why and where (``position``), the first ten in the order of the input.
         parts: predictions: files of rows.
         format: predictions: "csv" or "parquet"; else "".
+        unseen_values: by categorical column, rows with a value that the model's vocabulary does not
+            have.
     """
 
     rows: int
@@ -186,6 +210,7 @@ class Scoring:
     rejects: Tuple[EspalierError, ...] = field(default=(), compare=False)
     parts: int = 0
     format: str = ""
+    unseen_values: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
