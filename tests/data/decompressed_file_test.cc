@@ -162,7 +162,7 @@ TEST_CASE("what is wrong with a compressed file is said in words") {
       {"a.zip", "PK\x03\x04....", StatusCode::kUnimplemented, "is a zip archive"},
       {"a.xz", "1,2\n", StatusCode::kBadInput, "are not those of xz text"},
       {"a.xz", Xz("1,2\n") + "garbage, garbage, garbage", StatusCode::kBadInput,
-       "goes on after the end of its xz text with bytes that are none"},
+       "is damaged: its data is corrupt, or bytes that are no xz follow it"},
       {"a.bz2", Bzip2("1,2\n") + "garbage", StatusCode::kBadInput,
        "goes on after the end of its bzip2 text"},
       {"a.lz4", Lz4("1,2\n") + "garbage", StatusCode::kBadInput,

@@ -204,8 +204,8 @@ class XzStream final : public DecompressionStream {
     switch (how) {
       case LZMA_BUF_ERROR:
         return Truncated();
-      case LZMA_FORMAT_ERROR:  // the first bytes were looked at before
-        return TrailingGarbage("xz");
+      case LZMA_DATA_ERROR:
+        return Damaged("its data is corrupt, or bytes that are no xz follow it");
       case LZMA_MEMLIMIT_ERROR:
         return NeedsMuchMemory("compress it with at most xz -9");
       case LZMA_OPTIONS_ERROR:
