@@ -101,7 +101,7 @@ TEST_CASE("a bad row of LIBSVM text is named exactly") {
       {"1 1.5:4", "what is before the colon is not a whole number", "", 2, "1.5:4"},
       {"1 :4", "what is before the colon is not a whole number", "", 2, ":4"},
       {"1 -1:4", "what is before the colon is not a whole number", "", 2, "-1:4"},
-      {"1 0:4", "the index is 0; indices of LIBSVM text count from 1", "", 2, "0:4"},
+      {"1 0:4", "data.libsvm.zero_based: true", "", 2, "0:4"},
       {"1 2:3 8:4", "the index is above 7, the highest in data.features.columns", "", 6, "8:4"},
       {"1 99999999999999999999:4", "the index is above 7", "", 2, "99999999999999999999:4"},
       {"1 2: 3:4", "nothing follows the colon", "", 2, "2:"},

@@ -149,7 +149,7 @@ TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
                                   "' has; all files need the same columns, in any order");
   CHECK(status().position() ==
         InputPosition{.file = other, .row = 1, .column = "y", .offset = 0, .text = "a"});
-  f.Train("BZh91AY");
+  f.Train("PK\x03\x04 archive");
   CHECK(status().code() == StatusCode::kUnimplemented);
   f.job.data.train = {"ftp://name/x"};
   CHECK(status().code() == StatusCode::kInvalidArgument);
