@@ -95,9 +95,26 @@ std::vector<std::string_view> Lines(std::string_view text, bool with_files) {
   return lines;
 }
 
+// Whether a line is about when training ends.
+bool IsAboutTheEnd(std::string_view line) {
+  for (const std::string_view key : {"train.epochs", "train.steps", "train.max_time_ms"}) {
+    if (line.starts_with(key) && line.substr(key.size()).starts_with('=')) return true;
+  }
+  return line.starts_with("train.early_stopping");
+}
+
+std::vector<std::string_view> Judging(std::vector<std::string_view> lines) {
+  std::erase_if(lines, [](std::string_view l) { return !l.starts_with("train.early_stopping"); });
+  return lines;
+}
+std::vector<std::string_view> WithoutEnd(std::vector<std::string_view> lines) {
+  std::erase_if(lines, IsAboutTheEnd);
+  return lines;
+}
+
 // "train.batch: 64 there, 32 here" of the first line that differs; empty when none does.
-std::string JobDifference(std::string_view there, std::string_view here, bool with_files) {
-  const auto a = Lines(there, with_files), b = Lines(here, with_files);
+std::string DifferenceOf(const std::vector<std::string_view>& a,
+                         const std::vector<std::string_view>& b) {
   for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     const std::string_view x = i < a.size() ? a[i] : "=nothing";
     const std::string_view y = i < b.size() ? b[i] : "=nothing";
@@ -108,6 +125,21 @@ std::string JobDifference(std::string_view there, std::string_view here, bool wi
            Printable(y.substr(y.find('=') + 1)) + " in this job";
   }
   return {};
+}
+
+// By kind, the first difference of two jobs; empty: there is none.
+struct JobDifference {
+  std::string rest, end, files;
+};
+JobDifference DifferenceOf(std::string_view there, std::string_view here) {
+  const auto a = Lines(there, false), b = Lines(here, false);
+  JobDifference difference;
+  difference.rest = DifferenceOf(WithoutEnd(a), WithoutEnd(b));
+  if (!difference.rest.empty()) return difference;
+  difference.end = DifferenceOf(Judging(a), Judging(b));
+  if (difference.end.empty()) difference.end = DifferenceOf(a, b);
+  difference.files = DifferenceOf(WithoutEnd(Lines(there, true)), WithoutEnd(Lines(here, true)));
+  return difference;
 }
 
 }  // namespace
@@ -183,14 +215,18 @@ Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& hea
     return FailedPrecondition("its state was never compared with other members', and some differ");
   }
   const std::string at = " until step " + std::to_string(header.step);
-  const bool any_job = demand.job.empty();
-  if (const auto job = any_job ? "" : JobDifference(header.job, demand.job, true); !job.empty()) {
-    const auto other = JobDifference(header.job, demand.job, false);
-    if (!other.empty() || !demand.accept_data) {
-      return FailedPrecondition("it is of another job (" + (other.empty() ? job : other) + "); " +
-                                (other.empty() ? "other files are accepted with --accept-other-data"
-                                               : "go on with the job as it was, or train anew"));
+  if (!demand.job.empty()) {
+    const JobDifference job = DifferenceOf(header.job, demand.job);
+    const std::string other = !job.rest.empty() || demand.accept_end ? job.rest : job.end;
+    if (!other.empty()) {
+      return FailedPrecondition("it is of another job (" + other +
+                                "); go on with the job as it was, or train a new model");
     }
+    if (!job.files.empty() && !demand.accept_data) {
+      return FailedPrecondition("it is of another job (" + job.files +
+                                "); other files are accepted with --accept-other-data");
+    }
+    if (!job.end.empty()) accepted.push_back(std::string(kOtherEnd) + ", " + job.end + at);
   }
   if (!demand.data_fingerprint.empty() && header.data_fingerprint != demand.data_fingerprint) {
     if (!demand.accept_data) {

@@ -73,10 +73,13 @@ struct CheckpointDemand {
   bool accept_data = false;      // other data, from other files if need be
   bool accept_arithmetic = false;
   bool accept_history = true;  // false: nothing may have been accepted before either
+  bool accept_end = false;     // another end: epochs, steps, max_time, early_stopping
   bool compared_only = false;  // states have been found to differ
   uint64_t state_bytes_max = UINT64_MAX;
 };
 
+// How an accepted difference of the end of training starts.
+inline constexpr std::string_view kOtherEnd = "end of training";
 // The differences that the demand accepts, as model.json will tell them; kFailedPrecondition for
 // the first that it does not, with both values and how to mend it.
 Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& header,

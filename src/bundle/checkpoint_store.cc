@@ -232,8 +232,11 @@ Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& di
 Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job) {
   if (job.resume) {
     CheckpointDemand demand;
-    demand.job = spec::CanonicalText(job);
+    // What the number of rows decides is compared once they are counted.
+    const bool sized = job.train.batch > 0 && job.train.epochs != 0.0;
+    if (sized) demand.job = spec::CanonicalText(spec::Sized(job, 0));
     demand.accept_data = job.resume->accept_data;
+    demand.accept_end = true;
     const std::string directory = CheckpointDirectory(job.resume->from);
     const auto found = FindCheckpoint(files, directory, demand, CheckpointPart::kHeader);
     if (found.ok()) return {};

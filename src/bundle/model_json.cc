@@ -74,6 +74,8 @@ Json TrainingToJson(const ModelDocument& d) {
   Json training = {{"steps", d.steps},
                    {"epochs", NumberToJson(d.epochs)},
                    {"stopped_because", TextToJson(d.stopped_because)}};
+  if (d.best_epoch) training["best_epoch"] = NumberToJson(*d.best_epoch);
+  if (d.skipped_steps > 0) training["skipped_steps"] = d.skipped_steps;
   if (d.async) {
     training["async"] = {{"largest_lag", d.async->largest_lag}, {"refused", d.async->refused}};
   }

@@ -63,7 +63,9 @@ struct ModelDocument {
   double epochs = 0;
   std::string stopped_because;                    // "epochs", "steps", "time", "early stopping"
   std::optional<spec::AsyncCounts> async;         // of asynchronous training; written, not read
-  spec::Metrics train;                            // running values of the last epoch
+  std::optional<double> best_epoch;               // of the weights; written, not read
+  int64_t skipped_steps = 0;                      // written, not read
+  spec::Metrics train;                            // of the weights, or running values of an epoch
   std::optional<spec::Metrics> validation, test;  // of the saved weights
   std::string data_fingerprint;
   std::string arithmetic_id;

@@ -88,9 +88,8 @@ std::vector<size_t> Logarithms(const ModelDocument& d) {
   return NumbersThat(d, [](const spec::FeatureOptions& o) { return o.log1p; });
 }
 std::vector<size_t> NullsReplaced(const ModelDocument& d) {
-  return NumbersThat(d, [](const spec::FeatureOptions& o) {
-    return o.nulls->kind == spec::NullKind::kMean || o.nulls->kind == spec::NullKind::kConstant;
-  });
+  return NumbersThat(d,
+                     [](const spec::FeatureOptions& o) { return spec::FillsNulls(o.nulls->kind); });
 }
 
 // How features that are not plain numbers enter.

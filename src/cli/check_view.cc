@@ -5,6 +5,7 @@
 
 #include "src/base/text.h"
 #include "src/cli/format.h"
+#include "src/spec/names.h"
 
 namespace espalier::cli {
 namespace {
@@ -207,10 +208,16 @@ std::string CheckText(const CheckReport& report, bool color) {
                      "\n" + FeatureSums(report.features) + "\n" + ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
+  const std::string epochs = report.epochs ? ShortestDouble(*report.epochs) +
+                                                 (*report.epochs == 1 ? " epoch; " : " epochs; ")
+                                           : "";
   const Cells rows = {
+      {"preset", spec::NameOf(report.preset)},
+      {"task", std::string(spec::NameOf(report.task)) +
+                   (report.task_why.empty() ? "" : " (" + report.task_why + ")")},
       {"model", LayerText(report.layers) + ", " + HumanCount(report.parameters) + " parameters"},
-      {"steps", HumanCount(report.steps_per_epoch) + " an epoch of " + HumanCount(report.batch) +
-                    " rows each, over " + HumanCount(report.leaves) +
+      {"steps", epochs + HumanCount(report.steps_per_epoch) + " an epoch of " +
+                    HumanCount(report.batch) + " rows each, over " + HumanCount(report.leaves) +
                     (report.leaves == 1 ? " leaf" : " leaves") +
                     " (more workers than leaves do not help)"},
       {"memory", "rows " + HumanBytes(Bytes(report.rows_bytes)) + " (as " + report.storage +
@@ -253,7 +260,9 @@ Json CheckJson(const CheckReport& report) {
   return {
       {"status", "OK"},
       {"name", report.job_name},
+      {"preset", spec::NameOf(report.preset)},
       {"task", spec::Name(report.task)},
+      {"task_why", report.task_why.empty() ? Json() : Json(report.task_why)},
       {"sets", std::move(sets)},
       {"schema",
        {{"format", report.schema.format},
@@ -275,6 +284,7 @@ Json CheckJson(const CheckReport& report) {
       {"layers", report.layers},
       {"parameters", report.parameters},
       {"leaves", report.leaves},
+      {"epochs", report.epochs ? Json(*report.epochs) : Json()},
       {"batch", report.batch},
       {"steps_per_epoch", report.steps_per_epoch},
       {"storage", report.storage},

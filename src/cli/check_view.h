@@ -58,7 +58,9 @@ struct NearWorker {
 // What there is to know of a job before it is trained.
 struct CheckReport {
   std::string job_name;
+  spec::Preset preset = spec::Preset::kNone;
   spec::Task task = spec::Task::kClassification;
+  std::string task_why;  // where the labels decided it
   std::vector<SetSummary> sets;
   SchemaSummary schema;
   int64_t shards = 0;
@@ -73,6 +75,7 @@ struct CheckReport {
   std::vector<int64_t> layers;          // widths: inputs, hidden, outputs
   int64_t parameters = 0;
   int64_t leaves = 0, batch = 0, steps_per_epoch = 0;
+  std::optional<double> epochs;
   std::string storage;           // of a feature's value: "uint8", "float32", "float64"
   bool sparse = false;           // rows are stored without their zeros
   int64_t rows_bytes = 0;        // of all rows, over all workers together

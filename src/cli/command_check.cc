@@ -36,6 +36,7 @@
 #include "src/model/network.h"
 #include "src/model/optimizer.h"
 #include "src/plan/rows.h"
+#include "src/spec/names.h"
 #include "src/spec/shard_hosts.h"
 #include "src/spec/shard_sums.h"
 
@@ -238,6 +239,7 @@ CheckReport ReportShards(const spec::JobSpec& spec, const spec::InputPlan& plan,
                          const std::vector<spec::ShardProfile>& profiles) {
   CheckReport report;
   report.job_name = spec.name;
+  report.preset = spec.preset;
   report.task = spec.model.task;
   report.shards = static_cast<int64_t>(plan.shards.size());
   report.output = spec.output.path;
@@ -310,6 +312,7 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
   report->parameters = model::ParameterCount(shape);
   report->leaves = spec::LeafCount(spec.train);
   report->batch = spec.train.batch;
+  report->epochs = spec::EpochLimit(spec.train);
   report->steps_per_epoch = plan::StepsPerEpoch(profile.train_rows, spec.train.batch);
 
   constexpr const char* kStorageNames[] = {"uint8", "float32", "float64"};
@@ -387,31 +390,47 @@ ExitCode LocalExitCode(const Status& error) {
   return code == kExitUnreachable ? kExitJobFailed : code;
 }
 
+// The job with each of its keys.
+int ShowEffective(const CommandContext& context, spec::JobSpec job) {
+  job.preset = spec::Preset::kNone;  // it has nothing to fill
+  job.train.epochs = spec::EpochLimit(job.train);
+  config::YamlNode root = config::JobToYaml(job);
+  root.entries.insert(root.entries.begin(),
+                      {config::ScalarNode("preset"), config::ScalarNode(spec::NameOf(job.preset))});
+  context.console.Out(config::EmitYaml(root));
+  return kExitSuccess;
+}
+
 }  // namespace
 
 int RunCheck(const CommandContext& context) {
   const Result<JobFile> file = LoadJobFile(context.options.job_file, {});
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
-  if (context.options.effective) {
-    spec::JobSpec job = file->spec;
-    job.train.epochs = spec::EpochLimit(job.train);
-    context.console.Out(config::EmitYaml(config::JobToYaml(job)));
-    return kExitSuccess;
+  auto completed = CompleteLocally(context.files, *file);
+  if (!completed.ok()) {
+    return ShowError(context, completed.status(), PlanExitCode(completed.status()));
   }
-  Result<spec::InputPlan> plan = PlanLocally(context.files, file->spec);
-  if (!plan.ok()) return ShowError(context, plan.status(), PlanExitCode(plan.status()));
-  data::FindHosts(context.files, &*plan);
-  LocalProfile profile(context.files, *plan, file->spec, context.env.temporary_directory);
+  spec::JobSpec& job = completed->job;
+  const bool sized = job.train.batch > 0 && job.train.epochs != 0.0;
+  if (context.options.effective && sized) return ShowEffective(context, job);
+  spec::InputPlan& plan = completed->input;
+  data::FindHosts(context.files, &plan);
+  LocalProfile profile(context.files, plan, job, context.env.temporary_directory);
   Result<std::vector<spec::ShardProfile>> profiles = profile.Run(context);
   if (!profiles.ok()) {
     const bool interrupted = context.interrupts.any();
     return ShowError(context, profiles.status(),
                      interrupted ? kExitInterrupted : LocalExitCode(profiles.status()));
   }
-  Result<CheckReport> report = MakeReport(context.files, file->spec, *plan, std::move(*profiles));
+  int64_t train_rows = 0;
+  for (const spec::ShardProfile& shard : *profiles) train_rows += shard.train_rows;
+  job = spec::Sized(std::move(job), train_rows);
+  if (context.options.effective) return ShowEffective(context, job);
+  Result<CheckReport> report = MakeReport(context.files, job, plan, std::move(*profiles));
   if (!report.ok()) return ShowError(context, report.status(), LocalExitCode(report.status()));
+  report->task_why = completed->task_why;
   report->reading_bytes = profile.reading_bytes();
-  AskWorkers(context, *plan, &*report);
+  AskWorkers(context, plan, &*report);
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));
   // Last, because the data is worth looking at even so.

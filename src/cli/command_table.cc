@@ -23,7 +23,7 @@ constexpr Command kCommands[] = {
     {"list", "List the cluster's jobs, newest last", DeclareList, FinishCluster, RunList},
     {"status", "Show one job: state, progress, result or error", DeclareOneJob, FinishOneJob,
      RunStatus},
-    {"cancel", "Stop a job of yours; its workers become free", DeclareOneJob, FinishOneJob,
+    {"cancel", "Stop a job of yours; its workers become free", DeclareCancel, FinishOneJob,
      RunCancel},
     {"drain", "Let a worker go: its leaves move to others first, training goes on", DeclareDrain,
      FinishCluster, RunDrain},

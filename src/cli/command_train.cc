@@ -1,10 +1,12 @@
 // `espalier train`: a cluster on this machine for the time of one job.
 //
 // The order: look at the job, its files and its output before any process starts; start the
-// daemons; submit; follow; show the outcome; remove everything. The first Ctrl-C cancels the job
-// and waits for its end, the second kills (Interrupts).
+// daemons; submit; follow; show the outcome; remove everything. The first Ctrl-C ends the job with
+// the weights that it has, if it has had an evaluation, or cancels it. The second kills
+// (Interrupts).
 
 #include "src/base/text.h"
+#include "src/bundle/checkpoint_store.h"
 #include "src/cli/clock.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
@@ -13,6 +15,7 @@
 #include "src/cli/json_view.h"
 #include "src/cli/local_start.h"
 #include "src/cli/request_id.h"
+#include "src/spec/names.h"
 
 namespace espalier::cli {
 namespace {
@@ -65,16 +68,20 @@ class TrainRun {
       cancelled_ms_ = NowMs();
       view_->Pause();
       context_.console.Err(
-          context_.interrupts.any()     ? "stopping the job; Ctrl-C again kills it at once\n"
+          context_.interrupts.any()     ? "stopping the job; its weights so far are kept, if it "
+                                          "has had an evaluation; Ctrl-C again kills it at once\n"
           : context_.console.out_lost() ? "stopping the job\n"
                                         : "nobody reads the output; stopping the job\n");
       // kFailedPrecondition: the job has just ended. Its end or the time limit ends the run.
-      const Status status = client_->Cancel(*job_);
+      const Status status = client_->Cancel(*job_, context_.interrupts.any());
       if (!status.ok() && status.code() != StatusCode::kFailedPrecondition) {
         context_.console.Err(status.ToString() + "\n");
       }
     }
-    if (cancelled_ms_ != 0 && NowMs() - cancelled_ms_ > kCancelWaitMs) {
+    // An early end may take long: it evaluates, and a second Ctrl-C ends the wait for it.
+    const bool ends_early =
+        context_.interrupts.any() && job != nullptr && job->state == spec::JobState::kTraining;
+    if (cancelled_ms_ != 0 && !ends_early && NowMs() - cancelled_ms_ > kCancelWaitMs) {
       return Cancelled("the job did not end within " + HumanDuration(kCancelWaitMs) +
                        " of being cancelled");
     }
@@ -123,10 +130,19 @@ int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
   if (!end.status.ok() || end.last->state != spec::JobState::kSucceeded) run.TellDeaths();
   if (end.status.ok()) {
     const int code = ShowOutcome(context, *end.last, run.client_start_ms());
-    return run.Stopping() && code != kExitSuccess ? kExitInterrupted : code;
+    return run.Stopping() ? kExitInterrupted : code;
   }
   return ShowError(context, end.status, run.Stopping() ? kExitInterrupted : kExitJobFailed,
                    run.job());
+}
+
+void TellPreset(const CommandContext& context, const data::JobCompletion::Completed& completed) {
+  const spec::JobSpec& job = completed.job;
+  if (job.preset == spec::Preset::kNone || context.options.json) return;
+  context.console.Out("preset " + std::string(spec::NameOf(job.preset)) + ": " +
+                      spec::NameOf(job.model.task) +
+                      (completed.task_why.empty() ? "" : " (" + completed.task_why + ")") +
+                      "; `espalier check` shows all that it chooses\n");
 }
 
 }  // namespace
@@ -137,10 +153,14 @@ int RunTrain(const CommandContext& context) {
   if (!file.ok()) return ShowError(context, file.status(), kExitUsage);
   const Result<int> workers = LocalWorkers(options, file->spec.workers);
   if (!workers.ok()) return ShowError(context, workers.status(), kExitUsage);
-  const Status output = CheckStartHere(context.files, file->spec);
+  const Status output = CheckOutputHere(context.files, file->spec.output);
   if (!output.ok()) return ShowError(context, output, PlanExitCode(output));
-  const Result<spec::InputPlan> input = PlanLocally(context.files, file->spec);
-  if (!input.ok()) return ShowError(context, input.status(), PlanExitCode(input.status()));
+  const auto completed = CompleteLocally(context.files, *file);
+  if (!completed.ok()) {
+    return ShowError(context, completed.status(), PlanExitCode(completed.status()));
+  }
+  const Status beginning = bundle::CheckBeginning(context.files, completed->job);
+  if (!beginning.ok()) return ShowError(context, beginning, PlanExitCode(beginning));
   const Result<JobFile> job = Override(*file, {.workers = *workers});
   if (!job.ok()) return ShowError(context, job.status(), kExitUsage);
   const Result<LocalClusterOptions> chosen = LocalOptions(context, *workers);
@@ -149,7 +169,8 @@ int RunTrain(const CommandContext& context) {
   if (const Status found = cluster.CheckPrograms(); !found.ok()) {
     return ShowError(context, found, kExitUsage);
   }
-  NoteSurprises(context, *workers, file->spec);
+  NoteSurprises(context, *workers, completed->job);
+  TellPreset(context, *completed);
   TellStart(context, *chosen);
   context.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
   const int code = RunOn(context, cluster, *workers, job->yaml);

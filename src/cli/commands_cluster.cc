@@ -226,7 +226,7 @@ int RunStatus(const CommandContext& context) {
 
 int RunCancel(const CommandContext& context) {
   const Result<JobId> cancelled = Ask<JobId>(context, [&context](rpc::ApiClient& client) {
-    const Status status = client.Cancel(context.options.job);
+    const Status status = client.Cancel(context.options.job, context.options.keep_model);
     return status.ok() ? Result<JobId>(context.options.job) : Result<JobId>(status);
   });
   if (!cancelled.ok()) return ShowEnd(context, cancelled.status());
@@ -234,7 +234,12 @@ int RunCancel(const CommandContext& context) {
   if (context.options.json) {
     context.console.Out(JsonLine({{"job", job}, {"cancelled", true}}));
   } else {
-    context.console.Out(job + " is cancelled\n");
+    context.console.Out(context.options.keep_model
+                            ? job +
+                                  " ends after its next step, or is cancelled if it has had no "
+                                  "evaluation; `espalier watch " +
+                                  job + "` shows the end\n"
+                            : job + " is cancelled\n");
   }
   return kExitSuccess;
 }

@@ -48,7 +48,7 @@ void NoteSurprises(const CommandContext& context, int64_t workers, const spec::J
         "the job gives other ones\n");
   }
   const int64_t leaves = spec::LeafCount(spec.train);
-  if (workers <= leaves) return;
+  if (workers <= leaves || spec.train.batch == 0) return;  // the preset chose both
   context.console.Err("note: the job has " + std::to_string(leaves) +
                       (leaves == 1 ? " leaf" : " leaves") + " for up to " +
                       std::to_string(workers) +

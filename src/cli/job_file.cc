@@ -12,7 +12,6 @@
 #include "src/config/job_yaml.h"
 #include "src/config/scoring_yaml.h"
 #include "src/config/yaml_tree.h"
-#include "src/data/input/listing.h"
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
 
@@ -118,11 +117,6 @@ Status CheckOutputHere(const storage::FileSystem& files, const spec::OutputSpec&
   return Status::Ok();
 }
 
-Status CheckStartHere(const storage::FileSystem& files, const spec::JobSpec& spec) {
-  ESPALIER_RETURN_IF_ERROR(CheckOutputHere(files, spec.output));
-  return bundle::CheckBeginning(files, spec);
-}
-
 JobOverrides OverridesOf(const CliOptions& options) {
   return {.output = options.output,
           .resume = options.resume,
@@ -130,8 +124,10 @@ JobOverrides OverridesOf(const CliOptions& options) {
           .accept_arithmetic = options.accept_arithmetic};
 }
 
-Result<spec::InputPlan> PlanLocally(const storage::FileSystem& files, const spec::JobSpec& spec) {
-  return data::PlanInput(files, spec.data, spec.data.shard_bytes);
+Result<data::JobCompletion::Completed> CompleteLocally(const storage::FileSystem& files,
+                                                       const JobFile& file) {
+  ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(file.yaml, "job"));
+  return completion.Complete(files);
 }
 
 Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {
@@ -139,7 +135,8 @@ Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides) {
   JobFile changed;
   ESPALIER_ASSIGN_OR_RETURN(changed.yaml,
                             WriteOverrides(file.yaml, directory, file.spec.workers.min, overrides));
-  ESPALIER_ASSIGN_OR_RETURN(changed.spec, config::ParseJob(changed.yaml, "job"));
+  ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(changed.yaml, "job"));
+  changed.spec = completion.job();
   return changed;
 }
 
@@ -173,7 +170,8 @@ Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrid
   }
   // The text as it was written is validated first, so that messages have its lines.
   JobFile file;
-  ESPALIER_ASSIGN_OR_RETURN(file.spec, config::ParseJob(text, path));
+  ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(text, path));
+  file.spec = completion.job();
   ESPALIER_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
   ESPALIER_ASSIGN_OR_RETURN(file.yaml, config::MakePathsAbsolute(text, directory));
   return Override(file, overrides);

@@ -7,6 +7,7 @@
 
 #include "src/base/status.h"
 #include "src/cli/options.h"
+#include "src/data/input/complete_job.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/scoring_spec.h"
@@ -31,8 +32,9 @@ JobOverrides OverridesOf(const CliOptions& options);
 Result<spec::JobKind> KindOfJobFile(const std::string& path);
 
 struct JobFile {
-  spec::JobSpec spec;  // with absolute paths and overrides
-  std::string yaml;    // the same as text, to be submitted
+  // With absolute paths and overrides. Keys that the preset fills are those of a likely table.
+  spec::JobSpec spec;
+  std::string yaml;  // as it is submitted
 };
 
 // The text of a job's, or a sweep's, file as it stands; kNotFound when it cannot be read.
@@ -57,9 +59,8 @@ Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides);
 // The bundle's directory must not exist (unless `overwrite`), and what is above it must be
 // writable.
 Status CheckOutputHere(const storage::FileSystem& files, const spec::OutputSpec& output);
-// The same, and there is something to resume from, or nothing that should be resumed.
-Status CheckStartHere(const storage::FileSystem& files, const spec::JobSpec& spec);
-// Lists the input files, reads the first header and settles the schema.
-Result<spec::InputPlan> PlanLocally(const storage::FileSystem& files, const spec::JobSpec& spec);
+// Lists the input files, looks at their first rows, and fills in what the preset leaves to them.
+Result<data::JobCompletion::Completed> CompleteLocally(const storage::FileSystem& files,
+                                                       const JobFile& file);
 
 }  // namespace espalier::cli

@@ -92,6 +92,8 @@ Json SuccessJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
                   {"weights_sha256", r.weights_sha256},
                   {"bundle", r.bundle},
                   {"timing", std::move(timing)}};
+  if (r.best_epoch) success["best_epoch"] = *r.best_epoch;
+  if (r.skipped_steps > 0) success["skipped_steps"] = r.skipped_steps;
   if (r.async) {
     success["async"] = {{"largest_lag", r.async->largest_lag}, {"refused", r.async->refused}};
   }

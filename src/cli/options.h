@@ -87,6 +87,7 @@ struct CliOptions {
   std::vector<std::string> compared;         // certs compare: two CA files
   std::string job_file;                      // train, sweep (the sweep's), submit, check
   JobId job;                                 // watch, status, cancel
+  bool keep_model = false;                   // cancel
   std::string worker;                        // drain: name or id
   std::optional<int> workers;                // train, sweep
   std::optional<int> threads;                // train, sweep, evaluate, predict

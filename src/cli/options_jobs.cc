@@ -172,6 +172,13 @@ void DeclareOneJob(CLI::App* app, RawArguments* raw) {
   DeclareList(app, raw);
 }
 
+void DeclareCancel(CLI::App* app, RawArguments* raw) {
+  app->add_flag("--keep", raw->options.keep_model,
+                "Save the weights: the job ends after its next step, with the best weights so far "
+                "if early stopping restores them; a job without an evaluation is cancelled");
+  DeclareOneJob(app, raw);
+}
+
 void DeclareDrain(CLI::App* app, RawArguments* raw) {
   app->add_option("WORKER", raw->options.worker, "The worker's name or id: worker-3")->required();
   DeclareList(app, raw);

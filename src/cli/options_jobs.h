@@ -14,7 +14,8 @@ void DeclareSweep(CLI::App* app, RawArguments* raw);
 void DeclareSubmit(CLI::App* app, RawArguments* raw);
 void DeclareCheck(CLI::App* app, RawArguments* raw);
 void DeclareWatch(CLI::App* app, RawArguments* raw);
-void DeclareOneJob(CLI::App* app, RawArguments* raw);  // status, cancel
+void DeclareOneJob(CLI::App* app, RawArguments* raw);  // status
+void DeclareCancel(CLI::App* app, RawArguments* raw);
 void DeclareDrain(CLI::App* app, RawArguments* raw);
 void DeclareList(CLI::App* app, RawArguments* raw);  // list, workers
 void DeclareReference(CLI::App* app, RawArguments* raw);

@@ -10,6 +10,7 @@
 #include "src/bundle/model_json.h"
 #include "src/cli/format.h"
 #include "src/cli/result_view.h"
+#include "src/data/input/complete_job.h"
 #include "src/spec/metrics.h"
 
 namespace espalier::cli {
@@ -102,9 +103,17 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
   if (text.status().code() == StatusCode::kNotFound) return std::optional<FinishedRun>();
   if (!text.ok()) return text.status();
   const bundle::Json json = bundle::ParseJson(*text);
-  const bool fits = json.is_object() && json.contains("job_fingerprint") &&
-                    json["job_fingerprint"] == spec::Fingerprint(run.spec);
-  if (!fits) {
+  spec::JobSpec job = run.spec;
+  if (job.preset != spec::Preset::kNone) {  // what it fills depends on the table
+    ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(run.yaml, "job"));
+    ESPALIER_ASSIGN_OR_RETURN(auto completed, completion.Complete(files));
+    job = std::move(completed.job);
+  }
+  const nlohmann::ordered_json::json_pointer rows("/rows/train");
+  const bool says = json.is_object() && json.contains("job_fingerprint") && json.contains(rows) &&
+                    json[rows].is_number_integer();
+  if (!says || json["job_fingerprint"] !=
+                   spec::Fingerprint(spec::Sized(std::move(job), json[rows].get<int64_t>()))) {
     return FailedPrecondition(
         QuotedPath(bundle) +
         " is the bundle of another job: the sweep, or its job, has changed; remove it, or name "

@@ -103,6 +103,7 @@ struct CancelJob {
   JobId job;
   std::string reason;  // who asked: "cancelled by a client"
   Requester by = {};
+  bool keep = false;  // the weights of a job that has had an evaluation are saved
 };
 
 // Ends the job of a submission, by the client's id. Answered with job 0 when the requester has no

@@ -154,6 +154,7 @@ class CoordinatorCore : CoordinatorRecords {
   // coordinator_jobs.cc: submit, cancel, start and end.
   void On(const Submit& event);
   void On(const CancelJob& event);
+  void OrderEarlyEnd(const JobRecord& job);
   Status CheckSubmission(const Submission& submission) const;
   Status CheckPlanSize(const Submission& submission) const;
   Status CheckModelSize(const TrainingSubmission& submission) const;

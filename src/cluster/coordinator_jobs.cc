@@ -145,6 +145,12 @@ void CoordinatorCore::On(const CancelJob& event) {
     out_.reply.push_back({event.request, HasEnded(*job)});
     return;
   }
+  if (event.keep && !job->history.empty() && !job->cancelling) {
+    job->ends_early = true;
+    OrderEarlyEnd(*job);
+    out_.reply.push_back({event.request, event.job});
+    return;
+  }
   if (!job->may_write) {
     out_.reply.push_back({event.request, event.job});
     EndJob(*job, spec::JobState::kCancelled, Cancelled(Printable(event.reason, 200)), {});
@@ -157,6 +163,15 @@ void CoordinatorCore::On(const CancelJob& event) {
                           job->submission.client_request_id, job->submission.tokens});
   }
   job->cancelling->requests.push_back(event.request);
+}
+
+// Each generation is told when it begins to train, because the root of the last one may be lost.
+void CoordinatorCore::OrderEarlyEnd(const JobRecord& job) {
+  if (!job.ends_early || job.snapshot.state != spec::JobState::kTraining) return;
+  for (const MemberState& m : job.members) {
+    Send(FindWorker(m.member.worker)->session,
+         EndTraining{options_.incarnation, job.snapshot.job, job.snapshot.generation});
+  }
 }
 
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::FreeWorkers() {

@@ -151,6 +151,7 @@ void CoordinatorCore::EnterTraining(JobRecord& job) {
   if (job.recovery.since_ms != 0) return;  // told before the members heard that one is lost
   if (job.snapshot.state == spec::JobState::kTraining) return;
   job.snapshot.state = spec::JobState::kTraining;
+  OrderEarlyEnd(job);
   if (job.snapshot.training_ms == 0) job.snapshot.training_ms = now_ms_;
   Changed(job);
   Log(LogLevel::kInfo, ToString(job.snapshot.job) + " trains");

@@ -170,9 +170,10 @@ struct CoordinatorRecords {
     Generation root_of;
     std::map<Generation, WorkerId> roots;  // of earlier generations, the newest ones
     bool may_write = false;                // a member may have got the right to write the output
-    bool reverts = false;   // states differed, and not all members have gone back yet
-    bool met = false;       // all members of this generation were ready, so all had their orders
-    bool outdated = false;  // after a restart: its members are not all in the newest generation
+    bool reverts = false;     // states differed, and not all members have gone back yet
+    bool met = false;         // all members of this generation were ready, so all had their orders
+    bool ends_early = false;  // a client wants its weights as they are; not in the journal
+    bool outdated = false;    // after a restart: its members are not all in the newest generation
   };
 };
 

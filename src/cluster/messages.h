@@ -280,6 +280,13 @@ struct SwitchOver {
   Generation next;
 };
 
+// To the members of a job that a client ends early: the root makes the next step the last one.
+struct EndTraining {
+  Incarnation incarnation;
+  JobId job;
+  Generation generation;
+};
+
 // All members are ready. Those whose round in flight is older fetch the job state; then all begin
 // that round (again). Each member is told from whom, since not every pair may have a link.
 struct Proceed {
@@ -317,7 +324,8 @@ struct KeepState {
   bool reverts = false;
 };
 
-using ToWorker = std::variant<Welcome, Refused, StartProfiling, StartTraining, SwitchOver, Proceed,
-                              Release, Dismiss, Pulse, ProfileTaken, KeepState, NewTokens>;
+using ToWorker =
+    std::variant<Welcome, Refused, StartProfiling, StartTraining, SwitchOver, Proceed, Release,
+                 Dismiss, Pulse, ProfileTaken, KeepState, NewTokens, EndTraining>;
 
 }  // namespace espalier::cluster

@@ -327,6 +327,12 @@ void WorkerCore::Obey(const SwitchOver& message) {
   out_.push_back(RunSwitch{message.next});
 }
 
+void WorkerCore::Obey(const EndTraining& message) {
+  if (!Current(message.incarnation)) return;
+  if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;
+  out_.push_back(RunEarlyEnd{message.generation});
+}
+
 void WorkerCore::Obey(const KeepState& message) {
   if (!Current(message.incarnation)) return;
   if (JudgeMessage({message.job, message.generation}, at_) != Fate::kObey) return;

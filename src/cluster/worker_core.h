@@ -123,6 +123,10 @@ struct RunProceed {
 struct RunSwitch {
   Generation next;
 };
+// The root makes the next step the last one of the job.
+struct RunEarlyEnd {
+  Generation generation;
+};
 // Write the job state as a checkpoint and report StateKept; takes the place of what runs.
 // `reverts`: the newest state that all members had.
 struct RunKeep {
@@ -151,7 +155,7 @@ struct WorkerLog {
 };
 using WorkerAction =
     std::variant<Connect, Disconnect, SendToCoordinator, RunProfiling, RunTraining, RunPreparation,
-                 RunProceed, RunSwitch, RunKeep, RunTokens, AbortJob, Exit, WorkerLog>;
+                 RunProceed, RunSwitch, RunEarlyEnd, RunKeep, RunTokens, AbortJob, Exit, WorkerLog>;
 
 class WorkerCore {
  public:
@@ -182,6 +186,7 @@ class WorkerCore {
   void Obey(const StartTraining& message);
   void Obey(const Proceed& message);
   void Obey(const SwitchOver& message);
+  void Obey(const EndTraining& message);
   void Obey(const KeepState& message);
   void Obey(const NewTokens& message);
   void Prepare(const StartTraining& message, int32_t self);

@@ -76,7 +76,7 @@ Status ReadColumnsOrAuto(Reader& reader, const YamlNode& node, const std::string
 
 // `one_hot`, or `{embedding: 8}`.
 Status ReadEncoding(Reader& reader, const YamlNode& node, const std::string& path,
-                    spec::FeatureGroup& out) {
+                    spec::CategoryOptions& out) {
   out.embedding = 0;
   ESPALIER_RETURN_IF_ERROR(reader.ReadChoice(
       node, path,
@@ -108,6 +108,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return reader.ReadChoice(node, path,
                            {Word(reader, "fail", set(spec::NullKind::kFail)),
                             Word(reader, "mean", set(spec::NullKind::kMean)),
+                            Word(reader, "median", set(spec::NullKind::kMedian)),
                             Word(reader, "drop", set(spec::NullKind::kDrop)),
                             Word(reader, "category", set(spec::NullKind::kCategory)),
                             WithValue(reader, "constant", "nulls: {constant: 0}", out.constant,
@@ -186,13 +187,23 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   });
 }
 
-Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
-                spec::FeatureGroup& out) {
+template <typename S>
+Status ReadWithEncoding(Reader& reader, const YamlNode& node, const std::string& path, S& out) {
   std::vector<Field> fields = FieldsOf(reader, out);
   fields.push_back({"encode", [&](const auto& value, const auto& at) {
                       return ReadEncoding(reader, value, at, out);
                     }});
   return reader.ReadMap(node, path, fields);
+}
+
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::FeatureGroup& out) {
+  return ReadWithEncoding(reader, node, path, out);
+}
+
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::CategoryOptions& out) {
+  return ReadWithEncoding(reader, node, path, out);
 }
 
 // `auto` or columns alone, or a map.
@@ -204,6 +215,16 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                       return ReadColumnsOrAuto(reader, value, at, out.columns);
                     }});
   return reader.ReadMap(node, path, fields);
+}
+
+// `none`, or a map.
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ValidationSpec& out) {
+  if (node.is_scalar() && node.text == "none" && !reader.describes()) {
+    out = {};
+    return {};
+  }
+  return reader.ReadMap(node, path, FieldsOf(reader, out));
 }
 
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,

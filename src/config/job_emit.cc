@@ -95,14 +95,8 @@ struct Writer {
     for (const auto& [label, weight] : weights.given) Append(map, label, Write(weight));
     return map;
   }
-  static YamlNode Write(const spec::FeatureGroup& group) {
-    YamlNode map = Map();
-    AppendFields(map, group);
-    if (group.embedding > 0) {
-      Append(map, "encode", Single("embedding", Write(group.embedding)));
-    }
-    return map;
-  }
+  static YamlNode Write(const spec::FeatureGroup& group) { return WithEncoding(group); }
+  static YamlNode Write(const spec::CategoryOptions& options) { return WithEncoding(options); }
   static YamlNode Write(const spec::FeatureSpec& features) {
     YamlNode map =
         Single("columns", features.columns.empty() ? ScalarNode("auto") : Write(features.columns));
@@ -154,7 +148,11 @@ struct Writer {
   static YamlNode Train(const spec::JobSpec& job) {
     YamlNode map = Map();
     AppendFields(map, job.train);
-    Append(map, "batch", Write(job.train.batch));
+    const auto automatic = [](const auto& value) {
+      return value == 0 ? ScalarNode("auto") : Write(value);
+    };
+    Append(map, "batch", automatic(job.train.batch));
+    if (job.train.epochs) Append(map, "epochs", automatic(*job.train.epochs));
     Append(map, "on_nonfinite", ScalarNode(job.train.skip_nonfinite ? "skip" : "fail"));
     if (!job.checkpoint) {
       Append(map, "checkpoint", ScalarNode("none"));
@@ -167,6 +165,15 @@ struct Writer {
   }
 
  private:
+  template <typename S>
+  static YamlNode WithEncoding(const S& options) {
+    YamlNode map = Map();
+    AppendFields(map, options);
+    if (options.embedding > 0) {
+      Append(map, "encode", Single("embedding", Write(options.embedding)));
+    }
+    return map;
+  }
   // The loss with its parameter, which is a field of the model.
   static YamlNode Loss(spec::Loss loss, const spec::ModelSpec& model) {
     const auto with = [loss](const char* key, double value) {
@@ -232,6 +239,7 @@ struct Writer {
 
 YamlNode JobToYaml(const spec::JobSpec& job) {
   YamlNode root = Single("name", Writer::Write(job.name));
+  if (job.preset != spec::Preset::kNone) Append(root, "preset", Writer::Write(job.preset));
   Append(root, "data", Writer::Write(job.data));
   Append(root, "model", Writer::Write(job.model));
   Append(root, "train", Writer::Train(job));

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -24,6 +25,8 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, s
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::BadRows& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::FeatureGroup& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::CategoryOptions& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::FeatureSpec& out);
 inline Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
@@ -49,6 +52,8 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ClassWeights& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ValidationSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::WorkerRange& out);
 // `output: PATH` or `output: {path: PATH, overwrite: true}`.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
@@ -67,6 +72,11 @@ Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string&
                         spec::JobSpec& out, std::optional<int64_t>& batch);
 // A place that may be spelt in several ways, in one: two jobs must not have one output.
 std::string OneSpelling(const std::string& place);
+
+// Reads all of a job; bounds are not checked.
+Status ReadJob(Reader& reader, YamlNode& root, spec::JobSpec& job);
+// ParseJob of a parsed text.
+Result<spec::JobSpec> ParseJobTree(YamlNode root, std::string_view name_for_messages);
 
 // All that a job file may have, in the order of the reader.
 std::vector<GrammarEntry> JobGrammar();

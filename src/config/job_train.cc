@@ -108,10 +108,32 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return reader.ReadMap(node, path, fields);
 }
 
+namespace {
+
+// A number, or `auto`, which is 0.
+template <typename T>
+Status ReadOrAuto(Reader& reader, const YamlNode& node, const std::string& path, T& out) {
+  if (node.is_scalar() && node.text == "auto") {
+    out = 0;
+    return {};
+  }
+  ESPALIER_RETURN_IF_ERROR(reader.Read(node, path, out));
+  if (reader.describes()) reader.NoDefault(path);
+  if (out != 0 || reader.describes()) return {};
+  return reader.Unexpected(node, path, "`auto` or a number above 0");
+}
+
+}  // namespace
+
 Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
                         spec::JobSpec& job, std::optional<int64_t>& batch) {
   std::vector<Field> fields = FieldsOf(reader, job.train);
-  fields.push_back(reader.Value("batch", batch));
+  fields.push_back({"batch", [&](const auto& value, const auto& at) {
+                      return ReadOrAuto(reader, value, at, batch.emplace());
+                    }});
+  fields.push_back({"epochs", [&](const auto& value, const auto& at) {
+                      return ReadOrAuto(reader, value, at, job.train.epochs.emplace());
+                    }});
   fields.push_back({"on_nonfinite", [&](const auto& value, const auto& at) {
                       return ReadOnNonfinite(reader, value, at, job.train.skip_nonfinite);
                     }});

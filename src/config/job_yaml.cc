@@ -62,6 +62,7 @@ Field Section(Reader& reader, std::string key, T& out) {
 // The sections that decide what is trained. `batch` is train.batch, if it is given.
 std::vector<Field> ModelFields(Reader& reader, spec::JobSpec& job, std::optional<int64_t>& batch) {
   return {reader.Value("name", job.name),
+          Section(reader, "preset", job.preset),
           Section(reader, "data", job.data),
           Section(reader, "model", job.model),
           {"train", [&](const YamlNode& node, const std::string& path) {
@@ -72,7 +73,7 @@ std::vector<Field> ModelFields(Reader& reader, spec::JobSpec& job, std::optional
 // All sections; `compat` is read before them.
 std::vector<Field> JobFields(Reader& reader, spec::JobSpec& job, std::optional<int64_t>& batch) {
   std::vector<Field> fields = ModelFields(reader, job, batch);
-  fields.insert(fields.begin() + 1, {"compat", [](const auto&, const auto&) { return Status(); }});
+  fields.insert(fields.begin() + 2, {"compat", [](const auto&, const auto&) { return Status(); }});
   fields.push_back(Section(reader, "workers", job.workers));
   fields.push_back(Section(reader, "output", job.output));
   fields.push_back(Section(reader, "resume", job.resume));
@@ -81,10 +82,7 @@ std::vector<Field> JobFields(Reader& reader, spec::JobSpec& job, std::optional<i
 
 }  // namespace
 
-Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages) {
-  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml_text, name_for_messages));
-  Reader reader(name_for_messages);
-  spec::JobSpec job;
+Status ReadJob(Reader& reader, YamlNode& root, spec::JobSpec& job) {
   std::optional<int64_t> batch;
   ESPALIER_RETURN_IF_ERROR(ReadCompat(reader, root, job, batch));
   ESPALIER_RETURN_IF_ERROR(reader.ReadMap(root, "", JobFields(reader, job, batch)));
@@ -95,9 +93,21 @@ Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name
       columns[0] == spec::ColumnPattern(std::string("auto"))) {
     columns.clear();  // the keyword, in the quotes of JSON: no column can have that name
   }
-  if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
   job.output.path = OneSpelling(job.output.path);
+  return {};
+}
+
+Result<spec::JobSpec> ParseJobTree(YamlNode root, std::string_view name_for_messages) {
+  Reader reader(name_for_messages);
+  spec::JobSpec job;
+  ESPALIER_RETURN_IF_ERROR(ReadJob(reader, root, job));
+  if (const Status invalid = job.Validate(); !invalid.ok()) return reader.Locate(invalid);
   return job;
+}
+
+Result<spec::JobSpec> ParseJob(std::string_view yaml_text, std::string_view name_for_messages) {
+  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(yaml_text, name_for_messages));
+  return ParseJobTree(std::move(root), name_for_messages);
 }
 
 std::vector<GrammarEntry> JobGrammar() {

@@ -6,6 +6,12 @@ namespace {
 
 constexpr KeyDoc kDocs[] = {
     {"name", nullptr, "Name of the job, at most 128 bytes."},
+    {"preset", nullptr,
+     "What fills the keys that the job does not give: good, the default; fast, with half of the "
+     "epochs; none, the defaults in this reference. A given key replaces that key of the preset. A "
+     "given train.optimizer also replaces the learning rate, the weight decay and the "
+     "parametrization. `espalier check --effective` prints the complete job. A job with `compat` "
+     "has no preset."},
 
     // ---- data ----------------------------------------------------------------------------------
     {"data", nullptr, "The table: its files, its columns, and which rows are held out."},
@@ -61,7 +67,8 @@ constexpr KeyDoc kDocs[] = {
      "from 0. A regression may have several. A multilabel job has several, each 0 or 1, true or "
      "false, yes or no."},
     {"data.weight", "w",
-     "Column of row weights, each at least 0. With precision float32, a weight above 0 is at "
+     "Column of row weights, each at least 0. A training row of weight 0 is left out. With "
+     "precision float32, a weight above 0 is at "
      "least 1.2e-38. By default, every row weighs 1."},
     {"data.features", nullptr,
      "The columns that the model uses, and how. `features: \"1..784\"` is short for {columns: "
@@ -97,7 +104,8 @@ constexpr KeyDoc kDocs[] = {
      "What a missing value means: an empty field, a word of data.null_values, or a usual word for "
      "null, such as NA, N/A, NaN, NULL, None, NaT, ?, - or Hive's \\N. In a category only the "
      "empty field, \\N and data.null_values are missing. fail: the row is bad. mean: the "
-     "mean of the column. drop: the row is left out. {constant: 0}: that number."},
+     "mean of the column. median: its median, from the sample of scale: robust. drop: the row is "
+     "left out. {constant: 0}: that number."},
     {"data.features.groups", "[{columns: [age, income], log1p: true}]",
      "Columns with settings that differ from the ones above. They are features too."},
     {"data.features.groups[].columns", nullptr, "As data.features.columns, without auto."},
@@ -138,6 +146,16 @@ constexpr KeyDoc kDocs[] = {
     {"data.features.groups[].zero_rare", nullptr,
      "true: rare values, null and unseen values have no code, and their inputs are 0. In a column "
      "without a frequent value, all rows share one code."},
+    {"data.features.null_indicators", nullptr,
+     "true: a number without a group that is null in a training row gets one more input: 1 where "
+     "the value is null, 0 elsewhere. Requires nulls: mean, median or {constant: 0}."},
+    {"data.features.categories", "{encode: {embedding: 8}, min_count: 30}",
+     "Encoding of categorical columns without a group, with the keys of groups."},
+    {"data.features.categories.encode", "{embedding: 8}", "As in groups."},
+    {"data.features.categories.hash", nullptr, "As in groups."},
+    {"data.features.categories.min_count", nullptr, "As in groups."},
+    {"data.features.categories.one_hot_max", nullptr, "As in groups."},
+    {"data.features.categories.zero_rare", nullptr, "As in groups."},
     {"data.features.numbers", "{embedding: piecewise_linear}",
      "How the network takes in all features except categories. Not with task autoencoder."},
     {"data.features.numbers.embedding", nullptr,
@@ -151,11 +169,15 @@ constexpr KeyDoc kDocs[] = {
      "on "
      "the data alone; with more than 32 numbers from fewer rows, 16 MiB in all."},
     {"data.validation", nullptr,
-     "Rows to evaluate during training: a fraction, a column, files or a fold. By default none."},
+     "Rows to evaluate during training: a fraction, a column, files or a fold. none: all rows are "
+     "for training."},
     {"data.validation.fraction", nullptr, "Share of the training rows, chosen by train.seed."},
     {"data.validation.stratify", nullptr,
      "true: the fraction or the fold has the same share of each class, except for at most one "
      "row in each MiB of text or row group of Parquet."},
+    {"data.validation.exact", nullptr,
+     "true: the fraction or the fold has its share of the rows, except for at most one row in each "
+     "MiB of text or row group of Parquet. false: each row is drawn by itself."},
     {"data.validation.column", "is_val",
      "Validation rows are those where this column is true or 1."},
     {"data.validation.files", nullptr, "Separate files of validation rows, as data.train."},
@@ -184,7 +206,10 @@ constexpr KeyDoc kDocs[] = {
     // ---- model ---------------------------------------------------------------------------------
     {"model", nullptr, "The network."},
     {"model.task", nullptr,
-     "multilabel: several labels a row. autoencoder: the model returns its numeric features."},
+     "multilabel: several labels a row. autoencoder: the model returns its numeric features. Job "
+     "files with a preset may say auto, or nothing. Then text, truth values and at most 20 whole "
+     "numbers in the first 1,000 rows mean classification; other numbers mean regression. `check` "
+     "and `train` print the choice."},
     {"model.hidden", nullptr,
      "Widths of the hidden layers, such as [256, 256]. Without any, the model is linear."},
     {"model.activation", nullptr, "One for all hidden layers, or a list with one for each."},
@@ -279,6 +304,8 @@ constexpr KeyDoc kDocs[] = {
      "plateau: multiplied by `factor` after `patience` evaluations without improvement."},
     {"train.schedule.*.warmup", nullptr,
      "Time of linear increase from 0, such as 1 epochs or 100 steps."},
+    {"train.schedule.*.warmup_share", nullptr,
+     "The same as a share of all steps; at least 0, below 1. Requires epochs or steps."},
     {"train.schedule.*.every", nullptr, "Time between reductions, such as 3 epochs or 100 steps."},
     {"train.schedule.*.factor", nullptr, "Factor of a reduction."},
     {"train.schedule.*.final_fraction", nullptr, "Rate at the end / rate at the start."},
@@ -291,14 +318,16 @@ constexpr KeyDoc kDocs[] = {
     {"train.schedule.*.min_learning_rate", nullptr, "Lowest learning rate."},
     {"train.batch", nullptr,
      "Rows of a step, over all workers; with mode async, of one worker. 8192 by default with gd "
-     "and lbfgs."},
+     "and lbfgs. auto: 32 for fewer than 500 training rows, 64 below 2,000, 128 below 8,000, 256 "
+     "below 30,000; from there on the power of two next to rows / 240, from 512 to 8192."},
     {"train.leaves", nullptr,
      "Number of parts of a batch, 1 to 1024. At most that many workers share a step. The model "
      "depends on it, and not on the number of workers. auto: batch / 64, rounded down to a power "
      "of two; with mode async at least 16, or `batch` if that is less."},
     {"train.epochs", nullptr,
      "Number of epochs that ends training; may be a fraction, such as 0.5. By default 10, if "
-     "steps and max_time are not given either."},
+     "steps and max_time are not given either. auto: 100 for fewer than 2,000 training rows, 24 "
+     "below 8,000, 16 below 200,000, 8 below 1,000,000, 6 above; half of that with preset: fast."},
     {"train.steps", "1000", "Number of steps that ends training, if it comes first."},
     {"train.max_time", "30 min", "Time that ends training, if it comes first; ms, s, min, h or d."},
     {"train.early_stopping", "{metric: val_loss, patience: 10}",
@@ -328,6 +357,8 @@ constexpr KeyDoc kDocs[] = {
     {"train.rate_factors.biases", nullptr,
      "For the biases of layers, and the gains and shifts of layer norms."},
     {"train.rate_factors.scaling_layer", nullptr, "For the factors of model.scaling_layer."},
+    {"train.rate_by_batch", nullptr,
+     "sqrt: the learning rate times sqrt(batch / 256), of batches above 256."},
     {"train.clip_norm", nullptr,
      "Largest norm of the gradient; 0: no limit. It is applied before clip_value."},
     {"train.clip_value", nullptr, "Largest size of each element of the gradient; 0: no limit."},

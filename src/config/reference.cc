@@ -240,9 +240,9 @@ std::string KeyHead(const KeyReference& key) {
 }
 
 constexpr const char* kHead =
-    R"(# Reference of a job file. Every key has its default as its value; keys without a default are
-# comments, with an example. Leave out what you do not change: {data: {train, label}, output} is a
-# job. A job may be written as JSON too.
+    R"(# Reference of a job file. Every key has the value that it has with `preset: none`; keys
+# without a value are comments, with an example. {data: {train, label}, output} is a job. The
+# default preset, good, fills in the keys that it leaves out. A job may be written as JSON too.
 
 )";
 

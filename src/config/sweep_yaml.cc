@@ -10,6 +10,7 @@
 #include "src/base/text.h"
 #include "src/config/job_sections.h"
 #include "src/config/job_yaml.h"
+#include "src/config/preset.h"
 #include "src/config/sweep_plan.h"
 #include "src/config/yaml_tree.h"
 #include "src/storage/uri.h"
@@ -126,9 +127,14 @@ std::string Numbered(const char* what, int64_t number, int width) {
 }
 
 // The metric must be one that every run has.
-Status CheckMetric(const std::string& metric, const spec::JobSpec& job) {
+Status CheckMetric(const std::string& metric, const spec::JobSpec& job, bool task_is_known) {
   std::vector<std::string> known;
   for (const std::string& name : spec::MetricNames(job.model.task)) known.push_back("val_" + name);
+  if (!task_is_known) {  // the labels decide between the two
+    for (const std::string& name : spec::MetricNames(spec::Task::kRegression)) {
+      known.push_back("val_" + name);
+    }
+  }
   if (std::find(known.begin(), known.end(), metric) == known.end()) {
     const auto near = Nearest(metric, known);
     return InvalidArgument("metric: found '" + Printable(metric) + "', expected one such as " +
@@ -194,13 +200,19 @@ class Maker {
       if (plan_.stratify) Entry(validation, "stratify") = ScalarNode("true");
       ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", std::move(validation)));
     }
+    YamlNode* const data = root.Find("data");
+    const bool holds_out = data != nullptr && data->Find("validation") != nullptr;
+    if (run.refit && plan_.folds && !holds_out) {  // a preset would hold some rows out
+      ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", ScalarNode("none")));
+    }
     ESPALIER_RETURN_IF_ERROR(
         SetKey(root, "output", ScalarNode(sweep_.output + "/" + run.name, true)));
     YamlNode* const workers = root.Find("workers");
     const bool silent = workers == nullptr || workers->kind == YamlNode::Kind::kNull ||
                         (workers->kind == YamlNode::Kind::kMap && !workers->Find("cache_input"));
     if (silent) ESPALIER_RETURN_IF_ERROR(SetKey(root, "workers.cache_input", ScalarNode("true")));
-    const auto parsed = Finish(root, &run);
+    bool task_is_known = true;
+    const auto parsed = Finish(root, &run, &task_is_known);
     if (!parsed.ok()) {
       return parsed.Wrap(std::string(name_) + ": " +
                          (run.refit ? "refit, so without folds, of trial " : "trial ") +
@@ -209,16 +221,19 @@ class Maker {
     }
     if (sweep_.runs.empty()) {
       sweep_.name = run.spec.name;
-      const Status metric = CheckMetric(sweep_.metric, run.spec);
+      const Status metric = CheckMetric(sweep_.metric, run.spec, task_is_known);
       if (!metric.ok()) return InvalidArgument(std::string(name_) + ": " + metric.message());
     }
     runs->push_back(std::move(run));
     return {};
   }
 
-  Status Finish(const YamlNode& root, SweepRun* run) const {
+  Status Finish(const YamlNode& root, SweepRun* run, bool* task_is_known) const {
     ESPALIER_ASSIGN_OR_RETURN(run->yaml, MakePathsAbsolute(EmitYaml(root), directory_));
-    ESPALIER_ASSIGN_OR_RETURN(run->spec, ParseJob(run->yaml, "its job"));
+    ESPALIER_ASSIGN_OR_RETURN(const JobRequest request, JobRequest::Read(run->yaml, "its job"));
+    ESPALIER_ASSIGN_OR_RETURN(JobRequest::Filled filled, request.Fill(request.Likely()));
+    run->spec = std::move(filled.job);
+    *task_is_known = request.task().has_value() || run->spec.preset == spec::Preset::kNone;
     return {};
   }
 

@@ -76,7 +76,7 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
   void OnRenewer(rpc::Done<std::string> done) override;
   void OnWithdraw(cluster::Requester by, std::string client_request_id,
                   rpc::Done<JobId> done) override;
-  void OnCancel(cluster::Requester by, JobId job, rpc::Done<JobId> done) override;
+  void OnCancel(cluster::Requester by, JobId job, bool keep, rpc::Done<JobId> done) override;
   void OnDrain(WorkerId worker, rpc::Done<WorkerId> done) override;
   void OnList(rpc::CallerGone gone, rpc::Done<std::vector<spec::JobSnapshot>> done) override;
   void OnGet(JobId job, rpc::CallerGone gone, rpc::Done<spec::JobUpdate> done) override;

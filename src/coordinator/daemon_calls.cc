@@ -58,12 +58,13 @@ void CoordinatorDaemon::OnWithdraw(cluster::Requester by, std::string client_req
   });
 }
 
-void CoordinatorDaemon::OnCancel(cluster::Requester by, JobId job, rpc::Done<JobId> done) {
-  boost::asio::post(loop_, [this, by = std::move(by), job, done = std::move(done)]() mutable {
+void CoordinatorDaemon::OnCancel(cluster::Requester by, JobId job, bool keep,
+                                 rpc::Done<JobId> done) {
+  boost::asio::post(loop_, [this, by = std::move(by), job, keep, done = std::move(done)]() mutable {
     const cluster::RequestId request{next_request_++};
     replies_[request].push_back(std::move(done));
     const std::string who = by.name.empty() ? "a client" : "'" + Printable(by.name, 128) + "'";
-    Feed(cluster::CancelJob{request, job, "cancelled by " + who, std::move(by)});
+    Feed(cluster::CancelJob{request, job, "cancelled by " + who, std::move(by), keep});
   });
 }
 

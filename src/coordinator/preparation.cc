@@ -17,6 +17,7 @@
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
 #include "src/config/scoring_yaml.h"
+#include "src/data/input/complete_job.h"
 #include "src/data/input/listing.h"
 #include "src/data/profile/merge.h"
 #include "src/rpc/message_size.h"
@@ -86,19 +87,22 @@ Status CheckPaths(const spec::ScoringSpec& job) {
 
 Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
                                             const storage::StorageOptions& storage) {
-  ESPALIER_ASSIGN_OR_RETURN(const spec::JobSpec job, config::ParseJob(request.job_yaml, "job"));
-  ESPALIER_RETURN_IF_ERROR(CheckPaths(job));
+  ESPALIER_ASSIGN_OR_RETURN(const data::JobCompletion completion,
+                            data::JobCompletion::Read(request.job_yaml, "job"));
   const auto files = storage::MakeFileSystem(storage);
-  ESPALIER_RETURN_IF_ERROR(bundle::CheckOutput(*files, job.output));
-  ESPALIER_RETURN_IF_ERROR(Probe(job.output, request, storage));
+  const spec::JobSpec& asked = completion.job();
+  ESPALIER_RETURN_IF_ERROR(CheckPaths(asked));
+  ESPALIER_RETURN_IF_ERROR(bundle::CheckOutput(*files, asked.output));
+  ESPALIER_RETURN_IF_ERROR(Probe(asked.output, request, storage));
+  ESPALIER_ASSIGN_OR_RETURN(data::JobCompletion::Completed completed, completion.Complete(*files));
+  const spec::JobSpec& job = completed.job;
   ESPALIER_RETURN_IF_ERROR(bundle::CheckBeginning(*files, job));
-  ESPALIER_ASSIGN_OR_RETURN(spec::InputPlan input,
-                            data::PlanInput(*files, job.data, job.data.shard_bytes));
+  spec::InputPlan& input = completed.input;
   ESPALIER_RETURN_IF_ERROR(rpc::CheckSendable(input));
   data::FindHosts(*files, &input);
   cluster::Submission submission;
   submission.client_request_id = request.client_request_id;
-  submission.job_yaml = request.job_yaml;
+  submission.job_yaml = std::move(completed.yaml);
   submission.name = job.name;
   submission.output = job.output.path;
   submission.output_place = storage::CanonicalPath(submission.output);

@@ -73,12 +73,18 @@ void ExpRows(const OutputRows<T>& rows, int64_t width, T* exps, T* sums, T* maxi
   }
 }
 
+// Labels are smoothed for training alone: the loss of an evaluation is the log loss.
+double Smoothing(const NetworkShape& shape, TotalsKind kind) {
+  return kind == TotalsKind::kTraining ? shape.label_smoothing : 0;
+}
+
 template <typename T>
 void SoftmaxLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                  double* totals) {
   const int64_t width = shape.outputs();
-  const T smoothing = static_cast<T>(shape.label_smoothing);
-  const T each = static_cast<T>(shape.label_smoothing / static_cast<double>(width));
+  const double smooth = Smoothing(shape, kind);
+  const T smoothing = static_cast<T>(smooth);
+  const T each = static_cast<T>(smooth / static_cast<double>(width));
   Column<T> sums, logs, maxima;
   ExpRows(rows, width, deltas, sums.v, maxima.v);
   std::fill(sums.v + rows.rows, sums.v + kMicroBatchRows, T{1});
@@ -109,7 +115,7 @@ void SoftmaxLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKin
 template <typename T>
 void BinaryLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                 double* totals) {
-  const T smoothing = static_cast<T>(shape.label_smoothing);
+  const T smoothing = static_cast<T>(Smoothing(shape, kind));
   Column<T> z, sigmoid, exps, logs;
   for (int64_t r = 0; r < rows.rows; ++r) z.v[r] = rows.outputs[r * rows.pitch];
   Sigmoid(z.v, sigmoid.v, kMicroBatchRows);
@@ -142,7 +148,7 @@ template <typename T>
 void MultilabelLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind,
                     T* deltas, double* totals) {
   const int64_t width = shape.outputs();
-  const T smoothing = static_cast<T>(shape.label_smoothing), share = T{1} / static_cast<T>(width);
+  const T smoothing = static_cast<T>(Smoothing(shape, kind)), share = T{1} / static_cast<T>(width);
   const bool weighs = kind == TotalsKind::kTraining && !shape.positive_weights.empty();
   Column<T> exps, logs;  // of so many outputs at a time
   for (int64_t r = 0; r < rows.rows; ++r) {

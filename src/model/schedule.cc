@@ -6,10 +6,16 @@
 
 namespace espalier::model {
 
-int64_t SpanSteps(const spec::Span& span, int64_t steps_per_epoch) {
-  const double steps =
-      span.epochs ? span.amount * static_cast<double>(steps_per_epoch) : span.amount;
+namespace {
+
+int64_t WholeSteps(double steps) {
   return static_cast<int64_t>(std::clamp(steps, 0.0, 1e15) + 0.5);
+}
+
+}  // namespace
+
+int64_t SpanSteps(const spec::Span& span, int64_t steps_per_epoch) {
+  return WholeSteps(span.epochs ? span.amount * static_cast<double>(steps_per_epoch) : span.amount);
 }
 
 namespace {
@@ -31,7 +37,9 @@ double LearningRate(const spec::TrainSpec& train, int64_t step, int64_t steps_pe
                     int64_t total_steps, double left) {
   const double base = train.optimizer.learning_rate;
   const spec::ScheduleSpec& schedule = train.schedule;
-  const int64_t warmup = SpanSteps(schedule.warmup, steps_per_epoch);
+  const int64_t warmup = schedule.warmup_share > 0
+                             ? WholeSteps(schedule.warmup_share * static_cast<double>(total_steps))
+                             : SpanSteps(schedule.warmup, steps_per_epoch);
   if (step < warmup) {
     return base * (static_cast<double>(step + 1) / static_cast<double>(warmup));
   }

@@ -198,10 +198,11 @@ class Client final : public ApiClient {
     return rpc::FromProto(out);
   }
 
-  Status Cancel(JobId job) override {
+  Status Cancel(JobId job, bool keep) override {
     pb::CancelRequest in;
     pb::CancelResponse out;
     in.set_job(job.value);
+    in.set_keep(keep);
     return Call(&pb::Espalier::Stub::Cancel, in, &out);
   }
 

@@ -57,7 +57,9 @@ class ApiClient {
   virtual Result<std::vector<spec::JobSnapshot>> List() = 0;
   // The job with all its history.
   virtual Result<spec::JobUpdate> Get(JobId job) = 0;
-  virtual Status Cancel(JobId job) = 0;
+  // `keep`: a job that has had an evaluation ends after its next step and saves its weights.
+  virtual Status Cancel(JobId job, bool keep) = 0;
+  Status Cancel(JobId job) { return Cancel(job, false); }
   virtual Status Drain(WorkerId worker) = 0;
   virtual Result<std::vector<spec::WorkerSnapshot>> Workers() = 0;
 

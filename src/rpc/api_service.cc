@@ -194,7 +194,7 @@ Methods ApiService::Orders() {
       "cancel", [](const auto& request) { return ToString(JobId{request.job()}); },
       [this](const auto& call, const auto& request, const Order& order) -> Status {
         ESPALIER_RETURN_IF_ERROR(CheckJob(request.job()));
-        handler_->OnCancel(order.by(), {request.job()},
+        handler_->OnCancel(order.by(), {request.job()}, request.keep(),
                            order.Tell<JobId>(AnswerTo<JobId>(call, &FillJob<pb::CancelResponse>)));
         return {};
       });

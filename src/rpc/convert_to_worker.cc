@@ -76,6 +76,11 @@ void Map(W& w, Is<cluster::SwitchOver> auto& m) {
 }
 
 template <typename W>
+void Map(W& w, Is<cluster::EndTraining> auto& m) {
+  MapOrder(w, m);
+}
+
+template <typename W>
 void Map(W& w, Is<cluster::Proceed> auto& m) {
   MapOrder(w, m);
   w(ESPALIER_AT(round), m.round, kNotZero);
@@ -126,6 +131,7 @@ void Kinds(F f, const cluster::ToWorker&) {
   f(std::type_identity<cluster::ProfileTaken>(), ESPALIER_AT(profile_taken));
   f(std::type_identity<cluster::KeepState>(), ESPALIER_AT(keep_state));
   f(std::type_identity<cluster::NewTokens>(), ESPALIER_AT(new_tokens));
+  f(std::type_identity<cluster::EndTraining>(), ESPALIER_AT(end_training));
 }
 
 void ToProto(const cluster::ToWorker& message, pb::ToWorker* out) { EncodeKind(message, out); }

@@ -79,7 +79,7 @@ class CoordinatorHandler {
   virtual void OnWithdraw(cluster::Requester by, std::string client_request_id,
                           Done<JobId> done) = 0;
   // Answers with the job's id.
-  virtual void OnCancel(cluster::Requester by, JobId job, Done<JobId> done) = 0;
+  virtual void OnCancel(cluster::Requester by, JobId job, bool keep, Done<JobId> done) = 0;
   // Answers with the worker's id when it goes.
   virtual void OnDrain(WorkerId worker, Done<WorkerId> done) = 0;
   // All jobs, newest last, with progress but without history. Who has `gone` needs no answer.

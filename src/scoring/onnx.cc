@@ -230,7 +230,7 @@ class Exporter {
       factor.push_back(f.factor);
       const spec::NullKind nulls =
           spec::OptionsOf(document_.job.data.features, schema_.rule(i)).nulls->kind;
-      const bool replaced = nulls == spec::NullKind::kMean || nulls == spec::NullKind::kConstant;
+      const bool replaced = spec::FillsNulls(nulls);
       replaces = replaces || replaced;
       null_value.push_back(replaced ? f.null_value : std::nan(""));
     }

@@ -65,6 +65,14 @@ void Fields(F&& f, Is<FeatureGroup> auto& s) {
   f(Key("zero_rare").Later(), s.zero_rare);
 }
 template <typename F>
+void Fields(F&& f, Is<CategoryOptions> auto& s) {
+  f(Key("embedding").ReadByHand(), s.embedding);
+  f(Key("hash").Whole(0, kCodesMax), s.hash);
+  f(Key("min_count").Whole(1, kCountMax), s.min_count);
+  f(Key("one_hot_max").Whole(0, kCountMax), s.one_hot_max);
+  f("zero_rare", s.zero_rare);
+}
+template <typename F>
 void Fields(F&& f, Is<NumberOptions> auto& s) {
   f("embedding", s.embedding);
   f(Key("width").Whole(1, kNumberWidthMax), s.width);
@@ -79,6 +87,8 @@ void Fields(F&& f, Is<FeatureSpec> auto& s) {
   f(Key("exclude").Later(), s.exclude);
   f(Key("date_format").Later(), s.date_format);
   f(Key("numbers").Later(), s.numbers);
+  f(Key("null_indicators").Later(), s.null_indicators);
+  f(Key("categories").Later(), s.categories);
 }
 template <typename F>
 void Fields(F&& f, Is<ValidationSpec> auto& s) {
@@ -88,6 +98,7 @@ void Fields(F&& f, Is<ValidationSpec> auto& s) {
   f(Key("files").Path(), s.files);
   f("fold", s.fold);
   f(Key("of").Whole(2, 1000), s.of);
+  f(Key("exact").Later(), s.exact);
 }
 template <typename F>
 void Fields(F&& f, Is<BadRows> auto& s) {
@@ -180,6 +191,7 @@ template <typename F>
 void Fields(F&& f, Is<ScheduleSpec> auto& s) {
   f(Key("kind").ReadByHand(), s.kind);
   f("warmup", s.warmup);
+  f(Key("warmup_share").In(kFraction).Later(), s.warmup_share);
   f(Key("every").For(ScheduleKind::kStep, ScheduleKind::kExponential), s.every);
   f(Key("factor").For(ScheduleKind::kStep, ScheduleKind::kExponential, ScheduleKind::kPlateau),
     s.factor);
@@ -229,9 +241,9 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f(Key("staleness").Whole(0, kStalenessMax).Later(), s.staleness);
   f("optimizer", s.optimizer);
   f("schedule", s.schedule);
-  f(Key("batch").Whole(1, 1 << 30).ReadByHand(), s.batch);
+  f(Key("batch").Whole(0, 1 << 30).ReadByHand(), s.batch);
   f(Key("leaves").Whole(1, 1024).Absent("auto"), s.leaves);
-  f(Key("epochs").In({0, 1e9, true}), s.epochs);
+  f(Key("epochs").In({0, 1e9}).ReadByHand(), s.epochs);
   f(Key("steps").Whole(1, kCountMax), s.steps);
   f(Key("max_time_ms").Yaml("max_time").Milliseconds(), s.max_time_ms);
   f("early_stopping", s.early_stopping);
@@ -240,6 +252,7 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f("decay_biases", s.decay_biases);
   f(Key("weight_decay_schedule").Later(), s.weight_decay_schedule);
   f(Key("rate_factors").Later(), s.rate_factors);
+  f(Key("rate_by_batch").Later(), s.rate_by_batch);
   f(Key("clip_norm").In(kNotNegative), s.clip_norm);
   f(Key("clip_value").In(kNotNegative), s.clip_value);
   f(Key("accumulate_steps").Whole(1, kCountMax), s.accumulate_steps);

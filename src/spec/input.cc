@@ -79,6 +79,7 @@ FeatureOptions OptionsOf(const FeatureSpec& features, const FeatureRule& rule) {
   if (rule.group >= 0) options = features.groups[static_cast<size_t>(rule.group)];
   options.type = rule.type;
   const bool categorical = rule.type == FeatureType::kCategorical;
+  if (rule.group < 0 && categorical) static_cast<CategoryOptions&>(options) = features.categories;
   if (options.date_format.empty()) options.date_format = features.date_format;
   if (!options.scale) options.scale = categorical ? Scale{ScaleKind::kNone} : features.scale;
   if (!options.nulls)
@@ -122,7 +123,8 @@ bool IsBinned(const FeatureSpec& features, const FeatureRule& rule) {
 }
 
 bool IsSampled(const FeatureSpec& features, const FeatureRule& rule) {
-  return IsRobust(features, rule) || IsBinned(features, rule);
+  return IsRobust(features, rule) || IsBinned(features, rule) ||
+         OptionsOf(features, rule).nulls->kind == NullKind::kMedian;
 }
 
 int64_t SampledRowsMax(int64_t robust_features) {
@@ -141,8 +143,7 @@ int64_t SampledRowsMax(int64_t features, bool bins) {
 }
 
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule) {
-  return rule.type == FeatureType::kCategorical &&
-         (rule.group < 0 || features.groups[static_cast<size_t>(rule.group)].hash == 0);
+  return rule.type == FeatureType::kCategorical && OptionsOf(features, rule).hash == 0;
 }
 
 std::vector<std::string> ClassNames(Task task, const Preprocessing& preprocessing) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "src/spec/metrics.h"
 #include "src/spec/names.h"
@@ -10,6 +12,55 @@
 namespace espalier::spec {
 
 constexpr int64_t kAsyncLeavesMin = 16;  // unless a number is given
+
+namespace {
+
+constexpr int64_t kRateBatch = 256;  // the batch that the learning rate is for
+constexpr int64_t kMostBatch = 8192;
+
+// A value for fewer rows than `below`.
+struct ByRows {
+  int64_t below;
+  int64_t value;
+};
+
+}  // namespace
+
+// Rows -> batch and rows -> epochs are measured (docs/presets.md). From 120,000 rows on a batch is
+// about 1/240 of the rows, so that as many workers as possible share it.
+int64_t BatchFor(int64_t train_rows) {
+  constexpr ByRows kBatches[] = {{500, 32}, {2'000, 64}, {8'000, 128}, {30'000, kRateBatch}};
+  for (const ByRows& entry : kBatches) {
+    if (train_rows < entry.below) return entry.value;
+  }
+  // The power of two that is nearest to rows / 240 by its logarithm.
+  int64_t batch = 2 * kRateBatch;
+  const double exact = static_cast<double>(train_rows) / 240;
+  while (batch < kMostBatch && exact * exact > 2.0 * static_cast<double>(batch * batch)) batch *= 2;
+  return batch;
+}
+
+double EpochsFor(Preset preset, int64_t train_rows) {
+  constexpr ByRows kEpochs[] = {{2'000, 100}, {8'000, 24}, {200'000, 16}, {1'000'000, 8}};
+  double epochs = 6;
+  for (const ByRows& entry : kEpochs) {
+    if (train_rows >= entry.below) continue;
+    epochs = static_cast<double>(entry.value);
+    break;
+  }
+  return preset == Preset::kFast ? epochs / 2 : epochs;
+}
+
+JobSpec Sized(JobSpec job, int64_t train_rows) {
+  TrainSpec& train = job.train;
+  if (train.batch == 0) train.batch = BatchFor(train_rows);
+  if (train.epochs == 0.0) train.epochs = EpochsFor(job.preset, train_rows);
+  if (std::exchange(train.rate_by_batch, RateByBatch::kNone) == RateByBatch::kSqrt) {
+    const double times = static_cast<double>(train.batch) / kRateBatch;
+    train.optimizer.learning_rate *= std::sqrt(std::max(1.0, times));
+  }
+  return job;
+}
 
 int64_t LeafCount(const TrainSpec& train) {
   if (train.leaves) return *train.leaves;

@@ -64,7 +64,11 @@ struct Scale {
 };
 
 // kCategory, of categorical columns: null is a value like any other.
-enum class NullKind { kFail, kMean, kConstant, kDrop, kCategory };
+enum class NullKind { kFail, kMean, kConstant, kDrop, kCategory, kMedian };
+// Whether a number takes the place of nulls.
+constexpr bool FillsNulls(NullKind kind) {
+  return kind == NullKind::kMean || kind == NullKind::kMedian || kind == NullKind::kConstant;
+}
 struct NullPolicy {
   NullKind kind = NullKind::kFail;
   double constant = 0;  // kConstant only
@@ -77,8 +81,19 @@ enum class FeatureType { kNumeric, kBoolean, kDate, kCategorical };
 // since 1970, in UTC.
 enum class DatePart { kYear, kMonth, kDay, kWeekday, kYearday, kHour, kMinute, kSecond, kEpoch };
 
+// How the inputs are made of a categorical column.
+struct CategoryOptions {
+  int64_t embedding = 0;  // width; 0: one-hot
+  int64_t hash = 0;       // buckets that values are hashed to; 0: they have a vocabulary
+  int64_t min_count = 1;  // training rows that a value must be in to be of the vocabulary
+  // Columns of at most this number of values are one-hot, with all of their values.
+  int64_t one_hot_max = 0;
+  bool zero_rare = false;  // null, rare and unseen values have no code: their inputs are 0
+  bool operator==(const CategoryOptions&) const = default;
+};
+
 // How the inputs are made of a column.
-struct FeatureOptions {
+struct FeatureOptions : CategoryOptions {
   FeatureType type = FeatureType::kNumeric;
   std::optional<Scale> scale;       // absent: FeatureSpec::scale; none of categorical columns
   std::optional<NullPolicy> nulls;  // absent: FeatureSpec::nulls, categorical columns: kCategory
@@ -89,13 +104,6 @@ struct FeatureOptions {
   // kDate: how texts are written (data/features/date_format.h). "auto": as ParseDate reads them;
   // empty: FeatureSpec::date_format.
   std::string date_format;
-  // kCategorical:
-  int64_t embedding = 0;  // width; 0: one-hot
-  int64_t hash = 0;       // buckets that values are hashed to; 0: they have a vocabulary
-  int64_t min_count = 1;  // training rows that a value must be in to be of the vocabulary
-  // Columns of at most this number of values are one-hot, with all of their values.
-  int64_t one_hot_max = 0;
-  bool zero_rare = false;  // null, rare and unseen values have no code: their inputs are 0
   bool operator==(const FeatureOptions&) const = default;
 };
 
@@ -127,6 +135,10 @@ struct FeatureSpec {
   std::vector<ColumnPattern> exclude;
   std::string date_format;  // of dates whose group says nothing; empty: "auto"
   NumberOptions numbers;    // of all features but categories
+  // Numbers without a group that have nulls in training rows get one more input: 1 where the value
+  // is null, else 0.
+  bool null_indicators = false;
+  CategoryOptions categories;  // of categorical columns without a group
   bool operator==(const FeatureSpec&) const = default;
 };
 
@@ -138,9 +150,12 @@ struct ValidationSpec {
   // Or, with both: part `fold`, counted from 0, of `of` parts about alike, by the same hash (or of
   // each class, with stratify); each row is in one of them.
   std::optional<int64_t> fold, of;
+  bool exact = false;  // the shares of `fraction` and `fold` are, but for rounding
   bool operator==(const ValidationSpec&) const = default;
   bool any() const { return by_hash() || column.has_value() || !files.empty(); }
   bool by_hash() const { return fraction > 0 || fold.has_value(); }
+  // Whether rows are drawn from parts of a file that no shard divides.
+  bool by_part() const { return by_hash() && (stratify || exact); }
   // The share of the training rows that the hash will choose.
   double share() const { return fold ? 1 / static_cast<double>(*of) : fraction; }
 };
@@ -311,9 +326,10 @@ struct PlateauRule {
 enum class ScheduleKind { kConstant, kStep, kCosine, kExponential, kPolynomial, kPlateau };
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::kConstant;
-  struct Span warmup;   // linear from 0 (exclusive); any kind
-  struct Span every;    // kStep: length of a stair; kExponential: over which `factor` is spread
-  double factor = 0.1;  // kStep, kExponential: multiplied each `every`; kPlateau: each time
+  struct Span warmup;       // linear from 0 (exclusive); any kind
+  double warmup_share = 0;  // or this share of all steps, where their number is known
+  struct Span every;        // kStep: length of a stair; kExponential: over which `factor` is spread
+  double factor = 0.1;      // kStep, kExponential: multiplied each `every`; kPlateau: each time
   double final_fraction = 0;  // kCosine, kPolynomial: rate at the end / rate at the start
   double power = 1;           // kPolynomial
   PlateauRule plateau;        // kPlateau
@@ -326,6 +342,8 @@ struct RateFactors {
   double scaling_layer = 1;
   bool operator==(const RateFactors&) const = default;
 };
+// How the learning rate follows the batch. kSqrt: times sqrt(batch / 256) of batches above 256.
+enum class RateByBatch { kNone, kSqrt };
 // Weight decay over the run. kFlatCos: constant over the first half, then half a cosine to 0.
 enum class DecaySchedule { kConstant, kFlatCos };
 
@@ -391,9 +409,10 @@ struct TrainSpec {
   std::optional<int64_t> staleness;
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
-  int64_t batch = 256;            // global
+  int64_t batch = 256;            // global; 0: BatchFor the number of training rows
   std::optional<int64_t> leaves;  // absent: auto
-  std::optional<double> epochs;   // absent and no steps, no max_time: 10
+  // Absent and no steps, no max_time: 10. 0: EpochsFor the number of training rows.
+  std::optional<double> epochs;
   std::optional<int64_t> steps;
   std::optional<int64_t> max_time_ms;
   std::optional<EarlyStopping> early_stopping;
@@ -402,6 +421,7 @@ struct TrainSpec {
   bool decay_biases = false;  // weight_decay and l1 are for biases and norms too
   DecaySchedule weight_decay_schedule = DecaySchedule::kConstant;
   RateFactors rate_factors;
+  RateByBatch rate_by_batch = RateByBatch::kNone;
   double clip_norm = 0;          // 0: none
   double clip_value = 0;         // 0: none
   int64_t accumulate_steps = 1;  // whose gradients make one update
@@ -447,8 +467,14 @@ struct OutputSpec {
   bool operator==(const OutputSpec&) const = default;
 };
 
+// Fills the keys that a job does not give (data/input/complete_job.h). kNone: as they were in
+// version 0.1.0.
+enum class Preset { kNone, kFast, kGood };
+
 struct JobSpec {
   std::string name = "job";
+  // What the keys of the job were filled by. Of the model it decides EpochsFor alone.
+  Preset preset = Preset::kNone;
   DataSpec data;
   ModelSpec model;
   TrainSpec train;
@@ -462,6 +488,13 @@ struct JobSpec {
   // starts with the field's path as in YAML ("train.batch: ...").
   Status Validate() const;
 };
+
+// The batch and the epochs of a table with so many training rows, where the job leaves them to it
+// (docs/presets.md). `fast` takes half of the epochs.
+int64_t BatchFor(int64_t train_rows);
+double EpochsFor(Preset preset, int64_t train_rows);
+// The job with these filled in, and the learning rate that follows.
+JobSpec Sized(JobSpec job, int64_t train_rows);
 
 // `leaves: auto`: clamp(power of two <= batch/64, 1, 1024), or the number given.
 int64_t LeafCount(const TrainSpec& train);

@@ -100,17 +100,26 @@ struct Names<Parametrization> {
                                                        {Parametrization::kNtp, "ntp"}};
 };
 template <>
+struct Names<RateByBatch> {
+  static constexpr EnumName<RateByBatch> kAll[] = {{RateByBatch::kNone, "none"},
+                                                   {RateByBatch::kSqrt, "sqrt"}};
+};
+template <>
+struct Names<Preset> {
+  static constexpr EnumName<Preset> kAll[] = {
+      {Preset::kNone, "none"}, {Preset::kFast, "fast"}, {Preset::kGood, "good"}};
+};
+template <>
 struct Names<DecaySchedule> {
   static constexpr EnumName<DecaySchedule> kAll[] = {{DecaySchedule::kConstant, "constant"},
                                                      {DecaySchedule::kFlatCos, "flat_cos"}};
 };
 template <>
 struct Names<NullKind> {
-  static constexpr EnumName<NullKind> kAll[] = {{NullKind::kFail, "fail"},
-                                                {NullKind::kMean, "mean"},
-                                                {NullKind::kConstant, "constant"},
-                                                {NullKind::kDrop, "drop"},
-                                                {NullKind::kCategory, "category"}};
+  static constexpr EnumName<NullKind> kAll[] = {
+      {NullKind::kFail, "fail"},         {NullKind::kMean, "mean"},
+      {NullKind::kConstant, "constant"}, {NullKind::kDrop, "drop"},
+      {NullKind::kCategory, "category"}, {NullKind::kMedian, "median"}};
 };
 template <>
 struct Names<FeatureType> {

@@ -55,11 +55,13 @@ struct TrainingResult {
   std::vector<std::string> classes;
   std::string weights_sha256;
   std::string bundle;           // path
-  std::string stopped_because;  // "epochs", "steps", "time", "early stopping"
+  std::string stopped_because;  // "epochs", "steps", "time", "early stopping", "divergence"
   double step_ms_p50 = 0;
   double step_ms_p99 = 0;
   int64_t skipped_rows = 0;
   std::optional<AsyncCounts> async = {};  // asynchronous training only
+  std::optional<double> best_epoch = {};  // of the saved weights, where the best are restored
+  int64_t skipped_steps = 0;              // with on_nonfinite: skip
 };
 
 // std::monostate: the job has not succeeded.

@@ -91,21 +91,26 @@ void CheckDateFormat(Findings& f, const std::string& path, const std::string& fo
   f.Expect(known && year, path, Quoted(format), year ? expected : expected + ", with a year");
 }
 
+void CheckEncoding(Findings& f, const std::string& path, const CategoryOptions& options) {
+  f.Whole(path + ".encode", options.embedding, 0, kEmbeddingMax);
+  f.Expect(options.one_hot_max == 0 || (options.embedding > 0 && options.hash == 0),
+           path + ".one_hot_max", std::to_string(options.one_hot_max),
+           "0 unless `encode: {embedding: 8}` is with it, and no `hash`");
+  f.Expect(!options.zero_rare || options.hash == 0, path + ".zero_rare", "true",
+           "false with `hash`, which has no vocabulary");
+  f.Expect(options.hash == 0 || options.min_count == 1, path + ".min_count",
+           std::to_string(options.min_count), "1 with `hash`, which has no vocabulary");
+}
+
 void CheckCategories(Findings& f, const std::string& path, const FeatureGroup& group) {
   const NullKind nulls = group.nulls ? group.nulls->kind : NullKind::kCategory;
-  f.Expect(nulls != NullKind::kMean && nulls != NullKind::kConstant, path + ".nulls", Name(nulls),
-           "category, fail or drop: categories have no mean");
+  f.Expect(nulls == NullKind::kCategory || nulls == NullKind::kFail || nulls == NullKind::kDrop,
+           path + ".nulls", Name(nulls),
+           "category, fail or drop: categories have no mean or median");
   f.Expect(!group.scale, path + ".scale", "a scale", "none with `type: categorical`");
   f.Expect(!group.null_indicator, path + ".null_indicator", "true",
-           "false: with `nulls: category` null is a category of its own");
-  f.Whole(path + ".encode", group.embedding, 0, kEmbeddingMax);
-  f.Expect(group.one_hot_max == 0 || (group.embedding > 0 && group.hash == 0),
-           path + ".one_hot_max", std::to_string(group.one_hot_max),
-           "0 unless the group has `encode: {embedding: 8}` and no `hash`");
-  f.Expect(!group.zero_rare || group.hash == 0, path + ".zero_rare", "true",
-           "false with `hash`, which has no vocabulary");
-  f.Expect(group.hash == 0 || group.min_count == 1, path + ".min_count",
-           std::to_string(group.min_count), "1 with `hash`, which has no vocabulary");
+           "false: with `nulls: category` null is a category");
+  CheckEncoding(f, path, group);
 }
 
 void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
@@ -129,10 +134,9 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
   f.Expect(!group.log1p || nulls.kind != NullKind::kConstant || nulls.constant > -1,
            path + ".nulls", "{constant: " + ShortestDouble(nulls.constant) + "}",
            "a constant above -1 with `log1p: true`, which makes log(1 + x) of it, too");
-  f.Expect(
-      !group.null_indicator || nulls.kind == NullKind::kMean || nulls.kind == NullKind::kConstant,
-      path + ".null_indicator", std::string("true with `nulls: ") + Name(nulls.kind) + "`",
-      "`nulls: mean` or `nulls: {constant: 0}`, so that rows with nulls are kept");
+  f.Expect(!group.null_indicator || FillsNulls(nulls.kind), path + ".null_indicator",
+           std::string("true with `nulls: ") + Name(nulls.kind) + "`",
+           "`nulls: mean`, `median` or `{constant: 0}`, so that rows with nulls are kept");
   f.Expect(group.date_format.empty() || group.type == FeatureType::kDate, path + ".date_format",
            Quoted(group.date_format), "`type: date` with it");
   CheckDateFormat(f, path + ".date_format", group.date_format);
@@ -148,6 +152,8 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
 void CheckPlainFeatures(Findings& f, const FeatureSpec& features) {
   f.Expect(features.numbers.embedding == NumberEmbedding::kNone, "data.features.numbers.embedding",
            NameOf(features.numbers.embedding), "none with task autoencoder");
+  f.Expect(!features.null_indicators, "data.features.null_indicators", "true",
+           "false with task autoencoder");
   f.Expect(features.scale.kind != ScaleKind::kRobustSmoothClip, "data.features.scale",
            NameOf(features.scale.kind), "another scale with task autoencoder");
   for (size_t i = 0; i < features.groups.size(); ++i) {
@@ -192,7 +198,13 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
   CheckScale(f, "data.features.scale", features.scale);
   CheckNulls(f, "data.features.nulls", features.nulls);
   f.Expect(features.nulls.kind != NullKind::kCategory, "data.features.nulls", "category",
-           "fail, mean, drop or {constant: 0}; `category` is for a group of categorical columns");
+           "fail, mean, median, drop or {constant: 0}; `category` is for a group of categorical "
+           "columns");
+  f.Expect(!features.null_indicators || FillsNulls(features.nulls.kind),
+           "data.features.null_indicators",
+           std::string("true with `nulls: ") + Name(features.nulls.kind) + "`",
+           "`nulls: mean`, `median` or `{constant: 0}`, so that rows with nulls are kept");
+  CheckEncoding(f, "data.features.categories", features.categories);
   f.Expect(features.groups.size() <= kListMax, "data.features.groups",
            std::to_string(features.groups.size()) + " groups",
            "at most " + std::to_string(kListMax));
@@ -211,6 +223,8 @@ void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   if (v.fold && v.of) f.Whole("data.validation.fold", *v.fold, 0, *v.of - 1);
   f.Expect(!v.stratify || v.by_hash(), "data.validation.stratify", "true",
            "`fraction` or `fold` with it: the share of each class");
+  f.Expect(!v.exact || v.by_hash(), "data.validation.exact", "true",
+           "`fraction` or `fold` with it, whose share it is about");
   f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
            "`model.task: classification` with it, which has classes");
   if (v.column) {

@@ -91,6 +91,8 @@ void CheckLbfgs(Findings& f, const JobSpec& job) {
   f.Expect(job.model.parametrization == Parametrization::kStandard, "model.parametrization",
            NameOf(job.model.parametrization), "standard with optimizer lbfgs");
   f.Expect(train.rate_factors == RateFactors(), "train.rate_factors", "factors", chooses);
+  f.Expect(train.rate_by_batch == RateByBatch::kNone, "train.rate_by_batch",
+           NameOf(train.rate_by_batch), chooses);
   f.Expect(train.weight_decay_schedule == DecaySchedule::kConstant, "train.weight_decay_schedule",
            NameOf(train.weight_decay_schedule), "constant with optimizer lbfgs");
   f.Expect(!train.skip_nonfinite, "train.on_nonfinite", "skip",
@@ -153,6 +155,10 @@ void CheckSchedule(Findings& f, const JobSpec& job) {
   const ScheduleSpec& s = train.schedule;
   const std::string path = std::string("train.schedule.") + Name(s.kind);
   f.Within(path + ".warmup", s.warmup.amount, kNotNegative);
+  f.Expect(s.warmup_share == 0 || s.warmup.amount == 0, path + ".warmup_share",
+           ShortestDouble(s.warmup_share), "either `warmup` or `warmup_share`");
+  f.Expect(s.warmup_share == 0 || EpochLimit(train) || train.steps, path + ".warmup_share",
+           "an end by time alone", "train.epochs or train.steps, of which it is a share");
   if (s.kind == ScheduleKind::kStep || s.kind == ScheduleKind::kExponential) {
     f.Expect(std::isfinite(s.every.amount) && s.every.amount > 0, path + ".every",
              ShortestDouble(s.every.amount),

@@ -77,7 +77,8 @@ class AsyncHolder {
   // This generation ends before the next step; the next one is that. Told again: the first counts.
   AsyncActions SwitchTo(Generation next);
   // The next step is the last one.
-  void TimeIsUp() { time_is_up_ = true; }
+  // `why`: kEndedByTime or kEndedByRequest.
+  void EndSoon(double why) { end_soon_ = why; }
 
   // What the member is to do; none: it has answered.
   std::optional<AsyncTask> Doing(int32_t member) const { return members_[member].doing; }
@@ -115,7 +116,8 @@ class AsyncHolder {
   Action action_;
   std::vector<MemberState> members_;
   std::deque<int32_t> waiting_;  // members with a push, as they came
-  bool time_is_up_ = false, offered_ = false;
+  double end_soon_ = 0;
+  bool offered_ = false;
   Generation next_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 8;  // the first with metrics of targets
+constexpr uint32_t kLayout = 8;  // the first with TrainingNotes and metrics of targets
 constexpr uint32_t kLayoutWithDescent = 7;
 constexpr uint32_t kLayoutWithAsync = 6;
 constexpr uint32_t kLayoutOldest = 5;  // that is read
@@ -79,6 +79,12 @@ void VisitDescent(D& descent, Visitor& visit) {
   visit(converged);
 }
 
+template <typename N, typename Visitor>
+void VisitNotes(N& notes, Visitor& visit) {
+  auto& [kept_value, kept_step, skipped_steps, by_request] = notes;
+  visit(kept_value), visit(kept_step), visit(skipped_steps), visit(by_request);
+}
+
 template <typename V>
 inline constexpr bool kIsPlain =
     std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, spec::ClassMetrics>;
@@ -101,6 +107,8 @@ class Writer {
       VisitAsync(value, *this);
     } else if constexpr (std::is_same_v<V, DescentState>) {
       VisitDescent(value, *this);
+    } else if constexpr (std::is_same_v<V, TrainingNotes>) {
+      VisitNotes(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       const auto wide = static_cast<int64_t>(value);
       Raw(&wide, sizeof wide);
@@ -156,6 +164,8 @@ class Reader {
       if (layout_ >= kLayoutWithAsync) VisitAsync(value, *this);
     } else if constexpr (std::is_same_v<V, DescentState>) {
       if (layout_ >= kLayoutWithDescent) VisitDescent(value, *this);
+    } else if constexpr (std::is_same_v<V, TrainingNotes>) {
+      if (layout_ >= kLayout) VisitNotes(value, *this);
     } else if constexpr (std::is_same_v<V, std::vector<spec::TargetMetrics>>) {
       if (layout_ >= kLayout) Array(value);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
@@ -270,7 +280,8 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
   const int64_t total = plan.StepsTotal();
   if (s.step < 0 || s.updates < 0 || s.updates > s.step || (total > 0 && s.step > total) ||
       s.averaged_updates < 0 || s.averaged_updates > s.updates || s.evaluations_without_gain < 0 ||
-      s.best_step < -1 || s.best_step > s.step) {
+      s.best_step < -1 || s.best_step > s.step || s.notes.kept_step < -1 ||
+      s.notes.kept_step > s.step || s.notes.skipped_steps < 0) {
     return Bad("its step " + std::to_string(s.step) + " cannot be one of the job's");
   }
   if (!(s.accumulated_weight >= 0 && s.rate_left >= 0 && s.rate_left <= 1) ||
@@ -282,7 +293,7 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
     return Bad("it has converged, which the job's optimizer never does");
   }
   if (!CouldBe(plan, s.lbfgs)) return Bad("its line search or its pairs cannot be");
-  if (s.phase > TrainingPhase::kFinished || (s.phase != TrainingPhase::kSteps && !s.train) ||
+  if (s.phase > TrainingPhase::kFinalTraining || (s.phase != TrainingPhase::kSteps && !s.train) ||
       s.epoch_totals.size() !=
           static_cast<size_t>(model::TotalsSize(plan.shape, model::TotalsKind::kTraining))) {
     return Bad("its parts contradict each other");
@@ -311,6 +322,10 @@ Result<TrainingState<T>> DecodeState(std::string_view bytes, const TrainingPlan&
   TrainingState<T> state;
   TrainingState<T>::VisitFields(state, reader);
   if (!reader.ok() || !reader.at_end()) return Bad("its fields do not fill its bytes");
+  if (layout < kLayout) {  // the best evaluation was the last gain
+    state.notes.kept_value = state.best_value;
+    state.notes.kept_step = state.best_step;
+  }
   ESPALIER_RETURN_IF_ERROR(CheckAgainst(plan, state));
   return state;
 }

@@ -82,6 +82,8 @@ Action StepMachine<T>::Resume() const {
     case TrainingPhase::kEpochEvaluation:
     case TrainingPhase::kFinalValidation:
       return EvaluateAction{spec::FileRole::kValidation};
+    case TrainingPhase::kFinalTraining:
+      return EvaluateAction{spec::FileRole::kTrain};
     case TrainingPhase::kFinalTest:
       return EvaluateAction{spec::FileRole::kTest};
     case TrainingPhase::kFinished:
@@ -107,6 +109,8 @@ Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
   const size_t size = state_.epoch_totals.size();
   ESPALIER_CHECK(stats.size() == size + kStepExtras, std::to_string(stats.size()) + " statistics");
   state_.time_is_up = state_.time_is_up || stats[size + kExtraTimeIsUp] > 0;
+  state_.notes.by_request =
+      state_.notes.by_request || stats[size + kExtraTimeIsUp] == kEndedByRequest;
   if (stats[model::kTotalNonfinite] != 0 || !std::isfinite(stats[model::kTotalLoss])) {
     const double marks = stats[size + kExtraNonfiniteLeaves];
     if (!(marks > 0)) return NonfiniteStep("the sum of all leaves: the loss");
@@ -168,6 +172,7 @@ Action StepMachine<T>::NonfiniteStep(const std::string& where) {
     return LeftOut();
   }
   if (!plan_.train.skip_nonfinite) {
+    if (!state_.best_parameters.empty()) return End("divergence");
     return FailAction{Status(
         StatusCode::kBadInput,
         "step " + std::to_string(state_.step + 1) + ", " + where + " is not a finite number; " +
@@ -177,6 +182,7 @@ Action StepMachine<T>::NonfiniteStep(const std::string& where) {
                  : "lower train.optimizer's learning_rate, set train.clip_norm, look for extreme "
                    "values in the data (espalier check), or choose train.on_nonfinite: skip"))};
   }
+  ++state_.notes.skipped_steps;
   return LeftOut();
 }
 
@@ -207,7 +213,7 @@ std::optional<std::string> StepMachine<T>::EndNow() const {
   if (total > 0 && state_.step >= total) {
     return plan_.train.steps == total ? "steps" : "epochs";
   }
-  if (state_.time_is_up) return "time";
+  if (state_.time_is_up) return state_.notes.by_request ? "request" : "time";
   return std::nullopt;
 }
 
@@ -241,12 +247,24 @@ Action StepMachine<T>::EvaluateEpoch() {
   if (state_.updates == 0 && (all || last) && state_.epoch_totals[model::kTotalWeight] == 0) {
     return Weightless();
   }
+  if (rows == 0 && state_.notes.skipped_steps > 0 && EndNow()) return EndWithoutStep();
   state_.train = EpochMetrics();
   if (plan_.validation_rows > 0) {
     state_.phase = TrainingPhase::kEpochEvaluation;
     return Begin();
   }
   return AfterEvaluation();
+}
+
+// No step of the last epoch was finite.
+template <typename T>
+Action StepMachine<T>::EndWithoutStep() {
+  if (!state_.best_parameters.empty()) return End("divergence");
+  return FailAction{BadInput(
+      "step " + std::to_string(state_.step) +
+      ": all steps of the last epoch were skipped, because their loss or gradient was not finite; "
+      "lower train.optimizer's learning_rate, set train.clip_norm, or look for extreme values in "
+      "the data (espalier check)")};
 }
 
 template <typename T>
@@ -276,12 +294,17 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   // comes of the test rows.
   const bool sound = state_.phase == TrainingPhase::kFinalTest && plan_.validation_rows > 0;
   if (metrics.weight > 0 && std::isnan(metrics.loss) && !plan_.train.skip_nonfinite && !sound) {
+    const bool restores = state_.phase == TrainingPhase::kEpochEvaluation;
+    if (restores && !state_.best_parameters.empty()) return End("divergence");
     return FailAction{Diverged()};
   }
   switch (state_.phase) {
     case TrainingPhase::kEpochEvaluation:
       state_.validation = std::move(metrics);
       return AfterEvaluation();
+    case TrainingPhase::kFinalTraining:
+      state_.train = std::move(metrics);
+      return FinalValidation();
     case TrainingPhase::kFinalValidation:
       state_.final_validation = std::move(metrics);
       return FinalTestOrFinish();
@@ -332,8 +355,16 @@ Action StepMachine<T>::End(std::string why) {
   state_.parameters = Evaluated();  // averaged weights are what is saved
   state_.stopped_because = std::move(why);
   state_.averaged_updates = 0;
-  if (state_.best_parameters.empty() || state_.best_step == state_.step) return FinalTestOrFinish();
+  if (state_.best_parameters.empty() || state_.notes.kept_step == state_.step) {
+    return FinalTestOrFinish();
+  }
   state_.parameters = state_.best_parameters;
+  state_.phase = TrainingPhase::kFinalTraining;
+  return Begin();
+}
+
+template <typename T>
+Action StepMachine<T>::FinalValidation() {
   if (plan_.validation_rows == 0) return FinalTestOrFinish();
   state_.phase = TrainingPhase::kFinalValidation;
   return Begin();
@@ -357,9 +388,14 @@ Action StepMachine<T>::Finish() {
 
 template <typename T>
 FinishAction StepMachine<T>::Finished() const {
+  const auto per_epoch = static_cast<double>(plan_.StepsPerEpoch());
   FinishAction finish;
   finish.steps = state_.step;
-  finish.epochs = static_cast<double>(state_.step) / static_cast<double>(plan_.StepsPerEpoch());
+  finish.epochs = static_cast<double>(state_.step) / per_epoch;
+  if (!state_.best_parameters.empty()) {
+    finish.best_epoch = static_cast<double>(state_.notes.kept_step) / per_epoch;
+  }
+  finish.skipped_steps = state_.notes.skipped_steps;
   finish.train = *state_.train;
   finish.validation = state_.final_validation;
   finish.test = state_.test;

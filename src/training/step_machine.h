@@ -6,7 +6,7 @@
 //   Begin -> Gradient -> (OnGradient) -> Update -> (OnUpdated) -> Gradient ...
 //                                                 after an epoch, and at the end:
 //                                              -> Evaluate(validation) -> (OnEvaluation) -> ...
-//   at the end, with the weights to be saved:  -> Evaluate(validation, test) -> Finish
+//   at the end, with the weights to be saved:  -> Evaluate(train, validation, test) -> Finish
 //
 // With lbfgs an update comes after each pass over all rows, and moves to the next point that it
 // wants to know of (model/lbfgs.h); an evaluation comes with each new iterate, the start included.
@@ -59,8 +59,12 @@ struct FinishAction {
   double epochs = 0;
   spec::Metrics train;
   std::optional<spec::Metrics> validation, test;
-  // "epochs", "steps", "time", "early stopping"; gd, lbfgs: "convergence"; lbfgs: "iterations",
-  // "line search"
+  // Of the evaluation whose weights these are, where the best are restored. All metrics are of
+  // these weights.
+  std::optional<double> best_epoch;
+  int64_t skipped_steps = 0;  // that were not finite
+  // "epochs", "steps", "time", "request", "early stopping"; gd, lbfgs: "convergence"; lbfgs:
+  // "iterations", "line search"; where weights were restored: "divergence"
   std::string stopped_because;
 };
 struct FailAction {
@@ -71,11 +75,14 @@ using Action = std::variant<GradientAction, UpdateAction, EvaluateAction, Finish
 // What the members' leaves add to the totals of a step, after model/metrics.h's kTraining part.
 enum StepExtra : int64_t {
   kExtraNonfiniteLeaves = 0,  // sum of NonfiniteMark over leaves with a non-finite row
-  kExtraTimeIsUp = 1,         // 1 from a member that saw the end of `max_time`, else 0
+  kExtraTimeIsUp = 1,         // from the root: kEndedByTime or kEndedByRequest, else 0
   kExtraSwitch = 2,           // from the root: the generation that begins after this step, else 0
   kExtraAgree = 3,            // 1 from the root: the states are compared in the next step too
   kStepExtras = 4,
 };
+
+// Why the step is the last one: `max_time` is over, or a client wants the weights as they are.
+inline constexpr double kEndedByTime = 1, kEndedByRequest = 2;
 
 // 2^(512 - leaf), for leaves below 1024: the sum of distinct marks keeps the first leaf as its
 // exponent, and no mark is too small for a normal number.
@@ -137,6 +144,7 @@ class StepMachine {
 
  private:
   Action NonfiniteStep(const std::string& where);
+  Action EndWithoutStep();
   Status Diverged() const;
   // The step in flight adds nothing; an update of the steps before it may be due.
   Action LeftOut();
@@ -149,6 +157,7 @@ class StepMachine {
   // Why the job is over, if it is.
   std::optional<std::string> EndNow() const;
   Action End(std::string why);
+  Action FinalValidation();
   Action FinalTestOrFinish();
   Action Finish();
   FinishAction Finished() const;

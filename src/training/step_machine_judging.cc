@@ -56,13 +56,17 @@ bool StepMachine<T>::JudgeEarlyStopping() {
   const spec::EarlyStopping& rule = *plan_.train.early_stopping;
   if (rule.metric.starts_with("val_") && !state_.validation) return false;
   const auto value = Value(rule.metric);
+  if (rule.restore_best && Gains(rule.metric, value, state_.notes.kept_value, 0)) {
+    state_.notes.kept_value = value;
+    state_.notes.kept_step = state_.step;
+    state_.best_parameters = Evaluated();
+  }
   if (!Gains(rule.metric, value, state_.best_value, rule.min_delta)) {
     return ++state_.evaluations_without_gain >= rule.patience;
   }
   state_.evaluations_without_gain = 0;
   state_.best_value = *value;
   state_.best_step = state_.step;
-  if (rule.restore_best) state_.best_parameters = Evaluated();
   return false;
 }
 

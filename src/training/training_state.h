@@ -24,11 +24,21 @@ enum class TrainingPhase : uint8_t {
   kFinalValidation,  // the validation set with the restored weights
   kFinalTest,        // the test set
   kFinished,         // none: the job is over
+  kFinalTraining,    // the training set with the restored weights
 };
 
 // Of gradient descent over all rows.
 struct DescentState {
   bool converged = false;  // the newest update moved the parameters less than step_tolerance asks
+};
+
+// What the result tells of the way to it.
+struct TrainingNotes {
+  // The best evaluation by early stopping's metric: the step whose weights are restored.
+  std::optional<double> kept_value;
+  int64_t kept_step = -1;
+  int64_t skipped_steps = 0;  // with on_nonfinite: skip
+  bool by_request = false;    // a client ends it early
 };
 
 // A member's state is always that of a moment between two rounds: all totals before `round` are
@@ -50,7 +60,7 @@ struct TrainingState {
   std::optional<spec::Metrics> validation;  // of the last evaluation
   std::vector<spec::HistoryRow> history;    // of all evaluations, without confusion matrices
   std::vector<std::string> accepted;  // differences that were accepted when the job was resumed
-  // Early stopping.
+  // Early stopping. A gain is more than min_delta; the best evaluation may be a later one.
   int64_t evaluations_without_gain = 0;
   std::optional<double> best_value;
   int64_t best_step = -1;
@@ -71,6 +81,7 @@ struct TrainingState {
   model::LbfgsState lbfgs;  // of that optimizer alone
   spec::AsyncCounts async;  // of asynchronous training alone
   DescentState descent;
+  TrainingNotes notes;
   // The end.
   std::string stopped_because;
   std::optional<spec::Metrics> final_validation, test;
@@ -83,14 +94,14 @@ struct TrainingState {
            validation, history, accepted, evaluations_without_gain, best_value, best_step,
            best_parameters, accumulated, accumulated_weight, averaged, averaged_updates,
            plateau_best, plateau_evaluations, plateau_cooldown, rate_left, lbfgs, async, descent,
-           stopped_because, final_validation, test] = state;
+           notes, stopped_because, final_validation, test] = state;
     visit(parameters), visit(slots), visit(step), visit(updates), visit(round), visit(phase);
     visit(time_is_up), visit(epoch_totals), visit(train), visit(validation);
     visit(history), visit(accepted);
     visit(evaluations_without_gain), visit(best_value), visit(best_step), visit(best_parameters);
     visit(accumulated), visit(accumulated_weight), visit(averaged), visit(averaged_updates);
     visit(plateau_best), visit(plateau_evaluations), visit(plateau_cooldown), visit(rate_left);
-    visit(lbfgs), visit(async), visit(descent), visit(stopped_because);
+    visit(lbfgs), visit(async), visit(descent), visit(notes), visit(stopped_because);
     visit(final_validation), visit(test);
   }
 };

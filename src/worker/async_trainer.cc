@@ -284,7 +284,10 @@ void AsyncTrainer<T>::Housekeep() {
       hooks_.on_history(static_cast<int64_t>(options_.history_told), rows[options_.history_told]);
     }
     const int64_t elapsed_ms = (now - options_.begun_us) / 1000;
-    if (options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) holder.TimeIsUp();
+    const bool late = options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms;
+    if (ends_early_ || late) {
+      holder.EndSoon(ends_early_ ? training::kEndedByRequest : training::kEndedByTime);
+    }
     if (hooks_.agreement_due && hooks_.agreement_due() && hooks_.on_agreed) hooks_.on_agreed();
   });
   if (const uint64_t next = switch_to_.exchange(0); next != 0) server_->SwitchTo({next});

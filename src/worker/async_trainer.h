@@ -37,6 +37,7 @@ class AsyncTrainer final : public StepLoop {
 
   Result<TrainerEnd> Run() override;
   void SwitchTo(Generation next) override { switch_to_ = next.value; }
+  void EndEarly() override { ends_early_ = true; }
   void Abort(Status why) override;
 
  private:
@@ -72,6 +73,7 @@ class AsyncTrainer final : public StepLoop {
   double rows_per_second_ = 0;
 
   std::atomic<uint64_t> switch_to_{0};
+  std::atomic<bool> ends_early_{false};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;

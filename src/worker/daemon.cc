@@ -288,6 +288,9 @@ class Daemon {
   void Perform(cluster::RunSwitch& run) {
     if (runner_) runner_->SwitchTo(run.next);
   }
+  void Perform(cluster::RunEarlyEnd& run) {
+    if (runner_) runner_->EndEarly(run.generation);
+  }
   void Perform(cluster::RunKeep& run) {
     if (runner_) runner_->Keep({run.at, run.reverts});
   }

@@ -112,6 +112,8 @@ class JobMember {
   virtual void Prepare(const TrainingOrder& order) = 0;
   // At the root: ends the present generation.
   virtual void SwitchTo(Generation next) = 0;
+  // At the root: the next step of that generation is the last one of the job.
+  virtual void EndEarly(Generation generation) = 0;
   // Drops the links of the last generation.
   virtual void Disconnect() = 0;
   // The job's thread, when Run does not run.
@@ -137,6 +139,7 @@ class TypedJobMember final : public JobMember {
   void Proceed(const espalier::cluster::Proceed& proceed) override;
   void Prepare(const TrainingOrder& order) override;
   void SwitchTo(Generation next) override;
+  void EndEarly(Generation generation) override;
   void Disconnect() override;
   HeldState Held() const override;
   HeldState Agreed() const override;
@@ -234,6 +237,7 @@ class TypedJobMember final : public JobMember {
   StepLoop* trainer_ = nullptr;  // while one runs
   Generation running_;           // the present generation
   Generation switch_to_;         // as ordered
+  Generation ends_early_;        // the generation that ends the job, as ordered
   std::optional<TrainingOrder> prepared_;
   std::thread preparing_;                 // the newest; it waits for the one before it
   std::atomic<uint64_t> preparation_{0};  // number of the newest; older ones stop

@@ -43,6 +43,7 @@ Result<TrainerEnd> TypedJobMember<T>::TrainOn(const Place& place) {
     trainer_ = trainer.get();
     running_ = start.generation;
     if (switch_to_ > running_) trainer->SwitchTo(switch_to_);
+    if (ends_early_ == running_) trainer->EndEarly();
   }
   auto end = CatchOutOfMemory([&] { return trainer->Run(); });
   {

@@ -96,17 +96,26 @@ void TypedJobMember<T>::SwitchTo(Generation next) {
   if (trainer_ != nullptr) trainer_->SwitchTo(next);
 }
 
+template <typename T>
+void TypedJobMember<T>::EndEarly(Generation generation) {
+  std::lock_guard lock(mutex_);
+  ends_early_ = generation;
+  if (trainer_ != nullptr && generation == running_) trainer_->EndEarly();
+}
+
 template Status TypedJobMember<float>::Join(const Place& place);
 template Status TypedJobMember<float>::SwitchInto(const Place& before, const Place& place);
 template void TypedJobMember<float>::Prepare(const TrainingOrder& order);
 template void TypedJobMember<float>::StopPreparing();
 template std::optional<TrainingOrder> TypedJobMember<float>::TakePrepared(Generation next);
 template void TypedJobMember<float>::SwitchTo(Generation next);
+template void TypedJobMember<float>::EndEarly(Generation generation);
 template Status TypedJobMember<double>::Join(const Place& place);
 template Status TypedJobMember<double>::SwitchInto(const Place& before, const Place& place);
 template void TypedJobMember<double>::Prepare(const TrainingOrder& order);
 template void TypedJobMember<double>::StopPreparing();
 template std::optional<TrainingOrder> TypedJobMember<double>::TakePrepared(Generation next);
 template void TypedJobMember<double>::SwitchTo(Generation next);
+template void TypedJobMember<double>::EndEarly(Generation generation);
 
 }  // namespace espalier::worker

@@ -118,6 +118,11 @@ void JobRunner::SwitchTo(Generation next) {
   if (member_) member_->SwitchTo(next);
 }
 
+void JobRunner::EndEarly(Generation generation) {
+  std::lock_guard lock(mutex_);
+  if (member_) member_->EndEarly(generation);
+}
+
 void JobRunner::Abort(Status why) {
   {
     std::lock_guard lock(mutex_);

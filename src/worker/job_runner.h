@@ -70,6 +70,7 @@ class JobRunner {
   void Prepare(TrainingOrder order);
   // All members of it are ready: at the root, ends the one underway.
   void SwitchTo(Generation next);
+  void EndEarly(Generation generation);
   // The job state is to be written as a checkpoint, unless one that is as far is there; reports
   // StateKept. Ends what is underway. `reverts`: the newest state that all members had, instead.
   struct KeepOrder {

@@ -23,6 +23,7 @@ Status JobRunner::Perform(const TrainingOrder& order) {
 template <typename T>
 Status JobRunner::Train(const TrainingOrder& order) {
   if (!member_) {
+    spec_ = spec::Sized(std::move(spec_), order.order.profile->train_rows);
     MemberHooks hooks;
     hooks.tell = [this](cluster::FromWorker message) { Tell(std::move(message)); };
     hooks.on_step = [this](int64_t step) { step_ = step; };
@@ -185,6 +186,8 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   r.test = f.test;
   r.classes = spec::ClassNames(spec_.model.task, profile.preprocessing);
   r.stopped_because = f.stopped_because;
+  r.best_epoch = f.best_epoch;
+  r.skipped_steps = f.skipped_steps;
   r.step_ms_p50 = trained.step_ms_p50;
   r.step_ms_p99 = trained.step_ms_p99;
   if (spec_.train.mode == spec::TrainMode::kAsync) r.async = trained.async;
@@ -202,6 +205,8 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   document.steps = f.steps;
   document.epochs = f.epochs;
   document.stopped_because = f.stopped_because;
+  document.best_epoch = f.best_epoch;
+  document.skipped_steps = f.skipped_steps;
   document.train = f.train;
   document.validation = f.validation;
   document.test = f.test;

@@ -50,6 +50,26 @@ Result<bundle::FoundCheckpoint> Furthest(const storage::FileSystem& files,
 
 }  // namespace
 
+// Goes on from a state whose run ended, or judged, by other rules than the job's.
+template <typename T>
+void BeginWithOtherEnd(const training::TrainingPlan& plan, training::TrainingState<T>* state) {
+  const bool over = state->phase != training::TrainingPhase::kSteps &&
+                    state->phase != training::TrainingPhase::kEpochEvaluation;
+  if (over && state->step < plan.StepsTotal()) state->phase = training::TrainingPhase::kSteps;
+  state->time_is_up = state->notes.by_request = false;
+}
+
+// The best evaluation so far was by another rule.
+template <typename T>
+void ForgetTheBest(training::TrainingState<T>* state) {
+  state->best_parameters.clear();
+  state->best_value.reset();
+  state->best_step = -1;
+  state->evaluations_without_gain = 0;
+  state->notes.kept_value.reset();
+  state->notes.kept_step = -1;
+}
+
 template <typename T>
 Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::FileSystem& files,
                                                                  const spec::JobSpec& spec,
@@ -64,6 +84,7 @@ Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::
   demand.accept_data = spec.resume && spec.resume->accept_data;
   demand.accept_arithmetic = spec.resume && spec.resume->accept_arithmetic;
   demand.accept_history = spec.resume.has_value();
+  demand.accept_end = spec.resume.has_value();
   demand.compared_only = options.reverts;
   auto found = Furthest(files, directories, demand);
   if (!found.ok()) {
@@ -81,7 +102,12 @@ Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::
     return FailedPrecondition("the run cannot be resumed: " + found->path +
                               " does not fit: " + state.status().message());
   }
-  for (const std::string& a : found->accepted) LogWarning("accepted: another " + a);
+  for (const std::string& a : found->accepted) {
+    LogWarning("accepted: another " + a);
+    if (!a.starts_with(bundle::kOtherEnd)) continue;
+    BeginWithOtherEnd(plan, &*state);
+    if (a.find("early_stopping") != std::string::npos) ForgetTheBest(&*state);
+  }
   LogInfo("the job goes on from " + found->path);
   state->accepted = found->accepted;
   return std::optional<training::TrainingState<T>>(*std::move(state));

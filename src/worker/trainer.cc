@@ -138,10 +138,11 @@ Result<training::Action> Trainer<T>::Perform(const training::GradientAction& ste
   const int64_t leaves_us = hooks_.now_us();
   const int64_t elapsed_ms = (leaves_us - options_.begun_us) / 1000;
   const int64_t extras = model::TotalsSize(machine_.plan().shape, model::TotalsKind::kTraining);
-  if (is_root_ && options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms) {
-    work_.own_stats()[extras + training::kExtraTimeIsUp] = 1;
-  }
   if (is_root_) {
+    const bool late = options_.max_time_ms > 0 && elapsed_ms >= options_.max_time_ms;
+    work_.own_stats()[extras + training::kExtraTimeIsUp] = ends_early_ ? training::kEndedByRequest
+                                                           : late      ? training::kEndedByTime
+                                                                       : 0;
     work_.own_stats()[extras + training::kExtraSwitch] = static_cast<double>(switch_to_);
     const bool due = !Compares(step.step) && hooks_.agreement_due && hooks_.agreement_due();
     work_.own_stats()[extras + training::kExtraAgree] = due ? 1 : 0;

@@ -140,6 +140,8 @@ class StepLoop {
   virtual Result<TrainerEnd> Run() = 0;
   // At the root, any thread: this generation's last step is the next one whose sum has not begun.
   virtual void SwitchTo(Generation next) = 0;
+  // At the root, any thread: the next step whose sum has not begun is the last one of the job.
+  virtual void EndEarly() = 0;
   // Ends Run soon with this error.
   virtual void Abort(Status why) = 0;
   virtual std::optional<Divergence> divergence() const { return std::nullopt; }
@@ -154,6 +156,7 @@ class Trainer final : public StepLoop {
 
   Result<TrainerEnd> Run() override;
   void SwitchTo(Generation next) override { switch_to_ = next.value; }
+  void EndEarly() override { ends_early_ = true; }
   std::optional<Divergence> divergence() const override { return divergence_; }
   void Abort(Status why) override;
 
@@ -194,6 +197,7 @@ class Trainer final : public StepLoop {
   bool compares_next_ = false;  // as the root stamped it
   Generation next_;             // likewise
   std::atomic<uint64_t> switch_to_{0};
+  std::atomic<bool> ends_early_{false};
 
   std::atomic<bool> aborted_{false};
   std::mutex abort_mutex_;  // guards abort_reason_

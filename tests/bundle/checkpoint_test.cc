@@ -146,7 +146,14 @@ TEST_CASE(
   CHECK(message(Demand()) == "accepted");
   CHECK(message(Demand(Job(32))) ==
         "it is of another job (train.batch: 64 in the checkpoint, 32 in this job); go on with the "
-        "job as it was, or train anew");
+        "job as it was, or train a new model");
+  spec::JobSpec longer = Job();
+  longer.train.epochs = 20;
+  CheckpointDemand later = Demand(longer);
+  CHECK_THAT(message(later), Contains("train.epochs: "));
+  later.accept_end = true;
+  CHECK(message(later) == "accepted");
+  CHECK(AcceptedDifferences(header, later)->front().starts_with(kOtherEnd));
   CheckpointDemand demand = Demand();
   demand.data_fingerprint = "data-2";
   CHECK(message(demand) ==

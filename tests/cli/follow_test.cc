@@ -26,7 +26,7 @@ class FakeClient final : public rpc::ApiClient {
   Result<std::string> Renewer() override { return Unimplemented("renewer"); }
   Result<std::vector<spec::JobSnapshot>> List() override { return Unimplemented("list"); }
   Result<spec::JobUpdate> Get(JobId) override { return Unimplemented("get"); }
-  Status Cancel(JobId) override { return Unimplemented("cancel"); }
+  Status Cancel(JobId, bool) override { return Unimplemented("cancel"); }
   Status Drain(WorkerId) override { return Status::Ok(); }
   Result<std::vector<spec::WorkerSnapshot>> Workers() override { return Unimplemented("workers"); }
   Status Watch(JobId, const std::function<void(spec::JobUpdate)>& on_update,

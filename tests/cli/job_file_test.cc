@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/bundle/checkpoint_store.h"
 #include "src/rpc/coordinator_address.h"
 
 namespace espalier::cli {
@@ -84,14 +85,14 @@ TEST_CASE("a job starts only if there is something to resume, or nothing that sh
   JobDirectory directory;
   const auto files = storage::MakeFileSystem();
   spec::JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
-  CHECK(CheckStartHere(*files, spec).ok());
+  CHECK(bundle::CheckBeginning(*files, spec).ok());
   fs::create_directory("out.checkpoints");
   directory.Write("out.checkpoints/step-000000007.ckpt", "");
-  CHECK(CheckStartHere(*files, spec).code() == StatusCode::kAlreadyExists);
+  CHECK(bundle::CheckBeginning(*files, spec).code() == StatusCode::kAlreadyExists);
   spec.resume = spec::ResumeSpec{spec.output.path, false, false};
-  CHECK(CheckStartHere(*files, spec).code() == StatusCode::kDataLoss);
+  CHECK(bundle::CheckBeginning(*files, spec).code() == StatusCode::kDataLoss);
   spec.resume->from = directory.Path("other");
-  CHECK(CheckStartHere(*files, spec).code() == StatusCode::kNotFound);
+  CHECK(bundle::CheckBeginning(*files, spec).code() == StatusCode::kNotFound);
 }
 
 TEST_CASE("a job file that is not there, is a directory or is wrong says which and where") {
@@ -106,11 +107,13 @@ TEST_CASE("a job file that is not there, is a directory or is wrong says which a
 
 TEST_CASE("files, header and output are looked at before anything starts") {
   JobDirectory directory;
-  spec::JobSpec spec = LoadJobFile("job.yaml", {}).value().spec;
-  const auto plan = PlanLocally(*storage::MakeFileSystem(), spec);
-  INFO(plan.status().ToString());
-  REQUIRE(plan.ok());
-  CHECK(plan->schema.features == std::vector<int32_t>{0, 1});
+  const JobFile file = LoadJobFile("job.yaml", {}).value();
+  spec::JobSpec spec = file.spec;
+  const auto completed = CompleteLocally(*storage::MakeFileSystem(), file);
+  INFO(completed.status().ToString());
+  REQUIRE(completed.ok());
+  CHECK(completed->input.schema.features == std::vector<int32_t>{0, 1});
+  CHECK(completed->task_why == "the label holds text");
 
   CHECK(CheckOutputHere(*storage::MakeFileSystem(), spec.output).ok());
   fs::create_directory("out");
@@ -121,12 +124,13 @@ TEST_CASE("files, header and output are looked at before anything starts") {
   CHECK(CheckOutputHere(*storage::MakeFileSystem(), {.path = directory.Path("rows.csv/below")})
             .code() != StatusCode::kOk);
 
-  spec.data.label = {spec::ColumnRef("lable")};
-  CHECK_THAT(PlanLocally(*storage::MakeFileSystem(), spec).status().ToString(),
-             Catch::Contains("label"));
-  spec.data.train = {directory.Path("missing.csv")};
-  CHECK_THAT(PlanLocally(*storage::MakeFileSystem(), spec).status().ToString(),
-             Catch::Contains("missing.csv"));
+  const auto refused = [&](const std::string& data) {
+    directory.Write("wrong.yaml", "data: " + data + "\noutput: other\n");
+    const JobFile wrong = LoadJobFile("wrong.yaml", {}).value();
+    return CompleteLocally(*storage::MakeFileSystem(), wrong).status().ToString();
+  };
+  CHECK_THAT(refused("{train: rows.csv, label: lable}"), Catch::Contains("label"));
+  CHECK_THAT(refused("{train: missing.csv, label: label}"), Catch::Contains("missing.csv"));
 }
 
 TEST_CASE("a coordinator is found by host and port or by a file that holds them") {

@@ -48,7 +48,8 @@ bool CoordinatorPlayer::General(const Command& c) {
   if (verb == "submit") {
     DoSubmit(c);
   } else if (verb == "cancel") {
-    Feed(CancelJob{{1}, {IdOf(c.Word(1))}, "cancelled by a client", By(c)});
+    Feed(CancelJob{
+        {1}, {IdOf(c.Word(1))}, "cancelled by a client", By(c), c.Number("keep", 0) != 0});
   } else if (verb == "withdraw") {
     Feed(WithdrawSubmission{{1}, c.Word(1), By(c)});
   } else if (verb == "quotas") {

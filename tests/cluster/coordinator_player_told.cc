@@ -118,6 +118,8 @@ void CoordinatorPlayer::Tell(SendToWorker& send) {
         (m->reverts ? " reverting" : "") + " with" + leaves);
   } else if (const auto* m = std::get_if<SwitchOver>(&send.message)) {
     Say(to + "SwitchOver " + Point(m->job, m->generation) + " to " + std::to_string(m->next.value));
+  } else if (const auto* m = std::get_if<EndTraining>(&send.message)) {
+    Say(to + "EndTraining " + Point(m->job, m->generation));
   } else if (const auto* m = std::get_if<KeepState>(&send.message)) {
     Say(to + "KeepState " + Point(m->job, m->generation) + (m->reverts ? " reverting" : ""));
   } else if (const auto* m = std::get_if<Proceed>(&send.message)) {

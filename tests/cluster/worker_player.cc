@@ -116,6 +116,7 @@ ToWorker WorkerPlayer::Order(const Command& c) {
     return KeepState{incarnation, at.job, at.generation, c.Number("reverts", 0) != 0};
   if (verb == "switches")
     return SwitchOver{incarnation, at.job, at.generation, {at.generation.value + 1}};
+  if (verb == "ends") return EndTraining{incarnation, at.job, at.generation};
   if (verb == "proceeds") return Proceed{incarnation, at.job, at.generation, 1};
   if (verb == "releases") return Release{incarnation, at.job, at.generation, c.Text("why", "done")};
   if (verb == "dismisses") return Dismiss{c.Text("why", "goodbye")};
@@ -234,6 +235,9 @@ std::string WorkerPlayer::Tell(const WorkerAction& action) {
   }
   if (const auto* a = std::get_if<RunSwitch>(&action)) {
     return "switch to generation " + std::to_string(a->next.value);
+  }
+  if (const auto* a = std::get_if<RunEarlyEnd>(&action)) {
+    return "end the job in generation " + std::to_string(a->generation.value);
   }
   if (const auto* a = std::get_if<RunProceed>(&action)) {
     return "proceed " + PointText(a->order.job, a->order.generation);

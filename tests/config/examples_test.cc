@@ -45,7 +45,6 @@ TEST_CASE("the examples of small tables are two classes, a regression, ten class
   CHECK(diabetes.model.task == spec::Task::kRegression);
   CHECK(diabetes.train.optimizer.kind == spec::OptimizerKind::kLbfgs);
   CHECK(diabetes.data.features.groups.size() == 1);
-  CHECK(Job("digits.yaml").train.schedule.kind == spec::ScheduleKind::kCosine);
   const auto none = [](const std::string& path) -> Result<std::string> { return NotFound(path); };
   const auto sweep = ParseSweep(Text("iris_sweep.yaml"), "iris_sweep.yaml", "/here", none);
   INFO(sweep.status().ToString());

@@ -205,7 +205,8 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {kHead + "train:\n  epoch: 3\n", "job.yaml:4:3: unknown key 'epoch'; did you mean 'epochs'?"},
       {"dta: 1\n", "job.yaml:1:1: unknown key 'dta'; did you mean 'data'?"},
       {kHead + "zzzzzzzzzz: 1\n",
-       "job.yaml:3:1: unknown key 'zzzzzzzzzz'; known here: name, compat, data, model, train, "
+       "job.yaml:3:1: unknown key 'zzzzzzzzzz'; known here: name, preset, compat, data, model, "
+       "train, "
        "workers, "
        "output, resume"},
       {kHead + "train: {optimizer: {adam: {lerning_rate: 1}}}\n",
@@ -250,10 +251,10 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:16: train.batch: found '99999999999999999999', expected a whole number"},
       {kHead + "train: 5\n",
        "job.yaml:3:8: train: found '5', expected a map with some of the keys mode, staleness, "
-       "optimizer, schedule, leaves, epochs, steps, max_time, early_stopping, weight_decay, l1, "
-       "decay_biases, weight_decay_schedule, rate_factors, clip_norm, clip_value, "
-       "accumulate_steps, averaging, class_weight, initial, frozen, seed, batch, on_nonfinite, "
-       "checkpoint"},
+       "optimizer, schedule, leaves, steps, max_time, early_stopping, weight_decay, l1, "
+       "decay_biases, weight_decay_schedule, rate_factors, rate_by_batch, clip_norm, clip_value, "
+       "accumulate_steps, averaging, class_weight, initial, frozen, seed, batch, epochs, "
+       "on_nonfinite, checkpoint"},
       {kHead + "model: {hidden: 256}\n",
        "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
        "256]"},
@@ -291,7 +292,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "`policy: skip` may leave out"},
       // Bounds and what fields ask of each other, with the place of the value.
       {kHead + "train:\n  batch: 0\n",
-       "job.yaml:4:10: train.batch: found 0, expected a whole number from 1 to 1073741824"},
+       "job.yaml:4:10: train.batch: found '0', expected `auto` or a number above 0"},
       {kHead + "model: {hidden: [4, 0]}\n",
        "job.yaml:3:21: model.hidden[1]: found 0, expected a whole number from 1 to 65536"},
       {kHead + "train: {optimizer: {adam: {learning_rate: 0}}}\n",

@@ -53,7 +53,8 @@ TEST_CASE("a key is found with the keys below it") {
   CHECK(PathsBelow("train.seed") == Paths{"train.seed"});
   CHECK(PathsBelow("data.csv") == Paths{"data.csv", "data.csv.header", "data.csv.delimiter",
                                         "data.csv.quote", "data.csv.multiline", "data.csv.decimal",
-                                        "data.csv.thousands"});
+                                        "data.csv.thousands", "data.csv.escape", "data.csv.comment",
+                                        "data.csv.extra_field"});
   CHECK(PathsBelow("model.loss.huber") == Paths{"model.loss.huber.delta"});
   CHECK(PathsBelow("data.features.groups.hash") == Paths{"data.features.groups[].hash"});
   CHECK(PathsBelow("data.features.groups[].hash") == Paths{"data.features.groups[].hash"});

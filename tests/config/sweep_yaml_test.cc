@@ -7,7 +7,7 @@ namespace espalier::config {
 namespace {
 
 const std::string kJob =
-    "name: iris\n"
+    "name: iris\npreset: none\n"
     "data: {train: iris.csv, label: y, validation: {fraction: 0.2}}\n"
     "model: {hidden: [8]}\n"
     "train: {optimizer: adam}\n"
@@ -186,7 +186,8 @@ TEST_CASE("what is no sweep is one clear error") {
       {start + "folds: 1000\ngrid: {train.seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}\n",
        "makes 11000 jobs with its folds; at most 10000 are possible"},
       {start + "folds: 2\nmetric: val_acuracy\n", "did you mean 'val_accuracy'?"},
-      {"job: {data: {train: t.csv, label: y}}\noutput: o\ngrid: {train.batch: [1]}\n",
+      {"job: {preset: none, data: {train: t.csv, label: y}}\noutput: o\n"
+       "grid: {train.batch: [1]}\n",
        "and no validation rows; set `folds: 5`, or the job's data.validation"},
       {start + "grid: {train.batch: [32, 0]}\n", "sweep.yaml: trial 2 (train.batch: 0)"},
       {start + "grid: {train.btach: [32]}\n", "did you mean 'batch'?"},

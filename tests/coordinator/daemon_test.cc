@@ -92,7 +92,8 @@ spec::SubmitRequest Request(const std::string& name) {
   std::ofstream(directory / "in.csv") << "y,x\n0,1\n1,2\n0,3\n1,4\n";
   spec::SubmitRequest request;
   request.client_request_id = name;
-  request.job_yaml = "name: " + name + "\ndata: {train: " + (directory / "in.csv").string() +
+  request.job_yaml = "name: " + name +
+                     "\npreset: none\ndata: {train: " + (directory / "in.csv").string() +
                      ", label: y}\noutput: " + (directory / name).string() + "\n";
   return request;
 }

@@ -74,7 +74,8 @@ spec::SubmitRequest Request(const std::string& name, const std::string& place = 
   std::ofstream(directory / "in.csv") << "y,x\n0,1\n1,2\n";
   return {.version = "1",
           .client_request_id = name,
-          .job_yaml = "name: " + name + "\ndata: {train: " + (directory / "in.csv").string() +
+          .job_yaml = "name: " + name +
+                      "\npreset: none\ndata: {train: " + (directory / "in.csv").string() +
                       ", label: y}\noutput: " + (place.empty() ? directory.string() : place) + "/" +
                       name + "\n"};
 }

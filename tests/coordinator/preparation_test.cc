@@ -21,7 +21,7 @@ Result<cluster::Submission> Prepare(const std::string& output, const std::string
   return PrepareSubmission(
       {.version = "1",
        .client_request_id = "a/../b",
-       .job_yaml = "name: small\ndata: {train: " + (Temporary() / "in.csv").string() +
+       .job_yaml = "name: small\npreset: none\ndata: {train: " + (Temporary() / "in.csv").string() +
                    ", label: y}\nworkers: {min: 2, max: 3}\ntrain: " + train +
                    "\noutput: " + output + "\n"},
       storage::StorageOptions{});

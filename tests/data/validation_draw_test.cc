@@ -46,6 +46,19 @@ TEST_CASE("of any number of rows the share is drawn up to one row") {
   }
 }
 
+TEST_CASE("exact shares hold for all rows and spare single ones") {
+  spec::JobSpec job = Job(0.1);
+  job.data.validation.stratify = false;
+  job.data.validation.exact = true;
+  ValidationDraw draw(job, 3);
+  for (int part = 0; part < 40; ++part) {
+    int64_t drawn = draw.Draws(part, 0, "a");
+    CHECK(drawn == 0);
+    for (int row = 1; row < 100; ++row) drawn += draw.Draws(part, row % 2, "b");
+    CHECK(drawn == 10);
+  }
+}
+
 TEST_CASE("each place in a part is drawn as often as the fraction says, and neighbours vary") {
   const double fraction = 0.25;
   std::vector<int> drawn(40);

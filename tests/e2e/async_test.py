@@ -165,7 +165,7 @@ class AsyncTest(EspalierTest):
         logs = "".join(cluster.log(n) for n in cluster.workers if n != holder)
         self.assertRegex(logs, r"the job goes on from .*orphaned\.bundle\.checkpoints")
 
-    def test_control_c_stops_it_and_leaves_nothing(self):
+    def test_control_c_ends_it_and_keeps_the_model(self):
         process = self.start("train", self.job("stopped", self.spec(epochs=10_000_000)),
                              "--workers", 3, "--json")
         await_step(process)
@@ -176,7 +176,8 @@ class AsyncTest(EspalierTest):
         self.assertEqual(process.returncode, 130)
         for pid in daemons:
             self.assertFalse(is_alive(pid))
-        self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
+        self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n],
+                         ["stopped.bundle"])
 
     def test_a_hanging_pusher_is_given_up(self):
         cluster = Cluster(self, workers=3, coordinator_flags=["--liveness-limit-ms", "2s"])

@@ -155,14 +155,31 @@ class ResumeTest(CheckpointTest):
         self.assertEqual(len(accepted), 1)
         self.assertRegex(accepted[0], r"^data_fingerprint \w+ until step \d+$")
 
+    def test_a_finished_run_goes_on_for_more_epochs(self):
+        runs = {}
+        for epochs in (8, 4):
+            spec = dict(self.spec(epochs=epochs), output={"path": self.path("m"),
+                                                          "overwrite": True})
+            spec["train"].update(checkpoint={"every_steps": 1, "keep": 2}, schedule="constant")
+            runs[epochs] = self.job("run-%d" % epochs, spec)
+        whole = self.result("train", runs[8], "--workers", 1)
+        self.result("train", runs[4], "--workers", 1)
+        longer = self.result("train", runs[8], "--workers", 2, "--resume", self.path("m"))
+        self.assertEqual(longer["weights_sha256"], whole["weights_sha256"])
+        accepted = json.loads(self.read("m", "model.json"))["accepted"]
+        self.assertEqual(len(accepted), 1)
+        self.assertRegex(accepted[0], r"^end of training, train\.epochs: 4 in the checkpoint, 8 ")
+
     def test_what_cannot_be_resumed_is_told_before_anything_starts(self):
         job = self.job("cut", self.spec())
         _, err = self.espalier("train", job, "--resume", self.path("none"), code=2)
         self.assertIn("there is no checkpoint in " + self.path("none.checkpoints"), err)
         self.kill_in_the_middle(job, "--workers", 1)
-        other = self.job("other", self.spec(epochs=7))
+        changed = self.spec()
+        changed["train"]["batch"] = 16
+        other = self.job("other", changed)
         _, err = self.espalier("train", other, "--resume", self.path("m"), code=2)
-        self.assertIn("train.epochs: 120 in the checkpoint, 7 in this job", err)
+        self.assertRegex(err, r"train\.batch: \d+ in the checkpoint, 16 in this job")
         _, err = self.espalier("train", job, "--accept-other-arithmetic", code=2)
         self.assertIn("add --resume RUN", err)
 

@@ -202,8 +202,11 @@ class EspalierTest(unittest.TestCase):
         return json_lines(out)[-1]
 
     def job(self, name, spec):
-        """Writes a job file (JSON is YAML) with an output of its own. Returns its path."""
+        """Writes a job file (JSON is YAML) with its output, and without a preset unless the spec
+        names one. Returns its path."""
         spec = dict({"name": name, "output": self.path(name + ".bundle")}, **spec)
+        if isinstance(spec.get("data"), dict):  # it trains
+            spec.setdefault("preset", "none")
         return self.write(name + ".yaml", json.dumps(spec, indent=1) + "\n")
 
     def trained_here(self, name, spec, workers=1, threads=1):
@@ -249,7 +252,8 @@ class EspalierTest(unittest.TestCase):
         return self.write(name, "\n".join(lines) + "\n")
 
     def classes_spec(self, csv, **train):
-        return {"data": {"train": csv, "label": "label", "validation": {"fraction": 0.2}},
+        return {"preset": "none",
+                "data": {"train": csv, "label": "label", "validation": {"fraction": 0.2}},
                 "model": {"task": "classification", "hidden": [16, 8], "dropout": 0.3},
                 "train": dict({"batch": 100, "leaves": 16, "epochs": 3, "seed": 7}, **train)}
 

@@ -59,7 +59,8 @@ class HdfsTest(EspalierTest):
         return "hdfs://%s/%s" % (self.home, name)
 
     def spec(self, source, **changes):
-        return dict({"data": {"train": source, "label": "label", "validation": {"column": "flag"},
+        return dict({"preset": "none",
+                     "data": {"train": source, "label": "label", "validation": {"column": "flag"},
                               "shard_bytes": 4096},
                      "model": {"task": "classification", "hidden": [16, 8]},
                      "train": {"batch": 100, "leaves": 16, "epochs": 2, "seed": 7}}, **changes)

@@ -1,7 +1,9 @@
 """`espalier train`: its result, and what becomes of its daemons."""
 import errno
 import fcntl
+import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -149,6 +151,7 @@ class TrainTest(EspalierTest):
         process.communicate(timeout=60)
         self.assert_all_gone(sum(daemons.values(), []))
         self.assertFalse(os.path.exists(os.path.dirname(path)))
+        shutil.rmtree(self.path("long.bundle"), ignore_errors=True)
 
     @pytest.mark.long
     def test_a_killed_worker_is_not_restarted_and_the_job_goes_on_without_it(self):
@@ -178,14 +181,34 @@ class TrainTest(EspalierTest):
         self.assert_all_gone(sum(daemons.values(), []))
         self.assertFalse(os.path.exists(self.path("long.bundle")))
 
-    def test_control_c_stops_cleanly_and_leaves_nothing(self):
-        process, daemons = self.start_long(2)
+    def test_control_c_before_an_evaluation_leaves_nothing(self):
+        spec = self.classes_spec(self.classes_csv("rows.csv", 2000), batch=1, epochs=10_000)
+        spec["train"]["optimizer"] = {"sgd": {"learning_rate": 1e-9}}
+        spec["data"]["train"] = [spec["data"]["train"]]
+        spec["model"]["hidden"] = [2048, 2048]  # an epoch takes minutes
+        process = self.start("train", self.job("long", spec), "--workers", 2, "--json")
+        wait_for("daemons", lambda: len(children_of(process.pid)) == 3)
+        daemons = children_of(process.pid)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
-        self.assert_all_gone(sum(daemons.values(), []))
-        self.assertFalse(os.path.exists(self.path("long.bundle")))
+        self.assert_all_gone(daemons)
         self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
+
+    def test_control_c_after_an_evaluation_keeps_the_model(self):
+        spec = self.classes_spec(self.classes_csv("rows.csv", 500), epochs=10_000_000)
+        spec["data"]["validation"] = {"fraction": 0.2}
+        spec["train"]["early_stopping"] = {"patience": 10_000_000}
+        process = self.start("train", self.job("kept", spec), "--workers", 2, "--json")
+        next(line for line in process.stdout if json.loads(line).get("event") == "evaluation")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        result = json_lines(out)[-1]
+        self.assertEqual(result["status"], "SUCCEEDED")
+        self.assertEqual(result["stopped_because"], "request")
+        self.assertGreater(result["best_epoch"], 0)
+        self.assertTrue(os.path.exists(self.path("kept.bundle", "weights.safetensors")))
 
     def test_nohup_lets_it_live_through_a_hang_up(self):
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup(1) hands on
@@ -258,7 +281,6 @@ class TrainTest(EspalierTest):
     def test_when_told_it_ends_with_the_process_that_started_it(self):
         _, pids = self.orphan("--exit-with-parent")
         self.assert_all_gone(pids)
-        self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
 
     def test_the_number_of_workers_comes_from_the_job(self):
         spec = self.long_spec(self.classes_csv("w.csv", 500))

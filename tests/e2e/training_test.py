@@ -218,8 +218,8 @@ class TrainingTest(EspalierTest):
             self.assertEqual((result["stopped_because"], result["epochs"]), ("early stopping", 3))
             weights.append(self.weights(result))
         self.assertEqual(weights[0], weights[1])
-        spec["train"].pop("early_stopping")  # the first epoch was the best
-        spec["train"]["epochs"] = 1
+        spec["train"].pop("early_stopping")
+        spec["train"]["epochs"] = result["best_epoch"]
         self.assertEqual(self.weights(self.train("one", spec)), weights[0])
 
     def test_check_tells_a_model_that_does_not_fit(self):

@@ -23,7 +23,8 @@ class TrainedTest(EspalierTest):
     def train(self, data, model, **train):
         train = dict({"epochs": 4, "batch": 64, "seed": 3,
                       "optimizer": {"adam": {"learning_rate": 0.01}}}, **train)
-        result = espalier.train({"name": "trained", "data": data, "model": model, "train": train,
+        result = espalier.train({"name": "trained", "preset": "none", "data": data, "model": model,
+                                 "train": train,
                                  "output": {"path": self.path("bundle"), "overwrite": True}},
                                 workers=2, threads=1)
         return result, result.load()

@@ -59,7 +59,7 @@ class FakeHandler : public CoordinatorHandler {
     done(JobId{});
   }
   void OnDrain(WorkerId worker, Done<WorkerId> done) override { done(worker); }
-  void OnCancel(cluster::Requester, JobId job, Done<JobId> done) override {
+  void OnCancel(cluster::Requester, JobId job, bool, Done<JobId> done) override {
     if (job.value == 404) return done(NotFound("no such job: job-404"));
     if (job.value == 1) {
       std::lock_guard lock(mutex);

@@ -44,6 +44,7 @@ inline spec::TrainingResult SampleResult() {
   r.classes = {"zero", "\xfe"};
   r.weights_sha256 = "abc", r.bundle = "/out/\xff", r.stopped_because = "epochs";
   r.step_ms_p50 = 1.25, r.step_ms_p99 = 2.5, r.skipped_rows = 3;
+  r.best_epoch = 2.5, r.skipped_steps = 4;
   r.async = spec::AsyncCounts{6, 7};
   return r;
 }
@@ -165,6 +166,7 @@ inline std::vector<cluster::ToWorker> SamplesToWorker() {
           cluster::Dismiss{"bye"},
           cluster::Pulse{{2}},
           cluster::ProfileTaken{{2}, {7}, {3}, 12},
+          cluster::EndTraining{{2}, {7}, {3}},
           cluster::KeepState{{2}, {7}, {3}, true},
           cluster::NewTokens{{2}, {7}, SampleTokens()}};
 }

@@ -33,7 +33,7 @@ class Handler : public CoordinatorHandler {
     done(JobId{});
   }
   void OnRenewer(Done<std::string> done) override { done(std::string("espalier@R")); }
-  void OnCancel(cluster::Requester by, JobId, Done<JobId> done) override {
+  void OnCancel(cluster::Requester by, JobId, bool, Done<JobId> done) override {
     requesters.Push(std::move(by));
     done(JobId{7});
   }

@@ -102,6 +102,7 @@ void SimMember::ForgetWhatABugForgets(training::TrainingState<Real>& state) cons
   if (world_.bugs(Bug::kForgetBest)) {
     state.best_parameters.clear();
     state.best_value.reset();
+    state.notes = {};
     state.evaluations_without_gain = 0;
   }
 }

@@ -74,7 +74,8 @@ class SimWorker {
   void Perform(const cluster::RunTraining& action);
   void Perform(const cluster::RunPreparation& action);
   void Perform(const cluster::RunKeep& action);
-  void Perform(const cluster::RunTokens&) {}  // no file system here asks for one
+  void Perform(const cluster::RunEarlyEnd&) {}  // no client here asks for one
+  void Perform(const cluster::RunTokens&) {}    // no file system here asks for one
   void Perform(const cluster::RunProceed& action);
   void Perform(const cluster::RunSwitch& action);
   void Perform(const cluster::AbortJob& action);

@@ -164,14 +164,14 @@ TEST_CASE("each field out of its range is named with what was found and what was
        },
        "model.loss: found softmax_cross_entropy, expected mse, mae, huber, poisson or quantile "
        "for task regression"},
-      {[](JobSpec& j) { j.train.batch = 0; },
-       "train.batch: found 0, expected a whole number from 1 to 1073741824"},
+      {[](JobSpec& j) { j.train.batch = -1; },
+       "train.batch: found -1, expected a whole number from 0 to 1073741824"},
       {[](JobSpec& j) { j.train.leaves = 1025; },
        "train.leaves: found 1025, expected a whole number from 1 to 1024"},
-      {[](JobSpec& j) { j.train.epochs = 0; },
-       "train.epochs: found 0, expected a number above 0 and at most 1000000000"},
+      {[](JobSpec& j) { j.train.epochs = -1; },
+       "train.epochs: found -1, expected a number from 0 to 1000000000"},
       {[](JobSpec& j) { j.train.epochs = kNan; },
-       "train.epochs: found nan, expected a number above 0 and at most 1000000000"},
+       "train.epochs: found nan, expected a number from 0 to 1000000000"},
       {[](JobSpec& j) { j.train.optimizer.learning_rate = kNan; },
        "train.optimizer.adam.learning_rate: found nan, expected a number above 0"},
       {[](JobSpec& j) {
@@ -448,9 +448,9 @@ TEST_CASE("Fields visits every member: what it misses is smaller than padding co
   CHECK(complete(ModelSpec{}));
   CHECK(complete(TrainSpec{}));
   CHECK(complete(ScheduleSpec{}));
-  CHECK(sizeof(JobSpec) == VisitedBytes(JobSpec{}));
+  CHECK(sizeof(JobSpec) == VisitedBytes(JobSpec{}) + 8);  // the preset is not of the model
   CHECK(sizeof(TrainSpec) - VisitedBytes(TrainSpec{}) ==
-        14);  // two flags and two words among eight-byte fields
+        18);  // two flags and three words among eight-byte fields
   CHECK(sizeof(Preprocessing) == VisitedBytes(Preprocessing{}));
 }
 
@@ -470,7 +470,7 @@ TEST_CASE("every enumerator has one word that reads back") {
   CHECK(round(LineSearchKind::kNone) == 2);
   CHECK(round(ScheduleKind::kStep) == 6);
   CHECK(round(AveragingKind::kEma) == 3);
-  CHECK(round(NullKind::kFail) == 5);
+  CHECK(round(NullKind::kFail) == 6);
   CHECK(round(ScaleKind::kNone) == 6);
   CHECK(round(NumberEmbedding::kNone) == 2);
   CHECK(round(Parametrization::kNtp) == 2);

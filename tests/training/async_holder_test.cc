@@ -256,7 +256,7 @@ TEST_CASE("a gradient that is no finite number ends the job, or is left out wher
 
 TEST_CASE("when time is up the next step is the last one") {
   Play play(2);
-  play.holder.TimeIsUp();
+  play.holder.EndSoon(kEndedByTime);
   play.Push(1);
   play.Evaluate(1);
   play.Push(0);

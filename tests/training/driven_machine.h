@@ -39,7 +39,8 @@ inline std::vector<double> EvaluationTotals(const TrainingPlan& plan, double los
 }
 
 // Runs the machine to its end; `validation_loss(k)` is the loss of the k-th evaluation. Returns the
-// sequence of actions as letters: G gradient, U update, V validation, T test.
+// sequence of actions as letters: G gradient, U update, L the training rows with the restored
+// weights, V validation, T test.
 struct Script {
   std::string letters;
   FinishAction finish;
@@ -62,7 +63,7 @@ inline Script Drive(StepMachine<float>& machine, const std::function<double(int)
       action = machine.OnUpdated();
     } else if (auto* e = std::get_if<EvaluateAction>(&action)) {
       const bool validation = e->set == spec::FileRole::kValidation;
-      script.letters += validation ? 'V' : 'T';
+      script.letters += "LVT"[static_cast<int>(e->set)];
       action = machine.OnEvaluation(
           EvaluationTotals(machine.plan(), validation ? validation_loss(evaluations++) : 5.0));
     } else if (auto* f = std::get_if<FinishAction>(&action)) {

@@ -64,6 +64,15 @@ TEST_CASE("the end of the time rides on the total and stops after that step") {
   CHECK(s.finish.stopped_because == "time");
 }
 
+TEST_CASE("a request ends the job as the end of the time does") {
+  StepMachine<float> machine(SmallPlan());
+  const Script s = Drive(machine, One, [](int64_t step, std::vector<double>& stats) {
+    if (step == 5) stats[stats.size() - kStepExtras + kExtraTimeIsUp] = kEndedByRequest;
+  });
+  CHECK(s.letters == "GUGUGUGUVGUGUV");
+  CHECK(s.finish.stopped_because == "request");
+}
+
 TEST_CASE("early stopping waits for its patience and restores the best weights") {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 100;
@@ -74,10 +83,13 @@ TEST_CASE("early stopping waits for its patience and restores the best weights")
   const Script s = Drive(machine, [&](int k) { return losses[k]; });
   CHECK(s.finish.stopped_because == "early stopping");
   CHECK(s.finish.steps == 16);
+  // min_delta decides when to stop, and not what is best.
   CHECK(machine.state().best_step == 8);
-  CHECK(machine.state().parameters[0] == 8.0f);
+  CHECK(machine.state().parameters[0] == 12.0f);
+  CHECK(s.finish.best_epoch == 3.0);
   // The saved weights are evaluated again.
-  CHECK(s.letters.substr(s.letters.size() - 2) == "VV");
+  CHECK(s.letters.substr(s.letters.size() - 3) == "VLV");
+  CHECK(s.finish.train.loss == 5.0);
   CHECK(s.finish.validation->loss == 0.7);
 }
 
@@ -96,7 +108,7 @@ TEST_CASE("early stopping by the training rows needs no validation rows") {
   CHECK(machine.state().best_step == 8);
   CHECK(machine.state().parameters[0] == 8);
   const std::string epoch = plan.validation_rows > 0 ? "GUGUGUGUV" : "GUGUGUGU";
-  CHECK(s.letters == epoch + epoch + epoch + epoch + (plan.validation_rows > 0 ? "VT" : "T"));
+  CHECK(s.letters == epoch + epoch + epoch + epoch + (plan.validation_rows > 0 ? "LVT" : "LT"));
   CHECK(s.finish.validation.has_value() == (plan.validation_rows > 0));
 }
 
@@ -108,6 +120,55 @@ TEST_CASE("restore_best: false keeps the last weights") {
   const Script s = Drive(machine, [](int k) { return 1.0 + k; });
   CHECK(machine.state().parameters[0] == 8.0f);
   CHECK(s.letters.substr(s.letters.size() - 2) == "UV");
+}
+
+TEST_CASE("weights of the last evaluation are not evaluated again") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.early_stopping = spec::EarlyStopping{.patience = 5};
+  StepMachine<float> machine(plan);
+  const Script s = Drive(machine, [](int k) { return 1.0 - 0.1 * k; });
+  CHECK(s.letters == "GUGUGUGUVGUGUGUGUVGUGUGUGUV");
+  CHECK(s.finish.best_epoch == 3.0);
+  CHECK(s.finish.train.loss == 1.0);
+}
+
+TEST_CASE("a job that diverges ends with the best weights") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.early_stopping = spec::EarlyStopping{.patience = 5};
+  const bool by_gradient = GENERATE(true, false);
+  StepMachine<float> machine(plan);
+  const Script s = Drive(
+      machine,
+      [&](int k) {
+        return k == 1 && !by_gradient ? std::numeric_limits<double>::quiet_NaN() : 1.0 + k;
+      },
+      [&](int64_t step, std::vector<double>& stats) {
+        if (by_gradient && step == 5) stats[model::kTotalNonfinite] = 1;
+      });
+  CHECK(s.error.ok());
+  CHECK(s.finish.stopped_because == "divergence");
+  CHECK(s.finish.best_epoch == 1.0);
+  CHECK(machine.state().parameters[0] == 4.0f);
+  CHECK(s.letters.ends_with("LV"));
+}
+
+TEST_CASE("a job whose last epoch was skipped fails") {
+  TrainingPlan plan = SmallPlan();
+  plan.train.skip_nonfinite = true;
+  const auto skip = [](int64_t step, std::vector<double>& stats) {
+    if (step < 8) return;
+    std::fill(stats.begin(), stats.end(), 0.0);
+    stats[model::kTotalNonfinite] = 1;
+  };
+  StepMachine<float> machine(plan);
+  const Script s = Drive(machine, One, skip);
+  CHECK(s.error.message().starts_with("step 12: all steps of the last epoch were skipped"));
+  plan.train.early_stopping = spec::EarlyStopping{.patience = 5};
+  StepMachine<float> restoring(plan);
+  const Script kept = Drive(restoring, One, skip);
+  CHECK(kept.finish.stopped_because == "divergence");
+  CHECK(kept.finish.skipped_steps == 4);
+  CHECK(restoring.state().parameters[0] == 4.0f);
 }
 
 TEST_CASE("a loss that is not a number never counts as a gain") {
@@ -164,6 +225,7 @@ TEST_CASE("on_nonfinite: skip counts the step and updates nothing") {
   CHECK(s.letters == "GUGGUGUV");
   CHECK(s.finish.steps == 4);
   CHECK(machine.state().updates == 3);
+  CHECK(s.finish.skipped_steps == 1);
   CHECK(s.finish.train.rows == 30);
 }
 

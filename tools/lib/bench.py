@@ -59,6 +59,7 @@ TORCH = {  # measured elsewhere: one machine of 2 cores, PyTorch on CPU
 }
 MNIST = {
     "name": "bench",
+    "preset": "none",
     "data": {"train": "build/mnist/train/*.csv", "test": "build/mnist/test/*.csv",
              "csv": {"header": False}, "label": 0, "validation": {"fraction": 0.2},
              "features": {"columns": "1..784", "scale": {"divide": 255}}},
@@ -239,12 +240,13 @@ def bench_csv(table, folder, args):
         floats = os.path.join(temporary, "floats.csv")
         bench_peers.write_floats(floats)
         digits = os.path.join(ROOT, "build", "mnist", "train", "part-00000.csv")
-        regression = {"data": {"train": floats, "csv": {"header": False}, "label": 8,
+        regression = {"preset": "none",
+                      "data": {"train": floats, "csv": {"header": False}, "label": 8,
                                "features": {"scale": "none"}},
                       "model": {"task": "regression"}}
         quoted = os.path.join(temporary, "quoted.csv")
         bench_peers.write_quoted(quoted)
-        classes = {"data": {"train": quoted, "csv": {"header": False}, "label": 7,
+        classes = {"preset": "none", "data": {"train": quoted, "csv": {"header": False}, "label": 7,
                             "features": {"columns": "1..6", "scale": "none"}},
                    "model": {"task": "classification"}}
         parts = {"shard_bytes": 4 << 20}  # enough for two threads

@@ -65,7 +65,7 @@ def scores(python, espalier, name, task, seed):
                                       capture_output=True).stdout)
         job = os.path.join(folder, "job.yaml")
         with open(job, "w") as f:
-            json.dump({"name": name, "output": os.path.join(folder, "model"),
+            json.dump({"name": name, "preset": "none", "output": os.path.join(folder, "model"),
                        "data": {"train": os.path.join(folder, "train.csv"),
                                 "test": os.path.join(folder, "test.csv"), "label": "y"},
                        "model": {"task": task, "hidden": HIDDEN, "init": "xavier"},

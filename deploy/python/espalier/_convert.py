@@ -123,7 +123,9 @@ def result_of(s: Any) -> JobResult:
         skipped_rows=r.skipped_rows,
         scoring=scoring_of(r.scoring) if r.HasField("scoring") else None,
         async_counts=AsyncCounts(r.async_counts.largest_lag, r.async_counts.refused)
-        if r.HasField("async_counts") else None)
+        if r.HasField("async_counts") else None,
+        best_epoch=r.best_epoch if r.HasField("best_epoch") else None,
+        skipped_steps=r.skipped_steps)
 
 
 def job_of(s: Any) -> JobInfo:

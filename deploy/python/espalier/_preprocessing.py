@@ -179,7 +179,7 @@ class Preprocessing:
         if not nulls.any():
             return x
         for i in np.flatnonzero(nulls.any(axis=0)):
-            if self._numbers[i].nulls not in ("mean", "constant"):
+            if self._numbers[i].nulls not in ("mean", "median", "constant"):
                 raise self._bad(nulls[:, i:i + 1], i, first_row, "has no value",
                                 " and the model was trained with `nulls: %s`: leave such rows "
                                 "out, or fill them" % self._numbers[i].nulls)
@@ -232,7 +232,7 @@ def _group(document: Document, rule: Node) -> Optional[Node]:
 def _decoder(document: Document, feature: Feature, number: int,
              rules: Rules) -> Tuple[Optional[Callable[[Any], Any]], str]:
     """(from a value to the feature's number or code, what null means)."""
-    nulls = document.feature_spec["nulls"].choice(("fail", "mean", "constant", "drop"))
+    nulls = document.feature_spec["nulls"].choice(("fail", "mean", "median", "constant", "drop"))
     if not document.rules:
         return None, nulls
     rule = document.rules[number]
@@ -240,7 +240,7 @@ def _decoder(document: Document, feature: Feature, number: int,
     group = _group(document, rule)
     own = group.get("nulls") if group else None
     if own:
-        nulls = own.choice(("fail", "mean", "constant", "drop", "category"))
+        nulls = own.choice(("fail", "mean", "median", "constant", "drop", "category"))
     if kind == "categorical":
         vocabulary = None if feature.hashed else list(feature.vocabulary)
         if not own:

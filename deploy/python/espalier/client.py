@@ -218,9 +218,9 @@ class Client:
         answer = self._connection.call("ListWorkers", api_pb2.ListWorkersRequest())
         return [worker_of(snapshot) for snapshot in answer.workers]
 
-    def cancel(self, job: Union[str, int]) -> None:
+    def cancel(self, job: Union[str, int], keep: bool = False) -> None:
         """Ends a job; see :meth:`Job.cancel`."""
-        Job(self._connection, job_number(job)).cancel()
+        Job(self._connection, job_number(job)).cancel(keep)
 
     def drain(self, worker: str) -> None:
         """Lets a worker go: its share of a job moves to the others first, then it ends.

@@ -97,15 +97,19 @@ class Job:
                 return outcome(event.job)
         raise InternalError("%s ended without a last event" % self.id)
 
-    def cancel(self) -> None:
+    def cancel(self, keep: bool = False) -> None:
         """Ends the job; nothing is left at its output.
+
+        Args:
+            keep: save the weights of a job that has had an evaluation: it ends after its next
+                step, with the best weights so far if early stopping restores them.
 
         Raises:
             NotFoundError: there is no such job.
             PermissionDeniedError: it belongs to another person, who is named.
             FailedPreconditionError: it has ended already.
         """
-        self._connection.call("Cancel", api_pb2.CancelRequest(job=self._number))
+        self._connection.call("Cancel", api_pb2.CancelRequest(job=self._number, keep=keep))
 
     def evaluations(self) -> List[Evaluation]:
         """The evaluations so far, the first one first."""

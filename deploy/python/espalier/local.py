@@ -219,7 +219,8 @@ def _result(last: Mapping[str, Any]) -> JobResult:
             stopped_because=last.get("stopped_because", ""),
             skipped_rows=last.get("skipped_rows", 0),
             async_counts=AsyncCounts(last["async"]["largest_lag"], last["async"]["refused"])
-            if "async" in last else None)
+            if "async" in last else None,
+            best_epoch=last.get("best_epoch"), skipped_steps=last.get("skipped_steps", 0))
     except KeyError as error:
         raise InternalError("the program's outcome lacks %s: is it of another version than this "
                             "client?" % error) from error

@@ -235,7 +235,8 @@ class JobResult:
         job: its id ("job-3").
         bundle: path of the model's directory, as the workers see it.
         weights_sha256: SHA-256 of the file of weights, in hexadecimal: it names the model.
-        train: running values of the last epoch.
+        train: of the saved weights where the best are restored, otherwise running values of the
+            last epoch.
         validation, test: of the saved weights; None when the job has no such set.
         classes: labels in the order of the model's classes; empty for regression, and when a local
             run does not say.
@@ -245,6 +246,8 @@ class JobResult:
             ``bundle``, the directory of its predictions or the file of its report ("": none),
             ``test``, the metrics of an evaluation, and ``classes``.
         async_counts: of a job trained with ``mode: async``; None: it was not.
+        best_epoch: of the saved weights, where early stopping restores the best; else None.
+        skipped_steps: steps that ``on_nonfinite: skip`` left out.
     """
 
     job: str
@@ -262,6 +265,8 @@ class JobResult:
     skipped_rows: int = 0
     scoring: Optional[Scoring] = None
     async_counts: Optional[AsyncCounts] = None
+    best_epoch: Optional[float] = None
+    skipped_steps: int = 0
 
     def load(self) -> Model:
         """The model, read from :attr:`bundle`; see :func:`espalier.load`. The bundle must be

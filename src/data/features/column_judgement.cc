@@ -127,9 +127,25 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   counts_ = counts_ && (numbers_ == 0 ? value == std::floor(value) : value == last_ + 1);
   last_ = value;
   ++numbers_;
+  whole_ = whole_ && value == std::floor(value);
+  if (different_numbers_.size() <= kWholeClassesMax) different_numbers_.insert(value);
   days_ += kind == NumberKind::kNumber && IsDayNumber(value);
   months_ += kind == NumberKind::kNumber && IsMonthNumber(value);
   booleans_ += kind == NumberKind::kNumber && (value == 0 || value == 1);
+}
+
+LabelTask TaskOfLabel(const ColumnSample& sample) {
+  constexpr spec::Task kClasses = spec::Task::kClassification, kNumbers = spec::Task::kRegression;
+  if (sample.values() == 0) return {kClasses, "the label has no value in the first rows"};
+  if (sample.numbers() * 2 < sample.values()) return {kClasses, "the label holds text"};
+  if (!sample.whole()) return {kNumbers, "the label has numbers with fractions"};
+  const size_t different = sample.different_numbers().size();
+  if (different > kWholeClassesMax) {
+    return {kNumbers,
+            "the label has more than " + std::to_string(kWholeClassesMax) + " whole numbers"};
+  }
+  return {kClasses, "the label has " + std::to_string(different) +
+                        (different == 1 ? " whole number" : " different whole numbers")};
 }
 
 Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {

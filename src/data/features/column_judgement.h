@@ -24,6 +24,8 @@ namespace espalier::data {
 // its values that differ in one.
 inline constexpr int64_t kIdentifierValuesMin = 50;
 inline constexpr double kIdentifierShare = 0.95;
+// Different whole numbers of a label above which they are no classes.
+inline constexpr size_t kWholeClassesMax = 20;
 // Rows below which a column without differences is a feature.
 inline constexpr int64_t kWholeTableRowsMin = 10;
 
@@ -71,6 +73,10 @@ class ColumnSample {
   // Whether each value is a whole number that is one more than the value before.
   bool counts_rows() const { return values_ > 1 && counts_ && numbers_ == values_; }
   const Texts* texts() const { return texts_.get(); }  // null: all values are numbers
+  // The first different numbers, one more than kWholeClassesMax at most, and whether all numbers
+  // are whole.
+  const std::set<double>& different_numbers() const { return different_numbers_; }
+  bool whole() const { return whole_; }
 
  private:
   void AddText(std::string_view text, const DateFormat* format);
@@ -78,9 +84,19 @@ class ColumnSample {
   int64_t rows_ = 0, values_ = 0, numbers_ = 0, booleans_ = 0, days_ = 0, months_ = 0;
   std::string first_;  // value; at most kDifferentBytes bytes
   double last_ = 0;    // number
-  bool constant_ = true, counts_ = true;
+  bool constant_ = true, counts_ = true, whole_ = true;
+  std::set<double> different_numbers_;
   std::unique_ptr<Texts> texts_;
 };
+
+// The task whose labels these are, and why, for people: "the label has 3 whole numbers".
+//   classification  text, or words for true and false, or few whole numbers
+//   regression      other numbers
+struct LabelTask {
+  spec::Task task = spec::Task::kClassification;
+  std::string why;
+};
+LabelTask TaskOfLabel(const ColumnSample& sample);
 
 // What is known of a column besides its values.
 struct ColumnFacts {

@@ -32,13 +32,16 @@ spec::ColumnStats WithNulls(const spec::FeatureOptions& options, const spec::Col
   return Merged(s, {.count = s.nulls, .mean = v, .min = v, .max = v});
 }
 
-// `quartiles`: of the robust scales.
+// `quartiles`: of the robust scales and of the median.
 spec::FittedFeature FitNumber(const spec::FeatureOptions& options, const spec::ColumnStats& s,
                               const Quartiles& quartiles) {
   spec::FittedFeature f;
   const spec::NullPolicy& nulls = *options.nulls;
   f.null_indicator = options.null_indicator;
   if (nulls.kind == spec::NullKind::kMean) f.null_value = s.mean;
+  if (nulls.kind == spec::NullKind::kMedian) {
+    f.null_value = quartiles.values > 0 ? quartiles.median : s.mean;
+  }
   if (nulls.kind == spec::NullKind::kConstant) f.null_value = NullConstant(options);
   const bool constant = s.count == 0 || s.min == s.max;
   switch (options.scale->kind) {
@@ -177,6 +180,8 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
       const bool has_sample = spec::IsSampled(job.data.features, rule);
       const std::vector<double> none, &sample = has_sample ? values[sampled++] : none;
       fitted = FitNumber(options, s, QuartilesOf(std::span<const double>(sample)));
+      const bool indicates = job.data.features.null_indicators && rule.group < 0;
+      fitted.null_indicator = fitted.null_indicator || (indicates && stats[i].nulls > 0);
       if (spec::IsBinned(job.data.features, rule)) {
         const spec::NumberOptions& numbers = job.data.features.numbers;
         fitted.embedding = numbers.width;

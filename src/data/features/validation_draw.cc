@@ -18,7 +18,8 @@ constexpr double kFar = 0x1p62;  // no file has so many rows
 ValidationDraw::ValidationDraw(const spec::JobSpec& job, int32_t file)
     : validation_(job.data.validation),
       fraction_(job.data.validation.fraction),
-      stratified_(job.data.validation.stratify && job.data.validation.by_hash()),
+      by_part_(job.data.validation.by_part()),
+      stratified_(job.data.validation.stratify),
       file_(static_cast<uint64_t>(file)),
       key_(MakeKey(job.train.seed, RandomUse::kValidation)) {}
 
@@ -42,10 +43,17 @@ void ValidationDraw::BeginRun(Stratum* s) const {
   ++s->run;
   const double end = std::floor(static_cast<double>(s->run) / fraction_ + s->phase);
   s->run_end = static_cast<int64_t>(std::min(end, kFar));  // a fraction may be almost 0
-  s->drawn = s->rows + static_cast<int64_t>(place * static_cast<double>(s->run_end - s->rows));
+  // A class of one row is of use in training alone.
+  const bool spares = validation_.exact && s->rows == 0 && s->run_end > 1;
+  const int64_t begin = s->rows + spares;
+  s->drawn = begin + static_cast<int64_t>(place * static_cast<double>(s->run_end - begin));
 }
 
 bool ValidationDraw::Draws(int64_t part, int32_t label, std::string_view text) {
+  return stratified_ ? DrawsOf(part, label, text) : DrawsOf(part, 0, {});
+}
+
+bool ValidationDraw::DrawsOf(int64_t part, int32_t label, std::string_view text) {
   if (static_cast<size_t>(label) >= strata_.size()) strata_.resize(static_cast<size_t>(label) + 1);
   Stratum& s = strata_[static_cast<size_t>(label)];
   if (s.part != part) {

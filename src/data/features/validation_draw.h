@@ -3,6 +3,8 @@
 // Plain: each row by a keyed hash of its identity, by itself. Folds cut the hash's range into equal
 // parts, so that each row is in one of them.
 //
+// With `exact` all rows count as one class of what follows.
+//
 // With `stratify`: of every class the same share; folds are fractions of 1/of, and a run's rows are
 // dealt out to them, in an order drawn for it, so that each row is in one of them here too. The
 // rule must not depend on how shards are cut, nor need a pass of its own, so it goes by parts of
@@ -35,11 +37,12 @@ class ValidationDraw {
   ValidationDraw(const spec::JobSpec& job, int32_t file);
 
   bool active() const { return validation_.by_hash(); }
+  bool by_part() const { return by_part_; }
   bool stratified() const { return stratified_; }
-  // Whether the row at `position` goes to validation; when this is not stratified.
+  // Whether the row at `position` goes to validation. REQUIRES: !by_part().
   bool Draws(uint64_t position) const;
-  // The same when it is, for the next good row of the part, of the class that has this number and
-  // text in the shard.
+  // The same of the next good row of a part, of the class that has this number and text in the
+  // shard; only with `stratify` they matter. REQUIRES: by_part().
   bool Draws(int64_t part, int32_t label, std::string_view text);
 
  private:
@@ -52,11 +55,12 @@ class ValidationDraw {
     int64_t rows = 0;  // so far
     int64_t run = 0, run_end = 0, drawn = 0;
   };
+  bool DrawsOf(int64_t part, int32_t label, std::string_view text);
   void BeginRun(Stratum* stratum) const;
 
   const spec::ValidationSpec& validation_;  // of a job that outlives this
   const double fraction_;
-  const bool stratified_;
+  const bool by_part_, stratified_;
   const uint64_t file_;
   const PhiloxKey key_;
   std::vector<Stratum> strata_;  // by label

@@ -7,7 +7,7 @@
 namespace espalier::data {
 
 void FitVocabulary(const std::map<std::string, int64_t>& texts_seen,
-                   const spec::FeatureOptions& options, spec::FittedFeature* feature) {
+                   const spec::CategoryOptions& options, spec::FittedFeature* feature) {
   std::map<std::string, int64_t> counts;
   for (const auto& [text, count] : texts_seen) counts[ClassText(text)] += count;
   JoinSpellings(&counts);

@@ -19,7 +19,7 @@ namespace espalier::data {
 // have no code. A column of at most one_hot_max values, null not counted, keeps all of them and
 // loses its embedding. `feature` gets its codes and texts.
 void FitVocabulary(const std::map<std::string, int64_t>& texts_seen,
-                   const spec::FeatureOptions& options, spec::FittedFeature* feature);
+                   const spec::CategoryOptions& options, spec::FittedFeature* feature);
 
 // By feature with a vocabulary, then by place in a shard's texts: the value's code. A value without
 // one has the number of codes.

@@ -21,11 +21,18 @@ struct TableSample {
   std::vector<ColumnSample> columns;  // by column of the schema
   std::vector<bool> index;            // which of them are the index of a data frame
   bool complete = false;              // all training rows are in it
+  // Of the training files, by the rows that were read and their bytes; exact if complete, and of a
+  // single Parquet file.
+  int64_t rows = 0;
+  bool exact = false;
 };
 
-// Of Parquet files only columns of text and unnamed ones are looked at; of columns that are in the
-// names of directories nothing.
+// Of Parquet files only columns of text, unnamed ones and labels are looked at; of columns that are
+// in the names of directories nothing.
 Result<TableSample> SampleColumns(const storage::FileSystem& files, const spec::DataSpec& data,
                                   const spec::InputPlan& plan);
+// The same of the labels alone. Other columns are empty in the result.
+Result<TableSample> SampleLabels(const storage::FileSystem& files, const spec::DataSpec& data,
+                                 const spec::InputPlan& plan);
 
 }  // namespace espalier::data

@@ -338,7 +338,7 @@ class Planner {
   Status Cut(int32_t file, int64_t header_end, int64_t shard_bytes) {
     const int64_t length = plan_.files[file].length;
     const auto whole_strata = [this](int64_t bytes) {
-      const int64_t unit = data_.validation.stratify ? kStratumBytes : 1;
+      const int64_t unit = data_.validation.by_part() ? kStratumBytes : 1;
       return (bytes + unit - 1) / unit * unit;
     };
     shard_bytes = whole_strata(shard_bytes);

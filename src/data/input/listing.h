@@ -15,8 +15,8 @@ namespace espalier::data {
 // header of each other file against it (the same names in any order: InputFile::columns), and cuts
 // shards of `shard_bytes`, a file's last one of half as many to half as many more (with
 // csv.multiline, and of compressed files and those of text_file.h, one a file; a file's header lies
-// wholly in its first shard; empty files have no shard). With validation.stratify they are cut at
-// whole strata only (validation_draw.h).
+// wholly in its first shard; empty files have no shard). With validation.stratify or exact they are
+// cut at whole strata only (validation_draw.h).
 //
 // Errors name the pattern or the file: nothing matches a pattern (kNotFound), a file listed twice,
 // content that cannot be read as text, all training files empty, and what schema.h says.

@@ -166,6 +166,15 @@ void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* wha
   }
 }
 
+// As if such rows were not there; of rows that are only evaluated it makes no difference.
+void ParquetDecoder::DropWeightless() {
+  if (role_ == spec::FileRole::kTest) return;
+  const Numbers& weights = numbers_[projection_.weight];
+  for (int64_t r = 0; r < count_; ++r) {
+    if (states_[r] == State::kGood && weights.At(r) == 0) states_[r] = State::kDropped;
+  }
+}
+
 Status ParquetDecoder::ReadLabels() {
   if (!classification_) {
     for (size_t i = 0; i < projection_.label.size(); ++i) {
@@ -214,9 +223,10 @@ Status ParquetDecoder::ChooseSets() {
     const std::vector<std::string>& labels = texts().labels.texts();
     for (int64_t r = 0; r < count_; ++r) {
       if (states_[r] != State::kGood) continue;
-      const bool drawn = draw_.stratified()
+      const bool drawn = !draw_.by_part() ? draw_.Draws(static_cast<uint64_t>(first_row_ + r))
+                         : draw_.stratified()
                              ? draw_.Draws(group_, label_of_[r], labels[label_of_[r]])
-                             : draw_.Draws(static_cast<uint64_t>(first_row_ + r));
+                             : draw_.Draws(group_, 0, {});
       set_of_[r] = drawn ? kValidationSet : kTrainSet;
     }
     return {};
@@ -281,7 +291,10 @@ Status ParquetDecoder::Add(const arrow::RecordBatch& batch, int64_t first_row) {
   ESPALIER_RETURN_IF_ERROR(ReadNumbers());
   CheckFeatures();
   ESPALIER_RETURN_IF_ERROR(ReadLabels());
-  if (projection_.weight >= 0) CheckNumber(projection_.weight, schema_.weight, "weight", true);
+  if (projection_.weight >= 0) {
+    CheckNumber(projection_.weight, schema_.weight, "weight", true);
+    DropWeightless();
+  }
   ESPALIER_RETURN_IF_ERROR(ChooseSets());
   ESPALIER_RETURN_IF_ERROR(TakeStates());
   if (Status appended = Append(); !appended.ok()) return appended.At({.file = path_});

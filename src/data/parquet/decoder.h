@@ -83,6 +83,7 @@ class ParquetDecoder {
   void CheckRun(const ParquetProjection::Run& run, const Numbers& numbers);
   void CheckFeature(const ParquetProjection::Run& run, int64_t row, int64_t element, double value);
   void CheckNumber(int32_t source, int32_t column, const char* what, bool is_weight);
+  void DropWeightless();
   Status ReadLabels();
   Status ChooseSets();
   // Finds the rows to append and reports the others.

@@ -164,6 +164,13 @@ class Merger {
                                 : "choose a smaller fraction"))
           .At(std::move(at));
     }
+    if (out.dropped > 0 && job_.data.weight) {
+      at.column = plan_.schema.names[plan_.schema.weight];
+      return BadInput("data.weight" + none + "all " + HumanCount(out.dropped) +
+                      " rows have the weight 0, or a null that `nulls: drop` leaves out; expected "
+                      "a weight above 0")
+          .At(std::move(at));
+    }
     if (out.dropped > 0) {
       return BadInput("data.features.nulls" + none + "drop left out all " +
                       HumanCount(out.dropped) +

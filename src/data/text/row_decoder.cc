@@ -276,13 +276,17 @@ bool RowDecoder::DecodeWeight(const RecordReader& reader) {
   return true;
 }
 
+std::string_view RowDecoder::LabelText() {
+  if (!draw_.stratified()) return {};
+  return texts().labels.texts()[static_cast<size_t>(label_)];
+}
+
 int RowDecoder::SetOf(const RecordReader& reader) {
   if (role_ != spec::FileRole::kTrain) return static_cast<int>(role_);
   if (draw_.active()) {
     const int64_t at = reader.record_offset();
-    const bool drawn = draw_.stratified()
-                           ? draw_.Draws(at / kStratumBytes, label_, texts().labels.texts()[label_])
-                           : draw_.Draws(static_cast<uint64_t>(at));
+    const bool drawn = draw_.by_part() ? draw_.Draws(at / kStratumBytes, label_, LabelText())
+                                       : draw_.Draws(static_cast<uint64_t>(at));
     return drawn ? kValidationSet : kTrainSet;
   }
   if (schema_.validation < 0) return kTrainSet;
@@ -365,9 +369,11 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
                       features_.decoded().empty() && features_.rules().plain() &&
                       DecodeDigits(reader);
   if (!digits && !(sparse_ ? DecodeEntries(reader) : DecodeFeatures(reader))) return Outcome::kBad;
-  const bool drops = !digits && drops_;
   if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
-  if (drops && draw_.stratified()) return Outcome::kDropped;  // before it is counted
+  // As if it were not there; of rows that are only evaluated it makes no difference.
+  const bool weightless = schema_.weight >= 0 && weight_ == 0 && role_ != spec::FileRole::kTest;
+  const bool drops = (!digits && drops_) || weightless;
+  if (drops && draw_.by_part()) return Outcome::kDropped;  // before it is counted
   const int set = SetOf(reader);
   if (set < 0) return Outcome::kBad;
   if (drops) return Outcome::kDropped;

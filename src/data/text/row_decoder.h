@@ -83,6 +83,7 @@ class RowDecoder {
   bool DecodeLabel(const RecordReader& reader);
   bool DecodeWeight(const RecordReader& reader);
   // Train, or validation where hash or column say so; -1: bad.
+  std::string_view LabelText();
   int SetOf(const RecordReader& reader);
   bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
   bool Bad(std::string message, int32_t column);

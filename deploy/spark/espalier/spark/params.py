@@ -197,7 +197,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
             data["validation"] = {"column": self.getValidationIndicatorCol()}
         elif get(self.validationFraction):
             data["validation"] = {"fraction": get(self.validationFraction)}
-        spec = {"name": self.uid, "data": data,
+        spec = {"name": self.uid, "preset": "none", "data": data,
                 "workers": {"min": 1, "max": get(self.maxWorkers)},
                 "output": {"path": output, "overwrite": True}}
         if get(self.patience):

@@ -1,0 +1,277 @@
+#include "src/config/preset.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "src/base/check.h"
+#include "src/base/text.h"
+#include "src/config/job_sections.h"
+#include "src/spec/names.h"
+
+namespace espalier::config {
+namespace {
+
+// Rows below which none are held out: a fifth of fewer rows may be no row at all.
+constexpr int64_t kHeldOutRowsMin = 50;
+constexpr double kHeldOutMost = 50'000;  // rows
+constexpr int64_t kLikelyRows = 100'000;
+// Columns above which numbers get no embeddings, and above which their scale needs no sample.
+constexpr int64_t kEmbeddedMax = 200, kRobustMax = 1000;
+// Share of the estimated rows that a table surely has.
+constexpr double kSureShare = 0.8;
+
+YamlNode Parsed(const std::string& value) {
+  Result<YamlNode> parsed = ParseYaml("v: " + value, "preset");
+  ESPALIER_CHECK(parsed.ok(), "a preset has bad YAML");
+  return std::move(parsed->entries.front().second);
+}
+
+// The value at a path from the top, or null.
+YamlNode* Found(YamlNode& root, std::initializer_list<std::string_view> path) {
+  YamlNode* node = &root;
+  for (const std::string_view key : path) {
+    if (node == nullptr || node->kind != YamlNode::Kind::kMap) return nullptr;
+    node = node->Find(key);
+  }
+  return node;
+}
+
+// The map at a path, made where there is nothing.
+YamlNode& MapAt(YamlNode& root, std::initializer_list<std::string_view> path) {
+  YamlNode* node = &root;
+  for (const std::string_view key : path) {
+    YamlNode* next = node->Find(key);
+    if (next == nullptr) {
+      node->entries.push_back({ScalarNode(std::string(key)), {.kind = YamlNode::Kind::kMap}});
+      next = &node->entries.back().second;
+    }
+    if (next->kind == YamlNode::Kind::kNull) next->kind = YamlNode::Kind::kMap;
+    node = next;
+  }
+  return *node;
+}
+
+class Filler {
+ public:
+  Filler(YamlNode& root, const spec::JobSpec& given, const TableOutlook& outlook)
+      : root_(root), given_(given), outlook_(outlook) {}
+
+  void Run() {
+    FillFeatures();
+    FillValidation();
+    FillModel();
+    FillTraining();
+  }
+
+ private:
+  // Whether the job gives the key.
+  bool Has(std::initializer_list<std::string_view> path) { return Found(root_, path) != nullptr; }
+
+  static void Add(YamlNode& map, const char* key, const std::string& value) {
+    if (map.kind != YamlNode::Kind::kMap || map.Find(key) != nullptr) return;
+    map.entries.push_back({ScalarNode(key), Parsed(value)});
+  }
+
+  bool classifies() const { return outlook_.task == spec::Task::kClassification; }
+  bool gives_back() const { return outlook_.task == spec::Task::kAutoencoder; }
+  // Optimizers of all rows at a time end by rules that no preset knows better.
+  bool whole() const {
+    const spec::OptimizerKind kind = given_.train.optimizer.kind;
+    return kind == spec::OptimizerKind::kLbfgs || kind == spec::OptimizerKind::kGd;
+  }
+  // Learning rate, decay, start weights and their scale belong together.
+  bool HasOptimizer() {
+    const YamlNode* scaled = Found(root_, {"model", "parametrization"});
+    return Has({"train", "optimizer"}) || Has({"model", "init"}) ||
+           (scaled != nullptr && scaled->text == "standard");
+  }
+
+  void FillFeatures() {
+    YamlNode& data = MapAt(root_, {"data"});
+    YamlNode* features = data.Find("features");
+    if (features != nullptr && features->kind != YamlNode::Kind::kMap &&
+        features->kind != YamlNode::Kind::kNull) {  // columns alone
+      YamlNode map = {.kind = YamlNode::Kind::kMap};
+      map.entries.push_back({ScalarNode("columns"), std::move(*features)});
+      *features = std::move(map);
+    }
+    YamlNode& all = MapAt(root_, {"data", "features"});
+    const bool robust = !gives_back() && outlook_.features <= kRobustMax;
+    if (robust) {
+      Add(all, "scale", "robust_smooth_clip");
+      Add(all, "nulls", "median");
+    } else {
+      Add(all, "nulls", "mean");
+    }
+    const YamlNode* nulls = all.Find("nulls");
+    const bool fills =
+        nulls->kind == YamlNode::Kind::kMap || nulls->text == "median" || nulls->text == "mean";
+    if (fills && !gives_back()) Add(all, "null_indicators", "true");
+    if (robust && outlook_.features <= kEmbeddedMax) {
+      Add(all, "numbers", "{embedding: piecewise_linear}");
+    }
+    if (!gives_back()) FillCategories(MapAt(root_, {"data", "features", "categories"}));
+    YamlNode* groups = all.Find("groups");
+    if (groups == nullptr || gives_back()) return;
+    for (YamlNode& group : groups->items) {
+      const YamlNode* type = Found(group, {"type"});
+      if (type != nullptr && type->text == "categorical") FillCategories(group);
+    }
+  }
+
+  static void FillCategories(YamlNode& options) {
+    if (options.Find("encode") != nullptr || options.Find("hash") != nullptr) return;
+    Add(options, "encode", "{embedding: 8}");
+    Add(options, "one_hot_max", "8");
+    Add(options, "min_count", "30");
+    Add(options, "zero_rare", "true");
+  }
+
+  void FillValidation() {
+    if (YamlNode* given = Found(root_, {"data", "validation"})) {
+      if (given->Find("fraction") == nullptr && given->Find("fold") == nullptr) return;
+      Add(*given, "exact", "true");
+      if (classifies()) Add(*given, "stratify", "true");
+      return;
+    }
+    if (whole() || outlook_.rows < kHeldOutRowsMin) return;
+    const double rows = static_cast<double>(outlook_.rows);
+    const double share =
+        outlook_.rows < 2000 ? 0.2 : std::min(0.1, kHeldOutMost / std::max(1.0, rows));
+    Add(MapAt(root_, {"data"}), "validation",
+        "{exact: true, fraction: " + ShortestDouble(share) +
+            (classifies() ? ", stratify: true}" : "}"));
+  }
+
+  void FillModel() {
+    YamlNode& model = MapAt(root_, {"model"});
+    Add(model, "task", spec::NameOf(outlook_.task));
+    if (whole()) return;
+    Add(model, "hidden", gives_back() ? "[128, 32, 128]" : "[128, 128, 128]");
+    Add(model, "activation", "silu");
+    if (!has_optimizer_) {
+      Add(model, "parametrization", "ntp");
+      if (!gives_back()) Add(model, "scaling_layer", "true");
+    } else if (given_.model.parametrization == spec::Parametrization::kStandard) {
+      Add(model, "init", "xavier");
+    }
+    if (classifies() && model.Find("loss") == nullptr) {
+      Add(model, "loss", "{softmax_cross_entropy: {label_smoothing: 0.03}}");
+      Add(model, "cap_label_smoothing", "true");
+    }
+    if (outlook_.task == spec::Task::kRegression) Add(model, "clip_predictions", "true");
+  }
+
+  void FillTraining() {
+    if (whole()) return;
+    YamlNode& train = MapAt(root_, {"train"});
+    if (!has_optimizer_) {
+      Add(train, "optimizer", "{adamw: {learning_rate: 0.03, beta2: 0.95}}");
+      Add(train, "rate_by_batch", "sqrt");
+      Add(train, "weight_decay", "0.02");
+      Add(train, "rate_factors", "{biases: 0.1, scaling_layer: 6}");
+    }
+    const bool by_time = Has({"train", "max_time"});
+    const bool by_steps = Has({"train", "steps"});
+    if (!by_time && !by_steps) Add(train, "epochs", "auto");
+    const bool ends = Has({"train", "epochs"}) || by_steps;
+    if (ends) Add(train, "schedule", "{cosine: {warmup_share: 0.05}}");
+    if (ends && !has_optimizer_) Add(train, "weight_decay_schedule", "flat_cos");
+    if (!Has({"train", "batch"})) {
+      Add(train, "batch", "auto");
+      Add(train, "leaves", std::to_string(Leaves()));
+    }
+    const YamlNode* validation = Found(root_, {"data", "validation"});
+    if (validation != nullptr && validation->kind == YamlNode::Kind::kMap) {
+      Add(train, "early_stopping", "{metric: val_loss, patience: 100}");
+    }
+  }
+
+  // The leaves of the batch that the table surely gets: they decide how many workers take part,
+  // before the rows are counted.
+  int64_t Leaves() const {
+    const double rows = static_cast<double>(outlook_.rows) * (outlook_.exact ? 1 : kSureShare);
+    spec::TrainSpec train = given_.train;
+    train.leaves.reset();
+    train.batch = spec::BatchFor(static_cast<int64_t>(rows));
+    return spec::LeafCount(train);
+  }
+
+  YamlNode& root_;
+  const spec::JobSpec& given_;
+  const TableOutlook& outlook_;
+  const bool has_optimizer_ = HasOptimizer();  // before anything is filled in
+};
+
+bool IsOfNumbers(const std::optional<spec::EarlyStopping>& rule) {
+  if (!rule) return false;
+  const std::string& metric = rule->metric;
+  return metric.ends_with("rmse") || metric.ends_with("mae") || metric.ends_with("r2");
+}
+
+std::optional<spec::Task> TaskOf(YamlNode& root, const spec::JobSpec& job) {
+  if (Found(root, {"model", "task"}) != nullptr) return job.model.task;
+  if (job.model.loss) {
+    return spec::LossFits(*job.model.loss, spec::Task::kRegression) ? spec::Task::kRegression
+                                                                    : spec::Task::kClassification;
+  }
+  const bool classes = job.train.class_weight.balanced || !job.train.class_weight.given.empty() ||
+                       !job.model.thresholds.empty() || job.data.validation.stratify;
+  if (classes) return spec::Task::kClassification;
+  const bool numbers = job.data.label.size() > 1 || job.model.target_scale ||
+                       job.model.clip_predictions || IsOfNumbers(job.train.early_stopping);
+  if (numbers) return spec::Task::kRegression;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<JobRequest> JobRequest::Read(std::string_view yaml_text,
+                                    std::string_view name_for_messages) {
+  JobRequest request;
+  request.name_ = name_for_messages;
+  request.text_ = yaml_text;
+  ESPALIER_ASSIGN_OR_RETURN(request.root_, ParseYaml(yaml_text, name_for_messages));
+  Reader reader(name_for_messages);
+  if (YamlNode* model = request.root_.Find("model")) {
+    std::erase_if(model->entries, [](const YamlEntry& entry) {
+      return entry.first.text == "task" && entry.second.text == "auto";
+    });
+  }
+  YamlNode tree = request.root_;
+  request.given_.preset = spec::Preset::kGood;
+  ESPALIER_RETURN_IF_ERROR(ReadJob(reader, tree, request.given_));
+  request.preset_ = request.given_.preset;
+  if (request.root_.Find("compat") != nullptr) request.preset_ = spec::Preset::kNone;
+  request.task_ = TaskOf(request.root_, request.given_);
+  return request;
+}
+
+TableOutlook JobRequest::Likely() const {
+  return {.task = task_.value_or(spec::Task::kClassification), .rows = kLikelyRows};
+}
+
+Result<JobRequest::Filled> JobRequest::Fill(const TableOutlook& outlook) const {
+  YamlNode root = root_;
+  if (preset_ != spec::Preset::kNone) {
+    if (root.Find("preset") == nullptr) {
+      root.entries.insert(root.entries.begin(),
+                          {ScalarNode("preset"), ScalarNode(spec::NameOf(preset_))});
+    }
+    Filler(root, given_, outlook).Run();
+  }
+  Filled filled;
+  filled.yaml = preset_ == spec::Preset::kNone ? text_ : EmitYaml(root);
+  if (filled.yaml.size() > kYamlBytesMax) {
+    return InvalidArgument(name_ + ": the job has " + HumanCount(filled.yaml.size()) +
+                           " bytes with the keys of its preset, expected at most " +
+                           HumanCount(kYamlBytesMax) +
+                           ". Use ranges such as \"1..784\" in place of long lists.");
+  }
+  ESPALIER_ASSIGN_OR_RETURN(filled.job, ParseJobTree(std::move(root), name_));
+  return filled;
+}
+
+}  // namespace espalier::config

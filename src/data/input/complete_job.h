@@ -1,0 +1,45 @@
+// A job as somebody submits it, completed by a look at its table: the preset fills the keys that
+// are not given (config/preset.h).
+//
+// Thread rule: pure but for the file system.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/config/preset.h"
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+#include "src/storage/file_system.h"
+
+namespace espalier::data {
+
+class JobCompletion {
+ public:
+  // Parses and validates, as far as that is possible without the table. Errors as of
+  // config::ParseJob.
+  static Result<JobCompletion> Read(std::string_view yaml_text, std::string_view name_for_messages);
+
+  // Paths, output, resources and all else that no preset fills are those of the complete job.
+  const spec::JobSpec& job() const { return likely_; }
+
+  struct Completed {
+    spec::JobSpec job;
+    std::string yaml;       // ParseJob of it gives `job`
+    spec::InputPlan input;  // PlanInput of it
+    std::string task_why;   // why the job has its task, where the labels decided; else empty
+  };
+  // Lists the files, and looks at the first rows and at the labels in them. Errors: those of
+  // PlanInput, and of config::ParseJob.
+  Result<Completed> Complete(const storage::FileSystem& files) const;
+
+ private:
+  JobCompletion(config::JobRequest request, spec::JobSpec likely)
+      : request_(std::move(request)), likely_(std::move(likely)) {}
+
+  config::JobRequest request_;
+  spec::JobSpec likely_;
+};
+
+}  // namespace espalier::data

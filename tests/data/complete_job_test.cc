@@ -1,0 +1,97 @@
+// A submitted job, completed by a look at its table.
+#include "src/data/input/complete_job.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+
+#include "src/config/job_yaml.h"
+#include "tests/data/fixture.h"
+
+namespace espalier::data {
+namespace {
+
+std::string Csv(const std::string& header, int64_t rows,
+                const std::function<std::string(int64_t)>& row) {
+  std::string text = header + "\n";
+  for (int64_t i = 0; i < rows; ++i) text += row(i) + "\n";
+  return text;
+}
+
+// A job of three lines over the file.
+JobCompletion::Completed Completed(DataFixture& f, const std::string& csv,
+                                   const std::string& more = "") {
+  const std::string yaml = "data: {train: " + f.Train(csv) + ", label: y}\noutput: m\n" + more;
+  const auto completion = JobCompletion::Read(yaml, "job.yaml");
+  INFO(completion.status().ToString());
+  REQUIRE(completion.ok());
+  auto completed = completion->Complete(*f.files);
+  INFO(completed.status().ToString());
+  REQUIRE(completed.ok());
+  CHECK(*config::ParseJob(completed->yaml, "job") == completed->job);
+  return *std::move(completed);
+}
+
+TEST_CASE("labels decide the task") {
+  DataFixture f;
+  struct Case {
+    std::string why;
+    spec::Task task;
+    std::function<std::string(int64_t)> label;
+  };
+  const std::vector<Case> cases = {
+      {"the label holds text", spec::Task::kClassification,
+       [](int64_t i) { return i % 2 ? "yes" : "no"; }},
+      {"the label holds text", spec::Task::kClassification,
+       [](int64_t i) { return i % 2 ? "true" : "false"; }},
+      {"the label has 3 different whole numbers", spec::Task::kClassification,
+       [](int64_t i) { return std::to_string(i % 3); }},
+      {"the label has more than 20 whole numbers", spec::Task::kRegression,
+       [](int64_t i) { return std::to_string(i % 21); }},
+      {"the label has numbers with fractions", spec::Task::kRegression,
+       [](int64_t i) { return i % 2 ? "0.5" : "1"; }},
+  };
+  for (const Case& c : cases) {
+    const auto completed = Completed(
+        f, Csv("x,y", 100, [&](int64_t i) { return std::to_string(i * i) + "," + c.label(i); }));
+    INFO(c.why);
+    CHECK(completed.task_why == c.why);
+    CHECK(completed.job.model.task == c.task);
+    CHECK(completed.job.data.validation.stratify == (c.task == spec::Task::kClassification));
+  }
+  const auto given =
+      Completed(f, Csv("x,y", 100, [](int64_t i) { return "7," + std::to_string(i % 2); }),
+                "model: {task: regression}\n");
+  CHECK(given.task_why.empty());
+  CHECK(given.job.model.task == spec::Task::kRegression);
+}
+
+TEST_CASE("a table of few rows keeps all of them") {
+  DataFixture f;
+  const auto row = [](int64_t i) { return std::to_string(i) + ".5," + (i % 2 ? "a" : "b"); };
+  CHECK_FALSE(Completed(f, Csv("x,y", 49, row)).job.data.validation.any());
+  CHECK(Completed(f, Csv("x,y", 50, row)).job.data.validation.fraction == 0.2);
+  CHECK(Completed(f, Csv("x,y", 5000, row)).job.data.validation.fraction == 0.1);
+}
+
+TEST_CASE("the number of rows is estimated by the first ones") {
+  DataFixture f;
+  const auto row = [](int64_t i) {
+    return std::to_string(1'000'000 + i) + "," + (i % 2 ? "a" : "b");
+  };
+  const auto completed = Completed(f, Csv("x,y", 100'000, row));
+  CHECK(completed.job.data.validation.fraction == 0.1);
+  CHECK(spec::LeafCount(completed.job.train) == 8);  // of a batch of 512
+}
+
+TEST_CASE("a job without a preset is planned as it is") {
+  DataFixture f;
+  const auto completed = Completed(
+      f, Csv("x,y", 100, [](int64_t i) { return std::to_string(i) + ",a"; }), "preset: none\n");
+  CHECK(completed.job.model.hidden.empty());
+  CHECK(completed.job.train.batch == 256);
+  CHECK(completed.input.files.size() == 1);
+}
+
+}  // namespace
+}  // namespace espalier::data

@@ -1,0 +1,103 @@
+"""Jobs of three lines: what a preset makes of a table, and that the model's bits depend on nothing
+but the job and the table."""
+import json
+import math
+import os
+import random
+import re
+
+import pytest
+
+from espalier import EspalierTest
+
+pytestmark = pytest.mark.covers("data", "model", "config")
+
+
+def churn(rows, seed=5):
+    """A table with numbers, nulls, categories, a date and an identifier; and its labels."""
+    rng = random.Random(seed)
+    cities = ["Rome", "Oslo", "Bern", "Kiel", "Cork", "Graz", "Metz", "Pisa", "Lund", "Bath"]
+    lines, labels = ["id,age,income,city,plan,since,left"], []
+    for i in range(rows):
+        age, city = rng.randint(18, 80), rng.randrange(len(cities))
+        income = math.exp(rng.gauss(10, 1))
+        plan = rng.choice("abc")
+        score = (age - 45) / 15 + (city - 4.5) / 3 + (2 if plan == "a" else -1)
+        labels.append("yes" if score + rng.gauss(0, 0.5) > 0 else "no")
+        lines.append("c-%06d,%s,%s,%s,%s,20%02d-0%d-1%d,%s" % (
+            i * 7919 % 1000003, "" if rng.random() < 0.05 else age,
+            "" if rng.random() < 0.02 else "%.2f" % income, cities[city], plan,
+            rng.randint(10, 23), rng.randint(1, 9), rng.randint(0, 9), labels[-1]))
+    return "\n".join(lines) + "\n", labels
+
+
+def curve(rows, seed=6):
+    """Numbers whose best line is a constant."""
+    rng = random.Random(seed)
+    lines = ["a,b,y"]
+    for _ in range(rows):
+        a, b = rng.uniform(-3, 3), rng.uniform(-3, 3)
+        lines.append("%.4f,%.4f,%.4f" % (a, b, 1e6 * (math.cos(2 * a) * math.cos(b)
+                                                      + rng.gauss(0, 0.05))))
+    return "\n".join(lines) + "\n"
+
+
+class PresetTest(EspalierTest):
+    def minimal(self, name, csv, label, **more):
+        return self.job(name, dict({"preset": "good", "data": {
+            "train": self.write(name + ".csv", csv), "label": label}}, **more))
+
+    def text(self, command, job, *more):
+        out, _ = self.espalier(command, job, *more)
+        return out
+
+    def model(self, name):
+        with open(os.path.join(self.path(name + ".bundle"), "model.json")) as f:
+            return json.load(f)
+
+    def test_a_table_with_nulls_and_categories_is_learnt(self):
+        csv, _ = churn(3000)
+        job = self.minimal("churn", csv, "left")
+        checked = self.text("check", job)
+        self.assertIn("classification (the label holds text)", checked)
+        self.assertRegex(checked, r"preset +good")
+        self.assertIn("left out: id (different in nearly every row)", checked)
+        result = self.result("train", job, "--workers", 1, "--threads", 1)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        self.assertGreater(result["metrics"]["validation"]["accuracy"], 0.85)
+        self.assertEqual(result["metrics"]["validation"]["rows"], 300)
+        model = self.model("churn")
+        self.assertEqual(model["spec"]["train"]["batch"], 128)
+        self.assertEqual(model["spec"]["train"]["epochs"], 24)
+        self.assertGreater(model["training"]["best_epoch"], 0)
+
+    def test_a_curve_is_learnt_as_a_regression(self):
+        job = self.minimal("curve", curve(4000), "y")
+        self.assertIn("regression (the label has numbers with fractions)", self.text("check", job))
+        result = self.result("train", job, "--workers", 1, "--threads", 1)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        self.assertGreater(result["metrics"]["validation"]["r2"], 0.95)
+
+    def test_the_bits_depend_on_no_worker_or_thread(self):
+        csv, _ = churn(9000)
+        self.same_bits({"preset": "fast", "data": {
+            "train": self.write("t.csv", csv), "label": "left"}}, ((3, 1), (2, 2)))
+
+    def test_the_complete_job_gives_the_same_model(self):
+        csv, _ = churn(700)
+        job = self.minimal("first", csv, "left", train={"epochs": 5})
+        complete = self.text("check", job, "--effective")
+        self.assertIn("preset: none", complete)
+        self.assertNotRegex(complete, r"(batch|epochs): auto")
+        again = self.write("again.yaml", re.sub(r'path: ".*first\.bundle"',
+                                                'path: "%s"' % self.path("again.bundle"),
+                                                complete))
+        digests = [self.result("train", path, "--workers", 1, "--threads", 1)["weights_sha256"]
+                   for path in (job, again)]
+        self.assertEqual(digests[0], digests[1])
+
+    def test_ten_rows_are_enough_for_a_model(self):
+        csv = "x,y\n" + "".join("%d,%s\n" % (i, "ab"[i > 4]) for i in range(10))
+        result = self.result("train", self.minimal("tiny", csv, "y"), "--workers", 1)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        self.assertIsNone(result["metrics"]["validation"])
