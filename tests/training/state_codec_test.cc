@@ -96,6 +96,9 @@ Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
   return machine.OnUpdated();
 }
 
+// Of TrainingNotes without a value.
+constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t);
+
 TrainingPlan ValleyPlan() {
   TrainingPlan plan = SmallPlan();
   plan.train.epochs = 60;
@@ -239,8 +242,8 @@ TEST_CASE("states of the layouts before this one are read, those of others are n
     return DecodeState<float>(WithCrc(std::move(bytes)), SmallPlan());
   };
   std::string six = with, five = without;  // as they were: AsyncCounts, DescentState lie in a row
-  six.erase(at + sizeof(spec::AsyncCounts), sizeof(int64_t));
-  five.erase(at, sizeof(spec::AsyncCounts) + sizeof(int64_t));
+  six.erase(at + sizeof(spec::AsyncCounts), sizeof(int64_t) + kNotesBytes);
+  five.erase(at, sizeof(spec::AsyncCounts) + sizeof(int64_t) + kNotesBytes);
   for (const auto& [bytes, layout, now] :
        {std::tuple{five, 5, without}, std::tuple{six, 6, with}, std::tuple{with, 8, with}}) {
     const auto old = decoded(bytes, static_cast<char>(layout));
@@ -277,7 +280,14 @@ TEST_CASE("a state from before metrics of targets is read") {
   const auto at = static_cast<size_t>(std::mismatch(none.begin(), none.end(), some.begin()).first -
                                       none.begin());
   std::string old = none;
-  old.erase(at, sizeof(int64_t));  // how many targets there are
+  TrainingState<float> skipped = *decoded;
+  skipped.notes.skipped_steps = 1;
+  const std::string noted = EncodeState(skipped);
+  const auto notes = static_cast<size_t>(
+      std::mismatch(some.begin(), some.end(), noted.begin()).first - some.begin());
+  const size_t longer = some.size() - none.size();
+  old.erase(notes - longer - sizeof(int64_t) - 1, kNotesBytes);  // they come later
+  old.erase(at, sizeof(int64_t));                                // how many targets there are
   old[4] = 7;
   const auto read = DecodeState<float>(WithCrc(std::move(old)), SmallPlan());
   INFO(read.status().ToString());
