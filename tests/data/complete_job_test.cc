@@ -60,7 +60,9 @@ TEST_CASE("labels decide the task") {
     CHECK(completed.job.data.validation.stratify == (c.task == spec::Task::kClassification));
   }
   const auto given =
-      Completed(f, Csv("x,y", 100, [](int64_t i) { return "7," + std::to_string(i % 2); }),
+      Completed(f,
+                Csv("x,y", 100,
+                    [](int64_t i) { return std::to_string(i * i) + "," + std::to_string(i % 2); }),
                 "model: {task: regression}\n");
   CHECK(given.task_why.empty());
   CHECK(given.job.model.task == spec::Task::kRegression);
