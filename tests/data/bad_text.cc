@@ -256,7 +256,8 @@ std::vector<BadCase> Regression() {
        "model.precision: float64 or scale the data",
        At(2, "w", 8, "1e-40")},
       {"weights that add up to nothing", Priced("a,w,y\n1,0,2\n2,0,3\n"), StatusCode::kBadInput,
-       "data.weight: the weights of all training rows add up to 0; expected a number above 0",
+       "data.weight: no training rows: all 2 rows have the weight 0, or a null that `nulls: drop` "
+       "leaves out; expected a weight above 0",
        InColumn("w")},
       {"a column that is text all the way",
        With(Priced("a,w,y\nred,1,2\nblue,1,3\n"),
