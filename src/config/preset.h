@@ -19,12 +19,12 @@ namespace espalier::config {
 struct TableOutlook {
   spec::Task task = spec::Task::kClassification;
   int64_t rows = 0;      // of the training files, about
-  bool exact = false;    // `rows` is no estimate
+  bool exact = false;    // `rows` was counted, not estimated
   int64_t features = 0;  // all of them
 };
 
-// A job as somebody submits it. One without `preset` has the preset `good`, and one with `compat`
-// has none. ParseJob, which reads what was filled in before, takes a job without `preset` as it is.
+// A job as it is submitted. Without `preset` it has the preset `good`; with `compat` it has none.
+// ParseJob reads jobs that are filled already, and fills nothing.
 class JobRequest {
  public:
   // Errors as of ParseJob.
@@ -37,7 +37,7 @@ class JobRequest {
   // decide.
   const std::optional<spec::Task>& task() const { return task_; }
 
-  // Of a table that nobody has looked at yet.
+  // Returns the outlook of a usual table, for checks before the files are read.
   TableOutlook Likely() const;
 
   struct Filled {

@@ -150,7 +150,7 @@ struct ValidationSpec {
   // Or, with both: part `fold`, counted from 0, of `of` parts about alike, by the same hash (or of
   // each class, with stratify); each row is in one of them.
   std::optional<int64_t> fold, of;
-  bool exact = false;  // the shares of `fraction` and `fold` are, but for rounding
+  bool exact = false;  // the shares of `fraction` and `fold` are exact, except for rounding
   bool operator==(const ValidationSpec&) const = default;
   bool any() const { return by_hash() || column.has_value() || !files.empty(); }
   bool by_hash() const { return fraction > 0 || fold.has_value(); }

@@ -74,9 +74,9 @@ inline constexpr std::array kKerberosMeanings = {
         "get a new one with kinit, or name a keytab by KRB5_CLIENT_KTNAME, which needs no "
         "renewing by hand"},
     KerberosMeaning{"No Kerberos credentials available", StatusCode::kPermissionDenied,
-                    "there is no Kerberos ticket and no keytab", kKerberosGetTicket},
+                    "neither a Kerberos ticket nor a keytab was found", kKerberosGetTicket},
     KerberosMeaning{"No credentials were supplied", StatusCode::kPermissionDenied,
-                    "there is no Kerberos ticket and no keytab", kKerberosGetTicket},
+                    "neither a Kerberos ticket nor a keytab was found", kKerberosGetTicket},
     KerberosMeaning{
         "not found in Kerberos database", StatusCode::kPermissionDenied,
         "the KDC does not know one of the principals",

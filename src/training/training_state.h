@@ -32,7 +32,7 @@ struct DescentState {
   bool converged = false;  // the newest update moved the parameters less than step_tolerance asks
 };
 
-// What the result tells of the way to it.
+// What the result reports about the run.
 struct TrainingNotes {
   // The best evaluation by early stopping's metric: the step whose weights are restored.
   std::optional<double> kept_value;

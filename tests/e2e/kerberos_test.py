@@ -128,7 +128,7 @@ class WordsTest(Kerberos):
         return "swebhdfs://%s:%s%s/t.csv" % (host, port, self.home)
 
     def test_neither_ticket_nor_keytab(self):
-        self.said("there is no Kerberos ticket and no keytab; name a keytab by KRB5_CLIENT_KTNAME",
+        self.said("neither a Kerberos ticket nor a keytab was found; name a keytab by KRB5_CLIENT_KTNAME",
                   "no.cache", "no.keytab, which is missing", **self.nobody())
 
     def test_a_ticket_that_has_expired(self):
@@ -367,7 +367,7 @@ class TokensTest(Kerberos):
         cluster.restart_coordinator()
         _, err = cluster.espalier("submit", self.remote_job("short", source), "--detach", code=None)
         self.assertIn("note: the job's delegation tokens cannot be renewed", err)
-        self.assertIn("there is no Kerberos ticket and no keytab", err)
+        self.assertIn("neither a Kerberos ticket nor a keytab was found", err)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ class LoadTest(Secured):
     def test_each_thing_that_is_missing_or_wrong_is_told(self):
         denied, away = espalier.PermissionDeniedError, espalier.UnavailableError
         self.said(espalier.NotFoundError, "there is no hdfs:///user/alice/none/model.json")
-        self.said(denied, r"(?s)there is no Kerberos ticket and no keytab; name a keytab by KRB5_"
+        self.said(denied, r"(?s)neither a Kerberos ticket nor a keytab was found; name a keytab by KRB5_"
                   r"CLIENT_KTNAME .*no\.cache.*no\.keytab, which is missing", **self.nobody())
         empty = self.write("empty.keytab", "")
         self.said(denied, "empty.keytab is empty, or no keytab",
@@ -222,7 +222,7 @@ class SubmitTest(Secured):
         _, notes = self.result(client, "theirs")
         self.assertIn("note: no delegation token of %s goes with the job, so that the daemons must "
                       "have a keytab of their own: " % self.hdfs.uri, notes)
-        self.assertIn("there is no Kerberos ticket and no keytab", notes)
+        self.assertIn("neither a Kerberos ticket nor a keytab was found", notes)
         self.assert_owner("theirs", "espalier")
 
 

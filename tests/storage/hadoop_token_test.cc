@@ -140,7 +140,8 @@ TEST_CASE("each failure of Kerberos is told apart, with how to mend it") {
            Case{"x; Cannot contact any KDC for realm 'R'", StatusCode::kUnavailable,
                 "no KDC answers; is it up"},
            Case{"x; No Kerberos credentials available (default cache: FILE:/tmp/c)",
-                StatusCode::kPermissionDenied, "there is no Kerberos ticket and no keytab; name a"},
+                StatusCode::kPermissionDenied,
+                "neither a Kerberos ticket nor a keytab was found; name a"},
            Case{"x; Decrypt integrity check failed", StatusCode::kPermissionDenied,
                 "export the keytab again"},
        }) {

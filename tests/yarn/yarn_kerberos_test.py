@@ -229,7 +229,7 @@ class RefusalsTest(Kerberos):
             _, err = self.yarn("status", "nobody", code=None)
             return err
         self.assertIn("Service nobody not found", said())
-        self.assertIn("there is no Kerberos ticket and no keytab", said(**self.nobody()))
+        self.assertIn("neither a Kerberos ticket nor a keytab was found", said(**self.nobody()))
         expired = self.ticket("alice", "-l", "1s")
         time.sleep(3)  # the KDC counts whole seconds
         self.assertIn("the Kerberos ticket has expired", said(**expired))

@@ -1,7 +1,7 @@
-// A job as somebody submits it, completed by a look at its table: the preset fills the keys that
-// are not given (config/preset.h).
+// A submitted job, completed by the first rows of its table: the preset fills the keys that are not
+// given (config/preset.h).
 //
-// Thread rule: pure but for the file system.
+// Thread rule: re-entrant. Reads files and keeps no state.
 #pragma once
 
 #include <string>

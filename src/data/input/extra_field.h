@@ -23,7 +23,7 @@ class FirstRecords {
   void Add(const RecordReader& reader);
 
   int64_t records() const { return records_; }
-  size_t fields() const { return fields_; }        // of each; 0: there is no such number
+  size_t fields() const { return fields_; }        // of each; 0: they differ
   bool ends_empty() const { return ends_empty_; }  // the last field of each is
   // The first fields number the rows, from 0 or 1.
   bool is_counted() const { return records_ > 0 && counted_; }
