@@ -20,6 +20,8 @@
 namespace espalier::cli {
 namespace {
 
+constexpr int64_t kEarlyEndWaitMs = 5 * 60 * 1000;
+
 // One run. Its parts are called in order by RunTrain.
 class TrainRun {
  public:
@@ -65,23 +67,25 @@ class TrainRun {
  private:
   Status Tick(const spec::JobSnapshot* job) {
     if (Stopping() && cancelled_ms_ == 0) {
-      cancelled_ms_ = NowMs();
+      ends_early_ = context_.interrupts.any() && !context_.interrupts.orphaned();
       view_->Pause();
-      context_.console.Err(
-          context_.interrupts.any()     ? "stopping the job; its weights so far are kept, if it "
-                                          "has had an evaluation; Ctrl-C again kills it at once\n"
-          : context_.console.out_lost() ? "stopping the job\n"
-                                        : "nobody reads the output; stopping the job\n");
-      // kFailedPrecondition: the job has just ended. Its end or the time limit ends the run.
-      const Status status = client_->Cancel(*job_, context_.interrupts.any());
-      if (!status.ok() && status.code() != StatusCode::kFailedPrecondition) {
-        context_.console.Err(status.ToString() + "\n");
-      }
+      context_.console.Err(ends_early_ ? "stopping the job; its weights so far are kept, if it "
+                                         "has had an evaluation; Ctrl-C again kills it at once\n"
+                           : context_.console.out_lost() ? "stopping the job\n"
+                           : context_.interrupts.any()
+                               ? "the process that started this one has ended; stopping "
+                                 "the job\n"
+                               : "nobody reads the output; stopping the job\n");
+      CancelJob();
     }
-    // An early end may take long: it evaluates, and a second Ctrl-C ends the wait for it.
-    const bool ends_early =
-        context_.interrupts.any() && job != nullptr && job->state == spec::JobState::kTraining;
-    if (cancelled_ms_ != 0 && !ends_early && NowMs() - cancelled_ms_ > kCancelWaitMs) {
+    // The last evaluations of an early end may take longer than the end of a cancelled job.
+    const int64_t waited_ms = cancelled_ms_ == 0 ? 0 : NowMs() - cancelled_ms_;
+    const bool trains = job != nullptr && job->state == spec::JobState::kTraining;
+    if (ends_early_ && waited_ms > (trains ? kEarlyEndWaitMs : kCancelWaitMs)) {
+      ends_early_ = false;
+      context_.console.Err("the job does not end with its weights; cancelling it\n");
+      CancelJob();
+    } else if (waited_ms > kCancelWaitMs && !ends_early_) {
       return Cancelled("the job did not end within " + HumanDuration(kCancelWaitMs) +
                        " of being cancelled");
     }
@@ -90,6 +94,14 @@ class TrainRun {
     const bool queued = job == nullptr || job->state == spec::JobState::kQueued;
     if (queued && workers_died_ == workers_) return Aborted("all workers died");
     return Status::Ok();
+  }
+
+  // kFailedPrecondition: the job has just ended. Its end or the time limit ends the run.
+  void CancelJob() {
+    cancelled_ms_ = NowMs();
+    const Status status = client_->Cancel(*job_, ends_early_);
+    if (status.ok() || status.code() == StatusCode::kFailedPrecondition) return;
+    context_.console.Err(status.ToString() + "\n");
   }
 
   // The job may go on with fewer workers, but it starts with all.
@@ -107,6 +119,7 @@ class TrainRun {
   const int workers_;
   const int64_t began_ms_;
   int64_t submitted_ms_ = 0, cancelled_ms_ = 0;
+  bool ends_early_ = false;  // the weights are to be kept
   std::unique_ptr<rpc::ApiClient> client_;
   std::optional<JobId> job_;
   std::unique_ptr<ProgressView> view_;

@@ -79,6 +79,7 @@ void Interrupts::Run() {
     if (ready > 0 && fds[1].revents) return;
     if (parent_ != 0 && getppid() != parent_) {
       parent_ = 0;
+      orphaned_ = true;
       if (++count_ >= 2) DieAtOnce();
     }
     if (ready <= 0) continue;  // EINTR, or nothing yet

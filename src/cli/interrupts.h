@@ -32,6 +32,8 @@ class Interrupts {
 
   int count() const { return count_; }
   bool any() const { return count_ > 0; }
+  // Whether the process that started this one has ended, which any() counts too.
+  bool orphaned() const { return orphaned_; }
   // The first one was talked about with the person and counts no more.
   void Forget() { count_ = 0; }
   // Whether what uses storage is to be given up.
@@ -49,7 +51,7 @@ class Interrupts {
   const int signal_fd_, stop_fd_;
   pid_t parent_;  // of the thread; 0: nobody's end matters
   std::atomic<int> count_{0};
-  std::atomic<bool> ending_{false};
+  std::atomic<bool> ending_{false}, orphaned_{false};
   std::mutex mutex_;  // guards emergency_
   std::function<void()> emergency_;
   std::thread thread_;

@@ -165,7 +165,7 @@ void CoordinatorCore::On(const CancelJob& event) {
   job->cancelling->requests.push_back(event.request);
 }
 
-// Each generation is told when it begins to train, because the root of the last one may be lost.
+// Also called when a generation begins to train: the root that had the order may be lost.
 void CoordinatorCore::OrderEarlyEnd(const JobRecord& job) {
   if (!job.ends_early || job.snapshot.state != spec::JobState::kTraining) return;
   for (const MemberState& m : job.members) {

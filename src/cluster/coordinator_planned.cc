@@ -21,7 +21,7 @@ std::vector<LeafInterval> IntervalsOf(const plan::Ownership& ownership) {
 
 bool CoordinatorCore::MayChange(const JobRecord& job) const {
   return job.snapshot.state == spec::JobState::kTraining && !job.plan && job.complaints.empty() &&
-         job.departing.empty() && !job.outdated &&
+         job.departing.empty() && !job.outdated && !job.ends_early &&
          std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; });
 }
 
@@ -194,6 +194,7 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
   for (int32_t i = 0; i < static_cast<int32_t>(job.members.size()); ++i) {
     job.proceed.push_back({options_.incarnation, job.snapshot.job, plan.generation, round, i});
   }
+  OrderEarlyEnd(job);
 }
 
 // A member that is not one any more: free again, or dismissed when it wanted to go.

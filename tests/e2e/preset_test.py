@@ -23,7 +23,7 @@ def churn(rows, seed=5):
         income = math.exp(rng.gauss(10, 1))
         plan = rng.choice("abc")
         score = (age - 45) / 15 + (city - 4.5) / 3 + (2 if plan == "a" else -1)
-        labels.append("yes" if score + rng.gauss(0, 0.5) > 0 else "no")
+        labels.append("yes" if score + rng.gauss(0, 0.2) > 0 else "no")
         lines.append("c-%06d,%s,%s,%s,%s,20%02d-0%d-1%d,%s" % (
             i * 7919 % 1000003, "" if rng.random() < 0.05 else age,
             "" if rng.random() < 0.02 else "%.2f" % income, cities[city], plan,
@@ -64,8 +64,9 @@ class PresetTest(EspalierTest):
         self.assertIn("left out: id (different in nearly every row)", checked)
         result = self.result("train", job, "--workers", 1, "--threads", 1)
         self.assertEqual(result["status"], "SUCCEEDED", result)
-        self.assertGreater(result["metrics"]["validation"]["accuracy"], 0.85)
-        self.assertEqual(result["metrics"]["validation"]["rows"], 300)
+        self.assertGreater(result["metrics"]["validation"]["accuracy"], 0.9)
+        # Each of the two classes has its share but for one row.
+        self.assertLessEqual(abs(result["metrics"]["validation"]["rows"] - 300), 2)
         model = self.model("churn")
         self.assertEqual(model["spec"]["train"]["batch"], 128)
         self.assertEqual(model["spec"]["train"]["epochs"], 24)

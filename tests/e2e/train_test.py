@@ -281,6 +281,7 @@ class TrainTest(EspalierTest):
     def test_when_told_it_ends_with_the_process_that_started_it(self):
         _, pids = self.orphan("--exit-with-parent")
         self.assert_all_gone(pids)
+        self.assertEqual([n for n in os.listdir(self.directory) if "bundle" in n], [])
 
     def test_the_number_of_workers_comes_from_the_job(self):
         spec = self.long_spec(self.classes_csv("w.csv", 500))
