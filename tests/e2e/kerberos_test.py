@@ -128,8 +128,8 @@ class WordsTest(Kerberos):
         return "swebhdfs://%s:%s%s/t.csv" % (host, port, self.home)
 
     def test_neither_ticket_nor_keytab(self):
-        self.said("neither a Kerberos ticket nor a keytab was found; name a keytab by KRB5_CLIENT_KTNAME",
-                  "no.cache", "no.keytab, which is missing", **self.nobody())
+        self.said("neither a Kerberos ticket nor a keytab was found; name a keytab by "
+                  "KRB5_CLIENT_KTNAME", "no.cache", "no.keytab, which is missing", **self.nobody())
 
     def test_a_ticket_that_has_expired(self):
         ticket = self.ticket("alice", "-l", "1s")

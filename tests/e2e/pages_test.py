@@ -182,12 +182,13 @@ def test_page_with_its_long_blocks(runner, page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_jobs_in_a_page_are_valid(runner, page):
-    """Each complete job of a page, in YAML, is one that `check` accepts."""
+    """`check` accepts each complete job of a page, in YAML, up to its table, which is missing."""
     for block in blocks_of(page):
         if block.language == "yaml" and "output:" in block.text:
             _, error = runner.espalier("check", runner.write("job.yaml", block.text), "--effective",
                                        code=None)
-            assert not error or "this job is to " in error, "%s:%d: %s" % (page, block.line, error)
+            accepted = re.match("$|error: data.train: cannot look up .* it does not exist", error)
+            assert accepted or "this job is to " in error, "%s:%d: %s" % (page, block.line, error)
 
 
 def test_each_block_that_does_not_run_has_a_reason():

@@ -462,7 +462,7 @@ class LocalTrainTest(EspalierTest):
         return process
 
     def ends_all(self, script, number):
-        """Nothing is left of an endless training whose process got this signal."""
+        """No process is left of an endless training whose process got this signal."""
         process = self.run_script(script, dict(self.long_spec(self.path("rows.csv")),
                                                output=self.path("endless")))
 
@@ -475,13 +475,14 @@ class LocalTrainTest(EspalierTest):
         process.send_signal(number)
         process.wait(timeout=60)
         wait_for("their end", lambda: not any(is_alive(pid) for pid in found), 60)
-        self.assertFalse(os.path.exists(self.path("endless")))
 
-    def test_ctrl_c_leaves_no_process_and_no_output(self):
+    def test_ctrl_c_leaves_no_process_and_keeps_the_model(self):
         self.ends_all(TRAIN, signal.SIGINT)
+        self.assertEqual(len(espalier.load(self.path("endless")).classes), 3)
 
     def test_killed_it_leaves_no_process_and_no_output(self):
         self.ends_all(TRAIN_IN_THREAD, signal.SIGKILL)
+        self.assertFalse(os.path.exists(self.path("endless")))
 
     def test_a_thread_trains_whichever_others_end(self):
         process = self.run_script(TRAIN_IN_THREAD, self.spec)

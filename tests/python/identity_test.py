@@ -225,8 +225,8 @@ class NameNodeTest(daemons.EspalierTest):
 
     def test_who_asks_for_a_proof_is_given_none_that_there_is_not(self):
         denied = espalier.PermissionDeniedError
-        asked = self.refused(denied, "asks for Kerberos: .* there is no Kerberos ticket",
-                             "HTTP/1.1 401 U\r\nWWW-Authenticate: Negotiate\r\n\r\n")
+        asked = self.refused(denied, "asks for Kerberos: .*neither a Kerberos ticket nor a keytab "
+                             "was found", "HTTP/1.1 401 U\r\nWWW-Authenticate: Negotiate\r\n\r\n")
         self.assertEqual(len(asked), 1)
         self.refused(denied, "answers HTTP 401: it asks for authentication of a kind that is not",
                      "HTTP/1.1 401 U\r\nWWW-Authenticate: Basic\r\n\r\n")

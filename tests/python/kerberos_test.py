@@ -117,8 +117,8 @@ class LoadTest(Secured):
     def test_each_thing_that_is_missing_or_wrong_is_told(self):
         denied, away = espalier.PermissionDeniedError, espalier.UnavailableError
         self.said(espalier.NotFoundError, "there is no hdfs:///user/alice/none/model.json")
-        self.said(denied, r"(?s)neither a Kerberos ticket nor a keytab was found; name a keytab by KRB5_"
-                  r"CLIENT_KTNAME .*no\.cache.*no\.keytab, which is missing", **self.nobody())
+        self.said(denied, r"(?s)neither a Kerberos ticket nor a keytab was found; name a keytab by "
+                  r"KRB5_CLIENT_KTNAME .*no\.cache.*no\.keytab, which is missing", **self.nobody())
         empty = self.write("empty.keytab", "")
         self.said(denied, "empty.keytab is empty, or no keytab",
                   **dict(self.nobody(), KRB5_CLIENT_KTNAME="FILE:" + empty))

@@ -39,7 +39,7 @@ class PagesTest(EspalierTest):
         for block in blocks("python.md", "python"):
             exec(compile(block.replace("localhost:7700", address), "python.md", "exec"), names)
         self.assertEqual(list(names["model"].predict({"x": [0.5], "y": [0.5]})), ["yes"])
-        self.assertEqual(names["result"].stopped_because, "early stopping")
+        self.assertEqual(names["result"].stopped_because, "epochs")
         self.assertTrue(os.path.exists("scored/_SUCCESS"))
         np.testing.assert_array_equal(names["model"].predict(frame),
                                       pd.read_csv("scored/part-00000.csv")["prediction"])

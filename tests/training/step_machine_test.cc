@@ -358,7 +358,7 @@ TEST_CASE("the best weights are averaged ones, where there is averaging") {
   plan.train.averaging = {spec::AveragingKind::kEma, 0.5, {}};
   plan.train.early_stopping = spec::EarlyStopping{.metric = "val_loss", .patience = 2};
   StepMachine<float> machine(plan);
-  const double losses[] = {3, 1, 2, 2, 1};
+  const double losses[] = {3, 1, 2, 2, 1, 1};
   const Script s = DriveAveraged(machine, [&](int k) { return losses[k]; });
   CHECK(s.letters == "104 108 112 116 108 108 ");  // the restored ones, on two sets
   CHECK(machine.state().parameters[0] == 108);

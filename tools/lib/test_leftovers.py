@@ -11,6 +11,7 @@ import time
 # because tests remove such variables from the environment of the programs.
 RUN = "RUN_OF_ESPALIER_TESTS"
 END_WAIT_S = 5             # for processes that are ending anyway
+EXEC_WAIT_S = 1
 NAMES_MAX = 5
 
 
@@ -21,6 +22,18 @@ def temporary_directory(root):
     return os.path.join(tempfile.gettempdir(), "espalier-test-" + mark)
 
 
+def environment_of(pid):
+    """The environment of a process, as bytes. It reads as empty for a moment during exec."""
+    end = time.monotonic() + EXEC_WAIT_S
+    while True:
+        with open("/proc/%s/environ" % pid, "rb") as f:
+            text = f.read()
+        if text or time.monotonic() >= end:
+            return text
+        os.readlink("/proc/%s/exe" % pid)  # an OSError: a zombie, or a thread of the kernel
+        time.sleep(0.005)
+
+
 def processes_of(run):
     """Returns {process id: command line} of all processes that a run started, except this one."""
     wanted, found = ("%s=%s" % (RUN, run)).encode(), {}
@@ -28,9 +41,8 @@ def processes_of(run):
         if not entry.isdigit() or int(entry) == os.getpid():
             continue
         with contextlib.suppress(OSError):
-            with open("/proc/%s/environ" % entry, "rb") as f:
-                if wanted not in f.read().split(b"\0"):
-                    continue
+            if wanted not in environment_of(entry).split(b"\0"):
+                continue
             with open("/proc/%s/stat" % entry) as f:
                 if f.read().rpartition(")")[2].split()[0] == "Z":
                     continue

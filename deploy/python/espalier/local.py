@@ -27,6 +27,8 @@ __all__ = ["find_program", "train"]
 _CODES = {EXIT_JOB_FAILED: "INTERNAL", EXIT_USAGE: "INVALID_ARGUMENT",
           EXIT_UNREACHABLE: "UNAVAILABLE", EXIT_INTERRUPTED: "CANCELLED"}
 
+_STOP_S = 330  # the program gives up a job that does not end after five minutes
+
 
 def find_program() -> str:
     """The `espalier` program: in ``ESPALIER_HOME`` or its bin/ (an unpacked tarball), on ``PATH``,
@@ -76,7 +78,8 @@ def train(job: JobSource, *, workers: Optional[int] = None, threads: Optional[in
             :meth:`Client.submit`.
         JobFailedError, JobCancelledError: it ended without a model, and why.
 
-    A KeyboardInterrupt stops the training and leaves nothing behind.
+    A KeyboardInterrupt ends the training. After the first evaluation, the output then has the
+    weights so far: the best ones, if early stopping restores them. Before it, nothing is left.
     """
     from ._jobtext import job_text
     program = find_program()
@@ -123,11 +126,11 @@ def _run(command: List[str], errors: IO[bytes], progress: Optional[bool], path: 
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C does: it removes its daemons and files; at once when it does not."""
+    """As Ctrl-C does: it ends the job and removes its daemons and files; if not, at once."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(timeout=20)
+            process.communicate(timeout=_STOP_S)  # its last lines must not fill the pipe
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             process.kill()
             process.wait()
