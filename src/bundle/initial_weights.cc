@@ -49,9 +49,23 @@ double Element(const SafetensorsView& view, int64_t i) {
   return static_cast<double>(value);
 }
 
-Result<spec::InitialTensor> Take(const SafetensorsView& view, const spec::TensorInfo& wanted) {
+// What stands before the names of a fit's tensors in a model of several.
+std::string PrefixOf(int64_t fit) { return "fits." + std::to_string(fit) + "."; }
+
+// Fits of the model; 1: its tensors have no prefix.
+int64_t FitsOf(const SafetensorsView& view) {
+  int64_t fits = 0;
+  for (const spec::TensorInfo& t : view.tensors) {
+    if (fits < spec::kFitsMax && t.name.starts_with(PrefixOf(fits))) ++fits;
+  }
+  return std::max<int64_t>(1, fits);
+}
+
+Result<spec::InitialTensor> Take(const SafetensorsView& view, const spec::TensorInfo& wanted,
+                                 int64_t fit, int64_t fits) {
+  const std::string name = (fits > 1 ? PrefixOf(fit) : "") + wanted.name;
   const auto at = std::find_if(view.tensors.begin(), view.tensors.end(),
-                               [&](const spec::TensorInfo& t) { return t.name == wanted.name; });
+                               [&](const spec::TensorInfo& t) { return t.name == name; });
   if (at == view.tensors.end() || at->shape != wanted.shape) {
     const std::string found = at == view.tensors.end() ? "none" : "one of " + Shown(at->shape);
     return FailedPrecondition("found " + found + " for the tensor " + wanted.name + " of " +
@@ -59,7 +73,7 @@ Result<spec::InitialTensor> Take(const SafetensorsView& view, const spec::Tensor
                               "; train a network of the same layers and inputs, or name the layers "
                               "that are the same: {from: MODEL, layers: [0]}");
   }
-  spec::InitialTensor tensor{wanted.offset, {}};
+  spec::InitialTensor tensor{wanted.offset, {}, fit, fits};
   tensor.values.reserve(static_cast<size_t>(at->size));
   for (int64_t i = 0; i < at->size; ++i) {
     tensor.values.push_back(Element(view, at->offset + i));
@@ -217,13 +231,16 @@ Result<std::vector<spec::InitialTensor>> TakeAll(const SafetensorsView& view,
                                                  const spec::TensorList& network,
                                                  const std::string& whose) {
   std::vector<spec::InitialTensor> tensors;
-  for (const spec::TensorInfo& wanted : network) {
-    if (!Wanted(wanted.name, initial.layers)) continue;
-    auto tensor = Take(view, wanted);
-    if (!tensor.ok()) {
-      return Status(tensor.status().code(), whose + ": " + tensor.status().message());
+  const int64_t fits = FitsOf(view);
+  for (int64_t fit = 0; fit < fits; ++fit) {
+    for (const spec::TensorInfo& wanted : network) {
+      if (!Wanted(wanted.name, initial.layers)) continue;
+      auto tensor = Take(view, wanted, fit, fits);
+      if (!tensor.ok()) {
+        return Status(tensor.status().code(), whose + ": " + tensor.status().message());
+      }
+      tensors.push_back(*std::move(tensor));
     }
-    tensors.push_back(*std::move(tensor));
   }
   return tensors;
 }

@@ -14,10 +14,11 @@ namespace espalier::bundle {
 // The tensors of `network` that `initial` names, from a file of safetensors (a path that ends in
 // `.safetensors`) or the one in a model's directory, or from a checkpoint of a network of the same
 // layers and inputs (a path that ends in `.ckpt`, or a directory of them in `.checkpoints`: the
-// newest whole one). Tensors of the file that the network does not ask for are left alone; of a
-// checkpoint they are the weights of its step, not averages nor the best so far. With
-// `initial.spark`, all of `network` from numbers in Spark's layout: initial.values, or the text at
-// initial.from, in which blanks, commas and brackets divide them.
+// newest whole one). The fits of the job take those of a model of several fits in turn. Tensors of
+// the file that the network does not ask for are left alone; of a checkpoint they are the weights
+// of its step, not averages nor the best so far. With `initial.spark`, all of `network` from
+// numbers in Spark's layout: initial.values, or the text at initial.from, in which blanks, commas
+// and brackets divide them.
 //
 // Errors begin with "train.initial" (or "compat.spark-mlp.initialWeights"): kFailedPrecondition for
 // a tensor that the file lacks or has in another shape, with both, or for a table of a category

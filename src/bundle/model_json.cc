@@ -74,7 +74,9 @@ Json TrainingToJson(const ModelDocument& d) {
   Json training = {{"steps", d.steps},
                    {"epochs", NumberToJson(d.epochs)},
                    {"stopped_because", TextToJson(d.stopped_because)}};
-  if (d.best_epoch) training["best_epoch"] = NumberToJson(*d.best_epoch);
+  if (d.best_epochs.size() == 1) training["best_epoch"] = NumberToJson(d.best_epochs[0]);
+  if (d.best_epochs.size() > 1) training["best_epochs"] = d.best_epochs;
+  if (d.temperature != 1) training["temperature"] = NumberToJson(d.temperature);
   if (d.skipped_steps > 0) training["skipped_steps"] = d.skipped_steps;
   if (d.async) {
     training["async"] = {{"largest_lag", d.async->largest_lag}, {"refused", d.async->refused}};
@@ -114,6 +116,15 @@ Status ReadDocument(const Json& json, ModelDocument& d) {
   ESPALIER_RETURN_IF_ERROR(read(Member(json, "storage"), "storage", d.storage));
   const Json& sparse = Member(json, "sparse");
   if (!sparse.is_null()) ESPALIER_RETURN_IF_ERROR(read(sparse, "sparse", d.sparse));
+  const Json& ensemble = Member(json, "ensemble");
+  if (!ensemble.is_null()) {
+    ESPALIER_RETURN_IF_ERROR(read(Member(ensemble, "fits"), "ensemble.fits", d.fits));
+    ESPALIER_RETURN_IF_ERROR(read(Member(ensemble, "constant"), "ensemble.constant", d.constant));
+    if (d.fits < 1 || d.fits > spec::kFitsMax) {
+      return BadInput("ensemble.fits: found " + std::to_string(d.fits) + ", expected 1 to " +
+                      std::to_string(spec::kFitsMax));
+    }
+  }
   const Json& rows = Member(json, "rows");
   ESPALIER_RETURN_IF_ERROR(read(Member(rows, "train"), "rows.train", d.train_rows));
   ESPALIER_RETURN_IF_ERROR(read(Member(rows, "validation"), "rows.validation", d.validation_rows));
@@ -249,6 +260,9 @@ std::string EncodeModelJson(const ModelDocument& d) {
       {"weights_sha256", write(d.weights_sha256)},
       {"accepted", write(d.accepted)}};
   if (d.sparse) document["sparse"] = true;
+  if (d.fits > 1 || d.constant) {
+    document["ensemble"] = {{"fits", d.fits}, {"constant", d.constant}};
+  }
   std::string out = "{\n";
   for (auto it = document.begin(); it != document.end(); ++it) {
     if (it != document.begin()) out += ",\n";

@@ -61,9 +61,12 @@ struct ModelDocument {
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0, skipped_rows = 0;
   int64_t steps = 0;
   double epochs = 0;
-  std::string stopped_because;                    // "epochs", "steps", "time", "early stopping"
-  std::optional<spec::AsyncCounts> async;         // of asynchronous training; written, not read
-  std::optional<double> best_epoch;               // of the weights; written, not read
+  std::string stopped_because;             // "epochs", "steps", "time", "early stopping"
+  std::optional<spec::AsyncCounts> async;  // of asynchronous training; written, not read
+  std::vector<double> best_epochs;         // of the weights, by fit; written, not read
+  int64_t fits = 1;                        // model::NetworkShape's
+  bool constant = false;                   // likewise
+  double temperature = 1;  // that the outputs of the last layer are divided by; written, not read
   int64_t skipped_steps = 0;                      // written, not read
   spec::Metrics train;                            // of the weights, or running values of an epoch
   std::optional<spec::Metrics> validation, test;  // of the saved weights

@@ -165,6 +165,20 @@ std::string Averages(const spec::Averaging& averaging) {
          ".\n";
 }
 
+std::string Fits(const ModelDocument& d) {
+  std::string text;
+  if (d.fits > 1) {
+    text = "The model averages the predictions of " + std::to_string(d.fits) +
+           " networks. The tensors of network k have `fits.k.` before their names.\n";
+  }
+  if (d.constant) {
+    text +=
+        "Each prediction is (1 - s) of that and s of `constant.answer`; s is "
+        "`constant.share`.\n";
+  }
+  return text;
+}
+
 // What another run would not give again.
 std::string HowTrained(const ModelDocument& d) {
   if (d.job.train.mode == spec::TrainMode::kSync) return "";
@@ -272,7 +286,7 @@ std::string InNumpy(const ModelDocument& d) {
     if (f.codes > 0 || f.null_indicator || f.embedding > 0 || f.smooth_clip) return "";
   }
   const spec::ModelSpec& model = d.job.model;
-  if (model.scaling_layer || model.clip_predictions) return "";
+  if (model.scaling_layer || model.clip_predictions || d.fits > 1 || d.constant) return "";
   const size_t hidden = model.hidden.size();
   std::string activations;
   bool erf = false;
@@ -316,7 +330,8 @@ std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors
   int64_t parameters = 0;
   for (const spec::TensorInfo& t : tensors) parameters += t.size;
   std::string out = "# " + MarkdownText(d.job.name, 128) + "\n\nA multi-layer perceptron for " +
-                    spec::Name(d.job.model.task) + ", trained by Espalier: " + Layers(d) +
+                    spec::Name(d.job.model.task) + ", trained by Espalier: " +
+                    (d.fits > 1 ? std::to_string(d.fits) + " networks of " : "") + Layers(d) +
                     " units, " + HumanCount(parameters) + " parameters, " + HumanCount(d.steps) +
                     " steps, " + Rounded(d.epochs) + " epochs.\n\n";
   out += "| rows | count | result |\n|---|---|---|\n" + MetricsLine("training", d.train);
@@ -332,7 +347,7 @@ std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
   out += MeaningOfOutputs(d) + FeaturesDo(d) + LayersDo(d.job.model) +
-         Averages(d.job.train.averaging) + InNumpy(d);
+         Averages(d.job.train.averaging) + Fits(d) + InNumpy(d);
   out += HowTrained(d);
   for (const std::string& a : d.accepted) {
     out += "\nResumed although something differed: " + MarkdownText(a, 300) + ".\n";

@@ -216,6 +216,13 @@ std::string CheckText(const CheckReport& report, bool color) {
       {"task", std::string(spec::NameOf(report.task)) +
                    (report.task_why.empty() ? "" : " (" + report.task_why + ")")},
       {"model", LayerText(report.layers) + ", " + HumanCount(report.parameters) + " parameters"},
+      {"fits",
+       report.fits == 1 && report.folds == 0
+           ? "one"
+           : HumanCount(report.fits) + ", which are averaged" +
+                 (report.folds > 0 ? "; each holds out another of " + HumanCount(report.folds) +
+                                         " parts of the training rows"
+                                   : "")},
       {"steps", epochs + HumanCount(report.steps_per_epoch) + " an epoch of " +
                     HumanCount(report.batch) + " rows each, over " + HumanCount(report.leaves) +
                     (report.leaves == 1 ? " leaf" : " leaves") +
@@ -284,6 +291,8 @@ Json CheckJson(const CheckReport& report) {
       {"layers", report.layers},
       {"parameters", report.parameters},
       {"leaves", report.leaves},
+      {"fits", report.fits},
+      {"folds", report.folds > 0 ? Json(report.folds) : Json()},
       {"epochs", report.epochs ? Json(*report.epochs) : Json()},
       {"batch", report.batch},
       {"steps_per_epoch", report.steps_per_epoch},

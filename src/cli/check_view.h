@@ -75,6 +75,7 @@ struct CheckReport {
   std::vector<int64_t> layers;          // widths: inputs, hidden, outputs
   int64_t parameters = 0;
   int64_t leaves = 0, batch = 0, steps_per_epoch = 0;
+  int64_t fits = 1, folds = 0;  // whose predictions are averaged; parts of the rows, 0: none
   std::optional<double> epochs;
   std::string storage;           // of a feature's value: "uint8", "float32", "float64"
   bool sparse = false;           // rows are stored without their zeros

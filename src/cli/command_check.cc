@@ -313,7 +313,10 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
   report->leaves = spec::LeafCount(spec.train);
   report->batch = spec.train.batch;
   report->epochs = spec::EpochLimit(spec.train);
-  report->steps_per_epoch = plan::StepsPerEpoch(profile.train_rows, spec.train.batch);
+  report->fits = spec.train.ensemble.fits;
+  report->folds = spec::FoldsOf(spec.train);
+  report->steps_per_epoch =
+      plan::StepsPerEpoch(spec::FitRows(spec.train, profile.train_rows), spec.train.batch);
 
   constexpr const char* kStorageNames[] = {"uint8", "float32", "float64"};
   report->storage = kStorageNames[static_cast<size_t>(profile.storage)];
@@ -337,8 +340,9 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
   const bool accumulates = kind == spec::OptimizerKind::kLbfgs ||
                            (kind == spec::OptimizerKind::kGd ? report->steps_per_epoch > 1
                                                              : spec.train.accumulate_steps > 1);
-  const int64_t vectors =
-      3 + model::SlotCount(spec.train.optimizer) + keeps_best + averages + accumulates;
+  const bool assembles = spec::HasFits(spec.train) || spec.train.calibrate;
+  const int64_t vectors = 3 + model::SlotCount(spec.train.optimizer) + keeps_best + averages +
+                          accumulates + (assembles ? 2 * spec.train.ensemble.fits : 0);
   report->model_bytes =
       report->parameters * vectors * (spec.model.precision == spec::Precision::kFloat64 ? 8 : 4);
   if (profile.validation_rows + profile.test_rows > 0) {

@@ -155,6 +155,9 @@ void TellPreset(const CommandContext& context, const data::JobCompletion::Comple
   context.console.Out("preset " + std::string(spec::NameOf(job.preset)) + ": " +
                       spec::NameOf(job.model.task) +
                       (completed.task_why.empty() ? "" : " (" + completed.task_why + ")") +
+                      (job.train.ensemble.fits > 1
+                           ? ", " + std::to_string(job.train.ensemble.fits) + " fits averaged"
+                           : "") +
                       "; `espalier check` shows all that it chooses\n");
 }
 

@@ -92,7 +92,9 @@ Json SuccessJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
                   {"weights_sha256", r.weights_sha256},
                   {"bundle", r.bundle},
                   {"timing", std::move(timing)}};
-  if (r.best_epoch) success["best_epoch"] = *r.best_epoch;
+  if (r.best_epochs.size() == 1) success["best_epoch"] = r.best_epochs[0];
+  if (r.fits > 1) success["fits"] = r.fits;
+  if (r.fits > 1 && !r.best_epochs.empty()) success["best_epochs"] = r.best_epochs;
   if (r.skipped_steps > 0) success["skipped_steps"] = r.skipped_steps;
   if (r.async) {
     success["async"] = {{"largest_lag", r.async->largest_lag}, {"refused", r.async->refused}};

@@ -166,7 +166,8 @@ std::string Advice(const spec::TrainingResult& r) {
   if (!r.validation) return "set data.validation to see how it does on rows it has not learnt from";
   if (r.validation->loss > 1.3 * r.train.loss && r.train.loss > 0) {
     return std::string("validation loss is well above training loss: try ") +
-           (r.best_epoch ? "dropout or weight_decay" : "dropout, weight_decay or early_stopping");
+           (!r.best_epochs.empty() ? "dropout or weight_decay"
+                                   : "dropout, weight_decay or early_stopping");
   }
   if (r.stopped_because == "epochs" || r.stopped_because == "steps") {
     return "validation loss is still near training loss: more epochs or wider layers may help";
@@ -256,9 +257,14 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms, bo
                      (r.epochs == 1 ? " epoch of " : " epochs of ") + HumanCount(r.rows_per_epoch) +
                      " rows, " + HumanCount(r.steps) + " steps; ended by " +
                      Printable(r.stopped_because) + "\n";
-  if (r.best_epoch) {
-    text += "the weights are those after epoch " + ShortestDouble(*r.best_epoch) +
-            ", the best by the validation rows\n";
+  if (!r.best_epochs.empty()) {
+    text += r.fits > 1 ? "the model averages " + std::to_string(r.fits) +
+                             " fits, each with the weights after its best epoch: "
+                       : "the weights are those after epoch ";
+    for (size_t k = 0; k < r.best_epochs.size(); ++k) {
+      text += (k > 0 ? ", " : "") + ShortestDouble(r.best_epochs[k]);
+    }
+    text += r.fits > 1 ? "\n" : ", the best by the validation rows\n";
   }
   if (r.skipped_steps > 0) {
     text += Colored("skipped " + HumanCount(r.skipped_steps) + " steps that were not finite",

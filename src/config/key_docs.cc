@@ -8,7 +8,8 @@ constexpr KeyDoc kDocs[] = {
     {"name", nullptr, "Name of the job, at most 128 bytes."},
     {"preset", nullptr,
      "What fills the keys that the job does not give: good, the default; fast, with half of the "
-     "epochs; none, the defaults in this reference. A given key replaces that key of the preset. A "
+     "epochs and one fit; best, which averages eight fits; none, the defaults in this reference. A "
+     "given key replaces that key of the preset. A "
      "given train.optimizer also replaces the learning rate, the weight decay and the "
      "parametrization. `espalier check --effective` prints the complete job. A job with `compat` "
      "has no preset."},
@@ -181,9 +182,11 @@ constexpr KeyDoc kDocs[] = {
     {"data.validation.column", "is_val",
      "Validation rows are those where this column is true or 1."},
     {"data.validation.files", nullptr, "Separate files of validation rows, as data.train."},
-    {"data.validation.fold", "0",
-     "Number of the part that is held out, counted from 0. The parts are cut by train.seed."},
+    {"data.validation.fold", "0", "Number of the part that is held out, counted from 0."},
     {"data.validation.of", "5", "Number of parts. With `fold`."},
+    {"data.validation.seed", "1",
+     "Seed of the fraction or the fold. With it, jobs of different train.seed have the same "
+     "validation rows. By default train.seed."},
     {"data.bad_rows", nullptr, "What to do with a row that cannot be read."},
     {"data.bad_rows.policy", nullptr,
      "fail: the first bad row ends the job. skip: it is left out, with the lines up to the closing "
@@ -242,6 +245,11 @@ constexpr KeyDoc kDocs[] = {
      "true: each input of the first layer is multiplied by a trained factor, 1 at the start."},
     {"model.cap_label_smoothing", nullptr,
      "Classification. true: label_smoothing is at most the share of the rarest class."},
+    {"model.start_at_constant", nullptr,
+     "true: training of a regression begins with the constant answer that suits the loss: the "
+     "mean, "
+     "with poisson its logarithm, with quantile that quantile of a normal distribution with the "
+     "mean and deviation of the targets. false: it begins with 0."},
     {"model.clip_predictions", nullptr,
      "Regression. true: predictions stay within the range of the training targets."},
     {"model.precision", nullptr, "Type of weights and computation."},
@@ -365,6 +373,24 @@ constexpr KeyDoc kDocs[] = {
     {"train.accumulate_steps", nullptr,
      "Number of steps whose gradients make one update. The last update of an epoch may have "
      "fewer."},
+    {"train.ensemble", "{fits: 5, over: folds}",
+     "Several trainings of the same network, one after another. The model averages their "
+     "predictions. By default one."},
+    {"train.ensemble.fits", nullptr, "Number of trainings, 1 to 64."},
+    {"train.ensemble.over", nullptr,
+     "folds: each fit holds out another part of the training rows, which serves as its validation "
+     "rows. Classes keep their shares. seeds: all fits have the same rows, and differ by their "
+     "first weights and the order of rows."},
+    {"train.ensemble.folds", "10",
+     "Number of parts of the training rows, with over: folds. By default as many as fits. The "
+     "fits hold out the first ones."},
+    {"train.ensemble.shrink", nullptr,
+     "true: all predictions move towards the constant answer, which is the shares of the classes "
+     "or the mean of the target. The share that does is the one with the least loss of the "
+     "held-out rows. For small tables."},
+    {"train.calibrate", nullptr,
+     "true: the outputs of a classifier are divided by a temperature, the one with the least loss "
+     "of the held-out rows. Requires validation rows or folds."},
     {"train.averaging", nullptr,
      "Averages of the weights after each update, which are evaluated and saved instead of the "
      "last weights. ema: an exponential average. mean: the mean of all."},

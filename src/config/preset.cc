@@ -19,6 +19,8 @@ constexpr double kHeldOutMost = 50'000;  // rows
 constexpr int64_t kLikelyRows = 100'000;
 // Columns above which numbers get no embeddings, and above which their scale needs no sample.
 constexpr int64_t kEmbeddedMax = 200, kRobustMax = 1000;
+// Rows below which `good` has several fits, and below which these are moved to the constant answer.
+constexpr int64_t kEnsembleRows = 8'000, kShrinkRows = 2'000;
 // Share of the estimated rows that a table surely has.
 constexpr double kSureShare = 0.8;
 
@@ -137,12 +139,34 @@ class Filler {
       return;
     }
     if (whole() || outlook_.rows < kHeldOutRowsMin) return;
+    folds_ = FillEnsemble();
+    if (folds_) return;
     const double rows = static_cast<double>(outlook_.rows);
     const double share =
         outlook_.rows < 2000 ? 0.2 : std::min(0.1, kHeldOutMost / std::max(1.0, rows));
     Add(MapAt(root_, {"data"}), "validation",
         "{exact: true, fraction: " + ShortestDouble(share) +
             (classifies() ? ", stratify: true}" : "}"));
+  }
+
+  // Whether the job can have one fit only.
+  bool single() {
+    return whole() || gives_back() || given_.train.mode == spec::TrainMode::kAsync ||
+           Has({"train", "max_time"});
+  }
+
+  // Fits over folds, in place of a validation share. Whether the job has them now.
+  bool FillEnsemble() {
+    YamlNode& train = MapAt(root_, {"train"});
+    if (train.Find("ensemble") != nullptr) return folds_;
+    if (single() || given_.preset == spec::Preset::kFast) return false;
+    const bool small = outlook_.rows < kEnsembleRows;
+    if ((!small && given_.preset != spec::Preset::kBest)) return false;
+    Add(train, "ensemble",
+        !small                        ? "{fits: 8, folds: 10}"
+        : outlook_.rows < kShrinkRows ? "{fits: 5, shrink: true}"
+                                      : "{fits: 5}");
+    return true;
   }
 
   void FillModel() {
@@ -161,7 +185,9 @@ class Filler {
       Add(model, "loss", "{softmax_cross_entropy: {label_smoothing: 0.03}}");
       Add(model, "cap_label_smoothing", "true");
     }
-    if (outlook_.task == spec::Task::kRegression) Add(model, "clip_predictions", "true");
+    if (outlook_.task != spec::Task::kRegression) return;
+    Add(model, "clip_predictions", "true");
+    Add(model, "start_at_constant", "true");
   }
 
   void FillTraining() {
@@ -184,8 +210,15 @@ class Filler {
       Add(train, "leaves", std::to_string(Leaves()));
     }
     const YamlNode* validation = Found(root_, {"data", "validation"});
-    if (validation != nullptr && validation->kind == YamlNode::Kind::kMap) {
-      Add(train, "early_stopping", "{metric: val_loss, patience: 100}");
+    const bool holds_out = validation != nullptr && validation->kind == YamlNode::Kind::kMap;
+    if (!holds_out && !folds_) return;
+    if (!folds_ && given_.preset == spec::Preset::kBest && !single()) {
+      Add(train, "ensemble", "{fits: 8, over: seeds}");
+    }
+    Add(train, "early_stopping", "{metric: val_loss, patience: 100}");
+    const bool sync = given_.train.mode == spec::TrainMode::kSync;
+    if (classifies() && sync && given_.preset != spec::Preset::kFast) {
+      Add(train, "calibrate", "true");
     }
   }
 
@@ -202,7 +235,8 @@ class Filler {
   YamlNode& root_;
   const spec::JobSpec& given_;
   const TableOutlook& outlook_;
-  const bool has_optimizer_ = HasOptimizer();  // before anything is filled in
+  bool folds_ = spec::FoldsOf(given_.train) > 0;  // the fits hold out rows
+  const bool has_optimizer_ = HasOptimizer();     // before anything is filled in
 };
 
 bool IsOfNumbers(const std::optional<spec::EarlyStopping>& rule) {

@@ -6,6 +6,7 @@
 #include "src/base/check.h"
 #include "src/model/accumulation.h"
 #include "src/model/activation.h"
+#include "src/model/average.h"
 #include "src/model/layer_norm.h"
 #include "src/model/sparse_layer.h"
 #include "src/model/vector_math.h"
@@ -545,28 +546,64 @@ void LeafPass<T>::WeightGradient(const plan::Chunk& chunk, T* out, bool accumula
 }
 
 template <typename T>
-void LeafPass<T>::Evaluate(const T* parameters, int64_t rows, double* totals) {
+template <typename Body>
+void LeafPass<T>::ForOutputs(const T* parameters, int64_t rows, const Body& body) {
   CheckRows(rows);
   rows_ = -1;
+  if (shape_.averages()) {
+    AverageFits(parameters, rows);
+    return ForMicroBatches(rows, body);
+  }
   LoadBiases(parameters);
   MultiplyFirst(parameters, rows);
   ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
     Forward(parameters, begin, count, nullptr);
+    body(begin, count);
+  });
+}
+
+// Fits are added in their order. The outputs of the last layer are then replaced.
+template <typename T>
+void LeafPass<T>::AverageFits(const T* parameters, int64_t rows) {
+  const int64_t size = FitParameterCount(shape_), numbers = AveragedNumbers(shape_);
+  const T* answer = parameters + shape_.fits * size;
+  const T constant = shape_.constant ? answer[shape_.answers()] : T{0};
+  const T share = (T{1} - constant) / static_cast<T>(shape_.fits);
+  Layer& last = layers_.back();
+  averaged_.assign(static_cast<size_t>(rows * numbers), T{0});
+  for (int64_t k = 0; k < shape_.fits; ++k) {
+    const T* fit = parameters + k * size;
+    LoadBiases(fit);
+    MultiplyFirst(fit, rows);
+    ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
+      Forward(fit, begin, count, nullptr);
+      AddPredictions(shape_, Outputs(begin, count), share, last.deltas.data() + begin * last.pitch,
+                     averaged_.data() + begin * numbers);
+    });
+  }
+  if (shape_.constant) AddConstant(shape_, answer, constant, rows, averaged_.data());
+  OutputsOf(shape_, averaged_.data(), rows, last.pitch, last.activations.data());
+}
+
+template <typename T>
+void LeafPass<T>::Evaluate(const T* parameters, int64_t rows, double* totals) {
+  ForOutputs(parameters, rows, [&](int64_t begin, int64_t count) {
     LossAndDeltas(shape_, Outputs(begin, count), TotalsKind::kEvaluation,
                   layers_.back().deltas.data() + begin * layers_.back().pitch, totals);
   });
 }
 
 template <typename T>
+void LeafPass<T>::Try(const T* parameters, int64_t rows, const Trials& trials, double* sums) {
+  ForOutputs(parameters, rows, [&](int64_t begin, int64_t count) {
+    AddTrials(shape_, Outputs(begin, count), trials, sums);
+  });
+}
+
+template <typename T>
 void LeafPass<T>::Predict(const T* parameters, int64_t rows, T* predictions) {
-  CheckRows(rows);
-  rows_ = -1;
-  LoadBiases(parameters);
-  MultiplyFirst(parameters, rows);
-  const bool classes = shape_.task == spec::Task::kClassification;
-  const int64_t width = classes ? shape_.classes() : shape_.outputs();
-  ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
-    Forward(parameters, begin, count, nullptr);
+  const int64_t width = shape_.answers();
+  ForOutputs(parameters, rows, [&](int64_t begin, int64_t count) {
     Predictions(shape_, Outputs(begin, count), layers_.back().deltas.data(),
                 predictions + begin * width);
   });

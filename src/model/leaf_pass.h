@@ -11,6 +11,8 @@
 //   fill inputs(), codes(), labels() or targets(), weights() -> ForwardBackward -> WeightGradient
 //   per chunk
 //
+// A model of several fits, or with a constant answer, can only be evaluated and predict.
+//
 // Thread rule: one thread at a time; WeightGradient, once ForwardBackward is done, is safe from
 // several threads at once. Every computing thread has called PrepareComputeThread.
 #pragma once
@@ -24,6 +26,7 @@
 #include "src/model/loss.h"
 #include "src/model/metrics.h"
 #include "src/model/network.h"
+#include "src/model/trials.h"
 #include "src/plan/chunks.h"
 #include "src/spec/sparse_rows.h"
 
@@ -68,6 +71,9 @@ class LeafPass {
 
   // Forward without dropout; adds to `totals` (TotalsKind::kEvaluation).
   void Evaluate(const T* parameters, int64_t rows, double* totals);
+
+  // Forward without dropout; adds the losses of the trials to `sums` [trials.size()].
+  void Try(const T* parameters, int64_t rows, const Trials& trials, double* sums);
 
   // Forward without dropout; classification: probabilities [rows, classes], multilabel: those
   // of 1 [rows, outputs], else values [rows, outputs] in the units of training.
@@ -122,6 +128,11 @@ class LeafPass {
   void Forward(const T* parameters, int64_t begin, int64_t rows, const DropoutKey* key);
   void Activate(int64_t index, int64_t begin, int64_t rows, const DropoutKey* key);
   void Backward(const T* parameters, int64_t begin, int64_t rows, double* totals);
+  // Forward without dropout, of a model that averages all its fits; calls body(begin, rows) for
+  // each micro-batch when its outputs are there.
+  template <typename Body>
+  void ForOutputs(const T* parameters, int64_t rows, const Body& body);
+  void AverageFits(const T* parameters, int64_t rows);
   // Turns the deltas of a row of layer `index`, by its output, into those by its sums.
   void BackThrough(int64_t index, int64_t row);
   OutputRows<T> Outputs(int64_t begin, int64_t rows) const;
@@ -147,6 +158,7 @@ class LeafPass {
   int64_t delta_inputs_;          // deltas of a row in embedding_deltas_: the last inputs, or all
   int64_t number_offset_;         // in the flat vector: slopes, then biases and bins
   AlignedVector<T> before_bins_;  // [count, bins, width]: the bias and the weights of earlier bins
+  AlignedVector<T> averaged_;     // [rows, AveragedNumbers] of a model that averages
   // With a scaling layer: its factors, the inputs before it [rows_max, in], which Backward turns
   // into the gradients of the factors, and those of one-hot inputs [rows_max, tables].
   int64_t scale_offset_ = 0;  // in the flat vector

@@ -255,6 +255,10 @@ void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsK
   }
 }
 
+double PenaltyValue(const NetworkShape& shape, double difference) {
+  return PenaltyOf<double>(shape, difference).value;
+}
+
 template <typename T>
 int64_t PredictedClass(const NetworkShape& shape, const T* shares) {
   const int64_t classes = shape.classes();

@@ -193,6 +193,10 @@ int64_t NetworkShape::classes() const {
   return loss == spec::Loss::kBinaryCrossEntropy ? 2 : outputs();
 }
 
+int64_t NetworkShape::answers() const {
+  return task == spec::Task::kClassification ? classes() : outputs();
+}
+
 Result<NetworkShape> MakeNetworkShape(const spec::ModelSpec& model, const spec::InputShape& inputs,
                                       int64_t outputs_or_classes) {
   ESPALIER_RETURN_IF_ERROR(CheckSizes(model, inputs));
@@ -255,52 +259,6 @@ Result<NetworkShape> MakeNetworkShape(const spec::JobSpec& job, const spec::Inpu
     shape.layers[layer].frozen = true;
   }
   return shape;
-}
-
-spec::TensorList Tensors(const NetworkShape& shape) {
-  spec::TensorList tensors;
-  int64_t offset = 0;
-  for (size_t i = 0; i < shape.layers.size(); ++i) {
-    const LayerShape& layer = shape.layers[i];
-    const std::string name = "layers." + std::to_string(i);
-    const int64_t weights = layer.in * layer.out;
-    tensors.push_back({name + ".weight", {layer.out, layer.in}, offset, weights});
-    offset += weights;
-    const auto add = [&](const char* part) {
-      tensors.push_back({name + part, {layer.out}, offset, layer.out});
-      offset += layer.out;
-    };
-    add(".bias");
-    if (layer.norm) add(".norm.weight"), add(".norm.bias");
-  }
-  for (size_t k = 0; k < shape.tables.size(); ++k) {
-    const TableShape& table = shape.tables[k];
-    const std::string kind = table.one_hot ? "layers.0.one_hot." : "layers.0.embeddings.";
-    const int64_t size = table.codes * table.width;
-    tensors.push_back(
-        {kind + std::to_string(k) + ".weight", {table.codes, table.width}, offset, size});
-    offset += size;
-  }
-  const spec::EmbeddedNumbers& numbers = shape.numbers;
-  const auto add = [&](const char* name, std::vector<int64_t> dims) {
-    int64_t size = 1;
-    for (const int64_t dim : dims) size *= dim;
-    tensors.push_back({name, std::move(dims), offset, size});
-    offset += size;
-  };
-  if (numbers.count > 0) {
-    add("layers.0.numbers.slope", {numbers.count, numbers.width});
-    add("layers.0.numbers.bias", {numbers.count, numbers.width});
-    add("layers.0.numbers.weight", {numbers.count, numbers.bins, numbers.width});
-  }
-  if (shape.scaling_layer) add("layers.0.scale", {shape.fan_in(0)});
-  return tensors;
-}
-
-int64_t ParameterCount(const NetworkShape& shape) {
-  int64_t count = 0;
-  for (const plan::LayerDims& layer : Dims(shape)) count += layer.in * layer.out + layer.tail();
-  return count;
 }
 
 std::vector<plan::LayerDims> Dims(const NetworkShape& shape) {

@@ -17,6 +17,9 @@
 // slope x + bias + the sum of the weights of the bins before t + e times the weight of bin t. Of a
 // scaling layer each input of the first layer, one-hot ones too, is multiplied by a trained factor.
 //
+// A model of several fits of a network averages their predictions (average.h). The parameters of
+// its fits follow one another, then with a constant answer that answer and its share.
+//
 // Thread rule: values and pure functions.
 #pragma once
 
@@ -72,6 +75,10 @@ struct NetworkShape {
   spec::EmbeddedNumbers numbers;
   bool scaling_layer = false;
   spec::Parametrization parametrization = spec::Parametrization::kStandard;
+  int64_t fits = 1;       // trainings have one
+  bool constant = false;  // a constant answer has a share in each prediction
+
+  bool averages() const { return fits > 1 || constant; }
 
   // Numbers a row without an embedding, which come first in the input of the first layer.
   int64_t inputs() const;
@@ -82,6 +89,8 @@ struct NetworkShape {
   int64_t outputs() const { return layers.back().out; }
   // Classification: 2 with binary_cross_entropy (one output unit), else the outputs. Else 0.
   int64_t classes() const;
+  // Numbers that a prediction has: the classes, or the outputs.
+  int64_t answers() const;
 };
 
 // `outputs_or_classes`: the number of classes, or of targets (AnswersOf). Errors (kInvalidArgument)
@@ -97,8 +106,15 @@ Result<NetworkShape> MakeNetworkShape(const spec::JobSpec& job, const spec::Inpu
 // "layers.0.embeddings.k.weight" [codes, width] or "layers.0.one_hot.k.weight" [codes, out], then
 // of embedded numbers "layers.0.numbers.slope" and ".bias" [count, width] and ".weight" [count,
 // bins, width], then "layers.0.scale" [fan_in(0)], which has one-hot inputs last; in flat order.
+// With several fits, "fits.0." and so on stand before the names. "constant.answer" [answers] and
+// "constant.share" [1] come last.
 spec::TensorList Tensors(const NetworkShape& shape);
 int64_t ParameterCount(const NetworkShape& shape);
+// Of one fit, without the constant answer.
+int64_t FitParameterCount(const NetworkShape& shape);
+// Multiplies all outputs of a fit before softmax or sigmoid by `factor`.
+template <typename T>
+void ScaleOutputs(const NetworkShape& shape, double factor, T* parameters);
 // Of the layers, then of the tables and the parts of numbers and scaling, which have no bias.
 std::vector<plan::LayerDims> Dims(const NetworkShape& shape);
 // What the layers of Dims are.

@@ -194,6 +194,7 @@ void Map(W& w, Is<spec::FittedTarget> auto& target) {
   w(ESPALIER_AT(shift), target.shift, kFinite);
   w(ESPALIER_AT(factor), target.factor, kFinite);
   w(ESPALIER_AT(range), target.range, Each{kFinite, 2});
+  w(ESPALIER_AT(start), target.start, kFinite);
   if constexpr (W::kDecodes) {
     if (!spec::SoundRange(target)) w.fields().Fail("range", "is not a range");
   }

@@ -160,8 +160,9 @@ void Map(W& w, Is<spec::TrainingResult> auto& r) {
   w(ESPALIER_AT(step_ms_p99), r.step_ms_p99, kFinite);
   w(ESPALIER_AT(skipped_rows), r.skipped_rows);
   w(ESPALIER_AT(async_counts), r.async);
-  w(ESPALIER_AT(best_epoch), r.best_epoch, kFinite);
+  w(ESPALIER_AT(best_epochs), r.best_epochs, Each{kFinite, spec::kFitsMax});
   w(ESPALIER_AT(skipped_steps), r.skipped_steps);
+  w(ESPALIER_AT(fits), r.fits, Within{0, spec::kFitsMax});
 }
 
 // Fields of the message of scoring itself.

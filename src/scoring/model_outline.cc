@@ -49,6 +49,8 @@ Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const st
   if (!shape.ok()) return ErrorOf(directory + "/" + bundle::kModelFile, shape.status());
   model.shape = *std::move(shape);
   model.shape.sparse = model.document.sparse;
+  model.shape.fits = model.document.fits;
+  model.shape.constant = model.document.constant;
   if (fitted.label_smoothing) model.shape.label_smoothing = *fitted.label_smoothing;
   if (model.document.sparse && !data::CanBeSparse(model.document.job, fitted)) {
     return BadInput(QuotedPath(directory + "/" + bundle::kModelFile) +

@@ -54,9 +54,7 @@ class Exporter {
 
   std::string Run() {
     FindColumns();
-    std::string inputs = Concat({Numbers(), Embeddings()});
-    if (model_.shape.scaling_layer && !inputs.empty()) inputs = Scaled(inputs);
-    Answer(Layers(inputs));
+    Answer(model_.shape.averages() ? Averaged() : Outputs());
     std::string classes;
     for (const std::string& c : fitted_.classes) classes += (classes.empty() ? "" : "\n") + c;
     if (model_.classification()) graph_.Describe("classes", classes);
@@ -65,6 +63,64 @@ class Exporter {
 
  private:
   using Strings = std::vector<std::string>;
+
+  // Of the fit that is at hand.
+  std::string Outputs() {
+    std::string inputs = Concat({Numbers(), Embeddings()});
+    if (model_.shape.scaling_layer && !inputs.empty()) inputs = Scaled(inputs);
+    return Layers(inputs);
+  }
+
+  // The outputs whose predictions are the average of those of all fits (model/average.h).
+  std::string Averaged() {
+    const model::NetworkShape& shape = model_.shape;
+    const bool sigmoid = shape.loss == spec::Loss::kBinaryCrossEntropy;
+    const bool logs =
+        shape.loss == spec::Loss::kSoftmaxCrossEntropy || shape.loss == spec::Loss::kPoisson;
+    const size_t of_fit =
+        (tensors_.size() - (shape.constant ? 2 : 0)) / static_cast<size_t>(shape.fits);
+    Strings parts;
+    size_t missing = 0;
+    for (fit_ = 0; fit_ < shape.fits; ++fit_) {
+      next_ = static_cast<size_t>(fit_) * of_fit;
+      one_hot_begin_ = static_cast<size_t>(shape.layers.front().in);
+      const std::string z = Outputs();
+      // Each fit finds the same rows without an answer.
+      if (fit_ == 0) missing = missing_.size();
+      missing_.resize(missing);
+      parts.push_back(sigmoid ? Concat({Op("Sigmoid", {Op("Neg", {z})}), Op("Sigmoid", {z})})
+                      : !logs ? z
+                      : shape.loss == spec::Loss::kPoisson
+                          ? Op("Exp", {z})
+                          : Op("Softmax", {z}, {{"axis", int64_t{1}}}));
+    }
+    const float constant = shape.constant ? ParametersOf("constant.share")[0] : 0.0f;
+    std::string mean = Op("Mul", {parts.size() > 1 ? Op("Sum", parts) : parts[0],
+                                  FloatNumber((1 - constant) / static_cast<float>(shape.fits))});
+    if (shape.constant) mean = Op("Add", {mean, Constant(constant)});
+    if (!sigmoid && !logs) return mean;
+    mean = Op("Log", {Op("Max", {mean, FloatNumber(std::numeric_limits<float>::min())})});
+    if (logs) return mean;
+    const int64_t width = shape.outputs(), twice = 2 * width, none = 0, axis = 1;
+    const auto half = [&](const int64_t& begin, const int64_t& end) {
+      return Op("Slice", {mean, graph_.Whole({&begin, 1}, {1}), graph_.Whole({&end, 1}, {1}),
+                          graph_.Whole({&axis, 1}, {1})});
+    };
+    return Op("Sub", {half(width, twice), half(none, width)});
+  }
+
+  // The constant answer times its share, laid out as the averages.
+  std::string Constant(float share) {
+    std::vector<float> answer = ParametersOf("constant.answer");
+    if (model_.shape.task == spec::Task::kMultilabel) {  // those of 0, then those of 1
+      std::vector<float> both;
+      for (const float a : answer) both.push_back(1 - a);
+      both.insert(both.end(), answer.begin(), answer.end());
+      answer = std::move(both);
+    }
+    for (float& a : answer) a *= share;
+    return graph_.Floats(answer, {1, static_cast<int64_t>(answer.size())});
+  }
 
   std::string Op(const char* op, const Strings& inputs, const OnnxGraph::Attributes& a = {}) {
     return graph_.Node(op, inputs, a);
@@ -150,9 +206,12 @@ class Exporter {
     return Op("Div", {held, Op("Sqrt", {one})});
   }
 
+  // A tensor of the fit that is at hand, or of the model.
   std::vector<float> ParametersOf(const std::string& name) const {
-    const auto tensor = std::find_if(tensors_.begin(), tensors_.end(),
-                                     [&](const spec::TensorInfo& t) { return t.name == name; });
+    const std::string of_fit = "fits." + std::to_string(fit_) + "." + name;
+    const auto tensor =
+        std::find_if(tensors_.begin(), tensors_.end(),
+                     [&](const spec::TensorInfo& t) { return t.name == name || t.name == of_fit; });
     return Parameters(*tensor);
   }
 
@@ -466,6 +525,7 @@ class Exporter {
   const spec::Schema& schema_;
   const spec::Preprocessing& fitted_;
   const spec::TensorList tensors_;
+  int64_t fit_ = 0;       // counted from 0
   size_t next_ = 0;       // of tensors_, by layer
   size_t one_hot_begin_;  // the first factor of the next one-hot feature
   OnnxGraph graph_;

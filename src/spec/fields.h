@@ -99,6 +99,7 @@ void Fields(F&& f, Is<ValidationSpec> auto& s) {
   f("fold", s.fold);
   f(Key("of").Whole(2, 1000), s.of);
   f(Key("exact").Later(), s.exact);
+  f(Key("seed").Later(), s.seed);
 }
 template <typename F>
 void Fields(F&& f, Is<BadRows> auto& s) {
@@ -149,6 +150,7 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f(Key("scaling_layer").Later(), s.scaling_layer);
   f(Key("cap_label_smoothing").Later(), s.cap_label_smoothing);
   f(Key("clip_predictions").Later(), s.clip_predictions);
+  f(Key("start_at_constant").Later(), s.start_at_constant);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
@@ -219,6 +221,13 @@ void Fields(F&& f, Is<Averaging> auto& s) {
   f(Key("start").For(AveragingKind::kEma, AveragingKind::kMean), s.start);
 }
 template <typename F>
+void Fields(F&& f, Is<EnsembleSpec> auto& s) {
+  f(Key("fits").Whole(1, kFitsMax), s.fits);
+  f("over", s.over);
+  f(Key("folds").Whole(2, kFoldsMax), s.folds);
+  f("shrink", s.shrink);
+}
+template <typename F>
 void Fields(F&& f, Is<ClassWeight> auto& s) {
   f("label", s.label);
   f("weight", s.weight);
@@ -257,6 +266,8 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f(Key("clip_value").In(kNotNegative), s.clip_value);
   f(Key("accumulate_steps").Whole(1, kCountMax), s.accumulate_steps);
   f("averaging", s.averaging);
+  f(Key("ensemble").Later(), s.ensemble);
+  f(Key("calibrate").Later(), s.calibrate);
   f("class_weight", s.class_weight);
   f("initial", s.initial);
   f("frozen", s.frozen);
@@ -339,6 +350,7 @@ void Fields(F&& f, Is<FittedTarget> auto& s) {
   f("shift", s.shift);
   f("factor", s.factor);
   f(Key("range").Later(), s.range);
+  f(Key("start").Later(), s.start);
 }
 template <typename F>
 void Fields(F&& f, Is<Preprocessing> auto& s) {

@@ -205,6 +205,7 @@ struct FittedTarget {
   double shift = 0;
   double factor = 1;
   std::vector<double> range = {};  // least and largest prediction; empty: any
+  double start = 0;  // the bias of its output at the start of training, in the units of that
   bool operator==(const FittedTarget&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/base/random.h"
 #include "src/spec/metrics.h"
 #include "src/spec/names.h"
 
@@ -49,6 +50,23 @@ double EpochsFor(Preset preset, int64_t train_rows) {
     break;
   }
   return preset == Preset::kFast ? epochs / 2 : epochs;
+}
+
+int64_t FoldsOf(const TrainSpec& train) {
+  const EnsembleSpec& e = train.ensemble;
+  if (e.over == FitsOver::kSeeds || (e.fits == 1 && !e.folds)) return 0;
+  return e.folds.value_or(e.fits);
+}
+
+int64_t FitRows(const TrainSpec& train, int64_t train_rows) {
+  const int64_t folds = FoldsOf(train);
+  return folds == 0 ? train_rows : std::max<int64_t>(1, train_rows - train_rows / folds);
+}
+
+bool HasFits(const TrainSpec& train) { return train.ensemble.fits > 1 || FoldsOf(train) > 0; }
+
+uint64_t FitSeed(uint64_t seed, int64_t fit) {
+  return fit == 0 ? seed : Mix64(seed ^ Mix64(static_cast<uint64_t>(fit)));
 }
 
 JobSpec Sized(JobSpec job, int64_t train_rows) {

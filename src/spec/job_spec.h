@@ -151,6 +151,7 @@ struct ValidationSpec {
   // each class, with stratify); each row is in one of them.
   std::optional<int64_t> fold, of;
   bool exact = false;  // the shares of `fraction` and `fold` are exact, except for rounding
+  std::optional<uint64_t> seed;  // of the hash; absent: train.seed
   bool operator==(const ValidationSpec&) const = default;
   bool any() const { return by_hash() || column.has_value() || !files.empty(); }
   bool by_hash() const { return fraction > 0 || fold.has_value(); }
@@ -262,6 +263,9 @@ struct ModelSpec {
   bool scaling_layer = false;        // each input of the first layer times a trained factor
   bool cap_label_smoothing = false;  // label_smoothing is at most the share of the rarest class
   bool clip_predictions = false;     // regression: to the range of the training targets
+  // Regression: training begins with the biases of the outputs at the constant answer that suits
+  // the loss (data/profile/target_start.h).
+  bool start_at_constant = false;
   bool operator==(const ModelSpec&) const = default;
 };
 
@@ -364,6 +368,21 @@ struct Averaging {
   bool operator==(const Averaging&) const = default;
 };
 
+// Several trainings of one network, the fits: the model averages their predictions. kFolds: each
+// fit holds out another part of the training rows. kSeeds: all have the same rows, and differ by
+// their first weights and the order of rows.
+enum class FitsOver { kFolds, kSeeds };
+inline constexpr int64_t kFitsMax = 64, kFoldsMax = 1000;
+struct EnsembleSpec {
+  int64_t fits = 1;
+  FitsOver over = FitsOver::kFolds;
+  std::optional<int64_t> folds;  // parts of the training rows, with kFolds; absent: `fits`
+  // Moves all predictions towards the constant answer, by the share with the least loss of the rows
+  // that are held out; with kFolds.
+  bool shrink = false;
+  bool operator==(const EnsembleSpec&) const = default;
+};
+
 // Whether a weight above 0 is none in float32, where what is no normal number counts as 0.
 inline bool VanishesInFloat(double weight) {
   return weight > 0 && weight < static_cast<double>(std::numeric_limits<float>::min());
@@ -426,6 +445,10 @@ struct TrainSpec {
   double clip_value = 0;         // 0: none
   int64_t accumulate_steps = 1;  // whose gradients make one update
   Averaging averaging;
+  EnsembleSpec ensemble;
+  // Divides the outputs of a classifier by a temperature, the one with the least loss of the rows
+  // that are held out.
+  bool calibrate = false;
   ClassWeights class_weight;
   std::optional<InitialSpec> initial;
   std::vector<int64_t> frozen;  // layers that keep their first weights, counted as in InitialSpec
@@ -469,7 +492,7 @@ struct OutputSpec {
 
 // Fills the keys that a job does not give (data/input/complete_job.h). kNone: as they were in
 // version 0.1.0.
-enum class Preset { kNone, kFast, kGood };
+enum class Preset { kNone, kFast, kGood, kBest };
 
 struct JobSpec {
   std::string name = "job";
@@ -495,6 +518,15 @@ int64_t BatchFor(int64_t train_rows);
 double EpochsFor(Preset preset, int64_t train_rows);
 // The job with these filled in, and the learning rate that follows.
 JobSpec Sized(JobSpec job, int64_t train_rows);
+
+// Parts of the training rows, of which each fit holds out one; 0: no fit holds out training rows.
+int64_t FoldsOf(const TrainSpec& train);
+// Training rows of a fit, of all there are; with folds, about.
+int64_t FitRows(const TrainSpec& train, int64_t train_rows);
+// Whether the model is made of several fits, or of fits that hold out training rows.
+bool HasFits(const TrainSpec& train);
+// The seed of a fit, counted from 0: the job's for the first one.
+uint64_t FitSeed(uint64_t seed, int64_t fit);
 
 // `leaves: auto`: clamp(power of two <= batch/64, 1, 1024), or the number given.
 int64_t LeafCount(const TrainSpec& train);

@@ -78,6 +78,11 @@ struct Names<ScheduleKind> {
       {ScheduleKind::kPolynomial, "polynomial"}, {ScheduleKind::kPlateau, "plateau"}};
 };
 template <>
+struct Names<FitsOver> {
+  static constexpr EnumName<FitsOver> kAll[] = {{FitsOver::kFolds, "folds"},
+                                                {FitsOver::kSeeds, "seeds"}};
+};
+template <>
 struct Names<AveragingKind> {
   static constexpr EnumName<AveragingKind> kAll[] = {
       {AveragingKind::kNone, "none"}, {AveragingKind::kEma, "ema"}, {AveragingKind::kMean, "mean"}};
@@ -106,8 +111,10 @@ struct Names<RateByBatch> {
 };
 template <>
 struct Names<Preset> {
-  static constexpr EnumName<Preset> kAll[] = {
-      {Preset::kNone, "none"}, {Preset::kFast, "fast"}, {Preset::kGood, "good"}};
+  static constexpr EnumName<Preset> kAll[] = {{Preset::kNone, "none"},
+                                              {Preset::kFast, "fast"},
+                                              {Preset::kGood, "good"},
+                                              {Preset::kBest, "best"}};
 };
 template <>
 struct Names<DecaySchedule> {

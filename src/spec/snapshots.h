@@ -60,8 +60,10 @@ struct TrainingResult {
   double step_ms_p99 = 0;
   int64_t skipped_rows = 0;
   std::optional<AsyncCounts> async = {};  // asynchronous training only
-  std::optional<double> best_epoch = {};  // of the saved weights, where the best are restored
+  std::vector<double> best_epochs = {};   // of the saved weights, by fit, where the best are
+                                          // restored
   int64_t skipped_steps = 0;              // with on_nonfinite: skip
+  int64_t fits = 1;                       // that the model averages
 };
 
 // std::monostate: the job has not succeeded.

@@ -23,6 +23,8 @@ using TensorList = std::vector<TensorInfo>;
 struct InitialTensor {
   int64_t offset = 0;  // in the flat vector
   std::vector<double> values;
+  // The fits that begin with it, of a model of several: those whose number modulo `fits` is `fit`.
+  int64_t fit = 0, fits = 1;
 };
 
 }  // namespace espalier::spec

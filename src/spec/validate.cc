@@ -225,6 +225,8 @@ void CheckValidation(Findings& f, const DataSpec& data, Task task) {
            "`fraction` or `fold` with it: the share of each class");
   f.Expect(!v.exact || v.by_hash(), "data.validation.exact", "true",
            "`fraction` or `fold` with it, whose share it is about");
+  f.Expect(!v.seed || v.by_hash(), "data.validation.seed", "a number",
+           "`fraction` or `fold` with it, whose rows it chooses");
   f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
            "`model.task: classification` with it, which has classes");
   if (v.column) {

@@ -65,6 +65,8 @@ void CheckLoss(Findings& f, const ModelSpec& model) {
            "model.cap_label_smoothing", "true", "false unless model.task is classification");
   f.Expect(!model.clip_predictions || model.task == Task::kRegression, "model.clip_predictions",
            "true", "false unless model.task is regression");
+  f.Expect(!model.start_at_constant || model.task == Task::kRegression, "model.start_at_constant",
+           "true", "false unless model.task is regression");
   f.Within("model.loss.huber.delta", model.huber_delta, kPositive);
   f.Within("model.loss.quantile.quantile", model.quantile, kInsideUnit);
   f.Expect(
@@ -130,8 +132,8 @@ void CheckMetric(Findings& f, const std::string& path, const std::string& metric
   const auto near = Nearest(metric, known);
   f.Expect(std::find(known.begin(), known.end(), metric) != known.end(), path + ".metric",
            Quoted(metric), "one of " + list + (near ? "; did you mean '" + *near + "'?" : ""));
-  f.Expect(!metric.starts_with("val_") || job.data.validation.any(), path,
-           "no validation rows to judge by",
+  const bool holds_out = job.data.validation.any() || FoldsOf(job.train) > 0;
+  f.Expect(!metric.starts_with("val_") || holds_out, path, "no validation rows to judge by",
            "data.validation, for instance `validation: {fraction: 0.2}`");
 }
 
@@ -203,6 +205,40 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   f.Expect(given.empty() || sum > 0, path, "no weight above 0", "one class that counts at least");
 }
 
+void CheckEnsemble(Findings& f, const JobSpec& job) {
+  const TrainSpec& train = job.train;
+  const EnsembleSpec& e = train.ensemble;
+  const std::string path = "train.ensemble";
+  const int64_t folds = FoldsOf(train);
+  f.Expect(e.over == FitsOver::kFolds || !e.folds, path + ".folds", "a number",
+           "nothing with over: seeds, where all fits have the same rows");
+  f.Expect(folds == 0 || folds >= e.fits, path + ".folds", std::to_string(folds),
+           "at least train.ensemble.fits: each fit holds out another part");
+  f.Expect(folds == 0 || !job.data.validation.any(), "data.validation", "validation rows",
+           "none, because each fit holds out a part of the training rows (or set "
+           "train.ensemble.over: seeds)");
+  f.Expect(!e.shrink || folds > 0, path + ".shrink", "true without folds",
+           "over: folds, whose held-out rows give the share");
+  f.Expect(!e.shrink || job.model.task != Task::kAutoencoder, path + ".shrink", "true",
+           "false with task autoencoder");
+  const OptimizerKind kind = train.optimizer.kind;
+  const bool whole = kind == OptimizerKind::kGd || kind == OptimizerKind::kLbfgs;
+  const bool many = HasFits(train);
+  f.Expect(!many || !whole, path, "several fits",
+           std::string("one fit with optimizer ") + NameOf(kind));
+  f.Expect(!many || train.mode == TrainMode::kSync, path, "several fits",
+           "one fit with mode async");
+  const bool classes =
+      job.model.task == Task::kClassification || job.model.task == Task::kMultilabel;
+  f.Expect(!train.calibrate || classes, "train.calibrate", "true",
+           std::string("false with task ") + Name(job.model.task));
+  f.Expect(!train.calibrate || job.data.validation.any() || folds > 0, "train.calibrate",
+           "no validation rows to fit the temperature by",
+           "data.validation, for instance `validation: {fraction: 0.2}`");
+  f.Expect(!train.calibrate || (!whole && train.mode == TrainMode::kSync), "train.calibrate",
+           "true", "false with mode async and with optimizers of whole epochs");
+}
+
 // How gradients become updates, and updates the weights to save.
 void CheckUpdates(Findings& f, const TrainSpec& train) {
   const OptimizerKind kind = train.optimizer.kind;
@@ -259,6 +295,7 @@ void CheckTrain(Findings& f, const JobSpec& job) {
   }
   CheckSchedule(f, job);
   CheckEarlyStopping(f, job);
+  CheckEnsemble(f, job);
   CheckUpdates(f, train);
   CheckLbfgs(f, job);
   CheckAsync(f, train);

@@ -19,11 +19,14 @@ int64_t LeafStepRows(const TrainingPlan& plan) {
               std::max<int64_t>(1, plan.StepsPerEpoch()));
 }
 
-// Returns the number of parameter-sized vectors in one job state (training_state.h).
+// Returns the number of parameter-sized vectors in one job state (training_state.h); of several
+// fits, at the end.
 int64_t StateVectors(const spec::TrainSpec& train, bool accumulates) {
   const bool best = train.early_stopping && train.early_stopping->restore_best;
   const bool averages = train.averaging.kind != spec::AveragingKind::kNone;
-  return 1 + model::SlotCount(train.optimizer) + accumulates + averages + best;
+  const bool assembles = spec::HasFits(train) || train.calibrate;
+  const int64_t fits = assembles ? 2 * train.ensemble.fits : 0;
+  return 1 + model::SlotCount(train.optimizer) + accumulates + averages + best + fits;
 }
 
 // Returns the number of parameter-sized vectors on a worker: those of its states, the own and the
@@ -50,13 +53,18 @@ std::string Shown(double bytes) { return HumanBytes(static_cast<uint64_t>(bytes)
 
 MemoryPlan PlanMemory(const TrainingPlan& plan, const MemoryPart& part, int64_t element_bytes) {
   const int64_t vectors = VectorCount(StateVectors(plan.train, plan.Accumulates()), part);
-  const bool evaluates = plan.validation_rows > 0 || plan.test_rows > 0;
+  const bool evaluates = plan.HoldsOut() || plan.test_rows > 0;
   const auto element = static_cast<double>(element_bytes);
   MemoryPlan out;
   out.parameters = model::ParameterCount(plan.shape);
   out.model_bytes = static_cast<double>(out.parameters) * static_cast<double>(vectors) * element;
   out.rows_bytes =
       static_cast<double>(LeafNumbers(plan)) * static_cast<double>(part.leaves) * element;
+  if (spec::FoldsOf(plan.train) > 0) {  // FoldRows (worker/fold_rows.h)
+    const double share =
+        static_cast<double>(part.leaves) / static_cast<double>(spec::LeafCount(plan.train));
+    out.rows_bytes += static_cast<double>(plan.train_rows) * share * 2 * sizeof(int32_t);
+  }
   if (evaluates) {
     out.totals_bytes = static_cast<double>(model::EvaluationBytes(plan.shape, part.leaves));
   }

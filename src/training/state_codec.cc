@@ -15,7 +15,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-constexpr uint32_t kLayout = 8;  // the first with TrainingNotes and metrics of targets
+// The first with TrainingNotes, metrics of targets and several fits.
+constexpr uint32_t kLayout = 8;
 constexpr uint32_t kLayoutWithDescent = 7;
 constexpr uint32_t kLayoutWithAsync = 6;
 constexpr uint32_t kLayoutOldest = 5;  // that is read
@@ -85,6 +86,17 @@ void VisitNotes(N& notes, Visitor& visit) {
   visit(kept_value), visit(kept_step), visit(skipped_steps), visit(by_request);
 }
 
+template <typename E, typename Visitor>
+void VisitEnsemble(E& ensemble, Visitor& visit) {
+  auto& [fit, begun_step, weights, best_epochs, answer, temperature, share] = ensemble;
+  visit(fit), visit(begun_step), visit(weights), visit(best_epochs), visit(answer);
+  visit(temperature), visit(share);
+}
+
+template <typename V>
+inline constexpr bool kIsEnsemble =
+    std::is_same_v<V, EnsembleState<float>> || std::is_same_v<V, EnsembleState<double>>;
+
 template <typename V>
 inline constexpr bool kIsPlain =
     std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, spec::ClassMetrics>;
@@ -109,6 +121,8 @@ class Writer {
       VisitDescent(value, *this);
     } else if constexpr (std::is_same_v<V, TrainingNotes>) {
       VisitNotes(value, *this);
+    } else if constexpr (kIsEnsemble<V>) {
+      VisitEnsemble(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       const auto wide = static_cast<int64_t>(value);
       Raw(&wide, sizeof wide);
@@ -166,6 +180,8 @@ class Reader {
       if (layout_ >= kLayoutWithDescent) VisitDescent(value, *this);
     } else if constexpr (std::is_same_v<V, TrainingNotes>) {
       if (layout_ >= kLayout) VisitNotes(value, *this);
+    } else if constexpr (kIsEnsemble<V>) {
+      if (layout_ >= kLayout) VisitEnsemble(value, *this);
     } else if constexpr (std::is_same_v<V, std::vector<spec::TargetMetrics>>) {
       if (layout_ >= kLayout) Array(value);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
@@ -261,13 +277,33 @@ bool CouldBe(const TrainingPlan& plan, const model::LbfgsState& s) {
          s.objectives.size() <= model::kLbfgsMemory && s.verdict <= model::LbfgsVerdict::kStuck;
 }
 
+// Whether the fits are those of the job, and the parameters those of a fit or of the model.
+template <typename T>
+Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t size) {
+  const EnsembleState<T>& e = s.ensemble;
+  const int64_t fits = plan.train.ensemble.fits, fit = e.fit, begun = e.begun_step;
+  const size_t answers = static_cast<size_t>(plan.shape.answers());
+  if (fit < 0 || fit > (plan.Assembles() ? fits : 0) || begun < 0 || begun > s.step ||
+      e.weights.size() != static_cast<size_t>(fit) * size ||
+      e.best_epochs.size() > static_cast<size_t>(fits) || !(e.temperature > 0) ||
+      !(e.share >= 0 && e.share <= 1) || (e.temperature != 1 && !plan.train.calibrate) ||
+      (e.share > 0 && !plan.train.ensemble.shrink) || (e.share > 0 && e.answer.empty()) ||
+      (!e.answer.empty() && e.answer.size() != answers)) {
+    return Bad("its fits cannot be those of the job");
+  }
+  const auto wanted = static_cast<size_t>(model::ParameterCount(ShapeOfParameters(plan, s)));
+  if (s.parameters.size() == wanted) return Status::Ok();
+  return Bad("it has " + std::to_string(s.parameters.size()) + " parameters, the job has " +
+             std::to_string(wanted));
+}
+
 template <typename T>
 Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
   const auto size = static_cast<size_t>(model::ParameterCount(plan.shape));
-  if (s.parameters.size() != size ||
-      (!s.best_parameters.empty() && s.best_parameters.size() != size))
-    return Bad("it has " + std::to_string(s.parameters.size()) + " parameters, the job has " +
-               std::to_string(size));
+  ESPALIER_RETURN_IF_ERROR(CheckFits(plan, s, size));
+  if (!s.best_parameters.empty() && s.best_parameters.size() != size) {
+    return Bad("its best parameters are not those of the job");
+  }
   const auto slots = static_cast<size_t>(model::SlotCount(plan.train.optimizer));
   bool same = s.slots.size() == slots;
   for (const AlignedVector<T>& slot : s.slots) same = same && slot.size() == size;
@@ -278,10 +314,11 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
     return Bad("its accumulated gradient or its averaged weights are not those of the job");
   }
   const int64_t total = plan.StepsTotal();
-  if (s.step < 0 || s.updates < 0 || s.updates > s.step || (total > 0 && s.step > total) ||
-      s.averaged_updates < 0 || s.averaged_updates > s.updates || s.evaluations_without_gain < 0 ||
-      s.best_step < -1 || s.best_step > s.step || s.notes.kept_step < -1 ||
-      s.notes.kept_step > s.step || s.notes.skipped_steps < 0) {
+  if (s.step < 0 || s.updates < 0 || s.updates > s.step ||
+      (total > 0 && s.step - s.ensemble.begun_step > total) || s.averaged_updates < 0 ||
+      s.averaged_updates > s.updates || s.evaluations_without_gain < 0 || s.best_step < -1 ||
+      s.best_step > s.step || s.notes.kept_step < -1 || s.notes.kept_step > s.step ||
+      s.notes.skipped_steps < 0) {
     return Bad("its step " + std::to_string(s.step) + " cannot be one of the job's");
   }
   if (!(s.accumulated_weight >= 0 && s.rate_left >= 0 && s.rate_left <= 1) ||
@@ -293,7 +330,7 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
     return Bad("it has converged, which the job's optimizer never does");
   }
   if (!CouldBe(plan, s.lbfgs)) return Bad("its line search or its pairs cannot be");
-  if (s.phase > TrainingPhase::kFinalTraining || (s.phase != TrainingPhase::kSteps && !s.train) ||
+  if (s.phase > TrainingPhase::kTrials || (s.phase != TrainingPhase::kSteps && !s.train) ||
       s.epoch_totals.size() !=
           static_cast<size_t>(model::TotalsSize(plan.shape, model::TotalsKind::kTraining))) {
     return Bad("its parts contradict each other");

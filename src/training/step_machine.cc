@@ -26,8 +26,10 @@ FailAction Weightless() {
 
 double NonfiniteMark(int32_t leaf) { return std::ldexp(1.0, kFirstMark - leaf); }
 
+int64_t TrainingPlan::FitRows() const { return spec::FitRows(train, train_rows); }
+
 int64_t TrainingPlan::StepsPerEpoch() const {
-  return espalier::plan::StepsPerEpoch(train_rows, train.batch);
+  return espalier::plan::StepsPerEpoch(FitRows(), train.batch);
 }
 
 int64_t TrainingPlan::StepsTotal() const {
@@ -46,21 +48,7 @@ int64_t TrainingPlan::StepsPerUpdate() const {
 
 template <typename T>
 StepMachine<T>::StepMachine(TrainingPlan plan) : plan_(std::move(plan)) {
-  const auto size = static_cast<size_t>(model::ParameterCount(plan_.shape));
-  state_.parameters.resize(size);
-  model::InitialParameters<T>(plan_.shape, plan_.train.seed, state_.parameters.data());
-  if (plan_.initial) {
-    for (const spec::InitialTensor& t : *plan_.initial) {
-      for (size_t i = 0; i < t.values.size(); ++i) {
-        state_.parameters[t.offset + i] = static_cast<T>(t.values[i]);
-      }
-    }
-  }
-  state_.slots.assign(model::SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
-  if (plan_.Searches()) state_.slots[model::kLbfgsIterate] = state_.parameters;
-  if (plan_.Accumulates()) state_.accumulated.assign(size, T{0});
-  if (plan_.train.averaging.kind != spec::AveragingKind::kNone) state_.averaged.assign(size, T{0});
-  state_.epoch_totals.assign(model::TotalsSize(plan_.shape, model::TotalsKind::kTraining), 0.0);
+  BeginFit();
 }
 
 template <typename T>
@@ -76,12 +64,18 @@ Action StepMachine<T>::Begin() {
 template <typename T>
 Action StepMachine<T>::Resume() const {
   const int64_t per_epoch = plan_.StepsPerEpoch();
+  const spec::FileRole held_out =
+      spec::FoldsOf(plan_.train) > 0 ? spec::FileRole::kTrain : spec::FileRole::kValidation;
   switch (state_.phase) {
     case TrainingPhase::kSteps:
-      return GradientAction{state_.step, state_.step / per_epoch, state_.step % per_epoch};
+      return GradientAction{state_.step, FitStep() / per_epoch, FitStep() % per_epoch,
+                            state_.ensemble.fit};
     case TrainingPhase::kEpochEvaluation:
     case TrainingPhase::kFinalValidation:
-      return EvaluateAction{spec::FileRole::kValidation};
+    case TrainingPhase::kOutOfFold:
+      return EvaluateAction{held_out};
+    case TrainingPhase::kTrials:
+      return EvaluateAction{held_out, true};
     case TrainingPhase::kFinalTraining:
       return EvaluateAction{spec::FileRole::kTrain};
     case TrainingPhase::kFinalTest:
@@ -94,7 +88,7 @@ Action StepMachine<T>::Resume() const {
 
 template <typename T>
 double StepMachine<T>::LearningRateNow() const {
-  return model::LearningRate(plan_.train, state_.step, plan_.StepsPerEpoch(), plan_.StepsTotal(),
+  return model::LearningRate(plan_.train, FitStep(), plan_.StepsPerEpoch(), plan_.StepsTotal(),
                              state_.rate_left);
 }
 
@@ -126,7 +120,7 @@ Action StepMachine<T>::OnGradient(const std::vector<double>& stats) {
 
 template <typename T>
 bool StepMachine<T>::EndsGroup() const {
-  const int64_t next = state_.step + 1, total = plan_.StepsTotal();
+  const int64_t next = FitStep() + 1, total = plan_.StepsTotal();
   const int64_t of_epoch = next % plan_.StepsPerEpoch();
   if (plan_.Searches()) return of_epoch == 0;
   return state_.time_is_up || (total > 0 && next >= total) || of_epoch == 0 ||
@@ -141,11 +135,11 @@ UpdateAction StepMachine<T>::MakeUpdate(bool add) const {
   const double weight = state_.accumulated_weight + step_weight_;
   update.inverse_weight = weight > 0 ? 1.0 / weight : 0;
   update.learning_rate = LearningRateNow();
-  update.decay_share = model::DecayShare(plan_.train, state_.step, plan_.StepsTotal());
+  update.decay_share = model::DecayShare(plan_.train, FitStep(), plan_.StepsTotal());
   update.update = state_.updates + 1;
   const spec::Averaging& averaging = plan_.train.averaging;
   const bool averages = averaging.kind != spec::AveragingKind::kNone &&
-                        state_.step >= model::SpanSteps(averaging.start, plan_.StepsPerEpoch());
+                        FitStep() >= model::SpanSteps(averaging.start, plan_.StepsPerEpoch());
   if (update.apply && averages) update.averaged = state_.averaged_updates + 1;
   return update;
 }
@@ -210,7 +204,7 @@ std::optional<std::string> StepMachine<T>::EndNow() const {
     if (s.verdict == model::LbfgsVerdict::kStuck) return "line search";
     if (s.iterations >= plan_.train.optimizer.max_iterations) return "iterations";
   }
-  if (total > 0 && state_.step >= total) {
+  if (total > 0 && FitStep() >= total) {
     return plan_.train.steps == total ? "steps" : "epochs";
   }
   if (state_.time_is_up) return state_.notes.by_request ? "request" : "time";
@@ -233,7 +227,7 @@ Action StepMachine<T>::AfterPass() {
 template <typename T>
 Action StepMachine<T>::AfterStep() {
   auto why = EndNow();
-  if (!why && state_.step % plan_.StepsPerEpoch() != 0) return Begin();
+  if (!why && FitStep() % plan_.StepsPerEpoch() != 0) return Begin();
   if (why && state_.lbfgs.begun) return End(*std::move(why));
   return EvaluateEpoch();
 }
@@ -242,14 +236,14 @@ Action StepMachine<T>::AfterStep() {
 template <typename T>
 Action StepMachine<T>::EvaluateEpoch() {
   const auto rows = static_cast<int64_t>(state_.epoch_totals[model::kTotalRows]);
-  const bool all = plan_.train.mode == spec::TrainMode::kSync && rows >= plan_.train_rows;
+  const bool all = plan_.train.mode == spec::TrainMode::kSync && rows >= plan_.FitRows();
   const bool last = rows > 0 && EndNow().has_value();
   if (state_.updates == 0 && (all || last) && state_.epoch_totals[model::kTotalWeight] == 0) {
     return Weightless();
   }
   if (rows == 0 && state_.notes.skipped_steps > 0 && EndNow()) return EndWithoutStep();
   state_.train = EpochMetrics();
-  if (plan_.validation_rows > 0) {
+  if (plan_.HoldsOut()) {
     state_.phase = TrainingPhase::kEpochEvaluation;
     return Begin();
   }
@@ -281,6 +275,7 @@ Status StepMachine<T>::Diverged() const {
 
 template <typename T>
 Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
+  if (state_.phase == TrainingPhase::kTrials) return OnTrials(totals);
   spec::Metrics metrics =
       model::MetricsFromTotals(plan_.shape, plan_.targets, model::TotalsKind::kEvaluation, totals);
   if (!std::isfinite(
@@ -292,7 +287,7 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   // That the loss is no number comes of weights that have diverged, which nothing else may tell
   // after the last step: its accuracies would pass for a result. Where validation rows have one, it
   // comes of the test rows.
-  const bool sound = state_.phase == TrainingPhase::kFinalTest && plan_.validation_rows > 0;
+  const bool sound = state_.phase == TrainingPhase::kFinalTest && plan_.HoldsOut();
   if (metrics.weight > 0 && std::isnan(metrics.loss) && !plan_.train.skip_nonfinite && !sound) {
     const bool restores = state_.phase == TrainingPhase::kEpochEvaluation;
     if (restores && !state_.best_parameters.empty()) return End("divergence");
@@ -311,6 +306,9 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
     case TrainingPhase::kFinalTest:
       state_.test = std::move(metrics);
       return Finish();
+    case TrainingPhase::kOutOfFold:
+      return OnOutOfFold(totals);
+    case TrainingPhase::kTrials:
     case TrainingPhase::kSteps:
     case TrainingPhase::kFinished:
       break;
@@ -338,7 +336,7 @@ void StepMachine<T>::Record() {
   row.step = state_.step;
   row.epoch = static_cast<double>(state_.step) / static_cast<double>(plan_.StepsPerEpoch());
   row.learning_rate =
-      model::LearningRate(plan_.train, std::max<int64_t>(0, state_.step - 1), plan_.StepsPerEpoch(),
+      model::LearningRate(plan_.train, std::max<int64_t>(0, FitStep() - 1), plan_.StepsPerEpoch(),
                           plan_.StepsTotal(), state_.rate_left);
   row.train = *state_.train;
   row.validation = state_.validation;
@@ -355,17 +353,17 @@ Action StepMachine<T>::End(std::string why) {
   state_.parameters = Evaluated();  // averaged weights are what is saved
   state_.stopped_because = std::move(why);
   state_.averaged_updates = 0;
-  if (state_.best_parameters.empty() || state_.notes.kept_step == state_.step) {
-    return FinalTestOrFinish();
-  }
-  state_.parameters = state_.best_parameters;
+  const bool restores = !state_.best_parameters.empty() && state_.notes.kept_step != state_.step;
+  if (restores) state_.parameters = state_.best_parameters;
+  if (plan_.Assembles()) return EndFit();
+  if (!restores) return FinalTestOrFinish();
   state_.phase = TrainingPhase::kFinalTraining;
   return Begin();
 }
 
 template <typename T>
 Action StepMachine<T>::FinalValidation() {
-  if (plan_.validation_rows == 0) return FinalTestOrFinish();
+  if (!plan_.HoldsOut()) return FinalTestOrFinish();
   state_.phase = TrainingPhase::kFinalValidation;
   return Begin();
 }
@@ -392,8 +390,9 @@ FinishAction StepMachine<T>::Finished() const {
   FinishAction finish;
   finish.steps = state_.step;
   finish.epochs = static_cast<double>(state_.step) / per_epoch;
-  if (!state_.best_parameters.empty()) {
-    finish.best_epoch = static_cast<double>(state_.notes.kept_step) / per_epoch;
+  finish.best_epochs = state_.ensemble.best_epochs;
+  if (!plan_.Assembles() && !state_.best_parameters.empty()) {
+    finish.best_epochs = {static_cast<double>(state_.notes.kept_step) / per_epoch};
   }
   finish.skipped_steps = state_.notes.skipped_steps;
   finish.train = *state_.train;

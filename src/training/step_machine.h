@@ -8,6 +8,9 @@
 //                                              -> Evaluate(validation) -> (OnEvaluation) -> ...
 //   at the end, with the weights to be saved:  -> Evaluate(train, validation, test) -> Finish
 //
+// Several fits follow one another in the same way. Then come the trials of temperatures and of
+// shares of the constant answer, and the evaluations of the model that all fits make.
+//
 // With lbfgs an update comes after each pass over all rows, and moves to the next point that it
 // wants to know of (model/lbfgs.h); an evaluation comes with each new iterate, the start included.
 //
@@ -26,6 +29,7 @@
 
 #include "src/base/status.h"
 #include "src/model/network.h"
+#include "src/model/trials.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/metrics.h"
@@ -34,9 +38,11 @@
 
 namespace espalier::training {
 
-// Compute and reduce the gradient of `step` (0-based), which is step `step_of_epoch` of `epoch`.
+// Compute and reduce the gradient of `step` (0-based, over all fits), which is step `step_of_epoch`
+// of `epoch` of the fit.
 struct GradientAction {
   int64_t step = 0, epoch = 0, step_of_epoch = 0;
+  int64_t fit = 0;
 };
 // Apply the total to state().parameters and state().slots: the commit (training/update.h). Where
 // several steps make an update, `add` only adds the total to state().accumulated, and the last of
@@ -49,9 +55,19 @@ struct UpdateAction {
   int64_t update = 0;      // 1-based count of updates, this one included
   int64_t averaged = 0;    // 1-based count of those that are averaged, or 0: this one is not
 };
-// Evaluate the machine's Evaluated() on a set and reduce the totals.
+// Evaluate the machine's EvaluationParts() on a set and reduce the totals, or with `tries` the sums
+// of its MakeTrials().
 struct EvaluateAction {
   spec::FileRole set = spec::FileRole::kValidation;
+  bool tries = false;
+};
+// Weights to evaluate, and the rows.
+template <typename T>
+struct EvaluationPart {
+  model::NetworkShape shape;
+  AlignedVector<T> made;          // the weights, where no vector of the state has them
+  const T* parameters = nullptr;  // into the state, or `made`
+  int64_t fold = -1;              // of the training rows; -1: all rows of the set
 };
 // The job is over; state().parameters are the weights to save.
 struct FinishAction {
@@ -59,9 +75,9 @@ struct FinishAction {
   double epochs = 0;
   spec::Metrics train;
   std::optional<spec::Metrics> validation, test;
-  // Of the evaluation whose weights these are, where the best are restored. All metrics are of
-  // these weights.
-  std::optional<double> best_epoch;
+  // Of the evaluation whose weights these are, by fit, where the best are restored. All metrics are
+  // of these weights.
+  std::vector<double> best_epochs;
   int64_t skipped_steps = 0;  // that were not finite
   // "epochs", "steps", "time", "request", "early stopping"; gd, lbfgs: "convergence"; lbfgs:
   // "iterations", "line search"; where weights were restored: "divergence"
@@ -98,8 +114,16 @@ struct TrainingPlan {
   // What training begins with in place of the seed's parameters; null: nothing.
   std::shared_ptr<const std::vector<spec::InitialTensor>> initial = nullptr;
 
+  // Training rows of a fit; with folds, about.
+  int64_t FitRows() const;
+  bool HoldsOut() const { return validation_rows > 0 || spec::FoldsOf(train) > 0; }
+  // Whether the model is made of the weights of several fits.
+  bool Averages() const { return spec::HasFits(train); }
+  // Whether weights become a model only after the last fit.
+  bool Assembles() const { return Averages() || train.calibrate; }
+
   int64_t StepsPerEpoch() const;
-  // Steps at the most, by epochs and steps; 0 when only time ends the job.
+  // Steps of a fit at the most, by epochs and steps; 0 when only time ends the job.
   int64_t StepsTotal() const;
   // Whose gradients make one update; an epoch's last update may be of fewer.
   int64_t StepsPerUpdate() const;
@@ -107,6 +131,10 @@ struct TrainingPlan {
   bool Searches() const { return train.optimizer.kind == spec::OptimizerKind::kLbfgs; }
   bool Accumulates() const { return Searches() || StepsPerUpdate() > 1; }
 };
+
+// The network that state.parameters are of: that of a fit, or in the end the model.
+template <typename T>
+model::NetworkShape ShapeOfParameters(const TrainingPlan& plan, const TrainingState<T>& state);
 
 template <typename T>
 class StepMachine {
@@ -125,7 +153,7 @@ class StepMachine {
   // Instead of OnUpdated: the total of the gradient holds a value that is no finite number, and
   // nothing was applied.
   Action OnNonfiniteGradient();
-  // `totals`: TotalsSize(shape, kEvaluation) values.
+  // `totals`: TotalsSize(shape, kEvaluation) values, or those of the trials.
   Action OnEvaluation(const std::vector<double>& totals);
 
   TrainingState<T>& state() { return state_; }
@@ -138,6 +166,12 @@ class StepMachine {
       return state_.slots[model::kLbfgsIterate];
     return state_.averaged_updates > 0 ? state_.averaged : state_.parameters;
   }
+  // What an EvaluateAction is about: of the weights above, or of all fits. Valid until the state
+  // changes.
+  std::vector<EvaluationPart<T>> EvaluationParts() const;
+  model::Trials Trials() const;
+  // Steps of this fit and of the ones after it, at the most, and those before; 0: unknown.
+  int64_t AllSteps() const;
   // Running metrics of the current epoch.
   spec::Metrics EpochMetrics() const;
   double LearningRateNow() const;
@@ -157,6 +191,14 @@ class StepMachine {
   // Why the job is over, if it is.
   std::optional<std::string> EndNow() const;
   Action End(std::string why);
+  // step_machine_fits.cc
+  int64_t FitStep() const { return state_.step - state_.ensemble.begun_step; }
+  Action EndFit();
+  void BeginFit();
+  Action AfterFits();
+  Action OnOutOfFold(const std::vector<double>& totals);
+  Action OnTrials(const std::vector<double>& sums);
+  Action Assemble();
   Action FinalValidation();
   Action FinalTestOrFinish();
   Action Finish();

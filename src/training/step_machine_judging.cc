@@ -75,7 +75,7 @@ template <typename T>
 void StepMachine<T>::JudgePlateau() {
   const spec::ScheduleSpec& schedule = plan_.train.schedule;
   if (schedule.kind != spec::ScheduleKind::kPlateau) return;
-  if (state_.step < model::SpanSteps(schedule.warmup, plan_.StepsPerEpoch())) return;
+  if (FitStep() < model::SpanSteps(schedule.warmup, plan_.StepsPerEpoch())) return;
   const spec::PlateauRule& rule = schedule.plateau;
   const auto value = Value(rule.metric);
   if (Gains(rule.metric, value, state_.plateau_best, rule.min_delta)) {

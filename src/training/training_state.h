@@ -24,7 +24,9 @@ enum class TrainingPhase : uint8_t {
   kFinalValidation,  // the validation set with the restored weights
   kFinalTest,        // the test set
   kFinished,         // none: the job is over
-  kFinalTraining,    // the training set with the restored weights
+  kFinalTraining,    // the training set with the restored weights, or with the model of all fits
+  kOutOfFold,        // the rows that each fit holds out, by that fit
+  kTrials,           // the same, or the validation set by each fit: model/trials.h
 };
 
 // Of gradient descent over all rows.
@@ -41,12 +43,25 @@ struct TrainingNotes {
   bool by_request = false;    // a client ends it early
 };
 
+// What the fits before this one have come to.
+template <typename T>
+struct EnsembleState {
+  int64_t fit = 0;           // underway, counted from 0; once the fits are over, how many there are
+  int64_t begun_step = 0;    // TrainingState::step at its beginning
+  AlignedVector<T> weights;  // of the finished fits, one after another
+  std::vector<double> best_epochs;  // of the finished fits, where the best weights are restored
+  std::vector<double> answer;       // the constant one; empty unless it has a share
+  double temperature = 1;           // that the outputs are divided by
+  double share = 0;                 // of the constant answer
+};
+
 // A member's state is always that of a moment between two rounds: all totals before `round` are
 // applied, none of `round` is.
 template <typename T>
 struct TrainingState {
   AlignedVector<T> parameters;          // flat, see plan/chunks.h; with lbfgs, where loss and
-                                        // gradient are asked for, until the job ends
+                                        // gradient are asked for, until the job ends; of several
+                                        // fits of the one underway, and then the model's
   std::vector<AlignedVector<T>> slots;  // the optimizer's, each like parameters
   int64_t step = 0;                     // committed steps
   int64_t updates = 0;                  // of them, those that changed the parameters; lbfgs:
@@ -82,6 +97,7 @@ struct TrainingState {
   spec::AsyncCounts async;  // of asynchronous training alone
   DescentState descent;
   TrainingNotes notes;
+  EnsembleState<T> ensemble;
   // The end.
   std::string stopped_because;
   std::optional<spec::Metrics> final_validation, test;
@@ -94,15 +110,15 @@ struct TrainingState {
            validation, history, accepted, evaluations_without_gain, best_value, best_step,
            best_parameters, accumulated, accumulated_weight, averaged, averaged_updates,
            plateau_best, plateau_evaluations, plateau_cooldown, rate_left, lbfgs, async, descent,
-           notes, stopped_because, final_validation, test] = state;
+           notes, ensemble, stopped_because, final_validation, test] = state;
     visit(parameters), visit(slots), visit(step), visit(updates), visit(round), visit(phase);
     visit(time_is_up), visit(epoch_totals), visit(train), visit(validation);
     visit(history), visit(accepted);
     visit(evaluations_without_gain), visit(best_value), visit(best_step), visit(best_parameters);
     visit(accumulated), visit(accumulated_weight), visit(averaged), visit(averaged_updates);
     visit(plateau_best), visit(plateau_evaluations), visit(plateau_cooldown), visit(rate_left);
-    visit(lbfgs), visit(async), visit(descent), visit(notes), visit(stopped_because);
-    visit(final_validation), visit(test);
+    visit(lbfgs), visit(async), visit(descent), visit(notes), visit(ensemble);
+    visit(stopped_because), visit(final_validation), visit(test);
   }
 };
 

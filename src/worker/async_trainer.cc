@@ -222,8 +222,9 @@ Status AsyncTrainer<T>::ComputeEvaluation(const Letter& order, Letter& answer) {
       Report(true, share);
     }
   };
+  const training::EvaluationPart<T> part{machine_.plan().shape, {}, parameters_.data()};
   auto totals = work_.Evaluate(
-      set, parameters_.data(), [this] { return failed_.load(); }, report);
+      set, {&part, 1}, nullptr, [this] { return failed_.load(); }, report);
   if (totals.empty()) {
     std::lock_guard lock(mutex_);
     return failure_;

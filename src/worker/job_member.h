@@ -159,6 +159,11 @@ class TypedJobMember final : public JobMember {
   // The trained weights, flat.
   const AlignedVector<T>& parameters() const { return machine_.state().parameters; }
   const model::NetworkShape& shape() const { return shape_; }
+  // The network that they are of, which may be that of several fits.
+  model::NetworkShape model_shape() const {
+    return training::ShapeOfParameters(machine_.plan(), machine_.state());
+  }
+  double temperature() const { return machine_.state().ensemble.temperature; }
   const std::vector<std::string>& accepted() const { return machine_.state().accepted; }
 
  private:

@@ -101,7 +101,8 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
   const JobId job = start.job;
   const Generation generation = start.generation;
   const bool root = place.root;
-  const double epochs_total = spec::EpochLimit(spec_.train).value_or(0);
+  const double epochs_total =
+      spec::EpochLimit(spec_.train).value_or(0) * static_cast<double>(spec_.train.ensemble.fits);
   hooks.on_report = [this, job, generation, root, epochs_total](const StepReport& r) {
     hooks_.on_step(r.step);
     if (!root) return;

@@ -70,8 +70,10 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
                            static_cast<uint32_t>(holder_index)};
   rpc::StateFetch fetch;
   fetch.holder = holder.name;
-  // And the parameters, the best and the averaged ones, and the accumulated gradient.
-  const auto vectors = static_cast<int64_t>(machine_.state().slots.size()) + 4;
+  // And the parameters, the best and the averaged ones, the accumulated gradient, and twice those
+  // of all fits.
+  const auto vectors =
+      static_cast<int64_t>(machine_.state().slots.size()) + 4 + 2 * spec_.train.ensemble.fits;
   fetch.bytes_max =
       vectors * model::ParameterCount(machine_.plan().shape) * static_cast<int64_t>(sizeof(T)) +
       kStateSlackBytes;

@@ -186,7 +186,7 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   r.test = f.test;
   r.classes = spec::ClassNames(spec_.model.task, profile.preprocessing);
   r.stopped_because = f.stopped_because;
-  r.best_epoch = f.best_epoch;
+  r.best_epochs = f.best_epochs;
   r.skipped_steps = f.skipped_steps;
   r.step_ms_p50 = trained.step_ms_p50;
   r.step_ms_p99 = trained.step_ms_p99;
@@ -205,7 +205,12 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   document.steps = f.steps;
   document.epochs = f.epochs;
   document.stopped_because = f.stopped_because;
-  document.best_epoch = f.best_epoch;
+  document.best_epochs = f.best_epochs;
+  const model::NetworkShape shape = member.model_shape();
+  document.fits = shape.fits;
+  document.constant = shape.constant;
+  document.temperature = member.temperature();
+  r.fits = shape.fits;
   document.skipped_steps = f.skipped_steps;
   document.train = f.train;
   document.validation = f.validation;
@@ -216,9 +221,9 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   document.async = r.async;
   const bundle::OutputWriter writer{WriterOf(order, self), order.incarnation, request_id_};
   ESPALIER_ASSIGN_OR_RETURN(
-      r.weights_sha256, WriteBundle<T>(*files_, std::move(document), member.shape(),
-                                       member.parameters(), trained.history, writer,
-                                       {[this] { return interrupted_.load(); }, cleaning_.get()}));
+      r.weights_sha256,
+      WriteBundle<T>(*files_, std::move(document), shape, member.parameters(), trained.history,
+                     writer, {[this] { return interrupted_.load(); }, cleaning_.get()}));
   r.bundle = spec_.output.path;
   checkpoints_->End(writer.name);
   Tell(std::move(done));

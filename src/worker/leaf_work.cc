@@ -60,6 +60,25 @@ LeafWork<T>::LeafWork(const training::TrainingPlan& plan, LeafWorkOptions option
   }
   pass_rows_.resize(passes_.size());
   leaf_stats_.resize(passes_.size());
+  MakeFolds();
+}
+
+template <typename T>
+void LeafWork<T>::MakeFolds() {
+  const int64_t folds = spec::FoldsOf(plan_.train);
+  for (int32_t i = 0; folds > 0 && i < static_cast<int32_t>(passes_.size()); ++i) {
+    const plan::Range range = RowsOfLeaf(spec::FileRole::kTrain, i);
+    std::vector<int32_t> labels(static_cast<size_t>(range.size()));
+    if (plan_.shape.task == spec::Task::kClassification && range.size() > 0) {
+      rows_.Labels(spec::FileRole::kTrain, range, labels.data());
+    }
+    folds_.emplace_back(labels, folds, plan_.train.seed, options_.own.begin + i);
+  }
+}
+
+template <typename T>
+plan::Range LeafWork<T>::RowsOfLeaf(spec::FileRole set, int32_t own_index) const {
+  return plan::LeafRows(SetRows(set), options_.leaves, options_.own.begin + own_index);
 }
 
 template <typename T>
@@ -110,16 +129,23 @@ template <typename T>
 void LeafWork<T>::RunLeaf(const T* parameters, const Batch& batch, int32_t own_index,
                           const OnLeaf& on_leaf) {
   const int32_t leaf = options_.own.begin + own_index;
-  const plan::Range range = plan::LeafRows(plan_.train_rows, options_.leaves, leaf);
+  const plan::Range range = RowsOfLeaf(spec::FileRole::kTrain, own_index);
+  // With folds: those of the range that the fit trains on.
+  std::span<const int32_t> outside;
+  if (!folds_.empty()) outside = folds_[own_index].Outside(batch.fit);
+  const int64_t size_of_leaf = folds_.empty() ? range.size() : static_cast<int64_t>(outside.size());
   const plan::Range positions =
-      plan::StepPositions(range.size(), options_.steps_per_epoch, batch.step_of_epoch);
+      plan::StepPositions(size_of_leaf, options_.steps_per_epoch, batch.step_of_epoch);
   // A line search compares sums over all rows: they are always added in one order.
   const plan::RowOrder kind = plan_.Searches() ? plan::RowOrder::kNone : OrderOf(options_.shuffle);
-  const plan::RowPermutation order(kind, options_.shuffle.window_rows, range.size(),
-                                   plan_.train.seed, batch.epoch, leaf);
+  const uint64_t seed = spec::FitSeed(plan_.train.seed, batch.fit);
+  const plan::RowPermutation order(kind, options_.shuffle.window_rows, size_of_leaf, seed,
+                                   batch.epoch, leaf);
   std::vector<int64_t> rows;
-  for (int64_t p = positions.begin; p < positions.end; ++p)
-    rows.push_back(range.begin + order.At(p));
+  for (int64_t p = positions.begin; p < positions.end; ++p) {
+    const int64_t row = order.At(p);
+    rows.push_back(range.begin + (folds_.empty() ? row : outside[row]));
+  }
 
   model::LeafPass<T>& pass = *passes_[own_index];
   rows_.Gather(spec::FileRole::kTrain, rows, pass.inputs(), pass.codes(), pass.labels(),
@@ -128,8 +154,7 @@ void LeafWork<T>::RunLeaf(const T* parameters, const Batch& batch, int32_t own_i
   std::vector<double>& stats = leaf_stats_[own_index];
   const int64_t size = model::TotalsSize(plan_.shape, model::TotalsKind::kTraining);
   stats.assign(StatsSize(), 0.0);
-  const model::DropoutKey key{plan_.train.seed, static_cast<uint64_t>(batch.step),
-                              static_cast<uint64_t>(leaf)};
+  const model::DropoutKey key{seed, static_cast<uint64_t>(batch.step), static_cast<uint64_t>(leaf)};
   for (int64_t i = 0; !plan_.class_weights.empty() && i < count; ++i) {
     pass.weights()[i] *= static_cast<T>(plan_.class_weights[pass.labels()[i]]);
   }
@@ -236,38 +261,53 @@ int64_t LeafWork<T>::SetRows(spec::FileRole set) const {
 
 template <typename T>
 std::vector<std::vector<double>> LeafWork<T>::Evaluate(
-    spec::FileRole set, const T* parameters, const std::function<bool()>& cancelled,
+    spec::FileRole set, std::span<const training::EvaluationPart<T>> parts,
+    const model::Trials* trials, const std::function<bool()>& cancelled,
     const std::function<void(double share)>& on_progress) {
-  const int64_t size = model::TotalsSize(plan_.shape, model::TotalsKind::kEvaluation);
-  const int64_t rows = SetRows(set);
-  Evaluation evaluation{set, parameters, cancelled, on_progress, std::this_thread::get_id()};
-  evaluation.rows_own = plan::LeafRows(rows, options_.leaves, options_.own.end - 1).end -
-                        plan::LeafRows(rows, options_.leaves, options_.own.begin).begin;
+  const int64_t size = trials != nullptr
+                           ? trials->size()
+                           : model::TotalsSize(plan_.shape, model::TotalsKind::kEvaluation);
+  Evaluation evaluation{set, parts, trials, cancelled, on_progress, std::this_thread::get_id()};
+  for (int32_t i = 0; i < static_cast<int32_t>(passes_.size()); ++i) {
+    for (const training::EvaluationPart<T>& part : parts) {
+      evaluation.rows_own +=
+          part.fold < 0 ? RowsOfLeaf(set, i).size() : std::ssize(folds_[i].Inside(part.fold));
+    }
+  }
   std::vector<std::vector<double>> totals(passes_.size(), std::vector<double>(size, 0.0));
   pool_.ParallelFor(static_cast<int64_t>(passes_.size()), [&](int64_t i) {
-    EvaluateLeaf(evaluation, static_cast<int32_t>(i), totals[i]);
+    for (const training::EvaluationPart<T>& part : parts) {
+      EvaluatePart(evaluation, part, static_cast<int32_t>(i), totals[i]);
+    }
   });
   if (cancelled()) return {};  // some rows were left out
   return Join(std::move(totals));
 }
 
 template <typename T>
-void LeafWork<T>::EvaluateLeaf(Evaluation& evaluation, int32_t own_index,
-                               std::vector<double>& totals) {
-  const plan::Range range =
-      plan::LeafRows(SetRows(evaluation.set), options_.leaves, options_.own.begin + own_index);
-  std::unique_ptr<model::LeafPass<T>> pass = TakeEvaluationPass();
+void LeafWork<T>::EvaluatePart(Evaluation& evaluation, const training::EvaluationPart<T>& part,
+                               int32_t own_index, std::vector<double>& totals) {
+  const plan::Range range = RowsOfLeaf(evaluation.set, own_index);
+  std::span<const int32_t> inside;
+  if (part.fold >= 0) inside = folds_[own_index].Inside(part.fold);
+  const int64_t count = part.fold >= 0 ? static_cast<int64_t>(inside.size()) : range.size();
+  std::unique_ptr<model::LeafPass<T>> pass = TakeEvaluationPass(part.shape);
   std::vector<int64_t> indices;
   const int64_t call = EvaluationRows(plan_.shape);
-  for (int64_t begin = range.begin; begin < range.end && !evaluation.cancelled(); begin += call) {
+  for (int64_t begin = 0; begin < count && !evaluation.cancelled(); begin += call) {
     indices.clear();
-    for (int64_t r = begin; r < std::min(range.end, begin + call); ++r) {
-      indices.push_back(r);
+    for (int64_t r = begin; r < std::min(count, begin + call); ++r) {
+      indices.push_back(range.begin + (part.fold >= 0 ? inside[r] : r));
     }
     rows_.Gather(evaluation.set, indices, pass->inputs(), pass->codes(), pass->labels(),
                  pass->targets(), pass->weights(), &pass->sparse());
-    pass->Evaluate(evaluation.parameters, static_cast<int64_t>(indices.size()), totals.data());
-    evaluation.rows_done += static_cast<int64_t>(indices.size());
+    const auto rows = static_cast<int64_t>(indices.size());
+    if (evaluation.trials != nullptr) {
+      pass->Try(part.parameters, rows, *evaluation.trials, totals.data());
+    } else {
+      pass->Evaluate(part.parameters, rows, totals.data());
+    }
+    evaluation.rows_done += rows;
     if (std::this_thread::get_id() != evaluation.caller) continue;
     evaluation.on_progress(static_cast<double>(evaluation.rows_done) /
                            static_cast<double>(std::max<int64_t>(1, evaluation.rows_own)));
@@ -277,16 +317,21 @@ void LeafWork<T>::EvaluateLeaf(Evaluation& evaluation, int32_t own_index,
 }
 
 template <typename T>
-std::unique_ptr<model::LeafPass<T>> LeafWork<T>::TakeEvaluationPass() {
+std::unique_ptr<model::LeafPass<T>> LeafWork<T>::TakeEvaluationPass(
+    const model::NetworkShape& shape) {
   {
     std::lock_guard lock(evaluation_mutex_);
-    if (!evaluation_passes_.empty()) {
-      auto pass = std::move(evaluation_passes_.back());
-      evaluation_passes_.pop_back();
+    const auto fits = [&](const auto& pass) {
+      return pass->shape().fits == shape.fits && pass->shape().constant == shape.constant;
+    };
+    const auto found = std::find_if(evaluation_passes_.begin(), evaluation_passes_.end(), fits);
+    if (found != evaluation_passes_.end()) {
+      auto pass = std::move(*found);
+      evaluation_passes_.erase(found);
       return pass;
     }
   }
-  return std::make_unique<model::LeafPass<T>>(plan_.shape, EvaluationRows(plan_.shape));
+  return std::make_unique<model::LeafPass<T>>(shape, EvaluationRows(plan_.shape));
 }
 
 template class LeafWork<float>;

@@ -26,6 +26,7 @@
 #include "src/plan/rows.h"
 #include "src/plan/summation_tree.h"
 #include "src/training/step_machine.h"
+#include "src/worker/fold_rows.h"
 
 namespace espalier::worker {
 
@@ -39,6 +40,8 @@ class RowSource {
   virtual void Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
                       int32_t* labels, T* targets, T* weights,
                       spec::SparseRows<T>* sparse) const = 0;
+  // Fills labels [rows.size()] with the classes of these rows. REQUIRES: a classification.
+  virtual void Labels(spec::FileRole set, plan::Range rows, int32_t* labels) const = 0;
 };
 
 struct LeafWorkOptions {
@@ -58,6 +61,7 @@ class LeafWork {
   // The rows of a step of an epoch; `step` is what dropout is keyed by.
   struct Batch {
     int64_t epoch = 0, step_of_epoch = 0, step = 0;
+    int64_t fit = 0;
   };
   using OnLeaf = std::function<void(int32_t leaf, std::span<const int64_t> rows)>;
   using OnBucket = std::function<void(uint32_t bucket, collective::Payload nodes)>;
@@ -88,9 +92,12 @@ class LeafWork {
   double* own_stats() { return leaf_stats_[0].data(); }
   void Gradients(const OnBucket& on_bucket, const std::function<bool()>& cancelled = {});
 
-  // The totals of the own leaves' rows of a set, one vector a node. Empty: cancelled.
-  // `on_progress` hears the share that is done, on the caller's thread.
-  std::vector<std::vector<double>> Evaluate(spec::FileRole set, const T* parameters,
+  // The totals of all parts over the own leaves' rows of a set, one vector a node; with `trials`
+  // the sums of these instead. Empty: cancelled. `on_progress` hears the share that is done, on the
+  // caller's thread.
+  std::vector<std::vector<double>> Evaluate(spec::FileRole set,
+                                            std::span<const training::EvaluationPart<T>> parts,
+                                            const model::Trials* trials,
                                             const std::function<bool()>& cancelled,
                                             const std::function<void(double share)>& on_progress);
 
@@ -103,7 +110,8 @@ class LeafWork {
   // An evaluation: what its threads share.
   struct Evaluation {
     spec::FileRole set;
-    const T* parameters;
+    std::span<const training::EvaluationPart<T>> parts;
+    const model::Trials* trials;
     const std::function<bool()>& cancelled;
     const std::function<void(double)>& on_progress;
     std::thread::id caller;
@@ -117,7 +125,12 @@ class LeafWork {
   // The own leaves' totals, joined into nodes.
   std::vector<std::vector<double>> Join(std::vector<std::vector<double>> sums) const;
   void EvaluateLeaf(Evaluation& evaluation, int32_t own_index, std::vector<double>& totals);
-  std::unique_ptr<model::LeafPass<T>> TakeEvaluationPass();
+  void EvaluatePart(Evaluation& evaluation, const training::EvaluationPart<T>& part,
+                    int32_t own_index, std::vector<double>& totals);
+  std::unique_ptr<model::LeafPass<T>> TakeEvaluationPass(const model::NetworkShape& shape);
+  plan::Range RowsOfLeaf(spec::FileRole set, int32_t own_index) const;
+  // With folds: those of the own leaves, whose rows are there by now.
+  void MakeFolds();
   int64_t SetRows(spec::FileRole set) const;
 
   const training::TrainingPlan& plan_;
@@ -131,6 +144,7 @@ class LeafWork {
   int64_t stats_at_ = 0;                                     // bytes, in a node of the last bucket
   plan::JoinPlan own_join_;                                  // single own leaves to nodes
   std::vector<std::unique_ptr<model::LeafPass<T>>> passes_;  // one an own leaf
+  std::vector<FoldRows> folds_;                              // the same, with folds
   std::vector<int64_t> pass_rows_;                           // of the present batch
   std::vector<std::vector<double>> leaf_stats_;
   std::mutex evaluation_mutex_;  // guards evaluation_passes_

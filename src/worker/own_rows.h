@@ -69,6 +69,9 @@ class StoredRows : public RowSource<T> {
     if (rows.empty()) return;
     rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, codes, labels, targets, weights, sparse);
   }
+  void Labels(spec::FileRole set, plan::Range rows, int32_t* labels) const override {
+    rows_.Find(set, rows.begin).Labels(set, rows, labels);
+  }
 
  private:
   const OwnRows& rows_;

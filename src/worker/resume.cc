@@ -55,7 +55,11 @@ template <typename T>
 void BeginWithOtherEnd(const training::TrainingPlan& plan, training::TrainingState<T>* state) {
   const bool over = state->phase != training::TrainingPhase::kSteps &&
                     state->phase != training::TrainingPhase::kEpochEvaluation;
-  if (over && state->step < plan.StepsTotal()) state->phase = training::TrainingPhase::kSteps;
+  if (over && state->step < plan.StepsTotal()) {
+    state->phase = training::TrainingPhase::kSteps;
+    if (state->ensemble.fit > 0) state->parameters = std::move(state->ensemble.weights);
+    state->ensemble = {};
+  }
   state->time_is_up = state->notes.by_request = false;
 }
 
@@ -84,7 +88,7 @@ Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::
   demand.accept_data = spec.resume && spec.resume->accept_data;
   demand.accept_arithmetic = spec.resume && spec.resume->accept_arithmetic;
   demand.accept_history = spec.resume.has_value();
-  demand.accept_end = spec.resume.has_value();
+  demand.accept_end = spec.resume.has_value() && !plan.Averages();
   demand.compared_only = options.reverts;
   auto found = Furthest(files, directories, demand);
   if (!found.ok()) {

@@ -23,8 +23,9 @@ int64_t RoundBytesMax(const model::NetworkShape& shape, size_t bytes_a_parameter
   for (const plan::Bucket& b : table.buckets) bytes += b.size * element + kMessageBytesMin;
   for (const model::TotalsKind kind :
        {model::TotalsKind::kTraining, model::TotalsKind::kEvaluation}) {
-    const int64_t doubles = model::TotalsSize(shape, kind) + training::kStepExtras +
-                            kMemberNumbers * members + plan::kBucketAlignment;
+    const int64_t totals = std::max(model::TotalsSize(shape, kind), model::TrialsMost());
+    const int64_t doubles =
+        totals + training::kStepExtras + kMemberNumbers * members + plan::kBucketAlignment;
     bytes += doubles * static_cast<int64_t>(sizeof(double)) + kMessageBytesMin;
   }
   return bytes;
@@ -40,7 +41,7 @@ StepReport ReportOf(const training::StepMachine<T>& machine) {
   const training::TrainingPlan& plan = machine.plan();
   StepReport report;
   report.step = machine.state().step;
-  report.steps_total = plan.StepsTotal();
+  report.steps_total = machine.AllSteps();
   report.epoch = static_cast<double>(report.step) / static_cast<double>(plan.StepsPerEpoch());
   report.learning_rate = machine.LearningRateNow();
   report.running = machine.EpochMetrics();
@@ -129,8 +130,8 @@ Result<training::Action> Trainer<T>::Perform(const training::GradientAction& ste
     on_leaf = [&](int32_t leaf, auto rows) { hooks_.on_leaf(step, leaf, rows); };
   }
   const auto aborted = [this] { return aborted_.load(); };
-  work_.RunLeaves(machine_.state().parameters.data(), {step.epoch, step.step_of_epoch, step.step},
-                  on_leaf, aborted);
+  work_.RunLeaves(machine_.state().parameters.data(),
+                  {step.epoch, step.step_of_epoch, step.step, step.fit}, on_leaf, aborted);
   if (aborted()) {
     std::lock_guard lock(abort_mutex_);
     return abort_reason_;

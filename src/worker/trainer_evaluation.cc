@@ -8,11 +8,15 @@ namespace espalier::worker {
 
 template <typename T>
 Result<training::Action> Trainer<T>::Perform(const training::EvaluateAction& evaluate) {
-  const int64_t size = model::TotalsSize(machine_.plan().shape, model::TotalsKind::kEvaluation);
+  const model::Trials trials = evaluate.tries ? machine_.Trials() : model::Trials();
+  const int64_t size =
+      evaluate.tries ? trials.size()
+                     : model::TotalsSize(machine_.plan().shape, model::TotalsKind::kEvaluation);
   reducer_.BeginRound(machine_.state().round, {{0, size}});
   Report(true, 0);
+  const auto parts = machine_.EvaluationParts();
   const auto totals = work_.Evaluate(
-      evaluate.set, machine_.Evaluated().data(), [this] { return aborted_.load(); },
+      evaluate.set, parts, evaluate.tries ? &trials : nullptr, [this] { return aborted_.load(); },
       [this](double share) { ReportEvaluation(share); });
   if (totals.empty()) {  // some rows were left out: such a sum must not go out
     std::lock_guard lock(abort_mutex_);

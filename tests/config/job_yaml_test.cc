@@ -253,7 +253,8 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:8: train: found '5', expected a map with some of the keys mode, staleness, "
        "optimizer, schedule, leaves, steps, max_time, early_stopping, weight_decay, l1, "
        "decay_biases, weight_decay_schedule, rate_factors, rate_by_batch, clip_norm, clip_value, "
-       "accumulate_steps, averaging, class_weight, initial, frozen, seed, batch, epochs, "
+       "accumulate_steps, averaging, ensemble, calibrate, class_weight, initial, frozen, seed, "
+       "batch, epochs, "
        "on_nonfinite, checkpoint"},
       {kHead + "model: {hidden: 256}\n",
        "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "

@@ -77,6 +77,32 @@ TEST_CASE("a job of three lines gets the recipe") {
   CHECK(job.data.features.nulls.kind == spec::NullKind::kMedian);
 }
 
+TEST_CASE("small tables, and those of preset best, get several fits") {
+  const auto job = [](const std::string& more, int64_t rows) {
+    return Job(kMinimal + more, {.rows = rows, .features = 9});
+  };
+  CHECK(job("", 40).train.ensemble == spec::EnsembleSpec());
+  CHECK(job("", 500).train.ensemble == spec::EnsembleSpec{.fits = 5, .shrink = true});
+  CHECK(job("", 5'000).train.ensemble == spec::EnsembleSpec{.fits = 5});
+  CHECK_FALSE(job("", 5'000).data.validation.any());
+  REQUIRE(job("", 5'000).train.early_stopping);
+  CHECK(job("", 8'000).train.ensemble == spec::EnsembleSpec());
+  CHECK(job("", 8'000).train.calibrate);
+  CHECK(job("preset: best\n", 8'000).train.ensemble == spec::EnsembleSpec{.fits = 8, .folds = 10});
+  CHECK(job("preset: fast\n", 500).train.ensemble == spec::EnsembleSpec());
+  CHECK_FALSE(job("preset: fast\n", 500).train.calibrate);
+  for (const char* single : {"{max_time: 5 min}", "{mode: async}", "{optimizer: lbfgs}"}) {
+    INFO(single);
+    CHECK(job(std::string("train: ") + single + "\n", 500).train.ensemble == spec::EnsembleSpec());
+  }
+  CHECK(job("train: {ensemble: {fits: 1}}\n", 500).data.validation.fraction == 0.2);
+  const std::string given =
+      "data: {train: a.csv, label: y, validation: {files: v.csv}}\noutput: m\n";
+  CHECK(Job(given, {.rows = 500}).train.ensemble == spec::EnsembleSpec());
+  CHECK(Job("preset: best\n" + given, {.rows = 500}).train.ensemble ==
+        spec::EnsembleSpec{.fits = 8, .over = spec::FitsOver::kSeeds});
+}
+
 TEST_CASE("a given key replaces that key alone") {
   const spec::JobSpec plain = Job(kMinimal);
   struct Case {

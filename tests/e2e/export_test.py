@@ -187,6 +187,29 @@ class ExportTest(EspalierTest):
         found, expected = self.exported("values", test), self.predicted("values", test)
         self.check_answers(found, expected, [])
 
+    def test_several_fits_and_a_constant_answer_give_the_answers_of_predict(self):
+        train = self.mixed_csv("train.csv", 500, 1)
+        test = self.mixed_csv("test.csv", 200, 2, strangers=True)
+        data = {"train": train, "features": {
+            "columns": ["score"], "numbers": {"embedding": "piecewise_linear", "width": 4},
+            "groups": [{"columns": ["city", "user"], "type": "categorical"},
+                       {"columns": "income", "nulls": "drop"}]}}
+        model = {"hidden": [6], "scaling_layer": True}
+        fits = {"ensemble": {"fits": 3, "shrink": True}}
+        numbers = dict(model, task="regression")
+        for name, label, settings, more in (  # a member is one by chance
+                ("classes", "y", dict(model), {"calibrate": True}), ("values", "z", numbers, {}),
+                ("noise", "member", dict(model, loss="binary_cross_entropy"), {})):
+            self.train(name, dict(data, label=label), settings, **dict(fits, **more))
+            with open(self.path(name + ".bundle", "model.json")) as f:
+                document = json.load(f)
+            self.assertEqual(document["ensemble"]["fits"], 3)
+            self.assertTrue(document["ensemble"]["constant"] or name != "noise")
+            expected = self.predicted(name, test)
+            rejected = [i for i, row in enumerate(expected) if row["error"]]
+            self.assertTrue(rejected)  # of a null income
+            self.check_answers(self.exported(name, test), expected, rejected)
+
     def test_plain_columns_two_classes_and_values(self):
         train, test = self.houses_csv("train.csv", 600), self.houses_csv("test.csv", 200, seed=5)
         logs = {"columns": ["age", "distance"], "log1p": True, "nulls": "fail"}

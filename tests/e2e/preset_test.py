@@ -65,12 +65,14 @@ class PresetTest(EspalierTest):
         result = self.result("train", job, "--workers", 1, "--threads", 1)
         self.assertEqual(result["status"], "SUCCEEDED", result)
         self.assertGreater(result["metrics"]["validation"]["accuracy"], 0.9)
-        # Each of the two classes has its share but for one row.
-        self.assertLessEqual(abs(result["metrics"]["validation"]["rows"] - 300), 2)
+        self.assertEqual(result["metrics"]["validation"]["rows"], 3000)  # each by one of the fits
+        self.assertEqual(result["fits"], 5)
         model = self.model("churn")
+        self.assertEqual(model["ensemble"], {"fits": 5, "constant": False})
         self.assertEqual(model["spec"]["train"]["batch"], 128)
         self.assertEqual(model["spec"]["train"]["epochs"], 24)
-        self.assertGreater(model["training"]["best_epoch"], 0)
+        self.assertEqual(len(model["training"]["best_epochs"]), 5)
+        self.assertGreater(model["training"]["temperature"], 0)
 
     def test_a_curve_is_learnt_as_a_regression(self):
         job = self.minimal("curve", curve(4000), "y")
@@ -83,6 +85,40 @@ class PresetTest(EspalierTest):
         csv, _ = churn(9000)
         self.same_bits({"preset": "fast", "data": {
             "train": self.write("t.csv", csv), "label": "left"}}, ((3, 1), (2, 2)))
+
+    def test_the_bits_of_several_fits_depend_on_no_worker_or_thread(self):
+        csv, _ = churn(900)
+        self.same_bits({"preset": "good", "train": {"epochs": 4}, "data": {
+            "train": self.write("t.csv", csv), "label": "left"}}, ((3, 1), (2, 2)))
+
+    def test_noise_is_answered_no_worse_than_by_a_constant(self):
+        rng = random.Random(3)
+        for name, label in (("numbers", lambda: "%.4f" % rng.gauss(5, 1)),
+                            ("classes", lambda: "ny"[rng.random() < 0.2])):
+            rows = ["%.3f,%.3f,%s" % (rng.gauss(0, 1), rng.gauss(0, 1), label())
+                    for _ in range(400)]
+            train = self.write(name + ".csv", "a,b,y\n" + "\n".join(rows[:200]) + "\n")
+            test = self.write(name + "-test.csv", "a,b,y\n" + "\n".join(rows[200:]) + "\n")
+            result = self.result("train", self.job(name, {"preset": "good", "data": {
+                "train": train, "test": test, "label": "y"}}), "--workers", 1)
+            metrics = result["metrics"]["test"]
+            if name == "numbers":
+                self.assertGreater(metrics["r2"], -0.06, metrics)
+            else:
+                constant = -0.2 * math.log(0.2) - 0.8 * math.log(0.8)
+                self.assertLess(metrics["loss"], 1.1 * constant, metrics)
+            self.assertTrue(self.model(name)["ensemble"]["constant"])
+
+    def test_a_model_of_several_fits_begins_another(self):
+        csv, _ = churn(600)
+        first = self.result("train", self.minimal("first", csv, "left",
+                                                  train={"epochs": 10}), "--workers", 1)
+        more = self.result("train", self.minimal("more", csv, "left", train={
+            "epochs": 1, "initial": self.path("first.bundle"), "seed": 2}), "--workers", 1)
+        plain = self.result("train", self.minimal("plain", csv, "left", train={
+            "epochs": 1, "seed": 2}), "--workers", 1)
+        losses = [r["metrics"]["validation"]["loss"] for r in (first, more, plain)]
+        self.assertLess(losses[1], (losses[0] + losses[2]) / 2, losses)
 
     def test_the_complete_job_gives_the_same_model(self):
         csv, _ = churn(700)

@@ -108,6 +108,36 @@ class ModelTest(unittest.TestCase):
         np.testing.assert_allclose(model.predict_raw([row])[0], expected, rtol=1e-12)
         self.assertEqual(model.predict([row])[0], int(expected[1] > expected[0]))
 
+    def test_several_fits_and_a_constant_answer_are_averaged(self):
+        rng = np.random.default_rng(2)
+        x = rng.normal(size=(5, 2))
+        cases = [("classification", "softmax_cross_entropy", 3, 3),
+                 ("classification", "binary_cross_entropy", 1, 2),
+                 ("multilabel", "binary_cross_entropy", 3, 3), ("regression", "mse", 2, 2),
+                 ("regression", "poisson", 2, 2)]
+        for task, loss, outputs, answers in cases:
+            answer = rng.random(answers)
+            answer = answer / answer.sum() if task == "classification" else answer
+            classes = ["a", "b", "c"][:answers] if task == "classification" else ()
+            targets = [] if classes else [{"name": "t%d" % k, "shift": 0, "factor": 1}
+                                          for k in range(answers)]
+            doc = bundles.document(2, {"task": task, "loss": loss, "hidden": []}, classes, targets)
+            parts = [{"layers.0.weight": rng.normal(size=(outputs, 2)),
+                      "layers.0.bias": rng.normal(size=outputs)} for _ in range(3)]
+            tensors = {"fits.%d.%s" % (k, name): value
+                       for k, part in enumerate(parts) for name, value in part.items()}
+            tensors.update({"constant.answer": answer, "constant.share": np.array([0.25])})
+            doc["ensemble"] = {"fits": 3, "constant": True}
+            found = self.load(doc, tensors)
+            of = "predict" if task == "regression" else "predict_proba"
+            doc.pop("ensemble")
+            single = [getattr(self.load(doc, part), of)(x) for part in parts]
+            expected = 0.75 * np.mean(single, axis=0) + 0.25 * answer
+            np.testing.assert_allclose(getattr(found, of)(x), expected, rtol=1e-12)
+            doc["ensemble"] = {"fits": 2, "constant": True}
+            with self.assertRaisesRegex(espalier.BadInputError, "no tensor 'fits.2"):
+                self.load(doc, tensors)
+
     def linear(self, nulls="fail", model=None, names=("a", "b")):
         """y = (10 a + b) / 2 + 3, with a from its shift and factor."""
         features = [{"name": names[0], "shift": 1.0, "factor": 2.0, "null_value": 4.0},

@@ -62,6 +62,22 @@ class TrainedTest(EspalierTest):
         frame.to_csv(self.path(name), index=False, quoting=csv.QUOTE_MINIMAL)
         return self.path(name)
 
+    def test_several_fits_have_the_metrics_of_the_job(self):
+        train, test = self.texts_csv("train.csv", 600, 1), self.texts_csv("test.csv", 300, 2)
+        frame = pd.read_csv(test, float_precision="round_trip")
+        data = {"train": train, "test": test, "label": "label", "features": {"nulls": "mean"}}
+        result, model = self.train(data, {"hidden": [8]}, calibrate=True,
+                                   ensemble={"fits": 3, "shrink": True})
+        self.assertEqual((result.fits, result.best_epoch), (3, None))
+        self.assertEqual(result.validation.rows, 600)
+        self.check_classes(result, model, frame, list(frame["label"]))
+        numbers = dict(data, label="b", features={
+            "columns": ["a", "e"], "nulls": "mean", "numbers": {"embedding": "piecewise_linear"}})
+        for loss in ("mse", "poisson"):
+            result, model = self.train(numbers, {"task": "regression", "hidden": [8], "loss": loss},
+                                       ensemble={"fits": 2, "shrink": True})
+            self.check_regression(result, model, frame, frame["b"].to_numpy())
+
     def test_text_classes_with_nulls_and_each_network_option_match_the_jobs_metrics(self):
         train, test = self.texts_csv("train.csv", 900, 1), self.texts_csv("test.csv", 300, 2)
         data = {"train": train, "test": test, "label": "label",

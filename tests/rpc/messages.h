@@ -44,7 +44,7 @@ inline spec::TrainingResult SampleResult() {
   r.classes = {"zero", "\xfe"};
   r.weights_sha256 = "abc", r.bundle = "/out/\xff", r.stopped_because = "epochs";
   r.step_ms_p50 = 1.25, r.step_ms_p99 = 2.5, r.skipped_rows = 3;
-  r.best_epoch = 2.5, r.skipped_steps = 4;
+  r.best_epochs = {2.5, 4}, r.fits = 2, r.skipped_steps = 4;
   r.async = spec::AsyncCounts{6, 7};
   return r;
 }
@@ -99,7 +99,7 @@ inline spec::TableProfile SampleProfile() {
   r.shards = {SampleShard(0), SampleShard(1)};
   r.preprocessing = {{{"f", 0.5, 2, 1.5, true, 3, 8, true, {"x\xff", ""}},
                       {"n", 0.5, 2, 1.5, true, 0, 8, false, {}, true, {-1, 2}}},
-                     {{"t", 0.25, 4, {-3, 5}}},
+                     {{"t", 0.25, 4, {-3, 5}, 1.5}},
                      {"0", "1"},
                      {0.5, 2},
                      0.1};

@@ -96,8 +96,8 @@ Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
   return machine.OnUpdated();
 }
 
-// Of TrainingNotes without a value.
-constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t);
+// Of TrainingNotes without a value, and of the EnsembleState after them.
+constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t) + 7 * sizeof(int64_t);
 
 TrainingPlan ValleyPlan() {
   TrainingPlan plan = SmallPlan();

@@ -86,7 +86,7 @@ TEST_CASE("early stopping waits for its patience and restores the best weights")
   // min_delta decides when to stop, and not what is best.
   CHECK(machine.state().best_step == 8);
   CHECK(machine.state().parameters[0] == 12.0f);
-  CHECK(s.finish.best_epoch == 3.0);
+  CHECK(s.finish.best_epochs == std::vector{3.0});
   // The saved weights are evaluated again.
   CHECK(s.letters.substr(s.letters.size() - 3) == "VLV");
   CHECK(s.finish.train.loss == 5.0);
@@ -128,7 +128,7 @@ TEST_CASE("weights of the last evaluation are not evaluated again") {
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, [](int k) { return 1.0 - 0.1 * k; });
   CHECK(s.letters == "GUGUGUGUVGUGUGUGUVGUGUGUGUV");
-  CHECK(s.finish.best_epoch == 3.0);
+  CHECK(s.finish.best_epochs == std::vector{3.0});
   CHECK(s.finish.train.loss == 1.0);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a job that diverges ends with the best weights") {
       });
   CHECK(s.error.ok());
   CHECK(s.finish.stopped_because == "divergence");
-  CHECK(s.finish.best_epoch == 1.0);
+  CHECK(s.finish.best_epochs == std::vector{1.0});
   CHECK(machine.state().parameters[0] == 4.0f);
   CHECK(s.letters.ends_with("LV"));
 }

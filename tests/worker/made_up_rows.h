@@ -26,6 +26,10 @@ class MadeUpRows : public RowSource<T> {
         coded_(std::move(coded)) {
     if (sparse) base_ = std::vector<T>(static_cast<size_t>(inputs_), T{-0.25});
   }
+  void Labels(spec::FileRole set, plan::Range rows, int32_t* labels) const override {
+    for (int64_t row = rows.begin; row < rows.end; ++row)
+      labels[row - rows.begin] = Label(set, row);
+  }
   void Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
               int32_t* labels, T* targets, T* weights, spec::SparseRows<T>* sparse) const override {
     if (!base_.empty()) {
@@ -34,7 +38,7 @@ class MadeUpRows : public RowSource<T> {
     }
     for (size_t i = 0; i < rows.size(); ++i) {
       const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
-      const auto label = static_cast<int32_t>(Mix64(row) % static_cast<uint64_t>(classes_));
+      const int32_t label = Label(set, rows[i]);
       for (int64_t f = 0; f < inputs_; ++f) {
         if (!base_.empty()) {  // every third one, and of some rows none
           if (Mix64(row * 89 + f) % 3 != 0 || row % 7 == 0) continue;
@@ -63,6 +67,10 @@ class MadeUpRows : public RowSource<T> {
   }
 
  private:
+  int32_t Label(spec::FileRole set, int64_t row) const {
+    const uint64_t key = static_cast<uint64_t>(row) + static_cast<uint64_t>(set) * 1'000'000;
+    return static_cast<int32_t>(Mix64(key) % static_cast<uint64_t>(classes_));
+  }
   int64_t inputs_;
   int32_t classes_, targets_;
   bool heavy_;

@@ -219,6 +219,30 @@ TEST_CASE("the same bits with gradient descent, and with a plateau that lowers t
                         }});
 }
 
+TEST_CASE("the same bits with several fits, over folds and over seeds") {
+  const Case folds{.validation_rows = 0,
+                   .early_stopping = spec::EarlyStopping{.patience = 100},
+                   .change = [](spec::ModelSpec&, spec::TrainSpec& train) {
+                     train.ensemble = {.fits = 3, .folds = 4, .shrink = true};
+                     train.calibrate = true;
+                   }};
+  CheckSameBits<float>(folds);
+  CheckSameBits<double>({.leaves = 4,
+                         .early_stopping = spec::EarlyStopping{.patience = 1},
+                         .epochs = 6,
+                         .change = [](spec::ModelSpec&, spec::TrainSpec& train) {
+                           train.ensemble = {.fits = 2, .over = spec::FitsOver::kSeeds};
+                           train.calibrate = true;
+                         }});
+  CheckSameBits<float>({.rows = 7,
+                        .validation_rows = 0,
+                        .batch = 2,
+                        .change = [](spec::ModelSpec& model, spec::TrainSpec& train) {
+                          model.task = spec::Task::kRegression;
+                          train.ensemble = {.fits = 2, .shrink = true};
+                        }});
+}
+
 TEST_CASE("the same bits with sparse rows, also more a leaf than a micro-batch") {
   CheckSameBits<float>({.sparse = true});
   CheckSameBits<float>({.rows = 4000, .batch = 3000, .sparse = true});

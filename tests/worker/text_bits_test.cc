@@ -67,6 +67,9 @@ class Rows : public RowSource<float> {
               spec::SparseRows<float>* sparse) const override {
     store_.Gather<float>(set, rows, inputs, codes, labels, targets, weights, sparse);
   }
+  void Labels(spec::FileRole set, plan::Range rows, int32_t* labels) const override {
+    store_.Labels(set, rows, labels);
+  }
 
  private:
   const data::RowStore& store_;

@@ -85,6 +85,7 @@ void AddModels(Module& m) {
   m.Number("WEIGHTS_BYTES_MAX", bundle::kWeightsBytesMax);
   m.Number("WEIGHTS_HEADER_BYTES_MAX", bundle::kSafetensorsHeaderBytesMax);
   m.Number("LAYERS_MAX", model::kLayersMax);
+  m.Number("FITS_MAX", spec::kFitsMax);
   m.Number("WIDTH_MAX", model::kWidthMax);
   m.Number("INPUTS_MAX", model::kInputsMax);
   m.Number("CODES_MAX", spec::kCodesMax);

@@ -13,8 +13,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._facts import (CODES_MAX, EMBEDDING_MAX, INPUTS_MAX, LAYERS_MAX, MODEL_FILE, WEIGHTS_FILE,
-                     WEIGHTS_HEADER_BYTES_MAX, WIDTH_MAX)
+from ._facts import (CODES_MAX, EMBEDDING_MAX, FITS_MAX, INPUTS_MAX, LAYERS_MAX, MODEL_FILE,
+                     WEIGHTS_FILE, WEIGHTS_HEADER_BYTES_MAX, WIDTH_MAX)
 from ._facts import VERSION as __version__
 from .errors import (BadInputError, DataLossError, FailedPreconditionError, NotFoundError,
                      UnimplementedError)
@@ -208,6 +208,8 @@ class Document:
     classes: Tuple[Label, ...]
     targets: Tuple[Tuple[str, float, float, float, float], ...]  # name, shift, factor, range
     scaling_layer: bool
+    fits: int        # whose predictions the model averages
+    constant: bool   # whether a constant answer has a share in them
     weights_sha256: str
 
     @property
@@ -227,7 +229,8 @@ _LOSSES = {"classification": _CLASS_LOSSES,
 _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss", "precision",
                "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
                "target_scale", "expected_inputs", "expected_outputs", "inputs", "outputs",
-               "scaling_layer", "parametrization", "cap_label_smoothing", "clip_predictions")
+               "scaling_layer", "parametrization", "cap_label_smoothing", "clip_predictions",
+               "start_at_constant")
 
 
 def parse_document(raw: bytes) -> Document:
@@ -275,6 +278,7 @@ def parse_document(raw: bytes) -> Document:
         outputs = 1
     precision = model["precision"].one_of(("float32", "float64"))
     nulls = root["spec"]["data"].get("null_values")
+    ensemble = root.get("ensemble")
     return Document(
         raw=value, name=str(root["spec"]["name"].label()), task=task,
         loss=loss, dtype=np.dtype(precision), layers=_layers(model, inputs, outputs),
@@ -282,7 +286,9 @@ def parse_document(raw: bytes) -> Document:
         null_values=tuple(n.label() for n in nulls.items(1_000_000)) if nulls else (), rules=rules,
         thresholds=_thresholds(model, loss, outputs),
         classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text(),
-        scaling_layer=bool(model.get("scaling_layer") and model["scaling_layer"].flag()))
+        scaling_layer=bool(model.get("scaling_layer") and model["scaling_layer"].flag()),
+        fits=ensemble["fits"].whole(1, FITS_MAX) if ensemble else 1,
+        constant=bool(ensemble and ensemble["constant"].flag()))
 
 
 def _feature(node: Node) -> Feature:
@@ -324,7 +330,7 @@ def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
 
 
 def _target(node: Node) -> Tuple[str, float, float, float, float]:
-    node.only(("name", "shift", "factor", "range"), "property of a target")
+    node.only(("name", "shift", "factor", "range", "start"), "property of a target")
     factor = node["factor"].number()
     if factor == 0:
         raise _wrong(node.path + ".factor", "a number other than 0")

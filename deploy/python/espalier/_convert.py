@@ -124,7 +124,7 @@ def result_of(s: Any) -> JobResult:
         scoring=scoring_of(r.scoring) if r.HasField("scoring") else None,
         async_counts=AsyncCounts(r.async_counts.largest_lag, r.async_counts.refused)
         if r.HasField("async_counts") else None,
-        best_epoch=r.best_epoch if r.HasField("best_epoch") else None,
+        best_epochs=tuple(r.best_epochs), fits=r.fits,
         skipped_steps=r.skipped_steps)
 
 

@@ -171,6 +171,55 @@ class Network:
         return z.astype(weight.dtype)
 
 
+class Ensemble:
+    """The average of several networks, and a constant answer that may have a share in it; the
+    formulas are those of src/model/average.h."""
+
+    def __init__(self, document: Document, tensors: Dict[str, Any]) -> None:
+        """Raises BadInputError when the tensors are not those of the networks."""
+        self._loss, self._task = document.loss, document.task
+        width = document.layers[-1].outputs
+        self._share: Any = 0.0
+        self._answer: Any = None
+        if document.constant:
+            answers = len(document.classes) if document.classification else width
+            answer = _take(tensors, "constant.answer", (answers,), document.dtype)
+            self._share = _take(tensors, "constant.share", (1,), document.dtype)[0]
+            if self._task == "multilabel":
+                answer = np.concatenate([1 - answer, answer])
+            self._answer = answer.reshape(-1, width)
+        parts: List[Dict[str, Any]] = [{} for _ in range(document.fits)]
+        for name in list(tensors):
+            word, _, rest = name.partition(".")
+            number, _, rest = rest.partition(".") if document.fits > 1 else ("0", "", name)
+            if document.fits > 1 and (word != "fits" or number not in map(str, range(len(parts)))):
+                raise BadInputError("%s: the model has no tensor '%s'" % (WEIGHTS_FILE, name[:80]))
+            parts[int(number)][rest] = tensors.pop(name)
+        self._networks = [Network(document, part) for part in parts]
+
+    def outputs(self, x: Any, codes: Any) -> Any:
+        """[rows, outputs] whose predictions are the average."""
+        sums: Any = None
+        for network in self._networks:
+            made = self._predictions(network.outputs(x, codes))
+            sums = made if sums is None else sums + made
+        mean = sums * ((1 - self._share) / len(self._networks))
+        if self._answer is not None:
+            mean += self._share * self._answer
+        logs = self._loss in ("softmax_cross_entropy", "binary_cross_entropy", "poisson")
+        if logs:
+            mean = np.log(np.maximum(mean, np.finfo(mean.dtype).tiny))
+        return mean[:, 1] - mean[:, 0] if mean.shape[1] == 2 else mean[:, 0]
+
+    def _predictions(self, z: Any) -> Any:
+        """[rows, 1, outputs], of a sigmoid [rows, 2, outputs]: of 0, then of 1."""
+        if self._loss == "binary_cross_entropy":
+            return np.stack([sigmoid(-z), sigmoid(z)], axis=1)
+        if self._loss == "softmax_cross_entropy":
+            z = probabilities(self._task, self._loss, z)
+        return (np.exp(z) if self._loss == "poisson" else z)[:, None]
+
+
 class _Numbers:
     """Piecewise-linear embeddings of the numbers that have bins."""
 

@@ -223,7 +223,9 @@ def _result(last: Mapping[str, Any]) -> JobResult:
             skipped_rows=last.get("skipped_rows", 0),
             async_counts=AsyncCounts(last["async"]["largest_lag"], last["async"]["refused"])
             if "async" in last else None,
-            best_epoch=last.get("best_epoch"), skipped_steps=last.get("skipped_steps", 0))
+            best_epochs=tuple(last.get("best_epochs", [last["best_epoch"]]
+                                       if "best_epoch" in last else ())),
+            skipped_steps=last.get("skipped_steps", 0), fits=last.get("fits", 1))
     except KeyError as error:
         raise InternalError("the program's outcome lacks %s: is it of another version than this "
                             "client?" % error) from error

@@ -10,7 +10,7 @@ import numpy as np
 from ._bundle import (Document, Label, check_digest, parse_document, parse_safetensors,
                       read_local)
 from ._facts import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
-from ._network import Network, class_indices, probabilities, regression_values
+from ._network import Ensemble, Network, class_indices, probabilities, regression_values
 from ._preprocessing import Preprocessing
 from ._tables import Rows
 from .errors import DataLossError, InvalidArgumentError
@@ -71,7 +71,8 @@ class Model:
     def __init__(self, document: Document, weights: bytes) -> None:
         self._document = document
         self._preprocessing = Preprocessing(document)
-        self._network = Network(document, parse_safetensors(weights))
+        several = document.fits > 1 or document.constant
+        self._network = (Ensemble if several else Network)(document, parse_safetensors(weights))
         self._labels = _labels(document.classes)
 
     @classmethod

@@ -246,8 +246,9 @@ class JobResult:
             ``bundle``, the directory of its predictions or the file of its report ("": none),
             ``test``, the metrics of an evaluation, and ``classes``.
         async_counts: of a job trained with ``mode: async``; None: it was not.
-        best_epoch: of the saved weights, where early stopping restores the best; else None.
+        best_epochs: of the saved weights, by fit, where early stopping restores the best.
         skipped_steps: steps that ``on_nonfinite: skip`` left out.
+        fits: trainings whose predictions the model averages.
     """
 
     job: str
@@ -265,8 +266,14 @@ class JobResult:
     skipped_rows: int = 0
     scoring: Optional[Scoring] = None
     async_counts: Optional[AsyncCounts] = None
-    best_epoch: Optional[float] = None
+    best_epochs: Tuple[float, ...] = ()
     skipped_steps: int = 0
+    fits: int = 1
+
+    @property
+    def best_epoch(self) -> Optional[float]:
+        """The one of a model of one fit; None of others."""
+        return self.best_epochs[0] if len(self.best_epochs) == 1 else None
 
     def load(self) -> Model:
         """The model, read from :attr:`bundle`; see :func:`espalier.load`. The bundle must be

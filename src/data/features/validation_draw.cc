@@ -21,7 +21,7 @@ ValidationDraw::ValidationDraw(const spec::JobSpec& job, int32_t file)
       by_part_(job.data.validation.by_part()),
       stratified_(job.data.validation.stratify),
       file_(static_cast<uint64_t>(file)),
-      key_(MakeKey(job.train.seed, RandomUse::kValidation)) {}
+      key_(MakeKey(job.data.validation.seed.value_or(job.train.seed), RandomUse::kValidation)) {}
 
 bool ValidationDraw::Draws(uint64_t position) const {
   const double place = UnitDouble(RandomBits(key_, file_, position));

@@ -11,6 +11,7 @@
 #include "src/data/features/sparse_choice.h"
 #include "src/data/input/data_fingerprint.h"
 #include "src/data/profile/profile_shard.h"
+#include "src/data/profile/target_start.h"
 #include "src/data/table/class_text.h"
 
 namespace espalier::data {
@@ -279,6 +280,7 @@ class Merger {
         return Overflow(plan_, name, s);
       }
       if (job_.model.clip_predictions) fitted.range = {s.min, s.max};
+      if (job_.model.start_at_constant) fitted.start = TargetStart(job_.model, s, fitted);
       result_.preprocessing.targets.push_back(std::move(fitted));
     }
     if (job_.model.task != spec::Task::kMultilabel) return {};

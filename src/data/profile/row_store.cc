@@ -54,6 +54,14 @@ void RowStore::Gather(spec::FileRole set, std::span<const int64_t> rows, T* inpu
   }
 }
 
+void RowStore::Labels(spec::FileRole set, plan::Range rows, int32_t* labels) const {
+  const Set& s = sets_[Index(set)];
+  ESPALIER_CHECK(
+      s.labels != nullptr && rows.begin >= s.range.begin && rows.end <= s.range.end,
+      "rows " + std::to_string(rows.begin) + " to " + std::to_string(rows.end) + " are not held");
+  std::copy_n(s.labels + (rows.begin - s.range.begin), rows.size(), labels);
+}
+
 template void RowStore::Gather<float>(spec::FileRole, std::span<const int64_t>, float*, int32_t*,
                                       int32_t*, float*, float*, spec::SparseRows<float>*) const;
 template void RowStore::Gather<double>(spec::FileRole, std::span<const int64_t>, double*, int32_t*,

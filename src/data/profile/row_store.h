@@ -71,6 +71,8 @@ class RowStore {
   template <typename T>
   void Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
               int32_t* labels, T* targets, T* weights, spec::SparseRows<T>* sparse = nullptr) const;
+  // Fills labels [rows.size()] with class numbers. REQUIRES: a classification; rows(set) has these.
+  void Labels(spec::FileRole set, plan::Range rows, int32_t* labels) const;
 
  private:
   friend class RowLoader;

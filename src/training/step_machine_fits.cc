@@ -1,0 +1,223 @@
+// StepMachine: several fits, and the model that they make.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "src/model/metrics.h"
+#include "src/model/optimizer.h"
+#include "src/training/step_machine.h"
+
+namespace espalier::training {
+namespace {
+
+// Where the biases of the last layer lie in the parameters.
+size_t OutputBiases(const model::NetworkShape& shape) {
+  const std::string name = "layers." + std::to_string(shape.layers.size() - 1) + ".bias";
+  for (const spec::TensorInfo& t : model::Tensors(shape)) {
+    if (t.name == name) return static_cast<size_t>(t.offset);
+  }
+  return 0;
+}
+
+// A prediction that is the same for all rows: the shares of the classes or labels, or the means of
+// the targets, in the units of training. `totals`: of an evaluation of these rows.
+std::vector<double> ConstantAnswer(const model::NetworkShape& shape,
+                                   const std::vector<double>& totals) {
+  const double* parts = totals.data() + model::kTotalsFixed;
+  const double weight = totals[model::kTotalWeight];
+  const int64_t answers = shape.answers();
+  const bool confusion = answers <= model::kConfusionClassesMax;
+  std::vector<double> answer(static_cast<size_t>(answers));
+  for (int64_t k = 0; k < answers; ++k) {
+    if (shape.task == spec::Task::kClassification && confusion) {
+      for (int64_t j = 0; j < answers; ++j) answer[k] += parts[k * answers + j];
+    } else if (spec::PredictsNumbers(shape.task)) {
+      answer[k] = parts[4 * k + 2];
+    } else {
+      answer[k] = parts[3 * k];
+    }
+    answer[k] /= weight;
+  }
+  return answer;
+}
+
+}  // namespace
+
+template <typename T>
+model::NetworkShape ShapeOfParameters(const TrainingPlan& plan, const TrainingState<T>& state) {
+  model::NetworkShape shape = plan.shape;
+  switch (state.phase) {
+    case TrainingPhase::kSteps:
+    case TrainingPhase::kEpochEvaluation:
+    case TrainingPhase::kOutOfFold:
+    case TrainingPhase::kTrials:
+      return shape;
+    case TrainingPhase::kFinalTraining:
+    case TrainingPhase::kFinalValidation:
+    case TrainingPhase::kFinalTest:
+    case TrainingPhase::kFinished:
+      break;
+  }
+  if (plan.Assembles()) shape.fits = std::max<int64_t>(1, state.ensemble.fit);
+  shape.constant = state.ensemble.share > 0;
+  return shape;
+}
+template model::NetworkShape ShapeOfParameters(const TrainingPlan&, const TrainingState<float>&);
+template model::NetworkShape ShapeOfParameters(const TrainingPlan&, const TrainingState<double>&);
+
+// All but the number of rounds and steps, what the fits before have come to, and the history.
+template <typename T>
+void StepMachine<T>::BeginFit() {
+  TrainingState<T> begun;
+  const auto size = static_cast<size_t>(model::ParameterCount(plan_.shape));
+  begun.parameters.resize(size);
+  model::InitialParameters<T>(plan_.shape, spec::FitSeed(plan_.train.seed, state_.ensemble.fit),
+                              begun.parameters.data());
+  for (size_t k = 0; k < plan_.targets.size(); ++k) {
+    if (plan_.targets[k].start == 0) continue;
+    begun.parameters[OutputBiases(plan_.shape) + k] = static_cast<T>(plan_.targets[k].start);
+  }
+  if (plan_.initial) {
+    for (const spec::InitialTensor& t : *plan_.initial) {
+      const bool other = state_.ensemble.fit % t.fits != t.fit;
+      for (size_t i = 0; !other && i < t.values.size(); ++i) {
+        begun.parameters[t.offset + i] = static_cast<T>(t.values[i]);
+      }
+    }
+  }
+  begun.slots.assign(model::SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
+  if (plan_.Searches()) begun.slots[model::kLbfgsIterate] = begun.parameters;
+  if (plan_.Accumulates()) begun.accumulated.assign(size, T{0});
+  if (plan_.train.averaging.kind != spec::AveragingKind::kNone) begun.averaged.assign(size, T{0});
+  begun.epoch_totals.assign(model::TotalsSize(plan_.shape, model::TotalsKind::kTraining), 0.0);
+  begun.step = state_.step;
+  begun.round = state_.round;
+  begun.history = std::move(state_.history);
+  begun.accepted = std::move(state_.accepted);
+  begun.notes.skipped_steps = state_.notes.skipped_steps;
+  begun.ensemble = std::move(state_.ensemble);
+  begun.ensemble.begun_step = state_.step;
+  state_ = std::move(begun);
+}
+
+// A fit that time or a request cuts off is left out, if there are others.
+template <typename T>
+Action StepMachine<T>::EndFit() {
+  EnsembleState<T>& e = state_.ensemble;
+  const bool cut = state_.stopped_because == "time" || state_.stopped_because == "request";
+  if (!cut || e.fit == 0) {
+    e.weights.insert(e.weights.end(), state_.parameters.begin(), state_.parameters.end());
+    ++e.fit;
+    if (!state_.best_parameters.empty()) {
+      e.best_epochs.push_back(static_cast<double>(state_.notes.kept_step - e.begun_step) /
+                              static_cast<double>(plan_.StepsPerEpoch()));
+    }
+  }
+  if (cut || e.fit >= plan_.train.ensemble.fits) return AfterFits();
+  state_.phase = TrainingPhase::kSteps;
+  BeginFit();
+  return Begin();
+}
+
+template <typename T>
+Action StepMachine<T>::AfterFits() {
+  const bool shrinks = plan_.train.ensemble.shrink;
+  if (!shrinks && !plan_.train.calibrate) return Assemble();
+  state_.phase = shrinks ? TrainingPhase::kOutOfFold : TrainingPhase::kTrials;
+  return Begin();
+}
+
+template <typename T>
+Action StepMachine<T>::OnOutOfFold(const std::vector<double>& totals) {
+  if (!(totals[model::kTotalWeight] > 0)) return Assemble();
+  state_.ensemble.answer = ConstantAnswer(plan_.shape, totals);
+  state_.phase = TrainingPhase::kTrials;
+  return Begin();
+}
+
+template <typename T>
+model::Trials StepMachine<T>::Trials() const {
+  return model::MakeTrials(plan_.train.calibrate, state_.ensemble.answer);
+}
+
+template <typename T>
+Action StepMachine<T>::OnTrials(const std::vector<double>& sums) {
+  const model::Trial best = model::BestTrial(Trials(), sums);
+  state_.ensemble.temperature = best.temperature;
+  state_.ensemble.share = best.share;
+  return Assemble();
+}
+
+// The model: all fits, their outputs divided by the temperature, and the constant answer.
+template <typename T>
+Action StepMachine<T>::Assemble() {
+  EnsembleState<T>& e = state_.ensemble;
+  state_.parameters = e.weights;
+  const int64_t size = model::FitParameterCount(plan_.shape);
+  for (int64_t k = 0; e.temperature != 1 && k < e.fit; ++k) {
+    model::ScaleOutputs(plan_.shape, 1 / e.temperature, state_.parameters.data() + k * size);
+  }
+  if (e.share > 0) {
+    for (const double a : e.answer) state_.parameters.push_back(static_cast<T>(a));
+    state_.parameters.push_back(static_cast<T>(e.share));
+  }
+  state_.phase = TrainingPhase::kFinalTraining;
+  return Begin();
+}
+
+template <typename T>
+std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const {
+  const EnsembleState<T>& e = state_.ensemble;
+  const bool folds = spec::FoldsOf(plan_.train) > 0;
+  const int64_t size = model::FitParameterCount(plan_.shape);
+  std::vector<EvaluationPart<T>> parts;
+  const TrainingPhase phase = state_.phase;
+  if (phase == TrainingPhase::kEpochEvaluation) {
+    parts.push_back({plan_.shape, {}, Evaluated().data(), folds ? e.fit : -1});
+    return parts;
+  }
+  const bool of_model = phase == TrainingPhase::kFinalTraining ||
+                        phase == TrainingPhase::kFinalTest ||
+                        (phase == TrainingPhase::kFinalValidation && !folds);
+  if (of_model) {
+    parts.push_back({ShapeOfParameters(plan_, state_), {}, state_.parameters.data(), -1});
+    return parts;
+  }
+  // Each fit by itself: with folds, on the rows that it holds out.
+  const bool finished = phase == TrainingPhase::kFinalValidation;
+  const AlignedVector<T>& weights = finished ? state_.parameters : e.weights;
+  for (int64_t k = 0; k < e.fit; ++k) {
+    EvaluationPart<T> part{plan_.shape, {}, weights.data() + k * size, folds ? k : -1};
+    if (finished && e.share > 0) {
+      part.shape.constant = true;
+      part.made.assign(part.parameters, part.parameters + size);
+      part.made.insert(part.made.end(), weights.begin() + e.fit * size, weights.end());
+      part.parameters = part.made.data();
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+template <typename T>
+int64_t StepMachine<T>::AllSteps() const {
+  const int64_t fits = std::max<int64_t>(1, plan_.train.ensemble.fits - state_.ensemble.fit);
+  const int64_t each = plan_.StepsTotal();
+  return each == 0 ? 0 : state_.ensemble.begun_step + fits * each;
+}
+
+#define ESPALIER_INSTANTIATE(T)                                                    \
+  template void StepMachine<T>::BeginFit();                                        \
+  template Action StepMachine<T>::EndFit();                                        \
+  template Action StepMachine<T>::AfterFits();                                     \
+  template Action StepMachine<T>::OnOutOfFold(const std::vector<double>&);         \
+  template model::Trials StepMachine<T>::Trials() const;                           \
+  template Action StepMachine<T>::OnTrials(const std::vector<double>&);            \
+  template Action StepMachine<T>::Assemble();                                      \
+  template std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const; \
+  template int64_t StepMachine<T>::AllSteps() const;
+ESPALIER_INSTANTIATE(float)
+ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
+
+}  // namespace espalier::training

@@ -1,0 +1,194 @@
+// Models of several fits and with a constant answer, and the trials that choose how they are mixed.
+#include "src/model/average.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "src/model/arithmetic.h"
+#include "src/model/trials.h"
+#include "tests/model/support.h"
+
+namespace espalier::model {
+namespace {
+
+constexpr int64_t kRows = 150;  // more than a micro-batch
+
+struct Kind {
+  spec::Task task;
+  spec::Loss loss;
+  int64_t outputs;
+};
+const std::vector<Kind> kKinds = {
+    {spec::Task::kClassification, spec::Loss::kSoftmaxCrossEntropy, 3},
+    {spec::Task::kClassification, spec::Loss::kBinaryCrossEntropy, 2},
+    {spec::Task::kMultilabel, spec::Loss::kBinaryCrossEntropy, 4},
+    {spec::Task::kRegression, spec::Loss::kMse, 2},
+    {spec::Task::kRegression, spec::Loss::kHuber, 1},
+    {spec::Task::kRegression, spec::Loss::kPoisson, 2},
+};
+
+NetworkShape ShapeOf(const Kind& kind, std::vector<int64_t> hidden = {9}) {
+  spec::ModelSpec model;
+  model.task = kind.task;
+  model.loss = kind.loss;
+  model.hidden = std::move(hidden);
+  model.activation = {spec::Activation::kTanh};
+  spec::InputShape inputs(4);
+  inputs.coded = {{5, 0}, {6, 3}};
+  return MakeShape(model, inputs, kind.outputs);
+}
+
+std::vector<double> Initial(const NetworkShape& shape, uint64_t seed) {
+  std::vector<double> parameters(FitParameterCount(shape));
+  InitialParameters(shape, seed, parameters.data());
+  return parameters;
+}
+
+// A prediction: shares of classes, or numbers.
+std::vector<double> AnswerOf(const NetworkShape& shape) {
+  std::vector<double> answer;
+  for (int64_t k = 0; k < shape.answers(); ++k) answer.push_back(static_cast<double>(k + 1));
+  double sum = 0;
+  for (const double a : answer) sum += a;
+  for (double& a : answer) a /= shape.task == spec::Task::kRegression ? 1 : sum;
+  return answer;
+}
+
+std::vector<double> Predicted(const NetworkShape& shape, const std::vector<double>& parameters) {
+  LeafPass<double> pass(shape, kRows);
+  FillBatch(pass, kRows, 3);
+  std::vector<double> predictions(kRows * shape.answers());
+  pass.Predict(parameters.data(), kRows, predictions.data());
+  return predictions;
+}
+
+double LossOf(const NetworkShape& shape, const std::vector<double>& parameters) {
+  LeafPass<double> pass(shape, kRows);
+  FillBatch(pass, kRows, 3);
+  std::vector<double> totals(TotalsSize(shape, TotalsKind::kEvaluation));
+  pass.Evaluate(parameters.data(), kRows, totals.data());
+  return totals[kTotalLoss];
+}
+
+TEST_CASE("a model of several fits predicts their mean") {
+  InitArithmetic();
+  for (const Kind& kind : kKinds) {
+    INFO(spec::Name(kind.loss) << ", " << kind.outputs << " outputs");
+    const NetworkShape fit = ShapeOf(kind);
+    NetworkShape shape = fit;
+    shape.fits = 3;
+    shape.constant = true;
+    const std::vector<double> answer = AnswerOf(shape);
+    std::vector<double> parameters, expected(kRows * shape.answers());
+    for (const uint64_t seed : {1, 2, 3}) {
+      const std::vector<double> one = Initial(fit, seed);
+      parameters.insert(parameters.end(), one.begin(), one.end());
+      const std::vector<double> predicted = Predicted(fit, one);
+      for (size_t i = 0; i < expected.size(); ++i) expected[i] += 0.8 / 3 * predicted[i];
+    }
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] += 0.2 * answer[i % answer.size()];
+    parameters.insert(parameters.end(), answer.begin(), answer.end());
+    parameters.push_back(0.2);
+    REQUIRE(std::ssize(parameters) == ParameterCount(shape));
+    const std::vector<double> predicted = Predicted(shape, parameters);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CHECK(predicted[i] == Approx(expected[i]).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("one fit that is averaged is that fit") {
+  InitArithmetic();
+  for (const Kind& kind : kKinds) {
+    INFO(spec::Name(kind.loss));
+    const NetworkShape fit = ShapeOf(kind);
+    NetworkShape twice = fit;
+    twice.fits = 2;
+    const std::vector<double> one = Initial(fit, 7);
+    std::vector<double> both = one;
+    both.insert(both.end(), one.begin(), one.end());
+    CHECK(LossOf(twice, both) == Approx(LossOf(fit, one)).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("tensors of several fits have their number and the answer last") {
+  NetworkShape shape = ShapeOf(kKinds[0], {});
+  const size_t of_fit = Tensors(shape).size();
+  shape.fits = 2;
+  shape.constant = true;
+  const spec::TensorList tensors = Tensors(shape);
+  REQUIRE(tensors.size() == 2 * of_fit + 2);
+  CHECK(tensors[0].name == "fits.0.layers.0.weight");
+  CHECK(tensors[of_fit].name == "fits.1.layers.0.weight");
+  CHECK(tensors[2 * of_fit].name == "constant.answer");
+  CHECK(tensors.back().name == "constant.share");
+  CHECK(tensors.back().offset + 1 == ParameterCount(shape));
+  int64_t at = 0;
+  for (const spec::TensorInfo& t : tensors) {
+    CHECK(t.offset == at);
+    at += t.size;
+  }
+}
+
+// The loss of each trial is that of the model which it would make.
+TEST_CASE("trials have the losses of the models that they stand for") {
+  InitArithmetic();
+  for (const Kind& kind : kKinds) {
+    for (const bool hidden : {true, false}) {
+      const NetworkShape fit =
+          ShapeOf(kind, hidden ? std::vector<int64_t>{9} : std::vector<int64_t>{});
+      const bool classes = kind.task != spec::Task::kRegression;
+      const Trials trials = MakeTrials(classes, AnswerOf(fit));
+      REQUIRE(trials.size() <= TrialsMost());
+      const std::vector<double> one = Initial(fit, 5);
+      LeafPass<double> pass(fit, kRows);
+      FillBatch(pass, kRows, 3);
+      std::vector<double> sums(trials.size());
+      pass.Try(one.data(), kRows, trials, sums.data());
+      NetworkShape shape = fit;
+      shape.constant = true;
+      const size_t shares = trials.shares.size();
+      for (size_t t = 0; t < trials.temperatures.size(); t += 3) {
+        for (size_t s = 0; s < shares; s += 4) {
+          INFO(spec::Name(kind.loss) << " " << trials.temperatures[t] << " " << trials.shares[s]);
+          std::vector<double> made = one;
+          ScaleOutputs(fit, 1 / trials.temperatures[t], made.data());
+          made.insert(made.end(), trials.answer.begin(), trials.answer.end());
+          made.push_back(trials.shares[s]);
+          CHECK(sums[t * shares + s] == Approx(LossOf(shape, made)).epsilon(1e-9));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the best trial has the least loss, and 1 and 0 where all are equal") {
+  const Trials trials = MakeTrials(true, {0.5, 0.5});
+  const size_t shares = trials.shares.size();
+  std::vector<double> sums(trials.size(), 100.0);
+  CHECK(BestTrial(trials, sums).temperature == 1);
+  CHECK(BestTrial(trials, sums).share == 0);
+  sums[10 * shares + 3] = 50;  // 2^(2/4)
+  CHECK(BestTrial(trials, sums).temperature == Approx(std::sqrt(2.0)));
+  CHECK(BestTrial(trials, sums).share == 0.15);
+  sums.assign(sums.size(), NAN);
+  CHECK(BestTrial(trials, sums).temperature == 1);
+  CHECK(MakeTrials(false, {}).size() == 1);
+}
+
+// Rows without a mistake alone would take the temperature to its bound.
+TEST_CASE("few rows without a mistake do not make a model sure of itself") {
+  const Trials trials = MakeTrials(true, {});
+  const auto best = [&](double rows) {
+    std::vector<double> sums;
+    for (const double t : trials.temperatures) sums.push_back(rows * std::log1p(std::exp(-3 / t)));
+    return BestTrial(trials, sums).temperature;
+  };
+  CHECK(best(20) > 0.6);
+  CHECK(best(100'000) < 0.3);
+}
+
+}  // namespace
+}  // namespace espalier::model

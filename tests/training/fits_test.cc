@@ -1,0 +1,198 @@
+// Several fits in one job, and the model that they make.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "src/training/state_codec.h"
+#include "tests/training/driven_machine.h"
+
+namespace espalier::training {
+namespace {
+
+// One epoch of four steps a fit, whose weights are all 10 * fit + step of the fit.
+TrainingPlan FitsPlan(int64_t fits) {
+  TrainingPlan plan = SmallPlan();
+  plan.train.epochs = 1;
+  plan.train.ensemble.fits = fits;
+  plan.validation_rows = 0;
+  plan.train_rows = 50;
+  plan.train.ensemble.folds = 5;  // 40 rows of each fit: 4 steps
+  plan.train.early_stopping = spec::EarlyStopping{.metric = "val_loss", .patience = 100};
+  return plan;
+}
+
+Action Answer(StepMachine<float>& machine, const Action& action, double loss = 1) {
+  const TrainingPlan& plan = machine.plan();
+  if (const auto* g = std::get_if<GradientAction>(&action)) {
+    CHECK(g->step_of_epoch == g->step - machine.state().ensemble.begun_step);
+    return machine.OnGradient(StepStats(plan, loss));
+  }
+  if (std::get_if<UpdateAction>(&action)) {
+    TrainingState<float>& state = machine.state();
+    const int64_t of_fit = state.step + 1 - state.ensemble.begun_step;
+    std::fill(state.parameters.begin(), state.parameters.end(),
+              static_cast<float>(10 * state.ensemble.fit + of_fit));
+    return machine.OnUpdated();
+  }
+  const auto& evaluate = std::get<EvaluateAction>(action);
+  if (!evaluate.tries) return machine.OnEvaluation(EvaluationTotals(plan, loss));
+  std::vector<double> sums(machine.Trials().size(), 99.0);
+  sums.front() = 0;  // the lowest temperature, 1/4, or share 0
+  return machine.OnEvaluation(sums);
+}
+
+std::string Letters(StepMachine<float>& machine, FinishAction* finish) {
+  std::string letters;
+  Action action = machine.Begin();
+  while (!std::holds_alternative<FinishAction>(action)) {
+    if (const auto* e = std::get_if<EvaluateAction>(&action)) {
+      letters += e->tries ? 'R' : "LVT"[static_cast<int>(e->set)];
+      for (const auto& part : machine.EvaluationParts()) {
+        letters += part.fold < 0 ? "*" : std::to_string(part.fold);
+      }
+    } else if (std::holds_alternative<GradientAction>(action)) {
+      letters += 'G';
+    }
+    REQUIRE(!std::holds_alternative<FailAction>(action));
+    action = Answer(machine, action);
+  }
+  *finish = std::get<FinishAction>(action);
+  return letters;
+}
+
+TEST_CASE("fits follow one another, and the model has the weights of all") {
+  StepMachine<float> machine(FitsPlan(2));
+  FinishAction finish;
+  CHECK(Letters(machine, &finish) == "GGGGL0GGGGL1L*L01");
+  const TrainingState<float>& state = machine.state();
+  const model::NetworkShape shape = ShapeOfParameters(machine.plan(), state);
+  CHECK(shape.fits == 2);
+  REQUIRE(std::ssize(state.parameters) == model::ParameterCount(shape));
+  CHECK(state.parameters.front() == 4);
+  CHECK(state.parameters.back() == 14);
+  CHECK(finish.steps == 8);
+  CHECK(finish.best_epochs == std::vector<double>{1, 1});
+  CHECK(state.history.size() == 2);
+}
+
+TEST_CASE("fits over seeds share the validation rows") {
+  TrainingPlan plan = FitsPlan(2);
+  plan.train_rows = 40;
+  plan.validation_rows = 8;
+  plan.train.ensemble.folds.reset();
+  plan.train.ensemble.over = spec::FitsOver::kSeeds;
+  plan.train.calibrate = true;
+  StepMachine<float> machine(plan);
+  FinishAction finish;
+  CHECK(Letters(machine, &finish) == "GGGGV*GGGGV*R**L*V*");
+  CHECK(machine.state().ensemble.temperature == 0.25);
+  CHECK(machine.state().parameters.front() == 16);  // 4 / temperature
+}
+
+TEST_CASE("each fit begins anew, with a seed and moments for itself") {
+  StepMachine<float> machine(FitsPlan(2));
+  Action action = machine.Begin();
+  const auto first = machine.state().parameters;
+  while (machine.state().ensemble.fit == 0) action = Answer(machine, action);
+  CHECK(machine.state().parameters != first);
+  CHECK(machine.state().updates == 0);
+  CHECK(machine.state().step == 4);
+  CHECK(machine.state().best_parameters.empty());
+  CHECK(machine.AllSteps() == 8);
+  for (const auto& slot : machine.state().slots) {
+    CHECK(std::all_of(slot.begin(), slot.end(), [](float v) { return v == 0; }));
+  }
+}
+
+TEST_CASE("a share of the constant answer is fitted on rows that are held out") {
+  TrainingPlan plan = FitsPlan(2);
+  plan.train.ensemble.shrink = true;
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  while (machine.state().phase != TrainingPhase::kOutOfFold) action = Answer(machine, action);
+  std::vector<double> totals = EvaluationTotals(plan, 1);
+  totals[model::kTotalsFixed + 1] = 2;  // class 0, six of class 1
+  totals[model::kTotalsFixed + 2] = 6;
+  action = machine.OnEvaluation(totals);
+  CHECK(machine.Trials().answer == std::vector<double>{0.25, 0.75});
+  CHECK(machine.Trials().temperatures == std::vector<double>{1});
+  std::vector<double> sums(machine.Trials().size(), 9.0);
+  sums[10] = 1;
+  action = machine.OnEvaluation(sums);
+  CHECK(machine.state().ensemble.share == 0.5);
+  CHECK(ShapeOfParameters(plan, machine.state()).constant);
+  const auto& parameters = machine.state().parameters;
+  CHECK(parameters.back() == 0.5f);
+  CHECK(parameters[parameters.size() - 2] == 0.75f);
+  // The held-out rows are evaluated by their own fit, with the constant answer.
+  while (machine.state().phase != TrainingPhase::kFinalValidation) action = Answer(machine, action);
+  const auto parts = machine.EvaluationParts();
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[1].shape.fits == 1);
+  CHECK(parts[1].shape.constant);
+  CHECK(parts[1].parameters[0] == 14);
+}
+
+TEST_CASE("a fit that is cut off is left out where others are whole") {
+  for (const int64_t whole : {0, 1}) {
+    StepMachine<float> machine(FitsPlan(3));
+    Action action = machine.Begin();
+    while (machine.state().ensemble.fit < whole) action = Answer(machine, action);
+    while (!std::holds_alternative<GradientAction>(action)) action = Answer(machine, action);
+    std::vector<double> stats = StepStats(machine.plan(), 1);
+    stats[stats.size() - kStepExtras + kExtraTimeIsUp] = kEndedByRequest;
+    action = machine.OnGradient(stats);
+    while (!std::holds_alternative<FinishAction>(action)) action = Answer(machine, action);
+    CHECK(std::get<FinishAction>(action).stopped_because == "request");
+    CHECK(ShapeOfParameters(machine.plan(), machine.state()).fits == 1);
+    CHECK(machine.state().parameters.front() == (whole == 0 ? 1 : 4));
+  }
+}
+
+TEST_CASE("a state of any moment between fits goes on as it would have") {
+  TrainingPlan plan = FitsPlan(2);
+  plan.train.ensemble.shrink = plan.train.calibrate = true;
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  int moments = 0;
+  for (; !std::holds_alternative<FinishAction>(action); ++moments) {
+    if (!std::holds_alternative<UpdateAction>(action)) {
+      const std::string bytes = EncodeState(machine.state());
+      auto state = DecodeState<float>(bytes, plan);
+      REQUIRE(state.ok());
+      StepMachine<float> other(plan, *std::move(state));
+      CHECK(other.Resume().index() == action.index());
+      CHECK(EncodeState(other.state()) == bytes);
+      machine = std::move(other);
+      action = machine.Resume();
+    }
+    action = Answer(machine, action);
+  }
+  CHECK(moments == 22);
+  CHECK(DecodeState<float>(EncodeState(machine.state()), plan).ok());
+}
+
+TEST_CASE("a state whose fits are not the job's is refused") {
+  StepMachine<float> machine(FitsPlan(2));
+  Action action = machine.Begin();
+  while (machine.state().ensemble.fit == 0) action = Answer(machine, action);
+  const auto refuses = [&](const std::function<void(TrainingState<float>&)>& change) {
+    TrainingState<float> state = machine.state();
+    change(state);
+    return !DecodeState<float>(EncodeState(state), machine.plan()).ok();
+  };
+  CHECK(!refuses([](auto&) {}));
+  CHECK(refuses([](auto& s) { s.ensemble.fit = 3; }));
+  CHECK(refuses([](auto& s) { s.ensemble.fit = -1; }));
+  CHECK(refuses([](auto& s) { s.ensemble.weights.pop_back(); }));
+  CHECK(refuses([](auto& s) { s.ensemble.begun_step = 99; }));
+  CHECK(refuses([](auto& s) { s.ensemble.temperature = 0; }));
+  CHECK(refuses([](auto& s) { s.ensemble.share = 2; }));
+  CHECK(refuses([](auto& s) { s.ensemble.share = 0.5; }));        // the job does not shrink
+  CHECK(refuses([](auto& s) { s.ensemble.temperature = 0.5; }));  // nor is it calibrated
+  CHECK(refuses([](auto& s) { s.ensemble.answer = {1}; }));
+  CHECK(refuses([](auto& s) { s.ensemble.best_epochs.resize(3); }));
+  CHECK(refuses([](auto& s) { s.parameters.pop_back(); }));
+}
+
+}  // namespace
+}  // namespace espalier::training
