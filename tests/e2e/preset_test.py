@@ -8,7 +8,9 @@ import re
 
 import pytest
 
-from espalier import EspalierTest
+from espalier import ROOT, EspalierTest
+
+import tables  # in tools/lib, which `espalier` puts on the path
 
 pytestmark = pytest.mark.covers("data", "model", "config")
 
@@ -80,6 +82,30 @@ class PresetTest(EspalierTest):
         result = self.result("train", job, "--workers", 1, "--threads", 1)
         self.assertEqual(result["status"], "SUCCEEDED", result)
         self.assertGreater(result["metrics"]["validation"]["r2"], 0.95)
+
+    def real(self, table, label, preset):
+        """The metrics of the test rows of a table of tools/lib/tables.py."""
+        names, rows = tables.table(tables.fetch(os.path.join(ROOT, "build", "cache")), table)
+        tables.write(self.path(table), names, rows)
+        job = self.job("%s-%s" % (table, preset), {"preset": preset, "data": {
+            "train": self.path(table, "train.csv"), "test": self.path(table, "test.csv"),
+            "label": label}})
+        result = self.result("train", job, "--workers", 1, "--threads", 1)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        return result["metrics"]["test"]
+
+    def test_digits_are_learnt_fast(self):
+        """tests/e2e/examples_test.py has the accuracy of `good`. Seeds change that of `fast` from
+        98.3 to 98.9 %. Without hidden layers it is 95.8 %."""
+        test = self.real("digits", "digit", "fast")
+        self.assertGreater(test["accuracy"], 0.975)
+        self.assertLess(test["loss"], 0.1)
+
+    def test_diabetes_is_learnt_by_each_preset(self):
+        """The r2 of the mean is 0. Seeds change that of the presets from 0.33 to 0.43. Without
+        held-out rows it is 0.29."""
+        for preset in ("good", "fast"):
+            self.assertGreater(self.real("diabetes", "progression", preset)["r2"], 0.3)
 
     def test_the_bits_depend_on_no_worker_or_thread(self):
         csv, _ = churn(9000)

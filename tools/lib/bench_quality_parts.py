@@ -1,0 +1,136 @@
+"""Further parts of the quality bench: what each ingredient of `good` gives, what more epochs give,
+and how wall time falls with workers on large tables. See bench_quality.py."""
+import json
+import os
+import subprocess
+
+import bench_quality
+from bench_quality import MEAN_ROWS_MIN, TABLES, Results, Split, geometric, grid
+
+# (what is removed, changes of keys of the complete job that `check --effective` prints). None
+# removes a key.
+ABLATIONS = [
+    ("embedding of numbers", [("data.features.numbers", {"embedding": "none"})]),
+    ("half of the bins", [("data.features.numbers.bins", 24)]),
+    ("robust scale, for mean and deviation", [("data.features.scale", "standard")]),
+    ("embedding of categories, for one-hot", [("data.features.categories.encode", "one_hot")]),
+    ("one-hot for few values", [("data.features.categories.one_hot_max", 0)]),
+    ("zero vector of rare values", [("data.features.categories.zero_rare", False),
+                                    ("data.features.categories.min_count", 1)]),
+    ("held-out rows", [("data.validation.fraction", 0), ("data.validation.exact", False),
+                       ("data.validation.stratify", False), ("train.early_stopping", None)]),
+    ("weights of the best epoch", [("train.early_stopping.restore_best", False)]),
+    ("two of three layers", [("model.hidden", [128])]),
+    ("SiLU, for ReLU", [("model.activation", ["relu"])]),
+    ("NTP, for He with rate 0.001", [("model.parametrization", "standard"),
+                                     ("train.optimizer.adamw.learning_rate", 0.001)]),
+    ("scaling layer", [("model.scaling_layer", False)]),
+    ("label smoothing", [("model.loss.softmax_cross_entropy.label_smoothing", 0)]),
+    ("range of predictions", [("model.clip_predictions", False)]),
+    ("beta2 0.95, for 0.999", [("train.optimizer.adamw.beta2", 0.999)]),
+    ("cosine, for a constant rate", [("train.schedule", {"constant": {"warmup_share": 0.05}})]),
+    ("warm-up", [("train.schedule.cosine.warmup_share", 0)]),
+    ("weight decay", [("train.weight_decay", 0)]),
+    ("end of the decay", [("train.weight_decay_schedule", "constant")]),
+    ("rate factor of biases", [("train.rate_factors.biases", 1)]),
+    ("rate factor of the scaling layer", [("train.rate_factors.scaling_layer", 1)]),
+]
+FACTORS = [0.5, 1, 2]
+GENERATED = "generated"
+WORKERS = [1, 2, 4]
+
+
+def large_enough(say, espalier, python, args):
+    """Yields (name, Split) of the tables of args; by default of those that count in means."""
+    for name, split in bench_quality.each_split(say, espalier, python, args, args.tables or TABLES):
+        if args.tables or split.rows >= MEAN_ROWS_MIN:
+            yield name, split
+
+
+def effective(split):
+    """The path of the complete job of `good`."""
+    done = subprocess.run([split.espalier, "check", split.job("good", {}), "--effective"],
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    with open(split.path("effective.yaml"), "w") as f:
+        f.write(done.stdout)
+    return f.name
+
+
+def ablate(say, espalier, python, args):
+    results = Results(args)
+    for name, split in large_enough(say, espalier, python, args):
+        results.sizes[name] = split.rows
+        jobs = [(split.path("%d.json" % i), changes)
+                for i, changes in enumerate([[]] + [changes for _, changes in ABLATIONS])]
+        changed = bench_quality.program(python, "edit", complete=effective(split),
+                                        jobs=jobs)["changed"]
+        base = split.fit(jobs[0][0])
+        for (what, _), (path, _) in zip([("good", [])] + ABLATIONS, jobs):
+            # A job without the key is the complete job.
+            found = split.fit(path) if path in changed else base
+            results.add(name, split.number, what, found)
+            say("%s, split %d, %s: %.4g, %.1f CPU s" % (name, split.number + 1, what,
+                                                        found["error"], found["cpu_s"]))
+    rows = [["without", "classes", "numbers", "all", "CPU time"]]
+    for what, _ in ABLATIONS:
+        ratios = results.ratios(what, "good", "error")
+        kinds = [[r for t, r in ratios.items() if TABLES[t] == kind]
+                 for kind in ("classes", "numbers")] + [list(ratios.values())]
+        kinds.append(list(results.ratios(what, "good", "cpu_s").values()))
+        rows.append([what] + ["%+.1f %%" % (100 * geometric(k) - 100) if k else None
+                              for k in kinds])
+    grid("Change of the error of `good` without an ingredient, geometric means over tables", rows)
+
+
+def curve(say, espalier, python, args):
+    results = Results(args)
+    for name, split in large_enough(say, espalier, python, args):
+        results.sizes[name] = split.rows
+        epochs = 0
+        for factor in sorted(FACTORS, key=lambda f: f != 1):  # the preset's own number first
+            changes = {"train": {"epochs": max(1, int(epochs * factor))}} if epochs else {}
+            job = split.job("good-%g" % factor, changes)
+            found = split.fit(job)
+            if not epochs:
+                with open(os.path.splitext(job)[0] + ".model/model.json") as f:
+                    epochs = json.load(f)["spec"]["train"]["epochs"]
+            results.add(name, split.number, "%g" % factor, found)
+            say("%s, split %d, %g times %d epochs: %.4g, %.1f CPU s" % (
+                name, split.number + 1, factor, epochs, found["error"], found["cpu_s"]))
+    rows = [["table"] + ["%s x %g" % (word, factor) for factor in FACTORS
+                         for word in ("error", "CPU s")]]
+    for name in results.sizes:
+        rows.append([name] + [results.mean(name, "%g" % factor, measure) for factor in FACTORS
+                              for measure in ("error", "cpu_s")])
+    rows.append(["geometric mean"] + [
+        geometric(results.ratios("%g" % factor, "1", measure).values())
+        for factor in FACTORS for measure in ("error", "cpu_s")])
+    grid("Errors and CPU seconds by epochs of `good`; the last line is relative to x 1", rows)
+
+
+def large(say, espalier, python, args):
+    """Wall time by workers. The weights must have the same bytes."""
+    results = Results(args)
+    rows = [["table", "training rows", "workers", "wall s", "CPU s", "peak MB", "error"]]
+    for name in ("flights", GENERATED):
+        rows_max = args.large_rows if name == GENERATED or args.large_rows < 5_000_000 else 0
+        with Split(espalier, python, name, 0, rows_max=rows_max) as split:
+            results.sizes[name] = split.rows
+            results.add(name, 0, bench_quality.CONSTANT, split.constant())
+            digests = set()
+            for workers in WORKERS:
+                job = split.job("good", {})
+                outcome, measured = split.train(job, workers)
+                digests.add(outcome["weights_sha256"])
+                found = dict(measured, **split.scored(job))
+                results.add(name, 0, "%d workers" % workers, found)
+                rows.append([name, split.train_rows, workers] +
+                            [found[key] for key in ("wall_s", "cpu_s", "peak_mb", "error")])
+                say("%s, %d rows, workers: %d: %.1f s" % (name, split.train_rows, workers,
+                                                        found["wall_s"]))
+            if len(digests) != 1:
+                raise RuntimeError("%s: the weights differ with the number of workers: %s" % (
+                    name, sorted(digests)))
+    grid("`good` on large tables", rows)
