@@ -348,7 +348,7 @@ def bench_job(table, args):
 
 
 def bench_quality_of(table, args):
-    say("(i) quality; splits of each table: %d" % args.splits)
+    say("(i) quality of the presets on real tables")
     python = private_python.ensure("quality", bench_quality.PACKAGES)
     what = (say, ESPALIER, python, args)
     if args.ablation:

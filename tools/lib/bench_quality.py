@@ -341,7 +341,7 @@ def print_tables(results):
          "{:,}".format(MEAN_ROWS_MIN), rows)
 
 
-def add_targets(table, results, refused):
+def add_targets(table, results):
     for preset, peer, measure, target in TARGETS:
         rows_min = LARGE_ROWS_MIN if measure == "cpu_s" else MEAN_ROWS_MIN
         ratios = results.ratios(preset, peer, measure, rows_min)
@@ -376,4 +376,4 @@ def compare(table, say, espalier, python, args):
     print_tables(results)
     for method, line in refused.items():
         say("%s was skipped: %s" % (method, line))
-    add_targets(table, results, refused)
+    add_targets(table, results)
