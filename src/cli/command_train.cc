@@ -128,9 +128,14 @@ class TrainRun {
   bool coordinator_died_ = false;
 };
 
+// The table to score in what to do next: rows that the model has not learnt from, if there are any.
+std::string TableOf(const spec::DataSpec& data) {
+  return data.test.empty() ? data.train.front() : data.test.front();
+}
+
 // Runs the job on the cluster and shows how it ended.
 int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
-          const std::string& yaml) {
+          const std::string& yaml, const std::string& table) {
   TrainRun run(context, cluster, workers);
   Status status = run.Submit(yaml);
   if (!status.ok()) {
@@ -142,7 +147,7 @@ int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
   const FollowEnd end = run.FollowToEnd();
   if (!end.status.ok() || end.last->state != spec::JobState::kSucceeded) run.TellDeaths();
   if (end.status.ok()) {
-    const int code = ShowOutcome(context, *end.last, run.client_start_ms());
+    const int code = ShowOutcome(context, end, run.client_start_ms(), table);
     return run.Stopping() ? kExitInterrupted : code;
   }
   return ShowError(context, end.status, run.Stopping() ? kExitInterrupted : kExitJobFailed,
@@ -189,7 +194,7 @@ int RunTrain(const CommandContext& context) {
   TellPreset(context, *completed);
   TellStart(context, *chosen);
   context.interrupts.SetEmergency([&cluster] { cluster.KillAtOnce(); });
-  const int code = RunOn(context, cluster, *workers, job->yaml);
+  const int code = RunOn(context, cluster, *workers, job->yaml, TableOf(completed->job.data));
   cluster.Stop(code == kExitSuccess ? LocalCluster::kStopWaitMs : LocalCluster::kFailedStopWaitMs);
   context.interrupts.SetEmergency({});
   return code;

@@ -76,7 +76,7 @@ class YarnRun {
                            name() + "`, end it with `espalier yarn down " + name() + "`\n");
       return code;
     }
-    const int code = end.status.ok() ? ShowOutcome(context_, *end.last, submitted_ms_ - began_ms_)
+    const int code = end.status.ok() ? ShowOutcome(context_, end, submitted_ms_ - began_ms_)
                                      : ShowError(context_, end.status, kExitInterrupted, job_);
     EndCluster();
     return stopped_ms_ != 0 && code != kExitSuccess ? kExitInterrupted : code;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "src/cli/console.h"
+#include "src/cli/follow.h"
 #include "src/cli/interrupts.h"
 #include "src/cli/options.h"
 #include "src/spec/job_spec.h"
@@ -59,9 +60,10 @@ Result<std::string> ProgramDirectory(const CommandContext& context);
 // The view that fits: JSON lines, a live line, or plain lines.
 std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context);
 
-// Shows how a job has ended and returns its code. REQUIRES: the state is final.
-int ShowOutcome(const CommandContext& context, const spec::JobSnapshot& job,
-                int64_t client_start_ms);
+// Shows how a job has ended and returns its code. `table`: a table to score, for what to do next;
+// empty: not known. REQUIRES: end.last is final.
+int ShowOutcome(const CommandContext& context, const FollowEnd& end, int64_t client_start_ms,
+                const std::string& table = "");
 
 // Shows an error as text on standard error and, with --json, as one object on standard output;
 // returns `code`.

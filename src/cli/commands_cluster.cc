@@ -62,7 +62,7 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   options.reach_limit_ms = context.options.timeout_ms.value_or(0);
   options.submitted_here = submitted_here;
   const FollowEnd end = Follow(job, *view, options);
-  if (end.status.ok()) return ShowOutcome(context, *end.last, 0);
+  if (end.status.ok()) return ShowOutcome(context, end, 0);
   if (!context.interrupts.any() && !context.console.out_closed()) {
     return ShowError(context, end.status, ExitCodeOf(end.status), job);
   }

@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "src/base/program_path.h"
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
@@ -6,6 +8,11 @@
 #include "src/cli/result_view.h"
 
 namespace espalier::cli {
+namespace {
+
+constexpr int kPlainWidth = 80;  // of text that is not on a terminal
+
+}  // namespace
 
 Result<std::string> ProgramDirectory(const CommandContext& context) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, ProgramPath(context.program));
@@ -22,9 +29,10 @@ std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context) {
   return std::make_unique<PlainView>(console.OutSink());
 }
 
-int ShowOutcome(const CommandContext& context, const spec::JobSnapshot& job,
-                int64_t client_start_ms) {
+int ShowOutcome(const CommandContext& context, const FollowEnd& end, int64_t client_start_ms,
+                const std::string& table) {
   Console& console = context.console;
+  const spec::JobSnapshot& job = *end.last;
   if (job.state != spec::JobState::kSucceeded) {
     const bool cancelled = job.state == spec::JobState::kCancelled;
     const bool lost = console.out_lost() && !context.interrupts.any();
@@ -34,7 +42,13 @@ int ShowOutcome(const CommandContext& context, const spec::JobSnapshot& job,
                 (cancelled ? " was cancelled: " + MessageWithCauses(error) + "\n" : " failed\n"));
     if (!cancelled) console.Err(ErrorText(error, console.err_color()));
   } else if (!context.options.json && job.has_result()) {
-    console.Out(ResultText(job, client_start_ms, console.out_color()));
+    std::error_code error;
+    console.Out(ResultText(job, client_start_ms,
+                           {.drawing = {console.out_unicode(), console.out_color(),
+                                        console.live() ? console.Width() : kPlainWidth},
+                            .curve = end.curve,
+                            .table = table,
+                            .directory = std::filesystem::current_path(error).string()}));
   }
   if (context.options.json) console.Out(JsonLine(OutcomeJson(job, client_start_ms)));
   return ExitCodeOf(job);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "src/cli/learning_curve.h"
 #include "src/cli/result_view.h"
 
 namespace espalier::cli {
@@ -23,6 +24,7 @@ Console::Console(const Environment& env) : out_{STDOUT_FILENO}, err_{STDERR_FILE
   const bool draws = !env.terminal.empty() && env.terminal != "dumb";
   live_ = draws && isatty(STDOUT_FILENO) != 0;
   out_color_ = live_ && !env.no_color;
+  out_unicode_ = live_ && NamesUtf8(env.locale);
   err_color_ = draws && !env.no_color && isatty(STDERR_FILENO) != 0;
 }
 

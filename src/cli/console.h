@@ -40,6 +40,8 @@ class Console {
   // Whether a line may be drawn again and again on standard output.
   bool live() const { return live_; }
   bool out_color() const { return out_color_; }
+  // Whether standard output is a terminal that shows UTF-8.
+  bool out_unicode() const { return out_unicode_; }
   bool err_color() const { return err_color_; }
   // Columns of the terminal now; 80 when unknown.
   int Width() const;
@@ -53,7 +55,7 @@ class Console {
   void Write(Stream& stream, std::string_view text) const;
   bool AwaitReader(int fd) const;
 
-  bool live_, out_color_, err_color_;
+  bool live_, out_color_, err_color_, out_unicode_;
   Stream out_, err_;
   std::set<std::string> noted_;
   std::function<bool()> interrupted_ = [] { return false; };

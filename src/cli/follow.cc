@@ -126,6 +126,7 @@ FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options) {
       }
       spec::JobUpdate& update = std::get<spec::JobUpdate>(*event);
       view.OnUpdate(update, now_ms);
+      for (const spec::HistoryRow& row : update.history) end.curve.push_back(CurvePointOf(row));
       end.last = std::move(update.snapshot);
     }
     if (now_ms < next_tick_ms) continue;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "src/cli/learning_curve.h"
 #include "src/cli/progress_view.h"
 #include "src/rpc/api_client.h"
 
@@ -35,6 +36,7 @@ struct FollowOptions {
 struct FollowEnd {
   Status status;                          // OK: the job is over; `last` then has its final state
   std::optional<spec::JobSnapshot> last;  // the newest snapshot that came
+  std::vector<CurvePoint> curve;          // all evaluations that came
   int64_t away_ms = 0;  // how long the coordinator was gone at the end; 0: it was there
 };
 

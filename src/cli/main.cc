@@ -48,6 +48,7 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
       .token_file = Variable("ESPALIER_TOKEN_FILE"),
       .no_color = !Variable("NO_COLOR").empty(),
       .terminal = Variable("TERM"),
+      .locale = Variable("LC_ALL", Variable("LC_CTYPE", Variable("LANG").c_str()).c_str()),
       .temporary_directory = Variable("TMPDIR", "/tmp"),
       .home = Variable("HOME"),
       .hadoop = storage::ReadHadoopEnvironment([](const char* name) { return Variable(name); })};

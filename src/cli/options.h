@@ -24,6 +24,7 @@ struct Environment {
   std::string token_file;           // ESPALIER_TOKEN_FILE
   bool no_color = false;            // NO_COLOR is set to anything but nothing
   std::string terminal;             // TERM
+  std::string locale;               // LC_ALL, else LC_CTYPE, else LANG
   std::string temporary_directory;  // TMPDIR, else /tmp
   std::string home;                 // HOME, else the working directory
   storage::HadoopEnvironment hadoop;

@@ -7,6 +7,7 @@
 #include "src/cli/format.h"
 #include "src/cli/progress_view.h"
 #include "src/cli/scoring_view.h"
+#include "src/cli/shell_text.h"
 #include "src/spec/names.h"
 #include "src/storage/uri.h"
 
@@ -175,9 +176,23 @@ std::string Advice(const spec::TrainingResult& r) {
   return "";
 }
 
-std::string NextSteps(const spec::TrainingResult& r) {
+// The path as a word of a command: relative to the working directory if it is below that.
+std::string PathWord(const std::string& path, const std::string& directory) {
+  const std::string above = directory + "/";
+  const bool below = !directory.empty() && path.size() > above.size() && path.starts_with(above);
+  return Printable(ShellWord(below ? path.substr(above.size()) : path), 400);
+}
+
+std::string NextSteps(const spec::TrainingResult& r, const ResultDetails& details) {
   const std::string bundle = Printable(r.bundle, 400);
-  std::vector<std::vector<std::string>> rows = {{"curves", bundle + "/history.csv"}};
+  const std::string model = PathWord(r.bundle, details.directory);
+  const std::string table =
+      details.table.empty() ? "TABLE" : PathWord(details.table, details.directory);
+  std::vector<std::vector<std::string>> rows = {
+      {"evaluate", "espalier evaluate " + model + " " + table + " --report report.html"},
+      {"predict", "espalier predict " + model + " " + table + " --output scored"},
+      {"export", "espalier export " + model + " --output model.onnx"},
+      {"curves", bundle + "/history.csv"}};
   const auto uri = storage::ParseUri(r.bundle);
   if (uri.ok() && uri->kind != storage::Uri::Kind::kLocal) {
     rows.push_back({"copy", "hdfs dfs -get '" + bundle + "'"});
@@ -249,7 +264,9 @@ std::string MetricsText(const std::string& name, const spec::Metrics& metrics,
          ClassTables(name, metrics, classes, "shown by --json and --report");
 }
 
-std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms, bool color) {
+std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
+                       const ResultDetails& details) {
+  const bool color = details.drawing.color;
   if (job.scored() != nullptr) return ScoredJobText(job, color);
   const spec::TrainingResult& r = *job.trained();
   std::string text = "\n" + ToString(job.job) + " '" + Printable(job.name) + "' " +
@@ -281,11 +298,13 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms, bo
             " came later and were computed again\n";
   }
   text += Headline(r, color) + "\n" + MetricsTable(r) + ClassTables(r);
+  const std::string curve = LearningCurve(details.curve, details.drawing);
+  if (!curve.empty()) text += "\n" + curve;
   text += "\n" + LeftTable({{"time", TimeText(job, client_start_ms)},
                             {"bundle", Printable(r.bundle, 400)},
                             {"weights", "sha256 " + r.weights_sha256}},
                            "");
-  return text + NextSteps(r);
+  return text + NextSteps(r, details);
 }
 
 std::string ErrorText(const Status& error, bool color) {
@@ -359,7 +378,7 @@ std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color)
   if (job.has_result()) {
     const std::string owner =
         job.owner.empty() ? "" : LeftTable({{"owner", Printable(job.owner, 128)}}, "");
-    return owner + ResultText(job, 0, color);
+    return owner + ResultText(job, 0, {.drawing = {.color = color}});
   }
   std::vector<std::vector<std::string>> rows = {
       {"job", ToString(job.job) + " '" + Printable(job.name) + "'"},

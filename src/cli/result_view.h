@@ -4,17 +4,27 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/learning_curve.h"
 #include "src/spec/snapshots.h"
 
 namespace espalier::cli {
 
 inline constexpr size_t kClassesShownMax = 20;  // more classes: no tables
 
+// What is known of a result besides the job.
+struct ResultDetails {
+  Drawing drawing;
+  std::vector<CurvePoint> curve;  // fewer than two: no plot
+  std::string table;              // to score in what to try next; empty: not known
+  std::string directory;          // working directory: paths below it are shown relative to it
+};
+
 // The result of a job that succeeded: metrics, tables for classification (up to kClassesShownMax
-// classes), where the time went, where the bundle is and what to try next. Ends with '\n'.
-// `client_start_ms` is what the command did before the job was submitted (`train` starts daemons).
-// REQUIRES: job.has_result().
-std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms, bool color);
+// classes), the learning curve, where the time went, where the bundle is and what to try next.
+// Ends with '\n'. `client_start_ms` is what the command did before the job was submitted (`train`
+// starts daemons). REQUIRES: job.has_result().
+std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
+                       const ResultDetails& details = {});
 
 // An error with its position on lines of its own: "error: ..." and, when known, file, row, column,
 // byte offset and the text found. Ends with '\n'.

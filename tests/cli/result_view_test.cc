@@ -11,7 +11,7 @@ namespace espalier::cli {
 namespace {
 
 TEST_CASE("a classification's result shows accuracy, tables, confusion matrix, time and bundle") {
-  const std::string text = ResultText(SucceededJob(), 250, false);
+  const std::string text = ResultText(SucceededJob(), 250);
   CHECK_THAT(text,
              Catch::Contains("job-17 'digits' succeeded: 20 epochs of 48,000 rows, 3,760 steps"));
   CHECK_THAT(text, Catch::Contains("test accuracy 90.00 % (10 rows)\n"));
@@ -28,7 +28,8 @@ TEST_CASE("a classification's result shows accuracy, tables, confusion matrix, t
                        Catch::Contains("weights  sha256 ab12\n") &&
                        Catch::Contains("what to try next"));
   CHECK(text.find('\x1b') == std::string::npos);
-  CHECK_THAT(ResultText(SucceededJob(), 0, true), Catch::Contains("\x1b[32msucceeded\x1b[0m"));
+  CHECK_THAT(ResultText(SucceededJob(), 0, {.drawing = {.color = true}}),
+             Catch::Contains("\x1b[32msucceeded\x1b[0m"));
 }
 
 TEST_CASE("a regression's result shows rmse, mae and r2") {
@@ -42,7 +43,7 @@ TEST_CASE("a regression's result shows rmse, mae and r2") {
   m.r2 = 0.75;
   job.trained()->train = job.trained()->validation.emplace(m);
   job.trained()->test.reset();
-  const std::string text = ResultText(job, 0, false);
+  const std::string text = ResultText(job, 0);
   CHECK_THAT(text, Catch::Contains("validation rmse 2.5000, mae 1.2500, r2 0.7500 (1,200 rows)"));
   CHECK_THAT(text, Catch::Contains("rmse     mae      r2   rows"));
   CHECK(text.find("accuracy") == std::string::npos);
@@ -53,7 +54,7 @@ TEST_CASE("tables by class are left out beyond twenty classes") {
   spec::JobSnapshot job = SucceededJob();
   job.trained()->test->classes.resize(21);
   job.trained()->test->confusion.resize(21 * 21);
-  const std::string text = ResultText(job, 0, false);
+  const std::string text = ResultText(job, 0);
   CHECK_THAT(text, Catch::Contains("21 classes") && Catch::Contains("model.json"));
   CHECK(text.find("confusion matrix") == std::string::npos);
 }
@@ -63,17 +64,17 @@ TEST_CASE("a job without validation and skipped rows are said") {
   job.trained()->validation.reset();
   job.trained()->test.reset();
   job.trained()->skipped_rows = 7;
-  CHECK_THAT(ResultText(job, 0, false),
+  CHECK_THAT(ResultText(job, 0),
              Catch::Contains("skipped 7 bad rows") && Catch::Contains("set data.validation"));
 }
 
 TEST_CASE(
     "asynchronous training says that its weights do not come again, and how late gradients were") {
   spec::JobSnapshot job = SucceededJob();
-  CHECK(ResultText(job, 0, false).find("asynchronous") == std::string::npos);
+  CHECK(ResultText(job, 0).find("asynchronous") == std::string::npos);
   job.trained()->async = spec::AsyncCounts{5, 1200};
   CHECK_THAT(
-      ResultText(job, 0, false),
+      ResultText(job, 0),
       Catch::Contains("asynchronous: another run gives other weights; gradients were applied "
                       "at most 5 steps late, 1,200 came later and were computed again\n"));
 }

@@ -133,7 +133,7 @@ TEST_CASE("a job that scores is shown as one") {
 
 TEST_CASE("what came of a job that scored is told as of a local run") {
   const spec::JobSnapshot predicted = ScoredJob(spec::JobKind::kPredict);
-  const std::string text = ResultText(predicted, 0, false);
+  const std::string text = ResultText(predicted, 0);
   for (const char* words : {"job-3 'may' succeeded", "scored 1,000 rows in 2.0 s", "500 rows/s",
                             "1 row has no prediction", "/out (2 parts)"}) {
     INFO(text);
@@ -146,7 +146,7 @@ TEST_CASE("what came of a job that scored is told as of a local run") {
   CHECK(json["output"] == "/out");
   CHECK(json["seconds"] == 2.0);
   const spec::JobSnapshot evaluated = ScoredJob(spec::JobKind::kEvaluate);
-  CHECK(ResultText(evaluated, 0, false).find("evaluated 1,000 rows") != std::string::npos);
+  CHECK(ResultText(evaluated, 0).find("evaluated 1,000 rows") != std::string::npos);
   CHECK(OutcomeJson(evaluated, 0)["metrics"]["accuracy"] == 0.5);
   CHECK(OutcomeJson(evaluated, 0)["report"] == "/out");
 }
