@@ -289,6 +289,8 @@ class PackageTest(EspalierTest):
                       "./usr/share/bash-completion/completions/espalier",
                       "./usr/share/zsh/vendor-completions/_espalier",
                       "./usr/share/fish/vendor_completions.d/espalier.fish",
+                      "./usr/share/man/man1/espalier-train.1",
+                      "./usr/share/man/man8/espalier-worker.8",
                       "./usr/share/doc/espalier/copyright"] +
                      ["./usr/lib/espalier/" + os.path.relpath(os.path.join(folder, name),
                                                               self.empty + self.top)

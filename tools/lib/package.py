@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import man_pages
 import package_check
 import package_deb
 import package_python
@@ -87,6 +88,7 @@ def make_trees(args, seconds):
         tree = os.path.join(folder, name)
         package_tree.make(tree, launcher, arrow, found, packages)
         package_sbom.put(tree, packages, version(), seconds)
+        man_pages.put(os.path.join(tree, "man"), package_tree.programs(), version(), seconds)
         package_check.check_search_paths(tree)
         if args.only != "deb":
             tarball = os.path.join(args.output, name + ".tar.gz")

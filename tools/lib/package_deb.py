@@ -124,6 +124,10 @@ def put_files(root, tree):
         link(root, "usr/share/fish/vendor_completions.d/%s.fish" % name, target + ".fish")
     link(root, "usr/share/zsh/vendor-completions/_espalier",
          "../../../lib/espalier/completions/_espalier")
+    for folder in sorted(os.listdir(os.path.join(tree, "man"))):
+        for name in sorted(os.listdir(os.path.join(tree, "man", folder))):
+            link(root, "usr/share/man/%s/%s" % (folder, name),
+                 "../../../lib/espalier/man/%s/%s" % (folder, name))
     for name in ("README.md", "docs"):
         link(root, "usr/share/doc/espalier/" + name, "../../../lib/espalier/" + name)
     link(root, "usr/share/doc/espalier/sbom.spdx.json", "../../../lib/espalier/sbom.spdx.json")

@@ -4,6 +4,7 @@ bin/      a launcher for each program (src/launcher)
 libexec/  the programs
 lib/      all they load, the C library and its loader included: nothing of the machine is mixed in
 config/, deploy/, docs/, proto/, completions/, README.md, LICENSES: what the pages lead to
+man/      pages of the programs (man_pages)
 sbom.spdx.json: which libraries these are (package_sbom)
 """
 import collections
@@ -178,6 +179,10 @@ def service_config(name, settings):
     return text
 
 
+def programs():
+    return [os.path.join(ROOT, "build", "bin", name) for name in PROGRAMS]
+
+
 def put_texts(tree):
     for top in ("config", os.path.join("deploy", "systemd"), os.path.join("deploy", "yarn")):
         for name in sorted(os.listdir(os.path.join(ROOT, top))):
@@ -196,10 +201,9 @@ def put_texts(tree):
         ('state_directory: ""', "state_directory: /var/lib/espalier/coordinator")]))
     put_text(tree, "deploy/systemd/worker.yaml", service_config("worker", [
         ('spill_directory: ""', "spill_directory: /var/cache/espalier/worker")]))
-    programs = [os.path.join(ROOT, "build", "bin", name) for name in PROGRAMS]
-    put_text(tree, "completions/espalier.bash", completion.bash(programs))
-    put_text(tree, "completions/_espalier", completion.zsh(programs))
-    put_text(tree, "completions/espalier.fish", completion.fish(programs))
+    put_text(tree, "completions/espalier.bash", completion.bash(programs()))
+    put_text(tree, "completions/_espalier", completion.zsh(programs()))
+    put_text(tree, "completions/espalier.fish", completion.fish(programs()))
 
 
 def make(tree, launcher, arrow, found, packages):
