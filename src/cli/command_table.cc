@@ -14,6 +14,7 @@ constexpr bool kNeedsBlasKernel = true;
 
 // Name, help, declare, finish, run.
 constexpr Command kCommands[] = {
+    {"init", "Write a job file for a table", DeclareInit, FinishInit, RunInit},
     {"train", "Train on this machine: starts the daemons, trains, cleans up", DeclareTrain,
      FinishTrain, RunTrain},
     {"sweep", "Train a job many times: other values of its keys, folds", DeclareSweep, FinishSweep,

@@ -26,6 +26,7 @@ struct CommandContext {
   const storage::StorageOptions& storage;    // that `files` was made with
 };
 
+int RunInit(const CommandContext& context);
 int RunTrain(const CommandContext& context);
 int RunSweep(const CommandContext& context);
 int RunSubmit(const CommandContext& context);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kMainExamples =
     "Examples:\n"
+    "  espalier init table.csv                  write a job file for a table\n"
     "  espalier check job.yaml                  look at the data and the model, train nothing\n"
     "  espalier reference train.epochs          what a key of the job file means\n"
     "  espalier train job.yaml                  train on this machine, no set-up needed\n"

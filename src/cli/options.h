@@ -67,6 +67,14 @@ struct ScoringArguments {
   bool overwrite = false;              // predict
 };
 
+// What `espalier init` is told.
+struct InitArguments {
+  std::string table;                  // a file, a pattern or a directory
+  std::optional<std::string> label;   // a column; none: asked for
+  std::optional<std::string> output;  // the job file; none: after the table
+  bool force = false;                 // may replace a file
+};
+
 struct CliOptions {
   bool json = false;
   // host:port, file:PATH, hdfs://... or yarn:NAME; flag, else environment, else default (of check
@@ -102,6 +110,7 @@ struct CliOptions {
   bool detach = false;                       // submit; evaluate and predict on a cluster
   YarnArguments yarn;
   ScoringArguments scoring;
+  InitArguments init;
 };
 
 // One of three: options to act on, text to print (help), or an error (exit code 2).

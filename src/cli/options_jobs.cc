@@ -8,6 +8,15 @@
 namespace espalier::cli {
 namespace {
 
+constexpr const char* kInitExamples =
+    "Writes a short commented job file for a table. Looks at the first rows for the columns, the\n"
+    "task and the form of the files. On a terminal it asks for the column to predict.\n"
+    "\n"
+    "Examples:\n"
+    "  espalier init churn.csv\n"
+    "  espalier init churn.csv --label left --output churn.yaml\n"
+    "  espalier init 'sales/year=*/' --label amount";
+
 constexpr const char* kTrainExamples =
     "Starts one coordinator and N workers on this machine (reached by you alone), trains, shows\n"
     "the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops at "
@@ -123,6 +132,17 @@ void AddJson(CLI::App* app, CliOptions& o) {
 
 }  // namespace
 
+void DeclareInit(CLI::App* app, RawArguments* raw) {
+  InitArguments& o = raw->options.init;
+  app->footer(kInitExamples);
+  app->add_option("TABLE", o.table, "The training rows: a file, a pattern or a directory")
+      ->required();
+  app->add_option("--label", o.label, "The column to predict");
+  app->add_option("--output", o.output, "The job file (default: the table's name with .yaml)");
+  app->add_flag("--force", o.force, "Replace the job file if it exists");
+  AddJson(app, raw->options);
+}
+
 void DeclareTrain(CLI::App* app, RawArguments* raw) {
   CliOptions& o = raw->options;
   app->footer(kTrainExamples);
@@ -203,6 +223,15 @@ Status CheckRun(const CliOptions& options) {
   }
   if (options.resume && options.resume->empty()) {
     return InvalidArgument("--resume is empty: give the output of the run to go on with");
+  }
+  return {};
+}
+
+Status FinishInit(const Environment&, RawArguments* raw) {
+  const InitArguments& o = raw->options.init;
+  if (o.table.empty()) return InvalidArgument("TABLE is empty: give a file or a directory");
+  if (o.output && o.output->empty()) {
+    return InvalidArgument("--output is empty: give the name of the job file");
   }
   return {};
 }

@@ -9,6 +9,7 @@
 namespace espalier::cli {
 
 // `declare` of their rows.
+void DeclareInit(CLI::App* app, RawArguments* raw);
 void DeclareTrain(CLI::App* app, RawArguments* raw);
 void DeclareSweep(CLI::App* app, RawArguments* raw);
 void DeclareSubmit(CLI::App* app, RawArguments* raw);
@@ -22,6 +23,7 @@ void DeclareReference(CLI::App* app, RawArguments* raw);
 void DeclareVersion(CLI::App* app, RawArguments* raw);
 
 // `finish` of their rows.
+Status FinishInit(const Environment& env, RawArguments* raw);
 Status FinishTrain(const Environment& env, RawArguments* raw);
 Status FinishSweep(const Environment& env, RawArguments* raw);
 Status FinishSubmit(const Environment& env, RawArguments* raw);

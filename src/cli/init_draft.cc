@@ -1,0 +1,449 @@
+#include "src/cli/init_draft.h"
+
+#include <algorithm>
+#include <cctype>
+#include <variant>
+
+#include "src/base/text.h"
+#include "src/cli/format.h"
+#include "src/cli/job_file.h"
+#include "src/config/yaml_tree.h"
+#include "src/data/features/column_judgement.h"
+#include "src/data/input/column_types.h"
+#include "src/data/input/complete_job.h"
+#include "src/data/input/listing.h"
+#include "src/spec/names.h"
+#include "src/storage/glob.h"
+
+namespace espalier::cli {
+namespace {
+
+using Cells = std::vector<std::vector<std::string>>;
+
+constexpr size_t kColumnsListed = 40;
+constexpr size_t kCommentColumn = 34, kLineMax = 96;
+constexpr size_t kCategoryValuesMin = 3;
+
+// A text of a person as a YAML value on one line. A number would be a position.
+std::string Quote(const std::string& text) {
+  const bool word = !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) != 0 ||
+                                      text[0] == '_' || text[0] == '/');
+  return config::EmitScalar(config::ScalarNode(text, !word));
+}
+
+std::string Sign(char sign) { return config::EmitScalar(config::ScalarNode({sign}, true)); }
+
+bool IsCsv(const TableLook& look) {
+  return spec::FormatOf(look.data, look.input.files.front().path) == spec::DataFormat::kCsv;
+}
+
+// How a job names this column: by its position where the files have no header.
+std::string Reference(const TableLook& look, size_t column) {
+  const std::string& name = look.names()[column];
+  return IsCsv(look) && !look.data.csv.header ? name : Quote(name);
+}
+
+size_t ColumnOf(const TableLook& look, const std::string& name) {
+  const auto found = std::find(look.names().begin(), look.names().end(), name);
+  return static_cast<size_t>(found - look.names().begin());
+}
+
+std::string CsvText(const TableLook& look) {
+  std::string text;
+  for (const auto& [key, value] : look.csv) {
+    text += (text.empty() ? "" : ", ") + key + ": " + value;
+  }
+  return "{" + text + "}";
+}
+
+// Adds a key of data.csv, or replaces its value.
+void SetCsv(const std::string& key, const std::string& value, TableLook* look) {
+  for (auto& [known, old] : look->csv) {
+    if (known == key) {
+      old = value;
+      return;
+    }
+  }
+  look->csv.emplace_back(key, value);
+}
+
+// An error about the table, without the key that a reader has not written.
+Status AboutTable(const Status& error) {
+  constexpr std::string_view kKey = "data.train: ";
+  if (error.ok() || !error.message().starts_with(kKey)) return error;
+  Status shown(error.code(), error.message().substr(kKey.size()));
+  return error.position() ? std::move(shown).At(*error.position()) : shown;
+}
+
+// The columns of the files with the keys that are known so far.
+Status PlanColumns(const storage::FileSystem& files, TableLook* look) {
+  std::string text = "{data: {train: [" + Quote(look->table) + "], csv: " + CsvText(*look) +
+                     "}, model: {task: autoencoder}, output: model}";
+  ESPALIER_ASSIGN_OR_RETURN(const auto job, data::JobCompletion::Read(text, "job"));
+  look->data = job.job().data;
+  ESPALIER_ASSIGN_OR_RETURN(look->input,
+                            data::PlanTable(files, look->data, look->data.shard_bytes));
+  return {};
+}
+
+// Tries the delimiter that is in the only name of the header.
+void TryDelimiters(const storage::FileSystem& files, TableLook* look) {
+  const std::string line = look->names().front();
+  for (const char delimiter : {';', '\t', '|', ' '}) {
+    if (line.find(delimiter) == line.npos) continue;
+    TableLook other;
+    other.table = look->table;
+    other.csv = look->csv;
+    const char* tab = delimiter == '\t' ? "\"\\t\"" : nullptr;
+    SetCsv("delimiter",
+           delimiter == ' ' ? "whitespace"
+           : tab != nullptr ? tab
+                            : Sign(delimiter),
+           &other);
+    if (!PlanColumns(files, &other).ok() || other.names().size() < 2) continue;
+    *look = std::move(other);
+    return;
+  }
+}
+
+data::ColumnFacts FactsOf(const TableLook& look, size_t column) {
+  return {.name = look.names()[column],
+          .complete = look.sample.complete,
+          .index = look.sample.index[column],
+          .csv = IsCsv(look)};
+}
+
+data::Judgement JudgeColumn(const TableLook& look, size_t column) {
+  return data::Judge(look.sample.columns[column], FactsOf(look, column));
+}
+
+// Sets the decimal and thousands signs that the values show. Returns whether a key is new.
+bool SetSigns(TableLook* look) {
+  const size_t before = look->csv.size();
+  for (size_t c = 0; c < look->names().size(); ++c) {
+    const data::Judgement judgement = JudgeColumn(*look, c);
+    const auto* undecided = std::get_if<data::Undecided>(&judgement);
+    if (undecided == nullptr) continue;
+    const bool decimal = undecided->why == data::Undecided::Why::kDecimalComma;
+    const bool thousands = decimal || undecided->why == data::Undecided::Why::kThousands;
+    if (decimal) SetCsv("decimal", Sign(','), look);
+    if (thousands && undecided->thousands != 0) {
+      SetCsv("thousands", Sign(undecided->thousands), look);
+    }
+  }
+  return look->csv.size() > before;
+}
+
+Status Sample(const storage::FileSystem& files, TableLook* look) {
+  ESPALIER_ASSIGN_OR_RETURN(look->sample, data::SampleColumns(files, look->data, look->input));
+  ESPALIER_ASSIGN_OR_RETURN(look->types, data::ColumnTypes(files, look->data, look->input));
+  return {};
+}
+
+// What a job says of the features, and comments on the columns that a person has to look at.
+struct FeatureDraft {
+  std::vector<std::string> excluded, groups;  // YAML
+  std::vector<std::string> comments;
+};
+
+FeatureDraft DraftFeatures(const TableLook& look, size_t label) {
+  FeatureDraft draft;
+  for (size_t c = 0; c < look.names().size(); ++c) {
+    if (c == label) continue;
+    const data::Judgement judgement = JudgeColumn(look, c);
+    const auto* undecided = std::get_if<data::Undecided>(&judgement);
+    if (undecided == nullptr) continue;
+    const std::string column = Reference(look, c);
+    if (undecided->why == data::Undecided::Why::kDateFormat &&
+        undecided->date_formats.size() == 1) {
+      draft.groups.push_back("{columns: " + column + ", type: date, date_format: " +
+                             Quote(undecided->date_formats.front()) + "}");
+      continue;
+    }
+    draft.excluded.push_back(column);
+    std::string why = data::UndecidedFault(look.names()[c], FactsOf(look, c), *undecided);
+    if (why.starts_with("data.features: ")) why = why.substr(why.find(' ') + 1);
+    draft.comments.push_back(Printable("left out: " + why, 600));
+  }
+  return draft;
+}
+
+std::string Joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return "[" + text + "]";
+}
+
+// What the job makes of each column.
+std::vector<std::string> RolesOf(const TableLook& look, const spec::Schema& schema, size_t label) {
+  std::vector<std::string> roles(look.names().size(), "left out");
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    constexpr const char* kWords[] = {"number", "truth value", "date", "category"};
+    roles[static_cast<size_t>(schema.features[i])] = kWords[static_cast<int>(schema.rule(i).type)];
+  }
+  roles[label] = "label";
+  return roles;
+}
+
+// The first column of whole numbers that may be names of things.
+std::optional<size_t> LikelyCategory(const TableLook& look, const std::vector<std::string>& roles) {
+  for (size_t c = 0; c < roles.size(); ++c) {
+    const data::ColumnSample& sample = look.sample.columns[c];
+    const size_t different = sample.different_numbers().size();
+    if (roles[c] == "number" && sample.values() > 0 && sample.whole() &&
+        different >= kCategoryValuesMin && different <= data::kWholeClassesMax) {
+      return c;
+    }
+  }
+  return std::nullopt;
+}
+
+// A line of the job file with a comment behind it.
+std::string Line(std::string code, const std::string& comment) {
+  code.resize(std::max(code.size() + 2, kCommentColumn), ' ');
+  return code + "# " + comment + "\n";
+}
+
+std::string Commented(const std::string& text) {
+  std::string out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    out += "#" + (end > begin ? " " + text.substr(begin, end - begin) : "") + "\n";
+    begin = end + 1;
+  }
+  return out;
+}
+
+// Words in lines of at most kLineMax columns, each after `start`.
+std::string Wrapped(const std::string& text, const std::string& start) {
+  std::string out, line;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (!line.empty() && start.size() + line.size() + 1 + word.size() > kLineMax) {
+      out += start + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    begin = end + 1;
+  }
+  return out + start + line + "\n";
+}
+
+std::string ColumnComment(const TableLook& look, const std::vector<std::string>& roles) {
+  Cells rows;
+  for (size_t c = 0; c < std::min(roles.size(), kColumnsListed); ++c) {
+    rows.push_back({Printable(look.names()[c], 32), roles[c]});
+  }
+  std::string text = LeftTable(rows, "  ");
+  if (roles.size() > kColumnsListed) {
+    text += "  ... and " + HumanCount(static_cast<int64_t>(roles.size() - kColumnsListed)) +
+            " more columns\n";
+  }
+  return "Columns, by the first rows:\n" + text;
+}
+
+std::string FeatureLine(const FeatureDraft& features) {
+  std::string text;
+  if (!features.excluded.empty()) text = "exclude: " + Joined(features.excluded);
+  if (!features.groups.empty()) {
+    text += (text.empty() ? "" : ", ") + std::string("groups: ") + Joined(features.groups);
+  }
+  return text.empty() ? "" : "  features: {" + text + "}\n";
+}
+
+// Keys that the job may have in addition, each as a comment.
+struct Suggestions {
+  std::string features;
+  std::string task, other_task;  // what the preset chose, and why; what it did not choose
+};
+
+std::string JobText(const TableLook& look, const FeatureDraft& features, const std::string& label,
+                    const std::string& path, const std::string& output, const std::string& comment,
+                    const Suggestions& more) {
+  const std::string file = Printable(path, 400);
+  std::string text =
+      Commented("Job file for " + Printable(look.table, 400) +
+                ", written by `espalier init`. The preset good chooses the other keys.\n"
+                "  espalier check " +
+                file +
+                "\n"
+                "  espalier train " +
+                file +
+                "\n"
+                "`espalier reference KEY` explains a key.\n\n" +
+                comment);
+  text += "name: " + Quote(JobNameOf(look.table)) + "\ndata:\n  train: " + Quote(look.table) + "\n";
+  if (!look.csv.empty()) text += "  csv: " + CsvText(look) + "\n";
+  text += "  label: " + Reference(look, ColumnOf(look, label)) + "\n";
+  for (const std::string& why : features.comments) text += Wrapped(why, "  # ");
+  text += FeatureLine(features);
+  if (!more.features.empty()) text += more.features;
+  text += Line("  # test: other.csv", "rows for a last evaluation");
+  text += Line("  # validation: {fraction: 0.2}", "default: a tenth of the rows, or a fifth");
+  text += Line("output: " + Quote(output), "a new directory for the model");
+  text += Line("# preset: fast", "half of the epochs");
+  text += Line("# model: {task: " + more.other_task + "}", "default: " + more.task);
+  return text + Line("# train: {epochs: 50}", "default: by the number of rows");
+}
+
+std::string FeatureSuggestion(const TableLook& look, const FeatureDraft& features,
+                              const std::vector<std::string>& roles) {
+  if (!FeatureLine(features).empty()) return "";
+  const std::optional<size_t> category = LikelyCategory(look, roles);
+  std::string keys, comment = "columns that the model must not use";
+  for (size_t c = roles.size(); c-- > 0 && keys.empty();) {
+    if (roles[c] == "number" && c != category) keys = "exclude: [" + Reference(look, c) + "]";
+  }
+  if (category) {
+    keys += (keys.empty() ? "" : ", ") + std::string("groups: [{columns: ") +
+            Reference(look, *category) + ", type: categorical}]";
+    comment = "columns not to use; numbers that are names";
+  }
+  return keys.empty() ? "" : Line("  # features: {" + keys + "}", comment);
+}
+
+std::string Describe(const TableLook& look, const data::JobCompletion::Completed& done,
+                     const std::string& label, const FeatureDraft& features) {
+  int64_t columns = 0;
+  for (const std::string& role : RolesOf(look, done.input.schema, ColumnOf(look, label))) {
+    columns += role != "left out" && role != "label";
+  }
+  std::string text = std::string(spec::NameOf(done.job.model.task)) + " of '" + Printable(label) +
+                     "'" + (done.task_why.empty() ? "" : " (" + done.task_why + ")") + " by " +
+                     HumanCount(columns) + (columns == 1 ? " column\n" : " columns\n");
+  const std::string inferred = spec::InferredText(done.input.schema);
+  if (!inferred.empty()) text += "  " + Printable(inferred, 2000) + "\n";
+  if (!look.csv.empty()) text += "  csv: " + CsvText(look) + "\n";
+  for (const std::string& why : features.comments) text += "note: " + why + "\n";
+  return text;
+}
+
+}  // namespace
+
+Result<TableLook> LookAtTable(const storage::FileSystem& files, const std::string& table) {
+  TableLook look;
+  look.table = table;
+  const spec::DataSpec named = {.train = {table}};
+  if (spec::FormatOf(named) == spec::DataFormat::kLibsvm) {
+    return InvalidArgument(
+        QuotedPath(table) +
+        ": LIBSVM text does not say how many features it has. Write the job by hand: data: {train: "
+        "FILE, label: 0, features: \"1..N\"}, output: DIRECTORY");
+  }
+  Status planned = PlanColumns(files, &look);
+  if (planned.code() == StatusCode::kInvalidArgument &&
+      planned.message().find("csv.header: false") != std::string::npos) {
+    SetCsv("header", "false", &look);
+    planned = PlanColumns(files, &look);
+  }
+  ESPALIER_RETURN_IF_ERROR(AboutTable(planned));
+  if (look.names().size() == 1 && IsCsv(look)) TryDelimiters(files, &look);
+  if (look.names().size() < 2) {
+    return InvalidArgument(QuotedPath(table) + ": found one column, " +
+                           Quoted(look.names().front()) +
+                           ", expected at least two: a label and a feature")
+        .At({.file = look.input.files.front().path});
+  }
+  ESPALIER_RETURN_IF_ERROR(AboutTable(Sample(files, &look)));
+  if (IsCsv(look) && SetSigns(&look)) {
+    ESPALIER_RETURN_IF_ERROR(AboutTable(PlanColumns(files, &look)));
+    ESPALIER_RETURN_IF_ERROR(AboutTable(Sample(files, &look)));
+  }
+  return look;
+}
+
+std::string LikelyLabel(const TableLook& look) {
+  const auto named = [&look](std::string_view usual) -> const std::string* {
+    for (const std::string& name : look.names()) {
+      const bool same = std::equal(name.begin(), name.end(), usual.begin(), usual.end(),
+                                   [](unsigned char a, char b) { return std::tolower(a) == b; });
+      if (same) return &name;
+    }
+    return nullptr;
+  };
+  for (const char* usual : {"label", "target", "class", "outcome"}) {
+    if (const std::string* name = named(usual)) return *name;
+  }
+  const std::string* y = named("y");
+  return y != nullptr && named("x") == nullptr ? *y : look.names().back();  // not a coordinate
+}
+
+Status CheckLabel(const TableLook& look, const std::string& label) {
+  if (ColumnOf(look, label) < look.names().size()) return {};
+  const auto near = Nearest(label, look.names());
+  std::vector<std::string> shown;
+  for (const std::string& name : look.names()) {
+    if (shown.size() < kColumnsListed) shown.push_back(Printable(name, 32));
+  }
+  std::string list = Joined(shown);
+  return InvalidArgument("--label: there is no column " + Quoted(label) + " (found " +
+                         list.substr(1, list.size() - 2) +
+                         (shown.size() < look.names().size() ? ", ..." : "") + ")" +
+                         (near ? ". Did you mean " + Quoted(*near) + "?" : ""));
+}
+
+std::string ColumnList(const TableLook& look) {
+  Cells rows;
+  for (size_t c = 0; c < std::min(look.names().size(), kColumnsListed); ++c) {
+    rows.push_back({Printable(look.names()[c], 32), Printable(look.types[c], 40)});
+  }
+  std::string text = LeftTable(rows, "  ");
+  if (look.names().size() <= kColumnsListed) return text;
+  return text + "  ... and " +
+         HumanCount(static_cast<int64_t>(look.names().size() - kColumnsListed)) + " more columns\n";
+}
+
+std::string JobNameOf(const std::string& table) {
+  std::vector<std::string> parts(1);
+  for (const char c : table) {
+    if (c == '/') {
+      if (!parts.back().empty()) parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  while (parts.size() > 1 && (parts.back().empty() || storage::HasGlob(parts.back()))) {
+    parts.pop_back();
+  }
+  const auto stem = [](const std::string& part) {
+    const std::string name(spec::WithoutCodec(part));
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+  };
+  std::string name = stem(parts.back());
+  const bool general = name == "train" || name == "training" || name == "data";
+  if (general && parts.size() > 1 && parts[parts.size() - 2].find_first_not_of('.') != name.npos) {
+    name = parts[parts.size() - 2];
+  }
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
+  }
+  constexpr size_t kNameBytesMax = 64;
+  name = name.substr(0, kNameBytesMax);
+  return name.find_first_not_of('_') == name.npos ? "job" : name;
+}
+
+Result<JobDraft> DraftJob(const storage::FileSystem& files, const TableLook& look,
+                          const std::string& label, const std::string& path,
+                          const std::string& output) {
+  const size_t column = ColumnOf(look, label);
+  const FeatureDraft features = DraftFeatures(look, column);
+  const std::string first = JobText(look, features, label, path, output, "", {});
+  ESPALIER_ASSIGN_OR_RETURN(const auto job, data::JobCompletion::Read(first, path));
+  auto completed = job.Complete(files);
+  if (!completed.ok()) return AboutTable(completed.status());
+  const std::vector<std::string> roles = RolesOf(look, completed->input.schema, column);
+  const spec::Task task = completed->job.model.task;
+  const spec::Task other =
+      task == spec::Task::kRegression ? spec::Task::kClassification : spec::Task::kRegression;
+  const Suggestions more = {
+      FeatureSuggestion(look, features, roles),
+      std::string(spec::NameOf(task)) +
+          (completed->task_why.empty() ? "" : ", because " + completed->task_why),
+      spec::NameOf(other)};
+  return JobDraft{JobText(look, features, label, path, output, ColumnComment(look, roles), more),
+                  Describe(look, *completed, label, features)};
+}
+
+}  // namespace espalier::cli

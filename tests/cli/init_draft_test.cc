@@ -1,0 +1,188 @@
+#include "src/cli/init_draft.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "src/cli/job_file.h"
+#include "src/cli/shell_text.h"
+#include "src/storage/file_systems.h"
+
+namespace espalier::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A directory with tables; the working directory for the time of the test.
+class TableDirectory {
+ public:
+  TableDirectory() : before_(fs::current_path()), files_(storage::MakeFileSystem({})) {
+    std::string path = (fs::temp_directory_path() / "init-test-XXXXXX").string();
+    path_ = mkdtemp(path.data());
+    fs::current_path(path_);
+  }
+  ~TableDirectory() {
+    fs::current_path(before_);
+    fs::remove_all(path_);
+  }
+  // Writes a header and rows, made from the number of each.
+  void Write(const std::string& name, const std::string& header,
+             const std::function<std::string(int)>& row, int rows = 60) const {
+    std::ofstream out(name);
+    if (!header.empty()) out << header << "\n";
+    for (int i = 0; i < rows; ++i) out << row(i) << "\n";
+  }
+  Result<TableLook> Look(const std::string& name) const { return LookAtTable(*files_, name); }
+
+  // The job for that label, as `check` and `train` complete it.
+  JobDraft Draft(const std::string& table, const std::string& label) const {
+    const auto look = Look(table);
+    INFO(look.status().ToString());
+    REQUIRE(look.ok());
+    REQUIRE(CheckLabel(*look, label).ok());
+    const auto draft = DraftJob(*files_, *look, label, "job.yaml", "model");
+    INFO(draft.status().ToString());
+    REQUIRE(draft.ok());
+    std::ofstream("job.yaml") << draft->yaml;
+    const auto job = LoadJobFile("job.yaml", {});
+    INFO(draft->yaml << job.status().ToString());
+    REQUIRE(job.ok());
+    const auto completed = CompleteLocally(*files_, *job);
+    INFO(completed.status().ToString());
+    REQUIRE(completed.ok());
+    CHECK(completed->job.output.path == fs::current_path().string() + "/model");
+    return *draft;
+  }
+
+ private:
+  const fs::path before_;
+  std::string path_;
+  const std::unique_ptr<storage::FileSystem> files_;
+};
+
+std::string N(int i) { return std::to_string(i); }
+
+TEST_CASE("a job file names table, label and output, and comments the rest") {
+  TableDirectory directory;
+  directory.Write("ring.csv", "x,y,inside",
+                  [](int i) { return N(i) + ".5," + N(i % 7) + "," + (i % 3 ? "no" : "yes"); });
+  const JobDraft draft = directory.Draft("ring.csv", "inside");
+  CHECK_THAT(draft.yaml, Catch::Contains("\nname: ring\ndata:\n  train: ring.csv\n  label: inside\n"
+                                         "  # features: {exclude: [x], groups: [{columns: y, "
+                                         "type: categorical}]}") &&
+                             Catch::Contains("\noutput: model ") &&
+                             Catch::Contains("#   inside  label\n") &&
+                             Catch::Contains("classification, because the label holds text"));
+  CHECK_THAT(draft.description,
+             Catch::StartsWith("classification of 'inside' (the label holds text) by 2 columns\n"));
+}
+
+TEST_CASE("every suggestion of a job file is a valid key") {
+  TableDirectory directory;
+  directory.Write("t.csv", "a,b,c", [](int i) { return N(i) + ".5," + N(i % 5) + "," + N(i % 2); });
+  std::string yaml = directory.Draft("t.csv", "c").yaml;
+  for (const char* key :
+       {"  # features:", "  # validation:", "# preset:", "# model:", "# train:"}) {
+    const size_t at = yaml.find(key);
+    INFO(key << "\n" << yaml);
+    REQUIRE(at != std::string::npos);
+    yaml.erase(yaml.find("# ", at), 2);
+  }
+  std::ofstream("all.yaml") << yaml;
+  const auto job = LoadJobFile("all.yaml", {});
+  INFO(yaml << job.status().ToString());
+  CHECK(job.ok());
+}
+
+TEST_CASE("delimiter, decimal comma and a header of numbers are found") {
+  TableDirectory directory;
+  directory.Write("semi.csv", "a;price;y", [](int i) { return N(i) + ";" + N(i) + ",25;" + N(i); });
+  CHECK_THAT(directory.Draft("semi.csv", "y").yaml,
+             Catch::Contains("csv: {delimiter: \";\", decimal: \",\"}"));
+  directory.Write("tab.tsv", "a\tb", [](int i) { return N(i) + "\t" + N(i % 2); });
+  CHECK_THAT(directory.Draft("tab.tsv", "b").yaml, Catch::Contains("csv: {delimiter: \"\\t\"}"));
+  directory.Write("blank.txt", "a  b", [](int i) { return N(i) + "   " + N(i % 2); });
+  CHECK_THAT(directory.Draft("blank.txt", "b").yaml, Catch::Contains("{delimiter: whitespace}"));
+  directory.Write("bare.csv", "", [](int i) { return N(i) + ".5," + N(i * i) + ".5," + N(i % 2); });
+  CHECK_THAT(directory.Draft("bare.csv", "2").yaml,
+             Catch::Contains("csv: {header: false}\n  label: 2\n"));
+}
+
+TEST_CASE("a column that needs a decision is left out with the reason") {
+  TableDirectory directory;
+  directory.Write("t.csv", "when,day,rate,y", [](int i) {
+    return "1/" + N(i % 12 + 1) + "/2024," + N(i % 28 + 1) + ".03.2024 10:00," + N(i) + "%," +
+           N(i % 2);
+  });
+  const JobDraft draft = directory.Draft("t.csv", "y");
+  CHECK_THAT(draft.yaml, Catch::Contains("features: {exclude: [when, rate]") &&
+                             Catch::Contains("# left out: column 'rate' holds numbers written"));
+  CHECK_THAT(draft.description, Catch::Contains("note: left out: column 'when' holds dates"));
+  for (size_t at = 0; at < draft.yaml.size();) {
+    const size_t end = draft.yaml.find('\n', at);
+    const bool comment = draft.yaml.compare(at, 3, "  #") == 0;
+    CHECK((end - at <= 100 || !comment));
+    at = end + 1;
+  }
+}
+
+TEST_CASE("names with blanks, quotes and digits are quoted") {
+  TableDirectory directory;
+  directory.Write("a 'b'.csv", "1,\"x: #\",\"it's\"",
+                  [](int i) { return N(i) + "," + N(i % 3) + ",v" + N(i % 2); });
+  const JobDraft draft = directory.Draft("a 'b'.csv", "it's");
+  CHECK_THAT(draft.yaml, Catch::Contains("name: a__b_\n") && Catch::Contains("label: \"it's\""));
+  CHECK_THAT(directory.Draft("a 'b'.csv", "1").yaml, Catch::Contains("label: \"1\""));
+}
+
+TEST_CASE("the likely label has a usual name or is the last column") {
+  TableDirectory directory;
+  const auto likely = [&](const std::string& header) {
+    directory.Write("t.csv", header, [](int i) { return N(i) + "," + N(i) + "," + N(i); });
+    return LikelyLabel(*directory.Look("t.csv"));
+  };
+  CHECK(likely("a,Target,c") == "Target");
+  CHECK(likely("y,a,b") == "y");
+  CHECK(likely("x,y,b") == "b");
+  CHECK(likely("a,b,c") == "c");
+}
+
+TEST_CASE("bad tables and labels are one error") {
+  TableDirectory directory;
+  CHECK(directory.Look("none.csv").status().message() ==
+        "cannot look up 'none.csv': it does not exist");
+  CHECK_THAT(directory.Look("a.libsvm").status().message(), Catch::Contains("label: 0"));
+  directory.Write("one.csv", "a", N);
+  CHECK_THAT(directory.Look("one.csv").status().message(),
+             Catch::Contains("found one column, 'a', expected at least two"));
+  directory.Write("t.csv", "age,left", [](int i) { return N(i) + "," + N(i % 2); });
+  const auto look = directory.Look("t.csv");
+  REQUIRE(look.ok());
+  CHECK(CheckLabel(*look, "lefd").message() ==
+        "--label: there is no column 'lefd' (found age, left). Did you mean 'left'?");
+}
+
+TEST_CASE("a job is named after its table") {
+  CHECK(JobNameOf("ring.csv") == "ring");
+  CHECK(JobNameOf("data/churn.csv.gz") == "churn");
+  CHECK(JobNameOf("churn/train.csv") == "churn");
+  CHECK(JobNameOf("train.csv") == "train");
+  CHECK(JobNameOf("../train.csv") == "train");
+  CHECK(JobNameOf("hdfs://nn:8020/sales/part-*.parquet") == "sales");
+  CHECK(JobNameOf("sales/year=*/") == "sales");
+  CHECK(JobNameOf("/") == "job");
+  CHECK(JobNameOf("\xc3\xa4.csv") == "job");
+}
+
+TEST_CASE("a word of a shell is quoted where that is needed") {
+  CHECK(ShellWord("models/a-1.csv") == "models/a-1.csv");
+  CHECK(ShellWord("a b") == "'a b'");
+  CHECK(ShellWord("it's") == "'it'\\''s'");
+  CHECK(ShellWord("*.csv") == "'*.csv'");
+  CHECK(ShellWord("") == "''");
+}
+
+}  // namespace
+}  // namespace espalier::cli

@@ -1,0 +1,154 @@
+"""What a person sees on a terminal: `espalier init` asks, `train` draws a learning curve."""
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+import pytest
+
+from espalier import COMMAND_LIMIT_S, DIE_WITH_PARENT, EspalierTest, json_lines, program
+
+pytestmark = pytest.mark.covers("cli", "data")
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class TerminalTest(EspalierTest):
+    def on_terminal(self, *arguments, answers=(), columns=80, code=0, **environment):
+        """The output of `espalier` on a terminal, to which each (text that is shown, answer) is
+        typed."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = dict(self.environment, TERM="xterm", **environment)
+        # Ctrl-C reaches the programs of the terminal's session.
+        command = DIE_WITH_PARENT + ["setsid", "--ctty", program("espalier")] + list(arguments)
+        process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave,
+                                   cwd=self.directory, env=environment)
+        os.close(slave)
+        shown, waiting = "", list(answers)
+        end = time.monotonic() + COMMAND_LIMIT_S
+        while time.monotonic() < end:
+            if waiting and waiting[0][0] in shown:
+                os.write(master, waiting.pop(0)[1].encode())
+            if not select.select([master], [], [], 0.1)[0]:
+                continue
+            try:
+                data = os.read(master, 65536)
+            except OSError:  # the program has ended
+                break
+            shown += data.decode(errors="replace")
+        if time.monotonic() >= end:
+            process.kill()
+        self.assertEqual(process.wait(), code, shown)
+        self.assertEqual(waiting, [], shown)
+        return shown.replace("\r\n", "\n")
+
+    def table(self):
+        return self.classes_csv("points.csv", 200)
+
+    def job_here(self, **spec):
+        data = {"train": self.table(), "label": "label", "validation": {"fraction": 0.2}}
+        return self.job("points", dict({"data": data, "train": {"epochs": 6}}, **spec))
+
+    def test_init_asks_until_the_answer_is_a_column(self):
+        self.table()
+        shown = self.on_terminal("init", "points.csv", answers=[
+            ("Column to predict", "lable\n"), ("Did you mean 'label'?", "label\n")])
+        self.assertIn("points.csv: ", shown)
+        self.assertIn("points.yaml: classification of 'label'", shown)
+        self.assertIn("espalier train points.yaml", shown)
+        self.espalier("check", "points.yaml")
+        self.assertEqual(self.result("train", "points.yaml", "--workers", 1)["status"],
+                         "SUCCEEDED")
+
+    def test_enter_takes_the_likely_label_and_the_end_is_an_error(self):
+        self.table()
+        shown = self.on_terminal("init", "points.csv", answers=[("[label]: ", "\n")])
+        self.assertIn("classification of 'label'", shown)
+        shown = self.on_terminal("init", "points.csv", "--output", "other.yaml", code=2,
+                                 answers=[("[label]: ", "\x04")])
+        self.assertIn("the input ended without a label. Add --label COLUMN", shown)
+        shown = self.on_terminal("init", "points.csv", "--output", "other.yaml", code=130,
+                                 answers=[("[label]: ", "\x03")])
+        self.assertFalse(os.path.exists(self.path("other.yaml")))
+
+    def test_without_a_terminal_init_needs_the_label(self):
+        self.table()
+        out, err = self.espalier("init", "points.csv", "--json", code=2)
+        self.assertIn("Add the column to predict, for example --label label", err)
+        self.assertEqual(json_lines(out)[-1]["error"]["code"], "INVALID_ARGUMENT")
+        self.assertEqual(self.result("init", "points.csv", "--label", "label"),
+                         {"status": "OK", "job": "points.yaml", "label": "label"})
+
+    def test_init_overwrites_no_file_without_force(self):
+        self.table()
+        self.write("points.yaml", "precious")
+        init = ["init", "points.csv", "--label", "label"]
+        _, err = self.espalier(*init, code=2)
+        self.assertIn("'points.yaml' exists already", err)
+        with open(self.path("points.yaml")) as f:
+            self.assertEqual(f.read(), "precious")
+        self.espalier(*init, "--force")
+        with open(self.path("points.csv")) as f:
+            before = f.read()
+        _, err = self.espalier(*init, "--output", "points.csv", "--force", code=2)
+        self.assertIn("is a file of the table", err)
+        with open(self.path("points.csv")) as f:
+            self.assertEqual(f.read(), before)
+        os.mkdir(self.path("folder"))
+        self.espalier(*init, "--output", "folder", "--force", code=2)
+        self.espalier(*init, "--output", "missing/job.yaml", code=2)
+        self.espalier("init", "nothing.csv", "--label", "label", code=2)
+        self.assertEqual(sorted(name for name in os.listdir(self.directory) if name != "tmp"),
+                         ["folder", "points.csv", "points.yaml"])
+
+    def test_init_takes_another_output_if_a_model_exists(self):
+        self.table()
+        os.mkdir(self.path("points-model"))
+        self.espalier("init", "points.csv", "--label", "label")
+        self.espalier("check", "points.yaml")
+        with open(self.path("points.yaml")) as f:
+            self.assertIn("\noutput: points-model-2 ", f.read())
+
+    def test_train_draws_a_curve_for_the_terminal(self):
+        job = self.job_here()
+        shown = self.on_terminal("train", job, "--workers", "1", LC_ALL="C.UTF-8")
+        self.assertIn("\x1b[36m●\x1b[0m training", shown)
+        curve = ESCAPE.sub("", shown[shown.index("loss by epoch"):shown.index("\ntime ")])
+        self.assertIn("└──", curve)
+        self.assertLessEqual(max(map(len, curve.split("\n"))), 80)
+        for step in ("evaluate", "predict", "export"):
+            self.assertIn("espalier %s points.bundle" % step, shown)
+
+    def test_a_curve_needs_neither_colour_nor_unicode(self):
+        job = self.job_here(output={"path": self.path("again"), "overwrite": True})
+        for environment in ({"LC_ALL": "C"}, {"LC_ALL": "", "LC_CTYPE": "", "LANG": "de_DE"}):
+            shown = self.on_terminal("train", job, "--workers", "1", columns=40, NO_COLOR="1",
+                                     **environment)
+            curve = shown[shown.index("loss by epoch"):shown.index("\ntime ")]
+            self.assertTrue(curve.isascii(), curve)
+            self.assertNotIn("\x1b", curve)
+            self.assertIn("* training", curve)
+        out, _ = self.espalier("train", job, "--workers", 1)
+        self.assertTrue(out.isascii(), out)
+        self.assertIn("loss by epoch: * training, o validation", out)
+
+    def test_the_commands_of_a_result_work(self):
+        out, _ = self.espalier("train", self.job_here(), "--workers", 1)
+        commands = re.findall(r"^  (?:evaluate|predict|export) +espalier (.*)$", out, re.M)
+        self.assertEqual(len(commands), 3, out)
+        for command in commands:
+            self.espalier(*command.split())
+        for name in ("report.html", "scored", "model.onnx"):
+            self.assertTrue(os.path.exists(self.path(name)), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
