@@ -1,6 +1,8 @@
-"""The examples of small real tables: each gives the result that its file tells."""
+"""The examples: each gives the result that its file and docs/examples.md state."""
+import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -9,11 +11,17 @@ import pytest
 
 from espalier import EspalierTest
 
-import tables  # in tools/lib, which `espalier` puts on the path
+import example_tables  # in tools/lib, which `espalier` puts on the path
+import mnist
+import tables
 
-pytestmark = pytest.mark.covers("data", "model")
+pytestmark = [pytest.mark.covers("config", "data", "model"), pytest.mark.pages]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+# How far a result may be from the rounded figure.
+BOUNDS = {"accuracy": 0.01, "f1_micro": 0.01, "auc": 0.01, "r2": 0.01, "rmse": 0.06}
 
 
 class ExamplesTest(EspalierTest):
@@ -27,7 +35,38 @@ class ExamplesTest(EspalierTest):
         with open(os.path.join(ROOT, "config", name + ".yaml")) as f:
             text = f.read()
         told = re.search(r"^# Result, the same with any workers: (.*)$", text, re.M).group(1)
-        return self.write(name + ".yaml", text.replace("build/", self.path("") + "/")), told
+        return self.write(os.path.basename(name) + ".yaml",
+                          text.replace("build/", self.path("") + "/")), told
+
+    def recognised(self, name, workers=2):
+        """Trains config/examples/NAME.yaml. Returns its result and what it says of it, which the
+        page repeats. The figures in that text are those of the result."""
+        os.makedirs(self.path("cache"), exist_ok=True)
+        for package in os.listdir(os.path.join(ROOT, "build", "cache")):  # fetched before
+            os.symlink(os.path.join(ROOT, "build", "cache", package), self.path("cache", package))
+        if name in example_tables.NAMES:
+            example_tables.write(self.path(""), name)
+        job, told = self.example("examples/" + name)
+        with open(os.path.join(ROOT, "docs", "examples.md")) as f:
+            page = f.read()
+        self.assertIn(told[0].upper() + told[1:], page)
+        self.assertIn("config/examples/%s.yaml" % name, page)
+        result = self.result("train", job, "--workers", workers, "--threads", 1)
+        self.assertEqual(result["status"], "SUCCEEDED", result)
+        metrics = result["metrics"]["validation" if told.startswith("validation") else "test"]
+        for key, figure, share in re.findall(r"(accuracy|auc|f1_micro|rmse|r2) ([\d.]+\d)( %)?",
+                                             told):
+            figure = float(figure) / (100 if share else 1)
+            self.assertAlmostEqual(metrics[key], figure, delta=BOUNDS[key], msg=metrics)
+        return result, told
+
+    def predicted(self, result, name, keep):
+        """The rows that a model predicts of its test table."""
+        scored = self.path("scored")
+        self.espalier("predict", result["bundle"], self.path(name, "test.csv"), "--output", scored,
+                      "--keep", keep)
+        with open(os.path.join(scored, "part-00000.csv"), newline="") as f:
+            return list(csv.DictReader(f))
 
     def table(self, name):
         names, rows = tables.table(self.source, name)
@@ -60,6 +99,57 @@ class ExamplesTest(EspalierTest):
         self.assertEqual(table["status"], "SUCCEEDED")
         self.assertEqual("best val_accuracy %.4f, of trial %d." %
                          (table["best"]["value"], table["best"]["trial"]), told)
+
+    def test_churn(self):
+        self.recognised("churn")
+
+    def test_houses(self):
+        self.recognised("houses")
+
+    def test_flights(self):
+        self.recognised("flights", 3)
+
+    def test_clicks(self):
+        self.recognised("clicks")
+        features = self.result("check", self.path("clicks.yaml"))["features"]
+        self.assertIn("hashed to 4,096, one-hot", [f["encoding"] for f in features])
+
+    def test_tags(self):
+        self.recognised("tags")
+
+    def test_counts(self):
+        self.recognised("counts", 1)
+
+    def test_quantiles(self):
+        result, told = self.recognised("quantiles")
+        rows = self.predicted(result, "quantiles", "minutes")
+        covered = sum(float(row["minutes"]) <= float(row["prediction_minutes"]) for row in rows)
+        self.assertAlmostEqual(covered / len(rows), int(told.split()[0]) / 100, delta=0.02)
+
+    def test_anomalies(self):
+        result, told = self.recognised("anomalies", 1)
+        sensors = ["s%d" % i for i in range(10)]
+        rows = self.predicted(result, "anomalies", ",".join(["fault"] + sensors))
+
+        def error(row):
+            return max(abs(float(row[s]) - float(row["prediction_" + s])) for s in sensors)
+        found, faults = map(int, re.findall(r"\d+", told))
+        self.assertEqual(sum(row["fault"] == "yes" for row in rows), faults)
+        largest = sorted(rows, key=error, reverse=True)[:faults]
+        self.assertAlmostEqual(sum(row["fault"] == "yes" for row in largest), found, delta=2)
+
+    def test_jobs_in_the_words_of_spark_and_sparktorch(self):
+        for name, table in (("spark", "iris"), ("sparktorch", "digits")):
+            self.table(table)
+            self.recognised(name)
+            shutil.rmtree(self.path("cache"))
+
+    @pytest.mark.long
+    def test_mnist(self):
+        mnist.main(self.path(""))
+        job, told = self.example("mnist")
+        result = self.result("train", job, "--workers", 2, "--threads", 1)
+        self.assertIn("test accuracy %.2f %%" % (100 * result["metrics"]["test"]["accuracy"]), told)
 
     def test_the_tool_names_what_it_does_not_know(self):
         done = subprocess.run([sys.executable, tables.__file__, self.directory, "cars"],

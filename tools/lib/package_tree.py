@@ -184,7 +184,8 @@ def programs():
 
 
 def put_texts(tree):
-    for top in ("config", os.path.join("deploy", "systemd"), os.path.join("deploy", "yarn")):
+    for top in ("config", os.path.join("config", "examples"), os.path.join("deploy", "systemd"),
+                os.path.join("deploy", "yarn")):
         for name in sorted(os.listdir(os.path.join(ROOT, top))):
             if name.endswith((".yaml", ".service", ".sysusers", ".json")):
                 copy(os.path.join(ROOT, top, name), os.path.join(tree, top, name))
