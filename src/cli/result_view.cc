@@ -148,43 +148,40 @@ std::string Headline(const spec::TrainingResult& r, bool color) {
 std::string TimeText(const spec::JobSnapshot& job, int64_t client_start_ms) {
   const int64_t start_ms = client_start_ms + job.start_phase_ms;
   const int64_t total_ms = start_ms + job.profiling_phase_ms + job.train_phase_ms;
-  std::string text = "start " + HumanDuration(start_ms) + ", profile " +
-                     HumanDuration(job.profiling_phase_ms) + ", training " +
-                     HumanDuration(job.train_phase_ms) + ", total " + HumanDuration(total_ms);
-  const spec::TrainingResult& r = *job.trained();
-  if (r.step_ms_p50 > 0) {
-    text += "; a step " + FormatValue(r.step_ms_p50) + " ms (median), " +
-            FormatValue(r.step_ms_p99) + " ms (p99)";
-  }
-  return text;
+  return "start " + HumanDuration(start_ms) + ", profile " + HumanDuration(job.profiling_phase_ms) +
+         ", training " + HumanDuration(job.train_phase_ms) + ", total " + HumanDuration(total_ms);
 }
 
 // Advice that the numbers themselves give, at most one sentence.
 std::string Advice(const spec::TrainingResult& r) {
   if (!(r.train.weight > 0)) {
-    return "no step of the last epoch counted (on_nonfinite: skip): try a lower learning_rate";
+    return "all steps of the last epoch were skipped: try a lower learning_rate";
   }
-  if (!r.validation) return "set data.validation to see how it does on rows it has not learnt from";
+  if (!r.validation) return "set data.validation, to measure rows that were not trained on";
   if (r.validation->loss > 1.3 * r.train.loss && r.train.loss > 0) {
-    return std::string("validation loss is well above training loss: try ") +
-           (!r.best_epochs.empty() ? "dropout or weight_decay"
-                                   : "dropout, weight_decay or early_stopping");
+    return std::string("the model overfits: try dropout") +
+           (!r.best_epochs.empty() ? " or weight_decay" : ", weight_decay or early_stopping");
   }
   if (r.stopped_because == "epochs" || r.stopped_because == "steps") {
-    return "validation loss is still near training loss: more epochs or wider layers may help";
+    return "the losses are close: try more epochs or wider layers";
   }
   return "";
 }
 
-// The path as a word of a command: relative to the working directory if it is below that.
-std::string PathWord(const std::string& path, const std::string& directory) {
+// The path relative to the working directory if it is below that.
+std::string ShortPath(const std::string& path, const std::string& directory) {
   const std::string above = directory + "/";
   const bool below = !directory.empty() && path.size() > above.size() && path.starts_with(above);
-  return Printable(ShellWord(below ? path.substr(above.size()) : path), 400);
+  return below ? path.substr(above.size()) : path;
+}
+
+// The same as a word of a command.
+std::string PathWord(const std::string& path, const std::string& directory) {
+  return Printable(ShellWord(ShortPath(path, directory)), 400);
 }
 
 std::string NextSteps(const spec::TrainingResult& r, const ResultDetails& details) {
-  const std::string bundle = Printable(r.bundle, 400);
+  const std::string bundle = Printable(ShortPath(r.bundle, details.directory), 400);
   const std::string model = PathWord(r.bundle, details.directory);
   const std::string table =
       details.table.empty() ? "TABLE" : PathWord(details.table, details.directory);
@@ -300,10 +297,14 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
   text += Headline(r, color) + "\n" + MetricsTable(r) + ClassTables(r);
   const std::string curve = LearningCurve(details.curve, details.drawing);
   if (!curve.empty()) text += "\n" + curve;
-  text += "\n" + LeftTable({{"time", TimeText(job, client_start_ms)},
-                            {"bundle", Printable(r.bundle, 400)},
-                            {"weights", "sha256 " + r.weights_sha256}},
-                           "");
+  std::vector<std::vector<std::string>> rows = {{"time", TimeText(job, client_start_ms)}};
+  if (r.step_ms_p50 > 0) {
+    rows.push_back({"step", FormatValue(r.step_ms_p50) + " ms (median), " +
+                                FormatValue(r.step_ms_p99) + " ms (99 % are faster)"});
+  }
+  rows.push_back({"bundle", Printable(r.bundle, 400)});
+  rows.push_back({"weights", "sha256 " + r.weights_sha256});
+  text += "\n" + LeftTable(rows, "");
   return text + NextSteps(r, details);
 }
 
