@@ -46,7 +46,8 @@ std::string WorkerLines(const CheckReport& report) {
   if (!report.workers) return "";
   if (report.workers->empty()) return "  no workers are attached to the coordinator\n";
   if (report.hosts.empty()) {
-    return "  near the workers: not known; this file system does not tell which hosts hold it\n";
+    return "  near the workers: not known; this file system does not report the hosts of its "
+           "files\n";
   }
   Cells rows = {{"worker", "name", "address", "shards near it", "bytes near it"}};
   for (size_t i = 0; i < std::min(report.workers->size(), kShown); ++i) {

@@ -144,7 +144,8 @@ std::string NextSteps(const security::CertificateRequest& request, const std::st
              (request.hosts.empty() ? "HOST" : request.hosts[0]) + " --coordinator HOST:7700 " +
              files + "\n";
     default:
-      return "Give it to " + request.name + ", who then says\n  export ESPALIER_TLS_CA=" + at +
+      return "Give it to " + request.name +
+             ". The holder then sets\n  export ESPALIER_TLS_CA=" + at +
              "/ca.crt ESPALIER_TLS_CERTIFICATE=" + at + "/tls.crt ESPALIER_TLS_KEY=" + at +
              "/tls.key\n  espalier list --coordinator HOST:7700\n";
   }
@@ -162,7 +163,7 @@ int RunCertsInit(const CommandContext& context) {
   }
   context.console.Out(
       "An authority for ten years is in " + directory +
-      "/: ca.crt is for everybody, ca.key signs "
+      "/: every host needs ca.crt, ca.key signs "
       "certificates and must stay secret.\nNext:\n  espalier certs issue coordinator NAME --host "
       "HOST\n  espalier certs issue worker NAME\n  espalier certs issue operator NAME\n"
       "  espalier certs issue admin NAME\n");
@@ -210,7 +211,8 @@ int RunCertsCompare(const CommandContext& context) {
     return kExitSuccess;
   }
   context.console.Out(context.options.compared[1] + " may take the place of " +
-                      context.options.compared[0] + ": nobody who is refused gets in again.\n");
+                      context.options.compared[0] +
+                      ": certificates that are refused stay refused.\n");
   return kExitSuccess;
 }
 

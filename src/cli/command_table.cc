@@ -43,7 +43,7 @@ constexpr Command kCommands[] = {
     {"export", "Write a model as an ONNX file", DeclareExport, nullptr, RunExport,
      kNeedsBlasKernel},
 
-    {"certs", "Make certificates for a cluster of your own", DeclareCerts},
+    {"certs", "Make certificates for a cluster", DeclareCerts},
     {"certs init", "Make an authority: ca.crt and ca.key", DeclareCertsInit, nullptr, RunCertsInit},
     {"certs issue", "Issue a certificate: ROLE NAME", DeclareCertsIssue, FinishCertsIssue,
      RunCertsIssue},

@@ -75,7 +75,7 @@ class TrainRun {
                            : context_.interrupts.any()
                                ? "the process that started this one has ended; stopping "
                                  "the job\n"
-                               : "nobody reads the output; stopping the job\n");
+                               : "the output is closed; stopping the job\n");
       CancelJob();
     }
     // The last evaluations of an early end may take longer than the end of a cancelled job.

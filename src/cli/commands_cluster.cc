@@ -125,7 +125,8 @@ Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
       return GiveUp(client, id, job.status());
     }
     if (!known && !std::exchange(asked, true)) {
-      context.console.Err("the coordinator went away before it answered; asking again\n");
+      context.console.Err(
+          "the connection to the coordinator ended before it answered; asking again\n");
       again.emplace(context, context.options.timeout_ms.value_or(kSubmitAgainMs));
     }
     const Status why = Unavailable(job.status().message());
@@ -148,7 +149,7 @@ Result<spec::StorageTokens> TokensFor(const CommandContext& context,
                             " would travel in the clear to the coordinator at " +
                             context.options.coordinator +
                             "; use TLS (--tls-ca, --tls-certificate, --tls-key), or submit without "
-                            "a Kerberos ticket when the daemons have a keytab of their own");
+                            "a Kerberos ticket when the daemons have a keytab");
 }
 
 int RunSubmit(const CommandContext& context) {

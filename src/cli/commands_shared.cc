@@ -66,7 +66,7 @@ void NoteSurprises(const CommandContext& context, int64_t workers, const spec::J
   context.console.Err("note: the job has " + std::to_string(leaves) +
                       (leaves == 1 ? " leaf" : " leaves") + " for up to " +
                       std::to_string(workers) +
-                      " workers; those beyond stand by as spares (train.leaves or a greater "
+                      " workers; the others are spares (train.leaves or a greater "
                       "train.batch makes more)\n");
 }
 

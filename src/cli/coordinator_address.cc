@@ -20,8 +20,8 @@ Result<std::string> AddressOfYarn(const CommandContext& context, const std::stri
   if (where.ok()) return rpc::FindCoordinator(*where, context.address_files);
   return NotFound("no service " + service +
                   " was started here: " + QuotedPath(kept.CoordinatorFile()) +
-                  " is missing; it and the certificates beside it are made by `espalier yarn up " +
-                  service + "`, on the machine of the person who starts the service");
+                  " is missing; it and the certificates next to it are made by `espalier yarn up " +
+                  service + "`, on the machine where the service is started");
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class Watcher {
       if (!away || (reached_ ? AwayMs(NowMs()) > options_.away_limit_ms
                              : tried_ms >= options_.reach_limit_ms)) {
         const std::string words =
-            reached_ ? "the coordinator has been away for " + HumanDuration(AwayMs(NowMs()))
+            reached_ ? "the coordinator has been unreachable for " + HumanDuration(AwayMs(NowMs()))
                      : "no coordinator was reached in " + HumanDuration(tried_ms);
         const bool told = reached_ || options_.reach_limit_ms > 0;
         events_.Push(away && told ? status.Wrap(words) : status);

@@ -377,7 +377,7 @@ Status CheckLabel(const TableLook& look, const std::string& label) {
     if (shown.size() < kColumnsListed) shown.push_back(Printable(name, 32));
   }
   std::string list = Joined(shown);
-  return InvalidArgument("--label: there is no column " + Quoted(label) + " (found " +
+  return InvalidArgument("--label: column " + Quoted(label) + " does not exist (found " +
                          list.substr(1, list.size() - 2) +
                          (shown.size() < look.names().size() ? ", ..." : "") + ")" +
                          (near ? ". Did you mean " + Quoted(*near) + "?" : ""));

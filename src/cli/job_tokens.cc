@@ -48,7 +48,7 @@ Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
     if (secured.status().code() == StatusCode::kCancelled) return secured.status();
     if (!secured.ok()) {
       job.notes.push_back("no delegation token of " + file_system +
-                          " goes with the job, as it cannot be told whether it is secured by "
+                          " goes with the job, as it is not known whether it is secured by "
                           "Kerberos: " +
                           secured.status().ToString());
       continue;

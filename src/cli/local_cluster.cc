@@ -48,7 +48,7 @@ Status LocalCluster::CheckPrograms() const {
     if (access(ProgramPath(name).c_str(), X_OK) != 0) {
       return NotFound("looked for the program " + ProgramPath(name) + ": " + std::strerror(errno) +
                       ". " + kCoordinatorProgram + " and " + kWorkerProgram +
-                      " must lie beside espalier; ./tools/build puts all three into build/bin/");
+                      " must be next to espalier; ./tools/build puts all three into build/bin/");
     }
   }
   return Status::Ok();
@@ -131,7 +131,7 @@ Status LocalCluster::AwaitAddress(int fd, const std::function<bool()>& interrupt
   const bool ended = daemon.WaitFor(kPollMs);
   return Internal("the coordinator " +
                   (ended ? daemon.Ending()
-                         : "did not tell its address within " + HumanDuration(kListenWaitMs)) +
+                         : "did not report its address within " + HumanDuration(kListenWaitMs)) +
                   " at its start; the last lines of its log:\n" + daemon.LogTail(kLogTailLines));
 }
 

@@ -24,20 +24,20 @@ constexpr const char* kMainExamples =
     "  espalier evaluate models/job test.csv    measure a model on other rows\n"
     "  espalier predict models/job new.csv --output scored\n"
     "\n"
-    "A cluster is found by --coordinator, else the environment's ESPALIER_COORDINATOR, else\n"
+    "A cluster is found by --coordinator, then the environment's ESPALIER_COORDINATOR, then\n"
     "127.0.0.1:7700; host:port, unix:/PATH, file:PATH or hdfs://... of a file that holds one of\n"
     "these, or yarn:NAME of a cluster that `espalier yarn` started.\n"
     "\n"
     "To a cluster with TLS: --tls-ca, --tls-certificate and --tls-key, or a token by "
     "--token-file;\n"
-    "else the environment's ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY,\n"
+    "then the environment's ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY,\n"
     "ESPALIER_TLS_SERVER_NAME, ESPALIER_TOKEN_FILE, ESPALIER_TOKEN.\n"
     "\n"
-    "A coordinator that is away is an error at once; --timeout 5min waits for it.\n"
+    "An unreachable coordinator is an error at once; --timeout 5min waits for it.\n"
     "\n"
     "Exit codes: 0 success; 1 the job failed or was cancelled; 2 wrong arguments or job file, or\n"
     "a certificate or token that is refused; 3 the coordinator was not reached; 130 interrupted.\n"
-    "`espalier COMMAND --help` tells more about a command.";
+    "`espalier COMMAND --help` describes a command.";
 
 // First words of a command line: the names of commands and groups.
 std::vector<std::string> FirstWords() {
@@ -51,7 +51,7 @@ std::vector<std::string> FirstWords() {
 Status CheckFirstWord(const std::string& word) {
   const std::vector<std::string> words = FirstWords();
   if (std::count(words.begin(), words.end(), word) > 0) return {};
-  std::string message = "there is no command '" + Printable(word, 40) + "'";
+  std::string message = "unknown command '" + Printable(word, 40) + "'";
   const auto near = Nearest(word, words);
   message += near ? "; did you mean '" + *near + "'? " : "; ";
   return InvalidArgument(message + "`espalier --help` lists the commands");
@@ -111,7 +111,7 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
     } else {
       parsed.error = InvalidArgument(std::string(error.what()) + " (`espalier" +
                                      (arguments[0].starts_with("-") ? "" : " " + arguments[0]) +
-                                     " --help` tells what can be said)");
+                                     " --help` lists the arguments)");
     }
     return parsed;
   }

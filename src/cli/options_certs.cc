@@ -18,7 +18,7 @@ constexpr const char* kCertsExamples =
     "  espalier certs compare /etc/espalier/worker/ca.crt espalier-ca/worker-node-1/ca.crt\n"
     "Each `issue` makes a directory with ca.crt, tls.crt and tls.key to copy to its holder. "
     "`compare`\n"
-    "says whether the second CA file may take the place of the first: not if somebody whose\n"
+    "says whether the second CA file may take the place of the first: not if a caller whose\n"
     "certificate was taken back got in again.";
 
 void AddDirectory(CLI::App* app, CliOptions& o) {

@@ -100,7 +100,7 @@ void AddJobId(CLI::App* app, RawArguments* raw) {
 }
 
 void AddCluster(CLI::App* app, RawArguments* raw) {
-  AddCoordinator(app, std::string("ESPALIER_COORDINATOR, else ") + kDefaultCoordinator, raw);
+  AddCoordinator(app, std::string("ESPALIER_COORDINATOR, then ") + kDefaultCoordinator, raw);
 }
 
 void AddOptionalCluster(CLI::App* app, RawArguments* raw) {
@@ -109,7 +109,7 @@ void AddOptionalCluster(CLI::App* app, RawArguments* raw) {
 
 void AddLocalWorkers(CLI::App* app, CliOptions& o) {
   app->add_option("--workers", o.workers,
-                  "Worker processes (default: workers.max of the job, else one a core, at most 4)")
+                  "Worker processes (default: workers.max of the job, or one a core, at most 4)")
       ->check(CLI::Range(1, kLocalWorkersMax));
   app->add_option("--threads", o.threads,
                   "Compute threads a worker (default: cores / workers, at least 1)")

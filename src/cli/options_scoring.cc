@@ -46,7 +46,7 @@ constexpr const char* kEvaluateExamples =
 
 constexpr const char* kExportExamples =
     "Writes the model with its preprocessing as an ONNX file, for ONNX Runtime and others: its\n"
-    "inputs are the columns as they stand (numbers, texts; dates as seconds since 1970 in UTC,\n"
+    "inputs are the columns as they are (numbers, texts; dates as seconds since 1970 in UTC,\n"
     "booleans as 1 and 0), its outputs the label and the probabilities, or the values. The file's\n"
     "metadata lists the columns (which of them are dates, which booleans) and the classes.\n"
     "\n"
@@ -63,7 +63,7 @@ void AddCommon(CLI::App* app, RawArguments* raw) {
   app->add_option("DATA", s.data, "Files, directories or patterns: CSV, Parquet or LIBSVM")
       ->required();
   app->add_option("--data-format", s.data_format,
-                  "csv, parquet or libsvm (default: by the files' names, else csv)");
+                  "csv, parquet or libsvm (default: by the files' names, or csv)");
   app->add_flag("--raw", s.raw,
                 "Read all files of a Delta, Hudi, Iceberg or ACID table, deleted rows included");
   app->add_option("--threads", o.threads, "Threads that read and compute (default: cores)")
@@ -110,7 +110,7 @@ void DeclarePredict(CLI::App* app, RawArguments* raw) {
   AddCommon(app, raw);
   app->add_option("--output", s.output, "The directory to make, here or on HDFS")->required();
   app->add_option("--format", s.format,
-                  "csv or parquet (default: by the extension of --output, else csv)");
+                  "csv or parquet (default: by the extension of --output, or csv)");
   app->add_option("--keep", s.keep, "Columns of DATA to copy to the output: a,b")->delimiter(',');
   app->add_option("--columns", s.columns, "Of classes: prediction, probabilities (default: both)")
       ->delimiter(',');

@@ -48,7 +48,7 @@ void AddSizes(CLI::App* app, YarnArguments& y) {
   app->add_option("--queue", y.queue, "YARN's queue (default: the user's own)");
   app->add_option("--tarball", y.tarball,
                   "espalier-VERSION-linux-x86_64.tar.gz (default: looked for in the working "
-                  "directory and beside this program's tree)");
+                  "directory and next to this program's tree)");
   app->add_option("--service", y.service,
                   "Template of the service (default: deploy/yarn/service.json of this tree)");
   app->add_option("--keytab", y.keytab,

@@ -270,7 +270,7 @@ std::string InferredLine(const spec::JobSnapshot& job) {
 std::string TroubleLine(const spec::JobSnapshot& job, std::string* shown) {
   if (job.trouble == *shown || spec::IsFinal(job.state)) return {};
   *shown = job.trouble;
-  return ToString(job.job) + (job.trouble.empty() ? " has no trouble with its tokens any more\n"
+  return ToString(job.job) + (job.trouble.empty() ? " can use its tokens again\n"
                                                   : ": " + Printable(job.trouble, 1000) + "\n");
 }
 

@@ -28,7 +28,7 @@ std::string Told(const InputListing& listing) {
 }
 
 constexpr const char* kHowToMend =
-    "results of both would stand side by side: name another output, or remove the bundles of "
+    "results of both would be mixed: name another output, or remove the bundles of "
     "before to train them again";
 
 }  // namespace

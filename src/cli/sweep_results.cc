@@ -73,7 +73,7 @@ std::string NoteOf(const TrialResult& r, bool best) {
 std::string RefitText(const config::Sweep& sweep, const std::optional<Refit>& refit, bool color) {
   if (sweep.refits.empty()) {
     return sweep.runs.front().fold
-               ? "each of them lacks the rows of its fold; `refit: true` in the "
+               ? "each of them is trained without the rows of its fold; `refit: true` in the "
                  "sweep trains one more on all rows\n"
                : "";
   }
@@ -199,7 +199,8 @@ std::string SweepText(const config::Sweep& sweep, const std::vector<SweepOutcome
     text += "\n" + sweep.runs[i].name + " failed\n" + ErrorText(outcomes[i].error, color);
   }
   if (failed > kFailuresShown) {
-    text += "\nand " + std::to_string(failed - kFailuresShown) + " more failed; sweep.json tells\n";
+    text += "\nand " + std::to_string(failed - kFailuresShown) +
+            " more failed; sweep.json lists them\n";
   }
   if (best) {
     text += "\nbest: trial " + std::to_string(*best + 1) + ", " +

@@ -66,7 +66,7 @@ Status YarnCluster::TakeIdentity() {
   if (!kerberos_) {
     return InvalidArgument(
         "--keytab: hadoop.security.authentication is not kerberos in " + config_.origin() +
-        "; expected no keytab there: whoever reaches an HDFS without Kerberos could read it");
+        "; expected no keytab there: any user of an HDFS without Kerberos could read it");
   }
   if (y.keytab.empty()) {
     return FailedPrecondition(
@@ -99,7 +99,7 @@ Status YarnCluster::FindBase() {
   ESPALIER_ASSIGN_OR_RETURN(const std::string hdfs, yarn::DefaultHdfs(config_));
   if (user_.empty() && !kerberos_) {
     return InvalidArgument(
-        "nobody knows who is asking: set HADOOP_USER_NAME to the name of a user of the cluster");
+        "the request has no user: set HADOOP_USER_NAME to the name of a user of the cluster");
   }
   std::string home = "/user/" + user_;
   if (kerberos_) {
@@ -129,7 +129,7 @@ Status YarnCluster::CheckNameIsFree(const std::string& name) {
   if (there->ended()) return rm_->Destroy(name);
   return AlreadyExists("a service " + name + " of yours runs already (" + Printable(there->state) +
                        ", " + Printable(there->application) + "); `espalier yarn down " + name +
-                       "` ends it, another name goes beside it");
+                       "` ends it; another name starts a second one");
 }
 
 Status YarnCluster::CheckNodes(const yarn::YarnRequest& request) {
@@ -171,10 +171,11 @@ Result<std::string> YarnCluster::FindTarball() const {
   for (const std::string& path : {name, beside}) {
     if (context_.files.Stat(path).ok()) return path;
   }
-  return NotFound("the tarball " + name +
-                  ", which the containers run, is neither in the working directory nor beside this "
-                  "program's tree; name it with --tarball FILE. It comes from where this program "
-                  "came from (a Debian package does not hold it; tools/package makes both)");
+  return NotFound(
+      "the tarball " + name +
+      ", which the containers run, is neither in the working directory nor next to this "
+      "program's tree; name it with --tarball FILE. It comes from where this program "
+      "came from (a Debian package does not hold it; tools/package makes both)");
 }
 
 Result<std::string> YarnCluster::ReadTemplate() const {
@@ -244,7 +245,7 @@ Status YarnCluster::Start(yarn::YarnRequest request) {
 Status YarnCluster::CheckAlive(const std::string& name) {
   const Result<yarn::YarnService> service = rm_->Service(name);
   if (service.status().code() == StatusCode::kNotFound) {
-    return Aborted("the service " + name + " was ended by somebody");
+    return Aborted("the service " + name + " was ended by another client");
   }
   // A ResourceManager that is away for a moment ends nothing.
   if (!service.ok()) return {};
@@ -258,7 +259,7 @@ Status YarnCluster::CheckAlive(const std::string& name) {
   }
   return Aborted("YARN ended the service " + name + " (" + Printable(service->state) + ", " +
                  Printable(service->application) +
-                 "): " + (why.empty() ? "it does not say why; `yarn logs` tells more" : why));
+                 "): " + (why.empty() ? "it does not say why; see `yarn logs`" : why));
 }
 
 Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::string& name) {
@@ -286,7 +287,7 @@ Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::s
           "the coordinator was not there within " + HumanDuration(limit_ms) +
           " (--wait). `espalier yarn status " + name + "` shows what YARN has started, " +
           "`espalier yarn logs " + name + "` what it said. Often the queue has no room, or " +
-          "ZooKeeper is away from the nodes. Last: " + workers.status().message());
+          "ZooKeeper is unreachable from the nodes. Last: " + workers.status().message());
     }
     if (!rm_->Wait(kYarnPollMs)) return Cancelled("interrupted");
   }

@@ -166,7 +166,7 @@ Status ReadSparkMlp(Reader& reader, const YamlNode& body, const std::string& pat
   ESPALIER_RETURN_IF_ERROR(CheckSparkMlp(reader, path, spark));
   if (const YamlNode* model = root.Find("model")) {
     return reader.Unexpected(*model, "model",
-                             "no such section: compat.spark-mlp.layers says what the model is");
+                             "no section model: compat.spark-mlp.layers states the model");
   }
   const std::string whose = "compat.spark-mlp";
   ESPALIER_RETURN_IF_ERROR(RefuseKeys(
@@ -251,11 +251,11 @@ Status ReadSparkTorch(Reader& reader, const YamlNode& body, const std::string& p
        whole("verbose", torch.verbose, 0, 2),
        {"mode", OneOf(reader, "synchronous", "hogwild", torch.hogwild)}}));
   if (torch.hogwild && torch.mini_batch < 0) {
-    return reader.Locate(InvalidArgument(path +
-                                         ".mode: found hogwild without miniBatch, expected both: "
-                                         "an update is the gradient of so many rows; for all rows "
-                                         "of a partition write those of the table divided by "
-                                         "partitions"));
+    return reader.Locate(
+        InvalidArgument(path + ".mode: found hogwild without miniBatch, expected both: "
+                               "an update is the gradient of that number of rows; for all rows "
+                               "of a partition write those of the table divided by "
+                               "partitions"));
   }
   if (torch.mini_batch > 0 && torch.partitions < 0) {
     return reader.Locate(InvalidArgument(path +

@@ -48,7 +48,7 @@ constexpr KeyDoc kDocs[] = {
      "Character between groups of three digits, as in 1.234,5: a comma, a point, an underscore, an "
      "apostrophe or a blank. A blank also means no-break spaces. By default there is none."},
     {"data.csv.escape", "\"\\\\\"",
-     "Character before a quote inside a quoted field, as Spark writes it; twice, it stands for "
+     "Character before a quote inside a quoted field, as Spark writes it; twice, it means "
      "itself. With `quote: none`, it also makes a delimiter plain text, as in Hive and MySQL. By "
      "default a quote inside a quoted field is written twice. none: the same, and a field may end "
      "in two backslashes."},
@@ -403,7 +403,7 @@ constexpr KeyDoc kDocs[] = {
      "{spam: 3}; balanced is rows with 0 / rows with 1, from 0.001 to 1000."},
     {"train.initial", "models/old",
      "Start weights: a model, a safetensors file with these tensors, or a checkpoint of another "
-     "run, of a network with the same layers. A run (OUTPUT.checkpoints) stands for its newest "
+     "run, of a network with the same layers. A run (OUTPUT.checkpoints) means its newest "
      "checkpoint. Features are scaled by the data of this job. A model or run must have the same "
      "columns and classes in the same order. By default train.seed draws them."},
     {"train.initial.from", nullptr, "The model, file or run."},

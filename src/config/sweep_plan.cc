@@ -95,7 +95,7 @@ class SweepReader {
       return wrong("expected one like train.batch");
     }
     for (const char* own : {"name", "output", "resume"}) {
-      if (first == own) return wrong("which each trial has of its own");
+      if (first == own) return wrong("which differs in each trial");
     }
     if (axes.size() == kKeysMax) {
       return wrong("one more than the " + std::to_string(kKeysMax) + " that are possible");
@@ -160,7 +160,7 @@ class SweepReader {
                    "PATH`");
     }
     if (!plan.grid.empty() && (!plan.random.empty() || plan.trials)) {
-      return wrong("random", "found it beside grid, expected one of them");
+      return wrong("random", "found it next to grid, expected one of them");
     }
     if (plan.random.empty() == plan.trials.has_value()) {
       return wrong("random", "expected both `trials: N` and `keys: {..}`");
@@ -176,12 +176,12 @@ class SweepReader {
     if (plan.refit && !plan.folds) {
       return wrong("refit",
                    "found true without folds, where each trial's bundle is trained on all rows "
-                   "already; expected folds beside it");
+                   "already; expected folds in addition to it");
     }
     for (const auto* axes : {&plan.grid, &plan.random}) {
       for (const SweepAxis& axis : *axes) {
         if (!plan.folds || !(axis.key + ".").starts_with("data.validation.")) continue;
-        return wrong("folds", "found it beside values of " + Printable(axis.key) +
+        return wrong("folds", "found it next to values of " + Printable(axis.key) +
                                   ", which each fold replaces; expected one of them");
       }
     }

@@ -54,7 +54,7 @@ Status SetKey(YamlNode& root, const std::string& key, YamlNode value) {
       YamlNode given = std::exchange(*node, {.kind = YamlNode::Kind::kMap});
       const std::string path = key.substr(0, begin == 0 ? 0 : begin - 1);
       if (given.kind == YamlNode::Kind::kSequence && path != "data.features") {
-        return InvalidArgument(path + " is a list in the job, so there is no '" + Printable(key) +
+        return InvalidArgument(path + " is a list in the job, without a key '" + Printable(key) +
                                "'; vary " + path + " as a whole");
       }
       if (given.kind != YamlNode::Kind::kNull && path == "data.features") {

@@ -97,7 +97,8 @@ TEST_CASE("a new stream may begin with the newest evaluations alone") {
 TEST_CASE("a coordinator that stays away ends the following within the limit") {
   const Outcome o = FollowStreams({{{{TrainingJob(), {}}}, Unavailable("stream broke")}});
   CHECK(o.end.status.code() == StatusCode::kUnavailable);
-  CHECK_THAT(o.end.status.ToString(), Catch::Matches(R"(.*has been away for [1-9][0-9.]* s.*)"));
+  CHECK_THAT(o.end.status.ToString(),
+             Catch::Matches(R"(.*has been unreachable for [1-9][0-9.]* s.*)"));
   CHECK(o.end.last->state == spec::JobState::kTraining);
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("bad tables and labels are one error") {
   const auto look = directory.Look("t.csv");
   REQUIRE(look.ok());
   CHECK(CheckLabel(*look, "lefd").message() ==
-        "--label: there is no column 'lefd' (found age, left). Did you mean 'left'?");
+        "--label: column 'lefd' does not exist (found age, left). Did you mean 'left'?");
 }
 
 TEST_CASE("a job is named after its table") {

@@ -14,7 +14,7 @@ TEST_CASE("a file system that cannot be found from here is a note, and the job g
   CHECK(job->tokens.empty());
   REQUIRE(job->notes.size() == 1);
   CHECK(job->notes[0] ==
-        "no delegation token of hdfs://ns goes with the job, as it cannot be told whether it is "
+        "no delegation token of hdfs://ns goes with the job, as it is not known whether it is "
         "secured by Kerberos: '/none' (HADOOP_CONF_DIR) holds neither core-site.xml nor "
         "hdfs-site.xml");
 }

@@ -62,9 +62,9 @@ TEST_CASE("an unknown command names the nearest one") {
   const auto parsed = Parse({"trian", "job.yaml"});
   CHECK(parsed.error.code() == StatusCode::kInvalidArgument);
   CHECK(parsed.error.message() ==
-        "there is no command 'trian'; did you mean 'train'? `espalier --help` lists the commands");
+        "unknown command 'trian'; did you mean 'train'? `espalier --help` lists the commands");
   CHECK(Parse({"frobnicate"}).error.message() ==
-        "there is no command 'frobnicate'; `espalier --help` lists the commands");
+        "unknown command 'frobnicate'; `espalier --help` lists the commands");
 }
 
 TEST_CASE("a missing job file, an unknown flag and a surplus word are errors") {

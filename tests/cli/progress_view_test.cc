@@ -67,7 +67,7 @@ TEST_CASE("trouble is told when it comes, when it changes and when it is over, e
     const size_t told = text.find("job-17: its token ends soon\n");
     REQUIRE(told != std::string::npos);
     CHECK(text.find("ends soon", told + 20) == std::string::npos);
-    CHECK_THAT(text, Catch::EndsWith("job-17 has no trouble with its tokens any more\n"));
+    CHECK_THAT(text, Catch::EndsWith("job-17 can use its tokens again\n"));
   }
 }
 

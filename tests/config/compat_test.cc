@@ -94,8 +94,8 @@ TEST_CASE("what is wrong in spark-mlp is one message with its place") {
            "thresholds: found 3 numbers, expected one a class, 3: each at least 0, "
            "one at most 0"},
       {"}}\nmodel: {hidden: [3]}",
-       "job.yaml:4:8: model: found a map, expected no such section: compat.spark-mlp.layers says "
-       "what the model is"},
+       "job.yaml:4:8: model: found a map, expected no section model: "
+       "compat.spark-mlp.layers states the model"},
       {"}}\ntrain: {seed: 3}",
        "job.yaml:4:15: train.seed: found together with compat.spark-mlp, which says it already; "
        "expected one of the two"},
@@ -167,7 +167,8 @@ TEST_CASE("sparktorch's hogwild is asynchronous: each partition makes all iterat
 TEST_CASE("what sparktorch cannot be is told in words") {
   CHECK(Error(kTorch + "mode: hogwild}}") ==
         "job.yaml:4:29: compat.sparktorch.mode: found hogwild without miniBatch, expected both: an "
-        "update is the gradient of so many rows; for all rows of a partition write those of the "
+        "update is the gradient of that number of rows; for all rows of a partition write those of "
+        "the "
         "table divided by partitions");
   CHECK(
       Error(kTorch + "iters: 5}}\ntrain: {mode: async}").find("together with compat.sparktorch") !=

@@ -159,7 +159,7 @@ TEST_CASE("what is no sweep is one clear error") {
       {start + "grid: {train.batch: 32}\n", "expected a list of values, such as [32, 64]"},
       {start + "grid: {train.batch: []}\n", "expected a list of values"},
       {start + "grid: {train.batch: {uniform: [1, 2]}}\n", "expected a list of values"},
-      {start + "grid: {output: [a, b]}\n", "which each trial has of its own"},
+      {start + "grid: {output: [a, b]}\n", "which differs in each trial"},
       {start + "grid: {train..batch: [1]}\n", "expected one like train.batch"},
       {start + "grid: {train: [{batch: 1}], train.batch: [1]}\n", "overlaps 'train'"},
       {start + "grid: {train.batch: [32]}\nrandom: {trials: 2, keys: {train.l1: [0]}}\n",
@@ -193,7 +193,7 @@ TEST_CASE("what is no sweep is one clear error") {
       {start + "grid: {train.btach: [32]}\n", "did you mean 'batch'?"},
       {start + "grid: {model.hidden.width: [32]}\n", "model.hidden is a list in the job"},
       {start + "folds: 2\ngrid: {data.validation.fraction: [0.1]}\n",
-       "folds: found it beside values of data.validation.fraction, which each fold replaces"},
+       "folds: found it next to values of data.validation.fraction, which each fold replaces"},
   };
   for (const auto& [text, words] : cases) {
     INFO(text);

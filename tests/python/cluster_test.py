@@ -291,7 +291,7 @@ class ClusterTest(EspalierTest):
         daemons = Cluster(self, 1)
         cluster = self.connect(daemons, limits=Limits(away=1.0))
         job = cluster.submit(self.endless())
-        with self.assertRaisesRegex(espalier.UnavailableError, "has been away for"):
+        with self.assertRaisesRegex(espalier.UnavailableError, "has been unreachable for"):
             for event in job.watch(timeout=60):
                 if isinstance(event, espalier.Progress) and daemons.coordinator.poll() is None:
                     daemons.kill_coordinator()

@@ -221,7 +221,7 @@ class SameAsTheProgramsTest(daemons.EspalierTest):
                 notes = _job_tokens.fetch_job_tokens([uri], None).notes
                 self.assertEqual(len(notes), 1)
                 self.assertRegex(notes[0], "^no delegation token of %s" % words)
-                self.assertIn(" goes with the job, as it cannot be told whether it is secured by "
+                self.assertIn(" goes with the job, as it is not known whether it is secured by "
                               "Kerberos: ", notes[0])
                 said = mock.patch("sys.stderr")
                 with espalier.connect(cluster.address) as client, said as stderr, \
@@ -234,7 +234,7 @@ class SameAsTheProgramsTest(daemons.EspalierTest):
                  cluster.address], capture_output=True, text=True, timeout=60,
                 env=dict(self.environment, **NO_KERBEROS, HADOOP_CONF_DIR=self.path("conf")))
             self.assertRegex(done.stderr, r"(?m)^note: no delegation token of \S+ goes with the "
-                             "job, as it cannot be told whether it is secured by Kerberos: ")
+                             "job, as it is not known whether it is secured by Kerberos: ")
 
     def test_only_who_has_a_kerberos_identity_is_told_of_a_name_node_that_is_away(self):
         with mock.patch.dict(os.environ, dict(NO_KERBEROS, HADOOP_CONF_DIR="")):

@@ -44,6 +44,19 @@ class TidyTest(unittest.TestCase):
         code, out = run_tidy(ROOT)
         self.assertEqual(code, 0, "\n" + out)
 
+    def test_pages_and_messages_have_no_words_of_a_translation(self):
+        for words in ("Who trains it.", "It lacks a key.", "There is no key.", "Tell the worker.",
+                      "A file of its own.", "Nothing\nelse.", "It STANDS here.", "such a key",
+                      "the storage is away", "so many rows", "a key need not be"):
+            self.assert_found("prose", "docs/a.md", "# A page\n\n%s\n" % words)
+            self.assert_found("prose", "src/cli/a.cc", 'const char* a = "the %s";\n' %
+                              words.replace("\n", " "), 1)
+        self.assert_clean("docs/a.md", "It is no longer used, such as `tell who`.\n\n"
+                          "```sh\necho nobody else\n```\n\nSee [a page](who.md).\n")
+        self.assert_clean("src/cli/a.cc", '// Who tells it.\nint a = F("who", \'"\');\n')
+        self.assert_clean("src/plan/a.cc", 'const char* a = "nobody is here";\n')
+        self.assert_clean("CODE_OF_CONDUCT.md", "Nobody else.\n")
+
     def test_includes_go_down_never_up_or_sideways(self):
         self.assert_found("floors", "src/plan/a.cc", '\n#include "src/model/b.h"\n', 2)
         self.assert_found("floors", "src/plan/a.cc", '#include "src/spec/b.h"\n')

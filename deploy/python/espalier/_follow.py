@@ -60,7 +60,7 @@ class Follower:
                     yield CoordinatorAway(self.last.id, 0.0)
                 if now - away_since > self.connection.limits.away:
                     raise UnavailableError(
-                        "the coordinator has been away for %.0f s" % (now - away_since),
+                        "the coordinator has been unreachable for %.0f s" % (now - away_since),
                         causes=(error.message,),
                         hint="Whether job-%d goes on is not known; watch() it again when the "
                              "coordinator is back." % self.number) from error

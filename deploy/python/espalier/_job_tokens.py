@@ -59,7 +59,7 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
             secured = text is None and is_secured(file_system)
         except EspalierError as error:
             job.notes.append(_without(file_system, refused) if refused else
-                             "no delegation token of %s goes with the job, as it cannot be told "
+                             "no delegation token of %s goes with the job, as it is not known "
                              "whether it is secured by Kerberos: %s" % (file_system, _line(error)))
             continue
         if (secured or refused) and not own:

@@ -47,5 +47,5 @@ def kept_of(where: str) -> Kept:
         raise NotFoundError("no service %s was started here: '%s' is missing" %
                             (name, kept.coordinator),
                             hint="It and the certificates beside it are made by `espalier yarn up "
-                                 "%s`, on the machine of the person who starts the service." % name)
+                                 "%s`, on the machine where the service is started." % name)
     return kept

@@ -282,8 +282,8 @@ class Client:
                 if until is None and (error.answered or error.never_sent):
                     raise
                 if until is None:
-                    print("the coordinator went away before it answered; asking again",
-                          file=sys.stderr)
+                    print("the connection to the coordinator ended before it answered; "
+                          "asking again", file=sys.stderr)
                     until = time.monotonic() + SUBMIT_AGAIN_MS / 1000
                 if time.monotonic() > until:
                     raise self._give_up(request, error) from None
