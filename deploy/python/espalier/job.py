@@ -66,7 +66,7 @@ class Job:
         Raises:
             NotFoundError: there is no such job.
             DeadlineExceededError: `timeout` is over.
-            UnavailableError: the coordinator has been away for too long (``Limits.away``).
+            UnavailableError: the coordinator has been unreachable for too long (``Limits.away``).
             AbortedError: a coordinator that keeps no jobs was restarted.
         """
         view = view_for(progress)
