@@ -64,7 +64,7 @@ class TableDirectory {
 
 std::string N(int i) { return std::to_string(i); }
 
-TEST_CASE("a job file names table, label and output, and comments the rest") {
+TEST_CASE("a job file names table, label and output") {
   TableDirectory directory;
   directory.Write("ring.csv", "x,y,inside",
                   [](int i) { return N(i) + ".5," + N(i % 7) + "," + (i % 3 ? "no" : "yes"); });

@@ -46,7 +46,7 @@ TEST_CASE("a learning curve in ASCII has axes, marks and a legend") {
         "          1                      3\n");
 }
 
-TEST_CASE("a learning curve has colour and Unicode only where asked for") {
+TEST_CASE("a learning curve has colour and Unicode where asked for") {
   const std::string plain = LearningCurve(Falling(30), {});
   CHECK(std::all_of(plain.begin(), plain.end(), [](char c) { return c == '\n' || c >= ' '; }));
   const std::string unicode = LearningCurve(Falling(30), {.unicode = true});
@@ -68,7 +68,7 @@ TEST_CASE("a learning curve fits the terminal") {
   CHECK(LearningCurve(Falling(9), {.width = 12}).empty());
 }
 
-TEST_CASE("losses that are not finite leave gaps, and one point is no curve") {
+TEST_CASE("losses that are not finite leave gaps") {
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK(LearningCurve({}, {}).empty());
   CHECK(LearningCurve({{1, 0.5, kNone}}, {}).empty());

@@ -368,6 +368,8 @@ class PackageTest(EspalierTest):
 
     def test_completion_knows_commands_and_flags(self):
         self.assertEqual(self.complete("espalier", "su"), ["submit"])
+        self.assertEqual(self.complete("espalier", "ini"), ["init"])
+        self.assertEqual(self.complete("espalier", "init", "--la"), ["--label"])
         self.assertEqual(self.complete("espalier", "train", "--w"), ["--workers"])
         self.assertEqual(self.complete("/usr/bin/espalier-worker", "--peer"),
                          ["--peer-timeout-ms"])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import espalier
-from daemons import ROOT, Cluster, EspalierTest
+from daemons import ROOT, Cluster, EspalierTest, program
 
 pytestmark = [pytest.mark.covers("coordinator", "worker"), pytest.mark.pages]
 
@@ -26,8 +26,9 @@ class PagesTest(EspalierTest):
         self.addCleanup(os.environ.pop, "ESPALIER_HOME")
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(self.directory)
-        table, job = blocks("quickstart.md", "sh")[:2]
-        subprocess.run(["bash", "-ec", table + job], check=True)
+        path = os.path.dirname(program("espalier")) + os.pathsep + os.environ["PATH"]
+        subprocess.run(["bash", "-ec", "".join(blocks("quickstart.md", "sh")[:3])], check=True,
+                       env=dict(os.environ, PATH=path))
         os.mkdir("new")
         shutil.copy("ring.csv", "new")
 
