@@ -272,9 +272,9 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
                      " rows, " + HumanCount(r.steps) + " steps; ended by " +
                      Printable(r.stopped_because) + "\n";
   if (!r.best_epochs.empty()) {
-    text += r.fits > 1 ? "the model averages " + std::to_string(r.fits) +
-                             " fits, each with the weights after its best epoch: "
-                       : "the weights are those after epoch ";
+    text += r.fits > 1
+                ? std::to_string(r.fits) + " fits are averaged, with the weights after epoch "
+                : "the weights are those after epoch ";
     for (size_t k = 0; k < r.best_epochs.size(); ++k) {
       text += (k > 0 ? ", " : "") + ShortestDouble(r.best_epochs[k]);
     }
