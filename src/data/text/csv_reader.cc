@@ -260,8 +260,8 @@ void CsvReader::EndField() {
 }
 
 bool CsvReader::TakeQuotedField(size_t limit, size_t* p) {
+  if (escape_ < 0) return TakeUnescapedField(limit, p);
   const char* d = data();
-  const size_t field_begin = scratch_.size();
   const char quote = options_.quote;
   const int escape = escape_;
   for (size_t at = *p + 1; at < limit; ++at) {
@@ -278,14 +278,37 @@ bool CsvReader::TakeQuotedField(size_t limit, size_t* p) {
     } else if (follows && d[at + 1] == quote) {
       scratch_.push_back(d[at++]);
     } else {
-      const std::string_view field = std::string_view(scratch_).substr(field_begin);
-      may_be_escaped_ = may_be_escaped_ || (!options_.escape && field.ends_with("\\\\"));
       *p = at + 1;
       return true;
     }
   }
   *p = limit;
   return false;
+}
+
+bool CsvReader::TakeUnescapedField(size_t limit, size_t* p) {
+  const size_t field_begin = scratch_.size();
+  const char quote = options_.quote;
+  const char* const end = data() + limit;
+  for (const char* at = data() + *p + 1;;) {
+    const auto* found = static_cast<const char*>(std::memchr(at, quote, end - at));
+    scratch_.append(at, (found == nullptr ? end : found) - at);
+    if (found == nullptr) {
+      *p = limit;
+      return false;
+    }
+    at = found + 1;
+    if (at == end || *at != quote) {
+      *p = at - data();
+      break;
+    }
+    scratch_.push_back(*at++);
+  }
+  if (!options_.escape && scratch_.back() == '\\') {
+    const std::string_view field = std::string_view(scratch_).substr(field_begin);
+    may_be_escaped_ = may_be_escaped_ || field.ends_with("\\\\");
+  }
+  return true;
 }
 
 CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end) {
@@ -310,7 +333,12 @@ CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end
     } else {
       const size_t field_begin = scratch_.size();
       const size_t run = p;
-      while (p < limit && !IsDelimiter(d[p]) && d[p] != '\n') ++p;
+      if (blanks_) {
+        while (p < limit && !IsBlank(d[p]) && d[p] != '\n') ++p;
+      } else {
+        const char delimiter = options_.delimiter;
+        while (p < limit && d[p] != delimiter && d[p] != '\n') ++p;
+      }
       scratch_.append(d + run, p - run);
       // The limit may lie lines behind this one.
       const bool before_break = p < limit && d[p] == '\n' && scratch_.size() > field_begin;

@@ -98,6 +98,7 @@ class CsvReader final : public RecordReader {
   Quoted SplitQuoted(size_t begin, size_t limit, size_t* end);
   // Takes a quoted field, with *p at its opening quote. False: it is open at the limit.
   bool TakeQuotedField(size_t limit, size_t* p);
+  bool TakeUnescapedField(size_t limit, size_t* p);  // without an escape
   Quoted SplitLines(size_t* line_end, size_t* next, int64_t bytes_max);
   // Splits a line without quotes in which the escape occurs.
   Outcome TakeEscaped(size_t line_end, size_t next);
