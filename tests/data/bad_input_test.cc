@@ -127,7 +127,7 @@ TEST_CASE("a file that changes after the listing is data loss") {
 
 TEST_CASE("labels that are too many in one shard or over all are taken for something else") {
   std::string many = "a,y\n";
-  for (int i = 0; i < 10'001; ++i) many += "1,id" + std::to_string(i) + "\n";
+  for (int i = 0; i < 10'001; ++i) many += std::to_string(i) + ",id" + std::to_string(i) + "\n";
   DataFixture f;
   f.Train(many);
   f.job.data.shard_bytes = 20'000;

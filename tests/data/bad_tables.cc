@@ -13,7 +13,7 @@ std::string Columns(int count) {
 
 std::string Identifiers(int rows) {
   std::string text = "a,y\n";
-  for (int i = 0; i < rows; ++i) text += "1,id" + std::to_string(i) + "\n";
+  for (int i = 0; i < rows; ++i) text += std::to_string(i) + ",id" + std::to_string(i) + "\n";
   return text;
 }
 

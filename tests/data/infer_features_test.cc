@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "src/data/input/column_sample.h"
+#include "tests/data/compress.h"
 #include "tests/data/fixture.h"
 
 namespace espalier::data {
@@ -82,12 +83,69 @@ TEST_CASE("the sample goes on in further training files, and ends") {
   f.job.data.train = {f.dir.Put("a.csv", "a,b,y\n"), f.dir.Put("b.csv", "b,a,y\nx,1,0\n"),
                       f.dir.Put("c.csv", "a,b,y\n2,y,0\n3,z,1\n")};
   CHECK(Types(f.Plan()->schema) == "a numeric, b categorical");
-  std::string numbers = "a,y\n";
-  for (int64_t i = 0; i < kSampledRows; ++i) numbers += i % 2 == 0 ? "1,0\n" : "x,1\n";
-  std::string more = numbers;
-  for (int64_t i = 0; i < kSampledRows; ++i) more += "x,0\n";
-  f.Train(more);
-  CHECK(Types(f.Plan()->schema) == "a numeric");  // half of the rows that are looked at
+}
+
+// A column `a` of about `bytes` bytes whose values are those of `value`, by the share of the rows
+// before, and a label `y`.
+std::string Long(int64_t bytes, const std::function<std::string(double)>& value) {
+  std::string content = "a,y\n";
+  const int64_t rows = bytes / 8;
+  for (int64_t i = 0; i < rows; ++i) {
+    std::string field = value(static_cast<double>(i) / static_cast<double>(rows));
+    field.resize(5, field.empty() ? ' ' : field.back());
+    content += field + (i % 2 == 0 ? ",0\n" : ",1\n");
+  }
+  return content;
+}
+
+TEST_CASE("a small table is judged as a whole") {
+  DataFixture f;
+  f.Train(Long(kWholeTableBytes / 2, [](double at) { return at < 0.51 ? "1" : "x"; }));
+  CHECK(Types(f.Plan()->schema) == "a numeric");
+  f.Train(Long(kWholeTableBytes / 2, [](double at) { return at < 0.49 ? "1" : "x"; }));
+  CHECK(Types(f.Plan()->schema) == "a categorical");
+}
+
+TEST_CASE("a large table is judged by blocks of all of it") {
+  DataFixture f;
+  f.Train(Long(2 * kWholeTableBytes, [](double at) { return at < 0.3 ? "1" : "x"; }));
+  CHECK(Types(f.Plan()->schema) == "a categorical");
+  f.Train(Long(2 * kWholeTableBytes, [](double at) { return at < 0.3 || at > 0.6 ? "1" : "x"; }));
+  CHECK(Types(f.Plan()->schema) == "a numeric");
+  const std::string numbers = Long(kWholeTableBytes, [](double) { return "1"; });
+  const std::string texts = Long(kWholeTableBytes, [](double) { return "x"; });
+  f.job.data.train = {f.dir.Put("1.csv", numbers), f.dir.Put("2.csv", texts),
+                      f.dir.Put("3.csv", texts)};
+  CHECK(Types(f.Plan()->schema) == "a categorical");
+  const auto sample = SampleColumns(*f.files, f.job.data, *f.Plan());
+  REQUIRE(sample.ok());
+  CHECK_FALSE(sample->complete);
+  CHECK(sample->columns[0].rows() <= kBlocks * kBlockRows);
+  CHECK(std::abs(static_cast<double>(sample->rows) / (3.0 * kWholeTableBytes / 8) - 1) < 0.02);
+  CHECK(sample->columns[0].numbers() == 5 * kBlockRows);  // a third of the places
+}
+
+TEST_CASE("a compressed file gives its first rows once") {
+  DataFixture f;
+  const std::string content =
+      Long(2 * kWholeTableBytes, [](double at) { return at < 0.1 ? "1" : "x"; });
+  f.Train(Gzip(content, 0), "train.csv.gz");
+  const auto sample = SampleColumns(*f.files, f.job.data, *f.Plan());
+  REQUIRE(sample.ok());
+  CHECK_FALSE(sample->complete);
+  CHECK(sample->columns[0].rows() == kBlockRows);
+  CHECK(sample->columns[0].numbers() == kBlockRows);
+}
+
+TEST_CASE("a row counter goes on from block to block") {
+  DataFixture f;
+  std::string content = ",a,y\n";
+  for (int i = 0; i < 200'000; ++i) {
+    content += std::to_string(i) + "," + std::to_string(i % 7) + "," + std::to_string(i % 2) + "\n";
+  }
+  f.Train(content);
+  CHECK(f.Plan()->schema.left_out ==
+        std::vector<spec::LeftOutColumn>{{0, spec::LeftOutReason::kRowNumber}});
 }
 
 TEST_CASE("inferred features are those of groups that say the same") {

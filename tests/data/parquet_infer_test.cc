@@ -28,6 +28,19 @@ TEST_CASE("Parquet's columns go by their types, text by its first values") {
   CHECK(plan->schema.features.size() == 2 + 3 * 4 + 5);
 }
 
+TEST_CASE("Parquet's text is judged by row groups of all of it") {
+  ParquetFixture f;
+  constexpr int kRows = 70'000;
+  std::string texts, labels;
+  for (int i = 0; i < kRows; ++i) {
+    texts += std::string(i == 0 ? "[" : ", ") + (i < kRows / 4 ? "\"1\"" : "\"x\"");
+    labels += std::string(i == 0 ? "[" : ", ") + (i % 2 == 0 ? "0" : "1");
+  }
+  f.Write({Json("text", arrow::utf8(), texts + "]"), Json("y", arrow::int64(), labels + "]")},
+          {.group_rows = 5000});
+  CHECK(spec::InferredText(f.Plan()->schema) == "categorical: text");
+}
+
 TEST_CASE("Parquet without text is not read to be judged, and numbers have no rules") {
   ParquetFixture f;
   f.Write(

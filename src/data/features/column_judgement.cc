@@ -124,7 +124,8 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
   if (kind == NumberKind::kNotNumber || (format != nullptr && format->Parse(text))) {
     return AddText(text, format);
   }
-  counts_ = counts_ && (numbers_ == 0 ? value == std::floor(value) : value == last_ + 1);
+  counts_ = counts_ && (begins_ ? value == std::floor(value) : value == last_ + 1);
+  begins_ = false;
   last_ = value;
   ++numbers_;
   whole_ = whole_ && value == std::floor(value);
@@ -136,7 +137,7 @@ void ColumnSample::Add(std::string_view text, const ValueRules& rules, const Dat
 
 LabelTask TaskOfLabel(const ColumnSample& sample) {
   constexpr spec::Task kClasses = spec::Task::kClassification, kNumbers = spec::Task::kRegression;
-  if (sample.values() == 0) return {kClasses, "the label has no value in the first rows"};
+  if (sample.values() == 0) return {kClasses, "the label has no value in the sampled rows"};
   if (sample.numbers() * 2 < sample.values()) return {kClasses, "the label holds text"};
   if (!sample.whole()) return {kNumbers, "the label has numbers with fractions"};
   const size_t different = sample.different_numbers().size();

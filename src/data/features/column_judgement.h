@@ -57,6 +57,8 @@ class ColumnSample {
   void Add(std::string_view text, const ValueRules& rules = {}, const DateFormat* format = nullptr);
   // Adds a null that has no text.
   void AddNull() { ++rows_; }
+  // The next value is not in the row after the one before.
+  void BeginBlock() { begins_ = true; }
 
   int64_t rows() const { return rows_; }
   int64_t values() const { return values_; }  // that are not null
@@ -70,7 +72,7 @@ class ColumnSample {
   int64_t months() const { return months_; }
   // Whether all values are the same text.
   bool constant() const { return values_ > 0 && constant_; }
-  // Whether each value is a whole number that is one more than the value before.
+  // Whether each value is a whole number that is one more than the value before in its block.
   bool counts_rows() const { return values_ > 1 && counts_ && numbers_ == values_; }
   const Texts* texts() const { return texts_.get(); }  // null: all values are numbers
   // The first different numbers, one more than kWholeClassesMax at most, and whether all numbers
@@ -84,7 +86,7 @@ class ColumnSample {
   int64_t rows_ = 0, values_ = 0, numbers_ = 0, booleans_ = 0, days_ = 0, months_ = 0;
   std::string first_;  // value; at most kDifferentBytes bytes
   double last_ = 0;    // number
-  bool constant_ = true, counts_ = true, whole_ = true;
+  bool constant_ = true, counts_ = true, whole_ = true, begins_ = true;
   std::set<double> different_numbers_;
   std::unique_ptr<Texts> texts_;
 };

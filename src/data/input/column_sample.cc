@@ -4,7 +4,9 @@
 #include <arrow/record_batch.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -46,57 +48,157 @@ bool IsSampledLabel(const ParquetColumn& column) {
           column.family == ColumnFamily::kBoolean);
 }
 
+// Training files that are not empty.
+std::vector<const spec::InputFile*> TrainingFiles(const spec::InputPlan& plan) {
+  std::vector<const spec::InputFile*> files;
+  for (const spec::InputFile& file : plan.files) {
+    if (file.role == spec::FileRole::kTrain && file.length > 0) files.push_back(&file);
+  }
+  return files;
+}
+
+// Item `i` of `count` at equal distances among `all`, from the first to the last one.
+size_t Spread(size_t i, size_t count, size_t all) {
+  return count < 2 ? 0 : i * (all - 1) / (count - 1);
+}
+
 class Sampler {
  public:
   Sampler(const storage::FileSystem& files, const spec::DataSpec& data, const spec::InputPlan& plan,
-          bool labels, TableSample* sample)
+          bool labels)
       : files_(files),
         data_(data),
         plan_(plan),
-        sample_(*sample),
+        training_(TrainingFiles(plan)),
         wanted_(plan.schema.names.size(), !labels),
         labels_(labels),
         rules_(data, spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kCsv) {
     const std::string& format = data.features.date_format;
     if (!format.empty() && format != "auto") format_.emplace(format);
     for (const int32_t label : plan.schema.label) wanted_[static_cast<size_t>(label)] = true;
+    for (const spec::InputFile* file : training_) total_bytes_ += file->length;
+    Forget();
   }
 
-  int64_t left() const { return left_; }
-  // Some column had no values in the files so far, whose type in a later one decides.
-  bool seeks_type() const { return !untyped_.empty(); }
-  bool failed() const { return failed_; }  // a file could not be read to its end
-  // Rows of training files of so many bytes.
-  int64_t RowsOf(int64_t bytes) const {
+  Result<TableSample> Run() {
+    const spec::DataFormat format = spec::FormatOf(data_, plan_.files.front().path);
+    ESPALIER_RETURN_IF_ERROR(format == spec::DataFormat::kParquet ? SampleParquet() : SampleText());
+    sample_.complete = sample_.complete && !failed_;
+    sample_.exact = sample_.exact || sample_.complete;
+    sample_.rows = sample_.exact ? rows_ : EstimatedRows();
+    return std::move(sample_);
+  }
+
+ private:
+  // A block of text: at most so many rows that begin in a range of a file.
+  struct Block {
+    size_t file = 0;  // of training_
+    int64_t begin = 0, end = 0;
+    int64_t rows_max = 0, bytes_max = 0;
+  };
+
+  static constexpr int64_t kSmallRows = 65'536;  // of a small Parquet table that is read as a whole
+  bool small() const { return total_bytes_ <= kWholeTableBytes; }
+
+  void Forget() {
+    const size_t columns = plan_.schema.names.size();
+    sample_.columns.clear();
+    sample_.columns.resize(columns);
+    sample_.index.assign(columns, false);
+    rows_ = bytes_ = 0;
+    failed_ = false;
+    begun_.clear();
+  }
+
+  // Rows of the training files, by those that were read.
+  int64_t EstimatedRows() const {
     constexpr double kCompression = 4;  // of text, about
     if (rows_ == 0) return 0;
     const double row =
         static_cast<double>(bytes_) / static_cast<double>(rows_) / (compressed_ ? kCompression : 1);
-    return static_cast<int64_t>(static_cast<double>(bytes) / std::max(row, 1e-3));
+    return static_cast<int64_t>(static_cast<double>(total_bytes_) / std::max(row, 1e-3));
   }
-  int64_t rows() const { return rows_; }
 
-  Status AddText(const spec::InputFile& file) {
-    if (file.length == 0) return {};
+  Status SampleText() {
+    ESPALIER_ASSIGN_OR_RETURN(sample_.complete, ReadWhole());
+    if (sample_.complete) return {};
+    Forget();
+    return SpreadBlocks();
+  }
+
+  // Reads all rows of a table of few rows. False: it has more, and the first ones were read.
+  Result<bool> ReadWhole() {
+    constexpr int64_t kBytesMax = 16 << 20;  // of few rows
+    constexpr int64_t kSurely = 4;           // times as many rows as expected are surely too many
+    if (training_.size() > kSampledFiles) return false;
+    for (size_t i = 0; i < training_.size(); ++i) {
+      Block block = {.file = i, .end = training_[i]->length, .bytes_max = kBytesMax - bytes_};
+      if (!small() && i == 0) {
+        block.rows_max = kBlockRows;
+        ESPALIER_RETURN_IF_ERROR(AddText(block).status());
+        if (EstimatedRows() > kSurely * kSampledRows) return false;
+        Forget();
+      }
+      block.rows_max = (small() ? std::numeric_limits<int64_t>::max() : kSampledRows) - rows_;
+      ESPALIER_ASSIGN_OR_RETURN(const bool ended, AddText(block));
+      if (!ended) return false;
+    }
+    return true;
+  }
+
+  Status SpreadBlocks() {
+    const int64_t step = total_bytes_ / (kBlocks - 1);
+    int64_t last = total_bytes_ - step;
+    size_t file = 0;
+    int64_t file_begin = 0;  // among the bytes of all files
+    for (int i = 0; i < kBlocks; ++i) {
+      if (i == 1 && rows_ > 0) {  // where the last rows begin, about
+        last = std::max(last, total_bytes_ - std::max<int64_t>(1, kBlockRows * bytes_ / rows_));
+      }
+      const int64_t begin = i == kBlocks - 1 ? last : i * step;
+      const int64_t next = i < kBlocks - 2 ? begin + step : i == kBlocks - 2 ? last : total_bytes_;
+      while (begin >= file_begin + training_[file]->length) file_begin += training_[file++]->length;
+      const Block block = {.file = file,
+                           .begin = begin - file_begin,
+                           .end = std::min(training_[file]->length, next - file_begin),
+                           .rows_max = kBlockRows,
+                           .bytes_max = kBlockBytesMax};
+      ESPALIER_RETURN_IF_ERROR(AddText(block).status());
+    }
+    return {};
+  }
+
+  // Whether the range ended before the limits. A file that can only be read from its begin gives
+  // its first rows, once.
+  Result<bool> AddText(Block block) {
+    const spec::InputFile& file = *training_[block.file];
+    ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
+    if (input->is_one_shard() || data_.csv.multiline) {
+      if (!begun_.insert(block.file).second) return false;
+      block.begin = 0;
+      block.end = file.length;
+    }
+    for (ColumnSample& column : sample_.columns) column.BeginBlock();
     const auto partitions = static_cast<size_t>(plan_.schema.partitions);
     const size_t own =
         file.columns.empty() ? OwnColumns(plan_.schema) : file.columns.size() - partitions;
-    ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
-    const CsvRange range = {0, file.length, spec::HasHeader(data_, file.path)};
+    const bool header = block.begin == 0 && spec::HasHeader(data_, file.path);
+    const CsvRange range = {block.begin, block.end, header};
     const bool sparse = spec::FormatOf(data_, file.path) == spec::DataFormat::kLibsvm;
     const auto reader = input->Records(data_, range, own, kWindowBytes, sparse);
     const size_t fields = sparse ? 1 : own;  // the label alone
     compressed_ = compressed_ || input->has_other_length();
-    int64_t at = 0;
-    for (; left_ > 0; --left_) {
+    int64_t bytes = 0;
+    for (int64_t row = 0; row < block.rows_max && bytes <= block.bytes_max; ++row) {
       const RecordReader::Outcome outcome = reader->Next();
-      bytes_ += reader->position() - at;
-      at = reader->position();
-      if (outcome == RecordReader::Outcome::kEnd) return {};
+      if (outcome == RecordReader::Outcome::kEnd) return true;
       if (outcome == RecordReader::Outcome::kFailed) {
         failed_ = true;
-        return IsOfContent(reader->error()) ? Status() : reader->error();
+        if (!IsOfContent(reader->error())) return reader->error();
+        return true;
       }
+      bytes += reader->position() - reader->record_offset();
+      bytes_ += reader->position() - reader->record_offset();
       ++rows_;
       if (outcome != RecordReader::Outcome::kRecord || reader->fields() != own) continue;
       for (size_t i = 0; i < fields; ++i) {
@@ -106,50 +208,107 @@ class Sampler {
         }
       }
     }
+    return false;
+  }
+
+  // A Parquet file with the columns to be looked at.
+  struct Opened {
+    std::unique_ptr<storage::ReadableFile> raw;
+    std::unique_ptr<ParquetFile> parquet;
+    std::vector<int> columns;     // of the file
+    std::vector<size_t> sampled;  // of the schema
+  };
+
+  Status SampleParquet() {
+    std::vector<size_t> spread;
+    int64_t rows = 0;
+    const size_t files = training_.size();
+    bool whole = files <= kSampledFiles;
+    for (size_t i = 0; whole && i < files; ++i) {
+      ESPALIER_ASSIGN_OR_RETURN(const auto raw, OpenUnchanged(files_, *training_[i]));
+      ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*raw));
+      for (const ParquetGroup& group : parquet->groups()) rows += group.rows;
+      whole = rows <= (small() ? kSmallRows : kSampledRows);
+    }
+    const size_t count = whole ? files : std::min<size_t>(files, kSpreadFiles);
+    for (size_t i = 0; i < count; ++i) spread.push_back(Spread(i, count, files));
+    for (const size_t file : spread) {
+      ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(file, true));
+      const size_t blocks = whole ? 1 : std::max<size_t>(1, kBlocks / count);
+      ESPALIER_RETURN_IF_ERROR(AddGroups(opened, blocks, whole));
+    }
+    // Columns without values so far have the type of a later file.
+    for (size_t i = 0, looked = count; i < files && looked < kSampledFiles && !untyped_.empty();
+         ++i) {
+      if (std::find(spread.begin(), spread.end(), i) != spread.end()) continue;
+      ++looked;
+      const int64_t rows_before = rows_, bytes_before = bytes_;
+      ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(i, false));
+      ESPALIER_RETURN_IF_ERROR(AddGroups(opened, 1, false));
+      rows_ = rows_before, bytes_ = bytes_before;
+    }
+    sample_.complete = whole;
+    sample_.exact = count == files;
     return {};
   }
 
-  Status AddParquet(const spec::InputFile& file) {
-    if (file.length == 0) return {};
-    ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
-    ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
-    for (const ParquetGroup& group : parquet->groups()) rows_ += group.rows;
-    bytes_ += file.length;
+  // `all`: the columns that are wanted, otherwise those that had no values alone.
+  Result<Opened> OpenParquet(size_t file, bool all) {
+    Opened opened;
+    ESPALIER_ASSIGN_OR_RETURN(opened.raw, OpenUnchanged(files_, *training_[file]));
+    ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(*opened.raw));
+    for (const ParquetGroup& group : opened.parquet->groups()) rows_ += group.rows;
+    bytes_ += training_[file]->length;
     std::map<std::string, size_t> places;
     for (size_t i = 0; i < OwnColumns(plan_.schema); ++i) places.emplace(plan_.schema.names[i], i);
-    for (const std::string& name : parquet->index_columns()) {
+    for (const std::string& name : opened.parquet->index_columns()) {
       if (const auto place = places.find(name); place != places.end()) {
         sample_.index[place->second] = true;
       }
     }
-    std::vector<int> columns;
-    std::vector<size_t> sampled;  // by column that is read
-    const bool all = left_ > 0;   // else those that had no values alone
-    for (size_t i = 0; i < parquet->columns().size(); ++i) {
-      const ParquetColumn& column = parquet->columns()[i];
+    for (size_t i = 0; i < opened.parquet->columns().size(); ++i) {
+      const ParquetColumn& column = opened.parquet->columns()[i];
       const auto place = places.find(column.name);
       if (place == places.end() || !wanted_[place->second]) continue;
       if (column.family == ColumnFamily::kNull) {
-        if (all) untyped_.insert(place->second);
+        if (all && !typed_.contains(place->second)) untyped_.insert(place->second);
         continue;
       }
+      typed_.insert(place->second);
       const bool wanted = untyped_.erase(place->second) > 0 || all;
       if (!wanted || !(labels_ ? IsSampledLabel(column) : IsSampled(column))) continue;
-      columns.push_back(static_cast<int>(i));
-      sampled.push_back(place->second);
+      opened.columns.push_back(static_cast<int>(i));
+      opened.sampled.push_back(place->second);
     }
-    if (columns.empty()) return {};
-    const int64_t rows = all ? left_ : kSampledRows;
-    const Status read =
-        parquet->ReadFirst(columns, rows, [&](const arrow::RecordBatch& batch, int64_t) {
-          left_ -= batch.num_rows();
-          return AddBatch(batch, sampled);
-        });
-    failed_ = failed_ || !read.ok();
-    return !read.ok() && !IsOfContent(read) ? read : Status();
+    return opened;
   }
 
- private:
+  // Adds rows of so many of the groups with rows: a block of each, or `whole`: all.
+  Status AddGroups(const Opened& opened, size_t blocks, bool whole) {
+    std::vector<size_t> groups;
+    for (size_t i = 0; i < opened.parquet->groups().size(); ++i) {
+      if (opened.parquet->groups()[i].rows > 0) groups.push_back(i);
+    }
+    if (opened.columns.empty() || groups.empty()) return {};
+    blocks = std::min(blocks, groups.size());
+    const int64_t rows_max =
+        whole ? std::numeric_limits<int64_t>::max()
+              : std::max(kBlockRows, kSampledRows / static_cast<int64_t>(blocks));
+    for (size_t i = 0; i < blocks; ++i) {
+      const size_t group = groups[Spread(i, blocks, groups.size())];
+      const int64_t rows =
+          whole ? rows_max : std::min(rows_max, opened.parquet->groups()[group].rows);
+      for (ColumnSample& column : sample_.columns) column.BeginBlock();
+      const Status read = opened.parquet->ReadFirst(group, opened.columns, rows,
+                                                    [&](const arrow::RecordBatch& batch, int64_t) {
+                                                      return AddBatch(batch, opened.sampled);
+                                                    });
+      failed_ = failed_ || !read.ok();
+      if (!read.ok() && !IsOfContent(read)) return read;
+    }
+    return {};
+  }
+
   void Add(size_t column, std::string_view text) {
     sample_.columns[column].Add(text, rules_, format_ ? &*format_ : nullptr);
   }
@@ -173,54 +332,30 @@ class Sampler {
   const storage::FileSystem& files_;
   const spec::DataSpec& data_;
   const spec::InputPlan& plan_;
-  TableSample& sample_;
+  const std::vector<const spec::InputFile*> training_;
   std::vector<bool> wanted_;  // by column
   const bool labels_;
   const ValueRules rules_;
   std::optional<DateFormat> format_;
-  int64_t left_ = kSampledRows;
+  int64_t total_bytes_ = 0;  // of the training files
+  TableSample sample_;
   int64_t rows_ = 0, bytes_ = 0;  // of what was read; of Parquet all rows of the files
-  bool failed_ = false, compressed_ = false;
-  std::set<size_t> untyped_;  // columns
+  bool failed_ = false;           // a file could not be read to its end
+  bool compressed_ = false;
+  std::set<size_t> begun_;            // files that can only be read from their begin, and were
+  std::set<size_t> typed_, untyped_;  // columns with a type, and those that have none so far
 };
-
-Result<TableSample> Sample(const storage::FileSystem& files, const spec::DataSpec& data,
-                           const spec::InputPlan& plan, bool labels) {
-  TableSample sample;
-  sample.columns.resize(plan.schema.names.size());
-  sample.index.resize(plan.schema.names.size());
-  const bool parquet = spec::FormatOf(data, plan.files.front().path) == spec::DataFormat::kParquet;
-  Sampler sampler(files, data, plan, labels, &sample);
-  for (int i = 0; sampler.left() > 0 || sampler.seeks_type(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    const bool over = at == plan.files.size() || plan.files[at].role != spec::FileRole::kTrain;
-    sample.complete = over && sampler.left() > 0;
-    if (over || i == kSampledFiles) break;
-    ESPALIER_RETURN_IF_ERROR(parquet ? sampler.AddParquet(plan.files[at])
-                                     : sampler.AddText(plan.files[at]));
-  }
-  sample.complete = sample.complete && !sampler.failed();
-  int64_t bytes = 0, training = 0;
-  for (const spec::InputFile& file : plan.files) {
-    if (file.role != spec::FileRole::kTrain) continue;
-    bytes += file.length;
-    ++training;
-  }
-  sample.exact = sample.complete || (parquet && training == 1);
-  sample.rows = sample.exact ? sampler.rows() : sampler.RowsOf(bytes);
-  return sample;
-}
 
 }  // namespace
 
 Result<TableSample> SampleColumns(const storage::FileSystem& files, const spec::DataSpec& data,
                                   const spec::InputPlan& plan) {
-  return Sample(files, data, plan, false);
+  return Sampler(files, data, plan, false).Run();
 }
 
 Result<TableSample> SampleLabels(const storage::FileSystem& files, const spec::DataSpec& data,
                                  const spec::InputPlan& plan) {
-  return Sample(files, data, plan, true);
+  return Sampler(files, data, plan, true).Run();
 }
 
 }  // namespace espalier::data

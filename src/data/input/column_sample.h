@@ -1,4 +1,5 @@
-// What the first values of each column look like. Thread rule: re-entrant.
+// What some values of each column look like. The sample depends on the listing and the files alone.
+// Thread rule: re-entrant.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,17 @@
 
 namespace espalier::data {
 
-// The sample is of the first rows of the training files, in their order: so many rows, from so many
-// files at most.
-inline constexpr int64_t kSampledRows = 1000;
-inline constexpr int kSampledFiles = 16;
+// Training files of at most kWholeTableBytes or kSampledRows rows, and not more than kSampledFiles,
+// are read as a whole. Of larger tables the sample has blocks of kBlockRows rows each:
+//   text      at kBlocks places, at equal distances over the bytes of all training files; the last
+//             one at their end. Of a file that can only be read from its begin: its first rows
+//   Parquet   at the begin of up to kBlocks row groups, at equal distances, of up to kSpreadFiles
+//             files
+inline constexpr int64_t kWholeTableBytes = 1 << 20;
+inline constexpr int64_t kSampledRows = 1000, kBlockRows = 64;
+inline constexpr int kSampledFiles = 16, kBlocks = 16, kSpreadFiles = 4;
+// Bytes of a block of text, beyond which it has one row.
+inline constexpr int64_t kBlockBytesMax = 256 << 10;
 
 struct TableSample {
   std::vector<ColumnSample> columns;  // by column of the schema

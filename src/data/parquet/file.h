@@ -72,8 +72,9 @@ class ParquetFile {
   Status ReadGroup(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                    const TakeBatch& take);
 
-  // The same of the first `rows` rows of the file; reads as many pages as that takes.
-  Status ReadFirst(const std::vector<int>& columns, int64_t rows, const TakeBatch& take);
+  // The same of the first `rows` rows from a group on; reads as many pages as that takes.
+  Status ReadFirst(size_t group, const std::vector<int>& columns, int64_t rows,
+                   const TakeBatch& take);
 
   // The length of the first vector in a column of them that is not empty; 0 when there is none.
   // Reads as many pages as that takes.

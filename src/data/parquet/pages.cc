@@ -70,16 +70,19 @@ Status ParquetFile::ReadPages(parquet::arrow::FileReader* reader, size_t group,
   return {};
 }
 
-Status ParquetFile::ReadFirst(const std::vector<int>& columns, int64_t rows,
+Status ParquetFile::ReadFirst(size_t group, const std::vector<int>& columns, int64_t rows,
                               const TakeBatch& take) {
   ESPALIER_ASSIGN_OR_RETURN(const auto reader, PageReader());
   int64_t done = 0;
-  for (size_t group = 0; group < groups_.size() && done < rows; ++group) {
+  for (; group < groups_.size() && done < rows; ++group) {
     if (groups_[group].rows == 0) continue;
+    const int64_t first_row = groups_[group].first_row;
+    int64_t of_group = 0;
     ESPALIER_RETURN_IF_ERROR(ReadPages(
         reader.get(), group, columns, [&](const arrow::RecordBatch& batch) -> Result<bool> {
           const auto first = batch.Slice(0, std::min(batch.num_rows(), rows - done));
-          ESPALIER_RETURN_IF_ERROR(take(*first, done));
+          ESPALIER_RETURN_IF_ERROR(take(*first, first_row + of_group));
+          of_group += first->num_rows();
           done += first->num_rows();
           return done >= rows;
         }));
