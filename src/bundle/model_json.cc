@@ -263,6 +263,7 @@ std::string EncodeModelJson(const ModelDocument& d) {
   if (d.fits > 1 || d.constant) {
     document["ensemble"] = {{"fits", d.fits}, {"constant", d.constant}};
   }
+  if (!d.notes.empty()) document["notes"] = write(d.notes);
   std::string out = "{\n";
   for (auto it = document.begin(); it != document.end(); ++it) {
     if (it != document.begin()) out += ",\n";

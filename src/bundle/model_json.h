@@ -20,6 +20,9 @@
 //                    read; bytes are scaled in the model's precision, wider numbers in float64
 //   sparse           true where the job multiplied rows without their zeros
 //                    (spec/sparse_rows.h), as whoever scores rows by it then does, too; else absent
+//   notes            ["the task is regression: ..", ..]: what the profiling pass has judged
+//                    otherwise than the sample of the rows, and what is likely wrong with the
+//                    table; absent where there is nothing
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}, and where
 //                    spec.train.mode is async "async": {"largest_lag": .., "refused": ..}
@@ -74,6 +77,7 @@ struct ModelDocument {
   std::string arithmetic_id;
   std::string weights_sha256;
   std::vector<std::string> accepted;
+  std::vector<std::string> notes = {};  // written, not read
 };
 
 // Its `preprocessing`, alone. kBadInput as below.

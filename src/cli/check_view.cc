@@ -209,6 +209,8 @@ std::string CheckText(const CheckReport& report, bool color) {
                      "\n" + FeatureSums(report.features) + "\n" + ColumnTable(report.features);
   if (!report.targets.empty()) text += "\ntargets\n" + ColumnTable(report.targets);
   if (!report.labels.empty()) text += "\nlabels\n" + LabelTable(report.labels);
+  if (!report.notes.empty()) text += "\nnotes\n";
+  for (const std::string& note : report.notes) text += "  " + Printable(note, 1000) + "\n";
   const std::string epochs = report.epochs ? ShortestDouble(*report.epochs) +
                                                  (*report.epochs == 1 ? " epoch; " : " epochs; ")
                                            : "";
@@ -281,6 +283,7 @@ Json CheckJson(const CheckReport& report) {
         {"unused", report.schema.unused},
         {"inferred", report.schema.inferred.empty() ? Json() : Json(report.schema.inferred)},
         {"list", std::move(columns)}}},
+      {"notes", report.notes},
       {"shards", report.shards},
       {"hosts", std::move(hosts)},
       {"workers", std::move(workers)},

@@ -60,7 +60,8 @@ struct CheckReport {
   std::string job_name;
   spec::Preset preset = spec::Preset::kNone;
   spec::Task task = spec::Task::kClassification;
-  std::string task_why;  // where the labels decided it
+  std::string task_why;            // where the labels decided it
+  std::vector<std::string> notes;  // JobSnapshot::notes
   std::vector<SetSummary> sets;
   SchemaSummary schema;
   int64_t shards = 0;

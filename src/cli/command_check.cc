@@ -75,10 +75,9 @@ class LocalProfile {
     if (context.console.live() && !context.options.json) context.console.Out("\r\x1b[K");
     if (interrupted) return Cancelled("interrupted");
     if (!error_.ok()) return error_;
-    if (!profiles_.empty()) {
-      profiles_.front().sample = std::move(sample_);
-      profiles_.front().categories = std::move(categories_);
-    }
+    std::vector<spec::ShardProfile*> places;
+    for (spec::ShardProfile& profile : profiles_) places.push_back(&profile);
+    sums_.MoveTo(places);
     return std::move(profiles_);
   }
 
@@ -104,9 +103,8 @@ class LocalProfile {
     const int64_t bytes = shard.rows.MemoryBytes() + FetchedBytes(plan_.shards[i]);
     reading_bytes_ = std::max(reading_bytes_, bytes);
     profiles_[i] = std::move(shard.profile);
-    ESPALIER_RETURN_IF_ERROR(spec::MergeSample(std::exchange(profiles_[i].sample, {}), &sample_));
-    spec::AddCategories(profiles_[i].categories, &categories_);
-    for (auto& values : profiles_[i].categories) values.clear();
+    ESPALIER_RETURN_IF_ERROR(sums_.Add(profiles_[i]));
+    spec::TakeOutSums(&profiles_[i]);
     return Status::Ok();
   }
 
@@ -135,9 +133,33 @@ class LocalProfile {
   std::mutex mutex_;                          // guards all below
   Status error_;
   int64_t reading_bytes_ = 0;
-  spec::RowSample sample_;
-  spec::CategoryCounts categories_;
+  spec::ShardSums sums_;
 };
+
+struct ProfiledTable {
+  std::vector<spec::ShardProfile> profiles;
+  int64_t reading_bytes = 0;  // most that one shard took in memory
+};
+
+// Profiles a table, twice where all rows are unlike the sample of them: then the job is completed
+// again.
+Result<ProfiledTable> ProfileTable(const CommandContext& context, const std::string& asked_yaml,
+                                   data::JobCompletion::Completed* completed) {
+  for (;;) {
+    data::FindHosts(context.files, &completed->input);
+    LocalProfile profile(context.files, completed->input, completed->job,
+                         context.env.temporary_directory);
+    ESPALIER_ASSIGN_OR_RETURN(std::vector<spec::ShardProfile> profiles, profile.Run(context));
+    if (!completed->input.provisional)
+      return ProfiledTable{std::move(profiles), profile.reading_bytes()};
+    ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(asked_yaml, "job"));
+    ESPALIER_ASSIGN_OR_RETURN(auto judged,
+                              completion.Judge(completed->input, completed->yaml, profiles));
+    if (!judged) return ProfiledTable{std::move(profiles), profile.reading_bytes()};
+    if (judged->task_why.empty()) judged->task_why = completed->task_why;
+    *completed = *std::move(judged);
+  }
+}
 
 std::vector<ColumnSummary> MergeColumns(const std::vector<spec::ShardProfile>& profiles,
                                         std::vector<spec::ColumnStats> spec::ShardProfile::*columns,
@@ -363,6 +385,8 @@ Result<CheckReport> MakeReport(const storage::FileSystem& files, const spec::Job
   report.sets[0].rows = merged.train_rows;
   report.sets[1].rows = merged.validation_rows;
   report.sets[2].rows = merged.test_rows;
+  report.notes = plan.notes;
+  report.notes.insert(report.notes.end(), merged.warnings.begin(), merged.warnings.end());
   std::erase_if(report.sets, [](const SetSummary& s) { return s.files == 0 && s.rows == 0; });
   ESPALIER_RETURN_IF_ERROR(
       AddTypes(files, spec, plan, merged.preprocessing.classes, &report.schema));
@@ -417,23 +441,21 @@ int RunCheck(const CommandContext& context) {
   spec::JobSpec& job = completed->job;
   const bool sized = job.train.batch > 0 && job.train.epochs != 0.0;
   if (context.options.effective && sized) return ShowEffective(context, job);
-  spec::InputPlan& plan = completed->input;
-  data::FindHosts(context.files, &plan);
-  LocalProfile profile(context.files, plan, job, context.env.temporary_directory);
-  Result<std::vector<spec::ShardProfile>> profiles = profile.Run(context);
-  if (!profiles.ok()) {
+  const spec::InputPlan& plan = completed->input;
+  Result<ProfiledTable> profiled = ProfileTable(context, file->yaml, &*completed);
+  if (!profiled.ok()) {
     const bool interrupted = context.interrupts.any();
-    return ShowError(context, profiles.status(),
-                     interrupted ? kExitInterrupted : LocalExitCode(profiles.status()));
+    return ShowError(context, profiled.status(),
+                     interrupted ? kExitInterrupted : LocalExitCode(profiled.status()));
   }
   int64_t train_rows = 0;
-  for (const spec::ShardProfile& shard : *profiles) train_rows += shard.train_rows;
+  for (const spec::ShardProfile& shard : profiled->profiles) train_rows += shard.train_rows;
   job = spec::Sized(std::move(job), train_rows);
   if (context.options.effective) return ShowEffective(context, job);
-  Result<CheckReport> report = MakeReport(context.files, job, plan, std::move(*profiles));
+  Result<CheckReport> report = MakeReport(context.files, job, plan, std::move(profiled->profiles));
   if (!report.ok()) return ShowError(context, report.status(), LocalExitCode(report.status()));
   report->task_why = completed->task_why;
-  report->reading_bytes = profile.reading_bytes();
+  report->reading_bytes = profiled->reading_bytes;
   AskWorkers(context, plan, &*report);
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));

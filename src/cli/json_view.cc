@@ -31,6 +31,7 @@ Json StateJson(const spec::JobSnapshot& job) {
           {"state", spec::JobStateName(job.state)},
           {"waiting_because", TextOrNull(job.waiting_because)},
           {"inferred", TextOrNull(job.inferred)},
+          {"notes", job.notes},
           {"trouble", TextOrNull(job.trouble)},
           {"workers", job.workers}};
 }
@@ -142,6 +143,7 @@ Json JobJson(const spec::JobSnapshot& job) {
           {"output", job.output},
           {"workers", job.workers},
           {"inferred", TextOrNull(job.inferred)},
+          {"notes", job.notes},
           {"leaves", job.leaves},
           {"generation", job.generation.value},
           {"submitted_ms", job.submitted_ms},

@@ -267,6 +267,17 @@ std::string InferredLine(const spec::JobSnapshot& job) {
   return job.inferred.empty() ? "" : "features: auto: " + Printable(job.inferred, 2000);
 }
 
+// The notes that were not shown yet, as one block.
+std::string NotesBlock(const spec::JobSnapshot& job, std::vector<std::string>* shown) {
+  std::string block;
+  for (const std::string& note : job.notes) {
+    if (std::find(shown->begin(), shown->end(), note) != shown->end()) continue;
+    block += (block.empty() ? "note: " : "      ") + Printable(note, 1000) + "\n";
+    shown->push_back(note);
+  }
+  return block;
+}
+
 std::string TroubleLine(const spec::JobSnapshot& job, std::string* shown) {
   if (job.trouble == *shown || spec::IsFinal(job.state)) return {};
   *shown = job.trouble;
@@ -284,6 +295,10 @@ void LiveView::OnUpdate(const spec::JobUpdate& update, int64_t now_ms) {
   if (!job_->inferred.empty() && !std::exchange(inferred_told_, true)) {
     Pause();
     out_(InferredLine(*job_) + "\n");
+  }
+  if (const std::string block = NotesBlock(*job_, &notes_shown_); !block.empty()) {
+    Pause();
+    out_(block);
   }
   if (job_->state == spec::JobState::kTraining) pace_.Observe(p.step, p.steps_total, now_ms);
   if (const std::string line = TroubleLine(*job_, &trouble_); !line.empty()) {
@@ -329,6 +344,7 @@ void PlainView::OnUpdate(const spec::JobUpdate& update, int64_t) {
   if (!job.inferred.empty() && !std::exchange(inferred_told_, true)) {
     out_(InferredLine(job) + "\n");
   }
+  if (const std::string block = NotesBlock(job, &notes_shown_); !block.empty()) out_(block);
   // A final state is the result view's to tell, after the last evaluations.
   if (state != last_state_ && !spec::IsFinal(job.state)) {
     out_(state + "\n");

@@ -88,6 +88,7 @@ class LiveView final : public ProgressView {
   std::function<int()> width_;
   const bool color_;
   bool drawn_ = false, inferred_told_ = false;
+  std::vector<std::string> notes_shown_;
   std::string trouble_;  // told last
   std::optional<spec::JobSnapshot> job_;
   std::optional<spec::HistoryRow> last_;
@@ -108,6 +109,7 @@ class PlainView final : public ProgressView {
   std::string trouble_;     // told last
   bool away_told_ = false;  // once an outage
   bool inferred_told_ = false;
+  std::vector<std::string> notes_shown_;
 };
 
 }  // namespace espalier::cli

@@ -395,6 +395,9 @@ std::string StatusText(const spec::JobSnapshot& job, int64_t now_ms, bool color)
   }
   if (!job.waiting_because.empty()) rows.push_back({"why", Printable(job.waiting_because, 400)});
   if (!job.inferred.empty()) rows.push_back({"features", Printable(job.inferred, 2000)});
+  for (size_t i = 0; i < job.notes.size(); ++i) {
+    rows.push_back({i == 0 ? "notes" : "", Printable(job.notes[i], 1000)});
+  }
   if (!job.trouble.empty()) rows.push_back({"trouble", Printable(job.trouble, 600)});
   std::string text = LeftTable(rows, "");
   if (!job.error.ok()) text += ErrorText(job.error, color);

@@ -14,6 +14,7 @@
 #include "src/base/status.h"
 #include "src/cluster/messages.h"
 #include "src/spec/input.h"
+#include "src/spec/shard_sums.h"
 
 namespace espalier::cluster {
 
@@ -77,6 +78,8 @@ struct Submission {
   // Name of the person or service that submitted the job. Empty: the job has no owner, because the
   // cluster is plain text or an earlier version has accepted it.
   std::string owner = {};
+  // The job as it was submitted, where the input is provisional; otherwise empty.
+  std::string asked_yaml = {};
   const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }
   const TrainingSubmission* training() const { return std::get_if<TrainingSubmission>(&work); }
   const ScoringSubmission* scoring() const { return std::get_if<ScoringSubmission>(&work); }
@@ -121,11 +124,19 @@ struct DrainWorker {
   std::string reason;
 };
 
+// What all rows say of a job whose plan was provisional, where they differ from the sample of them.
+struct Replanned {
+  std::string job_yaml;
+  std::shared_ptr<const spec::InputPlan> input;  // not provisional
+  int64_t leaves = 1;
+};
+
 // What came of a MergeWork.
 struct ProfileMerged {
   JobId job;
   Generation generation;
   Result<std::shared_ptr<const spec::TableProfile>> result;
+  std::shared_ptr<const Replanned> replanned = {};  // there: in place of a result
 };
 
 // The same of a job that scores: its result, with its output in place.
@@ -247,9 +258,15 @@ struct MergeTried {
   JobId job;
   int64_t times = 0;
 };
-using JournalEntry = std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, ProfileRecorded,
-                                  HistoryRecorded, TrainingStarted, JobEnded, JobForgotten,
-                                  IncarnationTaken, GenerationReserved, TokensReplaced, MergeTried>;
+// The profiling pass of the job begins again, by another plan.
+struct JobReplanned {
+  JobId job;
+  Replanned plan;
+};
+using JournalEntry =
+    std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, ProfileRecorded, HistoryRecorded,
+                 TrainingStarted, JobEnded, JobForgotten, IncarnationTaken, GenerationReserved,
+                 TokensReplaced, MergeTried, JobReplanned>;
 
 struct SendToWorker {
   SessionId session;
@@ -286,11 +303,12 @@ struct MergeWork {
   Generation generation;
   std::string job_yaml;
   std::shared_ptr<const spec::InputPlan> input;
-  ShardResults shards;  // in shard order; of their samples the first one has what all come to
+  ShardResults shards;  // in shard order; the sums of all are in one of them (spec::ShardSums)
   spec::StorageTokens tokens = {};
   spec::JobKind kind = spec::JobKind::kTrain;
   std::string request_id = {}, model_sha256 = {};  // of the submission
   std::vector<double> totals = {};                 // of an evaluation: of all shards together
+  std::string asked_yaml = {};
 };
 
 // A job that trains is to be cancelled: its writers are to be fenced (bundle/output.h), off the

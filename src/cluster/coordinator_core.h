@@ -289,6 +289,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const ProfilePart& message);
   Status TakeShard(JobRecord& job, MemberState& member,
                    const std::shared_ptr<const spec::ShardResult>& result);
+  static void PutBackSums(ProfilingState& all);
   static Status AddUp(const spec::ShardResult& result, ProfilingState& all);
   // When the profiles of all shards are there.
   void MergeIfProfiled(JobRecord& job);
@@ -296,6 +297,9 @@ class CoordinatorCore : CoordinatorRecords {
   Status ProfileTooLarge(const JobRecord& job) const;
   void ForgetProfile(JobRecord& job);
   void On(const ProfileMerged& event);
+  void Replan(JobRecord& job, const Replanned& plan);
+  static void TakePlan(JobRecord& job, const Replanned& plan);
+  static void NoteProfile(JobRecord& job);
 
   // coordinator_messages.cc: what members say about their job.
   void Obey(Worker& worker, const MemberReady& message);
@@ -352,6 +356,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Recall(const TrainingStarted& e);
   void Recall(const GenerationReserved& e);
   void Recall(const MergeTried& e);
+  void Recall(const JobReplanned& e);
   void Recall(const JobEnded& e);
   void Recall(const JobForgotten& e);
   void Recall(const IncarnationTaken& e);

@@ -10,7 +10,7 @@
 namespace espalier::cluster {
 
 int64_t PlanBytes(const Submission& submission) {
-  auto bytes = static_cast<int64_t>(submission.job_yaml.size());
+  auto bytes = static_cast<int64_t>(submission.job_yaml.size() + submission.asked_yaml.size());
   if (submission.input == nullptr) return bytes;
   const spec::InputPlan& input = *submission.input;
   const auto of_text = [](const std::string& text) {
@@ -356,6 +356,7 @@ void CoordinatorCore::ClearAway(JobRecord& job) {
 void CoordinatorCore::ForgetWork(JobRecord& job) {
   const int64_t bytes_done = job.profiled.bytes_done;
   job.submission.job_yaml.clear();
+  job.submission.asked_yaml.clear();
   job.submission.input.reset();
   job.plan_bytes = 0;
   ForgetProfile(job);

@@ -1,6 +1,9 @@
 // CoordinatorCore: what members found in their shards, and the merge of it.
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "src/base/text.h"
 #include "src/cluster/coordinator_core.h"
@@ -26,17 +29,16 @@ SharedResult WithoutSums(const spec::ShardScore& score, const SharedResult& shar
                        .unseen = score.unseen});
 }
 
-// A profile without its sample and its counts of values, and with the first skipped rows only.
+// A profile without its sums, and with the first skipped rows only.
 SharedResult WithoutSums(const spec::ShardProfile& profile, size_t skipped_max,
                          const SharedResult& shared) {
-  if (profile.sample.keys.empty() && profile.categories.empty() &&
-      profile.skipped.size() <= skipped_max) {
-    return shared;
-  }
+  const bool sums = !profile.sample.keys.empty() || !profile.probe.keys.empty() ||
+                    !profile.categories.empty() || !profile.evidence.empty() ||
+                    !profile.alike.hashes.empty();
+  if (!sums && profile.skipped.size() <= skipped_max) return shared;
   spec::ShardProfile shorter = profile;
   shorter.skipped.resize(std::min(shorter.skipped.size(), skipped_max));
-  shorter.sample = {};
-  for (auto& values : shorter.categories) values.clear();
+  spec::TakeOutSums(&shorter);
   return std::make_shared<const spec::ShardResult>(std::move(shorter));
 }
 
@@ -49,6 +51,27 @@ SharedResult WithoutSums(const SharedResult& result, size_t skipped_max) {
 }
 
 }  // namespace
+
+// Puts the sums of all shards into those that ShardSums chooses.
+void CoordinatorCore::PutBackSums(ProfilingState& all) {
+  std::optional<size_t> first, judged;
+  for (size_t i = 0; i < all.shards.size(); ++i) {
+    const auto* profile = std::get_if<spec::ShardProfile>(all.shards[i].get());
+    if (profile == nullptr) return;  // of a job that scores
+    if (!first && profile->failure.ok()) first = i;
+    if (!judged && !profile->evidence.empty()) judged = i;
+  }
+  std::map<size_t, spec::ShardProfile> changed;
+  for (const auto& at : {first, judged}) {
+    if (at) changed[*at] = std::get<spec::ShardProfile>(*all.shards[*at]);
+  }
+  std::vector<spec::ShardProfile*> places;
+  for (auto& [at, profile] : changed) places.push_back(&profile);
+  all.sums.MoveTo(places);
+  for (auto& [at, profile] : changed) {
+    all.shards[at] = std::make_shared<const spec::ShardResult>(std::move(profile));
+  }
+}
 
 void CoordinatorCore::Obey(Worker& worker, const ProfilingProgress& message) {
   JobRecord* planning = FindJob(worker.at.job);
@@ -111,9 +134,7 @@ Status CoordinatorCore::TakeShard(JobRecord& job, MemberState& member,
   ProfilingState& all = job.profiled;
   auto& kept = all.shards[static_cast<size_t>(spec::ShardOf(*result))];
   if (kept != nullptr) return Status::Ok();  // repeated
-  const auto added_up = [&all] {
-    return all.totals.bytes() + spec::MemoryBytes(all.sample) + all.category_bytes;
-  };
+  const auto added_up = [&all] { return all.totals.bytes() + all.sums.bytes(); };
   const int64_t before = added_up();
   ESPALIER_RETURN_IF_ERROR(AddUp(*result, all));
   kept = WithoutSums(result, static_cast<size_t>(options_.skipped_rows_kept_max));
@@ -135,15 +156,7 @@ Status CoordinatorCore::AddUp(const spec::ShardResult& result, ProfilingState& a
     all.totals.Add(score->shard, totals);
     return Status::Ok();
   }
-  const auto& profile = std::get<spec::ShardProfile>(result);
-  const size_t columns = profile.categories.size();
-  if (!all.categories.empty() && columns != all.categories.size()) {
-    return FailedPrecondition("it counts the values of " + std::to_string(columns) +
-                              " columns, others of " + std::to_string(all.categories.size()));
-  }
-  ESPALIER_RETURN_IF_ERROR(spec::MergeSample(profile.sample, &all.sample));
-  all.category_bytes += spec::AddCategories(profile.categories, &all.categories);
-  return Status::Ok();
+  return all.sums.Add(std::get<spec::ShardProfile>(result));
 }
 
 void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
@@ -152,12 +165,7 @@ void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
     if (shard == nullptr) return;
   }
   ProfilingState& all = job.profiled;
-  if (!all.sample.keys.empty() || !all.categories.empty()) {
-    auto first = std::get<spec::ShardProfile>(*all.shards.front());
-    first.sample = std::exchange(all.sample, {});
-    first.categories = std::exchange(all.categories, {});
-    all.shards.front() = std::make_shared<const spec::ShardResult>(std::move(first));
-  }
+  PutBackSums(all);
   const Submission& submission = job.submission;
   // The merge adds in the order of shards, not of arrival.
   MergeWork work{.job = job.snapshot.job,
@@ -167,7 +175,8 @@ void CoordinatorCore::MergeIfProfiled(JobRecord& job) {
                  .shards = std::exchange(all.shards, {}),
                  .tokens = submission.tokens,
                  .kind = submission.kind(),
-                 .request_id = submission.client_request_id};
+                 .request_id = submission.client_request_id,
+                 .asked_yaml = submission.asked_yaml};
   if (const ScoringSubmission* scoring = submission.scoring()) {
     work.model_sha256 = scoring->model_sha256;
     if (scoring->kind == spec::JobKind::kEvaluate) work.totals = all.totals.Take();
@@ -196,7 +205,7 @@ void CoordinatorCore::LetMembersGo(JobRecord& job) {
 }
 
 Status CoordinatorCore::ProfileTooLarge(const JobRecord& job) const {
-  const bool counts = job.profiled.category_bytes > job.profiled.bytes / 2;
+  const bool counts = job.profiled.sums.category_bytes > job.profiled.bytes / 2;
   int64_t came = 0;
   for (const auto& shard : job.profiled.shards) came += shard != nullptr;
   const auto bytes = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
@@ -223,8 +232,13 @@ void CoordinatorCore::On(const ProfileMerged& event) {
     Fail(*job, event.result.status());
     return;
   }
+  if (event.replanned != nullptr) {
+    Replan(*job, *event.replanned);
+    return;
+  }
   job->profile = *event.result;
   job->merges_tried = 0;
+  NoteProfile(*job);
   ForgetProfile(*job);
   out_.persist.push_back(ProfileRecorded{event.job, job->profile});
   Log(LogLevel::kInfo, ToString(event.job) + " profiled: " + HumanCount(job->profile->train_rows) +
@@ -240,6 +254,42 @@ void CoordinatorCore::On(const ProfileMerged& event) {
   job->may_write = true;
   for (size_t i = 0; i < job->members.size(); ++i) SendTraining(*job, i);
   Changed(*job);
+}
+
+// The pass begins again, by the plan that follows from all rows. Members are released, because they
+// keep rows of the plan before.
+void CoordinatorCore::Replan(JobRecord& job, const Replanned& plan) {
+  spec::JobSnapshot& s = job.snapshot;
+  TakePlan(job, plan);
+  s.generation = {++job.generations};  // one without members
+  ReleaseMembers(job, "its profiling pass begins again");
+  QueueAgain(job);
+  out_.persist.push_back(JobReplanned{s.job, plan});
+  out_.persist.push_back(StartOf(job));
+  queue_moved_ = true;
+  Changed(job);
+  for (const std::string& note : s.notes) {
+    Log(LogLevel::kInfo, ToString(s.job) + ": " + Printable(note, 1000));
+  }
+}
+
+void CoordinatorCore::TakePlan(JobRecord& job, const Replanned& plan) {
+  Submission& submission = job.submission;
+  submission.job_yaml = plan.job_yaml;
+  submission.input = plan.input;
+  submission.leaves = plan.leaves;
+  submission.asked_yaml.clear();
+  job.plan_bytes = PlanBytes(submission);
+  job.merges_tried = 0;
+  job.snapshot.leaves = plan.leaves;
+  job.snapshot.inferred = spec::InferredText(plan.input->schema);
+  job.snapshot.notes = plan.input->notes;
+}
+
+void CoordinatorCore::NoteProfile(JobRecord& job) {
+  std::vector<std::string>& notes = job.snapshot.notes;
+  notes = job.submission.input->notes;
+  notes.insert(notes.end(), job.profile->warnings.begin(), job.profile->warnings.end());
 }
 
 }  // namespace espalier::cluster

@@ -67,11 +67,9 @@ struct CoordinatorRecords {
     // What is taken out of them, added up as they come: it is the bulk of an evaluation's shards,
     // of those whose features are scaled by quartiles, and of those with large vocabularies.
     ShardTotals totals;
-    spec::RowSample sample;
-    std::vector<std::map<std::string, int64_t>> categories;
-    int64_t category_bytes = 0;  // what these take in memory ...
-    int64_t bytes = 0;           // ... and all that, until it is merged
-    int64_t bytes_done = 0;      // of the input, by earlier generations
+    spec::ShardSums sums;
+    int64_t bytes = 0;       // what all that takes in memory, until it is merged
+    int64_t bytes_done = 0;  // of the input, by earlier generations
     bool merging = false;
   };
   // The next generation, while it is prepared beside the present one.

@@ -42,6 +42,7 @@ void CoordinatorCore::Recall(const JobAccepted& e) {
   s.submitted_ms = e.submitted_ms;
   if (e.submission.input == nullptr) return;
   s.inferred = spec::InferredText(e.submission.input->schema);
+  s.notes = e.submission.input->notes;
   for (const spec::Shard& shard : e.submission.input->shards)
     s.input_bytes += shard.end - shard.begin;
 }
@@ -86,6 +87,7 @@ void CoordinatorCore::Recall(const ProfileRecorded& e) {
   if (job == nullptr) return;
   job->profile = e.profile;
   job->merges_tried = 0;
+  if (job->submission.input != nullptr) NoteProfile(*job);
   job->profiled.bytes_done = job->snapshot.input_bytes;
 }
 
@@ -127,6 +129,10 @@ void CoordinatorCore::Recall(const IncarnationTaken&) {}  // the journal's own a
 
 void CoordinatorCore::Recall(const MergeTried& e) {
   if (JobRecord* job = FindJob(e.job)) job->merges_tried = e.times;
+}
+
+void CoordinatorCore::Recall(const JobReplanned& e) {
+  if (JobRecord* job = FindJob(e.job)) TakePlan(*job, e.plan);
 }
 
 // Continues each job that the entries have not ended: a job in training waits for its members, and

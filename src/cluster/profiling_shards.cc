@@ -50,10 +50,48 @@ Status CheckLabels(const std::map<std::string, int64_t>& labels, int64_t rows) {
   return Status::Ok();
 }
 
-Status CheckShard(const spec::Schema& schema, const spec::ShardProfile& s) {
+Status CheckEvidence(const spec::Schema& schema, const std::vector<spec::ColumnEvidence>& all) {
+  for (const spec::ColumnEvidence& e : all) {
+    for (const int64_t n : {e.rows, e.nulls, e.numbers, e.truths, e.days, e.months, e.texts.rows}) {
+      if (!InRange(n)) return FailedPrecondition("its evidence counts " + std::to_string(n));
+    }
+    if (static_cast<size_t>(e.column) >= schema.names.size() || e.nulls > e.rows ||
+        std::max({e.truths, e.days, e.months}) > e.numbers || e.low > e.high) {
+      return FailedPrecondition("its evidence is out of range");
+    }
+    ESPALIER_RETURN_IF_ERROR(CheckLabels(e.texts.counts, e.texts.rows));
+  }
+  return Status::Ok();
+}
+
+// Of rows that are only looked at for warnings.
+Status CheckWarnings(const spec::ShardProfile& s) {
+  const size_t rows = s.probe.keys.size(), values = s.probe.values.size();
+  if (static_cast<int64_t>(rows) > s.train_rows || (rows > 0 && values % rows != 0) ||
+      (rows == 0 && values > 0)) {
+    return FailedPrecondition("its probe has " + std::to_string(rows) + " rows with " +
+                              std::to_string(values) + " values");
+  }
+  for (size_t i = 0; i < s.alike.hashes.size(); ++i) {
+    const int64_t train = s.alike.train[i], validation = s.alike.validation[i];
+    if (train > s.train_rows || validation > s.validation_rows) {
+      return FailedPrecondition("it counts more rows that are alike than it has");
+    }
+  }
+  return Status::Ok();
+}
+
+Status CheckShard(const spec::InputPlan& input, const spec::ShardProfile& s) {
+  const spec::Schema& schema = input.schema;
+  if (!input.provisional && !(s.evidence.empty() && s.failure.ok())) {
+    return FailedPrecondition("it judges a plan that is not provisional");
+  }
+  ESPALIER_RETURN_IF_ERROR(CheckEvidence(schema, s.evidence));
+  if (!s.failure.ok()) return Status::Ok();  // nothing more of it is used
   for (int64_t n : {s.train_rows, s.validation_rows, s.test_rows, s.dropped_rows, s.skipped_rows}) {
     if (!InRange(n)) return FailedPrecondition("a row count is " + std::to_string(n));
   }
+  ESPALIER_RETURN_IF_ERROR(CheckWarnings(s));
   if (static_cast<int64_t>(s.skipped.size()) > s.skipped_rows) {
     return FailedPrecondition("it lists more skipped rows than it counts");
   }
@@ -187,9 +225,8 @@ Status CheckProfile(const spec::InputPlan& input, spec::JobKind kind,
     if ((score != nullptr) != (kind != spec::JobKind::kTrain)) {
       return FailedPrecondition("the result of " + shard + " is not of this kind of job");
     }
-    const Status s = score != nullptr
-                         ? CheckScore(kind, *score)
-                         : CheckShard(input.schema, std::get<spec::ShardProfile>(*result));
+    const Status s = score != nullptr ? CheckScore(kind, *score)
+                                      : CheckShard(input, std::get<spec::ShardProfile>(*result));
     if (!s.ok()) return s.Wrap("profile of " + shard);
   }
   return Status::Ok();
@@ -217,7 +254,12 @@ size_t BytesOf(const spec::ShardProfile& profile) {
   add(profile.labels);
   add(profile.evaluation_labels);
   for (const auto& values : profile.categories) add(values);
-  bytes += static_cast<size_t>(spec::MemoryBytes(profile.sample));
+  bytes += static_cast<size_t>(spec::MemoryBytes(profile.sample) +
+                               spec::MemoryBytes(profile.probe) + spec::MemoryBytes(profile.alike));
+  for (const spec::ColumnEvidence& e : profile.evidence) {
+    bytes += sizeof(e);
+    add(e.texts.counts);
+  }
   return bytes + StatusBytes(profile.skipped);
 }
 

@@ -75,14 +75,14 @@ constexpr KeyDoc kDocs[] = {
      "The columns that the model uses, and how. `features: \"1..784\"` is short for {columns: "
      "\"1..784\"}."},
     {"data.features.columns", nullptr,
-     "auto: all columns except label, weight and validation column. The first 1,000 rows decide "
-     "what a column without a group holds, by its values that are not null: it is numeric when "
+     "auto: all columns except label, weight and validation column. The rows decide what a "
+     "column without a group holds, by its values that are not null: it is numeric when "
      "at least half of them are numbers; a date when at least half are dates, or all are numbers "
      "such as 202402 or 20240229; a boolean when all are; otherwise a one-hot category. In "
      "Parquet, date and timestamp columns are dates, and other columns except text are numeric. "
      "Whole numbers are numeric; name them in a group to make them categories. These columns are "
      "left out: text that differs in at least 95 % of 50 values or more; an unnamed column that "
-     "numbers the rows; the index of a pandas frame; and, in tables of 10 to 1,000 rows, a column "
+     "numbers the rows; the index of a pandas frame; and, in tables of at least 10 rows, a column "
      "that is empty or constant. Numbers such as 28,7, 1,234, $5, 12%, 5kg or (5) and dates such "
      "as 02/03/2024 are an error that names the keys to set. `check`, `train`, `submit` and "
      "`status` show the result, and model.json keeps it. Or names, positions and ranges such as "
@@ -210,9 +210,10 @@ constexpr KeyDoc kDocs[] = {
     {"model", nullptr, "The network."},
     {"model.task", nullptr,
      "multilabel: several labels a row. autoencoder: the model returns its numeric features. Job "
-     "files with a preset may say auto, or nothing. Then text, truth values and at most 20 whole "
-     "numbers in the first 1,000 rows mean classification; other numbers mean regression. `check` "
-     "and `train` print the choice."},
+     "files with a preset may say auto, or nothing. Then labels of text, truth values and at most "
+     "20 "
+     "different whole numbers mean classification; other numbers mean regression. `check` and "
+     "`train` print the choice."},
     {"model.hidden", nullptr,
      "Widths of the hidden layers, such as [256, 256]. Without any, the model is linear."},
     {"model.activation", nullptr, "One for all hidden layers, or a list with one for each."},

@@ -42,7 +42,10 @@ void CoordinatorDaemon::StartMerge(cluster::MergeWork work) {
       });
       return;
     }
-    cluster::ProfileMerged merged{job, generation, MergeShards(std::move(*shared), storage)};
+    const Result<MergedShards> shards = MergeShards(std::move(*shared), storage);
+    const cluster::ProfileMerged merged =
+        shards.ok() ? cluster::ProfileMerged{job, generation, shards->profile, shards->replanned}
+                    : cluster::ProfileMerged{job, generation, shards.status()};
     boost::asio::post(loop_, [this, merged = std::move(merged)] { Feed(merged); });
   });
 }

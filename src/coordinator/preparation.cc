@@ -109,6 +109,7 @@ Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   submission.leaves = spec::LeafCount(job.train);
+  if (input.provisional) submission.asked_yaml = request.job_yaml;
   submission.work =
       cluster::TrainingSubmission{.star = job.train.mode == spec::TrainMode::kAsync,
                                   .least_model_bytes = training::LeastModelBytes(job)};
@@ -197,21 +198,33 @@ Result<cluster::Submission> PrepareSubmission(const spec::SubmitRequest& request
   return prepared;
 }
 
-Result<std::shared_ptr<const spec::TableProfile>> MergeShards(
-    cluster::MergeWork work, const storage::StorageOptions& storage) {
+Result<MergedShards> MergeShards(cluster::MergeWork work, const storage::StorageOptions& storage) {
   ESPALIER_ASSIGN_OR_RETURN(const spec::JobSpec job, config::ParseJob(work.job_yaml, "job"));
-  const auto files = storage::MakeFileSystem(storage);
   std::vector<spec::ShardProfile> shards;
   shards.reserve(work.shards.size());
   for (auto& shard : work.shards) {
     shards.push_back(std::get<spec::ShardProfile>(*shard));
     shard.reset();
   }
+  if (work.input->provisional) {
+    ESPALIER_ASSIGN_OR_RETURN(const data::JobCompletion completion,
+                              data::JobCompletion::Read(work.asked_yaml, "job"));
+    ESPALIER_ASSIGN_OR_RETURN(auto judged, completion.Judge(*work.input, work.job_yaml, shards));
+    if (judged) {
+      ESPALIER_RETURN_IF_ERROR(rpc::CheckSendable(judged->input));
+      return MergedShards{
+          {},
+          std::make_shared<const cluster::Replanned>(cluster::Replanned{
+              judged->yaml, std::make_shared<const spec::InputPlan>(std::move(judged->input)),
+              spec::LeafCount(judged->job.train)})};
+    }
+  }
+  const auto files = storage::MakeFileSystem(storage);
   ESPALIER_ASSIGN_OR_RETURN(
       spec::TableProfile merged,
       data::MergeShardProfiles(*work.input, job, std::move(shards), files.get()));
   ESPALIER_RETURN_IF_ERROR(rpc::CheckSendable(merged));
-  return std::make_shared<const spec::TableProfile>(std::move(merged));
+  return MergedShards{std::make_shared<const spec::TableProfile>(std::move(merged)), {}};
 }
 
 Result<spec::ScoringResult> MergeScored(cluster::MergeWork work,

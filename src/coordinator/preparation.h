@@ -23,10 +23,14 @@ namespace espalier::coordinator {
 Result<cluster::Submission> PrepareSubmission(const spec::SubmitRequest& request,
                                               const storage::StorageOptions& storage);
 
-// The merged profile of all shards, in shard order. Takes the work, to free each shard's profile
-// soon.
-Result<std::shared_ptr<const spec::TableProfile>> MergeShards(
-    cluster::MergeWork work, const storage::StorageOptions& storage);
+// What came of the profiling pass.
+struct MergedShards {
+  std::shared_ptr<const spec::TableProfile> profile;
+  std::shared_ptr<const cluster::Replanned> replanned;  // in place of a profile
+};
+// The merged profile of all shards, in shard order, or if all rows are unlike the sample of them,
+// the plan that follows from them. Takes the work, to free each shard's profile soon.
+Result<MergedShards> MergeShards(cluster::MergeWork work, const storage::StorageOptions& storage);
 
 // The same of a job that scores: adds up, and puts a prediction's output in place (staging.h), or
 // writes the report of an evaluation, if it is still `wanted` then; asked on the calling thread.

@@ -37,6 +37,7 @@ void Map(W& w, Is<spec::JobSnapshot> auto& s) {
   w(ESPALIER_AT(train_phase_ms), s.train_phase_ms);
   w(ESPALIER_AT(inferred), s.inferred, kWords);
   w(ESPALIER_AT(owner), s.owner, kName);
+  w(ESPALIER_AT(notes), s.notes, Each{kWords, 1'000});
 }
 
 template <typename W>

@@ -6,6 +6,7 @@
 
 namespace espalier::rpc {
 constexpr int64_t kSkippedMax = 10'000;
+constexpr int64_t kNotesMax = 1'000;
 constexpr int64_t kTotalsMax = 10'000'000;  // a confusion matrix of 1,000 classes has a tenth
 
 // ---- the plan --------------------------------------------------------------------------------
@@ -100,6 +101,8 @@ void Map(W& w, Is<spec::InputPlan> auto& plan) {
   w(ESPALIER_AT(files), plan.files);
   w(ESPALIER_AT(shards), plan.shards);
   w(ESPALIER_AT(schema), plan.schema);
+  w(ESPALIER_AT(provisional), plan.provisional);
+  w(ESPALIER_AT(notes), plan.notes, Each{kWords, kNotesMax});
   if constexpr (W::kDecodes) CheckPlan(plan, w.fields());
 }
 
@@ -148,6 +151,46 @@ void Map(W& w, Is<spec::ShardScore> auto& s) {
 }
 
 template <typename W>
+void Map(W& w, Is<spec::TextCounts> auto& t) {
+  w(ESPALIER_AT(counts), t.counts);
+  w(ESPALIER_AT(more), t.more);
+  w(ESPALIER_AT(rows), t.rows);
+  if constexpr (W::kDecodes) {
+    const auto counted = static_cast<int64_t>(t.counts.size());
+    w.fields().In("counts", counted, 0, 2 * spec::TextCounts::kTextsCounted);
+  }
+}
+
+template <typename W>
+void Map(W& w, Is<spec::ColumnEvidence> auto& e) {
+  w(ESPALIER_AT(column), e.column);
+  w(ESPALIER_AT(rows), e.rows);
+  w(ESPALIER_AT(nulls), e.nulls);
+  w(ESPALIER_AT(numbers), e.numbers);
+  w(ESPALIER_AT(truths), e.truths);
+  w(ESPALIER_AT(days), e.days);
+  w(ESPALIER_AT(months), e.months);
+  w(ESPALIER_AT(texts), e.texts);
+  w(ESPALIER_AT(low), e.low, kFinite);
+  w(ESPALIER_AT(high), e.high, kFinite);
+}
+
+template <typename W>
+void Map(W& w, Is<spec::RowCounts> auto& r) {
+  w(ESPALIER_AT(hashes), r.hashes, Each{kAny, spec::RowCounts::kRowsCounted});
+  w(ESPALIER_AT(train), r.train);
+  w(ESPALIER_AT(validation), r.validation);
+  if constexpr (W::kDecodes) {
+    const auto rows = static_cast<int64_t>(r.hashes.size());
+    w.fields().In("train", static_cast<int64_t>(r.train.size()), rows, rows);
+    w.fields().In("validation", static_cast<int64_t>(r.validation.size()), rows, rows);
+    if (!std::is_sorted(r.hashes.begin(), r.hashes.end())) {
+      w.fields().Fail("hashes", "do not ascend");
+    }
+  }
+}
+
+template <typename W>
 void Map(W& w, Is<spec::ShardProfile> auto& s) {
   w(ESPALIER_AT(shard), s.shard, Within{0, kListMax - 1});
   w(ESPALIER_AT(checksum), s.checksum);
@@ -166,6 +209,10 @@ void Map(W& w, Is<spec::ShardProfile> auto& s) {
   w(ESPALIER_AT(nonzeros), s.nonzeros);
   w(ESPALIER_AT(categories), s.categories);
   if (W::kDecodes || !s.sample.keys.empty()) w(ESPALIER_AT(sample), s.sample);
+  w(ESPALIER_AT(evidence), s.evidence);
+  w(ESPALIER_AT(failure), s.failure);
+  if (W::kDecodes || !s.alike.hashes.empty()) w(ESPALIER_AT(alike), s.alike);
+  if (W::kDecodes || !s.probe.keys.empty()) w(ESPALIER_AT(probe), s.probe);
 }
 
 // ---- the merged profile ----------------------------------------------------------------------
@@ -226,6 +273,7 @@ void Map(W& w, Is<spec::TableProfile> auto& r) {
   w(ESPALIER_AT(test_rows), r.test_rows);
   w(ESPALIER_AT(skipped_rows), r.skipped_rows);
   w(ESPALIER_AT(data_fingerprint), r.data_fingerprint, kName);
+  w(ESPALIER_AT(warnings), r.warnings, Each{kWords, kNotesMax});
   if constexpr (W::kDecodes) {
     for (size_t i = 0; i < r.shards.size(); ++i) {
       const auto number = static_cast<int64_t>(i);

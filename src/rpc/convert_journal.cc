@@ -13,14 +13,15 @@ void Map(W& w, Is<cluster::WorkerIdGiven> auto& e) {
 }
 
 // The hosts of each shard, which InputPlan's own message does not have.
-static void EncodeHosts(const spec::InputPlan& input, pb::JobAccepted* out) {
+template <typename P>
+void EncodeHosts(const spec::InputPlan& input, P* out) {
   for (const auto& hosts : input.hosts) {
     out->add_hosts()->mutable_names()->Add(hosts.begin(), hosts.end());
   }
 }
 
-static void DecodeHosts(const pb::JobAccepted& in, Fields& f,
-                        std::shared_ptr<const spec::InputPlan>& input) {
+template <typename P>
+void DecodeHosts(const P& in, Fields& f, std::shared_ptr<const spec::InputPlan>& input) {
   if (in.hosts_size() == 0 || input == nullptr) return;
   const auto shards = static_cast<int64_t>(input->shards.size());
   f.In("hosts", in.hosts_size(), shards, shards);
@@ -64,6 +65,7 @@ void Map(W& w, Is<cluster::JobAccepted> auto& e) {
   MapWork(w, s);
   w(ESPALIER_AT(output_place), s.output_place, Raw());
   w(ESPALIER_AT(owner), s.owner, Raw(kNameBytesMax));
+  w(ESPALIER_AT(asked_yaml), s.asked_yaml, Raw(kYamlBytesMax));
   w(ESPALIER_AT(input), s.input);
   w(ESPALIER_AT(tokens), s.tokens, Each{Usual(), spec::kStorageTokensMax});
   if constexpr (W::kDecodes) {
@@ -114,6 +116,19 @@ void Map(W& w, Is<cluster::MergeTried> auto& e) {
 }
 
 template <typename W>
+void Map(W& w, Is<cluster::JobReplanned> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(job_yaml), e.plan.job_yaml, Raw(kYamlBytesMax));
+  w(ESPALIER_AT(leaves), e.plan.leaves, Within{1, std::numeric_limits<int32_t>::max()});
+  w(ESPALIER_AT(input), e.plan.input, kRequired);
+  if constexpr (W::kDecodes) {
+    DecodeHosts(w.proto(), w.fields(), e.plan.input);
+  } else {
+    EncodeHosts(*e.plan.input, w.proto());
+  }
+}
+
+template <typename W>
 void Map(W& w, Is<cluster::TokensReplaced> auto& e) {
   w(ESPALIER_AT(job), e.job);
   w(ESPALIER_AT(tokens), e.tokens, Each{Usual(), spec::kStorageTokensMax});
@@ -160,6 +175,7 @@ void Kinds(F f, const cluster::JournalEntry&) {
   f(std::type_identity<cluster::GenerationReserved>(), ESPALIER_AT(generation_reserved));
   f(std::type_identity<cluster::TokensReplaced>(), ESPALIER_AT(tokens_replaced));
   f(std::type_identity<cluster::MergeTried>(), ESPALIER_AT(merge_tried));
+  f(std::type_identity<cluster::JobReplanned>(), ESPALIER_AT(job_replanned));
 }
 
 Result<std::string> EncodeJournalEntry(const cluster::JournalEntry& entry) {

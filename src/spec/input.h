@@ -121,6 +121,38 @@ struct InputPlan {
   // By shard: the hosts that have most of it on their own disks, a hint for the coordinator alone
   // (it does not travel to workers). Empty: not known.
   std::vector<std::vector<std::string>> hosts = {};
+  // Whether a sample of the rows has judged `features: auto`. The profiling pass then judges all.
+  bool provisional = false;
+  std::vector<std::string> notes = {};  // what the profiling pass has judged otherwise, for people
+};
+
+// Different texts of a column with the number of rows that have each: all of them, or the
+// kTextsCounted with the smallest hashes (shard_sums.h).
+struct TextCounts {
+  static constexpr size_t kTextsCounted = 1024;
+  std::map<std::string, int64_t> counts;
+  bool more = false;  // there are others
+  int64_t rows = 0;   // with any text, those of others included
+  bool operator==(const TextCounts&) const = default;
+};
+
+// What the values of a column or of a label look like as texts.
+struct ColumnEvidence {
+  int32_t column = 0;  // position
+  int64_t rows = 0, nulls = 0;
+  int64_t numbers = 0;
+  int64_t truths = 0, days = 0, months = 0;  // numbers: 0 or 1, 20240229, 202402
+  double low = 0, high = 0;                  // least and largest number, where there are any
+  TextCounts texts;                          // other values; of a label all values
+  bool operator==(const ColumnEvidence&) const = default;
+};
+
+// How many rows are alike, of some that are chosen by a hash of their content.
+struct RowCounts {
+  static constexpr size_t kRowsCounted = 2048;  // different ones, with the smallest hashes
+  std::vector<uint64_t> hashes;                 // ascending
+  std::vector<int64_t> train, validation;       // rows that have each
+  bool operator==(const RowCounts&) const = default;
 };
 
 // Running moments of one column over the training rows of one shard, in double.
@@ -168,6 +200,13 @@ struct ShardProfile {
   double train_weight = 0;
   int64_t nonzeros = 0;  // of wide rows, over all sets: numbers that are not 0, all codes
   RowSample sample;      // of the shard's training rows
+  // Of a provisional plan, by position, where some row is bad: what columns hold in all rows of the
+  // shard. Vocabularies and labels say it already. With `failure` the shard has nothing more: it
+  // could not be read by the plan.
+  std::vector<ColumnEvidence> evidence = {};
+  Status failure = {};
+  RowCounts alike = {};  // for warnings alone, as is the next member
+  RowSample probe = {};  // data/profile/warnings.h
 };
 
 // What a worker found in one shard: its profile, or its score where the job scores.
@@ -273,7 +312,8 @@ struct TableProfile {
   int64_t validation_rows = 0;
   int64_t test_rows = 0;
   int64_t skipped_rows = 0;
-  std::string data_fingerprint;  // SHA-256 over shard bounds, checksums and row counts
+  std::string data_fingerprint;            // SHA-256 over shard bounds, checksums and row counts
+  std::vector<std::string> warnings = {};  // what is likely wrong with the table, for people
 };
 
 }  // namespace espalier::spec

@@ -81,6 +81,9 @@ struct JobSnapshot {
   std::string output;
   std::vector<std::string> workers;  // names
   std::string inferred;              // what `columns: auto` found besides numbers (InferredText)
+  // What the profiling pass has judged otherwise than the sample of the rows, and what is likely
+  // wrong with the table; a line each.
+  std::vector<std::string> notes;
   int64_t leaves = 0;
   Generation generation;
   int64_t input_bytes = 0, profiling_bytes_done = 0;

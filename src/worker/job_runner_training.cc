@@ -202,6 +202,8 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   document.validation_rows = profile.validation_rows;
   document.test_rows = profile.test_rows;
   document.skipped_rows = profile.skipped_rows;
+  document.notes = input_->notes;
+  document.notes.insert(document.notes.end(), profile.warnings.begin(), profile.warnings.end());
   document.steps = f.steps;
   document.epochs = f.epochs;
   document.stopped_because = f.stopped_because;

@@ -29,6 +29,9 @@ int64_t BytesOf(const KeptShard& shard) {
   add(s.labels);
   add(s.evaluation_labels);
   for (const auto& counts : s.categories) add(counts);
+  for (const spec::ColumnEvidence& e : s.evidence) add(e.texts.counts);
+  bytes += static_cast<int64_t>(24 * s.alike.hashes.size());
+  bytes += static_cast<int64_t>((s.probe.keys.size() + s.probe.values.size()) * 8);
   return bytes;
 }
 
@@ -42,7 +45,7 @@ class ShardCache::Table {
   bool OfFiles(const spec::InputPlan& input) const { return input_->files == input.files; }
   bool Serves(const spec::JobSpec& decoding, const spec::InputPlan& input) const {
     return decoding_ == decoding && OfFiles(input) && input_->shards == input.shards &&
-           input_->schema == input.schema;
+           input_->schema == input.schema && input_->provisional == input.provisional;
   }
 
  private:

@@ -199,8 +199,21 @@ void CoordinatorPlayer::Merged(const Command& c) {
       result.metrics = spec::Metrics{.weight = std::stod(c.Text("weight"))};
     return Feed(JobScored{job, generation, result});
   }
+  if (c.options.contains("replan")) {
+    auto input = std::make_shared<spec::InputPlan>();
+    input->files = {{.path = "t.csv", .length = 400}};
+    for (int64_t i = 0; i < 4; ++i) input->shards.push_back({0, i * 100, (i + 1) * 100});
+    input->schema.features = {0, 1};
+    input->schema.label = {2};
+    input->notes = {c.Text("replan")};
+    const auto leaves = c.Number("leaves", 8);
+    return Feed(ProfileMerged{
+        job, generation, std::shared_ptr<const spec::TableProfile>(),
+        std::make_shared<const Replanned>(Replanned{"name: again", std::move(input), leaves})});
+  }
   auto profile = std::make_shared<spec::TableProfile>();
   profile->train_rows = 1000;
+  if (c.options.contains("warning")) profile->warnings = {c.Text("warning")};
   Feed(ProfileMerged{job, generation,
                      std::shared_ptr<const spec::TableProfile>(std::move(profile))});
 }
@@ -275,11 +288,13 @@ void CoordinatorPlayer::Show(const std::string& what) {
     return;
   }
   for (const spec::JobSnapshot& s : core_->Jobs()) {
+    std::string notes;
+    for (const std::string& note : s.notes) notes += ", note: " + note;
     Say(ToString(s.job) + " " + s.name + (s.owner.empty() ? "" : " of " + s.owner) + " " +
         spec::JobStateName(s.state) + " phases " + std::to_string(s.start_phase_ms) + " " +
         std::to_string(s.profiling_phase_ms) + " " + std::to_string(s.train_phase_ms) +
         " ms, bytes " + std::to_string(s.profiling_bytes_done) + " of " +
-        std::to_string(s.input_bytes) + ", step " + std::to_string(s.progress.step));
+        std::to_string(s.input_bytes) + ", step " + std::to_string(s.progress.step) + notes);
   }
 }
 

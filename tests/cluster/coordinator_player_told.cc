@@ -73,6 +73,10 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
   }
   const auto* tried = std::get_if<MergeTried>(&entry);
   if (tried && tried->times != 1) Say("persist merge " + std::to_string(tried->times) + " again");
+  if (const auto* e = std::get_if<JobReplanned>(&entry)) {
+    Say("persist replanned " + ToString(e->job) + " with " + std::to_string(e->plan.leaves) +
+        " leaves");
+  }
   if (const auto* e = std::get_if<ProfileRecorded>(&entry)) {
     Say("persist profile of " + ToString(e->job));
   }

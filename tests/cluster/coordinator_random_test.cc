@@ -165,6 +165,12 @@ class Chaos {
   void Merge() {
     if (merges_.empty()) return;
     const MergeWork work = merges_[Draw(merges_.size())];
+    if (Draw(6) == 0) {
+      return Feed(ProfileMerged{work.job, work.generation,
+                                std::shared_ptr<const spec::TableProfile>(),
+                                std::make_shared<const Replanned>(Replanned{
+                                    "again", input_, static_cast<int64_t>(1 + Draw(8))})});
+    }
     Feed(ProfileMerged{work.job, work.generation,
                        Draw(8) == 0
                            ? Result<std::shared_ptr<const spec::TableProfile>>(BadInput("no rows"))
@@ -302,6 +308,10 @@ class Chaos {
     CHECK(e.generation.value > reserved_[e.job]);
     CHECK(e.generation.value > started_[e.job]);
     reserved_[e.job] = e.generation.value;
+  }
+  void Persisted(const JobReplanned& e) {
+    CHECK(!ended_.contains(e.job));
+    CHECK(!profiled_.contains(e.job));
   }
   void Persisted(const MergeTried& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const TrainingStarted& e) { CHECK(started_.contains(e.job)); }

@@ -165,6 +165,31 @@ TEST_CASE("a sample without values is refused") {
             .ToString() == "profile of shard 0 <- its sample has 2 rows with 0 values");
 }
 
+TEST_CASE("evidence fits the plan and itself") {
+  spec::InputPlan input;
+  input.schema.names = {"a", "y"};
+  input.schema.features = {0};
+  spec::ShardProfile s;
+  s.evidence = {
+      {.column = 1, .rows = 3, .nulls = 1, .numbers = 1, .texts = {{{"x", 1}}, false, 1}}};
+  s.failure = BadInput("the value is not a number");
+  const auto check = [&] {
+    return CheckProfile(input, spec::JobKind::kTrain, {0},
+                        {std::make_shared<const spec::ShardResult>(s)})
+        .ToString();
+  };
+  CHECK_THAT(check(), Catch::Contains("it judges a plan that is not provisional"));
+  input.provisional = true;
+  CHECK(check() == "OK");  // without statistics: it could not be read
+  s.evidence[0].truths = 2;
+  CHECK_THAT(check(), Catch::Contains("its evidence is out of range"));
+  s.evidence[0].truths = 0;
+  s.evidence[0].texts.counts["y"] = 7;
+  CHECK_THAT(check(), Catch::Contains("it counts more labels than its 1 rows"));
+  s.evidence[0].column = 2;
+  CHECK_THAT(check(), Catch::Contains("its evidence is out of range"));
+}
+
 TEST_CASE("statistics that will not fit are refused with the setting that mends it") {
   spec::InputPlan input;
   input.shards.resize(1000);

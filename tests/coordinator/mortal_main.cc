@@ -15,7 +15,8 @@ const char* KindOf(const cluster::JournalEntry& entry) {
   static constexpr const char* kKinds[] = {
       "WorkerIdGiven",    "JobAccepted",        "GenerationStarted", "ProfileRecorded",
       "HistoryRecorded",  "TrainingStarted",    "JobEnded",          "JobForgotten",
-      "IncarnationTaken", "GenerationReserved", "TokensReplaced",    "MergeTried"};
+      "IncarnationTaken", "GenerationReserved", "TokensReplaced",    "MergeTried",
+      "JobReplanned"};
   static_assert(std::size(kKinds) == std::variant_size_v<cluster::JournalEntry>);
   return kKinds[entry.index()];
 }

@@ -78,6 +78,35 @@ class JudgementTest(EspalierTest):
         told = self.result("evaluate", self.path("short.bundle"), table)
         self.assertEqual(told["rows"], 2)
 
+    def test_all_rows_judge_what_the_sampled_rows_did_not_show(self):
+        """Text and fractions are only between the blocks of rows that are sampled."""
+        rows, lines = 140000, ["a,b,y         "]
+        for i in range(rows):
+            shown = i % (rows // 15) < 128 or i > rows - 128
+            a = str(i % 977) if shown or i % 3 == 0 else "t%d" % (i % 11)
+            y = str(i % 3) if shown else "%.2f" % ((i * 7919 % 1000) / 400)
+            lines.append(("%s,%d" % (a, i * 31 % 97)).ljust(15 - len(y) - 1) + "," + y)
+        csv = self.write("mixed.csv", "\n".join(lines) + "\n")
+        weights = set()
+        for workers in (1, 3):
+            job = self.job("judged%d" % workers, {
+                "preset": "fast",
+                "data": {"train": csv, "label": "y         ", "shard_bytes": "256KiB"},
+                "train": {"epochs": 1}})
+            out, _ = self.espalier("train", job, "--workers", workers, "--threads", 1)
+            self.assertIn("note: column 'a' is categorical by all training rows", out)
+            self.assertIn("the task is regression: the label has numbers with fractions", out)
+            with open(self.path("judged%d.bundle" % workers, "model.json")) as f:
+                model = json.load(f)
+            self.assertEqual(model["spec"]["model"]["task"], "regression")
+            self.assertIn("column 'a' is categorical", model["notes"][0])
+            self.assertIn("the task is regression", model["notes"][1])
+            weights.add(model["weights_sha256"])
+        self.assertEqual(len(weights), 1)
+        checked, _ = self.espalier("check", job)
+        self.assertIn("notes\n  column 'a' is categorical", checked)
+        self.assertRegex(checked, "task +regression")
+
 
 if __name__ == "__main__":
     unittest.main()

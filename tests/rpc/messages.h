@@ -76,6 +76,10 @@ inline spec::ShardProfile SampleShard(int32_t shard = 1) {
   s.train_weight = 5.5;
   s.nonzeros = 77;
   s.sample = {{1, 7}, {0.5, -2}, true};
+  s.evidence = {{2, 9, 1, 5, 4, 3, 2, -1, 3, {{{"x\xff", 3}}, true, 4}}};
+  s.failure = SampleError();
+  s.alike = {{3, 9}, {1, 2}, {4, 5}};
+  s.probe = {{2, 8}, {1.5, 3}, true};
   return s;
 }
 
@@ -91,6 +95,8 @@ inline spec::InputPlan SamplePlan() {
   p.schema = {{"l", "f\xff", "w", "v"}, {1}, {3}, 2, 3, 1};
   p.schema.rules = {{spec::FeatureType::kDate, 3, spec::DatePart::kHour}};
   p.schema.left_out = {{2, spec::LeftOutReason::kEmpty}};
+  p.provisional = true;
+  p.notes = {"a is categorical"};
   return p;
 }
 
@@ -107,6 +113,7 @@ inline spec::TableProfile SampleProfile() {
   r.train_rows = 10, r.validation_rows = 2, r.test_rows = 3, r.skipped_rows = 1;
   r.sparse = true;
   r.data_fingerprint = "f00d";
+  r.warnings = {"one class"};
   return r;
 }
 
@@ -181,6 +188,7 @@ inline spec::JobSnapshot SampleSnapshot() {
   s.result = SampleResult(), s.error = SampleError();
   s.submitted_ms = 1, s.started_ms = 2, s.training_ms = 3, s.ended_ms = 4;
   s.inferred = "date: day; numeric: 2 others";
+  s.notes = {"one class"};
   s.start_phase_ms = 5, s.profiling_phase_ms = 6, s.train_phase_ms = 7;
   return s;
 }
@@ -211,7 +219,8 @@ inline cluster::Submission SampleSubmission() {
           .tokens = SampleTokens(),
           .work = cluster::ScoringSubmission{spec::JobKind::kPredict, "c0de"},
           .output_place = "/place",
-          .owner = "ann\xff"};
+          .owner = "ann\xff",
+          .asked_yaml = "name: y"};
 }
 
 // One of each kind, in the order of the variant.
@@ -234,7 +243,8 @@ inline std::vector<cluster::JournalEntry> SampleEntries() {
       cluster::IncarnationTaken{{9}},
       cluster::GenerationReserved{{7}, {4}},
       cluster::TokensReplaced{{7}, SampleTokens()},
-      cluster::MergeTried{{7}, 2}};
+      cluster::MergeTried{{7}, 2},
+      cluster::JobReplanned{{7}, {"name: x", SampleSubmission().input, 3}}};
 }
 
 }  // namespace espalier::rpc

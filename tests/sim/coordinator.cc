@@ -373,6 +373,13 @@ void SimCoordinator::Check(const cluster::CheckWork& work) {
 
 void SimCoordinator::Merge(const cluster::MergeWork& work) {
   cluster::ProfileMerged merged{work.job, work.generation, World::ToyOf(work.job_yaml).profile()};
+  if (work.input->provisional) {  // all rows are unlike the sample
+    auto input = std::make_shared<spec::InputPlan>(*work.input);
+    input->provisional = false;
+    merged = {work.job, work.generation, std::shared_ptr<const spec::TableProfile>(),
+              std::make_shared<const cluster::Replanned>(cluster::Replanned{
+                  work.job_yaml, std::move(input), World::ToyOf(work.job_yaml).leaves()})};
+  }
   world_.queue.After(1000 + world_.dice.Below(200'000),
                      [this, merged] { Do([this, merged] { Feed(merged); }); });
 }

@@ -5,6 +5,7 @@
 
 #include "src/base/text.h"
 #include "src/data/features/feature_decoder.h"
+#include "src/spec/shard_sums.h"
 
 namespace espalier::data {
 namespace {
@@ -76,26 +77,31 @@ bool IsUnnamed(const std::string& name) {
                           name.find_first_not_of("0123456789", kPandas.size()) == name.npos);
 }
 
-void ColumnSample::AddText(std::string_view text, const DateFormat* format) {
+ColumnSample::Texts& ColumnSample::SomeTexts() {
   if (texts_ == nullptr) texts_ = std::make_unique<Texts>();
-  Texts& t = *texts_;
+  return *texts_;
+}
+
+void ColumnSample::AddText(std::string_view text, const DateFormat* format, int64_t times) {
+  Texts& t = SomeTexts();
   if (t.different.empty()) t.first = text;
   t.different.emplace(text.substr(0, kDifferentBytes));
   if (IsWord(text)) {
-    ++booleans_;
+    booleans_ += times;
     return;
   }
   if (format != nullptr ? format->Parse(text).has_value() : ParseDate(text).has_value()) {
-    ++t.dates;
+    t.dates += times;
     return;
   }
-  const auto note = [text](int64_t* count, std::string* example) {
-    if (++*count == 1) *example = text;
+  const auto note = [&](int64_t* count, std::string* example) {
+    if (*count == 0) *example = text;
+    *count += times;
   };
   std::vector<std::string> formats = DateFormatsOf(text);
   if (formats.empty() && format != nullptr && ParseDate(text)) formats.emplace_back("auto");
   if (!formats.empty()) note(&t.like_dates, &t.like_date);
-  for (std::string& one : formats) ++t.date_formats[std::move(one)];
+  for (std::string& one : formats) t.date_formats[std::move(one)] += times;
   if (HasUnknownZone(text)) note(&t.zones, &t.zone);
   WrittenNumber how;
   if (!ReadWrittenNumber(text, &how)) return;
@@ -108,31 +114,88 @@ void ColumnSample::AddText(std::string_view text, const DateFormat* format) {
   t.how.quoted |= how.quoted;
   if (how.thousands != 0) t.how.thousands = how.thousands;
   if (how.unit.empty()) return;
-  ++t.with_unit;
+  t.with_unit += times;
   if (t.units.size() < kUnits) t.units.insert(std::move(how.unit));
 }
 
-void ColumnSample::Add(std::string_view text, const ValueRules& rules, const DateFormat* format) {
-  ++rows_;
+void ColumnSample::NoteValue(std::string_view begin) {
+  if (values_ == 0) first_ = begin;
+  constant_ = constant_ && begin == first_;
+}
+
+void ColumnSample::Add(std::string_view text, const ValueRules& rules, const DateFormat* format,
+                       int64_t times) {
+  rows_ += times;
   text = Trimmed(text);
   double value = 0;
   const NumberKind kind = rules.ParseNumber(text, &value);
   if (kind == NumberKind::kNull) return;
-  const std::string_view begin = text.substr(0, kDifferentBytes);
-  if (values_++ == 0) first_ = begin;
-  constant_ = constant_ && begin == first_;
+  NoteValue(text.substr(0, kDifferentBytes));
+  values_ += times;
   if (kind == NumberKind::kNotNumber || (format != nullptr && format->Parse(text))) {
-    return AddText(text, format);
+    return AddText(text, format, times);
   }
-  counts_ = counts_ && (begins_ ? value == std::floor(value) : value == last_ + 1);
+  counts_ = counts_ && times == 1 && (begins_ ? value == std::floor(value) : value == last_ + 1);
   begins_ = false;
   last_ = value;
-  ++numbers_;
+  numbers_ += times;
   whole_ = whole_ && value == std::floor(value);
   if (different_numbers_.size() <= kWholeClassesMax) different_numbers_.insert(value);
-  days_ += kind == NumberKind::kNumber && IsDayNumber(value);
-  months_ += kind == NumberKind::kNumber && IsMonthNumber(value);
-  booleans_ += kind == NumberKind::kNumber && (value == 0 || value == 1);
+  if (kind != NumberKind::kNumber) return;
+  days_ += IsDayNumber(value) ? times : 0;
+  months_ += IsMonthNumber(value) ? times : 0;
+  booleans_ += value == 0 || value == 1 ? times : 0;
+}
+
+void ColumnSample::AddNumbers(int64_t count, double low, double high) {
+  if (count == 0) return;
+  counts_ = false;
+  NoteValue(ShortestDouble(low));
+  constant_ = constant_ && low == high;
+  values_ += count;
+}
+
+void ColumnSample::AddStats(spec::FeatureType type, const spec::ColumnStats& stats) {
+  AddNumbers(stats.count, stats.min, stats.max);
+  rows_ += stats.count + stats.nulls;
+  if (type == spec::FeatureType::kNumeric) {
+    numbers_ += stats.count;
+    const auto truth = [](double x) { return x == 0 || x == 1; };
+    if (truth(stats.min) && truth(stats.max)) booleans_ += stats.count;
+    return;
+  }
+  Texts& t = SomeTexts();
+  (type == spec::FeatureType::kDate ? t.dates : booleans_) += stats.count;
+}
+
+void ColumnSample::AddTexts(const spec::TextCounts& texts, const ValueRules& rules,
+                            const DateFormat* format) {
+  counts_ = false;
+  int64_t counted = 0;
+  for (const auto& [text, rows] : texts.counts) counted += rows;
+  const double share = texts.more && counted > 0
+                           ? static_cast<double>(texts.rows) / static_cast<double>(counted)
+                           : 1;
+  for (const auto& [text, rows] : texts.counts) {
+    Add(text, rules, format, std::llround(static_cast<double>(rows) * share));
+  }
+  if (!texts.more) return;
+  constant_ = false;
+  SomeTexts().others +=
+      std::max(0.0, spec::DifferentTexts(texts) - static_cast<double>(texts.counts.size()));
+}
+
+void ColumnSample::AddEvidence(spec::FeatureType type, const spec::ColumnEvidence& evidence,
+                               const ValueRules& rules, const DateFormat* format) {
+  AddNumbers(evidence.numbers, evidence.low, evidence.high);
+  rows_ += evidence.numbers + evidence.nulls;
+  booleans_ += evidence.truths;
+  const int64_t dates = type == spec::FeatureType::kDate ? evidence.days + evidence.months : 0;
+  if (dates > 0) SomeTexts().dates += dates;
+  numbers_ += evidence.numbers - dates;
+  days_ += evidence.days;
+  months_ += evidence.months;
+  AddTexts(evidence.texts, rules, format);
 }
 
 LabelTask TaskOfLabel(const ColumnSample& sample) {
@@ -171,7 +234,8 @@ Judgement Judge(const ColumnSample& sample, const ColumnFacts& facts) {
   if (Half(sample.numbers(), sample)) return FeatureType::kNumeric;
   if (sample.dates() > 0 && Half(sample.dates(), sample)) return FeatureType::kDate;
   if (sample.booleans() == sample.values()) return FeatureType::kBoolean;
-  const auto different = static_cast<double>(sample.texts()->different.size());
+  const double different =
+      static_cast<double>(sample.texts()->different.size()) + sample.texts()->others;
   const auto values = static_cast<double>(sample.values());
   if (sample.values() >= kIdentifierValuesMin && different >= kIdentifierShare * values) {
     return LeftOutReason::kDifferent;

@@ -38,6 +38,7 @@ class ColumnSample {
   // What is known of values that are not numbers.
   struct Texts {
     std::set<std::string, std::less<>> different;  // of each at most kDifferentBytes bytes
+    double others = 0;                             // about how many more were not counted
     std::string first;                             // of these values
     int64_t dates = 0;
     std::map<std::string, int64_t> date_formats;  // DateFormatsOf -> values
@@ -54,9 +55,18 @@ class ColumnSample {
   static constexpr size_t kDifferentBytes = 64, kUnits = 8;
 
   // Adds a value. `format`: how dates of the column are written; null: as ParseDate reads them.
-  void Add(std::string_view text, const ValueRules& rules = {}, const DateFormat* format = nullptr);
+  // `times`: how many rows have it.
+  void Add(std::string_view text, const ValueRules& rules = {}, const DateFormat* format = nullptr,
+           int64_t times = 1);
   // Adds a null that has no text.
   void AddNull() { ++rows_; }
+  // Adds the values of a column that was read as a boolean, a number or a part of a date.
+  void AddStats(spec::FeatureType type, const spec::ColumnStats& stats);
+  // Adds texts; where some of them were not counted, as many as there are, of the same kinds.
+  void AddTexts(const spec::TextCounts& texts, const ValueRules& rules, const DateFormat* format);
+  // Adds what was found where values were not of the type that the column had.
+  void AddEvidence(spec::FeatureType type, const spec::ColumnEvidence& evidence,
+                   const ValueRules& rules, const DateFormat* format);
   // The next value is not in the row after the one before.
   void BeginBlock() { begins_ = true; }
 
@@ -81,7 +91,11 @@ class ColumnSample {
   bool whole() const { return whole_; }
 
  private:
-  void AddText(std::string_view text, const DateFormat* format);
+  void AddText(std::string_view text, const DateFormat* format, int64_t times);
+  void AddNumbers(int64_t count, double low, double high);
+  // Notes one of the values, of which `first_` is the first.
+  void NoteValue(std::string_view begin);
+  Texts& SomeTexts();
 
   int64_t rows_ = 0, values_ = 0, numbers_ = 0, booleans_ = 0, days_ = 0, months_ = 0;
   std::string first_;  // value; at most kDifferentBytes bytes

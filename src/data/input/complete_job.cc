@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "src/config/job_yaml.h"
 #include "src/data/features/column_judgement.h"
 #include "src/data/input/column_sample.h"
+#include "src/data/input/judge_table.h"
 #include "src/data/input/listing.h"
 
 namespace espalier::data {
@@ -16,6 +18,17 @@ int64_t FeatureColumns(const spec::Schema& schema) {
     columns += i == 0 || schema.features[i] != schema.features[i - 1];
   }
   return columns;
+}
+
+// Rows of shards that could not be read, by the evidence on their labels.
+int64_t FailedRows(const spec::InputPlan& plan, std::span<const spec::ShardProfile> profiles) {
+  int64_t rows = 0;
+  for (const spec::ShardProfile& shard : profiles) {
+    for (const spec::ColumnEvidence& e : shard.evidence) {
+      if (e.column == plan.schema.label.front()) rows += e.rows;
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -45,12 +58,45 @@ Result<JobCompletion::Completed> JobCompletion::Complete(const storage::FileSyst
       LabelTask task = TaskOfLabel(sample.columns[label]);
       outlook.task = task.task;
       completed.task_why = std::move(task.why);
+      const std::string& first = completed.input.files.front().path;
+      const bool records = spec::FormatOf(likely_.data, first) != spec::DataFormat::kLibsvm;
+      completed.input.provisional = completed.input.provisional || (records && !sample.complete);
     }
   }
   ESPALIER_ASSIGN_OR_RETURN(config::JobRequest::Filled filled, request_.Fill(outlook));
   completed.job = std::move(filled.job);
   completed.yaml = std::move(filled.yaml);
   return completed;
+}
+
+Result<std::optional<JobCompletion::Completed>> JobCompletion::Judge(
+    const spec::InputPlan& plan, const std::string& yaml,
+    std::span<const spec::ShardProfile> profiles) const {
+  ESPALIER_ASSIGN_OR_RETURN(spec::JobSpec job, config::ParseJob(yaml, "job"));
+  const bool task_open = request_.preset() != spec::Preset::kNone && !request_.task();
+  ESPALIER_ASSIGN_OR_RETURN(TableJudgement judged, JudgeTable(plan, job, profiles, task_open));
+  if (judged.notes.empty()) return std::optional<Completed>();
+  Completed completed;
+  completed.input = plan;
+  completed.input.provisional = false;
+  completed.input.schema = std::move(judged.schema);
+  completed.input.notes = std::move(judged.notes);
+  completed.task_why = std::move(judged.task_why);
+  if (judged.task == job.model.task) {
+    completed.yaml = yaml;
+    completed.job = std::move(job);
+    return std::optional(std::move(completed));
+  }
+  config::TableOutlook outlook = {.task = judged.task, .exact = true};
+  for (const spec::ShardProfile& shard : profiles) {
+    outlook.rows += shard.train_rows + shard.validation_rows;
+  }
+  outlook.rows += FailedRows(plan, profiles);
+  outlook.features = FeatureColumns(completed.input.schema);
+  ESPALIER_ASSIGN_OR_RETURN(config::JobRequest::Filled filled, request_.Fill(outlook));
+  completed.job = std::move(filled.job);
+  completed.yaml = std::move(filled.yaml);
+  return std::optional(std::move(completed));
 }
 
 }  // namespace espalier::data

@@ -4,6 +4,8 @@
 // Thread rule: re-entrant. Reads files and keeps no state.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -33,6 +35,12 @@ class JobCompletion {
   // Lists the files, and looks at the first rows and at the labels in them. Errors: those of
   // PlanInput, and of config::ParseJob.
   Result<Completed> Complete(const storage::FileSystem& files) const;
+
+  // Judges the provisional plan of a job that this completed, by the profiles of all shards, as
+  // JudgeTable does. Absent: the plan stands, and the profiles are to be merged. Otherwise all
+  // shards are to be profiled again by the plan that this returns, which is not provisional.
+  Result<std::optional<Completed>> Judge(const spec::InputPlan& plan, const std::string& yaml,
+                                         std::span<const spec::ShardProfile> profiles) const;
 
  private:
   JobCompletion(config::JobRequest request, spec::JobSpec likely)

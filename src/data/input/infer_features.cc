@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,20 +66,25 @@ class Inference {
 
   Status Run() {
     const spec::Schema& schema = plan_.schema;
-    open_.resize(schema.names.size());
-    for (size_t i = 0; i < schema.features.size(); ++i) {
-      open_[static_cast<size_t>(schema.features[i])] = schema.rule(i).group < 0;
-    }
+    open_ = OpenColumns(data_, schema);
     if (std::find(open_.begin(), open_.end(), true) == open_.end()) return {};
     ESPALIER_RETURN_IF_ERROR(JudgeColumns());
     if (format_ == spec::DataFormat::kParquet) {
       ESPALIER_RETURN_IF_ERROR(FindDates(files_, plan_, &types_));
     }
-    for (size_t c = 0; c < open_.size() && data_.label.empty(); ++c) {
-      if (!open_[c] || IsLeftOut(static_cast<int32_t>(c))) continue;
-      ESPALIER_RETURN_IF_ERROR(CheckGivenBack(schema.names[c], types_[c]));
+    std::vector<ColumnDecision> decisions(open_.size());
+    for (size_t c = 0; c < open_.size(); ++c) {
+      if (!open_[c]) continue;
+      if (reasons_[c]) {
+        decisions[c] = *reasons_[c];
+        continue;
+      }
+      decisions[c] = types_[c];
+      if (data_.label.empty()) {
+        ESPALIER_RETURN_IF_ERROR(CheckGivenBack(schema.names[c], types_[c]));
+      }
     }
-    return Apply();
+    return DecideColumns(open_, decisions, plan_.files.front().path, &plan_.schema);
   }
 
  private:
@@ -86,6 +92,9 @@ class Inference {
     ESPALIER_ASSIGN_OR_RETURN(const TableSample sample, SampleColumns(files_, data_, plan_));
     const std::vector<std::string>& names = plan_.schema.names;
     types_.assign(names.size(), spec::FeatureType::kNumeric);
+    reasons_.resize(names.size());
+    const bool judged = format_ != spec::DataFormat::kLibsvm && !data_.label.empty();
+    plan_.provisional = judged && !sample.complete;
     for (size_t c = 0; c < names.size(); ++c) {
       if (!open_[c]) continue;
       const ColumnFacts facts = {.name = names[c],
@@ -100,49 +109,12 @@ class Inference {
                  .text = Printable(undecided->example)});
       }
       if (const auto* reason = std::get_if<spec::LeftOutReason>(&judgement)) {
-        left_out_.push_back({static_cast<int32_t>(c), *reason});
+        reasons_[c] = *reason;
       } else {
         types_[c] = std::get<spec::FeatureType>(judgement);
       }
     }
     return {};
-  }
-
-  bool IsLeftOut(int32_t column) const {
-    const auto is_it = [column](const spec::LeftOutColumn& out) { return out.column == column; };
-    return std::any_of(left_out_.begin(), left_out_.end(), is_it);
-  }
-
-  Status Apply() {
-    spec::Schema found = plan_.schema;
-    found.features.clear();
-    found.rules.clear();
-    found.left_out.insert(found.left_out.end(), left_out_.begin(), left_out_.end());
-    std::sort(found.left_out.begin(), found.left_out.end(),
-              [](const auto& a, const auto& b) { return a.column < b.column; });
-    bool all_numeric = true;
-    for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
-      const int32_t column = plan_.schema.features[i];
-      if (IsLeftOut(column)) continue;
-      const bool open = open_[static_cast<size_t>(column)];
-      spec::FeatureRule rule = plan_.schema.rule(i);
-      if (open) rule.type = types_[static_cast<size_t>(column)];
-      all_numeric = all_numeric && (!open || rule.type == spec::FeatureType::kNumeric);
-      std::vector<spec::DatePart> parts = {rule.part};
-      if (open && rule.type == spec::FeatureType::kDate) parts = spec::FeatureGroup().parts;
-      for (const spec::DatePart part : parts) {
-        rule.part = part;
-        found.features.push_back(column);
-        found.rules.push_back(rule);
-      }
-    }
-    if (all_numeric && plan_.schema.rules.empty()) found.rules.clear();
-    plan_.schema = std::move(found);
-    if (!plan_.schema.features.empty()) return {};
-    return InvalidArgument("data.features: no column is left for features (" +
-                           Printable(spec::InferredText(plan_.schema), 500) +
-                           "); name columns in data.features.columns or in a group")
-        .At({.file = plan_.files.front().path});
   }
 
   const storage::FileSystem& files_;
@@ -151,10 +123,60 @@ class Inference {
   const spec::DataFormat format_;
   std::vector<bool> open_;  // by column: the spec says nothing of this feature
   std::vector<spec::FeatureType> types_;
-  std::vector<spec::LeftOutColumn> left_out_;
+  std::vector<std::optional<spec::LeftOutReason>> reasons_;
 };
 
 }  // namespace
+
+std::vector<bool> OpenColumns(const spec::DataSpec& data, const spec::Schema& schema) {
+  std::vector<bool> open(schema.names.size());
+  if (!IsAuto(data.features, schema.names)) return open;
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    open[static_cast<size_t>(schema.features[i])] = schema.rule(i).group < 0;
+  }
+  return open;
+}
+
+Status DecideColumns(const std::vector<bool>& open, const std::vector<ColumnDecision>& decisions,
+                     const std::string& path, spec::Schema* schema) {
+  spec::Schema found = *schema;
+  found.features.clear();
+  found.rules.clear();
+  bool all_numeric = true;
+  for (size_t i = 0; i < schema->features.size(); ++i) {
+    const int32_t position = schema->features[i];
+    const auto column = static_cast<size_t>(position);
+    spec::FeatureRule rule = schema->rule(i);
+    const bool decided = open[column] && decisions[column].index() != 0;
+    if (decided && i > 0 && schema->features[i - 1] == position) continue;  // a part of a date
+    if (const auto* reason = std::get_if<spec::LeftOutReason>(&decisions[column]);
+        decided && reason) {
+      found.left_out.push_back({position, *reason});
+      continue;
+    }
+    std::vector<spec::DatePart> parts = {rule.part};
+    if (decided) {
+      rule.type = std::get<spec::FeatureType>(decisions[column]);
+      parts = {spec::FeatureRule().part};
+      if (rule.type == spec::FeatureType::kDate) parts = spec::FeatureGroup().parts;
+    }
+    all_numeric = all_numeric && rule == spec::FeatureRule();
+    for (const spec::DatePart part : parts) {
+      rule.part = part;
+      found.features.push_back(position);
+      found.rules.push_back(rule);
+    }
+  }
+  if (all_numeric) found.rules.clear();
+  std::sort(found.left_out.begin(), found.left_out.end(),
+            [](const auto& a, const auto& b) { return a.column < b.column; });
+  *schema = std::move(found);
+  if (!schema->features.empty()) return {};
+  return InvalidArgument("data.features: no column is left for features (" +
+                         Printable(spec::InferredText(*schema), 500) +
+                         "); name columns in data.features.columns or in a group")
+      .At({.file = path});
+}
 
 Status InferFeatures(const storage::FileSystem& files, const spec::DataSpec& data,
                      spec::InputPlan* plan) {

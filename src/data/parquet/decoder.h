@@ -56,6 +56,7 @@ class ParquetDecoder {
   spec::RowSample Sample() const {
     return picker_.Take(rows_->sets[static_cast<size_t>(spec::FileRole::kTrain)]);
   }
+  std::vector<ProbedRow> TakeProbed() { return picker_.TakeProbed(); }
   // Those of the last batch that became rows.
   const std::vector<int64_t>& good() const { return good_; }
   // Where one of these stands.

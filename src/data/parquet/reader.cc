@@ -233,6 +233,7 @@ class ParquetShard final : public RowPlaces {
     packer.Finish(&rows_.sets);
     rows_.checksum = opened_.parquet->checksum();
     rows_.sample = decoder_.Sample();
+    rows_.probed = decoder_.TakeProbed();
     rows_.texts = decoder_.TakeTexts();
     return std::move(rows_);
   }

@@ -35,11 +35,12 @@ void ParquetDecoder::Reserve(int64_t rows) {
 }
 
 void ParquetDecoder::OfferRows() {
-  if (!picker_.any()) return;
   int64_t train = rows_->sets[kTrainSet].rows;
   for (const int64_t r : good_) {
-    if (set_of_[r] == kTrainSet)
-      picker_.Offer(file_, static_cast<uint64_t>(first_row_ + r), train++);
+    if (set_of_[r] != kTrainSet) continue;
+    const auto position = static_cast<uint64_t>(first_row_ + r);
+    if (picker_.any()) picker_.Offer(file_, position, train);
+    picker_.Probe(file_, position, train++);
   }
 }
 

@@ -12,7 +12,9 @@
 #include "src/data/input/data_fingerprint.h"
 #include "src/data/profile/profile_shard.h"
 #include "src/data/profile/target_start.h"
+#include "src/data/profile/warnings.h"
 #include "src/data/table/class_text.h"
+#include "src/spec/shard_sums.h"
 
 namespace espalier::data {
 namespace {
@@ -31,7 +33,10 @@ class Merger {
 
   Result<spec::TableProfile> Run() {
     ESPALIER_RETURN_IF_ERROR(CheckShards());
-    for (const spec::ShardProfile& s : profiles_) Add(s);
+    for (const spec::ShardProfile& s : profiles_) {
+      Add(s);
+      ESPALIER_RETURN_IF_ERROR(spec::MergeSample(s.probe, &probe_));
+    }
     ESPALIER_RETURN_IF_ERROR(CheckSkipped());
     ESPALIER_RETURN_IF_ERROR(CheckRows());
     ESPALIER_RETURN_IF_ERROR(FitNumbersAndCodes());
@@ -43,6 +48,7 @@ class Merger {
       if (job_.model.task == spec::Task::kAutoencoder) TakeFeaturesAsTargets();
     }
     result_.data_fingerprint = DataFingerprint(plan_, result_, robust_, respelt_);
+    result_.warnings = FindWarnings({plan_, job_, result_.train_rows, labels_, alike_, probe_});
     return std::move(result_);
   }
 
@@ -88,6 +94,7 @@ class Merger {
     for (size_t i = 0; i < categories_.size(); ++i) {
       for (const auto& [text, count] : s.categories[i]) categories_[i][text] += count;
     }
+    spec::AddAlike(s.alike, &alike_);
     storage_ = std::max(storage_, s.storage);
     weight_ += s.train_weight;
     nonzeros_ += s.nonzeros;
@@ -381,6 +388,8 @@ class Merger {
   std::vector<spec::ColumnStats> features_, targets_;
   std::map<std::string, int64_t> labels_;
   std::vector<std::map<std::string, int64_t>> categories_;
+  spec::RowCounts alike_;
+  spec::RowSample probe_;
   bool respelt_ = false;  // some category is not as its ClassText
   int64_t robust_ = 0;    // features with quartiles or bins
   bool bins_ = false;     // some feature has bins

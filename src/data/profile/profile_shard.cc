@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "src/data/features/column_stats.h"
 #include "src/data/features/sparse_choice.h"
+#include "src/data/profile/alike.h"
+#include "src/data/profile/judge_shard.h"
 #include "src/data/profile/make_shard_reader.h"
 #include "src/spec/sparse_rows.h"
 
@@ -62,8 +65,10 @@ void CountCategories(const ShardRows& rows, const spec::FeatureSpec& features,
 }
 
 spec::ShardProfile ProfileOf(const ShardRows& rows, const spec::Schema& schema,
-                             const spec::JobSpec& job, int shard) {
+                             const spec::JobSpec& job, int shard, int32_t file,
+                             std::vector<spec::ColumnEvidence> evidence) {
   spec::ShardProfile profile;
+  profile.evidence = std::move(evidence);
   profile.shard = shard;
   profile.checksum = rows.checksum;
   profile.train_rows = rows.sets[0].rows;
@@ -82,6 +87,9 @@ spec::ShardProfile ProfileOf(const ShardRows& rows, const spec::Schema& schema,
     if (width >= spec::kSparseFeaturesMin) profile.nonzeros += set.Nonzeros(width, coded);
   }
   CountCategories(rows, job.data.features, schema, &profile);
+  const RowTexts texts(rows, schema, job);
+  profile.alike = CountAlike(rows, texts);
+  profile.probe = ProbeOf(rows, texts, file);
   if (job.model.task == spec::Task::kClassification) {
     CountLabels(rows, &profile);
   } else {
@@ -96,14 +104,52 @@ spec::ShardProfile ProfileOf(const ShardRows& rows, const spec::Schema& schema,
   return profile;
 }
 
+// Leaves out columns whose texts the profile counts already.
+void DropCounted(const TableSource& table, std::vector<spec::ColumnEvidence>* evidence) {
+  const spec::Schema& schema = table.plan.schema;
+  std::set<int32_t> counted;
+  if (table.job.model.task == spec::Task::kClassification) {
+    counted.insert(schema.label.begin(), schema.label.end());
+  }
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    const bool vocabulary = spec::HasVocabulary(table.job.data.features, schema.rule(i));
+    if (vocabulary) counted.insert(schema.features[i]);
+  }
+  std::erase_if(*evidence,
+                [&](const spec::ColumnEvidence& e) { return counted.contains(e.column); });
+}
+
 }  // namespace
 
 Result<ProfiledShard> ProfileShard(const ShardReader& reader, int shard) {
   const TableSource& table = reader.table();
   ProfiledShard profiled;
-  ESPALIER_ASSIGN_OR_RETURN(profiled.rows, reader.Read(shard));
-  profiled.profile = ProfileOf(profiled.rows, table.plan.schema, table.job, shard);
+  Result<ShardRows> rows = reader.Read(shard);
+  const auto file = static_cast<size_t>(table.plan.shards[static_cast<size_t>(shard)].file);
+  const bool bad = rows.ok() ? rows->skipped > 0 : rows.status().code() == StatusCode::kBadInput;
+  const bool training = table.plan.files[file].role == spec::FileRole::kTrain;
+  if (table.plan.provisional && bad) {
+    // The merge judges by all rows whether that row is bad, or the plan. A row of another set waits
+    // for that too.
+    if (training) {
+      auto evidence = JudgeShard(table, shard, reader.options().room);
+      if (!evidence.ok()) return rows.ok() ? evidence.status() : rows.status();
+      profiled.profile.evidence = *std::move(evidence);
+    }
+    if (!rows.ok()) {
+      profiled.profile.shard = shard;
+      profiled.profile.failure = rows.status();
+      profiled.has_rows = false;
+      return profiled;
+    }
+  }
+  ESPALIER_RETURN_IF_ERROR(rows.status());
+  profiled.rows = *std::move(rows);
+  DropCounted(table, &profiled.profile.evidence);
+  profiled.profile = ProfileOf(profiled.rows, table.plan.schema, table.job, shard,
+                               static_cast<int32_t>(file), std::move(profiled.profile.evidence));
   profiled.profile.sample = std::exchange(profiled.rows.sample, {});
+  profiled.rows.probed = {};
   return profiled;
 }
 

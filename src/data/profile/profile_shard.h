@@ -19,8 +19,9 @@ struct ProfiledShard {
 };
 
 // Reads a shard and counts: labels as text (classification), regression targets as numbers, columns
-// over training rows. Errors are those of ShardReader::Read. REQUIRES: the reader's rules are
-// kTraining. Thread rule: re-entrant.
+// over training rows. Errors are those of ShardReader::Read. By a provisional plan a bad row is not
+// an error: the profile then has evidence (JudgeShard), and a failure if the shard has no rows.
+// REQUIRES: the reader's rules are kTraining. Thread rule: re-entrant.
 Result<ProfiledShard> ProfileShard(const ShardReader& reader, int shard);
 
 // Where a label occurs first in a shard, in validation and test rows if there are both kinds; an

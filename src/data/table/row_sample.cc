@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "src/spec/sparse_rows.h"
 
 namespace espalier::data {
 namespace {
@@ -24,6 +27,23 @@ RowPicker::RowPicker(const spec::FeatureSpec& features, const spec::Schema& sche
     if (spec::IsSampled(features, schema.rule(i))) features_.push_back(static_cast<int32_t>(i));
   }
   rows_max_ = spec::SampledRowsMax(static_cast<int64_t>(features_.size()), bins_);
+  if (schema.label.size() == 1 && width_ < spec::kSparseFeaturesMin) {
+    probed_max_ = static_cast<size_t>(spec::SampledRowsMax(width_ + kProbeBeside));
+  }
+}
+
+void RowPicker::AddProbed(const ProbedRow& row) {
+  if (probed_.size() == probed_max_) {
+    std::pop_heap(probed_.begin(), probed_.end());
+    probed_.pop_back();
+  }
+  probed_.push_back(row);
+  std::push_heap(probed_.begin(), probed_.end());
+}
+
+std::vector<ProbedRow> RowPicker::TakeProbed() {
+  std::sort(probed_.begin(), probed_.end());
+  return std::move(probed_);
 }
 
 void RowPicker::Offer(int32_t file, uint64_t position, int64_t row) {

@@ -13,6 +13,7 @@
 
 #include "src/base/random.h"
 #include "src/data/table/decoded_rows.h"
+#include "src/data/table/shard_rows.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
@@ -30,17 +31,35 @@ class RowPicker {
   // The picked rows of all that were offered, with their values.
   spec::RowSample Take(const DecodedRows& train) const;
 
+  // Does the same for warnings, of any job with one label and not too many features. Their keys are
+  // cheap, because each row has one.
+  void Probe(int32_t file, uint64_t position, int64_t row) {
+    if (probed_max_ == 0) return;
+    uint64_t key = (position + static_cast<uint64_t>(file) * 0x9e3779b97f4a7c15) * kMix;
+    key = (key ^ (key >> 32)) * kMix;
+    key ^= key >> 29;
+    if (probed_.size() == probed_max_ && key >= probed_.front().key) return;
+    AddProbed({key, row, position});
+  }
+  // By key.
+  std::vector<ProbedRow> TakeProbed();
+
  private:
   struct Picked {
     uint64_t key = 0;
     int64_t row = 0;
     auto operator<=>(const Picked&) const = default;
   };
+  static constexpr uint64_t kMix = 0xff51afd7ed558ccd;
+  void AddProbed(const ProbedRow& row);
+
   std::vector<int32_t> features_;  // those whose values are wanted
   int64_t width_ = 0;              // of a row
   int64_t rows_max_ = 0;
   bool bins_ = false;
-  std::vector<Picked> picked_;  // a heap, the largest key first
+  std::vector<Picked> picked_;     // a heap, the largest key first
+  std::vector<ProbedRow> probed_;  // a heap likewise
+  size_t probed_max_ = 0;
 };
 
 // Leaves out of the samples of shards what cannot be in that of all, as enough rows with smaller

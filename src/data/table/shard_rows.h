@@ -19,6 +19,16 @@ inline constexpr size_t kClassesMax = 10'000;
 // Skipped rows that are described, a shard and a job.
 inline constexpr size_t kSkippedKept = 10;
 
+// Values of a probed row in ShardProfile::probe in addition to its features: label, file, position.
+inline constexpr int64_t kProbeBeside = 3;
+// A training row that warnings look at: its number in the shard, and its identity in the file.
+struct ProbedRow {
+  uint64_t key = 0;  // a hash of file and position
+  int64_t row = 0;
+  uint64_t position = 0;
+  auto operator<=>(const ProbedRow&) const = default;
+};
+
 // A shard's rows, by set (FileRole as index), in the order of the file. Thread rule: values.
 struct ShardRows {
   ShardRows() = default;
@@ -30,8 +40,9 @@ struct ShardRows {
   std::vector<Status> skipped_first;
   ShardTexts texts;
   DecodedSets sets;
-  spec::RowSample sample;  // row_sample.h; not of rows that are read in pieces
-  bool spilled() const;    // some of it
+  spec::RowSample sample;         // row_sample.h; not of rows that are read in pieces
+  std::vector<ProbedRow> probed;  // likewise
+  bool spilled() const;           // some of it
   int64_t MemoryBytes() const;
 };
 

@@ -72,6 +72,7 @@ class TextShard final : public RowPlaces {
     if (take_) return std::move(rows_);
     rows_.texts = decoder_.TakeTexts();
     rows_.sample = decoder_.Sample();
+    rows_.probed = decoder_.TakeProbed();
     rows_.sets = std::move(decoder_.sets());
     return std::move(rows_);
   }

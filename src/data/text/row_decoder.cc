@@ -377,8 +377,10 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   const int set = SetOf(reader);
   if (set < 0) return Outcome::kBad;
   if (drops) return Outcome::kDropped;
-  if (set == 0 && picker_.any()) {
-    picker_.Offer(file_, static_cast<uint64_t>(reader.record_offset()), sets_[0].rows);
+  if (set == 0) {
+    const auto position = static_cast<uint64_t>(reader.record_offset());
+    if (picker_.any()) picker_.Offer(file_, position, sets_[0].rows);
+    picker_.Probe(file_, position, sets_[0].rows);
   }
   error_ = Append(&sets_[set], digits);
   return error_.ok() ? Outcome::kRow : Outcome::kFailed;

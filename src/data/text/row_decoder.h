@@ -66,6 +66,7 @@ class RowDecoder {
   spec::RowSample Sample() const {
     return picker_.Take(sets_[static_cast<size_t>(spec::FileRole::kTrain)]);
   }
+  std::vector<ProbedRow> TakeProbed() { return picker_.TakeProbed(); }
 
  private:
   // Columns [column, column + count) are the features [slot, slot + count), all plain.

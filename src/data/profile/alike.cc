@@ -1,0 +1,143 @@
+#include "src/data/profile/alike.h"
+
+#include <bit>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "src/data/table/number_check.h"
+#include "src/spec/shard_sums.h"
+#include "src/spec/sparse_rows.h"
+
+namespace espalier::data {
+namespace {
+
+double NumberOfText(const std::string& text) {
+  return static_cast<double>(spec::HashOfText(text) >> 12);
+}
+
+// Wang Yi's wyhash mixes two words by a multiplication of 64 by 64 bits.
+uint64_t Fold(uint64_t a, uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+constexpr uint64_t kSeed = 0xa0761d6478bd642f, kOther = 0xe7037ed1a0b428db;
+
+uint64_t BitsOf(double value) {
+  if (value != value) return ~uint64_t{0};
+  return std::bit_cast<uint64_t>(value + 0.0);  // 0 of -0
+}
+
+uint64_t HashOfWords(const uint64_t* words, size_t count) {
+  uint64_t h = kSeed ^ count;
+  for (; count >= 2; words += 2, count -= 2) h = Fold(words[0] ^ h, words[1] ^ kOther);
+  if (count > 0) h = Fold(words[0] ^ h, kOther);
+  return h;
+}
+
+// Hashes rows of any storage type alike: as bytes if all features are bytes, which is the type of
+// whole shards of small numbers, otherwise as doubles.
+class RowHasher {
+ public:
+  explicit RowHasher(const RowTexts& texts)
+      : texts_(texts), width_(static_cast<size_t>(texts.features())), words_(width_ + 2) {}
+
+  template <typename T>
+  uint64_t Hash(const T* row, double label) {
+    bool bytes = !texts_.any();
+    for (size_t i = 0; bytes && i < width_; ++i) bytes = IsByte(row[i]);
+    size_t count = width_;
+    if (bytes) {
+      count = (width_ + 7) / 8;
+      if (count > 0) words_[count - 1] = 0;
+      auto* packed = reinterpret_cast<uint8_t*>(words_.data());
+      if constexpr (sizeof(T) == 1) {
+        std::memcpy(packed, row, width_);
+      } else {
+        for (size_t i = 0; i < width_; ++i) packed[i] = static_cast<uint8_t>(row[i]);
+      }
+    } else {
+      for (size_t i = 0; i < width_; ++i) {
+        const auto value = static_cast<double>(row[i]);
+        words_[i] = BitsOf(texts_.any() ? texts_.Feature(static_cast<int64_t>(i), value) : value);
+      }
+    }
+    words_[count] = BitsOf(label);
+    return HashOfWords(words_.data(), count + 1);
+  }
+
+ private:
+  const RowTexts& texts_;
+  const size_t width_;
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace
+
+RowTexts::RowTexts(const ShardRows& rows, const spec::Schema& schema, const spec::JobSpec& job)
+    : features_(static_cast<int64_t>(schema.features.size())), codes_(schema.features.size()) {
+  size_t vocabulary = 0;
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    if (!spec::HasVocabulary(job.data.features, schema.rule(i))) continue;
+    coded_.push_back(static_cast<int32_t>(i));
+    for (const std::string& text : rows.texts.categories[vocabulary++].texts()) {
+      codes_[i].push_back(NumberOfText(text));
+    }
+  }
+  if (job.model.task != spec::Task::kClassification) return;
+  for (const std::string& text : rows.texts.labels.texts()) labels_.push_back(NumberOfText(text));
+}
+
+spec::RowCounts CountAlike(const ShardRows& rows, const RowTexts& texts) {
+  struct Rows {
+    int64_t train = 0, validation = 0;
+  };
+  spec::RowCounts counts;
+  if (texts.features() >= spec::kSparseFeaturesMin) return counts;
+  std::map<uint64_t, Rows> smallest;
+  RowHasher hasher(texts);
+  for (const int set : {kTrainSet, kValidationSet}) {
+    const DecodedRows& decoded = rows.sets[static_cast<size_t>(set)];
+    if (decoded.sparse) return {};
+    WithStorage(decoded.type, [&](auto type) {
+      const auto* features = reinterpret_cast<const decltype(type)*>(decoded.features.data());
+      for (int64_t r = 0; r < decoded.rows; ++r) {
+        const uint64_t hash = hasher.Hash(features + r * texts.features(), texts.Label(decoded, r));
+        const bool full = smallest.size() == spec::RowCounts::kRowsCounted;
+        if (full && hash > smallest.rbegin()->first) continue;
+        const auto [found, is_new] = smallest.try_emplace(hash);
+        ++(set == kTrainSet ? found->second.train : found->second.validation);
+        if (is_new && full) smallest.erase(std::prev(smallest.end()));
+      }
+    });
+  }
+  for (const auto& [hash, of] : smallest) {
+    counts.hashes.push_back(hash);
+    counts.train.push_back(of.train);
+    counts.validation.push_back(of.validation);
+  }
+  return counts;
+}
+
+spec::RowSample ProbeOf(const ShardRows& rows, const RowTexts& texts, int32_t file) {
+  spec::RowSample probe;
+  const DecodedRows& train = rows.sets[kTrainSet];
+  if (train.sparse) return probe;
+  WithStorage(train.type, [&](auto type) {
+    const auto* features = reinterpret_cast<const decltype(type)*>(train.features.data());
+    for (const ProbedRow& probed : rows.probed) {
+      const auto* row = features + probed.row * texts.features();
+      probe.keys.push_back(probed.key);
+      for (int64_t i = 0; i < texts.features(); ++i) {
+        probe.values.push_back(texts.Feature(i, static_cast<double>(row[i])));
+      }
+      probe.values.push_back(texts.Label(train, probed.row));
+      probe.values.push_back(static_cast<double>(file));
+      probe.values.push_back(static_cast<double>(probed.position));
+    }
+  });
+  return probe;
+}
+
+}  // namespace espalier::data

@@ -1,0 +1,273 @@
+#include "src/data/profile/warnings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/data/table/shard_rows.h"
+
+namespace espalier::data {
+namespace {
+
+constexpr size_t kColumnsNamed = 5;
+
+std::string Percent(double share) {
+  const double percent = std::floor(share * 1000) / 10;  // never more than it is
+  return ShortestDouble(percent) + " %";
+}
+
+// The probed rows, by column.
+class Probed {
+ public:
+  Probed(const spec::RowSample& sample, size_t features)
+      : sample_(sample), width_(features + kProbeBeside), features_(features) {}
+
+  bool valid() const { return sample_.values.size() == rows() * width_; }
+  size_t rows() const { return sample_.keys.size(); }
+  double at(size_t row, size_t feature) const { return sample_.values[row * width_ + feature]; }
+  double label(size_t row) const { return at(row, features_); }
+  double file(size_t row) const { return at(row, features_ + 1); }
+  double position(size_t row) const { return at(row, features_ + 2); }
+
+ private:
+  const spec::RowSample& sample_;
+  const size_t width_, features_;
+};
+
+class WarningFinder {
+ public:
+  explicit WarningFinder(const WarningFacts& facts)
+      : facts_(facts), probed_(facts.probe, facts.plan.schema.features.size()) {}
+
+  std::vector<std::string> Run() {
+    if (facts_.train_rows < kWarnedRowsMin) return {};
+    WarnOfLabel();
+    WarnOfDuplicates();
+    if (!probed_.valid() || static_cast<int64_t>(probed_.rows()) < kWarnedRowsMin) return lines_;
+    WarnOfLeaks();
+    WarnOfTime();
+    return std::move(lines_);
+  }
+
+ private:
+  const spec::Schema& schema() const { return facts_.plan.schema; }
+  bool classifies() const { return facts_.job.model.task == spec::Task::kClassification; }
+  std::string NameOf(size_t feature) const {
+    return Quoted(schema().names[static_cast<size_t>(schema().features[feature])]);
+  }
+
+  void WarnOfLabel() {
+    constexpr double kNearlyAll = 0.99;
+    for (const auto& [label, rows] : facts_.labels) {
+      const double share = static_cast<double>(rows) / static_cast<double>(facts_.train_rows);
+      if (share < kNearlyAll || share >= 1) continue;
+      lines_.push_back(Percent(share) + " of the training rows have the class " + Quoted(label) +
+                       ": a model that always answers it has that accuracy. See the figures by "
+                       "class, or set train.class_weight: balanced");
+    }
+  }
+
+  void WarnOfDuplicates() {
+    constexpr double kMany = 0.01;
+    int64_t train = 0, repeated = 0, validation = 0, known = 0;
+    for (size_t i = 0; i < facts_.alike.hashes.size(); ++i) {
+      train += facts_.alike.train[i];
+      repeated += std::max<int64_t>(0, facts_.alike.train[i] - 1);
+      validation += facts_.alike.validation[i];
+      known += facts_.alike.train[i] > 0 ? facts_.alike.validation[i] : 0;
+    }
+    const auto share = [](int64_t part, int64_t all) {
+      return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+    };
+    if (share(repeated, train) >= kMany) {
+      lines_.push_back("about " + Percent(share(repeated, train)) +
+                       " of the training rows repeat another row, label and all");
+    }
+    if (share(known, validation) >= kMany) {
+      lines_.push_back("about " + Percent(share(known, validation)) +
+                       " of the validation rows are training rows as well, so that validation "
+                       "looks better than it is. Take repeated rows out of the files");
+    }
+  }
+
+  // A value of the feature and the label of each probed row, by value.
+  using Pairs = std::vector<std::pair<double, double>>;
+  Pairs PairsOf(size_t feature) const {
+    Pairs pairs;
+    for (size_t r = 0; r < probed_.rows(); ++r) {
+      const double value = probed_.at(r, feature);
+      if (!std::isnan(value)) pairs.emplace_back(value, probed_.label(r));
+    }
+    std::sort(pairs.begin(), pairs.end());
+    return pairs;
+  }
+
+  // Share of the rows with the most frequent label among them.
+  static double Commonest(std::vector<double> labels) {
+    if (labels.empty()) return 1;
+    std::sort(labels.begin(), labels.end());
+    size_t best = 0;
+    for (size_t i = 0; i < labels.size();) {
+      size_t end = i;
+      while (end < labels.size() && labels[end] == labels[i]) ++end;
+      best = std::max(best, end - i);
+      i = end;
+    }
+    return static_cast<double>(best) / static_cast<double>(labels.size());
+  }
+
+  // Predicts each row by its value, or of a number also by the values next to it: rows with the
+  // commonest label of their value. One value alone says nothing of a category. Of numbers the
+  // labels along the values may change a few times only.
+  static double Predicted(const Pairs& pairs, bool category, size_t classes) {
+    double right = 0, last = 0;
+    size_t changes = 0;
+    for (size_t i = 0; i < pairs.size();) {
+      size_t end = i;
+      std::map<double, size_t> labels;
+      for (; end < pairs.size() && pairs[end].first == pairs[i].first; ++end) {
+        ++labels[pairs[end].second];
+      }
+      const auto best =
+          std::max_element(labels.begin(), labels.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (!category || end - i > 1) right += static_cast<double>(best->second);
+      changes += i > 0 && best->first != last;
+      last = best->first;
+      i = end;
+    }
+    if (!category && changes > 2 * classes) return 0;
+    return right / static_cast<double>(pairs.size());
+  }
+
+  static double SquaredCorrelation(const Pairs& pairs) {
+    double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+    const double n = static_cast<double>(pairs.size());
+    for (const auto& [a, b] : pairs) {
+      x += a / n;
+      y += b / n;
+    }
+    for (const auto& [a, b] : pairs) {
+      xx += (a - x) * (a - x);
+      yy += (b - y) * (b - y);
+      xy += (a - x) * (b - y);
+    }
+    const double squared = xy * xy / (xx * yy);
+    return std::isfinite(squared) ? squared : 0;
+  }
+
+  bool Leaks(size_t feature, size_t classes) const {
+    constexpr double kPredicted = 0.99, kErrors = 0.1, kExplained = 0.995, kThere = 0.9;
+    const spec::FeatureType type = schema().rule(feature).type;
+    const Pairs pairs = PairsOf(feature);
+    if (type == spec::FeatureType::kDate) return false;
+    if (static_cast<double>(pairs.size()) < kThere * static_cast<double>(probed_.rows()))
+      return false;
+    const bool category = type == spec::FeatureType::kCategorical;
+    if (!classifies()) return !category && SquaredCorrelation(pairs) >= kExplained;
+    std::vector<double> labels;
+    for (const auto& [value, label] : pairs) labels.push_back(label);
+    const double share = Predicted(pairs, category, classes);
+    return share >= kPredicted && 1 - share <= kErrors * (1 - Commonest(std::move(labels)));
+  }
+
+  void WarnOfLeaks() {
+    if (!classifies() && facts_.job.model.task != spec::Task::kRegression) return;
+    std::set<double> classes;
+    for (size_t r = 0; r < probed_.rows(); ++r) classes.insert(probed_.label(r));
+    std::vector<std::string> names;
+    for (size_t i = 0; i < schema().features.size(); ++i) {
+      if (Leaks(i, classes.size())) names.push_back(NameOf(i));
+    }
+    for (size_t i = 0; i < std::min(names.size(), kColumnsNamed); ++i) {
+      lines_.push_back("column " + names[i] +
+                       " alone predicts the label nearly perfectly. Take it out with "
+                       "data.features.exclude unless it is known when the model is asked");
+    }
+  }
+
+  // A number that grows with time, made of the parts of a date in features [first, last).
+  double TimeOf(size_t row, size_t first, size_t last) const {
+    constexpr double kDay = 86'400;
+    double time = 0;
+    for (size_t i = first; i < last; ++i) {
+      const double value = probed_.at(row, i);
+      switch (schema().rule(i).part) {
+        case spec::DatePart::kYear:
+          time += value * 372 * kDay;
+          break;
+        case spec::DatePart::kMonth:
+          time += value * 31 * kDay;
+          break;
+        case spec::DatePart::kDay:
+          time += value * kDay;
+          break;
+        case spec::DatePart::kHour:
+          time += value * 3600;
+          break;
+        case spec::DatePart::kMinute:
+          time += value * 60;
+          break;
+        case spec::DatePart::kSecond:
+          time += value;
+          break;
+        default:
+          break;
+      }
+    }
+    return time;
+  }
+
+  bool Orders(size_t first, size_t last, const std::vector<size_t>& in_order) const {
+    constexpr size_t kChangesMin = 20;
+    constexpr double kOrdered = 0.98;
+    size_t up = 0, down = 0;
+    for (size_t i = 1; i < in_order.size(); ++i) {
+      const size_t a = in_order[i - 1], b = in_order[i];
+      if (probed_.file(a) != probed_.file(b)) continue;
+      const double before = TimeOf(a, first, last), after = TimeOf(b, first, last);
+      up += after > before;
+      down += after < before;
+    }
+    const auto most = static_cast<double>(std::max(up, down));
+    return up + down >= kChangesMin && most >= kOrdered * static_cast<double>(up + down);
+  }
+
+  void WarnOfTime() {
+    const spec::ValidationSpec& validation = facts_.job.data.validation;
+    if (!validation.by_hash()) return;
+    std::vector<size_t> in_order(probed_.rows());
+    for (size_t r = 0; r < in_order.size(); ++r) in_order[r] = r;
+    std::sort(in_order.begin(), in_order.end(), [&](size_t a, size_t b) {
+      return std::pair(probed_.file(a), probed_.position(a)) <
+             std::pair(probed_.file(b), probed_.position(b));
+    });
+    const std::vector<int32_t>& features = schema().features;
+    for (size_t first = 0, last = 0; first < features.size(); first = last) {
+      bool year = false;
+      for (; last < features.size() && features[last] == features[first]; ++last) {
+        year = year || schema().rule(last).part == spec::DatePart::kYear;
+      }
+      const bool date = schema().rule(first).type == spec::FeatureType::kDate;
+      if (!date || !year || !Orders(first, last, in_order)) continue;
+      lines_.push_back("the rows are in the order of column " + NameOf(first) +
+                       ", while validation rows are drawn at random. To see how the model does "
+                       "with later rows, put the last ones into data.validation.files");
+      return;
+    }
+  }
+
+  const WarningFacts& facts_;
+  const Probed probed_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> FindWarnings(const WarningFacts& facts) {
+  return WarningFinder(facts).Run();
+}
+
+}  // namespace espalier::data

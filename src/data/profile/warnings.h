@@ -1,0 +1,35 @@
+// What is likely wrong with a table, for people. It has no effect on the model. Thread rule: pure
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/spec/input.h"
+#include "src/spec/job_spec.h"
+
+namespace espalier::data {
+
+struct WarningFacts {
+  const spec::InputPlan& plan;
+  const spec::JobSpec& job;
+  int64_t train_rows = 0;
+  const std::map<std::string, int64_t>& labels;  // classification: training rows of each class
+  const spec::RowCounts& alike;
+  const spec::RowSample& probe;
+};
+
+// A line for each of these, of tables of at least kWarnedRowsMin training rows:
+//   label      one class has at least 99 % of the training rows
+//   duplicates at least 1 % of the training rows repeat another one; at least 1 % of the validation
+//              rows are training rows too. By the rows of RowCounts, features and label
+//   leak       a number or a category alone predicts the label in 99 % of the probed rows, with at
+//              most a tenth of the errors that the most frequent class makes; of a regression a
+//              number whose correlation with the label has a square of at least 0.995
+//   time       a date column orders the rows, and validation rows are drawn at random
+inline constexpr int64_t kWarnedRowsMin = 100;
+std::vector<std::string> FindWarnings(const WarningFacts& facts);
+
+}  // namespace espalier::data

@@ -1,0 +1,199 @@
+// The judgement of a provisional plan by all rows.
+#include "src/data/input/judge_table.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+
+#include "src/data/input/column_sample.h"
+#include "src/data/input/complete_job.h"
+#include "tests/data/fixture.h"
+
+namespace espalier::data {
+namespace {
+
+// Whether a row of 16 bytes is in a block of the sample of a file of so many rows.
+bool IsSampled(int64_t row, int64_t rows) {
+  const int64_t step = rows / (kBlocks - 1);
+  return row % step < 2 * kBlockRows || row > rows - 2 * kBlockRows;
+}
+
+constexpr int64_t kRows = 2 * kWholeTableBytes / 16;
+
+// A table with the columns a, b and y, of rows of 16 bytes; `row` gives their values.
+std::string Table(const std::function<std::string(int64_t row, bool sampled)>& row,
+                  int64_t rows = kRows) {
+  std::string content = "a,b,y         \n";
+  for (int64_t i = 0; i < rows; ++i) {
+    std::string line = row(i, IsSampled(i, rows));
+    const size_t label = line.rfind(',');
+    line.insert(label, 15 - line.size(), ' ');
+    content += line + "\n";
+  }
+  return content;
+}
+
+std::string Number(int64_t i) { return std::to_string(i % 977); }
+std::string Label(int64_t i) { return i % 3 == 0 ? "p" : "q"; }
+
+// A job over the table, with what the profiling pass makes of it.
+class JudgedJob {
+ public:
+  explicit JudgedJob(const std::string& content, const std::string& more = "") {
+    f.Train(content);
+    asked = "data: {train: " + f.job.data.train.front() +
+            ", label: 'y         ', shard_bytes: " + std::to_string(shard_bytes) + more +
+            "}\noutput: m\n";
+    auto done = Completion().Complete(*f.files);
+    INFO(done.status().ToString());
+    REQUIRE(done.ok());
+    completed = *std::move(done);
+  }
+
+  JobCompletion Completion() const {
+    auto completion = JobCompletion::Read(asked, "job.yaml");
+    INFO(completion.status().ToString());
+    REQUIRE(completion.ok());
+    return *std::move(completion);
+  }
+
+  // One pass. The profiles are those of the last one.
+  void Pass() {
+    profiles.clear();
+    const auto reader = MakeShardReader({*f.files, completed.input, completed.job});
+    for (size_t i = 0; i < completed.input.shards.size(); ++i) {
+      auto shard = ProfileShard(*reader, static_cast<int>(i));
+      INFO(shard.status().ToString());
+      REQUIRE(shard.ok());
+      profiles.push_back(std::move(shard->profile));
+    }
+  }
+
+  Result<std::optional<JobCompletion::Completed>> Judge() {
+    Pass();
+    return Completion().Judge(completed.input, completed.yaml, profiles);
+  }
+
+  Result<spec::TableProfile> Merge() {
+    return MergeShardProfiles(completed.input, completed.job, profiles, f.files.get());
+  }
+
+  // Passes until the plan stands.
+  spec::TableProfile Finish() {
+    REQUIRE(completed.input.provisional);
+    auto judged = Judge();
+    INFO(judged.status().ToString());
+    REQUIRE(judged.ok());
+    if (*judged) {
+      completed = **std::move(judged);
+      CHECK_FALSE(completed.input.provisional);
+      Pass();
+    }
+    auto merged = Merge();
+    INFO(merged.status().ToString());
+    REQUIRE(merged.ok());
+    return *std::move(merged);
+  }
+
+  static inline int64_t shard_bytes = 1 << 18;
+  DataFixture f;
+  std::string asked;
+  JobCompletion::Completed completed;
+  std::vector<spec::ShardProfile> profiles;
+};
+
+TEST_CASE("a plan that all rows confirm stands") {
+  JudgedJob job(
+      Table([](int64_t i, bool) { return Number(i) + "," + Number(7 * i) + "," + Label(i); }));
+  CHECK(job.completed.input.provisional);
+  const auto judged = job.Judge();
+  REQUIRE(judged.ok());
+  CHECK_FALSE(judged->has_value());
+  for (const spec::ShardProfile& shard : job.profiles) CHECK(shard.evidence.empty());
+  CHECK(job.Merge().ok());
+}
+
+TEST_CASE("text between the sampled rows makes a category") {
+  std::vector<spec::InputPlan> plans;
+  for (const int64_t bytes : {1 << 17, 1 << 20}) {
+    JudgedJob::shard_bytes = bytes;
+    JudgedJob job(Table([](int64_t i, bool sampled) {
+      return (sampled || i % 5 < 2 ? Number(i) : "t" + std::to_string(i % 9)) + "," + Number(i) +
+             "," + Label(i);
+    }));
+    CHECK(job.completed.input.schema.rules.empty());
+    const spec::TableProfile merged = job.Finish();
+    CHECK(spec::InferredText(job.completed.input.schema) == "categorical: a; numeric: 1 other");
+    REQUIRE(job.completed.input.notes.size() == 1);
+    CHECK(job.completed.input.notes[0] ==
+          "column 'a' is categorical by all training rows, although the sampled rows looked "
+          "numeric");
+    CHECK(merged.preprocessing.features[0].codes > 9);
+    job.completed.input.shards.clear();
+    plans.push_back(job.completed.input);
+  }
+  JudgedJob::shard_bytes = 1 << 18;
+  CHECK(plans[0].schema == plans[1].schema);
+  CHECK(plans[0].notes == plans[1].notes);
+}
+
+TEST_CASE("a few bad values stay bad rows, with their place") {
+  const std::string content = Table([](int64_t i, bool) {
+    return (i == 70'000 || i == 90'001 ? "oops" : Number(i)) + "," + Number(i) + "," + Label(i);
+  });
+  JudgedJob job(content);
+  const Status failed = job.Judge().status();
+  CHECK(failed.code() == StatusCode::kBadInput);
+  REQUIRE(failed.position());
+  CHECK(failed.position()->row == 70'002);
+  CHECK(failed.position()->text == "oops");
+  JudgedJob skips(content, ", bad_rows: {policy: skip, limit: 5}");
+  const spec::TableProfile merged = skips.Finish();
+  CHECK(merged.skipped_rows == 2);
+  CHECK(skips.completed.input.notes.empty());
+}
+
+TEST_CASE("columns that say nothing in all rows are left out") {
+  JudgedJob job(
+      Table([](int64_t i, bool) { return "7,," + std::to_string(i % 50) + "." + Number(i); }));
+  const auto judged = job.Judge();
+  CHECK_THAT(judged.status().message(), Catch::Contains("no column is left for features") &&
+                                            Catch::Contains("constant") &&
+                                            Catch::Contains("empty"));
+  JudgedJob other(Table([](int64_t i, bool) { return "7," + Number(i) + "," + Label(i); }));
+  other.Finish();
+  CHECK(spec::InferredText(other.completed.input.schema) ==
+        "numeric: 1 other; left out: a (constant)");
+  JudgedJob text(Table([](int64_t i, bool sampled) {
+    return (sampled ? "id" : "x" + std::to_string(i)) + "," + Number(i) + "," + Label(i);
+  }));
+  text.Finish();
+  CHECK(spec::InferredText(text.completed.input.schema) ==
+        "numeric: 1 other; left out: a (different in nearly every row)");
+}
+
+TEST_CASE("all labels decide the task") {
+  JudgedJob numbers(Table([](int64_t i, bool sampled) {
+    return Number(i) + "," + Number(3 * i) + "," +
+           (sampled ? std::to_string(i % 3) : "0." + Number(i));
+  }));
+  CHECK(numbers.completed.job.model.task == spec::Task::kClassification);
+  const spec::TableProfile regression = numbers.Finish();
+  CHECK(numbers.completed.job.model.task == spec::Task::kRegression);
+  CHECK(numbers.completed.job.model.clip_predictions);
+  CHECK(regression.preprocessing.targets.size() == 1);
+  REQUIRE(numbers.completed.input.notes.size() == 1);
+  CHECK(numbers.completed.input.notes[0] ==
+        "the task is regression: the label has numbers with fractions, although the sampled rows "
+        "meant classification");
+  JudgedJob texts(Table([](int64_t i, bool sampled) {
+    return Number(i) + "," + Number(3 * i) + "," + (sampled ? std::to_string(i % 25) : Label(i));
+  }));
+  CHECK(texts.completed.job.model.task == spec::Task::kRegression);
+  const spec::TableProfile classes = texts.Finish();
+  CHECK(texts.completed.job.model.task == spec::Task::kClassification);
+  CHECK(classes.preprocessing.classes.size() > 2);
+}
+
+}  // namespace
+}  // namespace espalier::data

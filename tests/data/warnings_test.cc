@@ -1,0 +1,112 @@
+// What is said of a table before it is trained on.
+#include "src/data/profile/warnings.h"
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "tests/data/fixture.h"
+
+namespace espalier::data {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+std::string Rows(const std::string& header, int rows, const std::function<std::string(int)>& row) {
+  std::string content = header + "\n";
+  for (int i = 0; i < rows; ++i) content += row(i) + "\n";
+  return content;
+}
+
+// Different numbers without an order.
+int Noise(int i) { return (i * 7919 + 13) % 10'007; }
+
+Strings Warnings(DataFixture& f, const std::string& content) {
+  f.Train(content);
+  const auto profile = f.Profile();
+  INFO(profile.status().ToString());
+  REQUIRE(profile.ok());
+  return profile->warnings;
+}
+
+TEST_CASE("a sound table has no warnings") {
+  DataFixture f;
+  f.job.data.validation.fraction = 0.2;
+  CHECK(Warnings(f, Rows("a,b,y", 3000,
+                         [](int i) {
+                           return std::to_string(Noise(i)) + "," + std::to_string(i) + "," +
+                                  std::to_string(Noise(3 * i + 1) % 2);
+                         }))
+            .empty());
+}
+
+TEST_CASE("one class with almost all rows is told") {
+  DataFixture f;
+  const Strings warnings = Warnings(
+      f, Rows("a,y", 2000,
+              [](int i) { return std::to_string(Noise(i)) + (i % 200 == 0 ? ",x" : ",z"); }));
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].starts_with("99.5 % of the training rows have the class 'z'"));
+}
+
+TEST_CASE("repeated rows are told, and those in both sets") {
+  DataFixture f;
+  f.job.data.validation.fraction = 0.2;
+  const auto row = [](int i) {
+    return std::to_string(Noise(i % 2000)) + ".5," + std::to_string(i % 2000) + ",c" +
+           std::to_string(i % 4) + "," + std::to_string(Noise(i % 2000 + 9) % 2);
+  };
+  for (const int64_t shard_bytes : {int64_t{1} << 20, int64_t{5000}}) {
+    f.job.data.shard_bytes = shard_bytes;
+    const Strings warnings = Warnings(f, Rows("a,b,c,y", 4000, row));
+    REQUIRE(warnings.size() == 2);
+    CHECK_THAT(warnings[0], Catch::Contains("of the training rows repeat another row"));
+    CHECK_THAT(warnings[1], Catch::Contains("of the validation rows are training rows as well"));
+  }
+}
+
+TEST_CASE("a column that alone predicts the label is told") {
+  DataFixture f;
+  const auto lines = [&](const std::function<std::string(int)>& row) {
+    return Warnings(f, Rows("a,b,y", 3000, row));
+  };
+  const auto label = [](int i) { return Noise(i + 5) % 2 == 0 ? "no" : "yes"; };
+  const std::string told = "column 'b' alone predicts the label nearly perfectly";
+  for (const auto& leak : std::vector<std::function<std::string(int)>>{
+           [&](int i) { return std::string(label(i)) + "_code"; },
+           [&](int i) { return std::to_string(Noise(i) + (label(i)[0] == 'n' ? 0 : 50'000)); },
+           [&](int i) { return label(i)[0] == 'n' ? "0" : "1"; }}) {
+    const Strings warnings =
+        lines([&](int i) { return std::to_string(Noise(i)) + "," + leak(i) + "," + label(i); });
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].starts_with(told));
+  }
+  f.job.model.task = spec::Task::kRegression;
+  const Strings warnings = lines([](int i) {
+    return std::to_string(Noise(i)) + "," + std::to_string(2 * Noise(i + 1) + i % 2) + "," +
+           std::to_string(Noise(i + 1));
+  });
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].starts_with(told));
+}
+
+TEST_CASE("rows in the order of time are told where the split is random") {
+  DataFixture f;
+  const auto row = [](int i) {
+    char day[32];
+    std::snprintf(day, sizeof(day), "%d-%02d-%02d", 2000 + i / 1008, i / 84 % 12 + 1,
+                  i / 3 % 28 + 1);
+    return std::string(day) + "," + std::to_string(Noise(i)) + "," +
+           std::to_string(Noise(7 * i + 1) % 2);
+  };
+  const std::string content = Rows("day,a,y", 3000, row);
+  CHECK(Warnings(f, content).empty());
+  f.job.data.validation.fraction = 0.2;
+  const Strings warnings = Warnings(f, content);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].starts_with("the rows are in the order of column 'day', while validation"));
+}
+
+}  // namespace
+}  // namespace espalier::data
