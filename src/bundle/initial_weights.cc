@@ -49,7 +49,7 @@ double Element(const SafetensorsView& view, int64_t i) {
   return static_cast<double>(value);
 }
 
-// What stands before the names of a fit's tensors in a model of several.
+// The prefix of the names of a fit's tensors in a model of several.
 std::string PrefixOf(int64_t fit) { return "fits." + std::to_string(fit) + "."; }
 
 // Fits of the model; 1: its tensors have no prefix.

@@ -67,7 +67,7 @@ struct ScoringArguments {
   bool overwrite = false;              // predict
 };
 
-// What `espalier init` is told.
+// The options of `espalier init`.
 struct InitArguments {
   std::string table;                  // a file, a pattern or a directory
   std::optional<std::string> label;   // a column; none: asked for

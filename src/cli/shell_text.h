@@ -6,7 +6,7 @@
 
 namespace espalier::cli {
 
-// `text` as one word of a POSIX shell: as it is, or in single quotes.
+// `text` as one word of a POSIX shell: unchanged, or in single quotes.
 std::string ShellWord(std::string_view text);
 
 }  // namespace espalier::cli

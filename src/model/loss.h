@@ -44,7 +44,7 @@ template <typename T>
 void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                    double* totals);
 
-// The loss of one output of a regression, but for poisson, by its difference from the target.
+// The loss of one output of a regression without poisson, by its difference from the target.
 double PenaltyValue(const NetworkShape& shape, double difference);
 
 // The class that is predicted: of the largest probability, or with thresholds of the largest

@@ -106,7 +106,7 @@ Result<NetworkShape> MakeNetworkShape(const spec::JobSpec& job, const spec::Inpu
 // "layers.0.embeddings.k.weight" [codes, width] or "layers.0.one_hot.k.weight" [codes, out], then
 // of embedded numbers "layers.0.numbers.slope" and ".bias" [count, width] and ".weight" [count,
 // bins, width], then "layers.0.scale" [fan_in(0)], which has one-hot inputs last; in flat order.
-// With several fits, "fits.0." and so on stand before the names. "constant.answer" [answers] and
+// With several fits, names begin with "fits.0." and so on. "constant.answer" [answers] and
 // "constant.share" [1] come last.
 spec::TensorList Tensors(const NetworkShape& shape);
 int64_t ParameterCount(const NetworkShape& shape);

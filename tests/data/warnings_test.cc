@@ -41,7 +41,7 @@ TEST_CASE("a sound table has no warnings") {
             .empty());
 }
 
-TEST_CASE("one class with almost all rows is told") {
+TEST_CASE("a class with almost all rows gives a warning") {
   DataFixture f;
   const Strings warnings = Warnings(
       f, Rows("a,y", 2000,
@@ -50,7 +50,7 @@ TEST_CASE("one class with almost all rows is told") {
   CHECK(warnings[0].starts_with("99.5 % of the training rows have the class 'z'"));
 }
 
-TEST_CASE("repeated rows are told, and those in both sets") {
+TEST_CASE("repeated rows give a warning, and rows in both sets") {
   DataFixture f;
   f.job.data.validation.fraction = 0.2;
   const auto row = [](int i) {
@@ -66,7 +66,7 @@ TEST_CASE("repeated rows are told, and those in both sets") {
   }
 }
 
-TEST_CASE("a column that alone predicts the label is told") {
+TEST_CASE("a column that alone predicts the label gives a warning") {
   DataFixture f;
   const auto lines = [&](const std::function<std::string(int)>& row) {
     return Warnings(f, Rows("a,b,y", 3000, row));
@@ -91,7 +91,7 @@ TEST_CASE("a column that alone predicts the label is told") {
   CHECK(warnings[0].starts_with(told));
 }
 
-TEST_CASE("rows in the order of time are told where the split is random") {
+TEST_CASE("rows in order of time warn of a random split") {
   DataFixture f;
   const auto row = [](int i) {
     char day[32];

@@ -133,7 +133,7 @@ TEST_CASE("tensors of several fits have their number and the answer last") {
 }
 
 // The loss of each trial is that of the model which it would make.
-TEST_CASE("trials have the losses of the models that they stand for") {
+TEST_CASE("trials have the losses of the models they would make") {
   InitArithmetic();
   for (const Kind& kind : kKinds) {
     for (const bool hidden : {true, false}) {

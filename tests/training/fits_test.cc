@@ -88,7 +88,7 @@ TEST_CASE("fits over seeds share the validation rows") {
   CHECK(machine.state().parameters.front() == 16);  // 4 / temperature
 }
 
-TEST_CASE("each fit begins anew, with a seed and moments for itself") {
+TEST_CASE("each fit begins with first weights and empty moments") {
   StepMachine<float> machine(FitsPlan(2));
   Action action = machine.Begin();
   const auto first = machine.state().parameters;

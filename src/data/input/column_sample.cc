@@ -90,7 +90,7 @@ class Sampler {
   }
 
  private:
-  // A block of text: at most so many rows that begin in a range of a file.
+  // A block of text: the first rows that begin in a range of a file, up to a number.
   struct Block {
     size_t file = 0;  // of training_
     int64_t begin = 0, end = 0;
@@ -283,7 +283,7 @@ class Sampler {
     return opened;
   }
 
-  // Adds rows of so many of the groups with rows: a block of each, or `whole`: all.
+  // Adds rows of that number of groups with rows: a block of each, or `whole`: all.
   Status AddGroups(const Opened& opened, size_t blocks, bool whole) {
     std::vector<size_t> groups;
     for (size_t i = 0; i < opened.parquet->groups().size(); ++i) {

@@ -37,7 +37,7 @@ class JobCompletion {
   Result<Completed> Complete(const storage::FileSystem& files) const;
 
   // Judges the provisional plan of a job that this completed, by the profiles of all shards, as
-  // JudgeTable does. Absent: the plan stands, and the profiles are to be merged. Otherwise all
+  // JudgeTable does. Absent: the plan is right, and the profiles are to be merged. Otherwise all
   // shards are to be profiled again by the plan that this returns, which is not provisional.
   Result<std::optional<Completed>> Judge(const spec::InputPlan& plan, const std::string& yaml,
                                          std::span<const spec::ShardProfile> profiles) const;

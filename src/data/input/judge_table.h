@@ -21,13 +21,14 @@ struct TableJudgement {
   spec::Schema schema;
   spec::Task task = spec::Task::kClassification;
   std::string task_why;
-  std::vector<std::string> notes;  // a line for each difference from the plan; none: it stands
+  std::vector<std::string>
+      notes;  // a line for each difference from the plan; none: the plan is right
 };
 
 // `profiles`: of all shards. Counts of categories of all may be in the first one, and evidence of
 // all in the first one that has any.
 // `task_open`: the labels choose the task. kInvalidArgument: a column needs a decision of a person,
-// or no feature is left. If the plan stands, the failure of the first shard that has one.
+// or no feature is left. If the plan is right, the failure of the first shard that has one.
 // REQUIRES: plan.provisional.
 Result<TableJudgement> JudgeTable(const spec::InputPlan& plan, const spec::JobSpec& job,
                                   std::span<const spec::ShardProfile> profiles, bool task_open);
