@@ -88,11 +88,10 @@ class JudgementTest(EspalierTest):
             lines.append(("%s,%d" % (a, i * 31 % 97)).ljust(15 - len(y) - 1) + "," + y)
         csv = self.write("mixed.csv", "\n".join(lines) + "\n")
         weights = set()
+        spec = {"preset": "fast", "train": {"epochs": 1},
+                "data": {"train": csv, "label": "y         ", "shard_bytes": "256KiB"}}
         for workers in (1, 3):
-            job = self.job("judged%d" % workers, {
-                "preset": "fast",
-                "data": {"train": csv, "label": "y         ", "shard_bytes": "256KiB"},
-                "train": {"epochs": 1}})
+            job = self.job("judged%d" % workers, spec)
             out, _ = self.espalier("train", job, "--workers", workers, "--threads", 1)
             self.assertIn("note: column 'a' is categorical by all training rows", out)
             self.assertIn("the task is regression: the label has numbers with fractions", out)
@@ -103,7 +102,7 @@ class JudgementTest(EspalierTest):
             self.assertIn("the task is regression", model["notes"][1])
             weights.add(model["weights_sha256"])
         self.assertEqual(len(weights), 1)
-        checked, _ = self.espalier("check", job)
+        checked, _ = self.espalier("check", self.job("checked", spec))
         self.assertIn("notes\n  column 'a' is categorical", checked)
         self.assertRegex(checked, "task +regression")
 

@@ -1,5 +1,6 @@
 #include "src/data/profile/alike.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -58,16 +59,29 @@ class RowHasher {
         for (size_t i = 0; i < width_; ++i) packed[i] = static_cast<uint8_t>(row[i]);
       }
     } else {
-      for (size_t i = 0; i < width_; ++i) {
-        const auto value = static_cast<double>(row[i]);
-        words_[i] = BitsOf(texts_.any() ? texts_.Feature(static_cast<int64_t>(i), value) : value);
-      }
+      for (size_t i = 0; i < width_; ++i) words_[i] = Word(row, i);
     }
     words_[count] = BitsOf(label);
     return HashOfWords(words_.data(), count + 1);
   }
 
+  // Hashes a few features alone.
+  template <typename T>
+  uint64_t HashFew(const T* row) const {
+    constexpr size_t kFew = 4;
+    uint64_t h = kSeed;
+    const size_t step = std::max<size_t>(1, width_ / kFew);
+    for (size_t i = 0; i < width_; i += step) h = Fold(Word(row, i) ^ h, kOther);
+    return h;
+  }
+
  private:
+  template <typename T>
+  uint64_t Word(const T* row, size_t i) const {
+    const auto value = static_cast<double>(row[i]);
+    return BitsOf(texts_.any() ? texts_.Feature(static_cast<int64_t>(i), value) : value);
+  }
+
   const RowTexts& texts_;
   const size_t width_;
   std::vector<uint64_t> words_;
@@ -95,6 +109,7 @@ spec::RowCounts CountAlike(const ShardRows& rows, const RowTexts& texts) {
   };
   spec::RowCounts counts;
   if (texts.features() >= spec::kSparseFeaturesMin) return counts;
+  constexpr uint64_t kUpper = 0xffffffff00000000;
   std::map<uint64_t, Rows> smallest;
   RowHasher hasher(texts);
   for (const int set : {kTrainSet, kValidationSet}) {
@@ -103,8 +118,12 @@ spec::RowCounts CountAlike(const ShardRows& rows, const RowTexts& texts) {
     WithStorage(decoded.type, [&](auto type) {
       const auto* features = reinterpret_cast<const decltype(type)*>(decoded.features.data());
       for (int64_t r = 0; r < decoded.rows; ++r) {
-        const uint64_t hash = hasher.Hash(features + r * texts.features(), texts.Label(decoded, r));
+        // The upper half is of a few features, so that most rows need no more than that.
+        const auto* row = features + r * texts.features();
+        const uint64_t upper = hasher.HashFew(row) & kUpper;
         const bool full = smallest.size() == spec::RowCounts::kRowsCounted;
+        if (full && upper > smallest.rbegin()->first) continue;
+        const uint64_t hash = upper | (hasher.Hash(row, texts.Label(decoded, r)) & ~kUpper);
         if (full && hash > smallest.rbegin()->first) continue;
         const auto [found, is_new] = smallest.try_emplace(hash);
         ++(set == kTrainSet ? found->second.train : found->second.validation);
@@ -126,15 +145,22 @@ spec::RowSample ProbeOf(const ShardRows& rows, const RowTexts& texts, int32_t fi
   if (train.sparse) return probe;
   WithStorage(train.type, [&](auto type) {
     const auto* features = reinterpret_cast<const decltype(type)*>(train.features.data());
+    const auto width = static_cast<size_t>(texts.features() + kProbeBeside);
+    probe.values.resize(rows.probed.size() * width);
+    double* out = probe.values.data();
     for (const ProbedRow& probed : rows.probed) {
       const auto* row = features + probed.row * texts.features();
       probe.keys.push_back(probed.key);
-      for (int64_t i = 0; i < texts.features(); ++i) {
-        probe.values.push_back(texts.Feature(i, static_cast<double>(row[i])));
+      if (texts.any()) {
+        for (int64_t i = 0; i < texts.features(); ++i) out[i] = texts.Feature(i, row[i]);
+      } else {
+        for (int64_t i = 0; i < texts.features(); ++i) out[i] = row[i];
       }
-      probe.values.push_back(texts.Label(train, probed.row));
-      probe.values.push_back(static_cast<double>(file));
-      probe.values.push_back(static_cast<double>(probed.position));
+      double* const beside = out + texts.features();
+      beside[0] = texts.Label(train, probed.row);
+      beside[1] = file;
+      beside[2] = static_cast<double>(probed.position);
+      out += width;
     }
   });
   return probe;
