@@ -57,7 +57,7 @@ TEST_CASE("labels decide the task") {
     INFO(c.why);
     CHECK(completed.task_why == c.why);
     CHECK(completed.job.model.task == c.task);
-    CHECK(completed.job.data.validation.stratify == (c.task == spec::Task::kClassification));
+    CHECK(completed.job.train.calibrate == (c.task == spec::Task::kClassification));
   }
   const auto given =
       Completed(f,
@@ -71,9 +71,13 @@ TEST_CASE("labels decide the task") {
 TEST_CASE("a table of few rows keeps all of them") {
   DataFixture f;
   const auto row = [](int64_t i) { return std::to_string(i) + ".5," + (i % 2 ? "a" : "b"); };
-  CHECK_FALSE(Completed(f, Csv("x,y", 49, row)).job.data.validation.any());
-  CHECK(Completed(f, Csv("x,y", 50, row)).job.data.validation.fraction == 0.2);
-  CHECK(Completed(f, Csv("x,y", 5000, row)).job.data.validation.fraction == 0.1);
+  const auto job = [&](int64_t rows) { return Completed(f, Csv("x,y", rows, row)).job; };
+  CHECK_FALSE(job(49).data.validation.any());
+  CHECK(job(49).train.ensemble.fits == 1);
+  CHECK(job(50).train.ensemble == spec::EnsembleSpec{.fits = 5, .shrink = true});
+  CHECK(job(5'000).train.ensemble == spec::EnsembleSpec{.fits = 5});
+  CHECK(job(9'000).train.ensemble.fits == 1);
+  CHECK(job(9'000).data.validation.fraction == 0.1);
 }
 
 TEST_CASE("the number of rows is estimated by the first ones") {
