@@ -158,6 +158,7 @@ std::string Advice(const spec::TrainingResult& r) {
     return "all steps of the last epoch were skipped: try a lower learning_rate";
   }
   if (!r.validation) return "set data.validation, to measure rows that were not trained on";
+  if (r.fits > 1) return "";  // the rows of training and validation are predicted by other fits
   if (r.validation->loss > 1.3 * r.train.loss && r.train.loss > 0) {
     return std::string("the model overfits: try dropout") +
            (!r.best_epochs.empty() ? " or weight_decay" : ", weight_decay or early_stopping");
