@@ -72,7 +72,7 @@ TEST_CASE("a column that alone predicts the label gives a warning") {
     return Warnings(f, Rows("a,b,y", 3000, row));
   };
   const auto label = [](int i) { return Noise(i + 5) % 2 == 0 ? "no" : "yes"; };
-  const std::string told = "column 'b' alone predicts the label nearly perfectly";
+  const std::string warning = "column 'b' alone predicts the label nearly perfectly";
   for (const auto& leak : std::vector<std::function<std::string(int)>>{
            [&](int i) { return std::string(label(i)) + "_code"; },
            [&](int i) { return std::to_string(Noise(i) + (label(i)[0] == 'n' ? 0 : 50'000)); },
@@ -80,7 +80,7 @@ TEST_CASE("a column that alone predicts the label gives a warning") {
     const Strings warnings =
         lines([&](int i) { return std::to_string(Noise(i)) + "," + leak(i) + "," + label(i); });
     REQUIRE(warnings.size() == 1);
-    CHECK(warnings[0].starts_with(told));
+    CHECK(warnings[0].starts_with(warning));
   }
   f.job.model.task = spec::Task::kRegression;
   const Strings warnings = lines([](int i) {
@@ -88,7 +88,7 @@ TEST_CASE("a column that alone predicts the label gives a warning") {
            std::to_string(Noise(i + 1));
   });
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].starts_with(told));
+  CHECK(warnings[0].starts_with(warning));
 }
 
 TEST_CASE("rows in order of time warn of a random split") {

@@ -34,9 +34,9 @@ class ExamplesTest(EspalierTest):
         """The example with its data and output here, and what it says of its result."""
         with open(os.path.join(ROOT, "config", name + ".yaml")) as f:
             text = f.read()
-        told = re.search(r"^# Result, the same with any workers: (.*)$", text, re.M).group(1)
+        stated = re.search(r"^# Result, the same with any workers: (.*)$", text, re.M).group(1)
         return self.write(os.path.basename(name) + ".yaml",
-                          text.replace("build/", self.path("") + "/")), told
+                          text.replace("build/", self.path("") + "/")), stated
 
     def recognised(self, name, workers=2):
         """Trains config/examples/NAME.yaml. Returns its result and what it says of it, which the
@@ -46,19 +46,19 @@ class ExamplesTest(EspalierTest):
             os.symlink(os.path.join(ROOT, "build", "cache", package), self.path("cache", package))
         if name in example_tables.NAMES:
             example_tables.write(self.path(""), name)
-        job, told = self.example("examples/" + name)
+        job, stated = self.example("examples/" + name)
         with open(os.path.join(ROOT, "docs", "examples.md")) as f:
             page = f.read()
-        self.assertIn(told[0].upper() + told[1:], page)
+        self.assertIn(stated[0].upper() + stated[1:], page)
         self.assertIn("config/examples/%s.yaml" % name, page)
         result = self.result("train", job, "--workers", workers, "--threads", 1)
         self.assertEqual(result["status"], "SUCCEEDED", result)
-        metrics = result["metrics"]["validation" if told.startswith("validation") else "test"]
+        metrics = result["metrics"]["validation" if stated.startswith("validation") else "test"]
         for key, figure, share in re.findall(r"(accuracy|auc|f1_micro|rmse|r2) ([\d.]+\d)( %)?",
-                                             told):
+                                             stated):
             figure = float(figure) / (100 if share else 1)
             self.assertAlmostEqual(metrics[key], figure, delta=BOUNDS[key], msg=metrics)
-        return result, told
+        return result, stated
 
     def predicted(self, result, name, keep):
         """The rows that a model predicts of its test table."""
@@ -74,31 +74,31 @@ class ExamplesTest(EspalierTest):
 
     def train(self, name, workers):
         self.table(name)
-        job, told = self.example(name)
+        job, stated = self.example(name)
         result = self.result("train", job, "--workers", workers, "--threads", 1)
         self.assertEqual(result["status"], "SUCCEEDED", result)
-        self.assertIn("after %d epochs" % result["epochs"], told)
-        return result["metrics"]["test"], told
+        self.assertIn("after %d epochs" % result["epochs"], stated)
+        return result["metrics"]["test"], stated
 
     def test_breast_cancer(self):
-        test, told = self.train("breast_cancer", 2)
-        self.assertIn("test accuracy %.2f %%" % (100 * test["accuracy"]), told)
+        test, stated = self.train("breast_cancer", 2)
+        self.assertIn("test accuracy %.2f %%" % (100 * test["accuracy"]), stated)
 
     def test_diabetes(self):
-        test, told = self.train("diabetes", 1)
-        self.assertIn("test r2 %.4f, rmse %.2f" % (test["r2"], test["rmse"]), told)
+        test, stated = self.train("diabetes", 1)
+        self.assertIn("test r2 %.4f, rmse %.2f" % (test["r2"], test["rmse"]), stated)
 
     def test_digits(self):
-        test, told = self.train("digits", 3)
-        self.assertIn("test accuracy %.2f %%" % (100 * test["accuracy"]), told)
+        test, stated = self.train("digits", 3)
+        self.assertIn("test accuracy %.2f %%" % (100 * test["accuracy"]), stated)
 
     def test_iris(self):
         self.table("iris")
-        sweep, told = self.example("iris_sweep")
+        sweep, stated = self.example("iris_sweep")
         table = self.result("sweep", sweep, "--workers", 2, "--threads", 1)
         self.assertEqual(table["status"], "SUCCEEDED")
         self.assertEqual("best val_accuracy %.4f, of trial %d." %
-                         (table["best"]["value"], table["best"]["trial"]), told)
+                         (table["best"]["value"], table["best"]["trial"]), stated)
 
     def test_churn(self):
         self.recognised("churn")
@@ -121,19 +121,19 @@ class ExamplesTest(EspalierTest):
         self.recognised("counts", 1)
 
     def test_quantiles(self):
-        result, told = self.recognised("quantiles")
+        result, stated = self.recognised("quantiles")
         rows = self.predicted(result, "quantiles", "minutes")
         covered = sum(float(row["minutes"]) <= float(row["prediction_minutes"]) for row in rows)
-        self.assertAlmostEqual(covered / len(rows), int(told.split()[0]) / 100, delta=0.02)
+        self.assertAlmostEqual(covered / len(rows), int(stated.split()[0]) / 100, delta=0.02)
 
     def test_anomalies(self):
-        result, told = self.recognised("anomalies", 1)
+        result, stated = self.recognised("anomalies", 1)
         sensors = ["s%d" % i for i in range(10)]
         rows = self.predicted(result, "anomalies", ",".join(["fault"] + sensors))
 
         def error(row):
             return max(abs(float(row[s]) - float(row["prediction_" + s])) for s in sensors)
-        found, faults = map(int, re.findall(r"\d+", told))
+        found, faults = map(int, re.findall(r"\d+", stated))
         self.assertEqual(sum(row["fault"] == "yes" for row in rows), faults)
         largest = sorted(rows, key=error, reverse=True)[:faults]
         self.assertAlmostEqual(sum(row["fault"] == "yes" for row in largest), found, delta=2)
@@ -147,9 +147,9 @@ class ExamplesTest(EspalierTest):
     @pytest.mark.long
     def test_mnist(self):
         mnist.main(self.path(""))
-        job, told = self.example("mnist")
+        job, stated = self.example("mnist")
         result = self.result("train", job, "--workers", 2, "--threads", 1)
-        self.assertIn("test accuracy %.2f %%" % (100 * result["metrics"]["test"]["accuracy"]), told)
+        self.assertIn("test accuracy %.2f %%" % (100 * result["metrics"]["test"]["accuracy"]), stated)
 
     def test_the_tool_names_what_it_does_not_know(self):
         done = subprocess.run([sys.executable, tables.__file__, self.directory, "cars"],
