@@ -15,7 +15,6 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 
 using SortedJson = nlohmann::json;
 
-constexpr size_t kTensorsMax = 65536;
 constexpr int64_t kElementsMax = int64_t{1} << 48;
 
 Status Wrong(const std::string& what) { return BadInput("safetensors: " + what); }
@@ -144,7 +143,7 @@ Result<SafetensorsView> DecodeSafetensors(std::string_view bytes) {
   if (storage::NestedTooDeep(text)) return Wrong("the header is nested too deep");
   const SortedJson header = SortedJson::parse(text, nullptr, false);
   if (!header.is_object()) return Wrong("the header is not a JSON object");
-  if (header.size() > kTensorsMax) return Wrong("too many tensors");
+  if (std::ssize(header) > kTensorsMax) return Wrong("too many tensors");
   std::vector<Entry> entries;
   for (const auto& [name, json] : header.items()) {
     if (name == "__metadata__") continue;

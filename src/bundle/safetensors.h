@@ -21,6 +21,7 @@
 namespace espalier::bundle {
 
 inline constexpr uint64_t kSafetensorsHeaderBytesMax = 16 << 20;
+inline constexpr int64_t kTensorsMax = 65'536;
 
 enum class ElementType { kFloat32, kFloat64 };
 

@@ -367,7 +367,7 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
                           accumulates + (assembles ? 2 * spec.train.ensemble.fits : 0);
   report->model_bytes =
       report->parameters * vectors * (spec.model.precision == spec::Precision::kFloat64 ? 8 : 4);
-  if (profile.validation_rows + profile.test_rows > 0) {
+  if (profile.validation_rows + profile.test_rows > 0 || report->folds > 0) {
     report->evaluation_bytes = model::EvaluationBytes(shape, report->leaves);
   }
   return Status::Ok();

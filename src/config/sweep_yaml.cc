@@ -140,7 +140,7 @@ Status CheckMetric(const std::string& metric, const spec::JobSpec& job, bool tas
     return InvalidArgument("metric: found '" + Printable(metric) + "', expected one such as " +
                            known[0] + (near ? "; did you mean '" + *near + "'?" : ""));
   }
-  if (job.data.validation.any()) return {};
+  if (job.data.validation.any() || spec::FoldsOf(job.train) > 0) return {};
   return InvalidArgument("metric: found " + metric +
                          " and no validation rows; set `folds: 5`, or the job's data.validation");
 }

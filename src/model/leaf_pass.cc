@@ -564,7 +564,7 @@ void LeafPass<T>::ForOutputs(const T* parameters, int64_t rows, const Body& body
 
 // Fits are added in their order. The outputs of the last layer are then replaced.
 template <typename T>
-void LeafPass<T>::AverageFits(const T* parameters, int64_t rows) {
+void LeafPass<T>::AverageFits(const T* parameters, int64_t rows, double temperature) {
   const int64_t size = FitParameterCount(shape_), numbers = AveragedNumbers(shape_);
   const T* answer = parameters + shape_.fits * size;
   const T constant = shape_.constant ? answer[shape_.answers()] : T{0};
@@ -577,6 +577,10 @@ void LeafPass<T>::AverageFits(const T* parameters, int64_t rows) {
     MultiplyFirst(fit, rows);
     ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
       Forward(fit, begin, count, nullptr);
+      T* outputs = last.activations.data() + begin * last.pitch;
+      for (int64_t i = 0; temperature != 1 && i < count * last.pitch; ++i) {
+        outputs[i] = static_cast<T>(static_cast<double>(outputs[i]) / temperature);
+      }
       AddPredictions(shape_, Outputs(begin, count), share, last.deltas.data() + begin * last.pitch,
                      averaged_.data() + begin * numbers);
     });
@@ -595,9 +599,26 @@ void LeafPass<T>::Evaluate(const T* parameters, int64_t rows, double* totals) {
 
 template <typename T>
 void LeafPass<T>::Try(const T* parameters, int64_t rows, const Trials& trials, double* sums) {
+  if (shape_.averages()) return TryAverages(parameters, rows, trials, sums);
   ForOutputs(parameters, rows, [&](int64_t begin, int64_t count) {
     AddTrials(shape_, Outputs(begin, count), trials, sums);
   });
+}
+
+// A temperature divides the outputs of each fit, before they are averaged.
+template <typename T>
+void LeafPass<T>::TryAverages(const T* parameters, int64_t rows, const Trials& trials,
+                              double* sums) {
+  CheckRows(rows);
+  rows_ = -1;
+  const Trials one{.temperatures = {1}, .shares = trials.shares, .answer = trials.answer};
+  for (const double temperature : trials.temperatures) {
+    AverageFits(parameters, rows, temperature);
+    ForMicroBatches(rows, [&](int64_t begin, int64_t count) {
+      AddTrials(shape_, Outputs(begin, count), one, sums);
+    });
+    sums += one.size();
+  }
 }
 
 template <typename T>

@@ -132,7 +132,9 @@ class LeafPass {
   // each micro-batch when its outputs are there.
   template <typename Body>
   void ForOutputs(const T* parameters, int64_t rows, const Body& body);
-  void AverageFits(const T* parameters, int64_t rows);
+  void TryAverages(const T* parameters, int64_t rows, const Trials& trials, double* sums);
+  // The outputs of each fit are divided by `temperature` first.
+  void AverageFits(const T* parameters, int64_t rows, double temperature = 1);
   // Turns the deltas of a row of layer `index`, by its output, into those by its sums.
   void BackThrough(int64_t index, int64_t row);
   OutputRows<T> Outputs(int64_t begin, int64_t rows) const;

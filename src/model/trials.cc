@@ -46,6 +46,7 @@ class RowTrials {
   void Add(const OutputRows<T>& rows, int64_t r) {
     const T* outputs = rows.outputs + r * rows.pitch;
     const double weight = rows.weights[r];
+    if (!(weight > 0)) return;  // its loss may be no number
     for (size_t t = 0; t < trials_.temperatures.size(); ++t) {
       for (int64_t i = 0; i < width_; ++i) {
         z_[i] = static_cast<double>(outputs[i]) / trials_.temperatures[t];

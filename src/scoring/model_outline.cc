@@ -6,6 +6,7 @@
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
 #include "src/bundle/model_json.h"
+#include "src/bundle/safetensors.h"
 #include "src/data/features/sparse_choice.h"
 #include "src/spec/sparse_rows.h"
 
@@ -49,7 +50,14 @@ Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const st
   if (!shape.ok()) return ErrorOf(directory + "/" + bundle::kModelFile, shape.status());
   model.shape = *std::move(shape);
   model.shape.sparse = model.document.sparse;
-  model.shape.fits = model.document.fits;
+  const int64_t fits = model.document.fits;
+  if (fits > 1 && (fits * std::ssize(model::Tensors(model.shape)) > bundle::kTensorsMax ||
+                   fits * model::ParameterCount(model.shape) > model::kParametersMax)) {
+    return BadInput(QuotedPath(directory + "/" + bundle::kModelFile) + ": ensemble.fits: found " +
+                    std::to_string(fits) +
+                    ", expected fewer for a network of this size: copy the bundle again");
+  }
+  model.shape.fits = fits;
   model.shape.constant = model.document.constant;
   if (fitted.label_smoothing) model.shape.label_smoothing = *fitted.label_smoothing;
   if (model.document.sparse && !data::CanBeSparse(model.document.job, fitted)) {

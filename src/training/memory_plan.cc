@@ -1,6 +1,7 @@
 #include "src/training/memory_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "src/base/text.h"
@@ -93,6 +94,12 @@ Status CheckMemory(const MemoryPlan& plan, const MemoryPart& part, int64_t budge
 }
 
 Status CheckLeafRows(const TrainingPlan& plan) {
+  const int64_t all = plan.train_rows / spec::LeafCount(plan.train);
+  if (spec::FoldsOf(plan.train) > 0 && all >= std::numeric_limits<int32_t>::max()) {
+    return InvalidArgument("train.ensemble: a leaf has " + HumanCount(all) +
+                           " rows, expected fewer than 2^31 with folds: raise train.leaves, or set "
+                           "train.ensemble.over: seeds");
+  }
   const int64_t rows = LeafStepRows(plan);
   if (rows < model::kLeafRowsMax) return {};
   return InvalidArgument("train.batch: a leaf has " + HumanCount(rows) +

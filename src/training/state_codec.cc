@@ -291,6 +291,16 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
       (!e.answer.empty() && e.answer.size() != answers)) {
     return Bad("its fits cannot be those of the job");
   }
+  const bool trains =
+      s.phase == TrainingPhase::kSteps || s.phase == TrainingPhase::kEpochEvaluation;
+  const bool shrinks = plan.train.ensemble.shrink;
+  const bool underway = !trains || fit < (plan.Assembles() ? fits : 1);
+  const bool over = trains || !plan.Assembles() || fit > 0;
+  const bool answers_fit = s.phase != TrainingPhase::kOutOfFold || shrinks;
+  const bool tries = s.phase != TrainingPhase::kTrials || shrinks || plan.train.calibrate;
+  if (!underway || !over || !answers_fit || !tries || (!e.answer.empty() && !shrinks)) {
+    return Bad("its fits do not belong to its phase");
+  }
   const auto wanted = static_cast<size_t>(model::ParameterCount(ShapeOfParameters(plan, s)));
   if (s.parameters.size() == wanted) return Status::Ok();
   return Bad("it has " + std::to_string(s.parameters.size()) + " parameters, the job has " +

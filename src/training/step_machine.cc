@@ -167,6 +167,7 @@ Action StepMachine<T>::NonfiniteStep(const std::string& where) {
   }
   if (!plan_.train.skip_nonfinite) {
     if (!state_.best_parameters.empty()) return End("divergence");
+    if (state_.ensemble.fit > 0) return LeaveFitOut();
     return FailAction{Status(
         StatusCode::kBadInput,
         "step " + std::to_string(state_.step + 1) + ", " + where + " is not a finite number; " +
@@ -254,6 +255,7 @@ Action StepMachine<T>::EvaluateEpoch() {
 template <typename T>
 Action StepMachine<T>::EndWithoutStep() {
   if (!state_.best_parameters.empty()) return End("divergence");
+  if (state_.ensemble.fit > 0) return LeaveFitOut();
   return FailAction{BadInput(
       "step " + std::to_string(state_.step) +
       ": all steps of the last epoch were skipped, because their loss or gradient was not finite; "
@@ -291,6 +293,7 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   if (metrics.weight > 0 && std::isnan(metrics.loss) && !plan_.train.skip_nonfinite && !sound) {
     const bool restores = state_.phase == TrainingPhase::kEpochEvaluation;
     if (restores && !state_.best_parameters.empty()) return End("divergence");
+    if (restores && state_.ensemble.fit > 0) return LeaveFitOut();
     return FailAction{Diverged()};
   }
   switch (state_.phase) {

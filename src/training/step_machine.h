@@ -56,7 +56,7 @@ struct UpdateAction {
   int64_t averaged = 0;    // 1-based count of those that are averaged, or 0: this one is not
 };
 // Evaluate the machine's EvaluationParts() on a set and reduce the totals, or with `tries` the sums
-// of its MakeTrials().
+// of its Trials().
 struct EvaluateAction {
   spec::FileRole set = spec::FileRole::kValidation;
   bool tries = false;
@@ -194,6 +194,7 @@ class StepMachine {
   // step_machine_fits.cc
   int64_t FitStep() const { return state_.step - state_.ensemble.begun_step; }
   Action EndFit();
+  Action LeaveFitOut();
   void BeginFit();
   Action AfterFits();
   Action OnOutOfFold(const std::vector<double>& totals);

@@ -73,7 +73,10 @@ void StepMachine<T>::BeginFit() {
   begun.parameters.resize(size);
   model::InitialParameters<T>(plan_.shape, spec::FitSeed(plan_.train.seed, state_.ensemble.fit),
                               begun.parameters.data());
-  for (size_t k = 0; k < plan_.targets.size(); ++k) {
+  const bool starts = plan_.shape.task == spec::Task::kRegression &&
+                      std::ssize(plan_.targets) == plan_.shape.outputs() &&
+                      !plan_.shape.layers.back().frozen;
+  for (size_t k = 0; starts && k < plan_.targets.size(); ++k) {
     if (plan_.targets[k].start == 0) continue;
     begun.parameters[OutputBiases(plan_.shape) + k] = static_cast<T>(plan_.targets[k].start);
   }
@@ -106,6 +109,8 @@ Action StepMachine<T>::EndFit() {
   EnsembleState<T>& e = state_.ensemble;
   const bool cut = state_.stopped_because == "time" || state_.stopped_because == "request";
   if (!cut || e.fit == 0) {
+    const size_t fits = static_cast<size_t>(plan_.train.ensemble.fits);
+    e.weights.reserve(fits * state_.parameters.size());
     e.weights.insert(e.weights.end(), state_.parameters.begin(), state_.parameters.end());
     ++e.fit;
     if (!state_.best_parameters.empty()) {
@@ -117,6 +122,14 @@ Action StepMachine<T>::EndFit() {
   state_.phase = TrainingPhase::kSteps;
   BeginFit();
   return Begin();
+}
+
+// A fit that diverges before it has good weights is left out, and so are the ones after it.
+template <typename T>
+Action StepMachine<T>::LeaveFitOut() {
+  state_.stopped_because = "divergence";
+  if (!state_.train) state_.train = EpochMetrics();
+  return AfterFits();
 }
 
 template <typename T>
@@ -137,12 +150,19 @@ Action StepMachine<T>::OnOutOfFold(const std::vector<double>& totals) {
 
 template <typename T>
 model::Trials StepMachine<T>::Trials() const {
-  return model::MakeTrials(plan_.train.calibrate, state_.ensemble.answer);
+  const bool frozen = plan_.shape.layers.back().frozen;  // its weights stay
+  return model::MakeTrials(plan_.train.calibrate && !frozen, state_.ensemble.answer);
 }
 
 template <typename T>
 Action StepMachine<T>::OnTrials(const std::vector<double>& sums) {
-  const model::Trial best = model::BestTrial(Trials(), sums);
+  // The prior counts rows, in whatever unit their weights are.
+  std::vector<double> by_rows = sums;
+  if (state_.validation && state_.validation->weight > 0) {
+    const double rows = static_cast<double>(state_.validation->rows);
+    for (double& sum : by_rows) sum *= rows / state_.validation->weight;
+  }
+  const model::Trial best = model::BestTrial(Trials(), by_rows);
   state_.ensemble.temperature = best.temperature;
   state_.ensemble.share = best.share;
   return Assemble();
@@ -152,7 +172,9 @@ Action StepMachine<T>::OnTrials(const std::vector<double>& sums) {
 template <typename T>
 Action StepMachine<T>::Assemble() {
   EnsembleState<T>& e = state_.ensemble;
-  state_.parameters = e.weights;
+  state_.parameters.clear();
+  state_.parameters.reserve(e.weights.size() + e.answer.size() + 1);
+  state_.parameters.insert(state_.parameters.end(), e.weights.begin(), e.weights.end());
   const int64_t size = model::FitParameterCount(plan_.shape);
   for (int64_t k = 0; e.temperature != 1 && k < e.fit; ++k) {
     model::ScaleOutputs(plan_.shape, 1 / e.temperature, state_.parameters.data() + k * size);
@@ -183,11 +205,16 @@ std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const {
     parts.push_back({ShapeOfParameters(plan_, state_), {}, state_.parameters.data(), -1});
     return parts;
   }
-  // Each fit by itself: with folds, on the rows that it holds out.
+  if (!folds) {  // the trials of a model that averages
+    parts.push_back({plan_.shape, {}, e.weights.data(), -1});
+    parts.back().shape.fits = e.fit;
+    return parts;
+  }
+  // Each fit by itself, on the rows that it holds out.
   const bool finished = phase == TrainingPhase::kFinalValidation;
   const AlignedVector<T>& weights = finished ? state_.parameters : e.weights;
   for (int64_t k = 0; k < e.fit; ++k) {
-    EvaluationPart<T> part{plan_.shape, {}, weights.data() + k * size, folds ? k : -1};
+    EvaluationPart<T> part{plan_.shape, {}, weights.data() + k * size, k};
     if (finished && e.share > 0) {
       part.shape.constant = true;
       part.made.assign(part.parameters, part.parameters + size);
@@ -209,6 +236,7 @@ int64_t StepMachine<T>::AllSteps() const {
 #define ESPALIER_INSTANTIATE(T)                                                    \
   template void StepMachine<T>::BeginFit();                                        \
   template Action StepMachine<T>::EndFit();                                        \
+  template Action StepMachine<T>::LeaveFitOut();                                   \
   template Action StepMachine<T>::AfterFits();                                     \
   template Action StepMachine<T>::OnOutOfFold(const std::vector<double>&);         \
   template model::Trials StepMachine<T>::Trials() const;                           \

@@ -26,7 +26,7 @@ enum class TrainingPhase : uint8_t {
   kFinished,         // none: the job is over
   kFinalTraining,    // the training set with the restored weights, or with the model of all fits
   kOutOfFold,        // the rows that each fit holds out, by that fit
-  kTrials,           // the same, or the validation set by each fit: model/trials.h
+  kTrials,           // the same, or the validation set: model/trials.h
 };
 
 // Of gradient descent over all rows.
@@ -50,7 +50,7 @@ struct EnsembleState {
   int64_t begun_step = 0;    // TrainingState::step at its beginning
   AlignedVector<T> weights;  // of the finished fits, one after another
   std::vector<double> best_epochs;  // of the finished fits, where the best weights are restored
-  std::vector<double> answer;       // the constant one; empty unless it has a share
+  std::vector<double> answer;       // the constant one; empty unless the job shrinks
   double temperature = 1;           // that the outputs are divided by
   double share = 0;                 // of the constant answer
 };

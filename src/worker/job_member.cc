@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/text.h"
+#include "src/bundle/safetensors.h"
 #include "src/data/features/sparse_choice.h"
 #include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
@@ -61,6 +62,12 @@ Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
   ESPALIER_ASSIGN_OR_RETURN(model::NetworkShape shape, ShapeOf(spec, *profile));
   const training::TrainingPlan plan = PlanOf(spec, shape, *profile);
   ESPALIER_RETURN_IF_ERROR(training::CheckLeafRows(plan));
+  const int64_t fits = spec.train.ensemble.fits;
+  if (fits > 1 && (fits * std::ssize(model::Tensors(shape)) > bundle::kTensorsMax ||
+                   fits * model::ParameterCount(shape) > model::kParametersMax)) {
+    return InvalidArgument("train.ensemble.fits: found " + std::to_string(fits) +
+                           ", which make a model too large for one bundle. Set fewer.");
+  }
   ESPALIER_RETURN_IF_ERROR(
       training::CheckMemory(training::PlanMemory(plan, {}, sizeof(T)), {}, hooks.memory_bytes_max));
   return std::unique_ptr<TypedJobMember>(new TypedJobMember(

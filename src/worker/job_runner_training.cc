@@ -180,7 +180,7 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   spec::TrainingResult& r = done.result;
   r.steps = f.steps;
   r.epochs = f.epochs;
-  r.rows_per_epoch = profile.train_rows;
+  r.rows_per_epoch = spec::FitRows(spec_.train, profile.train_rows);
   r.train = f.train;
   r.validation = f.validation;
   r.test = f.test;

@@ -124,7 +124,6 @@ class LeafWork {
   void ComputeChunk(uint32_t chunk_index);
   // The own leaves' totals, joined into nodes.
   std::vector<std::vector<double>> Join(std::vector<std::vector<double>> sums) const;
-  void EvaluateLeaf(Evaluation& evaluation, int32_t own_index, std::vector<double>& totals);
   void EvaluatePart(Evaluation& evaluation, const training::EvaluationPart<T>& part,
                     int32_t own_index, std::vector<double>& totals);
   std::unique_ptr<model::LeafPass<T>> TakeEvaluationPass(const model::NetworkShape& shape);

@@ -26,7 +26,8 @@ void Trainer<T>::AddOwnNumbers(const training::GradientAction& step) {
   const size_t bytes = state.parameters.size() * sizeof(T);
   uint32_t crc = Crc32c(state.parameters.data(), bytes);
   for (const AlignedVector<T>& slot : state.slots) crc = Crc32c(slot.data(), bytes, crc);
-  for (const AlignedVector<T>* more : {&state.accumulated, &state.averaged}) {
+  for (const AlignedVector<T>* more :
+       {&state.accumulated, &state.averaged, &state.ensemble.weights}) {
     crc = Crc32c(more->data(), more->size() * sizeof(T), crc);
   }
   own[1] = static_cast<double>(crc) + 1;  // never 0

@@ -74,7 +74,7 @@ class PresetTest(EspalierTest):
         self.assertEqual(model["spec"]["train"]["batch"], 128)
         self.assertEqual(model["spec"]["train"]["epochs"], 24)
         self.assertEqual(len(model["training"]["best_epochs"]), 5)
-        self.assertGreater(model["training"]["temperature"], 0)
+        self.assertLess(0.25, model["training"].get("temperature", 1))
 
     def test_a_curve_is_learnt_as_a_regression(self):
         job = self.minimal("curve", curve(4000), "y")

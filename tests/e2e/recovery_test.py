@@ -59,6 +59,26 @@ class RecoveryTest(EspalierTest):
             cluster.start_worker(victim)
             cluster.wait_for_workers(3)
 
+    def test_a_worker_killed_in_a_later_fit_costs_nothing_but_time(self):
+        self.epochs = 80
+        spec = self.spec()
+        del spec["data"]["validation"]
+        spec["train"].update(ensemble={"fits": 4, "shrink": True}, calibrate=True,
+                             early_stopping={"metric": "val_loss", "patience": 100})
+        weights = self.result("train", self.job("quiet", spec), "--workers", 1)["weights_sha256"]
+        cluster = Cluster(self, workers=2)
+        job = cluster.submit(self.job("later", spec))
+        wait_for("the second fit", lambda: self.epoch(cluster, job) > self.epochs, 60)
+        cluster.workers["node-1"].kill()
+        cluster.workers["node-1"].wait()
+        cluster.start_worker("node-3")
+        self.assert_right(cluster, job, weights)
+        self.assertIn("was lost", cluster.log("coordinator"))
+
+    def epoch(self, cluster, job):
+        progress = cluster.status(job).get("progress") or {}
+        return progress.get("epoch", 0)
+
     def test_two_at_once_then_the_last_but_one_and_replacements(self):
         weights = self.quiet_weights()
         cluster = Cluster(self, workers=4)

@@ -113,7 +113,7 @@ TEST_CASE("one fit that is averaged is that fit") {
   }
 }
 
-TEST_CASE("tensors of several fits have their number and the answer last") {
+TEST_CASE("tensors of fits have their number, and the answer is last") {
   NetworkShape shape = ShapeOf(kKinds[0], {});
   const size_t of_fit = Tensors(shape).size();
   shape.fits = 2;
@@ -164,7 +164,7 @@ TEST_CASE("trials have the losses of the models they would make") {
   }
 }
 
-TEST_CASE("the best trial has the least loss, and 1 and 0 where all are equal") {
+TEST_CASE("the best trial has the least loss") {
   const Trials trials = MakeTrials(true, {0.5, 0.5});
   const size_t shares = trials.shares.size();
   std::vector<double> sums(trials.size(), 100.0);
@@ -178,8 +178,53 @@ TEST_CASE("the best trial has the least loss, and 1 and 0 where all are equal") 
   CHECK(MakeTrials(false, {}).size() == 1);
 }
 
+TEST_CASE("trials of several fits are those of their average") {
+  InitArithmetic();
+  for (const Kind& kind : kKinds) {
+    if (kind.task == spec::Task::kRegression) continue;
+    INFO(spec::Name(kind.loss));
+    NetworkShape shape = ShapeOf(kind);
+    std::vector<double> weights = Initial(shape, 5), second = Initial(shape, 6);
+    const int64_t size = FitParameterCount(shape);
+    weights.insert(weights.end(), second.begin(), second.end());
+    const Trials trials = MakeTrials(true, {});
+    shape.fits = 2;
+    LeafPass<double> pass(shape, kRows);
+    FillBatch(pass, kRows, 3);
+    std::vector<double> sums(trials.size());
+    pass.Try(weights.data(), kRows, trials, sums.data());
+    for (size_t t = 0; t < trials.temperatures.size(); t += 4) {
+      std::vector<double> made = weights;
+      for (int64_t k = 0; k < 2; ++k) {
+        ScaleOutputs(shape, 1 / trials.temperatures[t], made.data() + k * size);
+      }
+      CHECK(sums[t] == Approx(LossOf(shape, made)).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("a row of weight 0 changes no trial") {
+  InitArithmetic();
+  const NetworkShape shape = ShapeOf(kKinds[0]);
+  LeafPass<double> pass(shape, kRows);
+  FillBatch(pass, kRows, 3);
+  const std::vector<double> weights = Initial(shape, 5);
+  const Trials trials = MakeTrials(true, {});
+  const auto tried = [&](int64_t rows) {
+    std::vector<double> sums(trials.size());
+    pass.Try(weights.data(), rows, trials, sums.data());
+    return sums;
+  };
+  const std::vector<double> before = tried(10);
+  pass.weights()[10] = 0;
+  const std::vector<double> without = tried(11);
+  pass.inputs()[10 * shape.row_numbers()] = NAN;
+  CHECK(tried(11) == without);
+  for (size_t t = 0; t < before.size(); ++t) CHECK(without[t] == Approx(before[t]));
+}
+
 // Rows without a mistake alone would take the temperature to its bound.
-TEST_CASE("few rows without a mistake do not make a model sure of itself") {
+TEST_CASE("few rows without a mistake leave a model modest") {
   const Trials trials = MakeTrials(true, {});
   const auto best = [&](double rows) {
     std::vector<double> sums;

@@ -1,5 +1,6 @@
 // Several fits in one job, and the model that they make.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 
 #include "src/training/state_codec.h"
@@ -59,7 +60,7 @@ std::string Letters(StepMachine<float>& machine, FinishAction* finish) {
   return letters;
 }
 
-TEST_CASE("fits follow one another, and the model has the weights of all") {
+TEST_CASE("fits follow one another into one model") {
   StepMachine<float> machine(FitsPlan(2));
   FinishAction finish;
   CHECK(Letters(machine, &finish) == "GGGGL0GGGGL1L*L01");
@@ -83,7 +84,7 @@ TEST_CASE("fits over seeds share the validation rows") {
   plan.train.calibrate = true;
   StepMachine<float> machine(plan);
   FinishAction finish;
-  CHECK(Letters(machine, &finish) == "GGGGV*GGGGV*R**L*V*");
+  CHECK(Letters(machine, &finish) == "GGGGV*GGGGV*R*L*V*");
   CHECK(machine.state().ensemble.temperature == 0.25);
   CHECK(machine.state().parameters.front() == 16);  // 4 / temperature
 }
@@ -103,7 +104,7 @@ TEST_CASE("each fit begins with first weights and empty moments") {
   }
 }
 
-TEST_CASE("a share of the constant answer is fitted on rows that are held out") {
+TEST_CASE("held-out rows choose the share of the constant answer") {
   TrainingPlan plan = FitsPlan(2);
   plan.train.ensemble.shrink = true;
   StepMachine<float> machine(plan);
@@ -148,6 +149,19 @@ TEST_CASE("a fit that is cut off is left out where others are whole") {
   }
 }
 
+TEST_CASE("a later fit that diverges at once is left out") {
+  StepMachine<float> machine(FitsPlan(3));
+  Action action = machine.Begin();
+  while (machine.state().ensemble.fit == 0) action = Answer(machine, action);
+  action = Answer(machine, action, NAN);
+  while (!std::holds_alternative<FinishAction>(action)) {
+    REQUIRE(!std::holds_alternative<FailAction>(action));
+    action = Answer(machine, action);
+  }
+  CHECK(std::get<FinishAction>(action).stopped_because == "divergence");
+  CHECK(ShapeOfParameters(machine.plan(), machine.state()).fits == 1);
+}
+
 TEST_CASE("a state of any moment between fits goes on as it would have") {
   TrainingPlan plan = FitsPlan(2);
   plan.train.ensemble.shrink = plan.train.calibrate = true;
@@ -183,6 +197,17 @@ TEST_CASE("a state whose fits are not the job's is refused") {
   CHECK(!refuses([](auto&) {}));
   CHECK(refuses([](auto& s) { s.ensemble.fit = 3; }));
   CHECK(refuses([](auto& s) { s.ensemble.fit = -1; }));
+  CHECK(refuses([](auto& s) {  // no fit is left for the steps
+    s.ensemble.fit = 2;
+    s.ensemble.weights.resize(2 * s.ensemble.weights.size());
+  }));
+  CHECK(refuses([](auto& s) {  // nor is there one to try
+    s.phase = TrainingPhase::kFinalTraining;
+    s.ensemble.fit = 0;
+    s.ensemble.weights.clear();
+  }));
+  CHECK(refuses([](auto& s) { s.phase = TrainingPhase::kTrials; }));
+  CHECK(refuses([](auto& s) { s.phase = TrainingPhase::kOutOfFold; }));
   CHECK(refuses([](auto& s) { s.ensemble.weights.pop_back(); }));
   CHECK(refuses([](auto& s) { s.ensemble.begun_step = 99; }));
   CHECK(refuses([](auto& s) { s.ensemble.temperature = 0; }));

@@ -85,6 +85,10 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
             InvalidArgumentError: the network is no perceptron of Spark's and has others, too.
         """
         tensors = parse_safetensors(self._bundle[1])
+        if any(name.startswith("fits.") for name in tensors):
+            raise InvalidArgumentError("weights: the model averages several fits, for which "
+                                       "Spark's order has no place. Train one fit, by ensemble: "
+                                       "{fits: 1}.")
         parts = []
         for i in range(len(self.model()._document.layers)):
             parts.append(tensors.pop("layers.%d.weight" % i).T.ravel())
