@@ -149,7 +149,8 @@ class ExamplesTest(EspalierTest):
         mnist.main(self.path(""))
         job, stated = self.example("mnist")
         result = self.result("train", job, "--workers", 2, "--threads", 1)
-        self.assertIn("test accuracy %.2f %%" % (100 * result["metrics"]["test"]["accuracy"]), stated)
+        accuracy = 100 * result["metrics"]["test"]["accuracy"]
+        self.assertIn("test accuracy %.2f %%" % accuracy, stated)
 
     def test_the_tool_names_what_it_does_not_know(self):
         done = subprocess.run([sys.executable, tables.__file__, self.directory, "cars"],

@@ -71,8 +71,12 @@ class Model:
     def __init__(self, document: Document, weights: bytes) -> None:
         self._document = document
         self._preprocessing = Preprocessing(document)
-        several = document.fits > 1 or document.constant
-        self._network = (Ensemble if several else Network)(document, parse_safetensors(weights))
+        tensors = parse_safetensors(weights)
+        self._network: Union[Network, Ensemble]
+        if document.fits > 1 or document.constant:
+            self._network = Ensemble(document, tensors)
+        else:
+            self._network = Network(document, tensors)
         self._labels = _labels(document.classes)
 
     @classmethod
