@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -61,12 +62,25 @@ int64_t FitsOf(const SafetensorsView& view) {
   return std::max<int64_t>(1, fits);
 }
 
+// Whether the sides of a tensor of the earlier model, of which `places` has those that move, are
+// those of the wanted one.
+bool Fits(const std::vector<int64_t>& shape, const std::vector<int64_t>& wanted,
+          const Placement& places) {
+  if (shape.size() != wanted.size()) return false;
+  for (size_t side = 0; side < shape.size(); ++side) {
+    const std::vector<int64_t>& moved = side == 0 ? places.rows : places.columns;
+    const bool moves = side < 2 && !moved.empty();
+    if (shape[side] != (moves ? static_cast<int64_t>(moved.size()) : wanted[side])) return false;
+  }
+  return true;
+}
+
 Result<spec::InitialTensor> Take(const SafetensorsView& view, const spec::TensorInfo& wanted,
-                                 int64_t fit, int64_t fits) {
+                                 int64_t fit, int64_t fits, const Placement& places) {
   const std::string name = (fits > 1 ? PrefixOf(fit) : "") + wanted.name;
   const auto at = std::find_if(view.tensors.begin(), view.tensors.end(),
                                [&](const spec::TensorInfo& t) { return t.name == name; });
-  if (at == view.tensors.end() || at->shape != wanted.shape) {
+  if (at == view.tensors.end() || !Fits(at->shape, wanted.shape, places)) {
     const std::string found = at == view.tensors.end() ? "none" : "one of " + Shown(at->shape);
     return FailedPrecondition("found " + found + " for the tensor " + wanted.name + " of " +
                               Shown(wanted.shape) +
@@ -74,11 +88,18 @@ Result<spec::InitialTensor> Take(const SafetensorsView& view, const spec::Tensor
                               "that are the same: {from: MODEL, layers: [0]}");
   }
   spec::InitialTensor tensor{wanted.offset, {}, fit, fits};
-  tensor.values.reserve(static_cast<size_t>(at->size));
+  tensor.values.assign(static_cast<size_t>(wanted.size), std::numeric_limits<double>::quiet_NaN());
+  const int64_t rows = at->shape[0], columns = at->size / std::max<int64_t>(1, rows);
+  const int64_t width = wanted.size / std::max<int64_t>(1, wanted.shape[0]);
   for (int64_t i = 0; i < at->size; ++i) {
-    tensor.values.push_back(Element(view, at->offset + i));
-    if (std::isfinite(tensor.values.back())) continue;
-    return BadInput("the tensor " + wanted.name + " holds a value that is no finite number");
+    const double value = Element(view, at->offset + i);
+    if (!std::isfinite(value)) {
+      return BadInput("the tensor " + wanted.name + " holds a value that is no finite number");
+    }
+    const auto r = static_cast<size_t>(i / columns), c = static_cast<size_t>(i % columns);
+    const int64_t row = places.rows.empty() ? i / columns : places.rows[r];
+    const int64_t column = places.columns.empty() ? i % columns : places.columns[c];
+    if (row >= 0 && column >= 0) tensor.values[static_cast<size_t>(row * width + column)] = value;
   }
   return tensor;
 }
@@ -170,6 +191,10 @@ std::vector<int64_t> HiddenOf(const CheckpointHeader& header) {
   return widths;
 }
 
+int64_t LayersOf(const spec::TensorList& network) {
+  return static_cast<int64_t>(HiddenOf(network).size()) + 1;
+}
+
 // Two numbers for each input of a hidden layer, which as many other inputs would have, too.
 bool HasNorms(const spec::TensorList& network) {
   return std::any_of(network.begin(), network.end(),
@@ -229,13 +254,15 @@ Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const spec::Te
 Result<std::vector<spec::InitialTensor>> TakeAll(const SafetensorsView& view,
                                                  const spec::InitialSpec& initial,
                                                  const spec::TensorList& network,
-                                                 const std::string& whose) {
+                                                 const std::string& whose,
+                                                 const Placements* places = nullptr) {
   std::vector<spec::InitialTensor> tensors;
   const int64_t fits = FitsOf(view);
   for (int64_t fit = 0; fit < fits; ++fit) {
     for (const spec::TensorInfo& wanted : network) {
       if (!Wanted(wanted.name, initial.layers)) continue;
-      auto tensor = Take(view, wanted, fit, fits);
+      auto tensor =
+          Take(view, wanted, fit, fits, places != nullptr ? places->Of(wanted.name) : Placement());
       if (!tensor.ok()) {
         return Status(tensor.status().code(), whose + ": " + tensor.status().message());
       }
@@ -283,29 +310,35 @@ std::string WithoutSlash(std::string path) {
   return path;
 }
 
+// The checkpoint of a file, or the newest one of a directory of them.
+Result<Checkpoint> ReadCheckpointAt(const storage::FileSystem& files, const std::string& from) {
+  if (from.ends_with(kCheckpointsSuffix)) {
+    auto found = FindCheckpoint(files, from, {}, CheckpointPart::kAll);
+    if (!found.ok()) return found.status().Wrap("train.initial");
+    return std::move(found->checkpoint);
+  }
+  auto bytes = files.ReadAll(from, kWeightsBytesMax);
+  if (!bytes.ok()) return bytes.status().Wrap("train.initial");
+  auto decoded = DecodeCheckpoint(*std::move(bytes));
+  if (!decoded.ok()) return decoded.status().Wrap("train.initial: " + Printable(from, 4096));
+  return decoded;
+}
+
 Result<std::vector<spec::InitialTensor>> ReadCheckpointed(const storage::FileSystem& files,
                                                           const spec::InitialSpec& initial,
                                                           const spec::TensorList& network,
                                                           const spec::Preprocessing& fitted) {
   const std::string from = WithoutSlash(initial.from);
   const std::string whose = "train.initial: " + Printable(from, 4096);
-  Checkpoint checkpoint;
-  if (from.ends_with(kCheckpointsSuffix)) {
-    auto found = FindCheckpoint(files, from, {}, CheckpointPart::kAll);
-    if (!found.ok()) return found.status().Wrap("train.initial");
-    checkpoint = std::move(found->checkpoint);
-  } else {
-    auto bytes = files.ReadAll(from, kWeightsBytesMax);
-    if (!bytes.ok()) return bytes.status().Wrap("train.initial");
-    auto decoded = DecodeCheckpoint(*std::move(bytes));
-    if (!decoded.ok()) return decoded.status().Wrap(whose);
-    checkpoint = *std::move(decoded);
-  }
+  ESPALIER_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpointAt(files, from));
   const Status same = CheckHeader(checkpoint.header, initial, network, fitted);
   if (!same.ok()) return Status(same.code(), whose + ": " + same.message());
   const auto view = ViewWeights(checkpoint, network);
   if (!view.ok()) return Status(view.status().code(), whose + ": " + view.status().message());
-  return TakeAll(*view, initial, network, whose);
+  if (checkpoint.header.preprocessing.empty()) return TakeAll(*view, initial, network, whose);
+  ESPALIER_ASSIGN_OR_RETURN(const auto model, DecodePreprocessing(checkpoint.header.preprocessing));
+  const Placements places(model, fitted, LayersOf(network));
+  return TakeAll(*view, initial, network, whose, &places);
 }
 
 }  // namespace
@@ -344,12 +377,48 @@ Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileS
   if (tables) {
     if (Status s = CheckCategories(document->preprocessing, fitted); !s.ok()) return refuse(s);
   }
-  ESPALIER_ASSIGN_OR_RETURN(auto tensors, TakeAll(*view, initial, network, whose));
   const Status same = CheckNamesOf(
       document->preprocessing, fitted, initial, network,
       "; where they mean the same, name the file, which is taken as it stands: MODEL/" +
           std::string(kWeightsFile));
-  return same.ok() ? Result(std::move(tensors)) : refuse(same);
+  if (!same.ok()) return refuse(same);
+  const Placements places(document->preprocessing, fitted, LayersOf(network));
+  return TakeAll(*view, initial, network, whose, &places);
+}
+
+Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem& files,
+                                                       const spec::JobSpec& job) {
+  if (!job.train.initial) return std::optional<spec::EarlierFit>();
+  const spec::InitialSpec& initial = *job.train.initial;
+  const std::string from = WithoutSlash(initial.from);
+  if (initial.refit_preprocessing || initial.spark || from.ends_with(".safetensors")) {
+    return std::optional<spec::EarlierFit>();
+  }
+  const auto wanted = [&](size_t layer) {
+    return Wanted("layers." + std::to_string(layer) + ".bias", initial.layers);
+  };
+  spec::EarlierFit fit{.features = wanted(0), .answers = wanted(job.model.hidden.size())};
+  const auto refuse = [](const std::string& path, const Status& why) {
+    return Status(why.code(), "train.initial: " + Printable(path, 4096) + ": " + why.message());
+  };
+  if (from.ends_with(".ckpt") || from.ends_with(kCheckpointsSuffix)) {
+    auto checkpoint = ReadCheckpointAt(files, from);
+    if (!checkpoint.ok()) return checkpoint.status();
+    const std::string& text = checkpoint->header.preprocessing;
+    if (text.empty()) return std::optional<spec::EarlierFit>();
+    auto preprocessing = DecodePreprocessing(text);
+    if (!preprocessing.ok()) return refuse(from, preprocessing.status());
+    fit.preprocessing = *std::move(preprocessing);
+    return std::optional(std::move(fit));
+  }
+  const std::string model = from + "/" + kModelFile;
+  auto text = files.ReadAll(model, kModelJsonBytesMax);
+  if (text.status().code() == StatusCode::kNotFound) return std::optional<spec::EarlierFit>();
+  if (!text.ok()) return text.status().Wrap("train.initial");
+  auto document = DecodeModelJson(*text);
+  if (!document.ok()) return refuse(model, document.status());
+  fit.preprocessing = std::move(document->preprocessing);
+  return std::optional(std::move(fit));
 }
 
 }  // namespace espalier::bundle

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "src/base/text.h"
@@ -21,6 +22,56 @@ std::optional<std::string> Difference(const std::vector<std::string>& earlier,
   return std::to_string(earlier.size()) + " where this job has " + std::to_string(now.size());
 }
 
+bool IsSubset(std::vector<std::string> some, std::vector<std::string> all) {
+  std::sort(some.begin(), some.end());
+  std::sort(all.begin(), all.end());
+  return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
+std::vector<const spec::FittedFeature*> Coded(const spec::Preprocessing& p) {
+  std::vector<const spec::FittedFeature*> features;
+  for (const spec::FittedFeature& f : p.features) {
+    if (f.codes > 0) features.push_back(&f);
+  }
+  return features;
+}
+
+// Whether each value of `earlier` has a code of the same kind in `now`.
+bool HasAll(const spec::FittedFeature& earlier, const spec::FittedFeature& now) {
+  if (earlier.hashed || now.hashed) {
+    return earlier.hashed == now.hashed && earlier.codes == now.codes;
+  }
+  return IsSubset(earlier.vocabulary, now.vocabulary);
+}
+
+// The place in `now` of each of `earlier`; empty: all are where they were.
+std::vector<int64_t> PlacesOf(const std::vector<std::string>& earlier,
+                              const std::vector<std::string>& now) {
+  if (earlier == now) return {};
+  std::vector<int64_t> places;
+  for (const std::string& text : earlier) {
+    const auto at = std::find(now.begin(), now.end(), text);
+    places.push_back(at == now.end() ? -1 : at - now.begin());
+  }
+  return places;
+}
+
+std::vector<int64_t> CodePlaces(const spec::FittedFeature& earlier,
+                                const spec::FittedFeature& now) {
+  std::vector<int64_t> places = PlacesOf(earlier.vocabulary, now.vocabulary);
+  if (places.empty() && earlier.codes == now.codes) return {};
+  if (places.empty()) {
+    for (size_t k = 0; k < earlier.vocabulary.size(); ++k) {
+      places.push_back(static_cast<int64_t>(k));
+    }
+  }
+  const auto known = static_cast<int64_t>(now.vocabulary.size());
+  if (earlier.codes > static_cast<int64_t>(earlier.vocabulary.size())) {  // that of other values
+    places.push_back(now.codes > known ? known : -1);
+  }
+  return places;
+}
+
 template <typename Part>
 std::vector<std::string> NamesOf(const std::vector<Part>& parts) {
   std::vector<std::string> names;
@@ -31,19 +82,9 @@ std::vector<std::string> NamesOf(const std::vector<Part>& parts) {
 }  // namespace
 
 Status CheckCategories(const spec::Preprocessing& model, const spec::Preprocessing& fitted) {
-  const auto coded = [](const spec::Preprocessing& p) {
-    std::vector<const spec::FittedFeature*> features;
-    for (const spec::FittedFeature& f : p.features) {
-      if (f.codes > 0) features.push_back(&f);
-    }
-    return features;
-  };
-  const auto earlier = coded(model), now = coded(fitted);
+  const auto earlier = Coded(model), now = Coded(fitted);
   for (size_t i = 0; i < now.size(); ++i) {
-    const bool same = i < earlier.size() && earlier[i]->codes == now[i]->codes &&
-                      earlier[i]->hashed == now[i]->hashed &&
-                      earlier[i]->vocabulary == now[i]->vocabulary;
-    if (same) continue;
+    if (i < earlier.size() && HasAll(*earlier[i], *now[i])) continue;
     return FailedPrecondition(
         "the column '" + Printable(now[i]->name) +
         "' had other values in the training rows of that model, so its weights would be taken for "
@@ -62,6 +103,7 @@ Status CheckNames(const spec::Preprocessing& model, const spec::Preprocessing& f
         "; list them in its order in data.features.columns" + otherwise);
   }
   const bool one = model.targets.size() == 1 && fitted.targets.size() == 1;
+  if (!model.classes.empty() && IsSubset(model.classes, fitted.classes)) return {};
   const auto found = model.classes.empty() && !one
                          ? Difference(NamesOf(model.targets), NamesOf(fitted.targets))
                          : Difference(model.classes, fitted.classes);
@@ -83,6 +125,45 @@ Status CheckPlaces(const spec::Preprocessing& model, const spec::Preprocessing& 
   return FailedPrecondition(
       "that network has other inputs or answers than this job's: a checkpoint is for a network of "
       "the same layers and inputs");
+}
+
+Placements::Placements(const spec::Preprocessing& model, const spec::Preprocessing& fitted,
+                       int64_t layers)
+    : classes_(PlacesOf(model.classes, fitted.classes)), last_(layers - 1) {
+  const auto earlier = Coded(model), now = Coded(fitted);
+  bool moved = false;
+  for (size_t k = 0; k < std::min(earlier.size(), now.size()); ++k) {
+    tables_.push_back(CodePlaces(*earlier[k], *now[k]));
+    moved = moved || !tables_.back().empty();
+  }
+  if (!moved) return;
+  // A scaling layer has the inputs, and then the codes of one-hot columns.
+  const spec::InputShape inputs = spec::InputsOf(fitted);
+  int64_t end = inputs.dense + inputs.numbers.count * inputs.numbers.width;
+  for (const spec::CodedInput& coded : inputs.coded) end += coded.embedding;
+  for (int64_t i = 0; i < end; ++i) scale_.push_back(i);
+  for (size_t k = 0; k < tables_.size(); ++k) {
+    if (now[k]->embedding > 0) continue;
+    for (int64_t code = 0; code < earlier[k]->codes; ++code) {
+      const int64_t place = tables_[k].empty() ? code : tables_[k][static_cast<size_t>(code)];
+      scale_.push_back(place < 0 ? -1 : end + place);
+    }
+    end += now[k]->codes;
+  }
+}
+
+Placement Placements::Of(const std::string& tensor) const {
+  const std::string last = "layers." + std::to_string(last_) + ".";
+  if (tensor == "layers.0.scale") return {scale_, {}};
+  if (tensor == last + "weight" || tensor == last + "bias") return {classes_, {}};
+  for (const std::string kind : {"layers.0.one_hot.", "layers.0.embeddings."}) {
+    if (!tensor.starts_with(kind)) continue;
+    const size_t k = std::stoul(tensor.substr(kind.size()));
+    const bool answers = last_ == 0 && kind == "layers.0.one_hot.";
+    return {k < tables_.size() ? tables_[k] : std::vector<int64_t>(),
+            answers ? classes_ : std::vector<int64_t>()};
+  }
+  return {};
 }
 
 }  // namespace espalier::bundle

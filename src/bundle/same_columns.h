@@ -3,17 +3,20 @@
 // how to mend it. Thread rule: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/spec/input.h"
 
 namespace espalier::bundle {
 
-// Rows of tables stand for values by their place: those of both models must be the same.
+// Rows of tables stand for values: `fitted` must have all of those of the earlier model.
 Status CheckCategories(const spec::Preprocessing& model, const spec::Preprocessing& fitted);
 
-// And weights of the first and last layer for inputs and answers by theirs, where they are taken.
+// Weights of the first and last layer stand for inputs by their place and for answers, where they
+// are taken: the inputs must be the same, and `fitted` must have all classes of the earlier model.
 // `otherwise`: what else to do where names differ and mean the same.
 struct LayersTaken {
   bool first = true, last = true;
@@ -24,5 +27,25 @@ Status CheckNames(const spec::Preprocessing& model, const spec::Preprocessing& f
 // Whether the inputs and answers of both have the same places; then all weights of networks have
 // that have the same hidden layers.
 Status CheckPlaces(const spec::Preprocessing& model, const spec::Preprocessing& fitted);
+
+// Where the elements of a tensor of the earlier model belong: row r at rows[r], column c at
+// columns[c]; -1: nowhere. Empty: where they are.
+struct Placement {
+  std::vector<int64_t> rows, columns;
+};
+
+// For each tensor of a network, by values, classes and inputs. REQUIRES: the checks above are OK.
+class Placements {
+ public:
+  // Both outlive it. `layers` of the network.
+  Placements(const spec::Preprocessing& model, const spec::Preprocessing& fitted, int64_t layers);
+  Placement Of(const std::string& tensor) const;
+
+ private:
+  std::vector<int64_t> scale_;                // of "layers.0.scale"; empty as in Placement
+  std::vector<std::vector<int64_t>> tables_;  // by table
+  std::vector<int64_t> classes_;
+  int64_t last_ = 0;  // layer
+};
 
 }  // namespace espalier::bundle

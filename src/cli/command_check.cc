@@ -141,8 +141,7 @@ struct ProfiledTable {
   int64_t reading_bytes = 0;  // most that one shard took in memory
 };
 
-// Profiles a table, twice where all rows are unlike the sample of them: then the job is completed
-// again.
+// Profiles a table, and again where all rows complete the job otherwise than the sample of them.
 Result<ProfiledTable> ProfileTable(const CommandContext& context, const std::string& asked_yaml,
                                    data::JobCompletion::Completed* completed) {
   for (;;) {
@@ -150,8 +149,7 @@ Result<ProfiledTable> ProfileTable(const CommandContext& context, const std::str
     LocalProfile profile(context.files, completed->input, completed->job,
                          context.env.temporary_directory);
     ESPALIER_ASSIGN_OR_RETURN(std::vector<spec::ShardProfile> profiles, profile.Run(context));
-    if (!completed->input.provisional)
-      return ProfiledTable{std::move(profiles), profile.reading_bytes()};
+    if (!completed->open()) return ProfiledTable{std::move(profiles), profile.reading_bytes()};
     ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(asked_yaml, "job"));
     ESPALIER_ASSIGN_OR_RETURN(auto judged,
                               completion.Judge(completed->input, completed->yaml, profiles));
@@ -377,8 +375,10 @@ Result<CheckReport> MakeReport(const storage::FileSystem& files, const spec::Job
                                const spec::InputPlan& plan,
                                std::vector<spec::ShardProfile> profiles) {
   CheckReport report = ReportShards(spec, plan, profiles);
-  ESPALIER_ASSIGN_OR_RETURN(const spec::TableProfile merged,
-                            data::MergeShardProfiles(plan, spec, profiles, &files));
+  ESPALIER_ASSIGN_OR_RETURN(const auto earlier, bundle::ReadEarlierFit(files, spec));
+  ESPALIER_ASSIGN_OR_RETURN(
+      const spec::TableProfile merged,
+      data::MergeShardProfiles(plan, spec, profiles, &files, earlier ? &*earlier : nullptr));
   if (spec.model.task == spec::Task::kClassification) {
     report.labels = CountLabels(profiles, merged.preprocessing.classes);
   }

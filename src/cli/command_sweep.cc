@@ -160,7 +160,10 @@ class SweepCommand {
       ESPALIER_RETURN_IF_ERROR(CheckListing(run.name, then->second, *now));
     }
     ESPALIER_RETURN_IF_ERROR(read_.Take(run.name, run.spec, finished->data_fingerprint));
-    *outcome = {.state = SweepState::kDone, .value = finished->value, .earlier = true};
+    *outcome = {.state = SweepState::kDone,
+                .value = finished->value,
+                .earlier = true,
+                .best_epoch = finished->best_epoch};
     ++finished_;
     return {};
   }
@@ -192,7 +195,11 @@ class SweepCommand {
   // Which job is the one on all rows, once that is known, and whether it is done.
   Status LookForRefit() {
     refit_ = RefitOfBest(sweep_, outcomes_);
-    return refit_ ? LookFor(refit_->run, &refit_->outcome) : Status();
+    if (!refit_) return {};
+    if (refit_->epochs) {
+      ESPALIER_RETURN_IF_ERROR(config::SetEpochs(*refit_->epochs, &refit_->run));
+    }
+    return LookFor(refit_->run, &refit_->outcome);
   }
 
   Status RunJobs(const SweepRunOptions& options) {

@@ -47,7 +47,14 @@ bundle::Json RunJson(const config::Sweep& sweep, const config::SweepRun& run,
           {"earlier", outcome.earlier},
           {"value", done ? NumberJson(outcome.value) : bundle::Json()},
           {"bundle", done ? bundle::Json(BundleOf(sweep, run)) : bundle::Json()},
+          {"best_epoch", outcome.best_epoch ? NumberJson(*outcome.best_epoch) : bundle::Json()},
           {"error", failed ? ErrorJson(std::nullopt, outcome.error)["error"] : bundle::Json()}};
+}
+
+bundle::Json RefitJson(const config::Sweep& sweep, const Refit& refit) {
+  bundle::Json json = RunJson(sweep, refit.run, refit.outcome);
+  json["epochs"] = refit.epochs ? NumberJson(*refit.epochs) : bundle::Json();
+  return json;
 }
 
 bundle::Json ValuesJson(const config::Sweep& sweep, size_t trial) {
@@ -69,6 +76,22 @@ std::string NoteOf(const TrialResult& r, bool best) {
   return r.done == r.runs ? "" : std::to_string(r.runs - r.done) + " left";
 }
 
+// Of a model.json; positive.
+std::optional<double> BestEpochOf(const bundle::Json& json) {
+  const nlohmann::ordered_json::json_pointer one("/training/best_epoch");
+  const nlohmann::ordered_json::json_pointer several("/training/best_epochs");
+  std::vector<bundle::Json> epochs;
+  if (json.contains(one)) epochs.push_back(json[one]);
+  if (json.contains(several)) epochs.assign(json[several].begin(), json[several].end());
+  double sum = 0;
+  for (const bundle::Json& epoch : epochs) {
+    if (!epoch.is_number() || epoch.get<double>() <= 0) return std::nullopt;
+    sum += epoch.get<double>();
+  }
+  if (epochs.empty()) return std::nullopt;
+  return sum / static_cast<double>(epochs.size());
+}
+
 // Below the best trial.
 std::string RefitText(const config::Sweep& sweep, const std::optional<Refit>& refit, bool color) {
   if (sweep.refits.empty()) {
@@ -80,7 +103,11 @@ std::string RefitText(const config::Sweep& sweep, const std::optional<Refit>& re
   if (!refit) return "";
   switch (refit->outcome.state) {
     case SweepState::kDone:
-      return "and on all rows\n  " + Printable(BundleOf(sweep, refit->run), 400) + "\n";
+      return "and on all rows" +
+             (refit->epochs
+                  ? ", for the mean best epoch of the folds: " + ShortestDouble(*refit->epochs)
+                  : std::string()) +
+             "\n  " + Printable(BundleOf(sweep, refit->run), 400) + "\n";
     case SweepState::kFailed:
       return "\non all rows: " + refit->run.name + " failed\n" +
              ErrorText(refit->outcome.error, color);
@@ -109,6 +136,15 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
     ESPALIER_ASSIGN_OR_RETURN(auto completed, completion.Complete(files));
     job = std::move(completed.job);
   }
+  if (job.data.validation.seeks_bounds()) {  // the profiling pass has found them
+    const auto bound = [&json](const char* name) -> std::optional<double> {
+      const nlohmann::ordered_json::json_pointer at(std::string("/spec/data/validation/") + name);
+      if (!json.is_object() || !json.contains(at) || !json[at].is_number()) return std::nullopt;
+      return json[at].get<double>();
+    };
+    job.data.validation.from = bound("from");
+    job.data.validation.to = bound("to");
+  }
   const nlohmann::ordered_json::json_pointer rows("/rows/train");
   const bool says = json.is_object() && json.contains("job_fingerprint") && json.contains(rows) &&
                     json[rows].is_number_integer();
@@ -126,6 +162,7 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
   if (json.contains("data_fingerprint") && json["data_fingerprint"].is_string()) {
     finished.data_fingerprint = json["data_fingerprint"].get<std::string>();
   }
+  finished.best_epoch = BestEpochOf(json);
   return std::optional<FinishedRun>(std::move(finished));
 }
 
@@ -166,6 +203,25 @@ std::optional<size_t> BestTrial(const config::Sweep& sweep,
   return best;
 }
 
+namespace {
+
+// The mean over the runs of a trial; absent where one of them has none.
+std::optional<double> MeanBestEpoch(const config::Sweep& sweep,
+                                    const std::vector<SweepOutcome>& outcomes, int64_t trial) {
+  double sum = 0;
+  int64_t runs = 0;
+  for (size_t i = 0; i < sweep.runs.size(); ++i) {
+    if (sweep.runs[i].trial != trial) continue;
+    if (!outcomes[i].best_epoch) return std::nullopt;
+    sum += *outcomes[i].best_epoch;
+    ++runs;
+  }
+  const double mean = sum / static_cast<double>(runs);
+  return mean < 1 ? mean : std::round(mean);
+}
+
+}  // namespace
+
 std::optional<Refit> RefitOfBest(const config::Sweep& sweep,
                                  const std::vector<SweepOutcome>& outcomes) {
   const bool ended = std::all_of(outcomes.begin(), outcomes.end(), [](const SweepOutcome& o) {
@@ -174,7 +230,12 @@ std::optional<Refit> RefitOfBest(const config::Sweep& sweep,
   if (!ended || sweep.refits.empty()) return std::nullopt;
   const auto best = BestTrial(sweep, TrialResults(sweep, outcomes));
   if (!best) return std::nullopt;
-  return Refit{.run = sweep.refits[*best]};
+  Refit refit{.run = sweep.refits[*best]};
+  const spec::JobSpec& job = refit.run.spec;
+  if (!job.data.validation.any() && spec::FoldsOf(job.train) == 0) {
+    refit.epochs = MeanBestEpoch(sweep, outcomes, static_cast<int64_t>(*best));
+  }
+  return refit;
 }
 
 std::string SweepText(const config::Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
@@ -256,7 +317,7 @@ bundle::Json SweepJson(const config::Sweep& sweep, const std::vector<SweepOutcom
           {"metric", sweep.metric},
           {"trials", std::move(trials)},
           {"best", std::move(best)},
-          {"refit", refit ? RunJson(sweep, refit->run, refit->outcome) : bundle::Json()}};
+          {"refit", refit ? RefitJson(sweep, *refit) : bundle::Json()}};
 }
 
 bundle::Json SweepEventJson(const config::Sweep& sweep, const config::SweepRun& run,

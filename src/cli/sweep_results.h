@@ -20,10 +20,11 @@ enum class SweepState { kWaiting, kRunning, kDone, kFailed };
 
 struct SweepOutcome {
   SweepState state = SweepState::kWaiting;
-  double value = 0;      // kDone: of the sweep's metric; NaN where it is not known
-  bool earlier = false;  // kDone: the bundle was there before
-  std::string job;       // kRunning, kFailed: "job-3"
-  Status error;          // kFailed
+  double value = 0;                       // kDone: of the sweep's metric; NaN where it is not known
+  bool earlier = false;                   // kDone: the bundle was there before
+  std::optional<double> best_epoch = {};  // kDone: as FinishedRun has it
+  std::string job;                        // kRunning, kFailed: "job-3"
+  Status error;                           // kFailed
 };
 
 // The place of a run's bundle.
@@ -32,6 +33,9 @@ std::string BundleOf(const config::Sweep& sweep, const config::SweepRun& run);
 struct FinishedRun {
   double value = 0;              // of the sweep's metric; NaN where it is not known
   std::string data_fingerprint;  // empty: not known
+  // Epochs of the saved weights, where these are the best ones by an evaluation; of several fits
+  // their mean.
+  std::optional<double> best_epoch = {};
 };
 
 // Of a run whose bundle is there; none when it is not. kFailedPrecondition: what is there is
@@ -44,6 +48,9 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
 struct Refit {
   config::SweepRun run;
   SweepOutcome outcome;
+  // The mean best epoch of the trial's folds, rounded to whole epochs if it is at least 1. Absent:
+  // the folds have none, or the job holds out rows of its own.
+  std::optional<double> epochs = {};
 };
 
 struct TrialResult {
@@ -70,10 +77,10 @@ std::string SweepText(const config::Sweep& sweep, const std::vector<SweepOutcome
                       const std::optional<Refit>& refit, bool color);
 // {"status":"SUCCEEDED","sweep":..,"output":..,"metric":..,"trials":[{"trial":1,"values":{KEY:..},
 // "mean":..,"deviation":..,"runs":[{"name":..,"fold":..,"status":..,"value":..,"bundle":..,
-// "error":..}]}],"best":{"trial":1,"value":..,"bundles":[..]},"refit":{"name":"best-001",..as
-// runs}}. status is that of the sweep: SUCCEEDED, FAILED (of any run) or CANCELLED (some are left;
-// RUNNING with `running`). best and refit are null where there is none. sweep.json has "inputs"
-// besides, of sweep_input.h.
+// "best_epoch":..,"error":..}]}],"best":{"trial":1,"value":..,"bundles":[..]},"refit":{
+// "name":"best-001",..as runs,"epochs":..}}. status is that of the sweep: SUCCEEDED, FAILED (of any
+// run) or CANCELLED (some are left; RUNNING with `running`). best and refit are null where there is
+// none. sweep.json has "inputs" besides, of sweep_input.h.
 Json SweepJson(const config::Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
                const std::optional<Refit>& refit, bool running = false);
 // One line of what has happened to a run: {"event":"trial",..}, or "refit", with its members as

@@ -152,6 +152,7 @@ class Runner {
       if (!outcome->error.ok()) return outcome->error;
       outcome->state = SweepState::kDone;
       outcome->value = (*finished)->value;
+      outcome->best_epoch = (*finished)->best_epoch;
     } else if (forgotten) {
       outcome->error = Aborted(outcome->job +
                                " was lost: the coordinator was restarted and keeps no "

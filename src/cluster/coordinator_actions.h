@@ -78,7 +78,7 @@ struct Submission {
   // Name of the person or service that submitted the job. Empty: the job has no owner, because the
   // cluster is plain text or an earlier version has accepted it.
   std::string owner = {};
-  // The job as it was submitted, where the input is provisional; otherwise empty.
+  // The job as it was submitted, if the profiling pass completes it; otherwise empty.
   std::string asked_yaml = {};
   const std::string& OutputPlace() const { return output_place.empty() ? output : output_place; }
   const TrainingSubmission* training() const { return std::get_if<TrainingSubmission>(&work); }
@@ -124,7 +124,7 @@ struct DrainWorker {
   std::string reason;
 };
 
-// What all rows say of a job whose plan was provisional, where they differ from the sample of them.
+// A job as the profiling pass has completed it, where that differs from the job before the pass.
 struct Replanned {
   std::string job_yaml;
   std::shared_ptr<const spec::InputPlan> input;  // not provisional

@@ -33,8 +33,8 @@ SharedResult WithoutSums(const spec::ShardScore& score, const SharedResult& shar
 SharedResult WithoutSums(const spec::ShardProfile& profile, size_t skipped_max,
                          const SharedResult& shared) {
   const bool sums = !profile.sample.keys.empty() || !profile.probe.keys.empty() ||
-                    !profile.categories.empty() || !profile.evidence.empty() ||
-                    !profile.alike.hashes.empty();
+                    !profile.places.keys.empty() || !profile.categories.empty() ||
+                    !profile.evidence.empty() || !profile.alike.hashes.empty();
   if (!sums && profile.skipped.size() <= skipped_max) return shared;
   spec::ShardProfile shorter = profile;
   shorter.skipped.resize(std::min(shorter.skipped.size(), skipped_max));
@@ -278,7 +278,6 @@ void CoordinatorCore::TakePlan(JobRecord& job, const Replanned& plan) {
   submission.job_yaml = plan.job_yaml;
   submission.input = plan.input;
   submission.leaves = plan.leaves;
-  submission.asked_yaml.clear();
   job.plan_bytes = PlanBytes(submission);
   job.merges_tried = 0;
   job.snapshot.leaves = plan.leaves;

@@ -81,6 +81,16 @@ Status CheckWarnings(const spec::ShardProfile& s) {
   return Status::Ok();
 }
 
+Status CheckPlaces(const spec::ShardProfile& s) {
+  const size_t rows = s.places.keys.size();
+  const bool finite = std::all_of(s.places.values.begin(), s.places.values.end(),
+                                  [](double place) { return std::isfinite(place); });
+  if (finite && rows == s.places.values.size() && static_cast<int64_t>(rows) <= s.train_rows) {
+    return Status::Ok();
+  }
+  return FailedPrecondition("its places are not those of its training rows");
+}
+
 Status CheckShard(const spec::InputPlan& input, const spec::ShardProfile& s) {
   const spec::Schema& schema = input.schema;
   if (!input.provisional && !(s.evidence.empty() && s.failure.ok())) {
@@ -92,6 +102,7 @@ Status CheckShard(const spec::InputPlan& input, const spec::ShardProfile& s) {
     if (!InRange(n)) return FailedPrecondition("a row count is " + std::to_string(n));
   }
   ESPALIER_RETURN_IF_ERROR(CheckWarnings(s));
+  ESPALIER_RETURN_IF_ERROR(CheckPlaces(s));
   if (static_cast<int64_t>(s.skipped.size()) > s.skipped_rows) {
     return FailedPrecondition("it lists more skipped rows than it counts");
   }
@@ -254,8 +265,9 @@ size_t BytesOf(const spec::ShardProfile& profile) {
   add(profile.labels);
   add(profile.evaluation_labels);
   for (const auto& values : profile.categories) add(values);
-  bytes += static_cast<size_t>(spec::MemoryBytes(profile.sample) +
-                               spec::MemoryBytes(profile.probe) + spec::MemoryBytes(profile.alike));
+  bytes +=
+      static_cast<size_t>(spec::MemoryBytes(profile.sample) + spec::MemoryBytes(profile.probe) +
+                          spec::MemoryBytes(profile.places) + spec::MemoryBytes(profile.alike));
   for (const spec::ColumnEvidence& e : profile.evidence) {
     bytes += sizeof(e);
     add(e.texts.counts);

@@ -171,8 +171,8 @@ constexpr KeyDoc kDocs[] = {
      "on "
      "the data alone; with more than 32 numbers from fewer rows, 16 MiB in all."},
     {"data.validation", nullptr,
-     "Rows to evaluate during training: a fraction, a column, files or a fold. none: all rows are "
-     "for training."},
+     "Rows to evaluate during training: a fraction, a column, files or a fold, also by group or by "
+     "time. none: all rows are for training."},
     {"data.validation.fraction", nullptr, "Share of the training rows, chosen by train.seed."},
     {"data.validation.stratify", nullptr,
      "true: the fraction or the fold has the same share of each class, except for at most one "
@@ -188,6 +188,16 @@ constexpr KeyDoc kDocs[] = {
     {"data.validation.seed", "1",
      "Seed of the fraction or the fold. With it, jobs of different train.seed have the same "
      "validation rows. By default train.seed."},
+    {"data.validation.group", "customer",
+     "Column of groups, such as customers. The fraction or the fold takes whole groups. "
+     "`features: auto` leaves the column out."},
+    {"data.validation.time", "day",
+     "Column of dates or numbers that order the rows in time. The fraction takes the latest rows. "
+     "Folds are consecutive stretches of time. `features: auto` leaves the column out."},
+    {"data.validation.from", "1704067200",
+     "With `time`: validation rows begin here, in seconds since 1970 or as the number of the "
+     "column. With `group`: as a hash from 0 to 1. By default the profiling pass finds it."},
+    {"data.validation.to", "1735689600", "Validation rows end before this, as `from`."},
     {"data.bad_rows", nullptr, "What to do with a row that cannot be read."},
     {"data.bad_rows.policy", nullptr,
      "fail: the first bad row ends the job. skip: it is left out, with the lines up to the closing "
@@ -407,8 +417,9 @@ constexpr KeyDoc kDocs[] = {
     {"train.initial", "models/old",
      "Start weights: a model, a safetensors file with these tensors, or a checkpoint of another "
      "run, of a network with the same layers. A run (OUTPUT.checkpoints) means its newest "
-     "checkpoint. Features are scaled by the data of this job. A model or run must have the same "
-     "columns and classes in the same order. By default train.seed draws them."},
+     "checkpoint. Scales, categories and classes of a model or run are kept. New categories and "
+     "classes get fresh weights. A model or run must have the same columns in the same order. By "
+     "default train.seed draws the weights."},
     {"train.initial.from", nullptr, "The model, file or run."},
     {"train.initial.layers", nullptr,
      "Numbers of the layers to take, counted from 0; the output layer is the last. By default "
@@ -417,6 +428,10 @@ constexpr KeyDoc kDocs[] = {
      "true: numbers in Spark's order, from a text file or `values`: for each layer the matrix of "
      "outputs x inputs by columns, then the bias."},
     {"train.initial.values", nullptr, "The numbers, instead of a file."},
+    {"train.initial.refit_preprocessing", nullptr,
+     "true: scales, categories and classes follow from the data of this job. Categories and "
+     "classes "
+     "must then be those of the model."},
     {"train.frozen", nullptr,
      "Numbers of the layers that keep their start weights, such as [0, 1]."},
     {"train.on_nonfinite", nullptr,

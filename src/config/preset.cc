@@ -132,8 +132,17 @@ class Filler {
   }
 
   void FillValidation() {
+    const double rows = static_cast<double>(outlook_.rows);
+    const double share =
+        outlook_.rows < 2000 ? 0.2 : std::min(0.1, kHeldOutMost / std::max(1.0, rows));
     if (YamlNode* given = Found(root_, {"data", "validation"})) {
-      if (given->Find("fraction") == nullptr && given->Find("fold") == nullptr) return;
+      const bool has_share = given->Find("fraction") != nullptr || given->Find("fold") != nullptr;
+      if (given_.data.validation.by_place()) {
+        const bool bounded = given->Find("from") != nullptr || given->Find("to") != nullptr;
+        if (!has_share && !bounded) Add(*given, "fraction", ShortestDouble(share));
+        return;
+      }
+      if (!has_share) return;
       Add(*given, "exact", "true");
       if (classifies()) Add(*given, "stratify", "true");
       return;
@@ -141,9 +150,6 @@ class Filler {
     if (whole() || outlook_.rows < kHeldOutRowsMin) return;
     folds_ = FillEnsemble();
     if (folds_) return;
-    const double rows = static_cast<double>(outlook_.rows);
-    const double share =
-        outlook_.rows < 2000 ? 0.2 : std::min(0.1, kHeldOutMost / std::max(1.0, rows));
     Add(MapAt(root_, {"data"}), "validation",
         "{exact: true, fraction: " + ShortestDouble(share) +
             (classifies() ? ", stratify: true}" : "}"));

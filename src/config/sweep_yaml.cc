@@ -145,6 +145,14 @@ Status CheckMetric(const std::string& metric, const spec::JobSpec& job, bool tas
                          " and no validation rows; set `folds: 5`, or the job's data.validation");
 }
 
+// Sets the spec of a run by its YAML.
+Result<JobRequest> ReadRun(SweepRun* run) {
+  ESPALIER_ASSIGN_OR_RETURN(JobRequest request, JobRequest::Read(run->yaml, "its job"));
+  ESPALIER_ASSIGN_OR_RETURN(JobRequest::Filled filled, request.Fill(request.Likely()));
+  run->spec = std::move(filled.job);
+  return request;
+}
+
 class Maker {
  public:
   Maker(const SweepPlan& plan, std::string_view name, std::string_view directory, YamlNode job)
@@ -185,6 +193,35 @@ class Maker {
   }
 
  private:
+  static YamlNode* Validation(YamlNode& root) {
+    YamlNode* const data = root.Find("data");
+    return data != nullptr ? data->Find("validation") : nullptr;
+  }
+
+  // What the job's data.validation says of the column that folds go by.
+  static YamlNode Places(YamlNode& root) {
+    YamlNode places{.kind = YamlNode::Kind::kMap};
+    if (YamlNode* const given = Validation(root)) {
+      const bool by_place = given->Find("group") != nullptr || given->Find("time") != nullptr;
+      for (const char* key : {"group", "time", "seed"}) {
+        YamlNode* const value = given->Find(key);
+        if (by_place && value != nullptr) Entry(places, key) = *value;
+      }
+    }
+    return places;
+  }
+
+  // Whether the job itself chooses validation rows.
+  static bool HoldsOut(YamlNode& root) {
+    YamlNode* const given = Validation(root);
+    if (given == nullptr || given->kind != YamlNode::Kind::kMap) return given != nullptr;
+    const auto only_places = [](const YamlEntry& entry) {
+      return entry.first.text == "group" || entry.first.text == "time" ||
+             entry.first.text == "seed";
+    };
+    return !std::all_of(given->entries.begin(), given->entries.end(), only_places);
+  }
+
   Status AddRun(SweepRun run, const std::vector<YamlNode>& values, std::vector<SweepRun>* runs) {
     YamlNode root = job_;
     std::string told;
@@ -194,15 +231,17 @@ class Maker {
       told += (k == 0 ? "" : ", ") + sweep_.keys[k] + ": " + sweep_.values.back()[k];
     }
     if (run.fold) {
-      YamlNode validation{.kind = YamlNode::Kind::kMap};
+      YamlNode validation = Places(root);
       Entry(validation, "fold") = ScalarNode(std::to_string(*run.fold));
       Entry(validation, "of") = ScalarNode(std::to_string(*plan_.folds));
       if (plan_.stratify) Entry(validation, "stratify") = ScalarNode("true");
       ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", std::move(validation)));
     }
-    YamlNode* const data = root.Find("data");
-    const bool holds_out = data != nullptr && data->Find("validation") != nullptr;
-    if (run.refit && plan_.folds && !holds_out) {  // a preset would hold some rows out
+    if (run.refit && plan_.folds && !HoldsOut(root)) {   // a preset would hold some rows out
+      if (YamlNode* const train = root.Find("train")) {  // the folds say how many epochs
+        std::erase_if(train->entries,
+                      [](const YamlEntry& entry) { return entry.first.text == "early_stopping"; });
+      }
       ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", ScalarNode("none")));
     }
     ESPALIER_RETURN_IF_ERROR(
@@ -230,9 +269,7 @@ class Maker {
 
   Status Finish(const YamlNode& root, SweepRun* run, bool* task_is_known) const {
     ESPALIER_ASSIGN_OR_RETURN(run->yaml, MakePathsAbsolute(EmitYaml(root), directory_));
-    ESPALIER_ASSIGN_OR_RETURN(const JobRequest request, JobRequest::Read(run->yaml, "its job"));
-    ESPALIER_ASSIGN_OR_RETURN(JobRequest::Filled filled, request.Fill(request.Likely()));
-    run->spec = std::move(filled.job);
+    ESPALIER_ASSIGN_OR_RETURN(const JobRequest request, ReadRun(run));
     *task_is_known = request.task().has_value() || run->spec.preset == spec::Preset::kNone;
     return {};
   }
@@ -244,6 +281,15 @@ class Maker {
 };
 
 }  // namespace
+
+Status SetEpochs(double epochs, SweepRun* run) {
+  ESPALIER_ASSIGN_OR_RETURN(YamlNode root, ParseYaml(run->yaml, "its job"));
+  ESPALIER_RETURN_IF_ERROR(SetKey(root, "train.epochs", ScalarNode(ShortestDouble(epochs))));
+  std::erase_if(root.Find("train")->entries,
+                [](const YamlEntry& entry) { return entry.first.text == "steps"; });
+  run->yaml = EmitYaml(root);
+  return ReadRun(run).status();
+}
 
 Result<Sweep> ParseSweep(std::string_view yaml_text, std::string_view name,
                          std::string_view directory,

@@ -63,6 +63,9 @@ struct Sweep {
 
 inline constexpr int64_t kSweepRunsMax = 10'000;
 
+// Sets train.epochs of a run in place of steps and epochs. Errors as of ParseJob.
+Status SetEpochs(double epochs, SweepRun* run);
+
 // `name` is the file's, for messages. `read` gives the text of a job's file by its path as it
 // stands. Relative paths, those of the job too, are taken from `directory`. Every run's job is
 // valid. Errors name the place in the sweep's file, or the trial whose job is wrong and what is.

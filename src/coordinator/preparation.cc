@@ -14,6 +14,7 @@
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 #include "src/bundle/checkpoint_store.h"
+#include "src/bundle/initial_weights.h"
 #include "src/bundle/output.h"
 #include "src/config/job_yaml.h"
 #include "src/config/scoring_yaml.h"
@@ -109,7 +110,7 @@ Result<cluster::Submission> PrepareTraining(const spec::SubmitRequest& request,
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
   submission.leaves = spec::LeafCount(job.train);
-  if (input.provisional) submission.asked_yaml = request.job_yaml;
+  if (completed.open()) submission.asked_yaml = request.job_yaml;
   submission.work =
       cluster::TrainingSubmission{.star = job.train.mode == spec::TrainMode::kAsync,
                                   .least_model_bytes = training::LeastModelBytes(job)};
@@ -206,7 +207,7 @@ Result<MergedShards> MergeShards(cluster::MergeWork work, const storage::Storage
     shards.push_back(std::get<spec::ShardProfile>(*shard));
     shard.reset();
   }
-  if (work.input->provisional) {
+  if (!work.asked_yaml.empty()) {
     ESPALIER_ASSIGN_OR_RETURN(const data::JobCompletion completion,
                               data::JobCompletion::Read(work.asked_yaml, "job"));
     ESPALIER_ASSIGN_OR_RETURN(auto judged, completion.Judge(*work.input, work.job_yaml, shards));
@@ -220,9 +221,10 @@ Result<MergedShards> MergeShards(cluster::MergeWork work, const storage::Storage
     }
   }
   const auto files = storage::MakeFileSystem(storage);
-  ESPALIER_ASSIGN_OR_RETURN(
-      spec::TableProfile merged,
-      data::MergeShardProfiles(*work.input, job, std::move(shards), files.get()));
+  ESPALIER_ASSIGN_OR_RETURN(const auto earlier, bundle::ReadEarlierFit(*files, job));
+  ESPALIER_ASSIGN_OR_RETURN(spec::TableProfile merged,
+                            data::MergeShardProfiles(*work.input, job, std::move(shards),
+                                                     files.get(), earlier ? &*earlier : nullptr));
   ESPALIER_RETURN_IF_ERROR(rpc::CheckSendable(merged));
   return MergedShards{std::make_shared<const spec::TableProfile>(std::move(merged)), {}};
 }

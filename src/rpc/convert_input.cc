@@ -213,6 +213,7 @@ void Map(W& w, Is<spec::ShardProfile> auto& s) {
   w(ESPALIER_AT(failure), s.failure);
   if (W::kDecodes || !s.alike.hashes.empty()) w(ESPALIER_AT(alike), s.alike);
   if (W::kDecodes || !s.probe.keys.empty()) w(ESPALIER_AT(probe), s.probe);
+  if (W::kDecodes || !s.places.keys.empty()) w(ESPALIER_AT(places), s.places);
 }
 
 // ---- the merged profile ----------------------------------------------------------------------

@@ -100,6 +100,10 @@ void Fields(F&& f, Is<ValidationSpec> auto& s) {
   f(Key("of").Whole(2, 1000), s.of);
   f(Key("exact").Later(), s.exact);
   f(Key("seed").Later(), s.seed);
+  f(Key("group").Later(), s.group);
+  f(Key("time").Later(), s.time);
+  f(Key("from").Later(), s.from);
+  f(Key("to").Later(), s.to);
 }
 template <typename F>
 void Fields(F&& f, Is<BadRows> auto& s) {
@@ -243,6 +247,7 @@ void Fields(F&& f, Is<InitialSpec> auto& s) {
   f("layers", s.layers);
   f("spark", s.spark);
   f(Key("values").List("numbers"), s.values);
+  f(Key("refit_preprocessing").Later(), s.refit_preprocessing);
 }
 template <typename F>
 void Fields(F&& f, Is<TrainSpec> auto& s) {

@@ -207,6 +207,9 @@ struct ShardProfile {
   Status failure = {};
   RowCounts alike = {};  // for warnings alone, as is the next member
   RowSample probe = {};  // data/profile/warnings.h
+  // Of the shard's training rows, one value each, while the bounds of validation rows are sought
+  // (data/features/validation_column.h).
+  RowSample places = {};
 };
 
 // What a worker found in one shard: its profile, or its score where the job scores.
@@ -259,6 +262,14 @@ struct Preprocessing {
   std::vector<double> class_weights = {};
   std::optional<double> label_smoothing = {};  // of the job, where it is capped
   bool operator==(const Preprocessing&) const = default;
+};
+
+// The preprocessing of the model whose weights a job begins with, and which parts of it the job
+// keeps (data/features/keep_fitted.h).
+struct EarlierFit {
+  Preprocessing preprocessing;
+  bool features = false;  // with the first layer
+  bool answers = false;   // with the last one
 };
 
 // What metrics by class speak of: the classes, or the labels of multilabel.

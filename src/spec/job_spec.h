@@ -143,7 +143,7 @@ struct FeatureSpec {
 };
 
 struct ValidationSpec {
-  double fraction = 0;    // in [0, 1); by a keyed hash of the row's identity
+  double fraction = 0;  // in [0, 1); by a keyed hash of the row's identity, or by `group` or `time`
   bool stratify = false;  // the same share of each class (src/data/features/validation_draw.h)
   std::optional<ColumnRef> column;  // or: rows where this column is true/1
   std::vector<std::string> files;   // or: patterns of separate files
@@ -152,12 +152,32 @@ struct ValidationSpec {
   std::optional<int64_t> fold, of;
   bool exact = false;  // the shares of `fraction` and `fold` are exact, except for rounding
   std::optional<uint64_t> seed;  // of the hash; absent: train.seed
+  // `fraction` and `fold` take whole groups of rows with the same value of `group`, or the rows
+  // with the latest values of `time` (src/data/features/validation_column.h).
+  std::optional<ColumnRef> group, time;
+  // Rows with a place in [from, to) are validation rows: seconds since 1970 or the number in the
+  // column of `time`, or a hash of the group in [0, 1). The profiling pass finds both.
+  std::optional<double> from, to;
   bool operator==(const ValidationSpec&) const = default;
-  bool any() const { return by_hash() || column.has_value() || !files.empty(); }
-  bool by_hash() const { return fraction > 0 || fold.has_value(); }
+  bool any() const { return draws() || bounded() || column.has_value() || !files.empty(); }
+  bool draws() const { return fraction > 0 || fold.has_value(); }
+  bool by_hash() const { return draws() && !by_place(); }
+  bool by_place() const { return group.has_value() || time.has_value(); }
+  bool bounded() const { return from.has_value() || to.has_value(); }
+  // Whether the profiling pass has to find `from` and `to`.
+  bool seeks_bounds() const { return draws() && by_place() && !bounded(); }
+  // The column that decides, if one does.
+  const std::optional<ColumnRef>& deciding() const {
+    return column ? column : group ? group : time;
+  }
+  const char* deciding_key() const {
+    return column  ? "data.validation.column"
+           : group ? "data.validation.group"
+                   : "data.validation.time";
+  }
   // Whether rows are drawn from parts of a file that no shard divides.
   bool by_part() const { return by_hash() && (stratify || exact); }
-  // The share of the training rows that the hash will choose.
+  // The share of the training rows that becomes validation rows.
   double share() const { return fold ? 1 / static_cast<double>(*of) : fraction; }
 };
 
@@ -412,6 +432,9 @@ struct InitialSpec {
   // are `values`, or else what `from` holds, a text of numbers between blanks or commas.
   bool spark = false;
   std::vector<double> values;
+  // false: the job keeps what was fitted for that model, for the layers that it takes
+  // (data/features/keep_fitted.h).
+  bool refit_preprocessing = false;
   bool operator==(const InitialSpec&) const = default;
 };
 

@@ -173,8 +173,8 @@ void AddAlike(const RowCounts& more, RowCounts* into) {
 int64_t MemoryBytes(const RowCounts& rows) { return static_cast<int64_t>(24 * rows.hashes.size()); }
 
 int64_t ShardSums::bytes() const {
-  return MemoryBytes(sample) + MemoryBytes(probe) + MemoryBytes(alike) + category_bytes +
-         evidence_bytes;
+  return MemoryBytes(sample) + MemoryBytes(probe) + MemoryBytes(places) + MemoryBytes(alike) +
+         category_bytes + evidence_bytes;
 }
 
 Status ShardSums::Add(const ShardProfile& profile) {
@@ -185,10 +185,9 @@ Status ShardSums::Add(const ShardProfile& profile) {
     return FailedPrecondition("it counts the values of " + std::to_string(columns) +
                               " columns, others of " + std::to_string(categories.size()));
   }
-  const Status sampled = MergeSample(profile.sample, &sample);
-  if (!sampled.ok()) return sampled;
-  const Status probed = MergeSample(profile.probe, &probe);
-  if (!probed.ok()) return probed;
+  if (Status s = MergeSample(profile.sample, &sample); !s.ok()) return s;
+  if (Status s = MergeSample(profile.probe, &probe); !s.ok()) return s;
+  if (Status s = MergeSample(profile.places, &places); !s.ok()) return s;
   category_bytes += AddCategories(profile.categories, &categories);
   AddAlike(profile.alike, &alike);
   return Status::Ok();
@@ -204,6 +203,7 @@ void ShardSums::MoveTo(std::vector<ShardProfile*> profiles) {
   if (first == nullptr) return;
   first->sample = std::move(sample);
   first->probe = std::move(probe);
+  first->places = std::move(places);
   if (!categories.empty()) first->categories = std::move(categories);
   first->alike = std::move(alike);
 }
@@ -211,6 +211,7 @@ void ShardSums::MoveTo(std::vector<ShardProfile*> profiles) {
 void TakeOutSums(ShardProfile* profile) {
   profile->sample = {};
   profile->probe = {};
+  profile->places = {};
   profile->alike = {};
   for (auto& values : profile->categories) values.clear();
   for (ColumnEvidence& e : profile->evidence) e = {.column = e.column};

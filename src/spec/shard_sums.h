@@ -47,7 +47,7 @@ int64_t MemoryBytes(const RowCounts& rows);
 
 // What is large in the profiles of shards, added up as they come.
 struct ShardSums {
-  RowSample sample, probe;
+  RowSample sample, probe, places;
   CategoryCounts categories;
   std::vector<ColumnEvidence> evidence;
   RowCounts alike;

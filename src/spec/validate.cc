@@ -213,6 +213,29 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
   }
 }
 
+// Validation rows by group or time.
+void CheckPlaces(Findings& f, const DataSpec& data) {
+  const ValidationSpec& v = data.validation;
+  f.Expect(!(v.group && v.time), "data.validation", "group and time", "one of them");
+  f.Expect(!v.column || !v.by_place(), "data.validation", "column with group or time",
+           "one of them");
+  f.Expect(!v.by_place() || v.draws() || v.bounded(), v.deciding_key(), "no share",
+           "`fraction` or `fold` with it, as in `{group: customer, fraction: 0.1}`");
+  const char* fixed = v.stratify ? "stratify" : v.exact ? "exact" : "seed";
+  f.Expect(!v.by_place() || !(v.stratify || v.exact || (v.seed && v.time)),
+           std::string("data.validation.") + fixed, "it with `group` or `time`",
+           v.seed && v.time ? "none, because time alone chooses the rows"
+                            : "none, because groups and moments stay whole");
+  f.Expect(!v.bounded() || v.by_place(), v.from ? "data.validation.from" : "data.validation.to",
+           "a number", "`group` or `time` with it");
+  for (const auto& [name, bound] : {std::pair("from", v.from), std::pair("to", v.to)}) {
+    f.Expect(!bound || std::isfinite(*bound), std::string("data.validation.") + name,
+             bound ? ShortestDouble(*bound) : "", "a number");
+  }
+  f.Expect(!(v.from && v.to) || *v.from < *v.to, "data.validation.to",
+           v.to ? ShortestDouble(*v.to) : "", "a larger number than `from`");
+}
+
 void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   const ValidationSpec& v = data.validation;
   const int ways = (v.fraction > 0) + v.column.has_value() + !v.files.empty() + (v.fold || v.of);
@@ -221,18 +244,19 @@ void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   f.Expect(v.fold.has_value() == v.of.has_value(), "data.validation",
            v.fold ? "fold without of" : "of without fold", "both, as in `{fold: 0, of: 5}`");
   if (v.fold && v.of) f.Whole("data.validation.fold", *v.fold, 0, *v.of - 1);
-  f.Expect(!v.stratify || v.by_hash(), "data.validation.stratify", "true",
+  f.Expect(!v.stratify || v.draws(), "data.validation.stratify", "true",
            "`fraction` or `fold` with it: the share of each class");
-  f.Expect(!v.exact || v.by_hash(), "data.validation.exact", "true",
+  f.Expect(!v.exact || v.draws(), "data.validation.exact", "true",
            "`fraction` or `fold` with it, whose share it is about");
-  f.Expect(!v.seed || v.by_hash(), "data.validation.seed", "a number",
+  f.Expect(!v.seed || v.draws(), "data.validation.seed", "a number",
            "`fraction` or `fold` with it, whose rows it chooses");
+  CheckPlaces(f, data);
   f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
            "`model.task: classification` with it, which has classes");
-  if (v.column) {
-    CheckColumn(f, "data.validation.column", *v.column, HasHeader(data));
-    f.Expect(std::find(data.label.begin(), data.label.end(), *v.column) == data.label.end(),
-             "data.validation.column", Shown(*v.column), "another column than the label");
+  if (const auto& column = v.deciding()) {
+    CheckColumn(f, v.deciding_key(), *column, HasHeader(data));
+    f.Expect(std::find(data.label.begin(), data.label.end(), *column) == data.label.end(),
+             v.deciding_key(), Shown(*column), "another column than the label");
   }
   f.Paths("data.validation.files", v.files);
 }
@@ -302,7 +326,7 @@ void CheckLibsvm(Findings& f, const DataSpec& data) {
            "the indices that are features, such as \"1..784\", since LIBSVM text does not say how "
            "many there are");
   f.Expect(!data.weight, "data.weight", "a column", "none: LIBSVM text has no weights");
-  f.Expect(!data.validation.column, "data.validation.column", "a column",
+  f.Expect(!data.validation.deciding(), data.validation.deciding_key(), "a column",
            "a fraction or files: LIBSVM text has no such column");
 }
 

@@ -1,5 +1,6 @@
 // StepMachine: several fits, and the model that they make.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -84,7 +85,7 @@ void StepMachine<T>::BeginFit() {
     for (const spec::InitialTensor& t : *plan_.initial) {
       const bool other = state_.ensemble.fit % t.fits != t.fit;
       for (size_t i = 0; !other && i < t.values.size(); ++i) {
-        begun.parameters[t.offset + i] = static_cast<T>(t.values[i]);
+        if (!std::isnan(t.values[i])) begun.parameters[t.offset + i] = static_cast<T>(t.values[i]);
       }
     }
   }

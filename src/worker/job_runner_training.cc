@@ -102,6 +102,7 @@ Result<std::optional<training::TrainingState<T>>> JobRunner::LoadNewest(
   ResumeOptions options;
   options.data_fingerprint = order.profile->data_fingerprint;
   options.arithmetic_id = arithmetic_id_;
+  options.preprocessing = &order.profile->preprocessing;
   options.trained_before = order.generation.value > 1;
   options.reverts = order.reverts;
   return LoadCheckpoint<T>(*files_, spec_, member.plan(), options);

@@ -5,6 +5,7 @@
 
 #include "src/base/log.h"
 #include "src/bundle/checkpoint_store.h"
+#include "src/bundle/model_json.h"
 #include "src/training/state_codec.h"
 
 namespace espalier::worker {
@@ -46,6 +47,23 @@ Result<bundle::FoundCheckpoint> Furthest(const storage::FileSystem& files,
   }
   if (best) return *std::move(best);
   return why;
+}
+
+// Earlier versions fitted the preprocessing of every job again. Their states of a job that began
+// with an earlier model are for other inputs than this version's, unless the job says so.
+Status CheckPreprocessing(const spec::JobSpec& spec, const bundle::FoundCheckpoint& found,
+                          const spec::Preprocessing* fitted) {
+  const std::string& text = found.checkpoint.header.preprocessing;
+  if (!spec.train.initial || fitted == nullptr || text.empty()) return {};
+  ESPALIER_ASSIGN_OR_RETURN(const spec::Preprocessing then, bundle::DecodePreprocessing(text));
+  if (then.features == fitted->features && then.classes == fitted->classes &&
+      then.targets == fitted->targets) {
+    return {};
+  }
+  return FailedPrecondition(
+      "the run cannot be resumed: " + found.path +
+      " is of inputs with other scales or values. Set train.initial.refit_preprocessing: true to "
+      "go on with a run of an earlier version, or begin the run again");
 }
 
 }  // namespace
@@ -101,6 +119,7 @@ Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::
     return std::optional<training::TrainingState<T>>();
   }
   for (const std::string& skipped : found->skipped) LogWarning("checkpoint " + skipped);
+  ESPALIER_RETURN_IF_ERROR(CheckPreprocessing(spec, *found, options.preprocessing));
   auto state = training::DecodeState<T>(found->checkpoint.state, plan);
   if (!state.ok()) {
     return FailedPrecondition("the run cannot be resumed: " + found->path +

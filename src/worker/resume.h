@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/base/status.h"
+#include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/storage/file_system.h"
 #include "src/training/step_machine.h"
@@ -21,6 +22,7 @@ struct ResumeOptions {
   std::string arithmetic_id;
   bool trained_before = false;  // members of an earlier generation may have written checkpoints
   bool reverts = false;  // states differed: only one that members had compared will do, or none
+  const spec::Preprocessing* preprocessing = nullptr;  // of the job, as it is fitted now
 };
 
 // The furthest of the checkpoints that this job can go on with; logs which, and which newer ones

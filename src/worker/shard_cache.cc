@@ -32,6 +32,7 @@ int64_t BytesOf(const KeptShard& shard) {
   for (const spec::ColumnEvidence& e : s.evidence) add(e.texts.counts);
   bytes += static_cast<int64_t>(24 * s.alike.hashes.size());
   bytes += static_cast<int64_t>((s.probe.keys.size() + s.probe.values.size()) * 8);
+  bytes += static_cast<int64_t>((s.places.keys.size() + s.places.values.size()) * 8);
   return bytes;
 }
 

@@ -204,7 +204,7 @@ TEST_CASE("a checkpoint that tells its columns and classes is for these, and so 
              Catch::Contains("in another order: 'x' where this job has 'z'"));
   CHECK(read(other, {1}).ok());
   other = earlier;
-  std::swap(other.classes[0], other.classes[2]);
+  other.classes[0] = "d";
   CHECK_THAT(read(other).status().message(),
              Catch::Contains("other classes or targets: 'a' where"));
   CHECK(read(other, {0}).ok());
@@ -236,7 +236,7 @@ TEST_CASE("weights of another network are refused by the first tensor that does 
             ": the tensor layers.0.bias holds a value that is no finite number");
 }
 
-TEST_CASE("tables of categories are taken only where their values are the same") {
+TEST_CASE("tables of categories are taken where all their values are there") {
   const Model model;
   ModelDocument document;
   document.job.data.train = {"t.csv"};
@@ -296,11 +296,130 @@ TEST_CASE("inputs and answers of a model have the names and the order of this jo
   CHECK(read(fitted, {1}).ok());
   CHECK(read(fitted, {}, true).ok());
   fitted = document.preprocessing;
-  fitted.classes = {"yes", "no"};
+  fitted.classes = {"maybe", "yes"};
   CHECK_THAT(read(fitted).message(), Catch::Contains("other classes or targets: 'no' where this"));
   CHECK_FALSE(read(fitted, {1}).ok());
   CHECK(read(fitted, {0}).ok());
   CHECK(read(fitted, {}, true).ok());
+}
+
+// A model with a number, a one-hot and an embedded category, a scaling layer and three classes.
+ModelDocument Coded() {
+  ModelDocument document;
+  document.job.data.train = {"t.csv"};
+  document.job.data.label = {std::string("y")};
+  document.job.data.features.groups.resize(2);
+  for (auto& group : document.job.data.features.groups) {
+    group.type = spec::FeatureType::kCategorical;
+  }
+  document.job.data.features.groups[0].columns = {std::string("city")};
+  document.job.data.features.groups[1].columns = {std::string("shop")};
+  document.schema = {{"x", "city", "shop", "y"}, {0, 1, 2}, {3}};
+  document.schema.rules = {
+      {}, {spec::FeatureType::kCategorical, 0}, {spec::FeatureType::kCategorical, 1}};
+  spec::FittedFeature city{.name = "city"}, shop{.name = "shop"};
+  city.codes = 3;  // with one of other values
+  city.vocabulary = {"Oslo", "Rome"};
+  shop.codes = 2;
+  shop.embedding = 2;
+  shop.vocabulary = {"A", "C"};
+  document.preprocessing = {{{.name = "x"}, city, shop}, {}, {"a", "c", "d"}};
+  return document;
+}
+
+spec::TensorList CodedNetwork(int64_t cities, int64_t shops, int64_t classes) {
+  spec::TensorList list;
+  int64_t offset = 0;
+  const auto add = [&](const std::string& name, std::vector<int64_t> shape) {
+    int64_t size = 1;
+    for (const int64_t side : shape) size *= side;
+    list.push_back({name, std::move(shape), offset, size});
+    offset += size;
+  };
+  add("layers.0.weight", {2, 3});
+  add("layers.0.bias", {2});
+  add("layers.1.weight", {classes, 2});
+  add("layers.1.bias", {classes});
+  add("layers.0.one_hot.0.weight", {cities, 2});
+  add("layers.0.embeddings.1.weight", {shops, 2});
+  add("layers.0.scale", {3 + cities});
+  return list;
+}
+
+TEST_CASE("new values and classes keep their drawn weights, all others those of the model") {
+  const Model model;
+  const ModelDocument document = Coded();
+  model.directory.Put("m/model.json", EncodeModelJson(document));
+  const spec::TensorList before = CodedNetwork(3, 2, 3);
+  std::vector<float> weights(static_cast<size_t>(before.back().offset + before.back().size));
+  std::iota(weights.begin(), weights.end(), 1.0F);
+  model.directory.Put("m/weights.safetensors",
+                      EncodeSafetensors(before, weights.data(), ElementType::kFloat32));
+  spec::Preprocessing fitted = document.preprocessing;
+  fitted.features[1].vocabulary = {"Lima", "Oslo", "Rome"};
+  fitted.features[1].codes = 4;
+  fitted.features[2].vocabulary = {"A", "B", "C", "D"};
+  fitted.features[2].codes = 4;
+  fitted.classes = {"a", "b", "c", "d"};
+  const spec::TensorList now = CodedNetwork(4, 4, 4);
+  const auto read = model.Read({model.Directory(), {}}, now, fitted);
+  INFO(read.status().ToString());
+  REQUIRE(read.ok());
+  const auto found = [&](const std::string& name) {
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (now[i].name != name) continue;
+      CHECK(read->at(i).offset == now[i].offset);
+      std::vector<double> values = read->at(i).values;
+      for (double& value : values) value = std::isnan(value) ? 0 : value;  // drawn
+      return values;
+    }
+    return std::vector<double>();
+  };
+  using Values = std::vector<double>;
+  CHECK(found("layers.0.weight") == Values{1, 2, 3, 4, 5, 6});
+  CHECK(found("layers.1.weight") == Values{9, 10, 0, 0, 11, 12, 13, 14});
+  CHECK(found("layers.1.bias") == Values{15, 0, 16, 17});
+  CHECK(found("layers.0.one_hot.0.weight") == Values{0, 0, 18, 19, 20, 21, 22, 23});
+  CHECK(found("layers.0.embeddings.1.weight") == Values{24, 25, 0, 0, 26, 27, 0, 0});
+  CHECK(found("layers.0.scale") == Values{28, 29, 30, 0, 31, 32, 33});
+  // A value that is not there any more has nowhere to go.
+  fitted.features[1].vocabulary = {"Lima", "Oslo", "Paris"};
+  CHECK_THAT(model.Read({model.Directory(), {}}, now, fitted).status().message(),
+             Catch::Contains("the column 'city' had other values"));
+}
+
+TEST_CASE("a job keeps the preprocessing of the layers that it takes") {
+  const Model model;
+  const ModelDocument document = Coded();
+  model.directory.Put("m/model.json", EncodeModelJson(document));
+  spec::JobSpec job;
+  job.model.hidden = {4};
+  CHECK_FALSE(ReadEarlierFit(*model.files, job)->has_value());
+  const auto read = [&](const std::string& from, std::vector<int64_t> layers, bool refit) {
+    job.train.initial = {.from = from, .layers = std::move(layers), .refit_preprocessing = refit};
+    auto fit = ReadEarlierFit(*model.files, job);
+    INFO(fit.status().ToString());
+    REQUIRE(fit.ok());
+    return *std::move(fit);
+  };
+  const auto all = read(model.Directory(), {}, false);
+  REQUIRE(all);
+  CHECK(all->preprocessing == document.preprocessing);
+  CHECK((all->features && all->answers));
+  const auto first = read(model.Directory() + "/", {0}, false);
+  CHECK((first->features && !first->answers));
+  const auto last = read(model.Directory(), {1}, false);
+  CHECK((!last->features && last->answers));
+  CHECK_FALSE(read(model.Directory(), {}, true));
+  CHECK_FALSE(read(model.path, {}, false));
+  const std::string path = model.directory.Put(
+      "c.ckpt", CheckpointOf<float>(5, 50, spec::OptimizerKind::kAdam, {2},
+                                    EncodePreprocessing(document.preprocessing)));
+  CHECK(read(path, {}, false)->preprocessing == document.preprocessing);
+  model.directory.Put("m/model.json", "{");
+  job.train.initial = {.from = model.Directory()};
+  CHECK_THAT(ReadEarlierFit(*model.files, job).status().message(),
+             Catch::StartsWith("train.initial: "));
 }
 
 TEST_CASE("weights in Spark's layout, from a list or a text, are columns and then the bias") {

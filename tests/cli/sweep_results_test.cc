@@ -128,5 +128,28 @@ TEST_CASE("sweep takes a file, a cluster or what one of its own needs") {
   CHECK_FALSE(ParseArguments(std::vector<std::string>{"sweep"}, {}).error.ok());
 }
 
+TEST_CASE("a refit lasts for the mean best epoch of the folds") {
+  config::Sweep sweep = Made("val_loss");
+  for (int64_t trial = 0; trial < 2; ++trial) {
+    sweep.refits.push_back({.trial = trial, .refit = true, .name = "best"});
+  }
+  auto outcomes = Done({0.5, 0.7, 0.1, 0.9});
+  CHECK_FALSE(RefitOfBest(sweep, outcomes)->epochs);
+  outcomes[2].best_epoch = 7;
+  CHECK_FALSE(RefitOfBest(sweep, outcomes)->epochs);  // of one fold only
+  outcomes[3].best_epoch = 12;
+  auto refit = RefitOfBest(sweep, outcomes);
+  CHECK(refit->epochs == 10);
+  CHECK(SweepJson(sweep, outcomes, refit)["refit"]["epochs"] == 10);
+  CHECK(SweepJson(sweep, outcomes, refit)["trials"][1]["runs"][0]["best_epoch"] == 7);
+  refit->outcome = {.state = SweepState::kDone, .value = std::nan("")};
+  CHECK_THAT(SweepText(sweep, outcomes, refit, false),
+             Catch::Contains("and on all rows, for the mean best epoch of the folds: 10"));
+  outcomes[2].best_epoch = outcomes[3].best_epoch = 0.25;
+  CHECK(RefitOfBest(sweep, outcomes)->epochs == 0.25);
+  sweep.refits[1].spec.data.validation.fraction = 0.1;  // it stops early itself
+  CHECK_FALSE(RefitOfBest(sweep, outcomes)->epochs);
+}
+
 }  // namespace
 }  // namespace espalier::cli

@@ -180,7 +180,7 @@ TEST_CASE("what is no sweep is one clear error") {
        "stratify: true\n",
        "expected `model.task: classification` with it"},
       {start + "refit: true\ngrid: {train.batch: [1]}\n", "refit: found true without folds"},
-      {"job: {data: {train: t.csv, label: y}, train: {early_stopping: {patience: 2}}}\n"
+      {"job: {data: {train: t.csv, label: y}, train: {calibrate: true}}\n"
        "output: o\nfolds: 2\nrefit: true\n",
        "refit, so without folds, of trial 1"},
       {start + "folds: 1000\ngrid: {train.seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}\n",
@@ -199,6 +199,45 @@ TEST_CASE("what is no sweep is one clear error") {
     INFO(text);
     CHECK_THAT(Error(text), Catch::Contains(words));
   }
+}
+
+TEST_CASE("folds go by the group or the time of the job's validation") {
+  const auto made = [&](const std::string& text, const std::string& more) {
+    auto sweep = ParseSweep("job: {" + more + "data: {train: t.csv, label: y, validation: " + text +
+                                "}, output: e}\noutput: out\nfolds: 3\nrefit: true\n",
+                            "sweep.yaml", "/data", {});
+    INFO(sweep.status().ToString());
+    REQUIRE(sweep.ok());
+    return *std::move(sweep);
+  };
+  for (const std::string more : {"", "preset: none, train: {epochs: 2}, "}) {
+    const Sweep groups = made("{group: customer, seed: 4}", more);
+    REQUIRE(groups.runs.size() == 3);
+    const spec::ValidationSpec& v = groups.runs[2].spec.data.validation;
+    CHECK(v.group == spec::ColumnRef(std::string("customer")));
+    CHECK((v.fold == 2 && v.of == 3 && v.seed == 4));
+    CHECK_FALSE(groups.refits[0].spec.data.validation.any());
+    const Sweep times = made("{time: day}", more);
+    CHECK(times.runs[0].spec.data.validation.time == spec::ColumnRef(std::string("day")));
+  }
+}
+
+TEST_CASE("a refit without validation rows does not stop early") {
+  const auto sweep = ParseSweep(
+      "job: {preset: none, data: {train: t.csv, label: y}, output: e,\n"
+      "  train: {steps: 500, early_stopping: {metric: val_loss, patience: 3}}}\n"
+      "output: out\nfolds: 3\nrefit: true\n",
+      "sweep.yaml", "/data", {});
+  INFO(sweep.status().ToString());
+  REQUIRE(sweep.ok());
+  CHECK(sweep->runs[0].spec.train.early_stopping);
+  SweepRun refit = sweep->refits[0];
+  CHECK_FALSE(refit.spec.train.early_stopping);
+  REQUIRE(SetEpochs(12, &refit).ok());
+  CHECK(refit.spec.train.epochs == 12);
+  CHECK_FALSE(refit.spec.train.steps);
+  CHECK(refit.spec.output.path == "/data/out/best-001");
+  CHECK(SetEpochs(-1, &refit).code() == StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -343,7 +343,7 @@ void CheckTable(const RandomTable& table) {
 }
 
 TEST_CASE("what is fitted, saved, loaded and applied agrees for every encoder") {
-  for (uint64_t seed = 0; seed < 300 * TestScale(); ++seed) {
+  for (uint64_t seed = 0; seed < 150 * TestScale(); ++seed) {
     const RandomTable table = DrawTable(seed);
     INFO("seed " << seed << "\n" << spec::CanonicalText(table.job) << table.Text());
     if (table.job.model.precision == spec::Precision::kFloat32) {

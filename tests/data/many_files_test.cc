@@ -174,10 +174,15 @@ TEST_CASE("thousands of parts, empty ones among them, and what is in flight left
   f.Train(all);
   const Gathered expected = Rows(&f);
   CHECK(expected.labels.size() > 7000);
-  for (const char* pattern : {"t", "t/*", "t/part-*"}) {
+  f.job.data.train = {f.dir / "t"};
+  CHECK((Rows(&f) == expected));
+  CHECK(f.plan.files.size() == 3000);
+  for (const char* pattern : {"t/*", "t/part-*"}) {
     f.job.data.train = {f.dir / pattern};
-    CHECK((Rows(&f) == expected));
-    CHECK(f.plan.files.size() == 3000);
+    const auto plan = f.Plan();
+    REQUIRE(plan.ok());
+    CHECK(plan->files == f.plan.files);
+    CHECK(plan->shards == f.plan.shards);
   }
 }
 

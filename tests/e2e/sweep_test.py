@@ -193,6 +193,31 @@ class SweepTest(EspalierTest):
         self.assertEqual({k: v[0] for k, v in self.bundles("refit").items()},
                          {k: v[0] for k, v in made.items()})
 
+    def test_a_refit_lasts_for_the_mean_best_epoch_of_the_folds(self):
+        csv = self.classes_csv("early.csv", 600)
+        spec = dict(self.classes_spec(csv), name="early")
+        spec["data"].pop("validation", None)
+        spec["train"] = {"epochs": 30, "seed": 3, "optimizer": {"adam": {"learning_rate": 0.05}},
+                         "early_stopping": {"metric": "val_loss", "patience": 2}}
+        path = self.sweep("early", job=spec, folds=3, refit=True,
+                          grid={"train.batch": [32]})
+        out, _ = self.espalier("sweep", path, "--workers", 1, "--json")
+        table = json_lines(out)[-1]
+        best = [run["best_epoch"] for run in table["trials"][0]["runs"]]
+        epochs = table["refit"]["epochs"]
+        self.assertEqual(epochs, round(sum(best) / 3))
+        self.assertLess(epochs, 30)
+        alone = json.loads(json.dumps(spec))
+        del alone["train"]["early_stopping"]
+        alone["train"].update(epochs=epochs, batch=32)
+        model = self.model_of(table["refit"])
+        self.assertEqual(model["training"]["epochs"], epochs)
+        self.assertEqual(self.result("train", self.job("alone", alone))["weights_sha256"],
+                         model["weights_sha256"])
+        again, _ = self.espalier("sweep", path)
+        self.assertIn("4 of 4 jobs are done already", again)
+        self.assertIn("for the mean best epoch of the folds: %d" % epochs, again)
+
     def test_a_table_that_has_changed_since_is_refused_until_the_runs_of_before_are_gone(self):
         csv = self.classes_csv("changed.csv", 400)
         spec = dict(self.classes_spec(csv), name="changed")

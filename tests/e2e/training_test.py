@@ -198,15 +198,61 @@ class TrainingTest(EspalierTest):
         before, after = self.weights(first), self.weights(second)
         for name in before:
             self.assertEqual(before[name] == after[name], not name.startswith("layers.2."), name)
-        # Another number of classes: another output layer, from the seed.
+        # Fewer classes: those that are absent stay. Their rows are still understood.
         spec["data"]["train"] = self.classes_csv("two.csv", 600, classes=2)
+        fewer = self.train("fewer", spec)
+        self.assertEqual(len(self.weights(fewer)["layers.2.bias"]), 12)
+        spec["train"]["initial"] = {"from": first["bundle"], "refit_preprocessing": True}
         error = self.result("train", self.job("unfit", spec), "--workers", 1, code=1)
-        self.assertIn("layers.2.weight of [2, 8]", json.dumps(error))
+        self.assertIn("other classes or targets", json.dumps(error))
         spec["train"]["initial"] = {"from": os.path.join(first["bundle"], "weights.safetensors"),
                                     "layers": [0, 1]}
         third = self.weights(self.train("third", spec))
         self.assertEqual(third["layers.0.weight"], before["layers.0.weight"])
         self.assertEqual(len(third["layers.2.bias"]), 8)
+
+    def cities(self, name, rows, scale, cities, classes):
+        chance, lines = random.Random(rows), ["x,city,y"]
+        for i in range(rows):
+            city, x = chance.choice(cities), chance.gauss(0, 1)
+            label = classes[i % len(classes) if i < 9 else int(x + len(city) > 5)]
+            lines.append("%.6f,%s,%s" % (x * scale, city, label))
+        return self.write(name, "\n".join(lines) + "\n")
+
+    def test_a_step_of_size_zero_leaves_the_earlier_model_as_good_as_it_was(self):
+        """On rows of another scale, with a new category and without one of before."""
+        old = self.cities("old.csv", 400, 1, ["Oslo", "Lima", "Rome"], ["a", "b"])
+        new = self.cities("new.csv", 300, 50, ["Oslo", "Rome", "Ankara"], ["a", "b"])
+        third = self.cities("third.csv", 200, 50, ["Oslo", "Lima"], ["a", "b", "aa"])
+        train = {"epochs": 4, "seed": 3, "optimizer": {"adam": {"learning_rate": 0.05}}}
+        specs = {
+            "plain": {"preset": "none", "model": {"hidden": [8]}, "train": train, "data": {
+                "label": "y", "features": {"groups": [{"columns": ["city"],
+                                                       "type": "categorical"}]}}},
+            "good": {"preset": "good", "data": {"label": "y"},
+                     "model": {"hidden": [8], "parametrization": "ntp", "scaling_layer": True},
+                     "train": dict(train, calibrate=False, ensemble={"fits": 1})}}
+        for name, spec in specs.items():
+            def job(table, **train):
+                made = json.loads(json.dumps(spec))
+                made["data"]["train"] = table
+                made["train"].update(train)
+                return made
+            first = self.train(name, job(old))
+            loss = self.result("evaluate", first["bundle"], old)["metrics"]["loss"]
+            still = {"adam": {"learning_rate": 1e-30}}
+            for workers in (1, 3):
+                after = self.train("%s-%d" % (name, workers), job(
+                    new, initial=first["bundle"], optimizer=still, epochs=1, seed=9), workers)
+                same = self.result("evaluate", after["bundle"], old)["metrics"]["loss"]
+                self.assertAlmostEqual(same, loss, delta=1e-6)
+            more = self.train(name + "-more", job(third, initial=after["bundle"], epochs=1))
+            with open(os.path.join(more["bundle"], "model.json")) as f:
+                fitted = json.load(f)["preprocessing"]
+            self.assertEqual(fitted["classes"], ["a", "aa", "b"])
+            self.assertEqual(fitted["features"][1]["vocabulary"],
+                             ["Ankara", "Lima", "Oslo", "Rome"])
+            self.espalier("check", self.job("again", job(third, initial=first["bundle"])))
 
     def test_early_stopping_by_the_training_rows_needs_no_validation(self):
         spec = self.classes_spec(self.classes_csv("e.csv", 600), epochs=50)

@@ -31,7 +31,7 @@ TEST_CASE("mutated CSV reads the same for any shard cut") {
       "y,\"a\",b\n\"0\",\"1\"\"5\",2\n1,\"4\",\"\"\n\n0,7,8",
       "\xef\xbb\xbfy,a,b\n1,0,255\n0,255,0\n",
   };
-  for (uint64_t i = 0; i < 1500 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 900 * TestScale(); ++i) {
     data::DataFixture f;
     f.job.data.features.columns = {std::string("a"), std::string("b")};
     f.job.data.features.nulls.kind = i % 2 == 0 ? spec::NullKind::kMean : spec::NullKind::kFail;
@@ -45,7 +45,7 @@ TEST_CASE("mutated LIBSVM text reads the same for any shard cut") {
   const std::string narrow = "+1 3:0.5 7:2 # a\n-1 1:-1e2\t2:7\r\n\n+1 5:1\n-1 1:3 2:4 3:5\n";
   const std::string wide =
       "+1 3:0.5 1007:2 # a\n-1 1:-1e2\t1024:7\r\n\n+1\n-1 998:nan 999:4 1100:5\n";
-  for (uint64_t i = 0; i < 1500 * TestScale(); ++i) {
+  for (uint64_t i = 0; i < 900 * TestScale(); ++i) {
     const bool sparse = i % 2 != 0;  // so wide rows are decoded without their zeros
     data::DataFixture f;
     f.job.data.label = {int64_t{0}};

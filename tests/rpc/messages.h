@@ -80,6 +80,7 @@ inline spec::ShardProfile SampleShard(int32_t shard = 1) {
   s.failure = SampleError();
   s.alike = {{3, 9}, {1, 2}, {4, 5}};
   s.probe = {{2, 8}, {1.5, 3}, true};
+  s.places = {{3, 9}, {0.5, 0.25}, true};
   return s;
 }
 

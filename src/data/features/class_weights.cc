@@ -12,12 +12,16 @@ namespace {
 
 std::vector<double> Balanced(const std::vector<std::string>& classes,
                              const std::map<std::string, int64_t>& rows) {
-  int64_t all = 0;
-  for (const std::string& name : classes) all += rows.at(name);
+  int64_t all = 0, present = 0;
+  for (const std::string& name : classes) {
+    all += rows.at(name);
+    present += rows.at(name) > 0;
+  }
+  const auto expected = static_cast<double>(all) / static_cast<double>(present);
   std::vector<double> weights;
   for (const std::string& name : classes) {
-    const auto expected = static_cast<double>(all) / static_cast<double>(classes.size());
-    weights.push_back(expected / static_cast<double>(rows.at(name)));
+    const auto count = static_cast<double>(rows.at(name));
+    weights.push_back(count > 0 ? expected / count : 1);
   }
   return weights;
 }

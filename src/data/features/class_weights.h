@@ -15,7 +15,8 @@
 namespace espalier::data {
 
 // One weight a class, in the order of `classes`; none when all weigh 1. `rows`: training rows of
-// each class, as texts. `balanced` is scikit-learn's: rows / (classes * rows of the class). A label
+// each class, as texts. `balanced` is scikit-learn's: rows / (classes * rows of the class), over
+// classes with rows; others weigh 1. A label
 // that is spelt as a number may stand for the class of that number ("1.0" for "1").
 // kInvalidArgument: a weight for a label that is no class, or no row that weighs anything.
 Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,

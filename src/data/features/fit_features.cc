@@ -8,6 +8,7 @@
 #include "src/data/features/bins.h"
 #include "src/data/features/column_stats.h"
 #include "src/data/features/feature_decoder.h"
+#include "src/data/features/keep_fitted.h"
 #include "src/data/features/vocabulary.h"
 #include "src/spec/names.h"
 
@@ -90,6 +91,17 @@ Status FitCategories(const spec::InputPlan& plan, size_t feature,
   return {};
 }
 
+// What stands for nulls of each sampled feature.
+std::vector<double> SampledNulls(const spec::Schema& schema, const spec::FeatureSpec& features) {
+  std::vector<double> nulls;
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    const spec::FeatureRule rule = schema.rule(i);
+    if (!spec::IsSampled(features, rule)) continue;
+    nulls.push_back(NullConstant(spec::OptionsOf(features, rule)));
+  }
+  return nulls;
+}
+
 // "signup", or of a date "signup.year".
 std::string NameOfFeature(const spec::Schema& schema, size_t feature) {
   const std::string& column = schema.names[static_cast<size_t>(schema.features[feature])];
@@ -151,14 +163,9 @@ Status Overflow(const spec::InputPlan& plan, const std::string& name,
 Result<std::vector<spec::FittedFeature>> FitFeatures(
     const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
     std::span<const spec::ShardProfile> samples,
-    std::vector<std::map<std::string, int64_t>> categories) {
-  std::vector<double> sampled_nulls;
-  for (size_t i = 0; i < stats.size(); ++i) {
-    const spec::FeatureRule rule = plan.schema.rule(i);
-    if (!spec::IsSampled(job.data.features, rule)) continue;
-    sampled_nulls.push_back(NullConstant(spec::OptionsOf(job.data.features, rule)));
-  }
-  const std::vector<std::vector<double>> values = SampledValues(samples, sampled_nulls);
+    std::vector<std::map<std::string, int64_t>> categories, const spec::EarlierFit* earlier) {
+  const std::vector<std::vector<double>> values =
+      SampledValues(samples, SampledNulls(plan.schema, job.data.features));
   std::vector<spec::FittedFeature> features;
   size_t vocabulary = 0, sampled = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
@@ -198,13 +205,21 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
                  "data.features.exclude, or do not name it in data.features.columns")
           .At({.file = plan.files.front().path, .column = fitted.name});
     }
+    const bool keeps = earlier != nullptr && earlier->features;
+    if (keeps) {
+      fitted = Kept(earlier->preprocessing, std::move(fitted), options.zero_rare);
+      if (fitted.vocabulary.size() > kCategoriesMax) {
+        return TooManyFrequent(fitted.vocabulary.size(), options.min_count, plan.files.front().path,
+                               fitted.name);
+      }
+    }
     const auto scaled = [&](double x) {
       const double z = (x - fitted.shift) * fitted.factor;
       return fitted.smooth_clip ? SmoothClip(z) : z;
     };
     const auto fits = [&](double x) { return Fits(job.model.precision, scaled(x)); };
     if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) || !std::isfinite(fitted.factor) ||
-        (fitted.factor == 0 && s.min < s.max)) {
+        (fitted.factor == 0 && s.min < s.max && !keeps)) {
       return Overflow(plan, fitted.name, s);
     }
     features.push_back(std::move(fitted));

@@ -18,12 +18,13 @@ namespace espalier::data {
 // One a feature of the schema: scales and null values by merge.h's formulas, by what the feature's
 // group says; vocabularies of `categories`, one a feature with a vocabulary; quartiles of the
 // `samples` of all shards, in shard order. Where nulls are a constant, it counts in a column's
-// scale as often as there are nulls. kBadInput: a column without any value (unless nulls are a
-// constant), statistics that overflow.
+// scale as often as there are nulls. `earlier`, if any, is kept (keep_fitted.h). kBadInput: a
+// column without any value (unless nulls are a constant), statistics that overflow.
 Result<std::vector<spec::FittedFeature>> FitFeatures(
     const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
     std::span<const spec::ShardProfile> samples,
-    std::vector<std::map<std::string, int64_t>> categories);
+    std::vector<std::map<std::string, int64_t>> categories,
+    const spec::EarlierFit* earlier = nullptr);
 
 // The narrowest type that holds the codes too, at least `least`.
 spec::StorageType StorageWithCodes(std::span<const spec::FittedFeature> features,

@@ -1,12 +1,19 @@
 #include "src/data/input/complete_job.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
+#include <vector>
 
+#include "src/base/text.h"
 #include "src/config/job_yaml.h"
 #include "src/data/features/column_judgement.h"
+#include "src/data/features/dates.h"
+#include "src/data/features/validation_column.h"
 #include "src/data/input/column_sample.h"
 #include "src/data/input/judge_table.h"
 #include "src/data/input/listing.h"
+#include "src/spec/shard_sums.h"
 
 namespace espalier::data {
 namespace {
@@ -29,6 +36,47 @@ int64_t FailedRows(const spec::InputPlan& plan, std::span<const spec::ShardProfi
     }
   }
   return rows;
+}
+
+// The text of a moment. A number near 0 is shown as it is, because it rarely means 1970.
+std::string MomentOrNumber(double seconds) {
+  constexpr double kDay = 86'400, kMicroseconds = 1'000'000;
+  std::optional<std::string> text;
+  if (std::abs(seconds) >= 1e8 && std::abs(seconds) < 1e11) {
+    text = std::fmod(seconds, kDay) == 0
+               ? DateText(static_cast<int64_t>(seconds / kDay))
+               : MomentText(static_cast<int64_t>(std::round(seconds * kMicroseconds)),
+                            static_cast<int64_t>(kMicroseconds));
+  }
+  return text.value_or(ShortestDouble(seconds));
+}
+
+// Which rows the bounds hold out, for people.
+std::string BoundsText(const std::string& column, bool groups, const PlaceBounds& bounds) {
+  const double percent =
+      100 * static_cast<double>(bounds.rows) / static_cast<double>(std::max<int64_t>(1, bounds.of));
+  const std::string share =
+      ShortestDouble(std::round(percent * 10) / 10) + " % of the training rows";
+  if (groups) return "validation has whole groups by column " + Quoted(column) + ": " + share;
+  return "validation has the rows" +
+         (bounds.from ? " from " + MomentOrNumber(*bounds.from) + " on" : std::string()) +
+         (bounds.to ? (bounds.from ? " and before " : " before ") + MomentOrNumber(*bounds.to)
+                    : std::string()) +
+         ", by column " + Quoted(column) + ": " + share;
+}
+
+// The job with the bounds of its validation rows. REQUIRES: `yaml` is a job with a map of
+// data.validation.
+Result<std::string> WithBounds(const std::string& yaml, const PlaceBounds& bounds) {
+  ESPALIER_ASSIGN_OR_RETURN(config::YamlNode root, config::ParseYaml(yaml, "job"));
+  std::vector<config::YamlEntry>& entries = root.Find("data")->Find("validation")->entries;
+  const auto add = [&entries](const char* key, const std::optional<double>& bound) {
+    if (!bound) return;
+    entries.push_back({config::ScalarNode(key), config::ScalarNode(ShortestDouble(*bound))});
+  };
+  add("from", bounds.from);
+  add("to", bounds.to);
+  return config::EmitYaml(root);
 }
 
 }  // namespace
@@ -73,30 +121,55 @@ Result<std::optional<JobCompletion::Completed>> JobCompletion::Judge(
     const spec::InputPlan& plan, const std::string& yaml,
     std::span<const spec::ShardProfile> profiles) const {
   ESPALIER_ASSIGN_OR_RETURN(spec::JobSpec job, config::ParseJob(yaml, "job"));
-  const bool task_open = request_.preset() != spec::Preset::kNone && !request_.task();
-  ESPALIER_ASSIGN_OR_RETURN(TableJudgement judged, JudgeTable(plan, job, profiles, task_open));
-  if (judged.notes.empty()) return std::optional<Completed>();
   Completed completed;
   completed.input = plan;
+  completed.yaml = yaml;
   completed.input.provisional = false;
-  completed.input.schema = std::move(judged.schema);
-  completed.input.notes = std::move(judged.notes);
-  completed.task_why = std::move(judged.task_why);
-  if (judged.task == job.model.task) {
-    completed.yaml = yaml;
-    completed.job = std::move(job);
-    return std::optional(std::move(completed));
+  completed.input.notes.clear();
+  if (plan.provisional) ESPALIER_RETURN_IF_ERROR(JudgeColumnsAndTask(job, profiles, &completed));
+  if (job.data.validation.seeks_bounds()) {
+    ESPALIER_RETURN_IF_ERROR(BoundValidation(job, profiles, &completed));
   }
+  if (completed.input.notes.empty()) return std::optional<Completed>();
+  ESPALIER_ASSIGN_OR_RETURN(completed.job, config::ParseJob(completed.yaml, "job"));
+  return std::optional(std::move(completed));
+}
+
+Status JobCompletion::JudgeColumnsAndTask(const spec::JobSpec& job,
+                                          std::span<const spec::ShardProfile> profiles,
+                                          Completed* completed) const {
+  const bool task_open = request_.preset() != spec::Preset::kNone && !request_.task();
+  const spec::InputPlan& plan = completed->input;
+  ESPALIER_ASSIGN_OR_RETURN(TableJudgement judged, JudgeTable(plan, job, profiles, task_open));
+  completed->input.schema = std::move(judged.schema);
+  completed->input.notes = std::move(judged.notes);
+  completed->task_why = std::move(judged.task_why);
+  if (judged.task == job.model.task) return {};
   config::TableOutlook outlook = {.task = judged.task, .exact = true};
   for (const spec::ShardProfile& shard : profiles) {
     outlook.rows += shard.train_rows + shard.validation_rows;
   }
   outlook.rows += FailedRows(plan, profiles);
-  outlook.features = FeatureColumns(completed.input.schema);
+  outlook.features = FeatureColumns(plan.schema);
   ESPALIER_ASSIGN_OR_RETURN(config::JobRequest::Filled filled, request_.Fill(outlook));
-  completed.job = std::move(filled.job);
-  completed.yaml = std::move(filled.yaml);
-  return std::optional(std::move(completed));
+  completed->yaml = std::move(filled.yaml);
+  return {};
+}
+
+Status JobCompletion::BoundValidation(const spec::JobSpec& job,
+                                      std::span<const spec::ShardProfile> profiles,
+                                      Completed* completed) {
+  spec::RowSample places;
+  for (const spec::ShardProfile& shard : profiles) {
+    if (!shard.failure.ok()) return {};  // it has no places yet
+    ESPALIER_RETURN_IF_ERROR(spec::MergeSample(shard.places, &places));
+  }
+  ESPALIER_ASSIGN_OR_RETURN(const PlaceBounds bounds, ChooseBounds(job.data.validation, places));
+  ESPALIER_ASSIGN_OR_RETURN(completed->yaml, WithBounds(completed->yaml, bounds));
+  const spec::Schema& schema = completed->input.schema;
+  completed->input.notes.push_back(BoundsText(schema.names[static_cast<size_t>(schema.validation)],
+                                              job.data.validation.group.has_value(), bounds));
+  return {};
 }
 
 }  // namespace espalier::data

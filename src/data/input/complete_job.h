@@ -31,18 +31,27 @@ class JobCompletion {
     std::string yaml;       // ParseJob of it gives `job`
     spec::InputPlan input;  // PlanInput of it
     std::string task_why;   // why the job has its task, where the labels decided; else empty
+    // Whether the profiling pass has more to decide, see Judge.
+    bool open() const { return input.provisional || job.data.validation.seeks_bounds(); }
   };
   // Lists the files, and looks at the first rows and at the labels in them. Errors: those of
   // PlanInput, and of config::ParseJob.
   Result<Completed> Complete(const storage::FileSystem& files) const;
 
-  // Judges the provisional plan of a job that this completed, by the profiles of all shards, as
-  // JudgeTable does. Absent: the plan is right, and the profiles are to be merged. Otherwise all
-  // shards are to be profiled again by the plan that this returns, which is not provisional.
+  // Completes an open job by the profiles of all shards: JudgeTable judges a provisional plan, and
+  // ChooseBounds finds the validation rows of `group` or `time`. Absent: the job stays as it is,
+  // and the profiles are to be merged. Otherwise all shards are to be profiled again by the job and
+  // the plan that this returns. The plan is not provisional. The job is still open if some shard
+  // could not be read.
   Result<std::optional<Completed>> Judge(const spec::InputPlan& plan, const std::string& yaml,
                                          std::span<const spec::ShardProfile> profiles) const;
 
  private:
+  Status JudgeColumnsAndTask(const spec::JobSpec& job, std::span<const spec::ShardProfile> profiles,
+                             Completed* completed) const;
+  static Status BoundValidation(const spec::JobSpec& job,
+                                std::span<const spec::ShardProfile> profiles, Completed* completed);
+
   JobCompletion(config::JobRequest request, spec::JobSpec likely)
       : request_(std::move(request)), likely_(std::move(likely)) {}
 

@@ -40,7 +40,7 @@ bool UsesColumn(const spec::DataSpec& data, int64_t position) {
   };
   bool used = any(data.label) || any(data.features.columns) ||
               (data.weight && reaches(*data.weight)) ||
-              (data.validation.column && reaches(*data.validation.column));
+              (data.validation.deciding() && reaches(*data.validation.deciding()));
   for (const spec::FeatureGroup& group : data.features.groups) used = used || any(group.columns);
   return used;
 }

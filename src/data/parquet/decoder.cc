@@ -27,6 +27,7 @@ ParquetDecoder::ParquetDecoder(const TableSource& table, int32_t file, ParquetPr
       classification_(job_.model.task == spec::Task::kClassification),
       float32_(job_.model.precision == spec::Precision::kFloat32),
       draw_(job_, file),
+      deciding_(job_, schema_, file),
       picker_(job_.data.features, schema_),
       rows_(rows),
       unusable_(unusable),
@@ -231,21 +232,19 @@ Status ParquetDecoder::ChooseSets() {
     }
     return {};
   }
+  if (!deciding_.active()) return {};
   const int32_t source = projection_.validation;
-  if (source < 0) return {};
   ESPALIER_ASSIGN_OR_RETURN(const auto texts, ColumnTexts::Make(*batch_->column(source)));
   std::string scratch;
-  const auto is_one_of = [](std::string_view text, const std::array<std::string_view, 4>& words) {
-    return std::find(words.begin(), words.end(), text) != words.end();
-  };
   for (int64_t r = 0; r < count_; ++r) {
     if (states_[r] == State::kBad) continue;
     const auto found = texts->At(r, &scratch);
     const std::string_view text = found ? Trimmed(*found) : std::string_view();
-    if (is_one_of(text, {"1", "true", "True", "TRUE"})) {
-      set_of_[r] = kValidationSet;
-    } else if (!is_one_of(text, {"0", "false", "False", "FALSE"})) {
-      Bad(r, MarkFault(), schema_.validation, source);
+    const bool dropped = states_[r] == State::kDropped;
+    if (const auto role = deciding_.RoleOf(text, static_cast<uint64_t>(first_row_ + r), dropped)) {
+      set_of_[r] = static_cast<uint8_t>(*role);
+    } else {
+      Bad(r, deciding_.fault(), schema_.validation, source);
     }
   }
   return {};

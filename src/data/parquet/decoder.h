@@ -15,6 +15,7 @@
 
 #include "src/base/status.h"
 #include "src/data/features/feature_decoder.h"
+#include "src/data/features/validation_column.h"
 #include "src/data/features/validation_draw.h"
 #include "src/data/parquet/numbers.h"
 #include "src/data/parquet/projection.h"
@@ -57,6 +58,7 @@ class ParquetDecoder {
     return picker_.Take(rows_->sets[static_cast<size_t>(spec::FileRole::kTrain)]);
   }
   std::vector<ProbedRow> TakeProbed() { return picker_.TakeProbed(); }
+  spec::RowSample TakePlaces() { return deciding_.TakePlaces(); }
   // Those of the last batch that became rows.
   const std::vector<int64_t>& good() const { return good_; }
   // Where one of these stands.
@@ -109,6 +111,7 @@ class ParquetDecoder {
   const ParquetProjection projection_;
   const bool classification_, float32_;
   ValidationDraw draw_;
+  ValidationColumn deciding_;
   RowPicker picker_;
   ShardRows* const rows_;
   UnusableRows* const unusable_;

@@ -108,7 +108,7 @@ class ParquetPlanner {
     };
     std::for_each(data_.label.begin(), data_.label.end(), note);
     if (data_.weight) note(*data_.weight);
-    if (data_.validation.column) note(*data_.validation.column);
+    if (const auto& column = data_.validation.deciding()) note(*column);
     const spec::FeatureSpec& features = data_.features;
     std::for_each(features.columns.begin(), features.columns.end(), note);
     for (const spec::FeatureGroup& group : features.groups) {
@@ -184,7 +184,7 @@ class ParquetPlanner {
     for (const int32_t c : schema_.features) used_.emplace(c, "data.features.columns");
     for (const int32_t c : schema_.label) used_.emplace(c, "data.label");
     if (schema_.weight >= 0) used_.emplace(schema_.weight, "data.weight");
-    if (schema_.validation >= 0) used_.emplace(schema_.validation, "data.validation.column");
+    if (schema_.validation >= 0) used_.emplace(schema_.validation, data_.validation.deciding_key());
     for (const auto& [column, field] : used_) ESPALIER_RETURN_IF_ERROR(CheckUse(column, field));
     const size_t own = first_.size() - partitions_.names.size();
     if (used_.begin()->first < static_cast<int32_t>(own)) return {};
@@ -209,7 +209,7 @@ class ParquetPlanner {
     // Without other columns an error names the first of them with its type.
     const auto others = std::count_if(first_.begin(), first_.end(), std::not_fn(is_nested));
     const auto roles = static_cast<int64_t>(data_.label.size()) + (data_.weight ? 1 : 0) +
-                       (data_.validation.column ? 1 : 0);
+                       (data_.validation.deciding() ? 1 : 0);
     for (const ParquetColumn& column : first_) {
       if (is_nested(column) && others > roles) record.not_auto.push_back(column.name);
     }
@@ -354,7 +354,9 @@ class ParquetPlanner {
     };
     for (spec::ColumnRef& label : data.label) place(label);
     if (data.weight) place(*data.weight);
-    if (data.validation.column) place(*data.validation.column);
+    for (auto* column : {&data.validation.column, &data.validation.group, &data.validation.time}) {
+      if (*column) place(**column);
+    }
     const auto expand = [&](std::vector<spec::ColumnPattern>& columns) {
       for (spec::ColumnPattern& entry : columns) {
         if (auto* range = std::get_if<spec::ColumnRange>(&entry)) {

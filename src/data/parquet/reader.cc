@@ -234,6 +234,7 @@ class ParquetShard final : public RowPlaces {
     rows_.checksum = opened_.parquet->checksum();
     rows_.sample = decoder_.Sample();
     rows_.probed = decoder_.TakeProbed();
+    rows_.places = decoder_.TakePlaces();
     rows_.texts = decoder_.TakeTexts();
     return std::move(rows_);
   }

@@ -19,7 +19,7 @@ void ParquetDecoder::SkipZeros() {
 void ParquetDecoder::Reserve(int64_t rows) {
   double share[kSets] = {};
   share[static_cast<int>(role_)] = 1;
-  if (role_ == spec::FileRole::kTrain && job_.data.validation.by_hash()) {
+  if (role_ == spec::FileRole::kTrain && job_.data.validation.draws()) {
     share[kValidationSet] = job_.data.validation.share() * 1.03;
     share[kTrainSet] = std::min(1.0, (1 - job_.data.validation.share()) * 1.03);
   }

@@ -8,6 +8,7 @@
 #include "src/data/features/class_weights.h"
 #include "src/data/features/column_stats.h"
 #include "src/data/features/fit_features.h"
+#include "src/data/features/keep_fitted.h"
 #include "src/data/features/sparse_choice.h"
 #include "src/data/input/data_fingerprint.h"
 #include "src/data/profile/profile_shard.h"
@@ -28,8 +29,9 @@ int64_t Sum(const std::map<std::string, int64_t>& counts) {
 class Merger {
  public:
   Merger(const spec::InputPlan& plan, const spec::JobSpec& job,
-         std::vector<spec::ShardProfile> profiles, const storage::FileSystem* files)
-      : plan_(plan), job_(job), profiles_(std::move(profiles)), files_(files) {}
+         std::vector<spec::ShardProfile> profiles, const storage::FileSystem* files,
+         const spec::EarlierFit* earlier)
+      : plan_(plan), job_(job), profiles_(std::move(profiles)), files_(files), earlier_(earlier) {}
 
   Result<spec::TableProfile> Run() {
     ESPALIER_RETURN_IF_ERROR(CheckShards());
@@ -154,7 +156,10 @@ class Merger {
   }
 
   static const char* Way(const spec::ValidationSpec& v) {
-    return v.column ? "column" : v.fold ? "fold" : "fraction";
+    return v.column      ? "column"
+           : v.bounded() ? (v.from ? "from" : "to")
+           : v.fold      ? "fold"
+                         : "fraction";
   }
 
   // Which key left no row to train on.
@@ -164,12 +169,13 @@ class Merger {
     const std::string none = ": no training rows: ";
     InputPosition at{.file = plan_.files.front().path};
     if (v.files.empty() && result_.validation_rows > 0) {
-      if (v.column) at.column = plan_.schema.names[plan_.schema.validation];
+      if (v.deciding()) at.column = plan_.schema.names[plan_.schema.validation];
       return BadInput("data.validation." + std::string(Way(v)) + none + "all " +
                       HumanCount(result_.validation_rows) + " rows went to validation; " +
-                      (v.column ? "mark some of them false (0)"
-                       : v.fold ? "there are too few of them for folds"
-                                : "choose a smaller fraction"))
+                      (v.column      ? "mark some of them false (0)"
+                       : v.bounded() ? "choose bounds that fewer rows are in"
+                       : v.fold      ? "there are too few of them for folds"
+                                     : "choose a smaller fraction"))
           .At(std::move(at));
     }
     if (out.dropped > 0 && job_.data.weight) {
@@ -204,6 +210,12 @@ class Merger {
     if (v.column) {
       return BadInput("data.validation.column: no row of " + rows +
                       " is marked true (1); mark some, or choose data.validation.fraction")
+          .At({.file = plan_.files.front().path,
+               .column = plan_.schema.names[plan_.schema.validation]});
+    }
+    if (v.bounded()) {
+      return BadInput("data.validation." + std::string(Way(v)) + ": found no row of " + rows +
+                      " within the bounds; choose others, or `fraction` without bounds")
           .At({.file = plan_.files.front().path,
                .column = plan_.schema.names[plan_.schema.validation]});
     }
@@ -259,7 +271,7 @@ class Merger {
     }
     ESPALIER_ASSIGN_OR_RETURN(
         result_.preprocessing.features,
-        FitFeatures(plan_, job_, features_, profiles_, std::move(categories_)));
+        FitFeatures(plan_, job_, features_, profiles_, std::move(categories_), earlier_));
     result_.storage = StorageWithCodes(result_.preprocessing.features, result_.storage);
     const int64_t rows = result_.train_rows + result_.validation_rows + result_.test_rows;
     result_.sparse = StoresSparse(job_, result_.preprocessing, rows, nonzeros_);
@@ -287,6 +299,9 @@ class Merger {
         return Overflow(plan_, name, s);
       }
       if (job_.model.clip_predictions) fitted.range = {s.min, s.max};
+      if (keeps_answers()) {
+        fitted = Kept(earlier_->preprocessing, std::move(fitted), targets_.size() == 1);
+      }
       if (job_.model.start_at_constant) fitted.start = TargetStart(job_.model, s, fitted);
       result_.preprocessing.targets.push_back(std::move(fitted));
     }
@@ -311,8 +326,11 @@ class Merger {
             .column = plan_.schema.names[plan_.schema.label.front()]};
   }
 
+  bool keeps_answers() const { return earlier_ != nullptr && earlier_->answers; }
+
   Status FitClasses() {
     JoinSpellings(&labels_);
+    if (keeps_answers()) JoinEarlierClasses();
     std::vector<std::string>& classes = result_.preprocessing.classes;
     bool numeric = true;
     for (const auto& [text, count] : labels_) {
@@ -347,11 +365,26 @@ class Merger {
     result_.preprocessing.class_weights = *std::move(weights);
     if (job_.model.cap_label_smoothing) {
       int64_t rarest = result_.train_rows;
-      for (const auto& [text, count] : labels_) rarest = std::min(rarest, count);
+      for (const auto& [text, count] : labels_) {
+        if (count > 0) rarest = std::min(rarest, count);
+      }
       const double share = static_cast<double>(rarest) / static_cast<double>(result_.train_rows);
       result_.preprocessing.label_smoothing = std::min(job_.model.label_smoothing, share);
     }
     return {};
+  }
+
+  // Adds the classes of the earlier model, whose spelling stays, to the labels.
+  void JoinEarlierClasses() {
+    const std::vector<std::string>& classes = earlier_->preprocessing.classes;
+    const ClassIndex index(classes);
+    std::map<std::string, int64_t> joined;
+    for (const std::string& name : classes) joined[name] = 0;
+    for (const auto& [text, count] : labels_) {
+      const int32_t known = index.Of(text);
+      joined[known < 0 ? text : classes[static_cast<size_t>(known)]] += count;
+    }
+    labels_ = std::move(joined);
   }
 
   Status CheckEvaluationLabels() const {
@@ -384,6 +417,7 @@ class Merger {
   const spec::JobSpec& job_;
   std::vector<spec::ShardProfile> profiles_;
   const storage::FileSystem* const files_;
+  const spec::EarlierFit* const earlier_;
   spec::TableProfile result_;
   std::vector<spec::ColumnStats> features_, targets_;
   std::map<std::string, int64_t> labels_;
@@ -403,8 +437,9 @@ class Merger {
 
 Result<spec::TableProfile> MergeShardProfiles(const spec::InputPlan& plan, const spec::JobSpec& job,
                                               std::vector<spec::ShardProfile> profiles,
-                                              const storage::FileSystem* files) {
-  return Merger(plan, job, std::move(profiles), files).Run();
+                                              const storage::FileSystem* files,
+                                              const spec::EarlierFit* earlier) {
+  return Merger(plan, job, std::move(profiles), files, earlier).Run();
 }
 
 }  // namespace espalier::data

@@ -30,10 +30,12 @@ namespace espalier::data {
 // rows; more than kCategoriesMax values for a vocabulary; one class only, more than kClassesMax, or
 // other than two for binary cross-entropy; a label in validation or test rows that no training row
 // has (then metrics would mean nothing); weights that are all 0; statistics that overflow. `files`,
-// when given, is used to tell where such a label is. REQUIRES: one profile a shard, in any order.
+// when given, finds such a label. `earlier`, if any, is kept, and its classes count as if rows had
+// them. REQUIRES: one profile a shard, in any order.
 // Thread rule: re-entrant.
 Result<spec::TableProfile> MergeShardProfiles(const spec::InputPlan& plan, const spec::JobSpec& job,
                                               std::vector<spec::ShardProfile> profiles,
-                                              const storage::FileSystem* files = nullptr);
+                                              const storage::FileSystem* files = nullptr,
+                                              const spec::EarlierFit* earlier = nullptr);
 
 }  // namespace espalier::data

@@ -149,6 +149,7 @@ Result<ProfiledShard> ProfileShard(const ShardReader& reader, int shard) {
   profiled.profile = ProfileOf(profiled.rows, table.plan.schema, table.job, shard,
                                static_cast<int32_t>(file), std::move(profiled.profile.evidence));
   profiled.profile.sample = std::exchange(profiled.rows.sample, {});
+  profiled.profile.places = std::exchange(profiled.rows.places, {});
   profiled.rows.probed = {};
   return profiled;
 }

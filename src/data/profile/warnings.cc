@@ -254,7 +254,7 @@ class WarningFinder {
       if (!date || !year || !Orders(first, last, in_order)) continue;
       lines_.push_back("the rows are in the order of column " + NameOf(first) +
                        ", while validation rows are drawn at random. To see how the model does "
-                       "with later rows, put the last ones into data.validation.files");
+                       "with later rows, set data.validation.time to this column");
       return;
     }
   }

@@ -177,7 +177,7 @@ class Resolver {
       if (std::count(schema.label.begin(), schema.label.end(), column)) {
         return Error(column, name + " is the label; leave it out");
       }
-      if (column == schema.validation) {
+      if (column == schema.validation && data_.validation.column) {
         return Error(column,
                      name + " marks the validation rows (data.validation.column); leave it out");
       }
@@ -310,9 +310,9 @@ Result<spec::Schema> MakeSchema(const spec::DataSpec& data, std::vector<std::str
     ESPALIER_ASSIGN_OR_RETURN(schema.weight, resolver.Find("data.weight", *data.weight));
     taken[schema.weight] = true;
   }
-  if (data.validation.column) {
+  if (const auto& column = data.validation.deciding()) {
     ESPALIER_ASSIGN_OR_RETURN(schema.validation,
-                              resolver.Find("data.validation.column", *data.validation.column));
+                              resolver.Find(data.validation.deciding_key(), *column));
     taken[schema.validation] = true;
   }
   ESPALIER_ASSIGN_OR_RETURN(const std::vector<int32_t> columns, resolver.Columns(taken));
@@ -441,7 +441,7 @@ bool UsesPositions(const spec::DataSpec& data) {
     return std::any_of(columns.begin(), columns.end(), position);
   };
   return any(data.label) || any(data.features.columns) || (data.weight && position(*data.weight)) ||
-         (data.validation.column && position(*data.validation.column)) ||
+         (data.validation.deciding() && position(*data.validation.deciding())) ||
          std::any_of(data.features.groups.begin(), data.features.groups.end(),
                      [&](const spec::FeatureGroup& group) { return any(group.columns); });
 }

@@ -42,6 +42,7 @@ struct ShardRows {
   DecodedSets sets;
   spec::RowSample sample;         // row_sample.h; not of rows that are read in pieces
   std::vector<ProbedRow> probed;  // likewise
+  spec::RowSample places;         // features/validation_column.h, likewise
   bool spilled() const;           // some of it
   int64_t MemoryBytes() const;
 };

@@ -73,6 +73,7 @@ class TextShard final : public RowPlaces {
     rows_.texts = decoder_.TakeTexts();
     rows_.sample = decoder_.Sample();
     rows_.probed = decoder_.TakeProbed();
+    rows_.places = decoder_.TakePlaces();
     rows_.sets = std::move(decoder_.sets());
     return std::move(rows_);
   }

@@ -53,6 +53,7 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
       float32_(job_.model.precision == spec::Precision::kFloat32),
       sparse_(sparse),
       draw_(job_, file),
+      deciding_(job_, schema, file),
       picker_(job_.data.features, schema),
       features_(job_.data, schema,
                 spec::FormatOf(job_.data, table.plan.files[file].path) == spec::DataFormat::kCsv),
@@ -281,7 +282,7 @@ std::string_view RowDecoder::LabelText() {
   return texts().labels.texts()[static_cast<size_t>(label_)];
 }
 
-int RowDecoder::SetOf(const RecordReader& reader) {
+int RowDecoder::SetOf(const RecordReader& reader, bool drops) {
   if (role_ != spec::FileRole::kTrain) return static_cast<int>(role_);
   if (draw_.active()) {
     const int64_t at = reader.record_offset();
@@ -289,15 +290,11 @@ int RowDecoder::SetOf(const RecordReader& reader) {
                                        : draw_.Draws(static_cast<uint64_t>(at));
     return drawn ? kValidationSet : kTrainSet;
   }
-  if (schema_.validation < 0) return kTrainSet;
+  if (!deciding_.active()) return kTrainSet;
+  const auto at = static_cast<uint64_t>(reader.record_offset());
   const std::string_view text = Trimmed(reader.field(schema_.validation));
-  for (const std::string_view yes : {"1", "true", "True", "TRUE"}) {
-    if (text == yes) return kValidationSet;
-  }
-  for (const std::string_view no : {"0", "false", "False", "FALSE"}) {
-    if (text == no) return kTrainSet;
-  }
-  Bad(MarkFault(), schema_.validation);
+  if (const auto role = deciding_.RoleOf(text, at, drops)) return static_cast<int>(*role);
+  Bad(deciding_.fault(), schema_.validation);
   return -1;
 }
 
@@ -374,7 +371,7 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
   const bool weightless = schema_.weight >= 0 && weight_ == 0 && role_ != spec::FileRole::kTest;
   const bool drops = (!digits && drops_) || weightless;
   if (drops && draw_.by_part()) return Outcome::kDropped;  // before it is counted
-  const int set = SetOf(reader);
+  const int set = SetOf(reader, drops);
   if (set < 0) return Outcome::kBad;
   if (drops) return Outcome::kDropped;
   if (set == 0) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/data/features/feature_decoder.h"
+#include "src/data/features/validation_column.h"
 #include "src/data/features/validation_draw.h"
 #include "src/data/table/decoded_rows.h"
 #include "src/data/table/record_reader.h"
@@ -28,11 +29,12 @@ struct RowProblem {
 // Decodes the records of one shard. Results for unusual values:
 //   feature: null (empty, kNullWords or data.null_values)      data.features.nulls, or the rule of
 //                                                              its group
-//   label, target, weight, validation: null                    bad row
+//   label, target, weight, validation mark, time: null         bad row
 //   number: inf, or too large for a double, or for a float
 //   where precision is float32                                 bad row
 //   weight: negative                                           bad row
-//   validation: other than 0, 1, true, false                   bad row
+//   validation mark: other than 0, 1, true, false              bad row
+//   time of validation: neither a date nor a number            bad row
 //   too few or too many fields                                 bad row
 // With a schema without label columns, labels are 0. Labels (classification) and categories are the
 // text without surrounding spaces; which of them are null, ValueRules says.
@@ -67,6 +69,7 @@ class RowDecoder {
     return picker_.Take(sets_[static_cast<size_t>(spec::FileRole::kTrain)]);
   }
   std::vector<ProbedRow> TakeProbed() { return picker_.TakeProbed(); }
+  spec::RowSample TakePlaces() { return deciding_.TakePlaces(); }
 
  private:
   // Columns [column, column + count) are the features [slot, slot + count), all plain.
@@ -83,9 +86,9 @@ class RowDecoder {
   bool TakeNull(int32_t slot);
   bool DecodeLabel(const RecordReader& reader);
   bool DecodeWeight(const RecordReader& reader);
-  // Train, or validation where hash or column say so; -1: bad.
+  // Train, or validation where a hash or a column says so; -1: bad.
   std::string_view LabelText();
-  int SetOf(const RecordReader& reader);
+  int SetOf(const RecordReader& reader, bool drops);
   bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
   bool Bad(std::string message, int32_t column);
   bool CheckFields(const RecordReader& reader);
@@ -98,6 +101,7 @@ class RowDecoder {
   const bool classification_, float32_, sparse_;
   int32_t empty_ = -1;  // the field that must be empty, or -1
   ValidationDraw draw_;
+  ValidationColumn deciding_;
   RowPicker picker_;
   FeatureDecoder features_;
   std::vector<Run> runs_;

@@ -1,0 +1,62 @@
+#include "src/data/features/keep_fitted.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/data/table/class_text.h"
+
+namespace espalier::data {
+namespace {
+
+bool HasVocabulary(const spec::FittedFeature& f) { return f.codes > 0 && !f.hashed; }
+bool HasOthers(const spec::FittedFeature& f) {
+  return f.codes > static_cast<int64_t>(f.vocabulary.size());
+}
+
+// In the order of a vocabulary: null, then whole numbers by value, or texts by their bytes.
+void SortTexts(std::vector<std::string>* texts) {
+  const bool numeric = std::all_of(texts->begin(), texts->end(), [](const std::string& text) {
+    return text.empty() || WholeNumber(text).has_value();
+  });
+  std::sort(texts->begin(), texts->end(), [numeric](const std::string& a, const std::string& b) {
+    if (!numeric || a.empty() || b.empty()) return a < b;
+    return *WholeNumber(a) < *WholeNumber(b);
+  });
+}
+
+}  // namespace
+
+spec::FittedFeature Kept(const spec::Preprocessing& earlier, spec::FittedFeature fitted,
+                         bool zero_rare) {
+  const auto same_name = [&](const spec::FittedFeature& f) { return f.name == fitted.name; };
+  const auto at = std::find_if(earlier.features.begin(), earlier.features.end(), same_name);
+  if (at == earlier.features.end()) return fitted;
+  if (at->codes == 0 && fitted.codes == 0) return *at;
+  if (!HasVocabulary(*at) || !HasVocabulary(fitted)) return fitted;
+  spec::FittedFeature kept = *at;
+  const ClassIndex known(kept.vocabulary);
+  for (std::string& text : fitted.vocabulary) {
+    if (known.Of(text) < 0) kept.vocabulary.push_back(std::move(text));
+  }
+  SortTexts(&kept.vocabulary);
+  const bool others = !zero_rare && (HasOthers(*at) || HasOthers(fitted));
+  kept.codes = std::max<int64_t>(1, static_cast<int64_t>(kept.vocabulary.size()) + others);
+  return kept;
+}
+
+spec::FittedTarget Kept(const spec::Preprocessing& earlier, spec::FittedTarget fitted, bool only) {
+  const bool alone = only && earlier.targets.size() == 1;
+  for (const spec::FittedTarget& target : earlier.targets) {
+    if (target.name != fitted.name && !alone) continue;
+    fitted.shift = target.shift;
+    fitted.factor = target.factor;
+    if (!fitted.range.empty() && !target.range.empty()) {
+      fitted.range = {std::min(fitted.range[0], target.range[0]),
+                      std::max(fitted.range[1], target.range[1])};
+    }
+    break;
+  }
+  return fitted;
+}
+
+}  // namespace espalier::data

@@ -1,0 +1,92 @@
+// What a job keeps of the preprocessing of an earlier model.
+#include "src/data/features/keep_fitted.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/data/fixture.h"
+
+namespace espalier::data {
+namespace {
+
+spec::Preprocessing Earlier() {
+  spec::FittedFeature x{.name = "x", .shift = 10, .factor = 0.5, .null_value = 7};
+  spec::FittedFeature city{.name = "city"};
+  city.codes = 2;
+  city.vocabulary = {"Oslo", "Rome"};
+  spec::FittedFeature code{.name = "code"};
+  code.codes = 3;
+  code.embedding = 4;
+  code.vocabulary = {"2", "10"};
+  return {{x, city, code}, {{.name = "y", .shift = 3, .factor = 2, .range = {0, 5}}}, {}};
+}
+
+TEST_CASE("numbers keep the scale of the earlier model") {
+  const spec::FittedFeature now{.name = "x", .shift = 1, .factor = 3, .null_indicator = true};
+  CHECK(Kept(Earlier(), now, false) == Earlier().features[0]);
+  const spec::FittedFeature other{.name = "z", .shift = 1};
+  CHECK(Kept(Earlier(), other, false) == other);
+  spec::FittedFeature category{.name = "x"};
+  category.codes = 1;
+  category.vocabulary = {"a"};
+  CHECK(Kept(Earlier(), category, false) == category);
+}
+
+TEST_CASE("categories have the values of both, in the order of a vocabulary") {
+  spec::FittedFeature city{.name = "city"};
+  city.codes = 2;
+  city.vocabulary = {"Lima", "Rome"};
+  city.embedding = 8;
+  const spec::FittedFeature kept = Kept(Earlier(), city, false);
+  CHECK(kept.vocabulary == std::vector<std::string>{"Lima", "Oslo", "Rome"});
+  CHECK(kept.codes == 3);
+  CHECK(kept.embedding == 0);
+  city.codes = 3;  // rare values share a code
+  CHECK(Kept(Earlier(), city, false).codes == 4);
+  CHECK(Kept(Earlier(), city, true).codes == 3);
+  spec::FittedFeature code{.name = "code"};
+  code.codes = 2;
+  code.vocabulary = {"3", "2.0"};
+  const spec::FittedFeature codes = Kept(Earlier(), code, false);
+  CHECK(codes.vocabulary == std::vector<std::string>{"2", "3", "10"});
+  CHECK(codes.codes == 4);
+  CHECK(codes.embedding == 4);
+}
+
+TEST_CASE("targets keep their scale, and their range grows") {
+  const spec::FittedTarget now{.name = "price", .shift = 100, .factor = 1, .range = {-2, 4}};
+  CHECK(Kept(Earlier(), now, true) ==
+        spec::FittedTarget{.name = "price", .shift = 3, .factor = 2, .range = {-2, 5}});
+  CHECK(Kept(Earlier(), now, false) == now);
+}
+
+TEST_CASE("a merge keeps absent classes and values, and adds new ones") {
+  DataFixture f;
+  const auto merged = [&f](const std::string& csv, const spec::EarlierFit* earlier) {
+    f.Train(csv);
+    f.job.data.features.scale.kind = spec::ScaleKind::kStandard;
+    f.job.data.features.groups.resize(1);
+    f.job.data.features.groups[0].columns = {std::string("c")};
+    f.job.data.features.groups[0].type = spec::FeatureType::kCategorical;
+    REQUIRE(f.Profile().ok());
+    std::vector<spec::ShardProfile> profiles;
+    for (const ProfiledShard& shard : f.shards) profiles.push_back(shard.profile);
+    return MergeShardProfiles(f.plan, f.job, std::move(profiles), f.files.get(), earlier);
+  };
+  const auto first = merged("x,c,y\n1,p,2\n3,q,10\n5,p,2\n", nullptr);
+  REQUIRE(first.ok());
+  const spec::EarlierFit earlier{first->preprocessing, true, true};
+  const auto second = merged("x,c,y\n100,r,3\n200,q,10.0\n", &earlier);
+  INFO(second.status().ToString());
+  REQUIRE(second.ok());
+  const spec::Preprocessing& p = second->preprocessing;
+  CHECK(p.classes == std::vector<std::string>{"2", "3", "10"});
+  CHECK(p.features[0] == first->preprocessing.features[0]);
+  CHECK(p.features[1].vocabulary == std::vector<std::string>{"p", "q", "r"});
+  f.job.train.class_weight.balanced = true;
+  const auto weighted = merged("x,c,y\n1,p,2\n3,q,3\n3,q,3\n3,q,3\n", &earlier);
+  REQUIRE(weighted.ok());
+  CHECK(weighted->preprocessing.class_weights == std::vector<double>{2, 2.0 / 3, 1});
+}
+
+}  // namespace
+}  // namespace espalier::data
