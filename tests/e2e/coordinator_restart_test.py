@@ -127,6 +127,7 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertEqual(cluster.result("watch", "job-1")["status"], "SUCCEEDED")
         self.assertEqual(len(self.evaluations(cluster, "job-3")), 2)
 
+    @pytest.mark.long
     def test_a_worker_that_does_not_come_back_is_missed_after_the_liveness_limit(self):
         cluster = Cluster(self, workers=2, state=self.path("state"))
         watcher = cluster.start("submit", self.job("missed", dict(self.spec, workers={"max": 2})),
@@ -227,6 +228,7 @@ class CoordinatorRestartTest(EspalierTest):
         self.assertEqual(second.wait(timeout=20), 1)
         self.assertIn("in use by another coordinator", cluster.log("second"))
 
+    @pytest.mark.long
     def test_a_second_start_that_fails_takes_no_shared_journal_over(self):
         cluster = Cluster(self, workers=1, state="file://" + self.path("shared"))
         arguments = list(cluster.coordinator.args)

@@ -77,6 +77,7 @@ class Faults:
 
 
 class PlainFaultsTest(Faults, unittest.TestCase):
+    @pytest.mark.long
     def test_data_nodes_that_are_killed_in_the_middle_of_a_file_cost_seconds(self):
         def kill_one_then_the_other():
             self.hdfs.kill_datanode(1)

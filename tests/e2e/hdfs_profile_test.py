@@ -93,6 +93,7 @@ class ProfileTest(HdfsTest):
         out, _ = cluster.espalier("watch", job, "--json")
         self.assert_as_from(local, spec, json_lines(out)[-1])
 
+    @pytest.mark.long
     def test_rows_beyond_the_memory_of_a_worker_are_spilled_and_train_to_the_same_bits(self):
         spec, local = self.big_spec(100, steps=10_000)
         cluster = Cluster(self, 2, worker_flags=["--memory-bytes-max", "64KiB"])

@@ -70,6 +70,7 @@ class HdfsSweepTest(HdfsTest):
             self.assertEqual(alone["weights_sha256"], model["weights_sha256"])
         self.assertEqual(len(read_of(cluster.log("node-1"))), 4, "others do not use the cache")
 
+    @pytest.mark.long
     def test_a_table_that_changes_between_two_sweeps_is_read_anew(self):
         cluster = Cluster(self, workers=1)
         self.runs(cluster, self.sweep())

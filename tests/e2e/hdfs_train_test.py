@@ -247,6 +247,7 @@ class RefusalTest(HdfsTest):
         self.assertIn("HADOOP_CONF_DIR", said)
         self.assertTrue(said.endswith("or name the host: hdfs://HOST:PORT/PATH"), said)
 
+    @pytest.mark.long
     def test_an_hdfs_that_is_away_ends_each_command_in_time_with_one_error(self):
         """All at once, because each waits for its whole deadline."""
         csv = self.put("t.csv", csv_text(table(50)))

@@ -102,11 +102,13 @@ class HostsTest(EspalierTest):
             self.assertNotIn(text, log)
         self.assertEqual(log.count(job + " trains"), 2)
 
+    @pytest.mark.long
     def test_two_of_three_that_cannot_reach_each_other_are_kept_apart_in_the_tree(self):
         cluster, job, weights, pair = self.cut_pair(3, one_way=False)
         self.assert_nobody_left(cluster, job, pair)
         self.assert_right(cluster, job, weights)
 
+    @pytest.mark.long
     def test_so_are_two_of_which_one_does_not_hear_the_other(self):
         cluster, job, weights, pair = self.cut_pair(3, one_way=True)
         self.assert_nobody_left(cluster, job, pair)
@@ -121,6 +123,7 @@ class HostsTest(EspalierTest):
         self.assert_right(cluster, job, weights)
         self.assertNotIn(" was lost: ", cluster.log("coordinator"))
 
+    @pytest.mark.long
     def test_who_holds_the_weights_of_asynchronous_training_is_somebody_whom_all_can_reach(self):
         # The first and the last of four exchange no sums in the tree, but do in the star.
         spec = self.spec(leaves=4, mode="async", epochs=400)

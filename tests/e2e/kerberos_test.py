@@ -163,6 +163,7 @@ class WordsTest(Kerberos):
         self.said("the clocks of this host, of the KDC and of the server differ by more than "
                   "Kerberos allows", "set them by NTP", **self.ticket("alice"))
 
+    @pytest.mark.long
     def test_a_kdc_that_is_away(self):
         with open(os.path.join(self.hdfs.dir, "kdc", "krb5.conf")) as f:
             away = re.sub(r"kdc = .*", "kdc = 127.0.0.1:1", f.read())

@@ -138,6 +138,7 @@ class MemoryTest(EspalierTest):
             with open("/proc/%d/maps" % worker.pid) as f:
                 self.assertIn("/spill-%s/" % name, f.read())
 
+    @pytest.mark.long
     def test_rows_in_windows_of_mapped_files_bear_a_kill_and_a_join(self):
         spec = self.classes_spec(self.classes_csv("k.csv", 4000), epochs=90)  # 2,880 steps
         spec["data"].update(shard_bytes=65536, shuffle={"window": 700})

@@ -36,6 +36,7 @@ class ParkedTest(EspalierTest):
         self.assertEqual(result["weights_sha256"], quiet["weights_sha256"])
         self.assertEqual(self.checkpoints("m"), [], "what has served is removed")
 
+    @pytest.mark.long
     def test_without_coordinator_and_a_member_the_others_keep_the_state_and_end_by_name(self):
         cluster = Cluster(self, 3, worker_flags=["--coordinator-timeout-ms", "1500"])
         job = self.job("parked", self.spec("m"))

@@ -79,6 +79,7 @@ class RecoveryTest(EspalierTest):
         progress = cluster.status(job).get("progress") or {}
         return progress.get("epoch", 0)
 
+    @pytest.mark.long
     def test_two_at_once_then_the_last_but_one_and_replacements(self):
         weights = self.quiet_weights()
         cluster = Cluster(self, workers=4)

@@ -199,6 +199,7 @@ class ScoringJobsTest(EspalierTest):
         self.assertGreater(cluster.status(job)["generation"], 1)
         self.assert_output(output, local)
 
+    @pytest.mark.long
     def test_residuals_are_counted_once_whoever_dies(self):
         model, data, _ = self.many_shards()
         self.result("evaluate", model, data, "--report", self.path("local.html"))

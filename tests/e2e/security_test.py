@@ -72,6 +72,7 @@ class SecurityTest(EspalierTest):
         cluster.workers["node-2"].kill()
         self.assert_right(cluster, job, weights)
 
+    @pytest.mark.long
     def test_certificates_that_are_replaced_are_used_for_new_connections_and_the_job_goes_on(self):
         weights = self.quiet_weights()
         cluster = SecureCluster(self, 2)

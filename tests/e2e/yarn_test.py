@@ -49,6 +49,7 @@ class ContainersTest(YarnTest):
         self.assertFalse(os.path.exists(self.path(".espalier", "yarn", "bits")))
         self.espalier("list", "--coordinator", "yarn:bits", code=2)
 
+    @pytest.mark.long
     def test_one_command_trains_a_job_and_leaves_nothing_but_its_bundle(self):
         csv = self.put("t.csv", csv_text(table(400)))
         local = self.trained("local", csv)
