@@ -108,7 +108,9 @@ std::string FeaturesDo(const ModelDocument& d) {
         "log(1 + value).\n";
   }
   if (!NullsReplaced(d).empty()) {
-    text += "A null enters as `null_value` in place of x, where `nulls` is mean or a constant.\n";
+    text +=
+        "A null enters as `null_value` in place of x, where `nulls` is mean, median or a "
+        "constant.\n";
   }
   if (indicators) {
     text +=
@@ -337,11 +339,12 @@ std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors
   out += "| rows | count | result |\n|---|---|---|\n" + MetricsLine("training", d.train);
   if (d.validation) out += MetricsLine("validation", *d.validation);
   if (d.test) out += MetricsLine("test", *d.test);
+  const std::string prefix = d.fits > 1 ? "fits.0." : "";
   out +=
       "\n| file | what |\n|---|---|\n"
-      "| `weights.safetensors` | the parameters: `layers.0.weight` ([out, in]), `layers.0.bias`, "
-      "... "
-      "|\n"
+      "| `weights.safetensors` | the parameters: `" +
+      prefix + "layers.0.weight` ([out, in]), `" + prefix +
+      "layers.0.bias`, ... |\n"
       "| `model.json` | the job, the columns, the fitted preprocessing, all metrics |\n"
       "| `history.csv` | one line an evaluation |\n\n"
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"

@@ -177,7 +177,7 @@ void DeclareCheck(CLI::App* app, RawArguments* raw) {
   app->footer(kCheckExamples);
   AddJobFile(app, raw->options);
   app->add_flag("--effective", raw->options.effective,
-                "Print the job as a complete job file, with every default. Reads no data");
+                "Print the job as a complete job file, with every default. Reads only some rows");
   AddOptionalCluster(app, raw);
   AddJson(app, raw->options);
 }

@@ -32,7 +32,8 @@ constexpr KeyDoc kDocs[] = {
      "of them. The field b of a struct a is the column a.b. In LIBSVM text, column 0 is the label "
      "and column i is the feature with index i; "
      "`features: \"1..784\"` selects 784 of them. In wide rows that are mostly 0, zeros take no "
-     "memory and no time."},
+     "memory and no time, unless the job has embedded numbers or a scaling layer, as with `preset: "
+     "good`."},
     {"data.csv", nullptr, "The form of CSV files."},
     {"data.csv.header", nullptr, "true: the first line of each file names the columns."},
     {"data.csv.delimiter", nullptr,
@@ -461,8 +462,8 @@ constexpr KeyDoc kDocs[] = {
      "Continues an earlier run. `resume: RUN` is short for {from: RUN}. By default none."},
     {"resume.from", nullptr,
      "Output of that run, or its .checkpoints directory: its newest complete checkpoint. The "
-     "job must be the same except for name, output, workers and checkpoints. max_time starts "
-     "again."},
+     "job must be the same except for name, output, workers and checkpoints. A job with one fit "
+     "may also change epochs, steps, max_time and early_stopping. max_time starts again."},
     {"resume.accept_data", nullptr, "true: continue although the data has changed."},
     {"resume.accept_arithmetic", nullptr,
      "true: continue although another BLAS or version computes. model.json records both."},

@@ -174,9 +174,10 @@ class SweepReader {
                    "has the same share (of one split: data.validation.stratify)");
     }
     if (plan.refit && !plan.folds) {
-      return wrong("refit",
-                   "found true without folds, where each trial's bundle is trained on all rows "
-                   "already; expected folds in addition to it");
+      return wrong(
+          "refit",
+          "found true without folds, where each trial has one job already; expected folds in "
+          "addition to it");
     }
     for (const auto* axes : {&plan.grid, &plan.random}) {
       for (const SweepAxis& axis : *axes) {

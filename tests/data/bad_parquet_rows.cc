@@ -27,11 +27,13 @@ std::vector<BadCase> Features() {
   const Type list = arrow::list(arrow::float32());
   return {
       Feature("a null", arrow::int32(), "[1, 2, null]",
-              "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go "
+              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
+              "V} to go "
               "on without it",
               3, "null"),
       Feature("a NaN", arrow::float64(), "[1, NaN, 3]",
-              "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go "
+              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
+              "V} to go "
               "on without it",
               2, "nan"),
       Feature("an infinite value", arrow::float64(), "[1, -Inf, 3]",
@@ -46,7 +48,8 @@ std::vector<BadCase> Features() {
               "data.features.groups",
               3, "x"),
       Feature("an empty text", arrow::utf8(), R"(["1", "", "3"])",
-              "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go "
+              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
+              "V} to go "
               "on without it",
               2, ""),
       Feature("a word of a dictionary", words, R"(["1", "x", "1"])",
@@ -62,11 +65,13 @@ std::vector<BadCase> Features() {
       Feature("an infinite element", list, "[[1, 2], [3, Inf], [5, 6]]",
               "the value is infinite; expected a finite number", 2, "inf", "a[1]"),
       Feature("an element that is null", list, "[[1, 2], [3, null], [5, 6]]",
-              "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go "
+              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
+              "V} to go "
               "on without it",
               2, "null", "a[1]"),
       Feature("a list that is null", list, "[[1, 2], [3, 4], null]",
-              "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go "
+              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
+              "V} to go "
               "on without it",
               3, "null", "a[0]"),
       Feature("a list too short", list, "[[1, 2], [3, 4], [5]]",

@@ -153,7 +153,8 @@ std::vector<BadCase> OtherColumns() {
   return {
       {"a column of nothing", Fields({Json("n", arrow::null(), "[null, null]")}),
        StatusCode::kBadInput,
-       "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go on "
+       "the value is missing; choose data.features.nulls: mean, median, drop or {constant: V} to "
+       "go on "
        "without it",
        InputPosition{.file = "DIR/t.parquet", .row = 1, .column = "n", .text = "null"}},
       {"structs alone", Fields({Struct("s")}), StatusCode::kInvalidArgument,

@@ -17,7 +17,8 @@ const std::string kUnit =
     "category in data.features.groups";
 
 const std::string kMissing =
-    "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go on "
+    "the value is missing; choose data.features.nulls: mean, median, drop or {constant: V} to go "
+    "on "
     "without it";
 
 const std::string kInfinite = "the value is infinite; expected a finite number";
@@ -78,7 +79,8 @@ std::vector<BadCase> Values() {
 std::vector<BadCase> MoreValues() {
   return {
       {"a sign alone", Row("1,-,1\n"), StatusCode::kBadInput,
-       "the value is missing; choose data.features.nulls: mean, drop or {constant: V} to go on "
+       "the value is missing; choose data.features.nulls: mean, median, drop or {constant: V} to "
+       "go on "
        "without it",
        At(4, "b", 15, "-")},
       {"two signs", Row("1,+-2,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "+-2")},

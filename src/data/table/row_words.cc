@@ -12,7 +12,7 @@ struct Advice {
   const char* scoring;
 };
 constexpr Advice kMissing = {
-    "; choose data.features.nulls: mean, drop or {constant: V} to go on without it",
+    "; choose data.features.nulls: mean, median, drop or {constant: V} to go on without it",
     ", and the model was trained without missing values in this column; fill it in the data"};
 constexpr Advice kNotNumber = {
     "; name texts that mean null in data.null_values, or choose other columns in "
