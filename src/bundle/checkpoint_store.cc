@@ -236,7 +236,7 @@ Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job
     const bool sized = job.train.batch > 0 && job.train.epochs != 0.0;
     if (sized) demand.job = spec::CanonicalText(spec::Sized(job, 0));
     demand.accept_data = job.resume->accept_data;
-    demand.accept_end = !spec::HasFits(job.train);
+    demand.accept_end = true;
     const std::string directory = CheckpointDirectory(job.resume->from);
     const auto found = FindCheckpoint(files, directory, demand, CheckpointPart::kHeader);
     if (found.ok()) return {};

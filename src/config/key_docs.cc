@@ -462,8 +462,9 @@ constexpr KeyDoc kDocs[] = {
      "Continues an earlier run. `resume: RUN` is short for {from: RUN}. By default none."},
     {"resume.from", nullptr,
      "Output of that run, or its .checkpoints directory: its newest complete checkpoint. The "
-     "job must be the same except for name, output, workers and checkpoints. A job with one fit "
-     "may also change epochs, steps, max_time and early_stopping. max_time starts again."},
+     "job must be the same except for name, output, workers and checkpoints. epochs, steps, "
+     "max_time and early_stopping may differ, too. max_time starts again. With several fits, some "
+     "of them finished before a later end, each fit goes on with a new optimizer state."},
     {"resume.accept_data", nullptr, "true: continue although the data has changed."},
     {"resume.accept_arithmetic", nullptr,
      "true: continue although another BLAS or version computes. model.json records both."},

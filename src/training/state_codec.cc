@@ -1,6 +1,8 @@
 #include "src/training/state_codec.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -88,9 +90,10 @@ void VisitNotes(N& notes, Visitor& visit) {
 
 template <typename E, typename Visitor>
 void VisitEnsemble(E& ensemble, Visitor& visit) {
-  auto& [fit, begun_step, weights, best_epochs, answer, temperature, share] = ensemble;
+  auto& [fit, begun_step, weights, best_epochs, answer, temperature, share, earlier,
+         earlier_steps] = ensemble;
   visit(fit), visit(begun_step), visit(weights), visit(best_epochs), visit(answer);
-  visit(temperature), visit(share);
+  visit(temperature), visit(share), visit(earlier), visit(earlier_steps);
 }
 
 template <typename V>
@@ -290,6 +293,14 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
       (e.share > 0 && !plan.train.ensemble.shrink) || (e.share > 0 && e.answer.empty()) ||
       (!e.answer.empty() && e.answer.size() != answers)) {
     return Bad("its fits cannot be those of the job");
+  }
+  const int64_t total = plan.StepsTotal();
+  const bool steps = std::all_of(e.earlier_steps.begin(), e.earlier_steps.end(), [&](double n) {
+    return n >= 0 && n == std::floor(n) && n < static_cast<double>(total);
+  });
+  if (!steps || e.earlier_steps.size() > static_cast<size_t>(plan.Averages() ? fits : 0) ||
+      e.earlier.size() != e.earlier_steps.size() * size) {
+    return Bad("its fits cannot go on from those of an earlier run");
   }
   const bool trains =
       s.phase == TrainingPhase::kSteps || s.phase == TrainingPhase::kEpochEvaluation;

@@ -144,6 +144,10 @@ class StepMachine {
   // Goes on from a state; Resume comes first.
   StepMachine(TrainingPlan plan, TrainingState<T> state);
 
+  // The state of a run that has got another end, from which it goes on. With several fits, some of
+  // them finished before a later end: each fit goes on from its weights, with a new optimizer.
+  static TrainingState<T> WithEnd(TrainingPlan plan, TrainingState<T> state);
+
   Action Begin();
   // The action of the round in flight, once more.
   Action Resume() const;

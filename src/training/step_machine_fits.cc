@@ -71,6 +71,8 @@ template <typename T>
 void StepMachine<T>::BeginFit() {
   TrainingState<T> begun;
   const auto size = static_cast<size_t>(model::ParameterCount(plan_.shape));
+  const auto fit = static_cast<size_t>(state_.ensemble.fit);
+  const bool goes_on = fit < state_.ensemble.earlier_steps.size();
   begun.parameters.resize(size);
   model::InitialParameters<T>(plan_.shape, spec::FitSeed(plan_.train.seed, state_.ensemble.fit),
                               begun.parameters.data());
@@ -89,6 +91,10 @@ void StepMachine<T>::BeginFit() {
       }
     }
   }
+  if (goes_on) {
+    std::copy_n(state_.ensemble.earlier.begin() + static_cast<int64_t>(fit * size), size,
+                begun.parameters.begin());
+  }
   begun.slots.assign(model::SlotCount(plan_.train.optimizer), AlignedVector<T>(size, T{0}));
   if (plan_.Searches()) begun.slots[model::kLbfgsIterate] = begun.parameters;
   if (plan_.Accumulates()) begun.accumulated.assign(size, T{0});
@@ -100,8 +106,30 @@ void StepMachine<T>::BeginFit() {
   begun.accepted = std::move(state_.accepted);
   begun.notes.skipped_steps = state_.notes.skipped_steps;
   begun.ensemble = std::move(state_.ensemble);
-  begun.ensemble.begun_step = state_.step;
+  const double taken = goes_on ? begun.ensemble.earlier_steps[fit] : 0;
+  begun.ensemble.begun_step = state_.step - static_cast<int64_t>(taken);
   state_ = std::move(begun);
+}
+
+template <typename T>
+TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan plan, TrainingState<T> state) {
+  EnsembleState<T>& e = state.ensemble;
+  const int64_t total = plan.StepsTotal(), finished = e.fit;
+  const bool trains =
+      state.phase == TrainingPhase::kSteps || state.phase == TrainingPhase::kEpochEvaluation;
+  const int64_t taken = finished > 0 ? (trains ? e.begun_step : state.step) / finished : 0;
+  if (finished == 0 || taken >= total) return state;
+  e.earlier = std::move(e.weights);
+  e.earlier_steps.assign(static_cast<size_t>(finished), static_cast<double>(taken));
+  if (trains && finished < plan.train.ensemble.fits) {
+    e.earlier.insert(e.earlier.end(), state.parameters.begin(), state.parameters.end());
+    e.earlier_steps.push_back(static_cast<double>(std::min(state.step - e.begun_step, total - 1)));
+  }
+  e = {.earlier = std::move(e.earlier), .earlier_steps = std::move(e.earlier_steps)};
+  state.phase = TrainingPhase::kSteps;
+  StepMachine<T> machine(std::move(plan), std::move(state));
+  machine.BeginFit();
+  return std::move(machine.state_);
 }
 
 // A fit that time or a request cuts off is left out, if there are others.
@@ -234,16 +262,17 @@ int64_t StepMachine<T>::AllSteps() const {
   return each == 0 ? 0 : state_.ensemble.begun_step + fits * each;
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                    \
-  template void StepMachine<T>::BeginFit();                                        \
-  template Action StepMachine<T>::EndFit();                                        \
-  template Action StepMachine<T>::LeaveFitOut();                                   \
-  template Action StepMachine<T>::AfterFits();                                     \
-  template Action StepMachine<T>::OnOutOfFold(const std::vector<double>&);         \
-  template model::Trials StepMachine<T>::Trials() const;                           \
-  template Action StepMachine<T>::OnTrials(const std::vector<double>&);            \
-  template Action StepMachine<T>::Assemble();                                      \
-  template std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const; \
+#define ESPALIER_INSTANTIATE(T)                                                      \
+  template void StepMachine<T>::BeginFit();                                          \
+  template TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan, TrainingState<T>); \
+  template Action StepMachine<T>::EndFit();                                          \
+  template Action StepMachine<T>::LeaveFitOut();                                     \
+  template Action StepMachine<T>::AfterFits();                                       \
+  template Action StepMachine<T>::OnOutOfFold(const std::vector<double>&);           \
+  template model::Trials StepMachine<T>::Trials() const;                             \
+  template Action StepMachine<T>::OnTrials(const std::vector<double>&);              \
+  template Action StepMachine<T>::Assemble();                                        \
+  template std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const;   \
   template int64_t StepMachine<T>::AllSteps() const;
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

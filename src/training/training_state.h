@@ -53,6 +53,10 @@ struct EnsembleState {
   std::vector<double> answer;       // the constant one; empty unless the job shrinks
   double temperature = 1;           // that the outputs are divided by
   double share = 0;                 // of the constant answer
+  // Of a run that got a later end: the weights with which its fits go on, one after another, and
+  // the steps that each of them has taken.
+  AlignedVector<T> earlier;
+  std::vector<double> earlier_steps;
 };
 
 // A member's state is always that of a moment between two rounds: all totals before `round` are

@@ -71,6 +71,11 @@ Status CheckPreprocessing(const spec::JobSpec& spec, const bundle::FoundCheckpoi
 // Goes on from a state whose run ended, or judged, by other rules than the job's.
 template <typename T>
 void BeginWithOtherEnd(const training::TrainingPlan& plan, training::TrainingState<T>* state) {
+  state->time_is_up = state->notes.by_request = false;
+  if (plan.Averages()) {
+    *state = training::StepMachine<T>::WithEnd(plan, std::move(*state));
+    return;
+  }
   const bool over = state->phase != training::TrainingPhase::kSteps &&
                     state->phase != training::TrainingPhase::kEpochEvaluation;
   if (over && state->step < plan.StepsTotal()) {
@@ -78,7 +83,6 @@ void BeginWithOtherEnd(const training::TrainingPlan& plan, training::TrainingSta
     if (state->ensemble.fit > 0) state->parameters = std::move(state->ensemble.weights);
     state->ensemble = {};
   }
-  state->time_is_up = state->notes.by_request = false;
 }
 
 // The best evaluation so far was by another rule.
@@ -106,7 +110,7 @@ Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::
   demand.accept_data = spec.resume && spec.resume->accept_data;
   demand.accept_arithmetic = spec.resume && spec.resume->accept_arithmetic;
   demand.accept_history = spec.resume.has_value();
-  demand.accept_end = spec.resume.has_value() && !plan.Averages();
+  demand.accept_end = spec.resume.has_value();
   demand.compared_only = options.reverts;
   auto found = Furthest(files, directories, demand);
   if (!found.ok()) {

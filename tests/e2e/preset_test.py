@@ -146,6 +146,26 @@ class PresetTest(EspalierTest):
         losses = [r["metrics"]["validation"]["loss"] for r in (first, more, plain)]
         self.assertLess(losses[1], (losses[0] + losses[2]) / 2, losses)
 
+    def test_a_model_of_several_fits_is_trained_for_more_epochs(self):
+        csv, _ = churn(600)
+        def job(epochs):
+            return self.minimal("first", csv, "left", output={
+                "path": self.path("first.bundle"), "overwrite": True}, train={
+                    "epochs": epochs, "checkpoint": {"every_steps": 16}})
+        short = self.result("train", job(3), "--workers", 1)
+        digests = []
+        for workers in (1, 3):
+            longer = self.result("train", job(9), "--resume", self.path("first.bundle"),
+                                 "--output", self.path("more-%d" % workers), "--workers", workers)
+            digests.append(longer["weights_sha256"])
+            self.assertEqual(longer["fits"], 5)
+            self.assertGreater(longer["steps"], short["steps"])
+            self.assertTrue(all(3 < epoch <= 9 for epoch in longer["best_epochs"]),
+                            longer["best_epochs"])
+            self.assertLess(longer["metrics"]["validation"]["loss"],
+                            short["metrics"]["validation"]["loss"] + 0.02)
+        self.assertEqual(digests[0], digests[1])
+
     def test_the_complete_job_gives_the_same_model(self):
         csv, _ = churn(700)
         job = self.minimal("first", csv, "left", train={"epochs": 5})

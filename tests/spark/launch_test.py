@@ -65,6 +65,7 @@ class LaunchTest(daemons.EspalierTest):
         daemons.wait_for("the workers' end", lambda: not self.workers(), 60)
         self.assertEqual(sparks.processes("espalier-spark-"), [])
         self.assertFalse([v for v in os.environ if v.startswith("ESPALIER_") and
+                          not v.startswith("ESPALIER_TEST_") and
                           v != "ESPALIER_HOME"])
         daemons.wait_for("free slots", lambda: not
                          self.spark.sparkContext.statusTracker().getActiveJobsIds(), 60)

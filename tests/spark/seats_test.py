@@ -106,6 +106,7 @@ class SeatsTest(daemons.EspalierTest):
         self.assertEqual(self.workers(), [])
         self.assertEqual(sparks.processes("espalier-spark-"), [])
         self.assertFalse([v for v in os.environ if v.startswith("ESPALIER_") and
+                          not v.startswith("ESPALIER_TEST_") and
                           v != "ESPALIER_HOME"])
 
     def test_lost_workers_and_tasks_are_replaced_while_the_others_train(self):

@@ -24,7 +24,8 @@ TrainingPlan FitsPlan(int64_t fits) {
 Action Answer(StepMachine<float>& machine, const Action& action, double loss = 1) {
   const TrainingPlan& plan = machine.plan();
   if (const auto* g = std::get_if<GradientAction>(&action)) {
-    CHECK(g->step_of_epoch == g->step - machine.state().ensemble.begun_step);
+    const int64_t of_fit = g->step - machine.state().ensemble.begun_step;
+    CHECK(g->step_of_epoch == of_fit % plan.StepsPerEpoch());
     return machine.OnGradient(StepStats(plan, loss));
   }
   if (std::get_if<UpdateAction>(&action)) {
@@ -217,6 +218,40 @@ TEST_CASE("a state whose fits are not the job's is refused") {
   CHECK(refuses([](auto& s) { s.ensemble.answer = {1}; }));
   CHECK(refuses([](auto& s) { s.ensemble.best_epochs.resize(3); }));
   CHECK(refuses([](auto& s) { s.parameters.pop_back(); }));
+}
+
+// A run of two fits with two epochs each, made of one with one epoch each that was at `phase`.
+void CheckGoesOn(StepMachine<float> before, const std::string& letters, double second_best) {
+  TrainingPlan plan = FitsPlan(2);
+  plan.train.epochs = 2;
+  const auto decoded = DecodeState<float>(EncodeState(before.state()), plan);
+  INFO(decoded.status().ToString());
+  REQUIRE(decoded.ok());
+  StepMachine<float> machine(plan, StepMachine<float>::WithEnd(plan, *decoded));
+  CHECK(machine.state().parameters.front() == 4);
+  CHECK(DecodeState<float>(EncodeState(machine.state()), plan).ok());
+  FinishAction finish;
+  CHECK(Letters(machine, &finish) == letters);
+  CHECK(machine.state().parameters.front() == 8);
+  CHECK(machine.state().parameters.back() == 10 + 4 * second_best);
+  CHECK(finish.best_epochs == std::vector<double>{2, second_best});
+}
+
+TEST_CASE("finished fits go on when a resumed run has more epochs") {
+  StepMachine<float> machine(FitsPlan(2));
+  FinishAction finish;
+  Letters(machine, &finish);
+  CheckGoesOn(machine, "GGGGL0GGGGL1L*L01", 2);
+  // The same epochs: nothing is left to train.
+  const auto same = StepMachine<float>::WithEnd(FitsPlan(2), machine.state());
+  CHECK(EncodeState(same) == EncodeState(machine.state()));
+}
+
+TEST_CASE("a fit underway and those before it go on with more epochs") {
+  StepMachine<float> machine(FitsPlan(2));
+  Action action = machine.Begin();
+  while (machine.state().step < 6) action = Answer(machine, action);
+  CheckGoesOn(machine, "GGGGL0GGL1GGGGL1L*L01", 1);
 }
 
 }  // namespace
