@@ -232,8 +232,9 @@ Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& di
 Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job) {
   if (job.resume) {
     CheckpointDemand demand;
-    // What the number of rows decides is compared once they are counted.
-    const bool sized = job.train.batch > 0 && job.train.epochs != 0.0;
+    // What the rows decide is compared once they are read.
+    const bool sized =
+        job.train.batch > 0 && job.train.epochs != 0.0 && !job.data.validation.seeks_bounds();
     if (sized) demand.job = spec::CanonicalText(spec::Sized(job, 0));
     demand.accept_data = job.resume->accept_data;
     demand.accept_end = true;

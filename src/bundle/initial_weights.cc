@@ -94,7 +94,7 @@ Result<spec::InitialTensor> Take(const SafetensorsView& view, const spec::Tensor
   for (int64_t i = 0; i < at->size; ++i) {
     const double value = Element(view, at->offset + i);
     if (!std::isfinite(value)) {
-      return BadInput("the tensor " + wanted.name + " holds a value that is no finite number");
+      return BadInput("the tensor " + wanted.name + " has a value that is not finite");
     }
     const auto r = static_cast<size_t>(i / columns), c = static_cast<size_t>(i % columns);
     const int64_t row = places.rows.empty() ? i / columns : places.rows[r];
@@ -138,7 +138,7 @@ Result<std::vector<spec::InitialTensor>> FromSpark(const std::vector<double>& va
                               " numbers; the network has " + std::to_string(size));
   }
   if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) {
-    return BadInput("holds a value that is no finite number");
+    return BadInput("has a value that is not finite");
   }
   std::vector<spec::InitialTensor> tensors;
   for (const spec::TensorInfo& t : network) {
@@ -391,9 +391,7 @@ Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem
   if (!job.train.initial) return std::optional<spec::EarlierFit>();
   const spec::InitialSpec& initial = *job.train.initial;
   const std::string from = WithoutSlash(initial.from);
-  if (initial.refit_preprocessing || initial.spark || from.ends_with(".safetensors")) {
-    return std::optional<spec::EarlierFit>();
-  }
+  if (!initial.keeps_preprocessing()) return std::optional<spec::EarlierFit>();
   const auto wanted = [&](size_t layer) {
     return Wanted("layers." + std::to_string(layer) + ".bias", initial.layers);
   };
@@ -417,6 +415,11 @@ Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem
   if (!text.ok()) return text.status().Wrap("train.initial");
   auto document = DecodeModelJson(*text);
   if (!document.ok()) return refuse(model, document.status());
+  for (size_t i = 0; i < document->preprocessing.features.size(); ++i) {
+    const spec::FeatureOptions options =
+        spec::OptionsOf(document->job.data.features, document->schema.rule(i));
+    fit.readings.push_back({spec::FillsNulls(options.nulls->kind), options.log1p});
+  }
   fit.preprocessing = std::move(document->preprocessing);
   return std::optional(std::move(fit));
 }

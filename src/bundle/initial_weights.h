@@ -12,22 +12,23 @@
 
 namespace espalier::bundle {
 
-// The tensors of `network` that `initial` names, from a file of safetensors (a path that ends in
-// `.safetensors`) or the one in a model's directory, or from a checkpoint of a network of the same
-// layers and inputs (a path that ends in `.ckpt`, or a directory of them in `.checkpoints`: the
-// newest whole one). The fits of the job take those of a model of several fits in turn. Tensors of
-// the file that the network does not ask for are left alone; of a checkpoint they are the weights
-// of its step, not averages nor the best so far. With `initial.spark`, all of `network` from
-// numbers in Spark's layout: initial.values, or the text at initial.from, in which blanks, commas
-// and brackets divide them. Categories and classes that only `fitted` has keep their drawn weights.
+// Returns the tensors of `network` that `initial` selects. The source is
+//   *.safetensors           a file
+//   *.ckpt, *.checkpoints   a checkpoint, or the newest complete one of a directory: the weights of
+//                           its step, neither averages nor the best so far
+//   other paths             the directory of a model
+//   initial.spark           numbers in Spark's layout: initial.values, or the text at initial.from,
+//                           separated by blanks, commas or brackets; for all of `network`
+// The fits of the job take those of a model of several fits in turn. Further tensors are ignored.
+// Categories and classes that only `fitted` has keep their drawn weights; a checkpoint must have
+// the same ones.
 //
-// Errors begin with "train.initial" (or "compat.spark-mlp.initialWeights"): kFailedPrecondition for
-// a tensor that the file lacks or has in another shape, with both, or for a category or a class of
-// the model's directory or the checkpoint that `fitted` has not, or for inputs or targets that are
-// named otherwise there or stand in another order (a file of safetensors does not tell them: there
-// they are taken to be the same; nor do checkpoints of before they were written down, which are
-// refused for categories); FindCheckpoint's and DecodeCheckpoint's; kBadInput for values that are
-// no finite numbers; DecodeSafetensors', DecodeModelJson's and storage's own.
+// Errors begin with "train.initial" or "compat.spark-mlp.initialWeights":
+//   kFailedPrecondition   A tensor is missing or has another shape. `fitted` does not have a category
+//                         or a class of the model. Inputs or targets have other names or another
+//                         order. A file of safetensors does not name them, so they are not compared.
+//   kBadInput             A value is not finite.
+// and those of FindCheckpoint, DecodeCheckpoint, DecodeSafetensors, DecodeModelJson and storage.
 Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileSystem& files,
                                                             const spec::InitialSpec& initial,
                                                             const spec::TensorList& network,

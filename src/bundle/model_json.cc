@@ -232,6 +232,22 @@ std::string EncodePreprocessing(const spec::Preprocessing& preprocessing) {
 Result<spec::Preprocessing> DecodePreprocessing(std::string_view text) {
   spec::Preprocessing preprocessing;
   ESPALIER_RETURN_IF_ERROR(JsonReader()(ParseJson(text), "preprocessing", preprocessing));
+  for (const spec::FittedFeature& f : preprocessing.features) {
+    const auto texts = std::ssize(f.vocabulary);
+    const bool codes =
+        f.codes >= 0 && f.codes <= spec::kCodesMax &&
+        (f.hashed || f.codes == 0 ? texts == 0 : f.codes == texts || f.codes == texts + 1);
+    if (codes && f.embedding >= 0 && f.embedding <= spec::kEmbeddingMax && spec::SoundBins(f)) {
+      continue;
+    }
+    return BadInput("preprocessing: the codes or bins of the feature '" + Printable(f.name) +
+                    "' do not fit together");
+  }
+  for (const spec::FittedTarget& target : preprocessing.targets) {
+    if (target.factor != 0 && spec::SoundRange(target)) continue;
+    return BadInput("preprocessing: the target '" + Printable(target.name) +
+                    "' has a factor of 0 or a wrong range");
+  }
   return preprocessing;
 }
 

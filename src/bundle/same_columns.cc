@@ -1,8 +1,10 @@
 #include "src/bundle/same_columns.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/text.h"
@@ -44,31 +46,36 @@ bool HasAll(const spec::FittedFeature& earlier, const spec::FittedFeature& now) 
   return IsSubset(earlier.vocabulary, now.vocabulary);
 }
 
-// The place in `now` of each of `earlier`; empty: all are where they were.
+// The place in `now` of each of `earlier`; -1: it has none. Empty: all have the same place.
 std::vector<int64_t> PlacesOf(const std::vector<std::string>& earlier,
                               const std::vector<std::string>& now) {
   if (earlier == now) return {};
-  std::vector<int64_t> places;
+  std::map<std::string_view, int64_t> places;
+  for (const std::string& text : now) places.emplace(text, std::ssize(places));
+  std::vector<int64_t> found;
   for (const std::string& text : earlier) {
-    const auto at = std::find(now.begin(), now.end(), text);
-    places.push_back(at == now.end() ? -1 : at - now.begin());
+    const auto at = places.find(text);
+    found.push_back(at == places.end() ? -1 : at->second);
   }
-  return places;
+  return found;
 }
 
+// The place of each code of `earlier`, likewise.
 std::vector<int64_t> CodePlaces(const spec::FittedFeature& earlier,
                                 const spec::FittedFeature& now) {
-  std::vector<int64_t> places = PlacesOf(earlier.vocabulary, now.vocabulary);
-  if (places.empty() && earlier.codes == now.codes) return {};
-  if (places.empty()) {
-    for (size_t k = 0; k < earlier.vocabulary.size(); ++k) {
-      places.push_back(static_cast<int64_t>(k));
-    }
+  if (earlier.codes == now.codes && earlier.hashed == now.hashed &&
+      earlier.vocabulary == now.vocabulary) {
+    return {};
   }
-  const auto known = static_cast<int64_t>(now.vocabulary.size());
-  if (earlier.codes > static_cast<int64_t>(earlier.vocabulary.size())) {  // that of other values
-    places.push_back(now.codes > known ? known : -1);
+  std::vector<int64_t> places(static_cast<size_t>(earlier.codes), -1);
+  if (earlier.hashed || now.hashed) return places;
+  const size_t known = earlier.vocabulary.size();
+  const std::vector<int64_t> moved = PlacesOf(earlier.vocabulary, now.vocabulary);
+  for (size_t k = 0; k < std::min(known, places.size()); ++k) {
+    places[k] = moved.empty() ? static_cast<int64_t>(k) : moved[k];
   }
+  const auto others = std::ssize(now.vocabulary);  // the code of other values, if there is one
+  if (places.size() > known && now.codes > others) places[known] = others;
   return places;
 }
 

@@ -34,7 +34,8 @@ struct Placement {
   std::vector<int64_t> rows, columns;
 };
 
-// For each tensor of a network, by values, classes and inputs. REQUIRES: the checks above are OK.
+// For each tensor of a network, by values, classes and inputs. REQUIRES: both preprocessings are
+// sound (DecodePreprocessing). What has no place in `fitted` goes nowhere.
 class Placements {
  public:
   // Both outlive it. `layers` of the network.

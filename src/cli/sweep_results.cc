@@ -76,7 +76,7 @@ std::string NoteOf(const TrialResult& r, bool best) {
   return r.done == r.runs ? "" : std::to_string(r.runs - r.done) + " left";
 }
 
-// Of a model.json; positive.
+// Returns the best epoch that a model.json states; positive.
 std::optional<double> BestEpochOf(const bundle::Json& json) {
   const nlohmann::ordered_json::json_pointer one("/training/best_epoch");
   const nlohmann::ordered_json::json_pointer several("/training/best_epochs");

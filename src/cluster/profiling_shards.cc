@@ -85,7 +85,11 @@ Status CheckPlaces(const spec::ShardProfile& s) {
   const size_t rows = s.places.keys.size();
   const bool finite = std::all_of(s.places.values.begin(), s.places.values.end(),
                                   [](double place) { return std::isfinite(place); });
-  if (finite && rows == s.places.values.size() && static_cast<int64_t>(rows) <= s.train_rows) {
+  const bool sampled =
+      rows == 0 || (s.places.bins && static_cast<int64_t>(rows) <= spec::SampledRowsMax(1, true) &&
+                    std::is_sorted(s.places.keys.begin(), s.places.keys.end()));
+  if (finite && sampled && rows == s.places.values.size() &&
+      static_cast<int64_t>(rows) <= s.train_rows) {
     return Status::Ok();
   }
   return FailedPrecondition("its places are not those of its training rows");

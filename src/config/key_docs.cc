@@ -174,7 +174,8 @@ constexpr KeyDoc kDocs[] = {
     {"data.validation", nullptr,
      "Rows to evaluate during training: a fraction, a column, files or a fold, also by group or by "
      "time. none: all rows are for training."},
-    {"data.validation.fraction", nullptr, "Share of the training rows, chosen by train.seed."},
+    {"data.validation.fraction", nullptr,
+     "Share of the training rows, chosen by a seed, or the latest rows by `time`."},
     {"data.validation.stratify", nullptr,
      "true: the fraction or the fold has the same share of each class, except for at most one "
      "row in each MiB of text or row group of Parquet."},
@@ -419,7 +420,8 @@ constexpr KeyDoc kDocs[] = {
      "Start weights: a model, a safetensors file with these tensors, or a checkpoint of another "
      "run, of a network with the same layers. A run (OUTPUT.checkpoints) means its newest "
      "checkpoint. Scales, categories and classes of a model or run are kept. New categories and "
-     "classes get fresh weights. A model or run must have the same columns in the same order. By "
+     "classes of a model get fresh weights; a run cannot get new ones. A model or run must have "
+     "the same columns in the same order. By "
      "default train.seed draws the weights."},
     {"train.initial.from", nullptr, "The model, file or run."},
     {"train.initial.layers", nullptr,

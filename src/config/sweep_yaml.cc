@@ -214,7 +214,7 @@ class Maker {
   // Whether the job itself chooses validation rows.
   static bool HoldsOut(YamlNode& root) {
     YamlNode* const given = Validation(root);
-    if (given == nullptr || given->kind != YamlNode::Kind::kMap) return given != nullptr;
+    if (given == nullptr || given->kind != YamlNode::Kind::kMap) return false;  // `none`
     const auto only_places = [](const YamlEntry& entry) {
       return entry.first.text == "group" || entry.first.text == "time" ||
              entry.first.text == "seed";

@@ -267,9 +267,15 @@ struct Preprocessing {
 // The preprocessing of the model whose weights a job begins with, and which parts of it the job
 // keeps (data/features/keep_fitted.h).
 struct EarlierFit {
+  // How that model's job read a feature.
+  struct Reading {
+    bool fills_nulls = false;  // null_value stands for nulls
+    bool log1p = false;
+  };
   Preprocessing preprocessing;
-  bool features = false;  // with the first layer
-  bool answers = false;   // with the last one
+  std::vector<Reading> readings = {};  // by feature; empty: not known
+  bool features = false;               // with the first layer
+  bool answers = false;                // with the last one
 };
 
 // What metrics by class speak of: the classes, or the labels of multilabel.

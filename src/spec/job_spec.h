@@ -436,6 +436,10 @@ struct InitialSpec {
   // (data/features/keep_fitted.h).
   bool refit_preprocessing = false;
   bool operator==(const InitialSpec&) const = default;
+  // Whether the job keeps the preprocessing of a model or a run.
+  bool keeps_preprocessing() const {
+    return !refit_preprocessing && !spark && !from.ends_with(".safetensors");
+  }
 };
 
 // kSync: a step is one update from one global batch, to which all workers add. kAsync: one worker

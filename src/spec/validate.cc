@@ -238,7 +238,8 @@ void CheckPlaces(Findings& f, const DataSpec& data) {
 
 void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   const ValidationSpec& v = data.validation;
-  const int ways = (v.fraction > 0) + v.column.has_value() + !v.files.empty() + (v.fold || v.of);
+  const int ways = (v.fraction > 0) + v.column.has_value() + !v.files.empty() + (v.fold || v.of) +
+                   (v.bounded() && !v.draws());
   f.Expect(ways <= 1, "data.validation", std::to_string(ways) + " ways to choose the rows",
            "one of fraction, column, files and fold");
   f.Expect(v.fold.has_value() == v.of.has_value(), "data.validation",

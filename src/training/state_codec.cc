@@ -90,9 +90,10 @@ void VisitNotes(N& notes, Visitor& visit) {
 
 template <typename E, typename Visitor>
 void VisitEnsemble(E& ensemble, Visitor& visit) {
-  auto& [fit, begun_step, weights, best_epochs, answer, temperature, share, earlier,
+  auto& [fit, begun_step, weights, best_epochs, steps, answer, temperature, share, earlier,
          earlier_steps] = ensemble;
-  visit(fit), visit(begun_step), visit(weights), visit(best_epochs), visit(answer);
+  visit(fit), visit(begun_step), visit(weights), visit(best_epochs), visit(steps);
+  visit(answer);
   visit(temperature), visit(share), visit(earlier), visit(earlier_steps);
 }
 
@@ -294,11 +295,14 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
       (!e.answer.empty() && e.answer.size() != answers)) {
     return Bad("its fits cannot be those of the job");
   }
-  const int64_t total = plan.StepsTotal();
-  const bool steps = std::all_of(e.earlier_steps.begin(), e.earlier_steps.end(), [&](double n) {
-    return n >= 0 && n == std::floor(n) && n < static_cast<double>(total);
-  });
-  if (!steps || e.earlier_steps.size() > static_cast<size_t>(plan.Averages() ? fits : 0) ||
+  const auto total = static_cast<double>(plan.StepsTotal());
+  const auto counts = [](const std::vector<double>& steps, double most) {
+    return std::all_of(steps.begin(), steps.end(),
+                       [most](double n) { return n >= 0 && n == std::floor(n) && n <= most; });
+  };
+  if (e.steps.size() != static_cast<size_t>(fit) || !counts(e.steps, static_cast<double>(s.step)) ||
+      !counts(e.earlier_steps, total - 1) ||
+      e.earlier_steps.size() > static_cast<size_t>(plan.Averages() ? fits : 0) ||
       e.earlier.size() != e.earlier_steps.size() * size) {
     return Bad("its fits cannot go on from those of an earlier run");
   }

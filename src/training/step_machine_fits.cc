@@ -114,18 +114,29 @@ void StepMachine<T>::BeginFit() {
 template <typename T>
 TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan plan, TrainingState<T> state) {
   EnsembleState<T>& e = state.ensemble;
-  const int64_t total = plan.StepsTotal(), finished = e.fit;
+  const auto total = static_cast<double>(plan.StepsTotal());
   const bool trains =
       state.phase == TrainingPhase::kSteps || state.phase == TrainingPhase::kEpochEvaluation;
-  const int64_t taken = finished > 0 ? (trains ? e.begun_step : state.step) / finished : 0;
-  if (finished == 0 || taken >= total) return state;
-  e.earlier = std::move(e.weights);
-  e.earlier_steps.assign(static_cast<size_t>(finished), static_cast<double>(taken));
-  if (trains && finished < plan.train.ensemble.fits) {
-    e.earlier.insert(e.earlier.end(), state.parameters.begin(), state.parameters.end());
-    e.earlier_steps.push_back(static_cast<double>(std::min(state.step - e.begun_step, total - 1)));
+  const bool more =
+      std::all_of(e.steps.begin(), e.steps.end(), [total](double steps) { return steps < total; });
+  if (e.fit == 0 || !more) return state;
+  EnsembleState<T> next{.earlier = std::move(e.weights), .earlier_steps = std::move(e.steps)};
+  if (trains && e.fit < plan.train.ensemble.fits) {
+    const auto taken = static_cast<double>(state.step - e.begun_step);
+    next.earlier.insert(next.earlier.end(), state.parameters.begin(), state.parameters.end());
+    next.earlier_steps.push_back(std::min(taken, total - 1));
   }
-  e = {.earlier = std::move(e.earlier), .earlier_steps = std::move(e.earlier_steps)};
+  // Fits of a run before, which this one has not reached.
+  const size_t reached = next.earlier_steps.size();
+  if (e.earlier_steps.size() > reached) {
+    const auto size = static_cast<size_t>(model::ParameterCount(plan.shape));
+    next.earlier.insert(next.earlier.end(),
+                        e.earlier.begin() + static_cast<int64_t>(reached * size), e.earlier.end());
+    next.earlier_steps.insert(next.earlier_steps.end(),
+                              e.earlier_steps.begin() + static_cast<int64_t>(reached),
+                              e.earlier_steps.end());
+  }
+  e = std::move(next);
   state.phase = TrainingPhase::kSteps;
   StepMachine<T> machine(std::move(plan), std::move(state));
   machine.BeginFit();
@@ -142,6 +153,7 @@ Action StepMachine<T>::EndFit() {
     e.weights.reserve(fits * state_.parameters.size());
     e.weights.insert(e.weights.end(), state_.parameters.begin(), state_.parameters.end());
     ++e.fit;
+    e.steps.push_back(static_cast<double>(FitStep()));
     if (!state_.best_parameters.empty()) {
       e.best_epochs.push_back(static_cast<double>(state_.notes.kept_step - e.begun_step) /
                               static_cast<double>(plan_.StepsPerEpoch()));

@@ -50,6 +50,7 @@ struct EnsembleState {
   int64_t begun_step = 0;    // TrainingState::step at its beginning
   AlignedVector<T> weights;  // of the finished fits, one after another
   std::vector<double> best_epochs;  // of the finished fits, where the best weights are restored
+  std::vector<double> steps;        // that each finished fit has taken, over all runs
   std::vector<double> answer;       // the constant one; empty unless the job shrinks
   double temperature = 1;           // that the outputs are divided by
   double share = 0;                 // of the constant answer

@@ -49,12 +49,14 @@ Result<bundle::FoundCheckpoint> Furthest(const storage::FileSystem& files,
   return why;
 }
 
-// Earlier versions fitted the preprocessing of every job again. Their states of a job that began
-// with an earlier model are for other inputs than this version's, unless the job says so.
+// A job that keeps the preprocessing of an earlier model has other inputs once that model changes.
+// Earlier versions fitted the preprocessing again, so their states do not fit either.
 Status CheckPreprocessing(const spec::JobSpec& spec, const bundle::FoundCheckpoint& found,
                           const spec::Preprocessing* fitted) {
   const std::string& text = found.checkpoint.header.preprocessing;
-  if (!spec.train.initial || fitted == nullptr || text.empty()) return {};
+  const bool keeps = spec.train.initial && spec.train.initial->keeps_preprocessing();
+  const bool accepts = spec.resume && spec.resume->accept_data;
+  if (!keeps || accepts || fitted == nullptr || text.empty()) return {};
   ESPALIER_ASSIGN_OR_RETURN(const spec::Preprocessing then, bundle::DecodePreprocessing(text));
   if (then.features == fitted->features && then.classes == fitted->classes &&
       then.targets == fitted->targets) {
@@ -62,8 +64,8 @@ Status CheckPreprocessing(const spec::JobSpec& spec, const bundle::FoundCheckpoi
   }
   return FailedPrecondition(
       "the run cannot be resumed: " + found.path +
-      " is of inputs with other scales or values. Set train.initial.refit_preprocessing: true to "
-      "go on with a run of an earlier version, or begin the run again");
+      " was written with other scales or categories than this job has. The model of train.initial "
+      "has changed, or another version wrote the checkpoint. Begin the run again without resume");
 }
 
 }  // namespace

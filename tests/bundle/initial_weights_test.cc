@@ -233,7 +233,7 @@ TEST_CASE("weights of another network are refused by the first tensor that does 
   model.Put();
   CHECK(model.Error({model.path, {}}) ==
         "train.initial: " + model.path +
-            ": the tensor layers.0.bias holds a value that is no finite number");
+            ": the tensor layers.0.bias has a value that is not finite");
 }
 
 TEST_CASE("tables of categories are taken where all their values are there") {
@@ -388,6 +388,43 @@ TEST_CASE("new values and classes keep their drawn weights, all others those of 
              Catch::Contains("the column 'city' had other values"));
 }
 
+TEST_CASE("layers behind the inputs are taken whatever the categories are") {
+  const Model model;
+  ModelDocument document = Coded();
+  document.job.data.features.groups[0].hash = 1'000'000;
+  document.preprocessing.features[1].hashed = true;
+  document.preprocessing.features[1].vocabulary.clear();
+  document.preprocessing.features[1].codes = 1'000'000;
+  model.directory.Put("m/model.json", EncodeModelJson(document));
+  const spec::TensorList second = {{"layers.1.weight", {3, 2}, 0, 6}, {"layers.1.bias", {3}, 6, 3}};
+  const std::vector<float> weights = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  model.directory.Put("m/weights.safetensors",
+                      EncodeSafetensors(second, weights.data(), ElementType::kFloat32));
+  for (const bool hashed : {true, false}) {
+    spec::Preprocessing fitted = Coded().preprocessing;
+    fitted.features[1].hashed = hashed;
+    if (hashed) fitted.features[1].vocabulary.clear();
+    const auto read = model.Read({model.Directory(), {1}}, CodedNetwork(3, 2, 3), fitted);
+    INFO(read.status().ToString());
+    REQUIRE(read.ok());
+    REQUIRE(read->size() == 2);
+    CHECK(read->at(1).values == std::vector<double>{7, 8, 9});
+  }
+}
+
+TEST_CASE("preprocessing of a checkpoint with impossible codes is refused") {
+  spec::Preprocessing preprocessing = Coded().preprocessing;
+  CHECK(DecodePreprocessing(EncodePreprocessing(preprocessing)).ok());
+  preprocessing.features[1].codes = 7;  // of two values
+  CHECK_FALSE(DecodePreprocessing(EncodePreprocessing(preprocessing)).ok());
+  preprocessing = Coded().preprocessing;
+  preprocessing.features[1].codes = int64_t{1} << 60;
+  CHECK_FALSE(DecodePreprocessing(EncodePreprocessing(preprocessing)).ok());
+  preprocessing = Coded().preprocessing;
+  preprocessing.targets = {{.name = "y", .factor = 0}};
+  CHECK_FALSE(DecodePreprocessing(EncodePreprocessing(preprocessing)).ok());
+}
+
 TEST_CASE("a job keeps the preprocessing of the layers that it takes") {
   const Model model;
   const ModelDocument document = Coded();
@@ -454,7 +491,7 @@ TEST_CASE("weights in Spark's layout that do not fit, or are none, are told") {
                                              "numbers; the network has 13"));
   CHECK_THAT(error("1 2 x3 4"), Catch::Contains("found 'x3' at byte 4, expected a number"));
   CHECK_THAT(error("1 2 3\x01 4"), Catch::Contains("at byte 4, expected a number"));
-  CHECK_THAT(error("1 2 3 4 5 6 7 8 9 10 11 12 nan"), Catch::Contains("no finite number"));
+  CHECK_THAT(error("1 2 3 4 5 6 7 8 9 10 11 12 nan"), Catch::Contains("not finite"));
   CHECK_THAT(error("1e999"), Catch::Contains("at byte 0, expected a number"));
   CHECK(model.Read({"", {}, true, {1}}).status().ToString().find("found 1 numbers") !=
         std::string::npos);

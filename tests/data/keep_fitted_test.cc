@@ -20,15 +20,47 @@ spec::Preprocessing Earlier() {
   return {{x, city, code}, {{.name = "y", .shift = 3, .factor = 2, .range = {0, 5}}}, {}};
 }
 
+// Of a job whose categories share a code for rare values, or do not.
+spec::FittedFeature KeptBy(const spec::FittedFeature& fitted, bool zero_rare = false,
+                           const spec::EarlierFit& earlier = {Earlier(), {}, true, true}) {
+  spec::FeatureSpec features;
+  features.nulls.kind = spec::NullKind::kMean;
+  features.categories.zero_rare = zero_rare;
+  spec::FeatureOptions options = spec::OptionsOf(features, {});
+  options.zero_rare = zero_rare;
+  const auto kept = Kept(earlier, fitted, options);
+  REQUIRE(kept.ok());
+  return *kept;
+}
+
 TEST_CASE("numbers keep the scale of the earlier model") {
   const spec::FittedFeature now{.name = "x", .shift = 1, .factor = 3, .null_indicator = true};
-  CHECK(Kept(Earlier(), now, false) == Earlier().features[0]);
+  CHECK(KeptBy(now) == Earlier().features[0]);
   const spec::FittedFeature other{.name = "z", .shift = 1};
-  CHECK(Kept(Earlier(), other, false) == other);
+  CHECK(KeptBy(other, false) == other);
   spec::FittedFeature category{.name = "x"};
   category.codes = 1;
   category.vocabulary = {"a"};
-  CHECK(Kept(Earlier(), category, false) == category);
+  CHECK(KeptBy(category, false) == category);
+}
+
+TEST_CASE("a value of nulls or a scale without meaning is not kept") {
+  spec::EarlierFit earlier{Earlier(), {{.fills_nulls = false}, {}, {}}, true, true};
+  const spec::FittedFeature now{.name = "x", .shift = 1, .factor = 3, .null_value = 4};
+  CHECK(KeptBy(now, false, earlier).null_value == 4);
+  earlier.readings[0].fills_nulls = true;
+  CHECK(KeptBy(now, false, earlier).null_value == 7);
+  earlier.preprocessing.features[0].factor = 0;  // it was constant
+  CHECK(KeptBy(now, false, earlier).shift == 1);
+  CHECK(KeptBy(now, false, earlier).factor == 3);
+  earlier.readings[0].log1p = true;
+  spec::FeatureSpec features;
+  const auto refused = Kept(earlier, now, spec::OptionsOf(features, {}));
+  CHECK(refused.status().code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(refused.status().message(), Catch::Contains("log1p in that model"));
+  features.nulls.kind = spec::NullKind::kConstant;
+  earlier.readings[0].log1p = false;
+  CHECK(Kept(earlier, now, spec::OptionsOf(features, {}))->null_value == 4);
 }
 
 TEST_CASE("categories have the values of both, in the order of a vocabulary") {
@@ -36,17 +68,17 @@ TEST_CASE("categories have the values of both, in the order of a vocabulary") {
   city.codes = 2;
   city.vocabulary = {"Lima", "Rome"};
   city.embedding = 8;
-  const spec::FittedFeature kept = Kept(Earlier(), city, false);
+  const spec::FittedFeature kept = KeptBy(city, false);
   CHECK(kept.vocabulary == std::vector<std::string>{"Lima", "Oslo", "Rome"});
   CHECK(kept.codes == 3);
   CHECK(kept.embedding == 0);
   city.codes = 3;  // rare values share a code
-  CHECK(Kept(Earlier(), city, false).codes == 4);
-  CHECK(Kept(Earlier(), city, true).codes == 3);
+  CHECK(KeptBy(city, false).codes == 4);
+  CHECK(KeptBy(city, true).codes == 3);
   spec::FittedFeature code{.name = "code"};
   code.codes = 2;
   code.vocabulary = {"3", "2.0"};
-  const spec::FittedFeature codes = Kept(Earlier(), code, false);
+  const spec::FittedFeature codes = KeptBy(code, false);
   CHECK(codes.vocabulary == std::vector<std::string>{"2", "3", "10"});
   CHECK(codes.codes == 4);
   CHECK(codes.embedding == 4);
@@ -74,7 +106,7 @@ TEST_CASE("a merge keeps absent classes and values, and adds new ones") {
   };
   const auto first = merged("x,c,y\n1,p,2\n3,q,10\n5,p,2\n", nullptr);
   REQUIRE(first.ok());
-  const spec::EarlierFit earlier{first->preprocessing, true, true};
+  const spec::EarlierFit earlier{first->preprocessing, {}, true, true};
   const auto second = merged("x,c,y\n100,r,3\n200,q,10.0\n", &earlier);
   INFO(second.status().ToString());
   REQUIRE(second.ok());

@@ -103,7 +103,7 @@ class ValidationTest(EspalierTest):
         same = self.write("same.csv", "g,x,y\n" + "a,1,p\na,2,q\n" * 40)
         job = self.job("same", self.spec(same, {"group": "g", "fold": 0, "of": 2}))
         _, err = self.espalier("train", job, code=1)
-        self.assertIn("found 1 groups", err)
+        self.assertIn("found 1 group ", err)
         self.assertIn("expected at least 2", err)
 
     def test_folds_of_a_sweep_keep_groups_whole(self):

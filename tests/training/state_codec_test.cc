@@ -97,7 +97,7 @@ Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
 }
 
 // Of TrainingNotes without a value, and of the EnsembleState after them.
-constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t) + 9 * sizeof(int64_t);
+constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t) + 10 * sizeof(int64_t);
 
 TrainingPlan ValleyPlan() {
   TrainingPlan plan = SmallPlan();

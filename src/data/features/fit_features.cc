@@ -207,7 +207,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
     }
     const bool keeps = earlier != nullptr && earlier->features;
     if (keeps) {
-      fitted = Kept(earlier->preprocessing, std::move(fitted), options.zero_rare);
+      ESPALIER_ASSIGN_OR_RETURN(fitted, Kept(*earlier, std::move(fitted), options));
       if (fitted.vocabulary.size() > kCategoriesMax) {
         return TooManyFrequent(fitted.vocabulary.size(), options.min_count, plan.files.front().path,
                                fitted.name);
@@ -219,7 +219,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
     };
     const auto fits = [&](double x) { return Fits(job.model.precision, scaled(x)); };
     if (!fits(s.min) || !fits(s.max) || !fits(fitted.null_value) || !std::isfinite(fitted.factor) ||
-        (fitted.factor == 0 && s.min < s.max && !keeps)) {
+        (fitted.factor == 0 && s.min < s.max)) {
       return Overflow(plan, fitted.name, s);
     }
     features.push_back(std::move(fitted));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/text.h"
 #include "src/data/table/class_text.h"
 
 namespace espalier::data {
@@ -24,14 +25,37 @@ void SortTexts(std::vector<std::string>* texts) {
   });
 }
 
+spec::FittedFeature KeptNumber(spec::FittedFeature kept, const spec::FittedFeature& fitted,
+                               bool keeps_null_value) {
+  if (!keeps_null_value) kept.null_value = fitted.null_value;
+  if (kept.factor == 0) {  // no weight has seen the column
+    kept.shift = fitted.shift;
+    kept.factor = fitted.factor;
+  }
+  return kept;
+}
+
 }  // namespace
 
-spec::FittedFeature Kept(const spec::Preprocessing& earlier, spec::FittedFeature fitted,
-                         bool zero_rare) {
+Result<spec::FittedFeature> Kept(const spec::EarlierFit& earlier, spec::FittedFeature fitted,
+                                 const spec::FeatureOptions& options) {
+  const std::vector<spec::FittedFeature>& features = earlier.preprocessing.features;
   const auto same_name = [&](const spec::FittedFeature& f) { return f.name == fitted.name; };
-  const auto at = std::find_if(earlier.features.begin(), earlier.features.end(), same_name);
-  if (at == earlier.features.end()) return fitted;
-  if (at->codes == 0 && fitted.codes == 0) return *at;
+  const auto at = std::find_if(features.begin(), features.end(), same_name);
+  if (at == features.end()) return fitted;
+  const auto place = static_cast<size_t>(at - features.begin());
+  const bool has_reading = place < earlier.readings.size();
+  if (at->codes == 0 && fitted.codes == 0) {
+    if (has_reading && earlier.readings[place].log1p != options.log1p) {
+      return InvalidArgument("train.initial: the feature '" + Printable(fitted.name) + "' " +
+                             (options.log1p ? "has log1p in this job and not in that model"
+                                            : "has log1p in that model and not in this job") +
+                             "; set it alike, or set refit_preprocessing: true in train.initial");
+    }
+    return KeptNumber(*at, fitted,
+                      options.nulls->kind != spec::NullKind::kConstant &&
+                          (!has_reading || earlier.readings[place].fills_nulls));
+  }
   if (!HasVocabulary(*at) || !HasVocabulary(fitted)) return fitted;
   spec::FittedFeature kept = *at;
   const ClassIndex known(kept.vocabulary);
@@ -39,7 +63,7 @@ spec::FittedFeature Kept(const spec::Preprocessing& earlier, spec::FittedFeature
     if (known.Of(text) < 0) kept.vocabulary.push_back(std::move(text));
   }
   SortTexts(&kept.vocabulary);
-  const bool others = !zero_rare && (HasOthers(*at) || HasOthers(fitted));
+  const bool others = !options.zero_rare && (HasOthers(*at) || HasOthers(fitted));
   kept.codes = std::max<int64_t>(1, static_cast<int64_t>(kept.vocabulary.size()) + others);
   return kept;
 }

@@ -1,7 +1,7 @@
-// What a job with the weights of an earlier model keeps of its preprocessing: scales, bins, values
-// of nulls, encodings, vocabularies and classes. A weight then means what it meant in that model.
-// Values and classes that only one of both has are in both: those of the earlier model keep their
-// weights, new ones get fresh ones.
+// The preprocessing of a job that begins with the weights of an earlier model: its scales, bins,
+// values of nulls, encodings, vocabularies and classes stay, so that a weight means what it meant.
+// Values and classes that only one of the two has are in both. Those of the earlier model keep their
+// weights, and new ones get fresh weights.
 //
 // Thread rule: pure functions and values.
 #pragma once
@@ -9,19 +9,22 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 
 namespace espalier::data {
 
-// `fitted` by this job's rows, with all that `earlier` has for its column. Absent as a whole, it
-// stays: if no feature has the name, or if one of them is a number and the other a category, or
-// hashed. `zero_rare`: of the job's category options.
-spec::FittedFeature Kept(const spec::Preprocessing& earlier, spec::FittedFeature fitted,
-                         bool zero_rare);
+// Returns the earlier feature that has the name of `fitted`, with the values of both. Returns
+// `fitted` unchanged if there is none, or if one of them is a number and the other a category, or if
+// one is hashed. Two parts come from `fitted`: the value of nulls, if the earlier job had none or
+// this job has a constant, and the scale of a number that was constant before. `options`: of the
+// feature in this job. kInvalidArgument: log1p differs.
+Result<spec::FittedFeature> Kept(const spec::EarlierFit& earlier, spec::FittedFeature fitted,
+                                 const spec::FeatureOptions& options);
 
-// `fitted` by this job's rows, with the scale of the target of `earlier` that has its name, or that
-// is the only one like it. Its range takes in that of both.
+// Returns `fitted` with the scale of the earlier target of the same name, or of the only target if
+// both have one (`only`). The range of predictions is that of both.
 spec::FittedTarget Kept(const spec::Preprocessing& earlier, spec::FittedTarget fitted, bool only);
 
 }  // namespace espalier::data

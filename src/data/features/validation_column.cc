@@ -63,21 +63,27 @@ std::optional<FileRole> ValidationColumn::RoleOf(std::string_view text, uint64_t
   return inside && validation_.bounded() ? FileRole::kValidation : FileRole::kTrain;
 }
 
-std::optional<double> ValidationColumn::PlaceOf(std::string_view text) const {
+std::optional<double> ValidationColumn::PlaceOf(std::string_view text) {
   if (validation_.group) {
     const std::optional<std::string> number = PlainDecimal(text);
     const int64_t hash = HashedCode(number ? std::string_view(*number) : text, kGroupHashes);
     return UnitDouble(RandomBits(key_, 0, static_cast<uint64_t>(hash)));
   }
   if (dates_) return dates_->Parse(text);
-  if (const auto seconds = ParseDate(text)) return seconds;
   double number = 0;
-  if (ParseNumberSlowly(text, &number) != NumberKind::kNumber) return std::nullopt;
-  return SecondsOfNumber(number);
+  const bool is_number = ParseNumberSlowly(text, &number) == NumberKind::kNumber;
+  if (has_numbers_.value_or(is_number) != is_number) return std::nullopt;
+  const std::optional<double> time = is_number ? number : ParseDate(text);
+  if (time) has_numbers_ = is_number;
+  return time;
 }
 
 std::string ValidationColumn::fault() const {
   if (validation_.column) return MarkFault();
+  if (has_numbers_) {
+    return std::string("the column of data.validation.time has ") +
+           (*has_numbers_ ? "numbers" : "dates") + " in other rows; expected one of these as well";
+  }
   return "the column of data.validation.time: " + DateFault(format_);
 }
 
@@ -111,9 +117,10 @@ Result<PlaceBounds> ChooseBounds(const spec::ValidationSpec& v, const spec::RowS
   const std::vector<size_t> changes = Changes(sorted);
   const auto stretches = static_cast<size_t>(v.fold ? *v.of : 2);
   if (changes.size() + 1 < stretches) {
-    return BadInput(std::string(v.deciding_key()) + ": found " +
-                    HumanCount(static_cast<int64_t>(changes.size() + !sorted.empty())) +
-                    (v.group ? " groups" : " different times") +
+    const auto found = static_cast<int64_t>(changes.size() + !sorted.empty());
+    return BadInput(std::string(v.deciding_key()) + ": found " + HumanCount(found) +
+                    (v.group ? (found == 1 ? " group" : " groups")
+                             : (found == 1 ? " time" : " different times")) +
                     " in the training rows, expected at least " + std::to_string(stretches) +
                     ". Choose " + (v.fold ? "fewer folds" : "another column, or remove the key"));
   }

@@ -3,9 +3,10 @@
 //
 //   column    rows where it is 1 or true
 //   group     A row has the place HASH(group, seed) in [0, 1). Groups are equal if their texts are,
-//             or if they spell the same number. A null is a group too.
-//   time      A row has the place SECONDS since 1970 of its date, or of its number by
-//             SecondsOfNumber (dates.h). A row with neither is bad.
+//             or if they spell the same number. The empty text and a null of Parquet are one group.
+//   time      A row has the place SECONDS since 1970 of its date (dates.h), or its number as it is,
+//             such as 20240229 or a counter. A row with neither is bad, and so is a date in a shard
+//             that begins with numbers, or the reverse.
 //
 // Rows with a place in [from, to) are validation rows. Before these bounds are known, all rows are
 // training rows, and a sample of their places is taken: the rows with the smallest keyed hashes of
@@ -32,7 +33,7 @@ namespace espalier::data {
 
 class ValidationColumn {
  public:
-  // Of the rows of one training file. `schema`: that of the plan.
+  // For the rows of a shard of training file `file`. `schema`: that of the plan.
   ValidationColumn(const spec::JobSpec& job, const spec::Schema& schema, int32_t file);
 
   bool active() const { return active_; }
@@ -46,7 +47,7 @@ class ValidationColumn {
   spec::RowSample TakePlaces();
 
  private:
-  std::optional<double> PlaceOf(std::string_view text) const;
+  std::optional<double> PlaceOf(std::string_view text);
   void Offer(uint64_t position, double place);
 
   const spec::ValidationSpec& validation_;  // of a job that outlives this
@@ -55,6 +56,7 @@ class ValidationColumn {
   const PhiloxKey key_;
   std::string format_;  // of dates, as given
   std::optional<DateFormat> dates_;
+  std::optional<bool> has_numbers_;  // whether the rows so far have numbers; absent: no row yet
   std::vector<std::pair<uint64_t, double>> picked_;  // key and place; a heap, the largest key first
 };
 

@@ -128,6 +128,8 @@ Result<std::optional<JobCompletion::Completed>> JobCompletion::Judge(
   completed.input.notes.clear();
   if (plan.provisional) ESPALIER_RETURN_IF_ERROR(JudgeColumnsAndTask(job, profiles, &completed));
   if (job.data.validation.seeks_bounds()) {
+    ESPALIER_ASSIGN_OR_RETURN(job,
+                              config::ParseJob(completed.yaml, "job"));  // its share may differ
     ESPALIER_RETURN_IF_ERROR(BoundValidation(job, profiles, &completed));
   }
   if (completed.input.notes.empty()) return std::optional<Completed>();

@@ -173,7 +173,7 @@ class Merger {
       return BadInput("data.validation." + std::string(Way(v)) + none + "all " +
                       HumanCount(result_.validation_rows) + " rows went to validation; " +
                       (v.column      ? "mark some of them false (0)"
-                       : v.bounded() ? "choose bounds that fewer rows are in"
+                       : v.bounded() ? "choose bounds that contain fewer rows"
                        : v.fold      ? "there are too few of them for folds"
                                      : "choose a smaller fraction"))
           .At(std::move(at));
@@ -293,14 +293,16 @@ class Merger {
         fitted.shift = constant ? s.min : s.mean;
         fitted.factor = constant ? 1 : 1 / std::sqrt(s.m2 / static_cast<double>(s.count));
       }
+      if (job_.model.clip_predictions) fitted.range = {s.min, s.max};
+      const bool scales = job_.model.task == spec::Task::kRegression &&
+                          spec::EffectiveTargetScale(job_.model) == spec::TargetScale::kStandard;
+      if (keeps_answers() && scales) {
+        fitted = Kept(earlier_->preprocessing, std::move(fitted), targets_.size() == 1);
+      }
       if (!std::isfinite(fitted.factor) ||
           !Fits(job_.model.precision, (s.min - fitted.shift) * fitted.factor) ||
           !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
         return Overflow(plan_, name, s);
-      }
-      if (job_.model.clip_predictions) fitted.range = {s.min, s.max};
-      if (keeps_answers()) {
-        fitted = Kept(earlier_->preprocessing, std::move(fitted), targets_.size() == 1);
       }
       if (job_.model.start_at_constant) fitted.start = TargetStart(job_.model, s, fitted);
       result_.preprocessing.targets.push_back(std::move(fitted));
