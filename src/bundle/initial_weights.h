@@ -24,9 +24,10 @@ namespace espalier::bundle {
 // the same ones.
 //
 // Errors begin with "train.initial" or "compat.spark-mlp.initialWeights":
-//   kFailedPrecondition   A tensor is missing or has another shape. `fitted` does not have a category
-//                         or a class of the model. Inputs or targets have other names or another
-//                         order. A file of safetensors does not name them, so they are not compared.
+//   kFailedPrecondition   A tensor is missing or has another shape; the error states both shapes.
+//                         `fitted` does not have a category or a class of the model. Inputs or
+//                         targets have other names or another order. A file of safetensors does not
+//                         name them, so they are not compared.
 //   kBadInput             A value is not finite.
 // and those of FindCheckpoint, DecodeCheckpoint, DecodeSafetensors, DecodeModelJson and storage.
 Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileSystem& files,
@@ -34,8 +35,9 @@ Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileS
                                                             const spec::TensorList& network,
                                                             const spec::Preprocessing& fitted);
 
-// The preprocessing that the job keeps of the model or run at train.initial. Absent: the job has
-// none, fits its own (refit_preprocessing), or begins with weights alone. Errors as above.
+// Returns the preprocessing that the job keeps of the model or run at train.initial. Absent if the
+// job has no train.initial, sets refit_preprocessing, or starts with weights alone. Errors as
+// above.
 Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem& files,
                                                        const spec::JobSpec& job);
 

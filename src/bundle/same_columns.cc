@@ -46,7 +46,8 @@ bool HasAll(const spec::FittedFeature& earlier, const spec::FittedFeature& now) 
   return IsSubset(earlier.vocabulary, now.vocabulary);
 }
 
-// The place in `now` of each of `earlier`; -1: it has none. Empty: all have the same place.
+// Returns the place in `now` of each text of `earlier`, or -1 if it is not there. Returns an empty
+// list if both are equal.
 std::vector<int64_t> PlacesOf(const std::vector<std::string>& earlier,
                               const std::vector<std::string>& now) {
   if (earlier == now) return {};
@@ -60,7 +61,7 @@ std::vector<int64_t> PlacesOf(const std::vector<std::string>& earlier,
   return found;
 }
 
-// The place of each code of `earlier`, likewise.
+// Returns the place of each code of `earlier` in the same way.
 std::vector<int64_t> CodePlaces(const spec::FittedFeature& earlier,
                                 const spec::FittedFeature& now) {
   if (earlier.codes == now.codes && earlier.hashed == now.hashed &&

@@ -28,17 +28,18 @@ Status CheckNames(const spec::Preprocessing& model, const spec::Preprocessing& f
 // that have the same hidden layers.
 Status CheckPlaces(const spec::Preprocessing& model, const spec::Preprocessing& fitted);
 
-// Where the elements of a tensor of the earlier model belong: row r at rows[r], column c at
-// columns[c]; -1: nowhere. Empty: where they are.
+// Destinations of the elements of a tensor of the earlier model: row r moves to rows[r], column c
+// to columns[c]. -1: the element is dropped. Empty: rows or columns keep their place.
 struct Placement {
   std::vector<int64_t> rows, columns;
 };
 
-// For each tensor of a network, by values, classes and inputs. REQUIRES: both preprocessings are
-// sound (DecodePreprocessing). What has no place in `fitted` goes nowhere.
+// The placement of each tensor of a network, derived from categories, classes and inputs. Elements
+// of categories and classes that `fitted` does not have are dropped. REQUIRES: both preprocessings
+// pass the checks of DecodePreprocessing.
 class Placements {
  public:
-  // Both outlive it. `layers` of the network.
+  // `layers`: the number of layers of the network.
   Placements(const spec::Preprocessing& model, const spec::Preprocessing& fitted, int64_t layers);
   Placement Of(const std::string& tensor) const;
 

@@ -205,7 +205,7 @@ std::optional<size_t> BestTrial(const config::Sweep& sweep,
 
 namespace {
 
-// The mean over the runs of a trial; absent where one of them has none.
+// Returns the mean over the runs of a trial. Absent if a run has no best epoch.
 std::optional<double> MeanBestEpoch(const config::Sweep& sweep,
                                     const std::vector<SweepOutcome>& outcomes, int64_t trial) {
   double sum = 0;

@@ -48,8 +48,8 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
 struct Refit {
   config::SweepRun run;
   SweepOutcome outcome;
-  // The mean best epoch of the trial's folds, rounded to whole epochs if it is at least 1. Absent if
-  // a fold has no best epoch, or if the job itself has validation rows.
+  // The mean best epoch of the trial's folds, rounded to whole epochs if it is at least 1. Absent
+  // if a fold has no best epoch, or if the job itself has validation rows.
   std::optional<double> epochs = {};
 };
 

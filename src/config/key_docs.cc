@@ -195,7 +195,7 @@ constexpr KeyDoc kDocs[] = {
      "`features: auto` leaves the column out."},
     {"data.validation.time", "day",
      "Column of dates or numbers that order the rows in time. The fraction takes the latest rows. "
-     "Folds are consecutive stretches of time. `features: auto` leaves the column out."},
+     "Folds are consecutive intervals of time. `features: auto` leaves the column out."},
     {"data.validation.from", "1704067200",
      "With `time`: validation rows begin here, in seconds since 1970 or as the number of the "
      "column. With `group`: as a hash from 0 to 1. By default the profiling pass finds it."},
@@ -465,7 +465,7 @@ constexpr KeyDoc kDocs[] = {
     {"resume.from", nullptr,
      "Output of that run, or its .checkpoints directory: its newest complete checkpoint. The "
      "job must be the same except for name, output, workers and checkpoints. epochs, steps, "
-     "max_time and early_stopping may differ, too. max_time starts again. With several fits, some "
+     "max_time and early_stopping may also differ. max_time starts again. With several fits, some "
      "of them finished before a later end, each fit goes on with a new optimizer state."},
     {"resume.accept_data", nullptr, "true: continue although the data has changed."},
     {"resume.accept_arithmetic", nullptr,

@@ -198,7 +198,7 @@ class Maker {
     return data != nullptr ? data->Find("validation") : nullptr;
   }
 
-  // What the job's data.validation says of the column that folds go by.
+  // Returns the keys of the job's data.validation that choose the column of the folds.
   static YamlNode Places(YamlNode& root) {
     YamlNode places{.kind = YamlNode::Kind::kMap};
     if (YamlNode* const given = Validation(root)) {

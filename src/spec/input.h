@@ -264,12 +264,12 @@ struct Preprocessing {
   bool operator==(const Preprocessing&) const = default;
 };
 
-// The preprocessing of the model whose weights a job begins with, and which parts of it the job
+// The preprocessing of an earlier model whose weights start a job, and the parts of it that the job
 // keeps (data/features/keep_fitted.h).
 struct EarlierFit {
   // How that model's job read a feature.
   struct Reading {
-    bool fills_nulls = false;  // null_value stands for nulls
+    bool fills_nulls = false;  // null_value replaces nulls
     bool log1p = false;
   };
   Preprocessing preprocessing;

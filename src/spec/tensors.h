@@ -22,7 +22,7 @@ using TensorList = std::vector<TensorInfo>;
 // First values of one tensor that come from an earlier model; double holds those of float exactly.
 struct InitialTensor {
   int64_t offset = 0;          // in the flat vector
-  std::vector<double> values;  // NaN: the earlier model has none, the drawn one stays
+  std::vector<double> values;  // NaN: the drawn value stays
   // The fits that begin with it, of a model of several: those whose number modulo `fits` is `fit`.
   int64_t fit = 0, fits = 1;
 };

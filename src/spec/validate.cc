@@ -225,7 +225,7 @@ void CheckPlaces(Findings& f, const DataSpec& data) {
   f.Expect(!v.by_place() || !(v.stratify || v.exact || (v.seed && v.time)),
            std::string("data.validation.") + fixed, "it with `group` or `time`",
            v.seed && v.time ? "none, because time alone chooses the rows"
-                            : "none, because groups and moments stay whole");
+                            : "none, because groups and times stay together");
   f.Expect(!v.bounded() || v.by_place(), v.from ? "data.validation.from" : "data.validation.to",
            "a number", "`group` or `time` with it");
   for (const auto& [name, bound] : {std::pair("from", v.from), std::pair("to", v.to)}) {

@@ -222,6 +222,20 @@ TEST_CASE("folds go by the group or the time of the job's validation") {
   }
 }
 
+TEST_CASE("a refit without validation rows in the job trains on all rows") {
+  for (const std::string validation : {"validation: none", "validation: ", "train: t.csv"}) {
+    const auto sweep = ParseSweep("job:\n  data:\n    label: y\n    " + validation +
+                                      (validation[0] == 't' ? "" : "\n    train: t.csv") +
+                                      "\n  output: e\n  train: {early_stopping: {patience: 3}}\n"
+                                      "output: out\nfolds: 3\nrefit: true\n",
+                                  "sweep.yaml", "/data", {});
+    INFO(validation << ": " << sweep.status().ToString());
+    REQUIRE(sweep.ok());
+    CHECK_FALSE(sweep->refits[0].spec.data.validation.any());
+    CHECK_FALSE(sweep->refits[0].spec.train.early_stopping);
+  }
+}
+
 TEST_CASE("a refit without validation rows does not stop early") {
   const auto sweep = ParseSweep(
       "job: {preset: none, data: {train: t.csv, label: y}, output: e,\n"

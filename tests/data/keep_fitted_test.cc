@@ -1,4 +1,4 @@
-// What a job keeps of the preprocessing of an earlier model.
+// Jobs that keep the preprocessing of an earlier model.
 #include "src/data/features/keep_fitted.h"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ spec::Preprocessing Earlier() {
   return {{x, city, code}, {{.name = "y", .shift = 3, .factor = 2, .range = {0, 5}}}, {}};
 }
 
-// Of a job whose categories share a code for rare values, or do not.
+// Keeps a feature in a job with or without zero_rare.
 spec::FittedFeature KeptBy(const spec::FittedFeature& fitted, bool zero_rare = false,
                            const spec::EarlierFit& earlier = {Earlier(), {}, true, true}) {
   spec::FeatureSpec features;
@@ -118,6 +118,29 @@ TEST_CASE("a merge keeps absent classes and values, and adds new ones") {
   const auto weighted = merged("x,c,y\n1,p,2\n3,q,3\n3,q,3\n3,q,3\n", &earlier);
   REQUIRE(weighted.ok());
   CHECK(weighted->preprocessing.class_weights == std::vector<double>{2, 2.0 / 3, 1});
+}
+
+TEST_CASE("a target without a scale of its loss does not keep one") {
+  DataFixture f;
+  f.Train("x,y\n1,0\n2,4\n3,8\n");
+  f.job.model.task = spec::Task::kRegression;
+  REQUIRE(f.Profile().ok());
+  std::vector<spec::ShardProfile> profiles;
+  for (const ProfiledShard& shard : f.shards) profiles.push_back(shard.profile);
+  const spec::EarlierFit earlier{
+      {{}, {{.name = "y", .shift = 3, .factor = 2}}, {}}, {}, true, true};
+  const auto shift = [&] {
+    const auto merged = MergeShardProfiles(f.plan, f.job, profiles, f.files.get(), &earlier);
+    INFO(merged.status().ToString());
+    REQUIRE(merged.ok());
+    return merged->preprocessing.targets[0].shift;
+  };
+  CHECK(shift() == 3);
+  f.job.model.loss = spec::Loss::kPoisson;
+  CHECK(shift() == 0);
+  f.job.model.loss.reset();
+  f.job.model.target_scale = spec::TargetScale::kNone;
+  CHECK(shift() == 0);
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ TEST_CASE("dropped rows have no place in the sample") {
   CHECK(column.TakePlaces().keys.empty());
 }
 
-TEST_CASE("bounds of a fraction take the latest rows and keep moments whole") {
+TEST_CASE("bounds of a fraction take the latest rows and keep equal times together") {
   const auto bounds = [](double fraction, const std::vector<double>& places) {
     const auto chosen = ChooseBounds(TimeOf(fraction), PlacesOf(places));
     REQUIRE(chosen.ok());

@@ -106,6 +106,28 @@ class ValidationTest(EspalierTest):
         self.assertIn("found 1 group ", err)
         self.assertIn("expected at least 2", err)
 
+    def test_a_run_is_resumed_with_the_same_rows_held_out(self):
+        for key in ("time", "group"):
+            column = {"time": "day", "group": "customer"}[key]
+            spec = self.spec(self.csv, {key: column, "fraction": 0.2})
+            spec["train"] = {"epochs": 6, "batch": 32, "checkpoint": {"every_steps": 16}}
+            whole = self.result("train", self.job(key, spec), "--workers", 1)
+            again = self.result("train", self.job(key, spec), "--workers", 2, "--resume",
+                                self.path(key + ".bundle"), "--output", self.path(key + "-again"))
+            self.assertEqual(again["weights_sha256"], whole["weights_sha256"])
+            self.assertEqual(self.rows(again), self.rows(whole))
+
+    def test_a_counter_is_held_out_by_its_order(self):
+        """Numbers such as 202401 look like months, and are in the middle of these."""
+        rows = ["%d,%s,%s" % (201000 + 10 * i, x, y)
+                for i, (x, y) in enumerate(zip(self.x, self.y))]
+        csv = self.write("counter.csv", "n,x,y\n" + "\n".join(rows) + "\n")
+        found = self.trained("counter", csv, {"time": "n", "fraction": 0.1})
+        self.assertEqual(self.rows(found), (ROWS - 60, 60))
+        with open(self.path("counter.bundle", "model.json")) as f:
+            bounds = json.load(f)["spec"]["data"]["validation"]
+        self.assertEqual(bounds["from"], 201000 + 10 * (ROWS - 60))
+
     def test_folds_of_a_sweep_keep_groups_whole(self):
         spec = self.spec(self.csv, {"group": "customer"})
         path = self.write("sweep.json", json.dumps(

@@ -254,5 +254,27 @@ TEST_CASE("a fit underway and those before it go on with more epochs") {
   CheckGoesOn(machine, "GGGGL0GGL1GGGGL1L*L01", 1);
 }
 
+TEST_CASE("a run that is resumed with more epochs twice goes on from its own steps") {
+  StepMachine<float> machine(FitsPlan(3));
+  FinishAction finish;
+  Letters(machine, &finish);
+  TrainingPlan two = FitsPlan(3), three = FitsPlan(3);
+  two.train.epochs = 2;
+  three.train.epochs = 3;
+  StepMachine<float> second(two, StepMachine<float>::WithEnd(two, machine.state()));
+  Action action = second.Begin();
+  while (second.state().ensemble.fit == 0) action = Answer(second, action);
+  CHECK(second.state().ensemble.steps == std::vector<double>{8});
+  const auto state = StepMachine<float>::WithEnd(three, second.state());
+  // One fit has two epochs, one has begun its second, and one has not been reached.
+  CHECK(state.ensemble.earlier_steps == std::vector<double>{8, 4, 4});
+  CHECK(state.ensemble.earlier.back() == 24);
+  const auto decoded = DecodeState<float>(EncodeState(state), three);
+  INFO(decoded.status().ToString());
+  REQUIRE(decoded.ok());
+  StepMachine<float> third(three, *decoded);
+  CHECK(Letters(third, &finish) == "GGGGL0GGGGL1GGGGL1GGGGL2GGGGL2L*L012");
+}
+
 }  // namespace
 }  // namespace espalier::training

@@ -91,7 +91,7 @@ Status FitCategories(const spec::InputPlan& plan, size_t feature,
   return {};
 }
 
-// What stands for nulls of each sampled feature.
+// Returns the values that replace the nulls of each sampled feature.
 std::vector<double> SampledNulls(const spec::Schema& schema, const spec::FeatureSpec& features) {
   std::vector<double> nulls;
   for (size_t i = 0; i < schema.features.size(); ++i) {

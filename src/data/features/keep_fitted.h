@@ -1,7 +1,7 @@
 // The preprocessing of a job that begins with the weights of an earlier model: its scales, bins,
 // values of nulls, encodings, vocabularies and classes stay, so that a weight means what it meant.
-// Values and classes that only one of the two has are in both. Those of the earlier model keep their
-// weights, and new ones get fresh weights.
+// Values and classes that only one of the two has are in both. Those of the earlier model keep
+// their weights, and new ones get fresh weights.
 //
 // Thread rule: pure functions and values.
 #pragma once
@@ -16,9 +16,9 @@
 namespace espalier::data {
 
 // Returns the earlier feature that has the name of `fitted`, with the values of both. Returns
-// `fitted` unchanged if there is none, or if one of them is a number and the other a category, or if
-// one is hashed. Two parts come from `fitted`: the value of nulls, if the earlier job had none or
-// this job has a constant, and the scale of a number that was constant before. `options`: of the
+// `fitted` unchanged if there is none, or if one of them is a number and the other a category, or
+// if one is hashed. Two parts come from `fitted`: the value of nulls, if the earlier job had none
+// or this job has a constant, and the scale of a number that was constant before. `options`: of the
 // feature in this job. kInvalidArgument: log1p differs.
 Result<spec::FittedFeature> Kept(const spec::EarlierFit& earlier, spec::FittedFeature fitted,
                                  const spec::FeatureOptions& options);

@@ -82,7 +82,7 @@ std::string ValidationColumn::fault() const {
   if (validation_.column) return MarkFault();
   if (has_numbers_) {
     return std::string("the column of data.validation.time has ") +
-           (*has_numbers_ ? "numbers" : "dates") + " in other rows; expected one of these as well";
+           (*has_numbers_ ? "numbers" : "dates") + " in other rows, expected the same in this row";
   }
   return "the column of data.validation.time: " + DateFault(format_);
 }
@@ -115,23 +115,23 @@ Result<PlaceBounds> ChooseBounds(const spec::ValidationSpec& v, const spec::RowS
   std::vector<double> sorted = places.values;
   std::sort(sorted.begin(), sorted.end());
   const std::vector<size_t> changes = Changes(sorted);
-  const auto stretches = static_cast<size_t>(v.fold ? *v.of : 2);
-  if (changes.size() + 1 < stretches) {
+  const auto parts = static_cast<size_t>(v.fold ? *v.of : 2);
+  if (changes.size() + 1 < parts) {
     const auto found = static_cast<int64_t>(changes.size() + !sorted.empty());
     return BadInput(std::string(v.deciding_key()) + ": found " + HumanCount(found) +
                     (v.group ? (found == 1 ? " group" : " groups")
                              : (found == 1 ? " time" : " different times")) +
-                    " in the training rows, expected at least " + std::to_string(stretches) +
+                    " in the training rows, expected at least " + std::to_string(parts) +
                     ". Choose " + (v.fold ? "fewer folds" : "another column, or remove the key"));
   }
   const auto rows = static_cast<double>(sorted.size());
   std::vector<size_t> cuts = {0};
   size_t next = 0;  // the first change that may be a cut
-  for (size_t k = 1; k < stretches; ++k) {
-    const double wanted = v.fold ? rows * static_cast<double>(k) / static_cast<double>(stretches)
+  for (size_t k = 1; k < parts; ++k) {
+    const double wanted = v.fold ? rows * static_cast<double>(k) / static_cast<double>(parts)
                                  : rows * (1 - v.fraction);
     const auto off = [&](size_t i) { return std::abs(static_cast<double>(changes[i]) - wanted); };
-    const size_t last = changes.size() - (stretches - k);  // one is left for each further cut
+    const size_t last = changes.size() - (parts - k);  // one is left for each further cut
     size_t best = next;
     while (best < last && off(best + 1) < off(best)) ++best;
     cuts.push_back(changes[best]);
@@ -141,7 +141,7 @@ Result<PlaceBounds> ChooseBounds(const spec::ValidationSpec& v, const spec::RowS
   const auto chosen = static_cast<size_t>(v.fold ? *v.fold : 1);
   PlaceBounds bounds;
   if (chosen > 0) bounds.from = sorted[cuts[chosen]];
-  if (chosen + 1 < stretches) bounds.to = sorted[cuts[chosen + 1]];
+  if (chosen + 1 < parts) bounds.to = sorted[cuts[chosen + 1]];
   bounds.rows = static_cast<int64_t>(cuts[chosen + 1] - cuts[chosen]);
   bounds.of = static_cast<int64_t>(sorted.size());
   return bounds;

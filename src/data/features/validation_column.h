@@ -1,19 +1,20 @@
-// Which training rows become validation rows by the value of a column: data.validation.column,
-// group or time.
+// Chooses validation rows by a column: data.validation.column, group or time.
 //
-//   column    rows where it is 1 or true
-//   group     A row has the place HASH(group, seed) in [0, 1). Groups are equal if their texts are,
-//             or if they spell the same number. The empty text and a null of Parquet are one group.
-//   time      A row has the place SECONDS since 1970 of its date (dates.h), or its number as it is,
-//             such as 20240229 or a counter. A row with neither is bad, and so is a date in a shard
-//             that begins with numbers, or the reverse.
+//   column    A row is a validation row if the column is 1 or true.
+//   group     The place of a row is a keyed hash of its group, in [0, 1). Two groups are equal if
+//             their texts are equal or spell the same number. The empty text and a null of Parquet
+//             are one group.
+//   time      The place of a row is its date in seconds since 1970 (dates.h), or its number, such
+//             as 20240229 or a counter. Other texts make a row bad. So does a date after numbers in
+//             the same shard, or a number after dates.
 //
-// Rows with a place in [from, to) are validation rows. Before these bounds are known, all rows are
-// training rows, and a sample of their places is taken: the rows with the smallest keyed hashes of
-// their identity, as in table/row_sample.h. Of a table of up to 65,536 rows it has all.
-// ChooseBounds cuts the sorted places between two different ones, so groups and moments stay whole.
+// Rows with a place in [from, to) are validation rows. While these bounds are not known, all rows
+// are training rows, and the class takes a sample of their places: the rows with the smallest keyed
+// hashes of their identity, as in table/row_sample.h. The sample has all rows of a table of up to
+// 65,536 rows. ChooseBounds cuts the sorted places between two different ones. Rows of one group,
+// or of one time, therefore stay together.
 //
-// Thread rule: one thread a ValidationColumn; a pure function.
+// Thread rule: one thread for each ValidationColumn; ChooseBounds is a pure function.
 #pragma once
 
 #include <cstdint>
@@ -37,13 +38,13 @@ class ValidationColumn {
   ValidationColumn(const spec::JobSpec& job, const spec::Schema& schema, int32_t file);
 
   bool active() const { return active_; }
-  // The set of the row at `position` of the file, by its text in the column without surrounding
-  // spaces (null: empty). Absent: the row is bad, see fault(). `dropped`: the row is left out, and
-  // only checked. REQUIRES: active().
+  // Returns the set of the row at `position` of the file. `text`: its field in the column, without
+  // surrounding spaces; empty for null. Absent: the row is bad, and fault() has the reason.
+  // `dropped`: the row is left out, and only checked. REQUIRES: active().
   std::optional<spec::FileRole> RoleOf(std::string_view text, uint64_t position, bool dropped);
-  // What is wrong with the last row without a role.
+  // Returns the fault of the last bad row.
   std::string fault() const;
-  // The places of sampled rows, one value a row; empty unless bounds are sought.
+  // Returns the places of the sampled rows, one value for each. Empty if the bounds are known.
   spec::RowSample TakePlaces();
 
  private:
@@ -65,9 +66,10 @@ struct PlaceBounds {
   int64_t rows = 0, of = 0;        // sampled rows inside, and all of them
 };
 
-// The bounds of `fraction`, whose rows have the highest places, or of `fold` of `of` consecutive
-// stretches; each as near to its share as whole groups or moments allow. kBadInput: there are fewer
-// different places than stretches. REQUIRES: validation.seeks_bounds(); `places` have one value.
+// Returns the bounds of the validation rows. With `fraction` they have the highest places. With
+// `fold` the sorted places are cut into `of` parts, and one of them is chosen. Each part is as near
+// to its share as groups and times allow. kBadInput: there are fewer different places than parts.
+// REQUIRES: validation.seeks_bounds(), and `places` has one value for each row.
 Result<PlaceBounds> ChooseBounds(const spec::ValidationSpec& validation,
                                  const spec::RowSample& places);
 

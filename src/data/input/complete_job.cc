@@ -38,7 +38,7 @@ int64_t FailedRows(const spec::InputPlan& plan, std::span<const spec::ShardProfi
   return rows;
 }
 
-// The text of a moment. A number near 0 is shown as it is, because it rarely means 1970.
+// Returns the date of a place as text. A small number rarely means 1970 and is shown as a number.
 std::string MomentOrNumber(double seconds) {
   constexpr double kDay = 86'400, kMicroseconds = 1'000'000;
   std::optional<std::string> text;

@@ -376,7 +376,7 @@ class Merger {
     return {};
   }
 
-  // Adds the classes of the earlier model, whose spelling stays, to the labels.
+  // Adds the classes of the earlier model, in its spelling, to the labels.
   void JoinEarlierClasses() {
     const std::vector<std::string>& classes = earlier_->preprocessing.classes;
     const ClassIndex index(classes);
