@@ -92,6 +92,7 @@ Json PerTarget(const spec::Metrics& m) {
                     {"rmse", NumberToJson(t.rmse)},
                     {"mae", NumberToJson(t.mae)},
                     {"r2", NumberToJson(t.r2)}});
+    if (t.coverage) list.back()["coverage"] = NumberToJson(*t.coverage);
   }
   return list;
 }
@@ -104,6 +105,7 @@ Json MetricsToJson(const spec::Metrics& m, std::span<const std::string> classes)
     out["rmse"] = NumberToJson(m.rmse);
     out["mae"] = NumberToJson(m.mae);
     out["r2"] = NumberToJson(m.r2);
+    if (m.coverage) out["coverage"] = NumberToJson(*m.coverage);
     if (m.targets.size() > 1) out["per_target"] = PerTarget(m);
     return out;
   }
@@ -113,6 +115,7 @@ Json MetricsToJson(const spec::Metrics& m, std::span<const std::string> classes)
   }
   if (m.auc || (m.classes.size() == 2 && !m.f1_micro)) {
     out["auc"] = m.auc ? NumberToJson(*m.auc) : Json();
+    out["average_precision"] = m.average_precision ? NumberToJson(*m.average_precision) : Json();
   }
   if (m.unknown_labels > 0) out["unknown_labels"] = m.unknown_labels;
   if (m.f1_micro) out["f1_micro"] = NumberToJson(*m.f1_micro);

@@ -77,6 +77,12 @@ Json TrainingToJson(const ModelDocument& d) {
   if (d.best_epochs.size() == 1) training["best_epoch"] = NumberToJson(d.best_epochs[0]);
   if (d.best_epochs.size() > 1) training["best_epochs"] = d.best_epochs;
   if (d.temperature != 1) training["temperature"] = NumberToJson(d.temperature);
+  if (d.threshold) {
+    training["threshold"] = {{"metric", TextToJson(d.threshold->metric)},
+                             {"threshold", NumberToJson(d.threshold->threshold)},
+                             {"value", NumberToJson(d.threshold->value)},
+                             {"value_at_half", NumberToJson(d.threshold->value_at_half)}};
+  }
   if (d.skipped_steps > 0) training["skipped_steps"] = d.skipped_steps;
   if (d.async) {
     training["async"] = {{"largest_lag", d.async->largest_lag}, {"refused", d.async->refused}};
@@ -105,6 +111,34 @@ Status ReadFields(const Json& spec, spec::JobSpec& job) {
   return read(Member(spec, "train"), "spec.train", job.train);
 }
 
+// What training has chosen by the held-out rows.
+Status ReadDecision(const Json& json, ModelDocument& d) {
+  const JsonReader read;
+  const Json& thresholds = Member(json, "thresholds");
+  if (!thresholds.is_null()) {
+    ESPALIER_RETURN_IF_ERROR(read(thresholds, "thresholds", d.thresholds));
+    const auto inside = [](double t) { return t > 0 && t < 1; };
+    if (d.thresholds.size() != 2 ||
+        !std::all_of(d.thresholds.begin(), d.thresholds.end(), inside)) {
+      return BadInput("thresholds: found " + Printable(thresholds.dump(), 60) +
+                      ", expected two numbers above 0 and below 1");
+    }
+  }
+  const Json& intervals = Member(json, "intervals");
+  if (intervals.is_null()) return {};
+  spec::PredictionIntervals& i = d.intervals.emplace();
+  ESPALIER_RETURN_IF_ERROR(read(Member(intervals, "level"), "intervals.level", i.level));
+  ESPALIER_RETURN_IF_ERROR(
+      read(Member(intervals, "half_widths"), "intervals.half_widths", i.half_widths));
+  const auto positive = [](double width) { return width > 0 && std::isfinite(width); };
+  if (i.level > 0 && i.level < 1 && !i.half_widths.empty() &&
+      std::all_of(i.half_widths.begin(), i.half_widths.end(), positive)) {
+    return {};
+  }
+  return BadInput("intervals: found " + Printable(intervals.dump(), 60) +
+                  ", expected a level above 0 and below 1 and positive half_widths");
+}
+
 Status ReadDocument(const Json& json, ModelDocument& d) {
   const JsonReader read;
   const Json& spec = Member(json, "spec");
@@ -125,6 +159,7 @@ Status ReadDocument(const Json& json, ModelDocument& d) {
                       std::to_string(spec::kFitsMax));
     }
   }
+  ESPALIER_RETURN_IF_ERROR(ReadDecision(json, d));
   const Json& rows = Member(json, "rows");
   ESPALIER_RETURN_IF_ERROR(read(Member(rows, "train"), "rows.train", d.train_rows));
   ESPALIER_RETURN_IF_ERROR(read(Member(rows, "validation"), "rows.validation", d.validation_rows));
@@ -158,6 +193,18 @@ Status CheckColumns(const std::string& path, const std::vector<int32_t>& columns
 // A column that may be left out, as -1.
 std::vector<int32_t> OneColumn(int32_t column) {
   return column == -1 ? std::vector<int32_t>() : std::vector<int32_t>{column};
+}
+
+Status CheckDecision(const ModelDocument& d) {
+  const size_t classes = d.preprocessing.classes.size();
+  if (!d.thresholds.empty() && classes != 2) {
+    return BadInput("thresholds: found two for " + std::to_string(classes) + " classes");
+  }
+  const size_t targets = d.preprocessing.targets.size();
+  if (!d.intervals || d.intervals->half_widths.size() == targets) return {};
+  return BadInput("intervals.half_widths: found " +
+                  std::to_string(d.intervals->half_widths.size()) + ", expected one for each of " +
+                  std::to_string(targets) + " targets");
 }
 
 // What the values must be for prediction to be safe; spec and preprocessing may have been edited.
@@ -211,6 +258,7 @@ Status CheckDocument(const ModelDocument& d) {
     return BadInput(std::string("preprocessing.") + (classes ? "classes" : "targets") +
                     ": found none, expected at least one");
   }
+  ESPALIER_RETURN_IF_ERROR(CheckDecision(d));
   const size_t answers = itself ? d.schema.features.size() : d.schema.label.size();
   if (!classes && d.preprocessing.targets.size() != answers) {
     return BadInput("preprocessing.targets: found " +
@@ -278,6 +326,11 @@ std::string EncodeModelJson(const ModelDocument& d) {
   if (d.sparse) document["sparse"] = true;
   if (d.fits > 1 || d.constant) {
     document["ensemble"] = {{"fits", d.fits}, {"constant", d.constant}};
+  }
+  if (!d.thresholds.empty()) document["thresholds"] = write(d.thresholds);
+  if (d.intervals) {
+    document["intervals"] = {{"level", write(d.intervals->level)},
+                             {"half_widths", write(d.intervals->half_widths)}};
   }
   if (!d.notes.empty()) document["notes"] = write(d.notes);
   std::string out = "{\n";

@@ -25,7 +25,13 @@
 //                    table; absent where there is nothing
 //   rows             {"train": .., "validation": .., "test": .., "skipped": ..}
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}, and where
-//                    spec.train.mode is async "async": {"largest_lag": .., "refused": ..}
+//                    spec.train.mode is async "async": {"largest_lag": .., "refused": ..}; where
+//                    spec.train.threshold chose one "threshold": {"metric": .., "threshold": ..,
+//                    "value": .., "value_at_half": ..}
+//   thresholds       [.., ..] as spec.model.thresholds, where spec.train.threshold chose them; else
+//                    absent
+//   intervals        {"level": .., "half_widths": [..]} by target, in its units: prediction
+//                    intervals; absent without spec.train.intervals
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}
 //   job_fingerprint, data_fingerprint, arithmetic_id, weights_sha256
 //   accepted         ["data_fingerprint 3f.. until step 1200", ..]: differences that a person
@@ -70,6 +76,9 @@ struct ModelDocument {
   int64_t fits = 1;                        // model::NetworkShape's
   bool constant = false;                   // likewise
   double temperature = 1;  // that the outputs of the last layer are divided by; written, not read
+  std::vector<double> thresholds;                  // NetworkShape's, where training chose them
+  std::optional<spec::ChosenThreshold> threshold;  // written, not read
+  std::optional<spec::PredictionIntervals> intervals;
   int64_t skipped_steps = 0;                      // written, not read
   spec::Metrics train;                            // of the weights, or running values of an epoch
   std::optional<spec::Metrics> validation, test;  // of the saved weights

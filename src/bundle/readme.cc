@@ -181,6 +181,21 @@ std::string Fits(const ModelDocument& d) {
   return text;
 }
 
+// What training has chosen by the held-out rows.
+std::string Decisions(const ModelDocument& d) {
+  std::string text;
+  if (d.thresholds.size() == 2 && d.preprocessing.classes.size() == 2) {
+    text += "Class " + MarkdownText(d.preprocessing.classes[1], 60) +
+            " is predicted where its probability is above " + ShortestDouble(d.thresholds[1]) +
+            ", else " + MarkdownText(d.preprocessing.classes[0], 60) + ".\n";
+  }
+  if (d.intervals) {
+    text += "Prediction intervals for a share of " + ShortestDouble(d.intervals->level) +
+            " of the rows are the prediction +- `intervals.half_widths` of\nmodel.json.\n";
+  }
+  return text;
+}
+
 // What another run would not give again.
 std::string HowTrained(const ModelDocument& d) {
   if (d.job.train.mode == spec::TrainMode::kSync) return "";
@@ -350,7 +365,7 @@ std::string BundleReadme(const ModelDocument& d, const spec::TensorList& tensors
       "In Python: `safetensors.numpy.load_file(\"weights.safetensors\")`. A feature x enters as\n"
       "(x - shift) * factor with the numbers of `preprocessing.features` in `model.json`";
   out += MeaningOfOutputs(d) + FeaturesDo(d) + LayersDo(d.job.model) +
-         Averages(d.job.train.averaging) + Fits(d) + InNumpy(d);
+         Averages(d.job.train.averaging) + Fits(d) + Decisions(d) + InNumpy(d);
   out += HowTrained(d);
   for (const std::string& a : d.accepted) {
     out += "\nResumed although something differed: " + MarkdownText(a, 300) + ".\n";

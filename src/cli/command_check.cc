@@ -360,7 +360,7 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
   const bool accumulates = kind == spec::OptimizerKind::kLbfgs ||
                            (kind == spec::OptimizerKind::kGd ? report->steps_per_epoch > 1
                                                              : spec.train.accumulate_steps > 1);
-  const bool assembles = spec::HasFits(spec.train) || spec.train.calibrate;
+  const bool assembles = spec::Assembles(spec.train);
   const int64_t vectors = 3 + model::SlotCount(spec.train.optimizer) + keeps_best + averages +
                           accumulates + (assembles ? 2 * spec.train.ensemble.fits : 0);
   report->model_bytes =

@@ -96,6 +96,18 @@ Json SuccessJson(const spec::JobSnapshot& job, int64_t client_start_ms) {
   if (r.best_epochs.size() == 1) success["best_epoch"] = r.best_epochs[0];
   if (r.fits > 1) success["fits"] = r.fits;
   if (r.fits > 1 && !r.best_epochs.empty()) success["best_epochs"] = r.best_epochs;
+  if (r.threshold) {
+    success["threshold"] = {{"class", r.positive},
+                            {"metric", r.threshold->metric},
+                            {"threshold", r.threshold->threshold},
+                            {"value", r.threshold->value},
+                            {"value_at_half", r.threshold->value_at_half},
+                            {"reached", r.threshold->reached}};
+  }
+  if (r.intervals) {
+    success["intervals"] = {{"level", r.intervals->level},
+                            {"half_widths", r.intervals->half_widths}};
+  }
   if (r.skipped_steps > 0) success["skipped_steps"] = r.skipped_steps;
   if (r.async) {
     success["async"] = {{"largest_lag", r.async->largest_lag}, {"refused", r.async->refused}};

@@ -40,6 +40,7 @@ std::vector<std::string> MetricCells(const std::string& name, const spec::Metric
     }
   } else {
     for (double value : {m.rmse, m.mae, m.r2}) cells.push_back(FormatMean(value, m.weight));
+    cells.push_back(m.coverage ? FormatShare(*m.coverage) : "");
   }
   cells.push_back(HumanCount(m.rows));
   return cells;
@@ -53,10 +54,10 @@ std::string MetricsTable(const std::vector<std::pair<std::string, const spec::Me
     rows.push_back({"", "loss", "accuracy", "precision", "recall", "f1", "auc", "f1_micro",
                     "f1_macro", "rows"});
   } else {
-    rows.push_back({"", "loss", "rmse", "mae", "r2", "rows"});
+    rows.push_back({"", "loss", "rmse", "mae", "r2", "coverage", "rows"});
   }
   for (const auto& [name, metrics] : sets) rows.push_back(MetricCells(name, *metrics));
-  for (size_t c = 9; classification && c-- > 6;) {  // what no set has
+  for (size_t c = classification ? 9 : 6; c-- > (classification ? 6 : 5);) {  // what no set has
     if (std::any_of(rows.begin() + 1, rows.end(), [c](const auto& r) { return !r[c].empty(); })) {
       continue;
     }
@@ -132,6 +133,32 @@ std::string MetricsTable(const spec::TrainingResult& r) {
   std::string text = MetricsTable(sets);
   for (const auto& [name, metrics] : sets) text += Notes(name, *metrics, r.classes);
   return text;
+}
+
+std::string ThresholdText(const spec::TrainingResult& r) {
+  if (!r.threshold) return "";
+  const spec::ChosenThreshold& t = *r.threshold;
+  std::string text = "the threshold of " + Quoted(r.positive) + " is " + FormatValue(t.threshold) +
+                     ": " + t.metric + " " + FormatValue(t.value) + " on the held-out rows, " +
+                     FormatValue(t.value_at_half) + " with 0.5\n";
+  if (!t.reached) {
+    text +=
+        "note: no threshold has the precision or recall that train.threshold asks for on these "
+        "rows\n";
+  }
+  return text;
+}
+
+std::string IntervalsText(const spec::TrainingResult& r) {
+  if (!r.intervals) return "";
+  const std::vector<double>& widths = r.intervals->half_widths;
+  std::string text = "prediction intervals for " + FormatShare(r.intervals->level) +
+                     " of the rows: the prediction +- ";
+  for (size_t k = 0; k < std::min(widths.size(), kClassesShownMax); ++k) {
+    text += (k > 0 ? ", " : "") + FormatValue(widths[k]);
+  }
+  if (widths.size() > kClassesShownMax) text += ", ...";
+  return text + "\n";
 }
 
 std::string Headline(const spec::TrainingResult& r, bool color) {
@@ -281,6 +308,7 @@ std::string ResultText(const spec::JobSnapshot& job, int64_t client_start_ms,
     }
     text += r.fits > 1 ? "\n" : ", the best by the validation rows\n";
   }
+  text += ThresholdText(r) + IntervalsText(r);
   if (r.skipped_steps > 0) {
     text += Colored("skipped " + HumanCount(r.skipped_steps) + " steps that were not finite",
                     Ink::kYellow, color) +

@@ -50,6 +50,8 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::Averaging& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ThresholdSpec& out);
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ClassWeights& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ValidationSpec& out);

@@ -74,6 +74,11 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return ReadKind(reader, node, path, out, [&](spec::AveragingKind k) { out.kind = k; });
 }
 
+Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
+                spec::ThresholdSpec& out) {
+  return ReadKind(reader, node, path, out, [&](spec::ThresholdKind k) { out.kind = k; });
+}
+
 // `none`, `balanced`, or a map from labels to weights.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ClassWeights& out) {

@@ -273,6 +273,9 @@ constexpr KeyDoc kDocs[] = {
     {"model.thresholds", nullptr,
      "softmax_cross_entropy: one number a class. The class with the largest probability / "
      "threshold is predicted. By default the most probable one."},
+    {"model.positive", "yes",
+     "Two classes: label of the positive one, for average_precision and train.threshold. By "
+     "default the second class. Numbers are in their order, text in bytewise order."},
     {"model.inputs", "784",
      "Number of inputs that the data must give. The job is refused otherwise. By default any."},
     {"model.outputs", "10",
@@ -357,7 +360,8 @@ constexpr KeyDoc kDocs[] = {
      "Ends training when a metric stops improving. By default off."},
     {"train.early_stopping.metric", nullptr,
      "Of validation rows: val_loss; classes: val_accuracy, val_precision, val_recall, val_f1, "
-     "val_auc (two classes); multilabel: also val_f1_micro and val_f1_macro; numbers: val_rmse, "
+     "val_auc and val_average_precision (two classes); multilabel: also val_f1_micro and "
+     "val_f1_macro; numbers: val_rmse, "
      "val_mae, val_r2. Of training rows: the same without val_, as means over an epoch while it "
      "trains. precision, recall and f1 are means over classes or labels, weighted by rows."},
     {"train.early_stopping.patience", nullptr, "Number of evaluations without improvement."},
@@ -406,6 +410,23 @@ constexpr KeyDoc kDocs[] = {
     {"train.calibrate", nullptr,
      "true: the outputs of a classifier are divided by a temperature, the one with the least loss "
      "of the held-out rows. Requires validation rows or folds."},
+    {"train.threshold", "f1",
+     "Two classes with softmax_cross_entropy: chooses the threshold of the probability above which "
+     "model.positive is predicted, by the held-out rows. accuracy, f1: the highest one. recall, "
+     "precision: the highest one with at least min_precision or min_recall. cost: the lowest cost "
+     "of mistakes. Requires validation rows or folds. none: model.thresholds decides."},
+    {"train.threshold.*.min_precision", nullptr,
+     "Precision that the threshold must have on the held-out rows."},
+    {"train.threshold.*.min_recall", nullptr,
+     "Recall that the threshold must have on the held-out rows."},
+    {"train.threshold.*.false_positive", nullptr,
+     "Cost of a row of the negative class that is predicted positive."},
+    {"train.threshold.*.false_negative", nullptr,
+     "Cost of a row of the positive class that is predicted negative."},
+    {"train.intervals", "0.9",
+     "Regression: share of rows that prediction intervals contain. Their half-width is this "
+     "quantile of the absolute residuals of the held-out rows (split conformal prediction). "
+     "predict writes them as lower_TARGET and upper_TARGET. 0: no intervals."},
     {"train.averaging", nullptr,
      "Averages of the weights after each update, which are evaluated and saved instead of the "
      "last weights. ema: an exponential average. mean: the mean of all."},

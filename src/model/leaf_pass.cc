@@ -7,6 +7,7 @@
 #include "src/model/accumulation.h"
 #include "src/model/activation.h"
 #include "src/model/average.h"
+#include "src/model/decision.h"
 #include "src/model/layer_norm.h"
 #include "src/model/sparse_layer.h"
 #include "src/model/vector_math.h"
@@ -602,6 +603,13 @@ void LeafPass<T>::Try(const T* parameters, int64_t rows, const Trials& trials, d
   if (shape_.averages()) return TryAverages(parameters, rows, trials, sums);
   ForOutputs(parameters, rows, [&](int64_t begin, int64_t count) {
     AddTrials(shape_, Outputs(begin, count), trials, sums);
+  });
+}
+
+template <typename T>
+void LeafPass<T>::Residuals(const T* parameters, int64_t rows, double* sums) {
+  ForOutputs(parameters, rows, [&](int64_t begin, int64_t count) {
+    AddResiduals(shape_, Outputs(begin, count), sums);
   });
 }
 

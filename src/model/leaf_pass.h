@@ -75,6 +75,10 @@ class LeafPass {
   // Forward without dropout; adds the losses of the trials to `sums` [trials.size()].
   void Try(const T* parameters, int64_t rows, const Trials& trials, double* sums);
 
+  // Forward without dropout; adds the residuals of a regression to `sums` [ResidualsSize(shape)]
+  // (model/decision.h).
+  void Residuals(const T* parameters, int64_t rows, double* sums);
+
   // Forward without dropout; classification: probabilities [rows, classes], multilabel: those
   // of 1 [rows, outputs], else values [rows, outputs] in the units of training.
   void Predict(const T* parameters, int64_t rows, T* predictions);

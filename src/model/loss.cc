@@ -207,9 +207,10 @@ Penalty<T> PenaltyOf(const NetworkShape& shape, T d) {
 }
 
 template <typename T>
-void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, T* deltas,
-                    double* totals) {
+void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind,
+                    T* deltas, double* totals) {
   const int64_t width = shape.outputs();
+  const bool covers = kind != TotalsKind::kTraining && !shape.half_widths.empty();
   const T share = T{1} / static_cast<T>(width);
   const bool poisson = shape.loss == spec::Loss::kPoisson;
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -232,6 +233,9 @@ void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, T* del
       t[1] += w * std::fabs(d);
       t[2] += w * target;
       t[3] += w * target * target;
+      if (covers && std::fabs(d) <= shape.half_widths[k]) {
+        totals[kTotalsFixed + 4 * width + k] += w;
+      }
     }
     std::fill(delta + width, delta + rows.pitch, T{0});
     AddRow(w, LossOrNan(loss / static_cast<double>(width), z, rows.pitch), totals);
@@ -251,7 +255,7 @@ void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsK
     case spec::Loss::kBinaryCrossEntropy:
       return BinaryLoss(shape, rows, kind, deltas, totals);
     default:
-      return RegressionLoss(shape, rows, deltas, totals);
+      return RegressionLoss(shape, rows, kind, deltas, totals);
   }
 }
 

@@ -78,13 +78,14 @@ void AddLabels(int64_t labels, const double* t, spec::Metrics& metrics) {
   metrics.f1_macro = sum / static_cast<double>(labels);
 }
 
+constexpr int kFractionBits = std::numeric_limits<double>::digits - 1;
+constexpr int kBinBits = std::countr_zero(static_cast<uint64_t>(kScoreBinsPerOctave));
+constexpr int64_t kLeastExponent = std::numeric_limits<double>::max_exponent - 1 -  // the bias
+                                   kScoreOctaves / 2;
+
 // The bits of doubles, but for the sign, ascend as their sizes do: those of the exponent, then
 // those of the fraction. What is no number counts as the lowest score.
 int64_t ScoreBin(double score) {
-  constexpr int kFractionBits = std::numeric_limits<double>::digits - 1;
-  constexpr int kBinBits = std::countr_zero(static_cast<uint64_t>(kScoreBinsPerOctave));
-  constexpr int64_t kLeastExponent = std::numeric_limits<double>::max_exponent - 1 -  // the bias
-                                     kScoreOctaves / 2;
   if (std::isnan(score)) return 0;
   const auto bits = std::bit_cast<uint64_t>(std::fabs(score)) >> (kFractionBits - kBinBits);
   const int64_t place = std::clamp(static_cast<int64_t>(bits) - (kLeastExponent << kBinBits),
@@ -103,6 +104,20 @@ std::optional<double> Auc(const double* bins) {
   }
   if (!(zeros > 0 && ones > 0)) return std::nullopt;
   return pairs / (zeros * ones);
+}
+
+// Goes from the highest score of the positive class to the lowest. Scores of a bin are one step.
+std::optional<double> AveragePrecision(const double* bins, int64_t positive) {
+  double truths = 0, area = 0, found = 0, predicted = 0;
+  for (int64_t bin = 0; bin < kScoreBins; ++bin) truths += bins[2 * bin + positive];
+  if (!(truths > 0)) return std::nullopt;
+  for (int64_t k = 0; k < kScoreBins; ++k) {
+    const double* bin = bins + 2 * (positive == 1 ? kScoreBins - 1 - k : k);
+    predicted += bin[0] + bin[1];
+    found += bin[positive];
+    if (bin[positive] > 0) area += bin[positive] / truths * (found / predicted);
+  }
+  return area;
 }
 
 // Whether all rows have one target. `t`: the four sums of the target. What is left of the squares
@@ -137,6 +152,15 @@ void AddRegression(const NetworkShape& shape, const std::vector<spec::FittedTarg
     }
   }
   const auto count = static_cast<double>(shape.outputs());
+  if (each && !shape.half_widths.empty()) {
+    double sum = 0;
+    for (int64_t k = 0; k < shape.outputs(); ++k, ++t) {
+      const double coverage = *t / metrics.weight;
+      sum += coverage;
+      if (!metrics.targets.empty()) metrics.targets[k].coverage = coverage;
+    }
+    metrics.coverage = sum / count;
+  }
   metrics.rmse = std::sqrt(squares / count);
   metrics.mae /= count;
   metrics.r2 /= count;
@@ -156,7 +180,10 @@ spec::Metrics Unknown(spec::Metrics metrics) {
 }  // namespace
 
 int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
-  if (spec::PredictsNumbers(shape.task)) return kTotalsFixed + 4 * shape.outputs();
+  if (spec::PredictsNumbers(shape.task)) {
+    const bool covers = kind != TotalsKind::kTraining && !shape.half_widths.empty();
+    return kTotalsFixed + (covers ? 5 : 4) * shape.outputs();
+  }
   if (kind == TotalsKind::kTraining) return kTotalsFixed;
   if (shape.task == spec::Task::kMultilabel) return kTotalsFixed + 3 * shape.outputs();
   const int64_t classes = shape.classes();
@@ -179,8 +206,20 @@ void AddUnknownLabel(const NetworkShape& shape, int64_t predicted, double weight
   unknown[1 + predicted] += weight;
 }
 
+int64_t ScoreBinsOffset(const NetworkShape& shape) {
+  return kTotalsFixed + ClassTotals(shape.classes());
+}
+
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label) {
-  return kTotalsFixed + ClassTotals(shape.classes()) + 2 * ScoreBin(score) + label;
+  return ScoreBinsOffset(shape) + 2 * ScoreBin(score) + label;
+}
+
+double ScoreBinEdge(int64_t bin) {
+  const int64_t place = std::abs(bin - kScoreBins / 2);
+  if (place == 0) return 0;
+  const auto bits = static_cast<uint64_t>((kLeastExponent << kBinBits) + place);
+  const auto size = std::bit_cast<double>(bits << (kFractionBits - kBinBits));
+  return bin < kScoreBins / 2 ? -size : size;
 }
 
 spec::Metrics MetricsFromTotals(const NetworkShape& shape,
@@ -221,7 +260,10 @@ spec::Metrics MetricsFromTotals(const NetworkShape& shape,
   for (size_t k = 0; k < unknown.size(); ++k) weights[k].predicted += unknown[k];
   AddClasses(weights, metrics.weight - known, metrics);
   if (classes <= kConfusionClassesMax) metrics.confusion.assign(rest, rest + classes * classes);
-  if (classes == 2) metrics.auc = Auc(rest + ClassTotals(classes));
+  if (classes != 2) return metrics;
+  const double* bins = rest + ClassTotals(classes);
+  metrics.auc = Auc(bins);
+  metrics.average_precision = AveragePrecision(bins, shape.positive);
   return metrics;
 }
 

@@ -11,6 +11,8 @@
 //     classes <= kConfusionClassesMax   confusion [true][predicted], weights
 //     otherwise                         per class: true, predicted and correct weight
 //     two classes                       per score bin: weight of class 0, weight of class 1
+//   kEvaluation and kScoring, regression with half-widths: per target the weight of the rows whose
+//   prediction is within the half-width of the target
 //   kEvaluation, multilabel             per label: true, predicted and correct weight of ones
 //   kScoring, classification: as kEvaluation, then of rows whose label the model does not know, and
 //   which nothing above counts: their number, and by predicted class their weight
@@ -71,5 +73,9 @@ void AddUnknownLabel(const NetworkShape& shape, int64_t predicted, double weight
 // Where in the totals a row of two-class evaluation with this score is counted. REQUIRES:
 // evaluation totals of a shape with two classes.
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label);
+// Where the score bins begin in evaluation totals of a shape with two classes.
+int64_t ScoreBinsOffset(const NetworkShape& shape);
+// The lower end of a bin, as log-odds of class 1; of kScoreBins the upper end of the last one.
+double ScoreBinEdge(int64_t bin);
 
 }  // namespace espalier::model

@@ -83,6 +83,7 @@ void Map(W& w, Is<spec::TargetMetrics> auto& t) {
   w(ESPALIER_AT(mae), t.mae);
   w(ESPALIER_AT(r2), t.r2);
   w(ESPALIER_AT(constant), t.constant);
+  w(ESPALIER_AT(coverage), t.coverage);
 }
 
 template <typename W>
@@ -105,6 +106,8 @@ void Map(W& w, Is<spec::Metrics> auto& m) {
   w(ESPALIER_AT(f1_macro), m.f1_macro);
   w(ESPALIER_AT(unknown_labels), m.unknown_labels);
   w(ESPALIER_AT(targets), m.targets);
+  w(ESPALIER_AT(average_precision), m.average_precision);
+  w(ESPALIER_AT(coverage), m.coverage);
   if constexpr (W::kDecodes) {
     const size_t classes = m.classes.size();
     if (!m.confusion.empty() && m.confusion.size() != classes * classes) {
@@ -145,6 +148,21 @@ void Map(W& w, Is<spec::AsyncCounts> auto& c) {
 }
 
 template <typename W>
+void Map(W& w, Is<spec::ChosenThreshold> auto& t) {
+  w(ESPALIER_AT(metric), t.metric, kName);
+  w(ESPALIER_AT(threshold), t.threshold, kFinite);
+  w(ESPALIER_AT(value), t.value, kFinite);
+  w(ESPALIER_AT(value_at_half), t.value_at_half, kFinite);
+  w(ESPALIER_AT(reached), t.reached);
+}
+
+template <typename W>
+void Map(W& w, Is<spec::PredictionIntervals> auto& i) {
+  w(ESPALIER_AT(level), i.level, kFinite);
+  w(ESPALIER_AT(half_widths), i.half_widths, Each{kFinite, spec::kIntervalTargetsMax});
+}
+
+template <typename W>
 void Map(W& w, Is<spec::TrainingResult> auto& r) {
   w(ESPALIER_AT(steps), r.steps);
   w(ESPALIER_AT(epochs), r.epochs, kFinite);
@@ -163,6 +181,9 @@ void Map(W& w, Is<spec::TrainingResult> auto& r) {
   w(ESPALIER_AT(best_epochs), r.best_epochs, Each{kFinite, spec::kFitsMax});
   w(ESPALIER_AT(skipped_steps), r.skipped_steps);
   w(ESPALIER_AT(fits), r.fits, Within{0, spec::kFitsMax});
+  w(ESPALIER_AT(threshold), r.threshold);
+  w(ESPALIER_AT(positive), r.positive, Raw());
+  w(ESPALIER_AT(intervals), r.intervals);
 }
 
 // Fields of the message of scoring itself.

@@ -1,5 +1,6 @@
 #include "src/scoring/model_outline.h"
 
+#include <cmath>
 #include <utility>
 
 #include "src/base/checksum.h"
@@ -7,6 +8,7 @@
 #include "src/bundle/bundle.h"
 #include "src/bundle/model_json.h"
 #include "src/bundle/safetensors.h"
+#include "src/data/features/class_weights.h"
 #include "src/data/features/sparse_choice.h"
 #include "src/spec/sparse_rows.h"
 
@@ -59,6 +61,14 @@ Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const st
   }
   model.shape.fits = fits;
   model.shape.constant = model.document.constant;
+  if (!model.document.thresholds.empty()) model.shape.thresholds = model.document.thresholds;
+  auto positive = data::PositiveClass(model.document.job, fitted.classes);
+  if (!positive.ok()) return ErrorOf(directory + "/" + bundle::kModelFile, positive.status());
+  model.shape.positive = *positive;
+  for (size_t k = 0; model.document.intervals && k < fitted.targets.size(); ++k) {
+    model.shape.half_widths.push_back(model.document.intervals->half_widths[k] *
+                                      std::fabs(fitted.targets[k].factor));
+  }
   if (fitted.label_smoothing) model.shape.label_smoothing = *fitted.label_smoothing;
   if (model.document.sparse && !data::CanBeSparse(model.document.job, fitted)) {
     return BadInput(QuotedPath(directory + "/" + bundle::kModelFile) +

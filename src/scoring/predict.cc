@@ -106,10 +106,24 @@ class ShardPrediction {
     if (written && !columns_.numbers.empty()) {
       numbers_.insert(numbers_.end(), answer.begin(), answer.end());
     }
+    AddIntervals(answer);
     if (!reasons_.empty()) reasons_.emplace_back();
     ++run_rows_;
     ++entry_;
     ++score_.rows;
+  }
+
+  // Adds the ends of the prediction intervals, if the model has any. Counts are never negative.
+  void AddIntervals(std::span<const double> answer) {
+    const bundle::ModelDocument& document = run_.model.document;
+    if (!document.intervals) return;
+    const bool counts = run_.model.shape.loss == spec::Loss::kPoisson;
+    for (const double sign : {-1.0, 1.0}) {
+      for (size_t k = 0; k < answer.size(); ++k) {
+        const double end = answer[k] + sign * document.intervals->half_widths[k];
+        numbers_.push_back(counts ? std::max(0.0, end) : end);
+      }
+    }
   }
 
   // Takes the entry at entry_, which has none.

@@ -90,6 +90,10 @@ Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSp
     };
     if (!labels || spec.prediction) add("prediction_");
     if (labels && spec.probabilities) add("probability_");
+    if (model.document.intervals) {
+      add("lower_");
+      add("upper_");
+    }
   }
   if (spec.on_bad_row == spec::OnBadRow::kEmpty) columns.reason = "error";
   std::set<std::string> names;

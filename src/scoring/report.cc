@@ -77,16 +77,22 @@ std::string MetricsSection(const ReportInput& in) {
     std::vector<std::string> names = {"loss", "accuracy", "precision", "recall", "F1"};
     std::vector<std::string> values = {Value(m.loss), Value(m.accuracy), Value(m.precision),
                                        Value(m.recall), Value(m.f1)};
-    for (const auto& [name, value] : {std::pair("AUC", m.auc), std::pair("micro F1", m.f1_micro),
-                                      std::pair("macro F1", m.f1_macro)}) {
+    for (const auto& [name, value] :
+         {std::pair("AUC", m.auc), std::pair("average precision", m.average_precision),
+          std::pair("micro F1", m.f1_micro), std::pair("macro F1", m.f1_macro)}) {
       if (!value) continue;
       names.emplace_back(name);
       values.push_back(Value(*value));
     }
     out += Row("th", names) + Row("td", values);
   } else {
-    out += Row("th", {"loss", "rmse", "mae", "r2"});
-    out += Row("td", {Value(m.loss), Value(m.rmse), Value(m.mae), Value(m.r2)});
+    std::vector<std::string> names = {"loss", "rmse", "mae", "r2"};
+    std::vector<std::string> values = {Value(m.loss), Value(m.rmse), Value(m.mae), Value(m.r2)};
+    if (m.coverage) {
+      names.emplace_back("coverage");
+      values.push_back(Value(*m.coverage));
+    }
+    out += Row("th", names) + Row("td", values);
   }
   out += "</table>\n";
   for (const std::string& note : spec::MetricNotes(m, ClassNames(in))) {
@@ -165,6 +171,27 @@ std::vector<std::pair<double, double>> Thinned(std::vector<std::pair<double, dou
   return out;
 }
 
+// Of the model: the probability of the positive class above which this is predicted.
+double ThresholdOf(const model::NetworkShape& shape) {
+  const std::vector<double>& t = shape.thresholds;
+  if (t.size() != 2) return 0.5;
+  const auto positive = static_cast<size_t>(shape.positive);
+  return t[positive] / (t[0] + t[1]);
+}
+
+std::string ThresholdSection(const ReportInput& in, const ScoreCurves& curves) {
+  const double threshold = ThresholdOf(in.trained.shape);
+  SvgChart chart("Precision, recall and F1 by threshold", "threshold", "share", 0, 1, 0, 1);
+  chart.Line("precision", Thinned(curves.precision));
+  chart.Line("recall", Thinned(curves.recall));
+  chart.Line("F1", Thinned(curves.f1));
+  chart.Guide(threshold, 0, threshold, 1);
+  return "<h2>Threshold</h2>\n<p class=\"small\">The model predicts the positive class where its "
+         "probability is above " +
+         Value(threshold) + " (dashed line).</p>\n<div class=\"charts\">" + chart.Html() +
+         "</div>\n";
+}
+
 std::string ScoreSection(const ReportInput& in) {
   if (!in.evaluation.metrics.auc) return "";
   const ScoreCurves curves = CurvesOf(in.trained.shape, in.evaluation.totals);
@@ -174,7 +201,9 @@ std::string ScoreSection(const ReportInput& in) {
   SvgChart pr("Precision by recall", "recall", "precision", 0, 1, 0, 1);
   pr.Line("", Thinned(curves.precision_recall));
   return "<h2>ROC and precision-recall</h2>\n<p class=\"small\">Positive is the class " +
-         ClassName(in, 1) + ".</p>\n<div class=\"charts\">" + roc.Html() + pr.Html() + "</div>\n";
+         ClassName(in, static_cast<size_t>(in.trained.shape.positive)) +
+         ".</p>\n<div class=\"charts\">" + roc.Html() + pr.Html() + "</div>\n" +
+         ThresholdSection(in, curves);
 }
 
 const Curve* Find(const std::vector<Curve>& curves, const std::string& name) {
@@ -342,25 +371,31 @@ Result<std::vector<Curve>> ParseHistory(std::string_view text) {
 }
 
 ScoreCurves CurvesOf(const model::NetworkShape& shape, const std::vector<double>& totals) {
-  // The bins are the last part: weight of class 0 and of class 1 by score, ascending.
-  const double* bins = totals.data() + model::TotalsSize(shape, model::TotalsKind::kEvaluation) -
-                       2 * model::kScoreBins;
-  double zeros = 0, ones = 0;
+  const double* bins = totals.data() + model::ScoreBinsOffset(shape);
+  const bool first = shape.positive == 0;  // the scores are those of the other class
+  double negatives = 0, positives = 0;
   for (int64_t i = 0; i < model::kScoreBins; ++i) {
-    zeros += bins[2 * i];
-    ones += bins[2 * i + 1];
+    negatives += bins[2 * i + (first ? 1 : 0)];
+    positives += bins[2 * i + (first ? 0 : 1)];
   }
   ScoreCurves curves;
   curves.roc.emplace_back(0, 0);
   double false_positives = 0, true_positives = 0;
-  for (int64_t i = model::kScoreBins; i-- > 0;) {
+  for (int64_t k = 0; k < model::kScoreBins; ++k) {
+    const int64_t i = first ? k : model::kScoreBins - 1 - k;
     if (bins[2 * i] == 0 && bins[2 * i + 1] == 0) continue;
-    false_positives += bins[2 * i];
-    true_positives += bins[2 * i + 1];
-    curves.roc.emplace_back(zeros > 0 ? false_positives / zeros : 0,
-                            ones > 0 ? true_positives / ones : 0);
-    curves.precision_recall.emplace_back(ones > 0 ? true_positives / ones : 0,
-                                         true_positives / (true_positives + false_positives));
+    false_positives += bins[2 * i + (first ? 1 : 0)];
+    true_positives += bins[2 * i + (first ? 0 : 1)];
+    const double recall = positives > 0 ? true_positives / positives : 0;
+    const double precision = true_positives / (true_positives + false_positives);
+    curves.roc.emplace_back(negatives > 0 ? false_positives / negatives : 0, recall);
+    curves.precision_recall.emplace_back(recall, precision);
+    const double score = first ? -model::ScoreBinEdge(i + 1) : model::ScoreBinEdge(i);
+    const double threshold = 1 / (1 + std::exp(-score));
+    curves.precision.emplace_back(threshold, precision);
+    curves.recall.emplace_back(threshold, recall);
+    curves.f1.emplace_back(
+        threshold, precision + recall > 0 ? 2 * precision * recall / (precision + recall) : 0);
   }
   return curves;
 }

@@ -21,7 +21,7 @@ struct ReportInput {
 };
 
 // Metrics, those by class, loss curves, the confusion matrix (up to kConfusionShown classes), for
-// two classes ROC and precision-recall, for regression residuals.
+// two classes ROC, precision-recall and the effect of the threshold, for regression residuals.
 std::string ReportHtml(const ReportInput& input);
 inline constexpr size_t kConfusionShown = 50;
 
@@ -35,8 +35,10 @@ Result<std::vector<Curve>> ParseHistory(std::string_view text);
 
 // Of the totals of a two-class evaluation: points from (0, 0) to (1, 1), false by true positive
 // rate, one for each bin of scores in use, from the highest; and recall by precision, likewise.
+// Then precision, recall and F1 by the threshold of the positive class's probability.
 struct ScoreCurves {
   std::vector<std::pair<double, double>> roc, precision_recall;
+  std::vector<std::pair<double, double>> precision, recall, f1;
 };
 ScoreCurves CurvesOf(const model::NetworkShape& shape, const std::vector<double>& totals);
 

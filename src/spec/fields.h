@@ -155,6 +155,7 @@ void Fields(F&& f, Is<ModelSpec> auto& s) {
   f(Key("cap_label_smoothing").Later(), s.cap_label_smoothing);
   f(Key("clip_predictions").Later(), s.clip_predictions);
   f(Key("start_at_constant").Later(), s.start_at_constant);
+  f(Key("positive").Later(), s.positive);
 }
 template <typename F>
 void Fields(F&& f, Is<OptimizerSpec> auto& s) {
@@ -232,6 +233,14 @@ void Fields(F&& f, Is<EnsembleSpec> auto& s) {
   f("shrink", s.shrink);
 }
 template <typename F>
+void Fields(F&& f, Is<ThresholdSpec> auto& s) {
+  f(Key("kind").ReadByHand(), s.kind);
+  f(Key("min_precision").In(kInsideUnit).For(ThresholdKind::kRecall), s.min_precision);
+  f(Key("min_recall").In(kInsideUnit).For(ThresholdKind::kPrecision), s.min_recall);
+  f(Key("false_positive").In(kPositive).For(ThresholdKind::kCost), s.false_positive);
+  f(Key("false_negative").In(kPositive).For(ThresholdKind::kCost), s.false_negative);
+}
+template <typename F>
 void Fields(F&& f, Is<ClassWeight> auto& s) {
   f("label", s.label);
   f("weight", s.weight);
@@ -273,6 +282,8 @@ void Fields(F&& f, Is<TrainSpec> auto& s) {
   f("averaging", s.averaging);
   f(Key("ensemble").Later(), s.ensemble);
   f(Key("calibrate").Later(), s.calibrate);
+  f(Key("threshold").Later(), s.threshold);
+  f(Key("intervals").In(kFraction).Later(), s.intervals);
   f("class_weight", s.class_weight);
   f("initial", s.initial);
   f("frozen", s.frozen);

@@ -65,6 +65,11 @@ int64_t FitRows(const TrainSpec& train, int64_t train_rows) {
 
 bool HasFits(const TrainSpec& train) { return train.ensemble.fits > 1 || FoldsOf(train) > 0; }
 
+bool Assembles(const TrainSpec& train) {
+  return HasFits(train) || train.calibrate || train.threshold.kind != ThresholdKind::kNone ||
+         train.intervals > 0;
+}
+
 uint64_t FitSeed(uint64_t seed, int64_t fit) {
   return fit == 0 ? seed : Mix64(seed ^ Mix64(static_cast<uint64_t>(fit)));
 }
@@ -206,7 +211,7 @@ std::vector<std::string> MetricNames(Task task) {
   if (task == Task::kMultilabel) {
     return {"loss", "accuracy", "precision", "recall", "f1", "f1_micro", "f1_macro"};
   }
-  return {"loss", "accuracy", "precision", "recall", "f1", "auc"};
+  return {"loss", "accuracy", "precision", "recall", "f1", "auc", "average_precision"};
 }
 
 bool HigherIsBetter(std::string_view metric) {
@@ -218,6 +223,7 @@ std::optional<double> MetricValue(const Metrics& m, std::string_view metric) {
   if (m.classification) {
     if (metric == "accuracy") return m.accuracy;
     if (metric == "auc") return m.auc;
+    if (metric == "average_precision") return m.average_precision;
     if (metric == "f1_micro") return m.f1_micro;
     if (metric == "f1_macro") return m.f1_macro;
     if (m.classes.empty()) return std::nullopt;

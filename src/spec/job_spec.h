@@ -286,6 +286,8 @@ struct ModelSpec {
   // Regression: training begins with the biases of the outputs at the constant answer that suits
   // the loss (data/profile/target_start.h).
   bool start_at_constant = false;
+  // Two classes: the label of the positive one. Absent: the second class.
+  std::optional<std::string> positive;
   bool operator==(const ModelSpec&) const = default;
 };
 
@@ -403,6 +405,21 @@ struct EnsembleSpec {
   bool operator==(const EnsembleSpec&) const = default;
 };
 
+// What the threshold between two classes is chosen by, over the rows that are held out.
+enum class ThresholdKind { kNone, kAccuracy, kF1, kRecall, kPrecision, kCost };
+struct ThresholdSpec {
+  ThresholdKind kind = ThresholdKind::kNone;
+  double min_precision = 0.9;  // kRecall: that the threshold must reach, in (0, 1)
+  double min_recall = 0.9;     // kPrecision: likewise
+  // kCost: of a row of the negative class that is predicted positive, and of one of the positive
+  // class that is predicted negative.
+  double false_positive = 1, false_negative = 1;
+  bool operator==(const ThresholdSpec&) const = default;
+};
+
+// Targets of a job with prediction intervals.
+inline constexpr int64_t kIntervalTargetsMax = 64;
+
 // Whether a weight above 0 is none in float32, where what is no normal number counts as 0.
 inline bool VanishesInFloat(double weight) {
   return weight > 0 && weight < static_cast<double>(std::numeric_limits<float>::min());
@@ -476,6 +493,13 @@ struct TrainSpec {
   // Divides the outputs of a classifier by a temperature, the one with the least loss of the rows
   // that are held out.
   bool calibrate = false;
+  // Chooses ModelSpec::thresholds of two classes by the rows that are held out.
+  ThresholdSpec threshold;
+  // Regression: share of rows that prediction intervals contain, in (0, 1); 0: no intervals. Their
+  // half-width is a quantile of the absolute residuals of the rows that are held out (split
+  // conformal prediction: Lei et al., "Distribution-Free Predictive Inference for Regression",
+  // 2018).
+  double intervals = 0;
   ClassWeights class_weight;
   std::optional<InitialSpec> initial;
   std::vector<int64_t> frozen;  // layers that keep their first weights, counted as in InitialSpec
@@ -552,6 +576,9 @@ int64_t FoldsOf(const TrainSpec& train);
 int64_t FitRows(const TrainSpec& train, int64_t train_rows);
 // Whether the model is made of several fits, or of fits that hold out training rows.
 bool HasFits(const TrainSpec& train);
+// Whether weights become a model only after the last fit: several fits are averaged, or the model
+// has a temperature, a threshold or intervals that follow from the rows that are held out.
+bool Assembles(const TrainSpec& train);
 // The seed of a fit, counted from 0: the job's for the first one.
 uint64_t FitSeed(uint64_t seed, int64_t fit);
 

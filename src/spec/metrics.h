@@ -21,6 +21,27 @@ struct TargetMetrics {
   std::string name;
   double rmse = 0, mae = 0, r2 = 0;
   bool constant = false;  // all rows have one value
+  // Share of the weight of the rows whose target is in the prediction interval; absent: the model
+  // has no intervals.
+  std::optional<double> coverage = {};
+};
+
+// The threshold of the positive class that `train.threshold` chose, and what it was chosen by: the
+// metric over the rows that were held out, with this threshold and with 0.5. "cost" is the mean
+// cost of a row.
+struct ChosenThreshold {
+  std::string metric;      // "f1", "cost" and so on, as ThresholdKind
+  double threshold = 0.5;  // of the probability; in (0, 1)
+  double value = 0, value_at_half = 0;
+  bool reached = true;  // false: no threshold has the precision or recall that was asked for
+  bool operator==(const ChosenThreshold&) const = default;
+};
+
+// Prediction intervals of a regression: prediction +- half-width.
+struct PredictionIntervals {
+  double level = 0;                 // share of rows that they are meant to contain
+  std::vector<double> half_widths;  // by target, in its units
+  bool operator==(const PredictionIntervals&) const = default;
 };
 
 // Loss, accuracy, rmse, mae and r2 are NaN when no row (or only rows of weight 0) was counted:
@@ -46,6 +67,10 @@ struct Metrics {
   // predicted class. Loss, AUC and confusion leave them out.
   int64_t unknown_labels = 0;
   std::vector<TargetMetrics> targets = {};  // regression; empty: never counted
+  // Two classes: area under the curve of precision by recall, as the sum of precisions at each
+  // score times the gain of recall there (scikit-learn's average_precision_score).
+  std::optional<double> average_precision = {};
+  std::optional<double> coverage = {};  // regression: mean of TargetMetrics::coverage
 };
 
 // What a reader of the metrics must know of them: values that are missing or set by convention, and

@@ -83,6 +83,15 @@ struct Names<FitsOver> {
                                                 {FitsOver::kSeeds, "seeds"}};
 };
 template <>
+struct Names<ThresholdKind> {
+  static constexpr EnumName<ThresholdKind> kAll[] = {{ThresholdKind::kNone, "none"},
+                                                     {ThresholdKind::kAccuracy, "accuracy"},
+                                                     {ThresholdKind::kF1, "f1"},
+                                                     {ThresholdKind::kRecall, "recall"},
+                                                     {ThresholdKind::kPrecision, "precision"},
+                                                     {ThresholdKind::kCost, "cost"}};
+};
+template <>
 struct Names<AveragingKind> {
   static constexpr EnumName<AveragingKind> kAll[] = {
       {AveragingKind::kNone, "none"}, {AveragingKind::kEma, "ema"}, {AveragingKind::kMean, "mean"}};

@@ -64,6 +64,9 @@ struct TrainingResult {
                                           // restored
   int64_t skipped_steps = 0;              // with on_nonfinite: skip
   int64_t fits = 1;                       // that the model averages
+  std::optional<ChosenThreshold> threshold = {};
+  std::string positive = {};  // class that the threshold is of
+  std::optional<PredictionIntervals> intervals = {};
 };
 
 // std::monostate: the job has not succeeded.

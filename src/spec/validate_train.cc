@@ -205,6 +205,37 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   f.Expect(given.empty() || sum > 0, path, "no weight above 0", "one class that counts at least");
 }
 
+// What is chosen by the held-out rows once the weights are there. `sequential`: the job has an
+// optimizer and a mode that allow this.
+void CheckDecision(Findings& f, const JobSpec& job, bool sequential) {
+  const TrainSpec& train = job.train;
+  const bool holds_out = job.data.validation.any() || FoldsOf(train) > 0;
+  const bool classes = job.model.task == Task::kClassification;
+  f.Expect(!job.model.positive || classes, "model.positive", "a label",
+           std::string("nothing with task ") + Name(job.model.task));
+  const bool chooses = train.threshold.kind != ThresholdKind::kNone;
+  const std::string path = "train.threshold", word = NameOf(train.threshold.kind);
+  const std::string needs = "data.validation, for instance `validation: {fraction: 0.2}`";
+  const bool softmax = EffectiveLoss(job.model) == Loss::kSoftmaxCrossEntropy;
+  f.Expect(!chooses || (classes && softmax), path, word,
+           "none unless model.task is classification and model.loss is softmax_cross_entropy");
+  f.Expect(!chooses || job.model.thresholds.empty(), path, word, "none next to model.thresholds");
+  f.Expect(!chooses || holds_out, path, "no validation rows to choose the threshold by", needs);
+  f.Expect(!chooses || sequential, path, word,
+           "none with mode async and with optimizers of whole epochs");
+  const bool intervals = train.intervals > 0;
+  const std::string level = ShortestDouble(train.intervals);
+  f.Expect(!intervals || job.model.task == Task::kRegression, "train.intervals", level,
+           "0 unless model.task is regression");
+  f.Expect(!intervals || std::ssize(job.data.label) <= kIntervalTargetsMax, "train.intervals",
+           std::to_string(job.data.label.size()) + " targets",
+           "at most " + std::to_string(kIntervalTargetsMax) + " targets");
+  f.Expect(!intervals || holds_out, "train.intervals", "no validation rows to measure residuals of",
+           needs);
+  f.Expect(!intervals || sequential, "train.intervals", level,
+           "0 with mode async and with optimizers of whole epochs");
+}
+
 void CheckEnsemble(Findings& f, const JobSpec& job) {
   const TrainSpec& train = job.train;
   const EnsembleSpec& e = train.ensemble;
@@ -228,6 +259,7 @@ void CheckEnsemble(Findings& f, const JobSpec& job) {
            std::string("one fit with optimizer ") + NameOf(kind));
   f.Expect(!many || train.mode == TrainMode::kSync, path, "several fits",
            "one fit with mode async");
+  const bool sequential = !whole && train.mode == TrainMode::kSync;
   const bool classes =
       job.model.task == Task::kClassification || job.model.task == Task::kMultilabel;
   f.Expect(!train.calibrate || classes, "train.calibrate", "true",
@@ -235,8 +267,9 @@ void CheckEnsemble(Findings& f, const JobSpec& job) {
   f.Expect(!train.calibrate || job.data.validation.any() || folds > 0, "train.calibrate",
            "no validation rows to fit the temperature by",
            "data.validation, for instance `validation: {fraction: 0.2}`");
-  f.Expect(!train.calibrate || (!whole && train.mode == TrainMode::kSync), "train.calibrate",
-           "true", "false with mode async and with optimizers of whole epochs");
+  f.Expect(!train.calibrate || sequential, "train.calibrate", "true",
+           "false with mode async and with optimizers of whole epochs");
+  CheckDecision(f, job, sequential);
 }
 
 // How gradients become updates, and updates the weights to save.

@@ -1,10 +1,12 @@
 #include "src/training/memory_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
 #include "src/base/text.h"
+#include "src/model/decision.h"
 #include "src/model/leaf_pass.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
@@ -25,8 +27,7 @@ int64_t LeafStepRows(const TrainingPlan& plan) {
 int64_t StateVectors(const spec::TrainSpec& train, bool accumulates) {
   const bool best = train.early_stopping && train.early_stopping->restore_best;
   const bool averages = train.averaging.kind != spec::AveragingKind::kNone;
-  const bool assembles = spec::HasFits(train) || train.calibrate;
-  const int64_t fits = assembles ? 2 * train.ensemble.fits : 0;
+  const int64_t fits = spec::Assembles(train) ? 2 * train.ensemble.fits : 0;
   return 1 + model::SlotCount(train.optimizer) + accumulates + averages + best + fits;
 }
 
@@ -67,7 +68,12 @@ MemoryPlan PlanMemory(const TrainingPlan& plan, const MemoryPart& part, int64_t 
     out.rows_bytes += static_cast<double>(plan.train_rows) * share * 2 * sizeof(int32_t);
   }
   if (evaluates) {
-    out.totals_bytes = static_cast<double>(model::EvaluationBytes(plan.shape, part.leaves));
+    int64_t bytes = model::EvaluationBytes(plan.shape, part.leaves);
+    if (plan.train.intervals > 0) {
+      bytes = std::max(bytes, part.leaves * model::ResidualsSize(plan.shape) *
+                                  static_cast<int64_t>(sizeof(double)));
+    }
+    out.totals_bytes = static_cast<double>(bytes);
   }
   return out;
 }
@@ -105,6 +111,18 @@ Status CheckLeafRows(const TrainingPlan& plan) {
   return InvalidArgument("train.batch: a leaf has " + HumanCount(rows) +
                          " rows of a step, expected fewer than " + HumanCount(model::kLeafRowsMax) +
                          ": lower train.batch or raise train.leaves");
+}
+
+Status CheckHeldOutRows(const TrainingPlan& plan) {
+  const double level = plan.train.intervals;
+  if (level == 0) return {};
+  const int64_t folds = spec::FoldsOf(plan.train), fits = plan.train.ensemble.fits;
+  const int64_t rows = folds > 0 ? plan.train_rows * fits / folds : plan.validation_rows;
+  const auto least = static_cast<int64_t>(std::ceil(level / (1 - level) - 1e-9));
+  if (rows >= least) return {};
+  return InvalidArgument("train.intervals: " + ShortestDouble(level) + " requires at least " +
+                         HumanCount(least) + " validation rows, and this job has " +
+                         HumanCount(rows) + ". Raise data.validation, or set a lower share.");
 }
 
 int64_t LeastModelBytes(const spec::JobSpec& job) {

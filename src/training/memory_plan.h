@@ -43,6 +43,9 @@ Status CheckMemory(const MemoryPlan& plan, const MemoryPart& part, int64_t budge
 // Returns kInvalidArgument if a leaf has too many rows of a step.
 Status CheckLeafRows(const TrainingPlan& plan);
 
+// Returns kInvalidArgument if the job has too few rows to measure `train.intervals` by.
+Status CheckHeldOutRows(const TrainingPlan& plan);
+
 // Returns a lower bound of BudgetedBytes for a job's model, from the weights between hidden layers.
 // The widths of inputs and outputs are unknown at submission.
 int64_t LeastModelBytes(const spec::JobSpec& job);

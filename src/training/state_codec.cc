@@ -29,17 +29,19 @@ constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
 template <typename M, typename Visitor>
 void VisitMetrics(M& m, Visitor& visit) {
   auto& [rows, weight, loss, accuracy, precision, recall, f1, auc, classes, confusion, rmse, mae,
-         r2, classification, f1_micro, f1_macro, unknown_labels, targets] = m;
+         r2, classification, f1_micro, f1_macro, unknown_labels, targets, average_precision,
+         coverage] = m;
   visit(rows), visit(weight), visit(loss), visit(accuracy), visit(precision), visit(recall);
   visit(f1), visit(auc), visit(classes), visit(confusion), visit(rmse), visit(mae), visit(r2);
-  visit(classification), visit(f1_micro), visit(f1_macro), visit(targets);
+  visit(classification), visit(f1_micro), visit(f1_macro), visit.Later(targets);
+  visit.Later(average_precision), visit.Later(coverage);
   (void)unknown_labels;  // the labels of a job are known
 }
 
 template <typename T, typename Visitor>
 void VisitTarget(T& target, Visitor& visit) {
-  auto& [name, rmse, mae, r2, constant] = target;
-  visit(name), visit(rmse), visit(mae), visit(r2), visit(constant);
+  auto& [name, rmse, mae, r2, constant, coverage] = target;
+  visit(name), visit(rmse), visit(mae), visit(r2), visit(constant), visit(coverage);
 }
 
 template <typename R, typename Visitor>
@@ -90,11 +92,18 @@ void VisitNotes(N& notes, Visitor& visit) {
 
 template <typename E, typename Visitor>
 void VisitEnsemble(E& ensemble, Visitor& visit) {
-  auto& [fit, begun_step, weights, best_epochs, steps, answer, temperature, share, earlier,
-         earlier_steps] = ensemble;
+  auto& [fit, begun_step, weights, best_epochs, steps, answer, temperature, share, threshold,
+         half_widths, earlier, earlier_steps] = ensemble;
   visit(fit), visit(begun_step), visit(weights), visit(best_epochs), visit(steps);
   visit(answer);
-  visit(temperature), visit(share), visit(earlier), visit(earlier_steps);
+  visit(temperature), visit(share), visit(threshold), visit(half_widths);
+  visit(earlier), visit(earlier_steps);
+}
+
+template <typename C, typename Visitor>
+void VisitThreshold(C& chosen, Visitor& visit) {
+  auto& [metric, threshold, value, value_at_half, reached] = chosen;
+  visit(metric), visit(threshold), visit(value), visit(value_at_half), visit(reached);
 }
 
 template <typename V>
@@ -125,6 +134,8 @@ class Writer {
       VisitDescent(value, *this);
     } else if constexpr (std::is_same_v<V, TrainingNotes>) {
       VisitNotes(value, *this);
+    } else if constexpr (std::is_same_v<V, spec::ChosenThreshold>) {
+      VisitThreshold(value, *this);
     } else if constexpr (kIsEnsemble<V>) {
       VisitEnsemble(value, *this);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
@@ -140,6 +151,11 @@ class Writer {
   void operator()(const std::optional<V>& value) {
     Raw(value ? "\1" : "\0", 1);
     if (value) (*this)(*value);
+  }
+  // Writes a field that layouts before kLayout do not have.
+  template <typename V>
+  void Later(const V& value) {
+    (*this)(value);
   }
   std::string Finish() && {
     const uint32_t crc = Crc32c(out_.data(), out_.size());
@@ -184,10 +200,10 @@ class Reader {
       if (layout_ >= kLayoutWithDescent) VisitDescent(value, *this);
     } else if constexpr (std::is_same_v<V, TrainingNotes>) {
       if (layout_ >= kLayout) VisitNotes(value, *this);
+    } else if constexpr (std::is_same_v<V, spec::ChosenThreshold>) {
+      VisitThreshold(value, *this);
     } else if constexpr (kIsEnsemble<V>) {
       if (layout_ >= kLayout) VisitEnsemble(value, *this);
-    } else if constexpr (std::is_same_v<V, std::vector<spec::TargetMetrics>>) {
-      if (layout_ >= kLayout) Array(value);
     } else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
       int64_t wide = 0;
       Raw(&wide, sizeof wide);
@@ -206,6 +222,11 @@ class Reader {
     if (given != 0 && given != 1) ok_ = false;
     value.reset();
     if (ok_ && given == 1) (*this)(value.emplace());
+  }
+  // Reads a field that layouts before kLayout do not have.
+  template <typename V>
+  void Later(V& value) {
+    if (layout_ >= kLayout) (*this)(value);
   }
 
  private:
@@ -295,6 +316,14 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
       (!e.answer.empty() && e.answer.size() != answers)) {
     return Bad("its fits cannot be those of the job");
   }
+  const bool chooses = plan.train.threshold.kind != spec::ThresholdKind::kNone;
+  const size_t widths = e.half_widths.size();
+  const auto positive = [](double width) { return width > 0 && std::isfinite(width); };
+  if ((e.threshold && !(chooses && e.threshold->threshold > 0 && e.threshold->threshold < 1)) ||
+      (widths > 0 && (plan.train.intervals == 0 || widths != answers)) ||
+      !std::all_of(e.half_widths.begin(), e.half_widths.end(), positive)) {
+    return Bad("its threshold or its intervals cannot be those of the job");
+  }
   const auto total = static_cast<double>(plan.StepsTotal());
   const auto counts = [](const std::vector<double>& steps, double most) {
     return std::all_of(steps.begin(), steps.end(),
@@ -313,7 +342,8 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
   const bool over = trains || !plan.Assembles() || fit > 0;
   const bool answers_fit = s.phase != TrainingPhase::kOutOfFold || shrinks;
   const bool tries = s.phase != TrainingPhase::kTrials || shrinks || plan.train.calibrate;
-  if (!underway || !over || !answers_fit || !tries || (!e.answer.empty() && !shrinks)) {
+  const bool decides = s.phase != TrainingPhase::kDecision || plan.Decides();
+  if (!underway || !over || !answers_fit || !tries || !decides || (!e.answer.empty() && !shrinks)) {
     return Bad("its fits do not belong to its phase");
   }
   const auto wanted = static_cast<size_t>(model::ParameterCount(ShapeOfParameters(plan, s)));
@@ -355,7 +385,7 @@ Status CheckAgainst(const TrainingPlan& plan, const TrainingState<T>& s) {
     return Bad("it has converged, which the job's optimizer never does");
   }
   if (!CouldBe(plan, s.lbfgs)) return Bad("its line search or its pairs cannot be");
-  if (s.phase > TrainingPhase::kTrials || (s.phase != TrainingPhase::kSteps && !s.train) ||
+  if (s.phase > TrainingPhase::kDecision || (s.phase != TrainingPhase::kSteps && !s.train) ||
       s.epoch_totals.size() !=
           static_cast<size_t>(model::TotalsSize(plan.shape, model::TotalsKind::kTraining))) {
     return Bad("its parts contradict each other");

@@ -75,7 +75,10 @@ Action StepMachine<T>::Resume() const {
     case TrainingPhase::kOutOfFold:
       return EvaluateAction{held_out};
     case TrainingPhase::kTrials:
-      return EvaluateAction{held_out, true};
+      return EvaluateAction{held_out, Measure::kTrials};
+    case TrainingPhase::kDecision:
+      return EvaluateAction{held_out,
+                            plan_.train.intervals > 0 ? Measure::kResiduals : Measure::kTotals};
     case TrainingPhase::kFinalTraining:
       return EvaluateAction{spec::FileRole::kTrain};
     case TrainingPhase::kFinalTest:
@@ -278,8 +281,9 @@ Status StepMachine<T>::Diverged() const {
 template <typename T>
 Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   if (state_.phase == TrainingPhase::kTrials) return OnTrials(totals);
-  spec::Metrics metrics =
-      model::MetricsFromTotals(plan_.shape, plan_.targets, model::TotalsKind::kEvaluation, totals);
+  if (state_.phase == TrainingPhase::kDecision) return OnDecision(totals);
+  spec::Metrics metrics = model::MetricsFromTotals(ShapeOfParameters(plan_, state_), plan_.targets,
+                                                   model::TotalsKind::kEvaluation, totals);
   if (!std::isfinite(
           metrics.weight)) {  // those of training rows were added up by the profiling pass
     return FailAction{BadInput(std::string("data.weight: the weights of all ") +
@@ -312,6 +316,7 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
     case TrainingPhase::kOutOfFold:
       return OnOutOfFold(totals);
     case TrainingPhase::kTrials:
+    case TrainingPhase::kDecision:
     case TrainingPhase::kSteps:
     case TrainingPhase::kFinished:
       break;
@@ -397,6 +402,8 @@ FinishAction StepMachine<T>::Finished() const {
   if (!plan_.Assembles() && !state_.best_parameters.empty()) {
     finish.best_epochs = {static_cast<double>(state_.notes.kept_step) / per_epoch};
   }
+  finish.threshold = state_.ensemble.threshold;
+  finish.intervals = Intervals();
   finish.skipped_steps = state_.notes.skipped_steps;
   finish.train = *state_.train;
   finish.validation = state_.final_validation;

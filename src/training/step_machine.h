@@ -9,7 +9,8 @@
 //   at the end, with the weights to be saved:  -> Evaluate(train, validation, test) -> Finish
 //
 // Several fits follow one another in the same way. Then come the trials of temperatures and of
-// shares of the constant answer, and the evaluations of the model that all fits make.
+// shares of the constant answer, the choice of a threshold or of intervals, and the evaluations of
+// the model that all fits make.
 //
 // With lbfgs an update comes after each pass over all rows, and moves to the next point that it
 // wants to know of (model/lbfgs.h); an evaluation comes with each new iterate, the start included.
@@ -55,11 +56,13 @@ struct UpdateAction {
   int64_t update = 0;      // 1-based count of updates, this one included
   int64_t averaged = 0;    // 1-based count of those that are averaged, or 0: this one is not
 };
-// Evaluate the machine's EvaluationParts() on a set and reduce the totals, or with `tries` the sums
-// of its Trials().
+// What an evaluation adds up over rows: TotalsKind::kEvaluation, the sums of the machine's Trials()
+// (model/trials.h), or residuals (model/decision.h).
+enum class Measure { kTotals, kTrials, kResiduals };
+// Evaluate the machine's EvaluationParts() on a set and reduce EvaluationSize(measure) sums.
 struct EvaluateAction {
   spec::FileRole set = spec::FileRole::kValidation;
-  bool tries = false;
+  Measure measure = Measure::kTotals;
 };
 // Weights to evaluate, and the rows.
 template <typename T>
@@ -78,6 +81,8 @@ struct FinishAction {
   // Of the evaluation whose weights these are, by fit, where the best are restored. All metrics are
   // of these weights.
   std::vector<double> best_epochs;
+  std::optional<spec::ChosenThreshold> threshold;
+  std::optional<spec::PredictionIntervals> intervals;
   int64_t skipped_steps = 0;  // that were not finite
   // "epochs", "steps", "time", "request", "early stopping"; gd, lbfgs: "convergence"; lbfgs:
   // "iterations", "line search"; where weights were restored: "divergence"
@@ -119,8 +124,11 @@ struct TrainingPlan {
   bool HoldsOut() const { return validation_rows > 0 || spec::FoldsOf(train) > 0; }
   // Whether the model is made of the weights of several fits.
   bool Averages() const { return spec::HasFits(train); }
-  // Whether weights become a model only after the last fit.
-  bool Assembles() const { return Averages() || train.calibrate; }
+  bool Assembles() const { return spec::Assembles(train); }
+  // Whether a threshold or intervals are chosen by the held-out rows.
+  bool Decides() const {
+    return train.threshold.kind != spec::ThresholdKind::kNone || train.intervals > 0;
+  }
 
   int64_t StepsPerEpoch() const;
   // Steps of a fit at the most, by epochs and steps; 0 when only time ends the job.
@@ -157,7 +165,7 @@ class StepMachine {
   // Instead of OnUpdated: the total of the gradient holds a value that is no finite number, and
   // nothing was applied.
   Action OnNonfiniteGradient();
-  // `totals`: TotalsSize(shape, kEvaluation) values, or those of the trials.
+  // `totals`: EvaluationSize(measure) values.
   Action OnEvaluation(const std::vector<double>& totals);
 
   TrainingState<T>& state() { return state_; }
@@ -174,6 +182,7 @@ class StepMachine {
   // changes.
   std::vector<EvaluationPart<T>> EvaluationParts() const;
   model::Trials Trials() const;
+  int64_t EvaluationSize(Measure measure) const;
   // Steps of this fit and of the ones after it, at the most, and those before; 0: unknown.
   int64_t AllSteps() const;
   // Running metrics of the current epoch.
@@ -204,10 +213,12 @@ class StepMachine {
   Action OnOutOfFold(const std::vector<double>& totals);
   Action OnTrials(const std::vector<double>& sums);
   Action Assemble();
+  Action OnDecision(const std::vector<double>& sums);
   Action FinalValidation();
   Action FinalTestOrFinish();
   Action Finish();
   FinishAction Finished() const;
+  std::optional<spec::PredictionIntervals> Intervals() const;
   void Record();
   // The value of a metric of the last evaluation ("val_loss") or epoch ("loss").
   std::optional<double> Value(std::string_view metric) const;

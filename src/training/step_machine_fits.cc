@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "src/base/text.h"
+#include "src/model/decision.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
 #include "src/training/step_machine.h"
@@ -53,6 +55,7 @@ model::NetworkShape ShapeOfParameters(const TrainingPlan& plan, const TrainingSt
     case TrainingPhase::kOutOfFold:
     case TrainingPhase::kTrials:
       return shape;
+    case TrainingPhase::kDecision:
     case TrainingPhase::kFinalTraining:
     case TrainingPhase::kFinalValidation:
     case TrainingPhase::kFinalTest:
@@ -61,6 +64,10 @@ model::NetworkShape ShapeOfParameters(const TrainingPlan& plan, const TrainingSt
   }
   if (plan.Assembles()) shape.fits = std::max<int64_t>(1, state.ensemble.fit);
   shape.constant = state.ensemble.share > 0;
+  if (state.ensemble.threshold) {
+    shape.thresholds = model::ThresholdsOf(shape, state.ensemble.threshold->threshold);
+  }
+  shape.half_widths = state.ensemble.half_widths;
   return shape;
 }
 template model::NetworkShape ShapeOfParameters(const TrainingPlan&, const TrainingState<float>&);
@@ -224,8 +231,46 @@ Action StepMachine<T>::Assemble() {
     for (const double a : e.answer) state_.parameters.push_back(static_cast<T>(a));
     state_.parameters.push_back(static_cast<T>(e.share));
   }
+  state_.phase = plan_.Decides() ? TrainingPhase::kDecision : TrainingPhase::kFinalTraining;
+  return Begin();
+}
+
+template <typename T>
+Action StepMachine<T>::OnDecision(const std::vector<double>& sums) {
+  EnsembleState<T>& e = state_.ensemble;
+  if (plan_.train.intervals > 0) {
+    auto widths = model::HalfWidths(plan_.shape, plan_.train.intervals, sums);
+    if (!widths) {
+      return FailAction{
+          BadInput("train.intervals: the validation rows give no intervals (found " +
+                   HumanCount(static_cast<int64_t>(sums[0])) +
+                   " rows with a weight, expected at least the share / (1 - share), with finite "
+                   "predictions). Check data.weight, add validation rows, or set a lower share.")};
+    }
+    e.half_widths = *std::move(widths);
+  } else {
+    e.threshold = model::ChooseThreshold(plan_.shape, plan_.train.threshold, sums);
+  }
   state_.phase = TrainingPhase::kFinalTraining;
   return Begin();
+}
+
+template <typename T>
+std::optional<spec::PredictionIntervals> StepMachine<T>::Intervals() const {
+  if (state_.ensemble.half_widths.empty()) return std::nullopt;
+  spec::PredictionIntervals intervals{.level = plan_.train.intervals};
+  for (size_t k = 0; k < state_.ensemble.half_widths.size(); ++k) {
+    const double factor = k < plan_.targets.size() ? plan_.targets[k].factor : 1;
+    intervals.half_widths.push_back(state_.ensemble.half_widths[k] / std::fabs(factor));
+  }
+  return intervals;
+}
+
+template <typename T>
+int64_t StepMachine<T>::EvaluationSize(Measure measure) const {
+  if (measure == Measure::kTrials) return Trials().size();
+  if (measure == Measure::kResiduals) return model::ResidualsSize(plan_.shape);
+  return model::TotalsSize(ShapeOfParameters(plan_, state_), model::TotalsKind::kEvaluation);
 }
 
 template <typename T>
@@ -239,9 +284,10 @@ std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const {
     parts.push_back({plan_.shape, {}, Evaluated().data(), folds ? e.fit : -1});
     return parts;
   }
+  const bool finished =
+      phase == TrainingPhase::kFinalValidation || phase == TrainingPhase::kDecision;
   const bool of_model = phase == TrainingPhase::kFinalTraining ||
-                        phase == TrainingPhase::kFinalTest ||
-                        (phase == TrainingPhase::kFinalValidation && !folds);
+                        phase == TrainingPhase::kFinalTest || (finished && !folds);
   if (of_model) {
     parts.push_back({ShapeOfParameters(plan_, state_), {}, state_.parameters.data(), -1});
     return parts;
@@ -252,10 +298,14 @@ std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const {
     return parts;
   }
   // Each fit by itself, on the rows that it holds out.
-  const bool finished = phase == TrainingPhase::kFinalValidation;
   const AlignedVector<T>& weights = finished ? state_.parameters : e.weights;
   for (int64_t k = 0; k < e.fit; ++k) {
     EvaluationPart<T> part{plan_.shape, {}, weights.data() + k * size, k};
+    if (finished) {
+      const model::NetworkShape of_all = ShapeOfParameters(plan_, state_);
+      part.shape.thresholds = of_all.thresholds;
+      part.shape.half_widths = of_all.half_widths;
+    }
     if (finished && e.share > 0) {
       part.shape.constant = true;
       part.made.assign(part.parameters, part.parameters + size);
@@ -274,17 +324,20 @@ int64_t StepMachine<T>::AllSteps() const {
   return each == 0 ? 0 : state_.ensemble.begun_step + fits * each;
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                      \
-  template void StepMachine<T>::BeginFit();                                          \
-  template TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan, TrainingState<T>); \
-  template Action StepMachine<T>::EndFit();                                          \
-  template Action StepMachine<T>::LeaveFitOut();                                     \
-  template Action StepMachine<T>::AfterFits();                                       \
-  template Action StepMachine<T>::OnOutOfFold(const std::vector<double>&);           \
-  template model::Trials StepMachine<T>::Trials() const;                             \
-  template Action StepMachine<T>::OnTrials(const std::vector<double>&);              \
-  template Action StepMachine<T>::Assemble();                                        \
-  template std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const;   \
+#define ESPALIER_INSTANTIATE(T)                                                        \
+  template void StepMachine<T>::BeginFit();                                            \
+  template TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan, TrainingState<T>);   \
+  template Action StepMachine<T>::EndFit();                                            \
+  template Action StepMachine<T>::LeaveFitOut();                                       \
+  template Action StepMachine<T>::AfterFits();                                         \
+  template Action StepMachine<T>::OnOutOfFold(const std::vector<double>&);             \
+  template model::Trials StepMachine<T>::Trials() const;                               \
+  template Action StepMachine<T>::OnTrials(const std::vector<double>&);                \
+  template Action StepMachine<T>::Assemble();                                          \
+  template Action StepMachine<T>::OnDecision(const std::vector<double>&);              \
+  template std::optional<spec::PredictionIntervals> StepMachine<T>::Intervals() const; \
+  template int64_t StepMachine<T>::EvaluationSize(Measure) const;                      \
+  template std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const;     \
   template int64_t StepMachine<T>::AllSteps() const;
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

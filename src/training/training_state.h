@@ -27,6 +27,7 @@ enum class TrainingPhase : uint8_t {
   kFinalTraining,    // the training set with the restored weights, or with the model of all fits
   kOutOfFold,        // the rows that each fit holds out, by that fit
   kTrials,           // the same, or the validation set: model/trials.h
+  kDecision,         // the same, of the model of all fits: model/decision.h
 };
 
 // Of gradient descent over all rows.
@@ -54,6 +55,10 @@ struct EnsembleState {
   std::vector<double> answer;       // the constant one; empty unless the job shrinks
   double temperature = 1;           // that the outputs are divided by
   double share = 0;                 // of the constant answer
+  // What was chosen by the held-out rows of the model: a threshold between two classes, and
+  // half-widths of prediction intervals by target, in the units of training.
+  std::optional<spec::ChosenThreshold> threshold;
+  std::vector<double> half_widths;
   // Of a run that got a later end: the weights with which its fits go on, one after another, and
   // the steps that each of them has taken.
   AlignedVector<T> earlier;

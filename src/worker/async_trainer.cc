@@ -223,8 +223,9 @@ Status AsyncTrainer<T>::ComputeEvaluation(const Letter& order, Letter& answer) {
     }
   };
   const training::EvaluationPart<T> part{machine_.plan().shape, {}, parameters_.data()};
+  const Measured measured{.size = machine_.EvaluationSize(training::Measure::kTotals)};
   auto totals = work_.Evaluate(
-      set, {&part, 1}, nullptr, [this] { return failed_.load(); }, report);
+      set, {&part, 1}, measured, [this] { return failed_.load(); }, report);
   if (totals.empty()) {
     std::lock_guard lock(mutex_);
     return failure_;

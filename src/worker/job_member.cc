@@ -5,6 +5,7 @@
 
 #include "src/base/text.h"
 #include "src/bundle/safetensors.h"
+#include "src/data/features/class_weights.h"
 #include "src/data/features/sparse_choice.h"
 #include "src/model/arithmetic.h"
 #include "src/model/metrics.h"
@@ -31,6 +32,8 @@ Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::Table
   if (profile.preprocessing.label_smoothing) {
     shape->label_smoothing = *profile.preprocessing.label_smoothing;
   }
+  ESPALIER_ASSIGN_OR_RETURN(shape->positive,
+                            data::PositiveClass(spec, profile.preprocessing.classes));
   return shape;
 }
 
@@ -62,6 +65,7 @@ Result<std::unique_ptr<TypedJobMember<T>>> TypedJobMember<T>::Make(
   ESPALIER_ASSIGN_OR_RETURN(model::NetworkShape shape, ShapeOf(spec, *profile));
   const training::TrainingPlan plan = PlanOf(spec, shape, *profile);
   ESPALIER_RETURN_IF_ERROR(training::CheckLeafRows(plan));
+  ESPALIER_RETURN_IF_ERROR(training::CheckHeldOutRows(plan));
   const int64_t fits = spec.train.ensemble.fits;
   if (fits > 1 && (fits * std::ssize(model::Tensors(shape)) > bundle::kTensorsMax ||
                    fits * model::ParameterCount(shape) > model::kParametersMax)) {

@@ -213,6 +213,12 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   document.fits = shape.fits;
   document.constant = shape.constant;
   document.temperature = member.temperature();
+  r.threshold = f.threshold;
+  if (r.threshold) r.positive = r.classes[static_cast<size_t>(shape.positive)];
+  r.intervals = f.intervals;
+  document.thresholds = r.threshold ? shape.thresholds : std::vector<double>();
+  document.threshold = r.threshold;
+  document.intervals = r.intervals;
   r.fits = shape.fits;
   document.skipped_steps = f.skipped_steps;
   document.train = f.train;

@@ -262,19 +262,16 @@ int64_t LeafWork<T>::SetRows(spec::FileRole set) const {
 template <typename T>
 std::vector<std::vector<double>> LeafWork<T>::Evaluate(
     spec::FileRole set, std::span<const training::EvaluationPart<T>> parts,
-    const model::Trials* trials, const std::function<bool()>& cancelled,
+    const Measured& measured, const std::function<bool()>& cancelled,
     const std::function<void(double share)>& on_progress) {
-  const int64_t size = trials != nullptr
-                           ? trials->size()
-                           : model::TotalsSize(plan_.shape, model::TotalsKind::kEvaluation);
-  Evaluation evaluation{set, parts, trials, cancelled, on_progress, std::this_thread::get_id()};
+  Evaluation evaluation{set, parts, measured, cancelled, on_progress, std::this_thread::get_id()};
   for (int32_t i = 0; i < static_cast<int32_t>(passes_.size()); ++i) {
     for (const training::EvaluationPart<T>& part : parts) {
       evaluation.rows_own +=
           part.fold < 0 ? RowsOfLeaf(set, i).size() : std::ssize(folds_[i].Inside(part.fold));
     }
   }
-  std::vector<std::vector<double>> totals(passes_.size(), std::vector<double>(size, 0.0));
+  std::vector<std::vector<double>> totals(passes_.size(), std::vector<double>(measured.size, 0.0));
   pool_.ParallelFor(static_cast<int64_t>(passes_.size()), [&](int64_t i) {
     for (const training::EvaluationPart<T>& part : parts) {
       EvaluatePart(evaluation, part, static_cast<int32_t>(i), totals[i]);
@@ -302,10 +299,16 @@ void LeafWork<T>::EvaluatePart(Evaluation& evaluation, const training::Evaluatio
     rows_.Gather(evaluation.set, indices, pass->inputs(), pass->codes(), pass->labels(),
                  pass->targets(), pass->weights(), &pass->sparse());
     const auto rows = static_cast<int64_t>(indices.size());
-    if (evaluation.trials != nullptr) {
-      pass->Try(part.parameters, rows, *evaluation.trials, totals.data());
-    } else {
-      pass->Evaluate(part.parameters, rows, totals.data());
+    switch (evaluation.measured.measure) {
+      case training::Measure::kTotals:
+        pass->Evaluate(part.parameters, rows, totals.data());
+        break;
+      case training::Measure::kTrials:
+        pass->Try(part.parameters, rows, evaluation.measured.trials, totals.data());
+        break;
+      case training::Measure::kResiduals:
+        pass->Residuals(part.parameters, rows, totals.data());
+        break;
     }
     evaluation.rows_done += rows;
     if (std::this_thread::get_id() != evaluation.caller) continue;
@@ -322,7 +325,9 @@ std::unique_ptr<model::LeafPass<T>> LeafWork<T>::TakeEvaluationPass(
   {
     std::lock_guard lock(evaluation_mutex_);
     const auto fits = [&](const auto& pass) {
-      return pass->shape().fits == shape.fits && pass->shape().constant == shape.constant;
+      const model::NetworkShape& of = pass->shape();
+      return of.fits == shape.fits && of.constant == shape.constant &&
+             of.thresholds == shape.thresholds && of.half_widths == shape.half_widths;
     };
     const auto found = std::find_if(evaluation_passes_.begin(), evaluation_passes_.end(), fits);
     if (found != evaluation_passes_.end()) {

@@ -55,6 +55,13 @@ struct LeafWorkOptions {
   int64_t own_numbers = 0;  // beside a step's statistics and extras
 };
 
+// What an evaluation adds up over rows.
+struct Measured {
+  training::Measure measure = training::Measure::kTotals;
+  int64_t size = 0;      // numbers that it has
+  model::Trials trials;  // kTrials
+};
+
 template <typename T>
 class LeafWork {
  public:
@@ -92,12 +99,11 @@ class LeafWork {
   double* own_stats() { return leaf_stats_[0].data(); }
   void Gradients(const OnBucket& on_bucket, const std::function<bool()>& cancelled = {});
 
-  // The totals of all parts over the own leaves' rows of a set, one vector a node; with `trials`
-  // the sums of these instead. Empty: cancelled. `on_progress` hears the share that is done, on the
-  // caller's thread.
+  // The sums of all parts over the own leaves' rows of a set, one vector a node. Empty: cancelled.
+  // `on_progress` hears the share that is done, on the caller's thread.
   std::vector<std::vector<double>> Evaluate(spec::FileRole set,
                                             std::span<const training::EvaluationPart<T>> parts,
-                                            const model::Trials* trials,
+                                            const Measured& measured,
                                             const std::function<bool()>& cancelled,
                                             const std::function<void(double share)>& on_progress);
 
@@ -111,7 +117,7 @@ class LeafWork {
   struct Evaluation {
     spec::FileRole set;
     std::span<const training::EvaluationPart<T>> parts;
-    const model::Trials* trials;
+    const Measured& measured;
     const std::function<bool()>& cancelled;
     const std::function<void(double)>& on_progress;
     std::thread::id caller;

@@ -8,15 +8,14 @@ namespace espalier::worker {
 
 template <typename T>
 Result<training::Action> Trainer<T>::Perform(const training::EvaluateAction& evaluate) {
-  const model::Trials trials = evaluate.tries ? machine_.Trials() : model::Trials();
-  const int64_t size =
-      evaluate.tries ? trials.size()
-                     : model::TotalsSize(machine_.plan().shape, model::TotalsKind::kEvaluation);
+  const int64_t size = machine_.EvaluationSize(evaluate.measure);
+  const bool tries = evaluate.measure == training::Measure::kTrials;
+  const Measured measured{evaluate.measure, size, tries ? machine_.Trials() : model::Trials()};
   reducer_.BeginRound(machine_.state().round, {{0, size}});
   Report(true, 0);
   const auto parts = machine_.EvaluationParts();
   const auto totals = work_.Evaluate(
-      evaluate.set, parts, evaluate.tries ? &trials : nullptr, [this] { return aborted_.load(); },
+      evaluate.set, parts, measured, [this] { return aborted_.load(); },
       [this](double share) { ReportEvaluation(share); });
   if (totals.empty()) {  // some rows were left out: such a sum must not go out
     std::lock_guard lock(abort_mutex_);

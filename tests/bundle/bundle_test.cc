@@ -28,6 +28,7 @@ spec::Metrics TwoClasses() {
   m.recall = 0.8;
   m.f1 = 0.775;
   m.auc = 0.9;
+  m.average_precision = 0.85;
   m.classes = {{1, 0.5, 0.625, 2}, {0.75, 1, 0.875, 3}};
   m.confusion = {1, 1, 0, 3};
   return m;
@@ -78,14 +79,14 @@ TEST_CASE("metrics as JSON: classes by name, a matrix, and no number that is not
   const std::string classes[] = {"no", "yes"};
   CHECK(MetricsJsonText(m, classes) ==
         R"({"rows":5,"weight":5,"loss":null,"accuracy":0.8,"precision":0.75,"recall":0.8,)"
-        R"("f1":0.775,"auc":0.9,"per_class":[)"
+        R"("f1":0.775,"auc":0.9,"average_precision":0.85,"per_class":[)"
         R"({"class":"no","precision":1,"recall":0.5,"f1":0.625,"weight":2},)"
         R"({"class":"yes","precision":0.75,"recall":1,"f1":0.875,"weight":3}],)"
         R"("confusion_matrix":[[1,1],[0,3]]})");
   m.classes.clear();
   m.confusion.clear();
   CHECK(MetricsJsonText(m, classes) ==
-        R"({"rows":5,"weight":5,"loss":null,"accuracy":0.8,"auc":0.9})");
+        R"({"rows":5,"weight":5,"loss":null,"accuracy":0.8,"auc":0.9,"average_precision":0.85})");
   spec::Metrics regression;
   regression.classification = false;
   regression.rows = 3;
@@ -193,6 +194,37 @@ TEST_CASE("a mode that is not synchronous is in model.json; one without a mode i
   CHECK(DecodeModelJson(json.dump()).status().message().find("train.mode") != std::string::npos);
 }
 
+TEST_CASE("what training has chosen is in model.json, and only then") {
+  using Json = nlohmann::json;
+  ModelDocument d = Document();
+  const Json plain = Json::parse(EncodeModelJson(d));
+  CHECK_FALSE(plain.contains("thresholds"));
+  CHECK_FALSE(plain.contains("intervals"));
+  d.thresholds = {0.75, 0.25};
+  d.threshold = spec::ChosenThreshold{"f1", 0.25, 0.5, 0.375};
+  const Json json = Json::parse(EncodeModelJson(d));
+  CHECK(json["training"]["threshold"]["metric"] == "f1");
+  CHECK(json["training"]["threshold"]["value_at_half"] == 0.375);
+  CHECK(json["job_fingerprint"] == plain["job_fingerprint"]);
+  const auto back = DecodeModelJson(json.dump());
+  REQUIRE(back.status().ToString() == "OK");
+  CHECK(back->thresholds == d.thresholds);
+  CHECK(BundleReadme(d, Tensors()).find("is predicted where its probability is above 0.25") !=
+        std::string::npos);
+  for (const char* bad : {"[0.5]", "[0, 1]", "[0.5, \"a\"]", "[0.5, 0.5, 0.5]", "7"}) {
+    Json wrong = json;
+    wrong["thresholds"] = Json::parse(bad);
+    CHECK(DecodeModelJson(wrong.dump()).status().message().find("thresholds") != std::string::npos);
+  }
+  for (const char* bad :
+       {R"({"level": 0.9, "half_widths": [1]})", R"({"level": 2, "half_widths": [1]})",
+        R"({"level": 0.9, "half_widths": []})", R"({"level": 0.9, "half_widths": [-1]})", "{}"}) {
+    Json wrong = json;  // of a classification
+    wrong["intervals"] = Json::parse(bad);
+    CHECK(DecodeModelJson(wrong.dump()).status().message().find("intervals") != std::string::npos);
+  }
+}
+
 TEST_CASE("model.json does not depend on output and workers") {
   ModelDocument d = Document();
   const std::string text = EncodeModelJson(d);
@@ -280,9 +312,11 @@ TEST_CASE("mutated model.json never crashes the reader") {
 TEST_CASE("history.csv has a line an evaluation and empty fields for what is not there") {
   spec::HistoryRow first{1, 4, 1e-3, TwoClasses(), {}};
   first.train.auc.reset();
+  first.train.average_precision.reset();
   first.train.classes.clear();
   spec::HistoryRow second{1.5, 6, 5e-4, first.train, TwoClasses()};
   second.validation->auc.reset();
+  second.validation->average_precision.reset();
   second.validation->loss = second.train.loss = kNan;
   const std::string expected =
       "epoch,step,learning_rate,loss,accuracy,"

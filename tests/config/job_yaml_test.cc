@@ -249,13 +249,6 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:9: train.batch: found nothing, expected a whole number"},
       {kHead + "train: {batch: 99999999999999999999}\n",
        "job.yaml:3:16: train.batch: found '99999999999999999999', expected a whole number"},
-      {kHead + "train: 5\n",
-       "job.yaml:3:8: train: found '5', expected a map with some of the keys mode, staleness, "
-       "optimizer, schedule, leaves, steps, max_time, early_stopping, weight_decay, l1, "
-       "decay_biases, weight_decay_schedule, rate_factors, rate_by_batch, clip_norm, clip_value, "
-       "accumulate_steps, averaging, ensemble, calibrate, class_weight, initial, frozen, seed, "
-       "batch, epochs, "
-       "on_nonfinite, checkpoint"},
       {kHead + "model: {hidden: 256}\n",
        "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
        "256]"},
@@ -321,6 +314,14 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {kHead + "---\na: 1\n", "job.yaml: found a second document (after `---`), expected one"},
   };
   for (const Row& row : rows) CHECK(Error(row.text) == row.message);
+}
+
+TEST_CASE("a scalar in place of a map is refused with the keys of the map") {
+  const std::string error = Error(kHead + "train: 5\n");
+  CHECK_THAT(error, Catch::StartsWith("job.yaml:3:8: train: found '5', expected a map"));
+  for (const char* key : {" mode,", " calibrate,", " threshold,", " on_nonfinite,"}) {
+    CHECK_THAT(error, Catch::Contains(key));
+  }
 }
 
 TEST_CASE("paths may lie on HDFS; a scheme that is not known is told with those that are") {

@@ -44,6 +44,24 @@ def curve(rows, seed=6):
     return "\n".join(lines) + "\n"
 
 
+def extremes(rows, seed=7):
+    """By name, tables of large numbers, and of numbers without a mean, whose targets are alike."""
+    rng = random.Random(seed)
+
+    def heavy():
+        return math.tan(math.pi * (rng.random() - 0.5))
+
+    makers = {
+        "large": lambda a: (a, 1e30 * rng.gauss(0, 1), 1e-30 * rng.gauss(0, 1), 1e9 * (3 + a)),
+        "heavy": lambda a: (heavy(), heavy() ** 3, a, 5 * a + heavy()),
+        "lognormal": lambda a: (a, math.exp(10 * rng.gauss(0, 1)), 0.1 * a,
+                                math.exp(3 * a + 5 * rng.gauss(0, 1))),
+        "counts": lambda a: (a, rng.gauss(0, 1), a * a, int(1e9 * math.exp(a)))}
+    for name, maker in makers.items():
+        yield name, "a,b,c,y\n" + "".join(
+            ",".join(map(repr, maker(rng.gauss(0, 1)))) + "\n" for _ in range(rows))
+
+
 class PresetTest(EspalierTest):
     def minimal(self, name, csv, label, **more):
         return self.job(name, dict({"preset": "good", "data": {
@@ -56,6 +74,18 @@ class PresetTest(EspalierTest):
     def model(self, name):
         with open(os.path.join(self.path(name + ".bundle"), "model.json")) as f:
             return json.load(f)
+
+    def test_extreme_numbers_give_finite_models(self):
+        for name, csv in extremes(600):
+            for loss in ("mse", "mae", "huber"):
+                job = self.minimal(name, csv, "y", preset="fast", model={"loss": loss},
+                                   output={"path": self.path(name), "overwrite": True})
+                metrics = self.result("train", job)["metrics"]
+                for part in ("train", "validation"):
+                    values = [metrics[part][key] for key in ("loss", "rmse", "mae", "r2")]
+                    self.assertTrue(all(v is not None for v in values), (name, loss, metrics))
+                if name in ("large", "counts"):
+                    self.assertGreater(metrics["validation"]["r2"], 0.9, (name, loss))
 
     def test_a_table_with_nulls_and_categories_is_learnt(self):
         csv, _ = churn(3000)

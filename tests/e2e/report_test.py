@@ -125,7 +125,7 @@ class ReportTest(EspalierTest):
             a, b = chance.gauss(0, 1), chance.gauss(0, 1)
             lines.append("%.4f,%.4f,%s" % (a, b, "<yes> & so" if a + b > 0.2 else "no"))
         self.evaluated(self.write("two.csv", "\n".join(lines) + "\n"), "kind", "classification")
-        self.assert_legible(["Metrics", "Confusion matrix"], 4)
+        self.assert_legible(["Metrics", "Confusion matrix", "Threshold"], 5)
 
     def test_many_classes_have_a_matrix_that_scrolls_by_itself(self):
         self.evaluated(self.classes_csv("many.csv", 900, classes=30), "label", "classification")

@@ -85,6 +85,26 @@ class ValidationTest(EspalierTest):
         first = self.trained("again", self.csv, {"group": "customer", "fold": 0, "of": 3})
         self.assertEqual(self.rows(columns), self.rows(first))
 
+    def test_a_class_of_one_row_ends_no_fold(self):
+        rare = self.write("rare.csv", "x,y\n" + "".join(
+            "%s,%s\n" % (x, "rare" if i == 150 else y)
+            for i, (x, y) in enumerate(zip(self.x[:300], self.y))))
+        noted = 0
+        for fold in range(3):
+            found = self.trained("rare-%d" % fold, rare, {"fold": fold, "of": 3})
+            held = {c["class"]: c["weight"]
+                    for c in found["metrics"]["validation"]["per_class"]}["rare"]
+            with open(self.path("rare-%d.bundle" % fold, "model.json")) as f:
+                notes = json.load(f).get("notes", [])
+            said = "the class 'rare' has no training row: its row is a validation row" in notes
+            self.assertEqual(said, held == 1)
+            noted += said
+        self.assertEqual(noted, 1)
+        sweep = self.write("sweep.yaml", json.dumps({
+            "job": {"data": {"train": rare, "label": "y"}, "preset": "fast"},
+            "output": self.path("swept"), "grid": {"train.seed": [1]}, "folds": 3}))
+        self.espalier("sweep", sweep)
+
     def test_a_share_is_filled_in_and_what_is_wrong_is_said(self):
         found = self.trained("short", self.csv, {"group": "customer"})
         self.assertTrue(60 < self.rows(found)[1] < 180)

@@ -83,6 +83,37 @@ class TrainedTest(EspalierTest):
                                        ensemble={"fits": 2, "shrink": True})
             self.check_regression(result, model, frame, frame["count"].to_numpy())
 
+    def test_thresholds_and_intervals_are_those_of_the_job(self):
+        train, test = self.texts_csv("train.csv", 900, 1), self.texts_csv("test.csv", 300, 2)
+        for path in (train, test):
+            table = pd.read_csv(path)
+            table["label"] = np.where(table["label"] == "mid", "no", "yes")
+            table.to_csv(path, index=False)
+        frame = pd.read_csv(test, float_precision="round_trip")
+        data = {"train": train, "test": test, "label": "label", "features": {"nulls": "mean"},
+                "validation": {"fraction": 0.3}}
+        result, model = self.train(data, {"hidden": [8], "positive": "no"},
+                                   threshold={"recall": {"min_precision": 0.6}})
+        self.assertEqual(result.threshold.label, "no")
+        self.assertNotAlmostEqual(result.threshold.threshold, 0.5, places=2)
+        self.check_classes(result, model, frame, frame["label"])
+        self.assertIsNotNone(result.test.average_precision)
+        for loss in ("mse", "poisson"):
+            numbers = dict(data, label="e", features={"columns": ["a", "c d"], "nulls": "mean"},
+                           bad_rows={"skip": 200})
+            if loss == "poisson":
+                numbers.update(label="b")
+            result, model = self.train(numbers, {"task": "regression", "loss": loss},
+                                       intervals=0.75)
+            rows = frame.dropna(subset=[numbers["label"]])
+            ends, truth = model.predict_interval(rows), rows[numbers["label"]].to_numpy()
+            width, = result.intervals.half_widths
+            np.testing.assert_allclose(ends[:, 1], model.predict(rows) + width)
+            inside = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+            self.assertAlmostEqual(inside, result.test.coverage, delta=0.01)
+        with self.assertRaisesRegex(espalier.FailedPreconditionError, "no prediction intervals"):
+            self.train(data, {})[1].predict_interval(frame)
+
     def test_text_classes_with_nulls_and_each_network_option_match_the_jobs_metrics(self):
         train, test = self.texts_csv("train.csv", 900, 1), self.texts_csv("test.csv", 300, 2)
         data = {"train": train, "test": test, "label": "label",

@@ -25,7 +25,8 @@ inline spec::Metrics SampleMetrics() {
   m.confusion = {1, 2, 3, 4};
   m.rmse = 1.5, m.mae = 2.5, m.r2 = 3.5, m.classification = true;
   m.f1_micro = 0.11, m.f1_macro = 0.12;
-  m.unknown_labels = 6, m.targets = {{"y\xff", 1, 2, 3, true}};
+  m.unknown_labels = 6, m.targets = {{"y\xff", 1, 2, 3, true, 0.5}};
+  m.average_precision = 0.13, m.coverage = 0.14;
   return m;
 }
 
@@ -45,6 +46,8 @@ inline spec::TrainingResult SampleResult() {
   r.weights_sha256 = "abc", r.bundle = "/out/\xff", r.stopped_because = "epochs";
   r.step_ms_p50 = 1.25, r.step_ms_p99 = 2.5, r.skipped_rows = 3;
   r.best_epochs = {2.5, 4}, r.fits = 2, r.skipped_steps = 4;
+  r.threshold = {"f1", 0.25, 0.5, 0.375, true}, r.positive = "yes";
+  r.intervals = {.level = 0.75, .half_widths = {2.5}};
   r.async = spec::AsyncCounts{6, 7};
   return r;
 }

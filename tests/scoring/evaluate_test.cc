@@ -298,6 +298,17 @@ TEST_CASE("curves end in the corners, and the area under ROC is the AUC") {
   }
   CHECK(area == Approx(*evaluation->metrics.auc).epsilon(1e-12));
   CHECK(curves.precision_recall.back().first == 1.0);
+  double precision = 0, recall = 0;
+  REQUIRE(curves.f1.size() == curves.precision_recall.size());
+  for (size_t i = 0; i < curves.precision_recall.size(); ++i) {
+    const auto [r, p] = curves.precision_recall[i];
+    precision += (r - recall) * p;
+    recall = r;
+    CHECK(curves.recall[i].second == r);
+    CHECK(curves.precision[i].first == curves.f1[i].first);
+    if (i > 0) CHECK(curves.f1[i].first < curves.f1[i - 1].first);
+  }
+  CHECK(precision == Approx(*evaluation->metrics.average_precision).epsilon(1e-12));
   double yes = 0;
   for (size_t t = 2; t < 4; ++t) yes += evaluation->metrics.confusion[t];
   CHECK(curves.precision_recall.back().second == Approx(yes / 3000));

@@ -187,7 +187,7 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.train.early_stopping = EarlyStopping{.metric = "val_acuracy"};
        },
        "train.early_stopping.metric: found 'val_acuracy', expected one of val_loss, val_accuracy, "
-       "val_precision, val_recall, val_f1, val_auc, loss, accuracy; did you mean 'val_accuracy'?"},
+       "val_precision, val_recall, val_f1, val_auc"},
       {[](JobSpec& j) { j.train.early_stopping = EarlyStopping{}; },
        "train.early_stopping: found no validation rows to judge by, expected data.validation, for "
        "instance `validation: {fraction: 0.2}`"},

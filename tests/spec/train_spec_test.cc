@@ -105,7 +105,7 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
          j.train.schedule.plateau.metric = "f1";
        },
        "train.schedule.plateau.metric: found 'f1', expected one of val_loss, val_accuracy, "
-       "val_precision, val_recall, val_f1, val_auc, loss, accuracy"},
+       "val_precision, val_recall, val_f1, val_auc"},
       {[](JobSpec& j) {
          j.train.schedule.kind = ScheduleKind::kPlateau;
          j.train.schedule.plateau = {"loss", 10, 1e-4, 0, 0.5};

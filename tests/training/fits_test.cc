@@ -3,6 +3,9 @@
 #include <cmath>
 #include <string>
 
+#include "src/base/aligned.h"
+#include "src/model/decision.h"
+#include "src/model/vector_math.h"
 #include "src/training/state_codec.h"
 #include "tests/training/driven_machine.h"
 
@@ -36,7 +39,11 @@ Action Answer(StepMachine<float>& machine, const Action& action, double loss = 1
     return machine.OnUpdated();
   }
   const auto& evaluate = std::get<EvaluateAction>(action);
-  if (!evaluate.tries) return machine.OnEvaluation(EvaluationTotals(plan, loss));
+  if (evaluate.measure != Measure::kTrials) {
+    std::vector<double> totals = EvaluationTotals(plan, loss);
+    totals.resize(static_cast<size_t>(machine.EvaluationSize(evaluate.measure)));
+    return machine.OnEvaluation(totals);
+  }
   std::vector<double> sums(machine.Trials().size(), 99.0);
   sums.front() = 0;  // the lowest temperature, 1/4, or share 0
   return machine.OnEvaluation(sums);
@@ -47,7 +54,9 @@ std::string Letters(StepMachine<float>& machine, FinishAction* finish) {
   Action action = machine.Begin();
   while (!std::holds_alternative<FinishAction>(action)) {
     if (const auto* e = std::get_if<EvaluateAction>(&action)) {
-      letters += e->tries ? 'R' : "LVT"[static_cast<int>(e->set)];
+      const bool decides = machine.state().phase == TrainingPhase::kDecision;
+      const bool tries = e->measure == Measure::kTrials;
+      letters += decides ? 'D' : tries ? 'R' : "LVT"[static_cast<int>(e->set)];
       for (const auto& part : machine.EvaluationParts()) {
         letters += part.fold < 0 ? "*" : std::to_string(part.fold);
       }
@@ -88,6 +97,83 @@ TEST_CASE("fits over seeds share the validation rows") {
   CHECK(Letters(machine, &finish) == "GGGGV*GGGGV*R*L*V*");
   CHECK(machine.state().ensemble.temperature == 0.25);
   CHECK(machine.state().parameters.front() == 16);  // 4 / temperature
+}
+
+TEST_CASE("a threshold is chosen before the model is evaluated") {
+  for (const bool folds : {false, true}) {
+    TrainingPlan plan = FitsPlan(folds ? 2 : 1);
+    plan.train.threshold.kind = spec::ThresholdKind::kF1;
+    if (!folds) {
+      plan.train_rows = 40;
+      plan.validation_rows = 8;
+      plan.train.ensemble = {};
+    }
+    StepMachine<float> machine(plan);
+    FinishAction finish;
+    CHECK(Letters(machine, &finish) == (folds ? "GGGGL0GGGGL1D01L*L01" : "GGGGV*D*L*V*"));
+    REQUIRE(finish.threshold);
+    CHECK(finish.threshold->threshold == 0.5);  // no row is counted
+    const auto bytes = EncodeState(machine.state());
+    auto decoded = DecodeState<float>(bytes, plan);
+    REQUIRE(decoded.status().ToString() == "OK");
+    CHECK(decoded->ensemble.threshold == finish.threshold);
+    const model::NetworkShape shape = ShapeOfParameters(plan, machine.state());
+    CHECK(shape.thresholds == std::vector<double>{0.5, 0.5});
+    plan.train.threshold = {};
+    plan.train.calibrate = true;
+    CHECK(!DecodeState<float>(bytes, plan).ok());
+  }
+}
+
+TEST_CASE("half-widths of intervals are in the units of the target") {
+  TrainingPlan plan = FitsPlan(1);
+  spec::ModelSpec model;
+  model.task = spec::Task::kRegression;
+  plan.shape = *model::MakeNetworkShape(model, 2, 1);
+  plan.targets = {{.name = "y", .shift = 5, .factor = 0.25}};
+  plan.train_rows = 40;
+  plan.validation_rows = 8;
+  plan.train.ensemble = {};
+  plan.train.intervals = 0.75;
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  while (machine.state().phase != TrainingPhase::kDecision) action = Answer(machine, action);
+  REQUIRE(std::get<EvaluateAction>(action).measure == Measure::kResiduals);
+  // Eight rows with residuals of 2^0 to 2^7: the seventh of them is 64.
+  std::vector<double> sums(static_cast<size_t>(machine.EvaluationSize(Measure::kResiduals)));
+  for (int r = 0; r < 8; ++r) {
+    AlignedVector<double> output(model::kPadding, std::ldexp(1.0, r)), zero(1, 0.0), one(1, 1.0);
+    model::OutputRows<double> row{.rows = 1, .pitch = model::kPadding};
+    row.outputs = output.data(), row.targets = zero.data(), row.weights = one.data();
+    model::AddResiduals(plan.shape, row, sums.data());
+  }
+  action = machine.OnEvaluation(sums);
+  const model::NetworkShape shape = ShapeOfParameters(plan, machine.state());
+  REQUIRE(shape.half_widths.size() == 1);
+  CHECK(shape.half_widths[0] == 65);  // the upper end of its bin
+  while (!std::holds_alternative<FinishAction>(action)) action = Answer(machine, action);
+  const auto intervals = std::get<FinishAction>(action).intervals;
+  REQUIRE(intervals);
+  CHECK(intervals->level == 0.75);
+  CHECK(intervals->half_widths == std::vector<double>{260});
+}
+
+TEST_CASE("intervals fail where held-out rows give none") {
+  TrainingPlan plan = FitsPlan(1);
+  spec::ModelSpec model;
+  model.task = spec::Task::kRegression;
+  plan.shape = *model::MakeNetworkShape(model, 2, 1);
+  plan.targets = {{.name = "y"}};
+  plan.validation_rows = 8;
+  plan.train.ensemble = {};
+  plan.train.intervals = 0.75;
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  while (machine.state().phase != TrainingPhase::kDecision) action = Answer(machine, action);
+  const std::vector<double> none(static_cast<size_t>(machine.EvaluationSize(Measure::kResiduals)));
+  action = machine.OnEvaluation(none);
+  REQUIRE(std::holds_alternative<FailAction>(action));
+  CHECK(std::get<FailAction>(action).error.message().starts_with("train.intervals: "));
 }
 
 TEST_CASE("each fit begins with first weights and empty moments") {

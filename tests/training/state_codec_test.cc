@@ -97,7 +97,7 @@ Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
 }
 
 // Of TrainingNotes without a value, and of the EnsembleState after them.
-constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t) + 10 * sizeof(int64_t);
+constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t) + 11 * sizeof(int64_t) + 1;
 
 TrainingPlan ValleyPlan() {
   TrainingPlan plan = SmallPlan();
@@ -287,7 +287,7 @@ TEST_CASE("a state from before metrics of targets is read") {
       std::mismatch(some.begin(), some.end(), noted.begin()).first - some.begin());
   const size_t longer = some.size() - none.size();
   old.erase(notes - longer - sizeof(int64_t) - 1, kNotesBytes);  // they come later
-  old.erase(at, sizeof(int64_t));                                // how many targets there are
+  old.erase(at, sizeof(int64_t) + 2);  // the count of targets, and two numbers that are absent
   old[4] = 7;
   const auto read = DecodeState<float>(WithCrc(std::move(old)), SmallPlan());
   INFO(read.status().ToString());

@@ -23,9 +23,9 @@ from .errors import (AbortedError, AlreadyExistsError, BadInputError, CancelledE
                      UnavailableError, UnimplementedError)
 from .local import train
 from .model import Model, load
-from .types import (AsyncCounts, ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo,
-                    JobKind, JobResult, JobState, Metrics, Progress, Scoring, StateChanged,
-                    TargetMetrics, Timing, WorkerInfo)
+from .types import (AsyncCounts, ChosenThreshold, ClassMetrics, CoordinatorAway, Ended, Evaluation,
+                    Event, JobInfo, JobKind, JobResult, JobState, Metrics, PredictionIntervals,
+                    Progress, Scoring, StateChanged, TargetMetrics, Timing, WorkerInfo)
 
 if TYPE_CHECKING:
     from ._connection import Limits
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "AsyncCounts", "BadInputError", "CancelledError",
-    "ClassMetrics", "Client", "CoordinatorAway", "DataLossError", "DeadlineExceededError", "Ended",
-    "EspalierError", "Evaluation", "Event", "FailedPreconditionError", "InputPosition",
-    "InternalError", "InvalidArgumentError", "Job", "JobCancelledError", "JobError",
-    "JobFailedError", "JobInfo", "JobKind", "JobResult", "JobState", "Limits", "Metrics", "Model",
-    "NotFoundError", "PermissionDeniedError", "Progress", "ResourceExhaustedError", "Scoring",
-    "StateChanged", "TargetMetrics", "Timing", "UnavailableError", "UnimplementedError",
-    "WorkerInfo", "__version__", "connect", "load", "train",
+    "ChosenThreshold", "ClassMetrics", "Client", "CoordinatorAway", "DataLossError",
+    "DeadlineExceededError", "Ended", "EspalierError", "Evaluation", "Event",
+    "FailedPreconditionError", "InputPosition", "InternalError", "InvalidArgumentError", "Job",
+    "JobCancelledError", "JobError", "JobFailedError", "JobInfo", "JobKind", "JobResult",
+    "JobState", "Limits", "Metrics", "Model", "NotFoundError", "PermissionDeniedError",
+    "PredictionIntervals", "Progress", "ResourceExhaustedError", "Scoring", "StateChanged",
+    "TargetMetrics", "Timing", "UnavailableError", "UnimplementedError", "WorkerInfo",
+    "__version__", "connect", "load", "train",
 ]
 
 _OF_A_CLUSTER = {"Client": "client", "connect": "client", "Job": "job", "Limits": "_connection"}

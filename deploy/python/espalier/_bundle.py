@@ -205,6 +205,7 @@ class Document:
     schema: Node
     rules: List[Node]  # one a feature, or none
     thresholds: Tuple[float, ...]  # one a class, or none
+    half_widths: Tuple[float, ...]  # of prediction intervals, one a target, or none
     classes: Tuple[Label, ...]
     targets: Tuple[Tuple[str, float, float, float, float], ...]  # name, shift, factor, range
     scaling_layer: bool
@@ -230,7 +231,7 @@ _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss",
                "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
                "target_scale", "expected_inputs", "expected_outputs", "inputs", "outputs",
                "scaling_layer", "parametrization", "cap_label_smoothing", "clip_predictions",
-               "start_at_constant")
+               "start_at_constant", "positive")
 
 
 def parse_document(raw: bytes) -> Document:
@@ -284,7 +285,8 @@ def parse_document(raw: bytes) -> Document:
         loss=loss, dtype=np.dtype(precision), layers=_layers(model, inputs, outputs),
         features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
         null_values=tuple(n.label() for n in nulls.items(1_000_000)) if nulls else (), rules=rules,
-        thresholds=_thresholds(model, loss, outputs),
+        thresholds=_chosen(root, outputs) or _thresholds(model, loss, outputs),
+        half_widths=_half_widths(root, len(targets)),
         classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text(),
         scaling_layer=bool(model.get("scaling_layer") and model["scaling_layer"].flag()),
         fits=ensemble["fits"].whole(1, FITS_MAX) if ensemble else 1,
@@ -326,6 +328,25 @@ def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
     if found and not sound:
         raise _wrong("spec.model.thresholds", "none, or with softmax_cross_entropy one a class, "
                                               "each at least 0, one at most 0")
+    return found
+
+
+def _chosen(root: Node, outputs: int) -> Tuple[float, ...]:
+    """The thresholds that training chose, or none."""
+    node = root.get("thresholds")
+    found = tuple(t.number() for t in node.items(2)) if node else ()
+    if found and not (len(found) == outputs == 2 and all(0 < t < 1 for t in found)):
+        raise _wrong("thresholds", "two numbers above 0 and below 1, for two classes")
+    return found
+
+
+def _half_widths(root: Node, targets: int) -> Tuple[float, ...]:
+    node = root.get("intervals")
+    if not node:
+        return ()
+    found = tuple(w.number() for w in node["half_widths"].items(targets))
+    if len(found) != targets or any(w <= 0 for w in found):
+        raise _wrong("intervals.half_widths", "one positive number for each target")
     return found
 
 

@@ -8,8 +8,9 @@ from typing import Any, Iterable, Optional, Tuple
 
 from ._proto import api_pb2, types_pb2
 from .errors import EspalierError, InputPosition, InternalError, make_error
-from .types import (AsyncCounts, ClassMetrics, Evaluation, JobInfo, JobKind, JobResult, JobState,
-                    Metrics, Progress, Scoring, TargetMetrics, Timing, WorkerInfo)
+from .types import (AsyncCounts, ChosenThreshold, ClassMetrics, Evaluation, JobInfo, JobKind,
+                    JobResult, JobState, Metrics, PredictionIntervals, Progress, Scoring,
+                    TargetMetrics, Timing, WorkerInfo)
 
 
 def clean(text: str) -> str:
@@ -63,7 +64,10 @@ def metrics_of(m: Any, counted: bool = False) -> Metrics:
     if not m.classification:
         return Metrics(
             rows=m.rows, weight=m.weight, loss=m.loss, rmse=m.rmse, mae=m.mae, r2=m.r2,
-            targets=tuple(TargetMetrics(text_of(t.name), t.rmse, t.mae, t.r2) for t in m.targets))
+            targets=tuple(TargetMetrics(text_of(t.name), t.rmse, t.mae, t.r2,
+                                        t.coverage if t.HasField("coverage") else None)
+                          for t in m.targets),
+            coverage=m.coverage if m.HasField("coverage") else None)
     counted = counted or len(m.classes) > 0
     return Metrics(
         rows=m.rows, weight=m.weight, loss=m.loss, accuracy=m.accuracy,
@@ -72,7 +76,8 @@ def metrics_of(m: Any, counted: bool = False) -> Metrics:
         f1_micro=m.f1_micro if m.HasField("f1_micro") else None,
         f1_macro=m.f1_macro if m.HasField("f1_macro") else None,
         classes=tuple(ClassMetrics(c.precision, c.recall, c.f1, c.weight) for c in m.classes),
-        confusion=_square(m.confusion, len(m.classes)), unknown_labels=m.unknown_labels)
+        confusion=_square(m.confusion, len(m.classes)), unknown_labels=m.unknown_labels,
+        average_precision=m.average_precision if m.HasField("average_precision") else None)
 
 
 def evaluation_of(job: int, row: Any) -> Evaluation:
@@ -125,7 +130,13 @@ def result_of(s: Any) -> JobResult:
         async_counts=AsyncCounts(r.async_counts.largest_lag, r.async_counts.refused)
         if r.HasField("async_counts") else None,
         best_epochs=tuple(r.best_epochs), fits=r.fits,
-        skipped_steps=r.skipped_steps)
+        skipped_steps=r.skipped_steps,
+        threshold=ChosenThreshold(text_of(r.positive), clean(r.threshold.metric),
+                                  r.threshold.threshold, r.threshold.value,
+                                  r.threshold.value_at_half, r.threshold.reached)
+        if r.HasField("threshold") else None,
+        intervals=PredictionIntervals(r.intervals.level, tuple(r.intervals.half_widths))
+        if r.HasField("intervals") else None)
 
 
 def job_of(s: Any) -> JobInfo:

@@ -15,8 +15,9 @@ from ._facts import (EXIT_INTERRUPTED, EXIT_JOB_FAILED, EXIT_UNREACHABLE, EXIT_U
 from .errors import (CancelledError, EspalierError, InputPosition, InternalError, JobCancelledError,
                      JobFailedError, NotFoundError, make_error)
 from .progress import view_for
-from .types import (AsyncCounts, ClassMetrics, CoordinatorAway, Ended, Evaluation, Event, JobInfo,
-                    JobResult, JobState, Metrics, Progress, StateChanged, TargetMetrics, Timing)
+from .types import (AsyncCounts, ChosenThreshold, ClassMetrics, CoordinatorAway, Ended, Evaluation,
+                    Event, JobInfo, JobResult, JobState, Metrics, PredictionIntervals, Progress,
+                    StateChanged, TargetMetrics, Timing)
 
 if TYPE_CHECKING:
     from ._jobtext import JobSource
@@ -199,10 +200,17 @@ def _some_metrics(m: Mapping[str, Any]) -> Metrics:
     classes = tuple(ClassMetrics(c["precision"], c["recall"], c["f1"], c["weight"])
                     for c in m.get("per_class", ()))
     targets = tuple(TargetMetrics(t["target"], _number(t, "rmse"), _number(t, "mae"),
-                                  _number(t, "r2")) for t in m.get("per_target", ()))
+                                  _number(t, "r2"), t.get("coverage"))
+                    for t in m.get("per_target", ()))
     return Metrics(rows=m["rows"], weight=m["weight"], loss=_number(m, "loss"), classes=classes,
                    confusion=tuple(tuple(row) for row in m.get("confusion_matrix", ())),
-                   unknown_labels=m.get("unknown_labels", 0), targets=targets, **names)
+                   unknown_labels=m.get("unknown_labels", 0), targets=targets,
+                   coverage=m.get("coverage"), **names)
+
+
+def _threshold(t: Optional[Mapping[str, Any]]) -> Optional[ChosenThreshold]:
+    return t and ChosenThreshold(t["class"], t["metric"], t["threshold"], t["value"],
+                                 t["value_at_half"], t["reached"])
 
 
 def _result(last: Mapping[str, Any]) -> JobResult:
@@ -225,7 +233,11 @@ def _result(last: Mapping[str, Any]) -> JobResult:
             if "async" in last else None,
             best_epochs=tuple(last.get("best_epochs", [last["best_epoch"]]
                                        if "best_epoch" in last else ())),
-            skipped_steps=last.get("skipped_steps", 0), fits=last.get("fits", 1))
+            skipped_steps=last.get("skipped_steps", 0), fits=last.get("fits", 1),
+            threshold=_threshold(last.get("threshold")),
+            intervals=PredictionIntervals(last["intervals"]["level"],
+                                          tuple(last["intervals"]["half_widths"]))
+            if "intervals" in last else None)
     except KeyError as error:
         raise InternalError("the program's outcome lacks %s: is it of another version than this "
                             "client?" % error) from error

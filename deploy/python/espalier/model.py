@@ -13,7 +13,7 @@ from ._facts import MODEL_BYTES_MAX, MODEL_FILE, WEIGHTS_BYTES_MAX, WEIGHTS_FILE
 from ._network import Ensemble, Network, class_indices, probabilities, regression_values
 from ._preprocessing import Preprocessing
 from ._tables import Rows
-from .errors import DataLossError, InvalidArgumentError
+from .errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
 __all__ = ["Model", "load"]
 
@@ -163,6 +163,25 @@ class Model:
                             (len(self.targets),), np.dtype(np.float64))
         alone = len(self.targets) == 1 and self._document.task == "regression"
         return out[:, 0] if alone else out
+
+    def predict_interval(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
+        """Prediction intervals of a regression trained with ``train.intervals``.
+
+        Returns:
+            float64 [rows, 2], or [rows, targets, 2] for several targets: the lower and the upper
+            end, in the units of the target.
+
+        Raises:
+            FailedPreconditionError: the model has no intervals.
+        """
+        widths = np.array(self._document.half_widths)
+        if not len(widths):
+            raise FailedPreconditionError("the model has no prediction intervals; train it with "
+                                          "train.intervals")
+        values = self.predict(data, batch_rows=batch_rows)
+        widths = widths if values.ndim == 2 else widths[0]
+        ends = np.stack([values - widths, values + widths], axis=-1)
+        return np.maximum(ends, 0) if self._document.loss == "poisson" else ends
 
     def predict_index(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows] int64: the position of the predicted label among :attr:`classes`."""

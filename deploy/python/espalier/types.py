@@ -73,12 +73,49 @@ class TargetMetrics:
     Attributes:
         r2: NaN with fewer than two rows. Of a target with one value 1 for exact predictions, 0 for
             others.
+        coverage: share of the weight whose target is in the prediction interval; None: the model
+            has no intervals.
     """
 
     name: str
     rmse: float
     mae: float
     r2: float
+    coverage: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class ChosenThreshold:
+    """The threshold between two classes that ``train.threshold`` chose.
+
+    Attributes:
+        label: the positive class.
+        metric: "accuracy", "f1", "recall", "precision" or "cost".
+        threshold: of the class's probability, in (0, 1).
+        value: of the metric on the held-out rows; of ``cost`` the mean cost of a row.
+        value_at_half: of the metric with a threshold of 0.5.
+        reached: False: no threshold has the precision or recall that was asked for.
+    """
+
+    label: str
+    metric: str
+    threshold: float
+    value: float
+    value_at_half: float
+    reached: bool
+
+
+@dataclass(frozen=True)
+class PredictionIntervals:
+    """Prediction intervals of a regression: prediction +- half-width.
+
+    Attributes:
+        level: share of rows that they are meant to contain, in (0, 1).
+        half_widths: one a target, in its units.
+    """
+
+    level: float
+    half_widths: Tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -94,6 +131,7 @@ class Metrics:
         precision, recall, f1: weighted over classes; None where classes were not counted (the
             running values of training).
         auc: area under the ROC curve; two classes only.
+        average_precision: area under the curve of precision by recall; two classes only.
         classes: one a class, in the order of the model's classes; of multilabel one a label.
         confusion: weights by true class, then by predicted class.
         f1_micro, f1_macro: of all labels' answers together, and the plain mean over labels;
@@ -102,6 +140,8 @@ class Metrics:
         unknown_labels: rows whose label the model does not know; classification. They are mistakes
             in the accuracy, and the loss leaves them out.
         targets: one a target; regression. Empty where targets were not counted.
+        coverage: share of the weight whose target is in the prediction interval, mean over
+            targets; None: the model has no intervals.
     """
 
     rows: int
@@ -121,6 +161,8 @@ class Metrics:
     f1_macro: Optional[float] = None
     unknown_labels: int = 0
     targets: Tuple[TargetMetrics, ...] = ()
+    average_precision: Optional[float] = None
+    coverage: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -249,6 +291,8 @@ class JobResult:
         best_epochs: of the saved weights, by fit, where early stopping restores the best.
         skipped_steps: steps that ``on_nonfinite: skip`` left out.
         fits: trainings whose predictions the model averages.
+        threshold: None: the job has no ``train.threshold``.
+        intervals: None: the job has no ``train.intervals``.
     """
 
     job: str
@@ -269,6 +313,8 @@ class JobResult:
     best_epochs: Tuple[float, ...] = ()
     skipped_steps: int = 0
     fits: int = 1
+    threshold: Optional[ChosenThreshold] = None
+    intervals: Optional[PredictionIntervals] = None
 
     @property
     def best_epoch(self) -> Optional[float]:

@@ -68,6 +68,26 @@ Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,
   return weights;
 }
 
+Result<int32_t> PositiveClass(const spec::JobSpec& job, const std::vector<std::string>& classes) {
+  const bool two = classes.size() == 2;
+  const auto found = std::to_string(classes.size());
+  if (job.train.threshold.kind != spec::ThresholdKind::kNone && !two) {
+    return InvalidArgument("train.threshold: found " + found +
+                           " classes, expected two: leave it out");
+  }
+  if (!job.model.positive) return 1;
+  const std::string& label = *job.model.positive;
+  if (!two) {
+    return InvalidArgument("model.positive: found " + Quoted(label) + " for " + found +
+                           " classes, expected two classes: leave it out");
+  }
+  size_t at = PlaceOf(label, classes);
+  if (at == classes.size()) at = PlaceOf(ClassText(label), classes);
+  if (at < classes.size()) return static_cast<int32_t>(at);
+  return InvalidArgument("model.positive: found " + Quoted(label) + ", expected " +
+                         Quoted(classes[0]) + " or " + Quoted(classes[1]));
+}
+
 Result<std::vector<double>> FitPositiveWeights(const spec::ClassWeights& wanted,
                                                const std::vector<spec::FittedTarget>& labels,
                                                const std::vector<spec::ColumnStats>& stats) {

@@ -1,5 +1,5 @@
-// What training rows of each class, or the ones of each label, weigh, from the job's class_weight
-// and the profiling pass's counts.
+// What the job says of single classes or labels: the weights of their rows, and which of two
+// classes is the positive one.
 // Thread rule: pure functions.
 #pragma once
 
@@ -22,6 +22,10 @@ namespace espalier::data {
 Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,
                                             const std::vector<std::string>& classes,
                                             const std::map<std::string, int64_t>& rows);
+
+// The position of the positive class: model.positive, or 1. kInvalidArgument: it is no class, or
+// the job requires two classes and has another number.
+Result<int32_t> PositiveClass(const spec::JobSpec& job, const std::vector<std::string>& classes);
 
 // Multilabel: one weight a label, in the order of `labels`, for its ones; none when all weigh 1.
 // `stats`: of each label's zeros and ones in the training rows. `balanced` is rows with 0 / rows

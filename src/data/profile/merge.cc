@@ -51,6 +51,7 @@ class Merger {
     }
     result_.data_fingerprint = DataFingerprint(plan_, result_, robust_, respelt_);
     result_.warnings = FindWarnings({plan_, job_, result_.train_rows, labels_, alike_, probe_});
+    result_.warnings.insert(result_.warnings.begin(), untrained_.begin(), untrained_.end());
     return std::move(result_);
   }
 
@@ -330,7 +331,32 @@ class Merger {
 
   bool keeps_answers() const { return earlier_ != nullptr && earlier_->answers; }
 
+  // Drawn validation rows whose class has no training row make a class too: the network has an
+  // output for it that nothing trains, and the metrics count these rows as mistakes. A rare class
+  // would otherwise fail the fold that holds out all its rows.
+  void AddHeldOutClasses() {
+    std::map<std::string, int64_t> held_out;
+    for (const spec::ShardProfile& s : profiles_) {
+      const spec::FileRole role = plan_.files[plan_.shards[s.shard].file].role;
+      if (role != spec::FileRole::kTrain) continue;
+      for (const auto& [text, count] : s.evaluation_labels) held_out[text] += count;
+    }
+    std::vector<std::string> trained;
+    for (const auto& [text, count] : labels_) trained.push_back(text);
+    const ClassIndex known(trained);
+    for (const auto& [text, count] : held_out) {
+      if (known.Of(text) >= 0) continue;
+      labels_[text] = 0;
+      untrained_.push_back("the class " + Quoted(text) + " has no training row: " +
+                           (count == 1 ? "its row is a validation row"
+                                       : "its " + HumanCount(count) + " rows are validation rows"));
+    }
+  }
+
   Status FitClasses() {
+    const spec::ValidationSpec& validation = job_.data.validation;
+    const bool drawn = validation.draws() || validation.bounded();
+    if (drawn && labels_.size() > 1) AddHeldOutClasses();
     JoinSpellings(&labels_);
     if (keeps_answers()) JoinEarlierClasses();
     std::vector<std::string>& classes = result_.preprocessing.classes;
@@ -360,6 +386,9 @@ class Merger {
       std::sort(classes.begin(), classes.end(), [](const std::string& a, const std::string& b) {
         return *WholeNumber(a) < *WholeNumber(b);
       });
+    }
+    if (const auto positive = PositiveClass(job_, classes); !positive.ok()) {
+      return positive.status().At(AtLabel());
     }
     Result<std::vector<double>> weights =
         FitClassWeights(job_.train.class_weight, classes, labels_);
@@ -422,7 +451,8 @@ class Merger {
   const spec::EarlierFit* const earlier_;
   spec::TableProfile result_;
   std::vector<spec::ColumnStats> features_, targets_;
-  std::map<std::string, int64_t> labels_;
+  std::map<std::string, int64_t> labels_;  // training rows by class
+  std::vector<std::string> untrained_;     // notes on classes without training rows
   std::vector<std::map<std::string, int64_t>> categories_;
   spec::RowCounts alike_;
   spec::RowSample probe_;
