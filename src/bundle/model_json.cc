@@ -81,7 +81,8 @@ Json TrainingToJson(const ModelDocument& d) {
     training["threshold"] = {{"metric", TextToJson(d.threshold->metric)},
                              {"threshold", NumberToJson(d.threshold->threshold)},
                              {"value", NumberToJson(d.threshold->value)},
-                             {"value_at_half", NumberToJson(d.threshold->value_at_half)}};
+                             {"value_at_half", NumberToJson(d.threshold->value_at_half)},
+                             {"reached", d.threshold->reached}};
   }
   if (d.skipped_steps > 0) training["skipped_steps"] = d.skipped_steps;
   if (d.async) {
@@ -196,14 +197,19 @@ std::vector<int32_t> OneColumn(int32_t column) {
 }
 
 Status CheckDecision(const ModelDocument& d) {
-  const size_t classes = d.preprocessing.classes.size();
-  if (!d.thresholds.empty() && classes != 2) {
-    return BadInput("thresholds: found two for " + std::to_string(classes) + " classes");
+  const spec::ModelSpec& model = d.job.model;
+  const bool softmax = model.task == spec::Task::kClassification &&
+                       spec::EffectiveLoss(model) == spec::Loss::kSoftmaxCrossEntropy;
+  if (!d.thresholds.empty() && (!softmax || d.preprocessing.classes.size() != 2)) {
+    return BadInput("thresholds: expected none, except with two classes and softmax_cross_entropy");
   }
+  if (!d.intervals) return {};
   const size_t targets = d.preprocessing.targets.size();
-  if (!d.intervals || d.intervals->half_widths.size() == targets) return {};
-  return BadInput("intervals.half_widths: found " +
-                  std::to_string(d.intervals->half_widths.size()) + ", expected one for each of " +
+  if (model.task == spec::Task::kRegression && d.intervals->half_widths.size() == targets) {
+    return {};
+  }
+  return BadInput("intervals: found " + std::to_string(d.intervals->half_widths.size()) +
+                  " half_widths, expected them only of a regression, one for each of " +
                   std::to_string(targets) + " targets");
 }
 

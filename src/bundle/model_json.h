@@ -27,9 +27,9 @@
 //   training         {"steps": .., "epochs": .., "stopped_because": ".."}, and where
 //                    spec.train.mode is async "async": {"largest_lag": .., "refused": ..}; where
 //                    spec.train.threshold chose one "threshold": {"metric": .., "threshold": ..,
-//                    "value": .., "value_at_half": ..}
-//   thresholds       [.., ..] as spec.model.thresholds, where spec.train.threshold chose them; else
-//                    absent
+//                    "value": .., "value_at_half": .., "reached": ..}
+//   thresholds       [.., ..] as spec.model.thresholds, where spec.train.threshold chose them;
+//                    otherwise absent
 //   intervals        {"level": .., "half_widths": [..]} by target, in its units: prediction
 //                    intervals; absent without spec.train.intervals
 //   metrics          {"train": {..}, "validation": {..} | null, "test": {..} | null}

@@ -187,11 +187,12 @@ std::string Decisions(const ModelDocument& d) {
   if (d.thresholds.size() == 2 && d.preprocessing.classes.size() == 2) {
     text += "Class " + MarkdownText(d.preprocessing.classes[1], 60) +
             " is predicted where its probability is above " + ShortestDouble(d.thresholds[1]) +
-            ", else " + MarkdownText(d.preprocessing.classes[0], 60) + ".\n";
+            ", otherwise " + MarkdownText(d.preprocessing.classes[0], 60) + ".\n";
   }
   if (d.intervals) {
     text += "Prediction intervals for a share of " + ShortestDouble(d.intervals->level) +
-            " of the rows are the prediction +- `intervals.half_widths` of\nmodel.json.\n";
+            " of the rows are the prediction +- `intervals.half_widths` of\nmodel.json" +
+            (spec::EffectiveLoss(d.job.model) == spec::Loss::kPoisson ? ", at least 0.\n" : ".\n");
   }
   return text;
 }

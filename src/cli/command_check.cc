@@ -39,6 +39,7 @@
 #include "src/spec/names.h"
 #include "src/spec/shard_hosts.h"
 #include "src/spec/shard_sums.h"
+#include "src/training/memory_plan.h"
 
 namespace espalier::cli {
 namespace {
@@ -352,21 +353,19 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
     }
   }
   report->rows_bytes = numbers_bytes + rows * label_bytes;
-  // Parameters, their gradient as it is computed and as it is summed, the optimizer's state, the
-  // best parameters so far, the averaged ones, and the gradient of several steps.
-  const bool keeps_best = spec.train.early_stopping && spec.train.early_stopping->restore_best;
-  const bool averages = spec.train.averaging.kind != spec::AveragingKind::kNone;
-  const spec::OptimizerKind kind = spec.train.optimizer.kind;
-  const bool accumulates = kind == spec::OptimizerKind::kLbfgs ||
-                           (kind == spec::OptimizerKind::kGd ? report->steps_per_epoch > 1
-                                                             : spec.train.accumulate_steps > 1);
-  const bool assembles = spec::Assembles(spec.train);
-  const int64_t vectors = 3 + model::SlotCount(spec.train.optimizer) + keeps_best + averages +
-                          accumulates + (assembles ? 2 * spec.train.ensemble.fits : 0);
+  const training::TrainingPlan plan{.train = spec.train,
+                                    .shape = shape,
+                                    .targets = profile.preprocessing.targets,
+                                    .train_rows = profile.train_rows,
+                                    .validation_rows = profile.validation_rows,
+                                    .test_rows = profile.test_rows};
+  ESPALIER_RETURN_IF_ERROR(training::CheckHeldOutRows(plan));
+  const bool wide = spec.model.precision == spec::Precision::kFloat64;
   report->model_bytes =
-      report->parameters * vectors * (spec.model.precision == spec::Precision::kFloat64 ? 8 : 4);
+      static_cast<int64_t>(training::PlanMemory(plan, {}, wide ? 8 : 4).model_bytes);
   if (profile.validation_rows + profile.test_rows > 0 || report->folds > 0) {
-    report->evaluation_bytes = model::EvaluationBytes(shape, report->leaves);
+    report->evaluation_bytes =
+        report->leaves * plan.EvaluationNumbersMax() * static_cast<int64_t>(sizeof(double));
   }
   return Status::Ok();
 }

@@ -84,9 +84,11 @@ std::string TargetTable(const std::string& set, const spec::Metrics& m) {
            " targets: those of each are shown by --json\n";
   }
   std::vector<std::vector<std::string>> rows = {{"target", "rmse", "mae", "r2"}};
+  if (m.coverage) rows[0].push_back("coverage");
   for (const spec::TargetMetrics& t : m.targets) {
     rows.push_back({Printable(t.name, 24), FormatValue(t.rmse), FormatValue(t.mae),
                     FormatMean(t.r2, m.weight)});
+    if (t.coverage) rows.back().push_back(FormatShare(*t.coverage));
   }
   return "\n" + set + " set by target\n" + Table(rows, "  ");
 }
@@ -152,6 +154,9 @@ std::string ThresholdText(const spec::TrainingResult& r) {
 std::string IntervalsText(const spec::TrainingResult& r) {
   if (!r.intervals) return "";
   const std::vector<double>& widths = r.intervals->half_widths;
+  if (widths.empty()) {
+    return "note: too few rows with a weight were held out for prediction intervals\n";
+  }
   std::string text = "prediction intervals for " + FormatShare(r.intervals->level) +
                      " of the rows: the prediction +- ";
   for (size_t k = 0; k < std::min(widths.size(), kClassesShownMax); ++k) {

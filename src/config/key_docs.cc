@@ -275,7 +275,8 @@ constexpr KeyDoc kDocs[] = {
      "threshold is predicted. By default the most probable one."},
     {"model.positive", "yes",
      "Two classes: label of the positive one, for average_precision and train.threshold. By "
-     "default the second class. Numbers are in their order, text in bytewise order."},
+     "default the second class. Classes that are whole numbers are in numeric order, others in "
+     "bytewise order."},
     {"model.inputs", "784",
      "Number of inputs that the data must give. The job is refused otherwise. By default any."},
     {"model.outputs", "10",

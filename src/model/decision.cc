@@ -1,7 +1,6 @@
 #include "src/model/decision.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -11,6 +10,7 @@
 
 #include "src/base/aligned.h"
 #include "src/base/check.h"
+#include "src/model/log_bins.h"
 #include "src/model/metrics.h"
 #include "src/model/vector_math.h"
 #include "src/spec/names.h"
@@ -18,127 +18,100 @@
 namespace espalier::model {
 namespace {
 
-// A threshold is never 0 or 1, by which no probability can be divided.
-constexpr double kThresholdMargin = 1e-12;
-
-constexpr int kResidualOctaves = 128, kResidualBinBits = 6;  // 64 bins an octave
-constexpr int64_t kResidualBins = int64_t{kResidualOctaves} << kResidualBinBits;
+constexpr LogBins kResidualBins = {.octaves = 128, .bits = 6};
 constexpr int64_t kResidualsFixed = 2;
 
-constexpr int kFractionBits = std::numeric_limits<double>::digits - 1;
-constexpr int64_t kLeastResidualExponent =
-    std::numeric_limits<double>::max_exponent - 1 - kResidualOctaves / 2;
-
-// 1 / (1 + exp(-z)). The same bits on all machines, unlike that of the C library.
-double Probability(double z) {
-  AlignedVector<double> padded(static_cast<size_t>(kPadding), z);
+// The probability of log-odds, above 0 and below 1. The same bits on all machines, unlike that of
+// the C library.
+double Probability(double log_odds) {
+  AlignedVector<double> padded(static_cast<size_t>(kPadding), log_odds);
   Sigmoid(padded.data(), padded.data(), kPadding);
-  return std::clamp(padded[0], kThresholdMargin, 1 - kThresholdMargin);
+  return std::clamp(padded[0], std::numeric_limits<double>::min(),
+                    1 - std::numeric_limits<double>::epsilon());
 }
 
+// Weights of rows that a threshold predicts positive, and of all rows.
 struct Counts {
-  double true_positive = 0, false_positive = 0, true_negative = 0, false_negative = 0;
+  double true_positive = 0, false_positive = 0;
+  double positives = 0, negatives = 0;
+
+  double false_negative() const { return positives - true_positive; }
+  double accuracy() const {
+    return (true_positive + negatives - false_positive) / (positives + negatives);
+  }
+  double precision() const {
+    const double predicted = true_positive + false_positive;
+    return predicted > 0 ? true_positive / predicted : 0;
+  }
+  double recall() const { return positives > 0 ? true_positive / positives : 0; }
+  double f1() const {
+    const double sum = true_positive + false_positive + positives;
+    return sum > 0 ? 2 * true_positive / sum : 0;
+  }
 };
 
-double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
-
-double Precision(const Counts& c) {
-  return Ratio(c.true_positive, c.true_positive + c.false_positive);
-}
-double Recall(const Counts& c) {
-  return Ratio(c.true_positive, c.true_positive + c.false_negative);
-}
-
-// What a candidate is judged by: first whether it is allowed, then the value, then the second one.
+// How good a candidate is: first whether it is allowed, then `gain`, then `tie_gain`.
 struct Judgement {
   bool allowed = true;
-  double value = 0;     // that is reported
-  double gain = 0;      // the higher, the better
-  double tie_gain = 0;  // of candidates with one gain
+  double value = 0;  // that is reported
+  double gain = 0, tie_gain = 0;
 };
 
 Judgement Judge(const spec::ThresholdSpec& spec, const Counts& c) {
-  const double all = c.true_positive + c.false_positive + c.true_negative + c.false_negative;
+  const double precision = c.precision(), recall = c.recall();
   switch (spec.kind) {
-    case spec::ThresholdKind::kF1: {
-      const double twice = 2 * c.true_positive;
-      const double f1 = Ratio(twice, twice + c.false_positive + c.false_negative);
-      return {true, f1, f1};
-    }
+    case spec::ThresholdKind::kF1:
+      return {true, c.f1(), c.f1()};
     case spec::ThresholdKind::kRecall: {
-      const double precision = Precision(c), recall = Recall(c);
       const bool allowed = precision >= spec.min_precision;
       return {allowed, recall, allowed ? recall : precision, allowed ? precision : recall};
     }
     case spec::ThresholdKind::kPrecision: {
-      const double precision = Precision(c), recall = Recall(c);
       const bool allowed = recall >= spec.min_recall;
       return {allowed, precision, allowed ? precision : recall, allowed ? recall : precision};
     }
     case spec::ThresholdKind::kCost: {
-      const double cost = spec.false_positive * c.false_positive / all +
-                          spec.false_negative * c.false_negative / all;
+      const double all = c.positives + c.negatives;
+      const double cost = spec.false_positive * (c.false_positive / all) +
+                          spec.false_negative * (c.false_negative() / all);
       return {true, cost, -cost};
     }
     case spec::ThresholdKind::kAccuracy:
     case spec::ThresholdKind::kNone:
       break;
   }
-  const double accuracy = (c.true_positive + c.true_negative) / all;
-  return {true, accuracy, accuracy};
+  return {true, c.accuracy(), c.accuracy()};
 }
 
-// The scores of rows, as log-odds of the positive class in ascending order.
-class ScoreBins {
- public:
-  ScoreBins(const NetworkShape& shape, const std::vector<double>& totals)
-      : flipped_(shape.positive == 0), bins_(totals.data() + ScoreBinsOffset(shape)) {}
-
-  double positive(int64_t bin) const { return bins_[2 * Place(bin) + (flipped_ ? 0 : 1)]; }
-  double negative(int64_t bin) const { return bins_[2 * Place(bin) + (flipped_ ? 1 : 0)]; }
-  bool empty(int64_t bin) const { return !(positive(bin) + negative(bin) > 0); }
-  // The lower end of a bin; of kScoreBins the upper end of the last one.
-  double Edge(int64_t bin) const {
-    return flipped_ ? -ScoreBinEdge(kScoreBins - bin) : ScoreBinEdge(bin);
-  }
-
- private:
-  int64_t Place(int64_t bin) const { return flipped_ ? kScoreBins - 1 - bin : bin; }
-  const bool flipped_;
-  const double* bins_;
-};
+// The counts of the most probable class, from the confusion matrix.
+Counts CountsAtHalf(const NetworkShape& shape, const std::vector<double>& totals) {
+  const double* confusion = totals.data() + kTotalsFixed;  // [true][predicted]
+  const int64_t p = shape.positive, n = 1 - p;
+  return {.true_positive = confusion[2 * p + p],
+          .false_positive = confusion[2 * n + p],
+          .positives = confusion[2 * p + p] + confusion[2 * p + n],
+          .negatives = confusion[2 * n + p] + confusion[2 * n + n]};
+}
 
 int64_t ResidualBin(double residual) {
-  const double size = std::fabs(residual);
-  if (std::isnan(size)) return kResidualBins - 1;
-  const auto bits = std::bit_cast<uint64_t>(size) >> (kFractionBits - kResidualBinBits);
-  return std::clamp(static_cast<int64_t>(bits) - (kLeastResidualExponent << kResidualBinBits),
-                    int64_t{0}, kResidualBins - 1);
-}
-
-// The upper end of a bin but the last one, which has none.
-double ResidualBinEnd(int64_t bin) {
-  const int64_t bits = (kLeastResidualExponent << kResidualBinBits) + bin + 1;
-  return std::bit_cast<double>(static_cast<uint64_t>(bits) << (kFractionBits - kResidualBinBits));
+  return std::isnan(residual) ? kResidualBins.size() - 1 : kResidualBins.Of(std::fabs(residual));
 }
 
 }  // namespace
 
-spec::ChosenThreshold ChooseThreshold(const NetworkShape& shape, const spec::ThresholdSpec& spec,
-                                      const std::vector<double>& totals) {
+ThresholdChoice ChooseThreshold(const NetworkShape& shape, const spec::ThresholdSpec& spec,
+                                const std::vector<double>& totals) {
   ESPALIER_CHECK(shape.classes() == 2, std::to_string(shape.classes()) + " classes");
   const ScoreBins bins(shape, totals);
-  Counts counts;  // with a threshold below all rows
-  for (int64_t bin = 0; bin < kScoreBins; ++bin) {
-    counts.true_positive += bins.positive(bin);
-    counts.false_positive += bins.negative(bin);
-  }
-  spec::ChosenThreshold chosen{.metric = spec::NameOf(spec.kind)};
-  if (!(counts.true_positive + counts.false_positive > 0)) return chosen;
+  Counts counts = CountsAtHalf(shape, totals);
+  ThresholdChoice choice{{.metric = spec::NameOf(spec.kind)}, {0.5, 0.5}};
+  spec::ChosenThreshold& chosen = choice.chosen;
+  if (!(counts.positives + counts.negatives > 0)) return choice;
+  chosen.value_at_half = Judge(spec, counts).value;
+  counts.true_positive = counts.false_positive = 0;  // above all rows
   Judgement best;
   double best_score = 0;
   bool any = false;
-  int64_t before = 0;  // end of the last bin that has rows
   const auto consider = [&](double score) {
     const Judgement j = Judge(spec, counts);
     const auto rank = [](const Judgement& of, double at) {
@@ -149,32 +122,28 @@ spec::ChosenThreshold ChooseThreshold(const NetworkShape& shape, const spec::Thr
     best = j;
     best_score = score;
   };
-  for (int64_t bin = 0; bin < kScoreBins; ++bin) {
-    if (bin == kScoreBins / 2) chosen.value_at_half = Judge(spec, counts).value;
+  int64_t above = kScoreBins;  // the last bin with rows, from above
+  for (int64_t bin = kScoreBins; bin-- > 0;) {
     if (bins.empty(bin)) continue;
-    consider(before == 0 ? bins.Edge(bin) : (bins.Edge(before) + bins.Edge(bin)) / 2);
-    counts.true_positive -= bins.positive(bin);
-    counts.false_negative += bins.positive(bin);
-    counts.false_positive -= bins.negative(bin);
-    counts.true_negative += bins.negative(bin);
-    before = bin + 1;
+    // Beyond all rows by a bin: a score at the end of its bin is neither above nor below that.
+    consider(above == kScoreBins ? bins.Edge(std::min(bin + 2, kScoreBins))
+                                 : (bins.Edge(bin + 1) + bins.Edge(above)) / 2);
+    counts.true_positive += bins.positive(bin);
+    counts.false_positive += bins.negative(bin);
+    above = bin;
   }
-  counts.true_positive = counts.false_positive = 0;  // without what rounding has left
-  consider(bins.Edge(before));
-  chosen.threshold = Probability(best_score);
+  consider(bins.Edge(std::max<int64_t>(0, above - 1)));
+  const double positive = Probability(best_score), negative = Probability(-best_score);
+  chosen.threshold = positive;
   chosen.value = best.value;
   chosen.reached = best.allowed;
-  return chosen;
-}
-
-std::vector<double> ThresholdsOf(const NetworkShape& shape, double threshold) {
-  std::vector<double> thresholds = {1 - threshold, threshold};
-  if (shape.positive == 0) std::swap(thresholds[0], thresholds[1]);
-  return thresholds;
+  choice.thresholds = {negative, positive};
+  if (shape.positive == 0) std::swap(choice.thresholds[0], choice.thresholds[1]);
+  return choice;
 }
 
 int64_t ResidualsSize(const NetworkShape& shape) {
-  return kResidualsFixed + shape.outputs() * kResidualBins;
+  return kResidualsFixed + shape.outputs() * kResidualBins.size();
 }
 
 template <typename T>
@@ -195,7 +164,7 @@ void AddResiduals(const NetworkShape& shape, const OutputRows<T>& rows, double* 
     }
     for (int64_t k = 0; k < width; ++k) {
       const double residual = static_cast<double>(z[k]) - static_cast<double>(y[k]);
-      sums[kResidualsFixed + k * kResidualBins + ResidualBin(residual)] += weight;
+      sums[kResidualsFixed + k * kResidualBins.size() + ResidualBin(residual)] += weight;
     }
   }
 }
@@ -210,15 +179,16 @@ std::optional<std::vector<double>> HalfWidths(const NetworkShape& shape, double 
   if (!(weight > 0) || wanted > rows) return std::nullopt;
   std::vector<double> widths;
   for (int64_t k = 0; k < shape.outputs(); ++k) {
-    const double* bins = sums.data() + kResidualsFixed + k * kResidualBins;
+    const int64_t last = kResidualBins.size() - 1;
+    const double* bins = sums.data() + kResidualsFixed + k * kResidualBins.size();
     double below = 0;
     int64_t bin = 0;
-    for (; bin < kResidualBins - 1; ++bin) {
+    for (; bin < last; ++bin) {
       below += bins[bin];
       if (below / weight * rows >= wanted - 1e-6) break;
     }
-    if (bin == kResidualBins - 1) return std::nullopt;
-    widths.push_back(ResidualBinEnd(bin));
+    if (bin == last) return std::nullopt;
+    widths.push_back(kResidualBins.Edge(bin + 1));
   }
   return widths;
 }

@@ -1,6 +1,5 @@
-// What follows from the rows that are held out once the weights are there: the threshold between
-// two classes, and the half-width of prediction intervals. Both become part of the model
-// (training/step_machine.h).
+// Choices by the held-out rows after the last fit: the threshold between two classes, and the
+// half-width of prediction intervals. Both become part of the model (training/step_machine.h).
 //
 // Thread rule: pure functions over the caller's buffers.
 #pragma once
@@ -16,20 +15,22 @@
 
 namespace espalier::model {
 
+struct ThresholdChoice {
+  spec::ChosenThreshold chosen;
+  std::vector<double> thresholds;  // NetworkShape's
+};
+
 // Chooses the threshold of the positive class by `totals` (TotalsKind::kEvaluation). Candidates lie
 // in the middle between neighbouring score bins that have rows (model/metrics.h), and on both sides
 // of all rows. Of equal ones the closest to 0.5 wins. Where no candidate has the precision or
 // recall that `spec` asks for, the one that comes closest wins. Without rows: 0.5.
-// REQUIRES: a shape of two classes, spec.kind != kNone.
-spec::ChosenThreshold ChooseThreshold(const NetworkShape& shape, const spec::ThresholdSpec& spec,
-                                      const std::vector<double>& totals);
-// NetworkShape::thresholds with which the positive class is predicted where its probability is
-// above `threshold`.
-std::vector<double> ThresholdsOf(const NetworkShape& shape, double threshold);
+// REQUIRES: a shape of two classes without thresholds, spec.kind != kNone.
+ThresholdChoice ChooseThreshold(const NetworkShape& shape, const spec::ThresholdSpec& spec,
+                                const std::vector<double>& totals);
 
 // Layout of the sums: the number of rows with a weight above 0, the weight of all rows, then by
 // target the weight of the rows by the size of their residual, prediction - target in the units of
-// training. Bins are those of the positive scores of model/metrics.h, but from 2^-64 to 2^64.
+// training and before clip_predictions, in 64 bins an octave from 2^-64 to 2^64 (model/log_bins.h).
 int64_t ResidualsSize(const NetworkShape& shape);
 // Adds rows to `sums` [ResidualsSize]. REQUIRES: a regression.
 template <typename T>

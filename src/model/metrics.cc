@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/check.h"
+#include "src/model/log_bins.h"
 
 namespace espalier::model {
 namespace {
@@ -78,19 +79,18 @@ void AddLabels(int64_t labels, const double* t, spec::Metrics& metrics) {
   metrics.f1_macro = sum / static_cast<double>(labels);
 }
 
-constexpr int kFractionBits = std::numeric_limits<double>::digits - 1;
-constexpr int kBinBits = std::countr_zero(static_cast<uint64_t>(kScoreBinsPerOctave));
-constexpr int64_t kLeastExponent = std::numeric_limits<double>::max_exponent - 1 -  // the bias
-                                   kScoreOctaves / 2;
+constexpr LogBins kSizes = {kScoreOctaves, std::countr_zero(uint64_t{kScoreBinsPerOctave})};
+static_assert(2 * kSizes.size() == kScoreBins);
 
-// The bits of doubles, but for the sign, ascend as their sizes do: those of the exponent, then
-// those of the fraction. What is no number counts as the lowest score.
+// NaN counts as the lowest score.
 int64_t ScoreBin(double score) {
   if (std::isnan(score)) return 0;
-  const auto bits = std::bit_cast<uint64_t>(std::fabs(score)) >> (kFractionBits - kBinBits);
-  const int64_t place = std::clamp(static_cast<int64_t>(bits) - (kLeastExponent << kBinBits),
-                                   int64_t{0}, kScoreBins / 2 - 1);
+  const int64_t place = kSizes.Of(std::fabs(score));
   return score < 0 ? kScoreBins / 2 - 1 - place : kScoreBins / 2 + place;
+}
+
+int64_t ScoreBinsOffset(const NetworkShape& shape) {
+  return kTotalsFixed + ClassTotals(shape.classes());
 }
 
 // The share of pairs (one row of each class) in which class 1 has the higher score; ties half.
@@ -106,16 +106,19 @@ std::optional<double> Auc(const double* bins) {
   return pairs / (zeros * ones);
 }
 
-// Goes from the highest score of the positive class to the lowest. Scores of a bin are one step.
-std::optional<double> AveragePrecision(const double* bins, int64_t positive) {
-  double truths = 0, area = 0, found = 0, predicted = 0;
-  for (int64_t bin = 0; bin < kScoreBins; ++bin) truths += bins[2 * bin + positive];
-  if (!(truths > 0)) return std::nullopt;
-  for (int64_t k = 0; k < kScoreBins; ++k) {
-    const double* bin = bins + 2 * (positive == 1 ? kScoreBins - 1 - k : k);
-    predicted += bin[0] + bin[1];
-    found += bin[positive];
-    if (bin[positive] > 0) area += bin[positive] / truths * (found / predicted);
+// Goes from the highest score to the lowest. Scores of one bin are one step.
+std::optional<double> AveragePrecision(const ScoreBins& bins) {
+  double positives = 0, negatives = 0, area = 0, found = 0, predicted = 0;
+  for (int64_t bin = 0; bin < kScoreBins; ++bin) {
+    positives += bins.positive(bin);
+    negatives += bins.negative(bin);
+  }
+  if (!(positives > 0 && negatives > 0)) return std::nullopt;
+  for (int64_t bin = kScoreBins; bin-- > 0;) {
+    const double more = bins.positive(bin);
+    predicted += more + bins.negative(bin);
+    found += more;
+    if (more > 0) area += more / positives * (found / predicted);
   }
   return area;
 }
@@ -191,10 +194,6 @@ int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind) {
          (kind == TotalsKind::kScoring ? 1 + classes : 0);
 }
 
-int64_t EvaluationBytes(const NetworkShape& shape, int64_t leaves) {
-  return leaves * TotalsSize(shape, TotalsKind::kEvaluation) * static_cast<int64_t>(sizeof(double));
-}
-
 void AddTotals(double* into, const double* from, int64_t size) {
   for (int64_t i = 0; i < size; ++i) into[i] += from[i];
 }
@@ -206,20 +205,16 @@ void AddUnknownLabel(const NetworkShape& shape, int64_t predicted, double weight
   unknown[1 + predicted] += weight;
 }
 
-int64_t ScoreBinsOffset(const NetworkShape& shape) {
-  return kTotalsFixed + ClassTotals(shape.classes());
-}
-
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label) {
   return ScoreBinsOffset(shape) + 2 * ScoreBin(score) + label;
 }
 
-double ScoreBinEdge(int64_t bin) {
-  const int64_t place = std::abs(bin - kScoreBins / 2);
-  if (place == 0) return 0;
-  const auto bits = static_cast<uint64_t>((kLeastExponent << kBinBits) + place);
-  const auto size = std::bit_cast<double>(bits << (kFractionBits - kBinBits));
-  return bin < kScoreBins / 2 ? -size : size;
+ScoreBins::ScoreBins(const NetworkShape& shape, const std::vector<double>& totals)
+    : flipped_(shape.positive == 0), bins_(totals.data() + ScoreBinsOffset(shape)) {}
+
+double ScoreBins::Edge(int64_t bin) const {
+  const int64_t place = bin - kScoreBins / 2;
+  return place < 0 ? -kSizes.Edge(-place) : kSizes.Edge(place);
 }
 
 spec::Metrics MetricsFromTotals(const NetworkShape& shape,
@@ -261,9 +256,8 @@ spec::Metrics MetricsFromTotals(const NetworkShape& shape,
   AddClasses(weights, metrics.weight - known, metrics);
   if (classes <= kConfusionClassesMax) metrics.confusion.assign(rest, rest + classes * classes);
   if (classes != 2) return metrics;
-  const double* bins = rest + ClassTotals(classes);
-  metrics.auc = Auc(bins);
-  metrics.average_precision = AveragePrecision(bins, shape.positive);
+  metrics.auc = Auc(rest + ClassTotals(classes));
+  metrics.average_precision = AveragePrecision(ScoreBins(shape, totals));
   return metrics;
 }
 

@@ -51,8 +51,6 @@ inline constexpr int64_t kScoreOctaves = 32, kScoreBinsPerOctave = 128;
 inline constexpr int64_t kScoreBins = 2 * kScoreOctaves * kScoreBinsPerOctave;
 
 int64_t TotalsSize(const NetworkShape& shape, TotalsKind kind);
-// What an evaluation takes in memory where `leaves` leaves count, each its own totals.
-int64_t EvaluationBytes(const NetworkShape& shape, int64_t leaves);
 
 // into[i] += from[i].
 void AddTotals(double* into, const double* from, int64_t size);
@@ -73,9 +71,22 @@ void AddUnknownLabel(const NetworkShape& shape, int64_t predicted, double weight
 // Where in the totals a row of two-class evaluation with this score is counted. REQUIRES:
 // evaluation totals of a shape with two classes.
 int64_t ScoreBinIndex(const NetworkShape& shape, double score, int32_t label);
-// Where the score bins begin in evaluation totals of a shape with two classes.
-int64_t ScoreBinsOffset(const NetworkShape& shape);
-// The lower end of a bin, as log-odds of class 1; of kScoreBins the upper end of the last one.
-double ScoreBinEdge(int64_t bin);
+// The scores of the rows in evaluation totals of two classes, as log-odds of the positive class, in
+// ascending order. Refers to the totals.
+class ScoreBins {
+ public:
+  ScoreBins(const NetworkShape& shape, const std::vector<double>& totals);
+  // The weight of the rows of either class in a bin.
+  double positive(int64_t bin) const { return bins_[2 * Place(bin) + (flipped_ ? 0 : 1)]; }
+  double negative(int64_t bin) const { return bins_[2 * Place(bin) + (flipped_ ? 1 : 0)]; }
+  bool empty(int64_t bin) const { return !(positive(bin) + negative(bin) > 0); }
+  // The lower end of a bin; of kScoreBins the upper end of the last one.
+  double Edge(int64_t bin) const;
+
+ private:
+  int64_t Place(int64_t bin) const { return flipped_ ? kScoreBins - 1 - bin : bin; }
+  bool flipped_;  // the positive class is class 0
+  const double* bins_;
+};
 
 }  // namespace espalier::model

@@ -66,7 +66,7 @@ struct NetworkShape {
   double huber_delta = 1;
   double quantile = 0.5;
   std::vector<double> thresholds;  // ModelSpec's: of softmax_cross_entropy, one a class, or none
-  int32_t positive = 1;            // of two classes: the positive one
+  int32_t positive = 1;            // position of the positive class, of two
   // Regression: of prediction intervals, in the units of training, one a target; or none.
   std::vector<double> half_widths;
   // Multilabel: what a 1 of each output weighs in the loss of training; none: 1.

@@ -371,27 +371,24 @@ Result<std::vector<Curve>> ParseHistory(std::string_view text) {
 }
 
 ScoreCurves CurvesOf(const model::NetworkShape& shape, const std::vector<double>& totals) {
-  const double* bins = totals.data() + model::ScoreBinsOffset(shape);
-  const bool first = shape.positive == 0;  // the scores are those of the other class
+  const model::ScoreBins bins(shape, totals);
   double negatives = 0, positives = 0;
   for (int64_t i = 0; i < model::kScoreBins; ++i) {
-    negatives += bins[2 * i + (first ? 1 : 0)];
-    positives += bins[2 * i + (first ? 0 : 1)];
+    negatives += bins.negative(i);
+    positives += bins.positive(i);
   }
   ScoreCurves curves;
   curves.roc.emplace_back(0, 0);
   double false_positives = 0, true_positives = 0;
-  for (int64_t k = 0; k < model::kScoreBins; ++k) {
-    const int64_t i = first ? k : model::kScoreBins - 1 - k;
-    if (bins[2 * i] == 0 && bins[2 * i + 1] == 0) continue;
-    false_positives += bins[2 * i + (first ? 1 : 0)];
-    true_positives += bins[2 * i + (first ? 0 : 1)];
+  for (int64_t i = model::kScoreBins; i-- > 0;) {
+    if (bins.empty(i)) continue;
+    false_positives += bins.negative(i);
+    true_positives += bins.positive(i);
     const double recall = positives > 0 ? true_positives / positives : 0;
     const double precision = true_positives / (true_positives + false_positives);
     curves.roc.emplace_back(negatives > 0 ? false_positives / negatives : 0, recall);
     curves.precision_recall.emplace_back(recall, precision);
-    const double score = first ? -model::ScoreBinEdge(i + 1) : model::ScoreBinEdge(i);
-    const double threshold = 1 / (1 + std::exp(-score));
+    const double threshold = 1 / (1 + std::exp(-bins.Edge(i)));
     curves.precision.emplace_back(threshold, precision);
     curves.recall.emplace_back(threshold, recall);
     curves.f1.emplace_back(

@@ -237,8 +237,8 @@ void Fields(F&& f, Is<ThresholdSpec> auto& s) {
   f(Key("kind").ReadByHand(), s.kind);
   f(Key("min_precision").In(kInsideUnit).For(ThresholdKind::kRecall), s.min_precision);
   f(Key("min_recall").In(kInsideUnit).For(ThresholdKind::kPrecision), s.min_recall);
-  f(Key("false_positive").In(kPositive).For(ThresholdKind::kCost), s.false_positive);
-  f(Key("false_negative").In(kPositive).For(ThresholdKind::kCost), s.false_negative);
+  f(Key("false_positive").In(kCost).For(ThresholdKind::kCost), s.false_positive);
+  f(Key("false_negative").In(kCost).For(ThresholdKind::kCost), s.false_negative);
 }
 template <typename F>
 void Fields(F&& f, Is<ClassWeight> auto& s) {

@@ -405,14 +405,14 @@ struct EnsembleSpec {
   bool operator==(const EnsembleSpec&) const = default;
 };
 
-// What the threshold between two classes is chosen by, over the rows that are held out.
+// Criterion for the threshold between two classes, measured on the held-out rows.
 enum class ThresholdKind { kNone, kAccuracy, kF1, kRecall, kPrecision, kCost };
 struct ThresholdSpec {
   ThresholdKind kind = ThresholdKind::kNone;
   double min_precision = 0.9;  // kRecall: that the threshold must reach, in (0, 1)
   double min_recall = 0.9;     // kPrecision: likewise
-  // kCost: of a row of the negative class that is predicted positive, and of one of the positive
-  // class that is predicted negative.
+  // kCost: costs of a row of the negative class that is predicted positive, and of a row of the
+  // positive class that is predicted negative.
   double false_positive = 1, false_negative = 1;
   bool operator==(const ThresholdSpec&) const = default;
 };

@@ -22,6 +22,7 @@ inline constexpr Bounds kPositive = {0, kUnbounded, true, false};
 inline constexpr Bounds kNotNegative = {0, kUnbounded};
 inline constexpr Bounds kFraction = {0, 1, false, true};
 inline constexpr Bounds kInsideUnit = {0, 1, true, true};
+inline constexpr Bounds kCost = {0, 1e9, true, false};
 inline constexpr int64_t kCountMax = 1'000'000'000'000;  // steps, rows
 
 struct Key {

@@ -21,8 +21,8 @@ struct TargetMetrics {
   std::string name;
   double rmse = 0, mae = 0, r2 = 0;
   bool constant = false;  // all rows have one value
-  // Share of the weight of the rows whose target is in the prediction interval; absent: the model
-  // has no intervals.
+  // Share of the weight of the rows whose target is in the interval around the prediction, before
+  // clip_predictions; absent: the model has no intervals.
   std::optional<double> coverage = {};
 };
 
@@ -37,10 +37,11 @@ struct ChosenThreshold {
   bool operator==(const ChosenThreshold&) const = default;
 };
 
-// Prediction intervals of a regression: prediction +- half-width.
+// Prediction intervals of a regression: prediction +- half-width, of counts (poisson) at least 0.
 struct PredictionIntervals {
-  double level = 0;                 // share of rows that they are meant to contain
-  std::vector<double> half_widths;  // by target, in its units
+  double level = 0;  // share of rows that they are meant to contain
+  // By target, in its units. Empty: too few rows with a weight were held out.
+  std::vector<double> half_widths;
   bool operator==(const PredictionIntervals&) const = default;
 };
 
@@ -64,7 +65,8 @@ struct Metrics {
   std::optional<double> f1_micro, f1_macro;
   // Classification: rows whose label the model does not know. In accuracy and in the weighted means
   // they are rows of one more class, which is never predicted. In precision they count against the
-  // predicted class. Loss, AUC and confusion leave them out.
+  // predicted class. Loss, AUC, average precision and confusion leave them
+  // out.
   int64_t unknown_labels = 0;
   std::vector<TargetMetrics> targets = {};  // regression; empty: never counted
   // Two classes: area under the curve of precision by recall, as the sum of precisions at each

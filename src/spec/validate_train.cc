@@ -205,8 +205,8 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   f.Expect(given.empty() || sum > 0, path, "no weight above 0", "one class that counts at least");
 }
 
-// What is chosen by the held-out rows once the weights are there. `sequential`: the job has an
-// optimizer and a mode that allow this.
+// Choices by the held-out rows after the last fit. `sequential`: the optimizer and the mode allow
+// them.
 void CheckDecision(Findings& f, const JobSpec& job, bool sequential) {
   const TrainSpec& train = job.train;
   const bool holds_out = job.data.validation.any() || FoldsOf(train) > 0;

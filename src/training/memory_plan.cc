@@ -6,7 +6,6 @@
 #include <string>
 
 #include "src/base/text.h"
-#include "src/model/decision.h"
 #include "src/model/leaf_pass.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
@@ -68,11 +67,8 @@ MemoryPlan PlanMemory(const TrainingPlan& plan, const MemoryPart& part, int64_t 
     out.rows_bytes += static_cast<double>(plan.train_rows) * share * 2 * sizeof(int32_t);
   }
   if (evaluates) {
-    int64_t bytes = model::EvaluationBytes(plan.shape, part.leaves);
-    if (plan.train.intervals > 0) {
-      bytes = std::max(bytes, part.leaves * model::ResidualsSize(plan.shape) *
-                                  static_cast<int64_t>(sizeof(double)));
-    }
+    const int64_t bytes =
+        part.leaves * plan.EvaluationNumbersMax() * static_cast<int64_t>(sizeof(double));
     out.totals_bytes = static_cast<double>(bytes);
   }
   return out;

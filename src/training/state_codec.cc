@@ -17,7 +17,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-// The first with TrainingNotes, metrics of targets and several fits.
+// The first with TrainingNotes, several fits and what they choose, and with metrics of targets,
+// average precision and coverage. It is in no release yet, so its fields may still change.
 constexpr uint32_t kLayout = 8;
 constexpr uint32_t kLayoutWithDescent = 7;
 constexpr uint32_t kLayoutWithAsync = 6;
@@ -93,10 +94,10 @@ void VisitNotes(N& notes, Visitor& visit) {
 template <typename E, typename Visitor>
 void VisitEnsemble(E& ensemble, Visitor& visit) {
   auto& [fit, begun_step, weights, best_epochs, steps, answer, temperature, share, threshold,
-         half_widths, earlier, earlier_steps] = ensemble;
+         thresholds, half_widths, earlier, earlier_steps] = ensemble;
   visit(fit), visit(begun_step), visit(weights), visit(best_epochs), visit(steps);
   visit(answer);
-  visit(temperature), visit(share), visit(threshold), visit(half_widths);
+  visit(temperature), visit(share), visit(threshold), visit(thresholds), visit(half_widths);
   visit(earlier), visit(earlier_steps);
 }
 
@@ -302,6 +303,26 @@ bool CouldBe(const TrainingPlan& plan, const model::LbfgsState& s) {
          s.objectives.size() <= model::kLbfgsMemory && s.verdict <= model::LbfgsVerdict::kStuck;
 }
 
+// Whether the phases after the decision have what the job chooses by the held-out rows, and only
+// they have it. The held-out rows may give no intervals.
+template <typename T>
+bool CouldBeChosen(const TrainingPlan& plan, const TrainingState<T>& s) {
+  const EnsembleState<T>& e = s.ensemble;
+  const bool decided = s.phase == TrainingPhase::kFinalTraining ||
+                       s.phase == TrainingPhase::kFinalValidation ||
+                       s.phase == TrainingPhase::kFinalTest || s.phase == TrainingPhase::kFinished;
+  const bool chooses = decided && plan.train.threshold.kind != spec::ThresholdKind::kNone;
+  const auto inside = [](double t) { return t > 0 && t < 1; };
+  const auto positive = [](double width) { return width > 0 && std::isfinite(width); };
+  const size_t widths = e.half_widths.size();
+  return e.threshold.has_value() == chooses && e.thresholds.size() == (chooses ? 2 : 0) &&
+         (!chooses || inside(e.threshold->threshold)) &&
+         std::all_of(e.thresholds.begin(), e.thresholds.end(), inside) &&
+         (widths == 0 || (decided && plan.train.intervals > 0 &&
+                          widths == static_cast<size_t>(plan.shape.answers()))) &&
+         std::all_of(e.half_widths.begin(), e.half_widths.end(), positive);
+}
+
 // Whether the fits are those of the job, and the parameters those of a fit or of the model.
 template <typename T>
 Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t size) {
@@ -316,12 +337,7 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
       (!e.answer.empty() && e.answer.size() != answers)) {
     return Bad("its fits cannot be those of the job");
   }
-  const bool chooses = plan.train.threshold.kind != spec::ThresholdKind::kNone;
-  const size_t widths = e.half_widths.size();
-  const auto positive = [](double width) { return width > 0 && std::isfinite(width); };
-  if ((e.threshold && !(chooses && e.threshold->threshold > 0 && e.threshold->threshold < 1)) ||
-      (widths > 0 && (plan.train.intervals == 0 || widths != answers)) ||
-      !std::all_of(e.half_widths.begin(), e.half_widths.end(), positive)) {
+  if (!CouldBeChosen(plan, s)) {
     return Bad("its threshold or its intervals cannot be those of the job");
   }
   const auto total = static_cast<double>(plan.StepsTotal());

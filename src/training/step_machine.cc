@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/base/check.h"
+#include "src/model/decision.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
 #include "src/model/schedule.h"
@@ -44,6 +45,13 @@ int64_t TrainingPlan::StepsTotal() const {
 int64_t TrainingPlan::StepsPerUpdate() const {
   const bool whole = train.optimizer.kind == spec::OptimizerKind::kGd || Searches();
   return whole ? StepsPerEpoch() : train.accumulate_steps;
+}
+
+int64_t TrainingPlan::EvaluationNumbersMax() const {
+  int64_t most =
+      std::max(model::TotalsSize(shape, model::TotalsKind::kEvaluation), model::TrialsMost());
+  if (train.intervals > 0) most = std::max(most, model::ResidualsSize(shape));
+  return most;
 }
 
 template <typename T>

@@ -125,6 +125,8 @@ struct TrainingPlan {
   // Whether the model is made of the weights of several fits.
   bool Averages() const { return spec::HasFits(train); }
   bool Assembles() const { return spec::Assembles(train); }
+  // Numbers that an evaluation of any kind reduces at the most.
+  int64_t EvaluationNumbersMax() const;
   // Whether a threshold or intervals are chosen by the held-out rows.
   bool Decides() const {
     return train.threshold.kind != spec::ThresholdKind::kNone || train.intervals > 0;

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "src/base/text.h"
 #include "src/model/decision.h"
 #include "src/model/metrics.h"
 #include "src/model/optimizer.h"
@@ -64,9 +63,7 @@ model::NetworkShape ShapeOfParameters(const TrainingPlan& plan, const TrainingSt
   }
   if (plan.Assembles()) shape.fits = std::max<int64_t>(1, state.ensemble.fit);
   shape.constant = state.ensemble.share > 0;
-  if (state.ensemble.threshold) {
-    shape.thresholds = model::ThresholdsOf(shape, state.ensemble.threshold->threshold);
-  }
+  if (state.ensemble.threshold) shape.thresholds = state.ensemble.thresholds;
   shape.half_widths = state.ensemble.half_widths;
   return shape;
 }
@@ -239,17 +236,14 @@ template <typename T>
 Action StepMachine<T>::OnDecision(const std::vector<double>& sums) {
   EnsembleState<T>& e = state_.ensemble;
   if (plan_.train.intervals > 0) {
-    auto widths = model::HalfWidths(plan_.shape, plan_.train.intervals, sums);
-    if (!widths) {
-      return FailAction{
-          BadInput("train.intervals: the validation rows give no intervals (found " +
-                   HumanCount(static_cast<int64_t>(sums[0])) +
-                   " rows with a weight, expected at least the share / (1 - share), with finite "
-                   "predictions). Check data.weight, add validation rows, or set a lower share.")};
-    }
-    e.half_widths = *std::move(widths);
+    // Too few rows, where time has cut fits off or rows have no weight, give a model without.
+    const auto widths = model::HalfWidths(plan_.shape, plan_.train.intervals, sums);
+    e.half_widths = widths.value_or(std::vector<double>());
   } else {
-    e.threshold = model::ChooseThreshold(plan_.shape, plan_.train.threshold, sums);
+    model::ThresholdChoice choice =
+        model::ChooseThreshold(plan_.shape, plan_.train.threshold, sums);
+    e.threshold = std::move(choice.chosen);
+    e.thresholds = std::move(choice.thresholds);
   }
   state_.phase = TrainingPhase::kFinalTraining;
   return Begin();
@@ -257,7 +251,7 @@ Action StepMachine<T>::OnDecision(const std::vector<double>& sums) {
 
 template <typename T>
 std::optional<spec::PredictionIntervals> StepMachine<T>::Intervals() const {
-  if (state_.ensemble.half_widths.empty()) return std::nullopt;
+  if (plan_.train.intervals == 0) return std::nullopt;
   spec::PredictionIntervals intervals{.level = plan_.train.intervals};
   for (size_t k = 0; k < state_.ensemble.half_widths.size(); ++k) {
     const double factor = k < plan_.targets.size() ? plan_.targets[k].factor : 1;

@@ -58,6 +58,7 @@ struct EnsembleState {
   // What was chosen by the held-out rows of the model: a threshold between two classes, and
   // half-widths of prediction intervals by target, in the units of training.
   std::optional<spec::ChosenThreshold> threshold;
+  std::vector<double> thresholds;  // of both classes, as NetworkShape's
   std::vector<double> half_widths;
   // Of a run that got a later end: the weights with which its fits go on, one after another, and
   // the steps that each of them has taken.

@@ -237,7 +237,7 @@ template <typename T>
 void TypedJobMember<T>::Connect(const Place& place) {
   const cluster::StartTraining& start = place.order.order;
   const int64_t round_bytes =
-      RoundBytesMax(machine_.plan().shape, sizeof(T), static_cast<int32_t>(start.members.size()));
+      RoundBytesMax(machine_.plan(), sizeof(T), static_cast<int32_t>(start.members.size()));
   const collective::ReduceIdentity identity{start.incarnation, start.job, start.generation};
   const auto on_broken = [this, start](int32_t member, const Status& why) {
     TellBroken(start, member, why);

@@ -218,7 +218,7 @@ Status JobRunner::Finish(const cluster::StartTraining& order, int32_t self,
   r.intervals = f.intervals;
   document.thresholds = r.threshold ? shape.thresholds : std::vector<double>();
   document.threshold = r.threshold;
-  document.intervals = r.intervals;
+  if (r.intervals && !r.intervals->half_widths.empty()) document.intervals = r.intervals;
   r.fits = shape.fits;
   document.skipped_steps = f.skipped_steps;
   document.train = f.train;

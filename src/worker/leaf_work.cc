@@ -329,10 +329,10 @@ std::unique_ptr<model::LeafPass<T>> LeafWork<T>::TakeEvaluationPass(
       return of.fits == shape.fits && of.constant == shape.constant &&
              of.thresholds == shape.thresholds && of.half_widths == shape.half_widths;
     };
-    const auto found = std::find_if(evaluation_passes_.begin(), evaluation_passes_.end(), fits);
-    if (found != evaluation_passes_.end()) {
-      auto pass = std::move(*found);
-      evaluation_passes_.erase(found);
+    std::erase_if(evaluation_passes_, [&](const auto& pass) { return !fits(pass); });
+    if (!evaluation_passes_.empty()) {
+      auto pass = std::move(evaluation_passes_.back());
+      evaluation_passes_.pop_back();
       return pass;
     }
   }

@@ -15,15 +15,15 @@ constexpr size_t kStepTimesMax = 1 << 20;  // the newest of a long job are left 
 
 }  // namespace
 
-int64_t RoundBytesMax(const model::NetworkShape& shape, size_t bytes_a_parameter, int32_t members) {
+int64_t RoundBytesMax(const training::TrainingPlan& plan, size_t bytes_a_parameter,
+                      int32_t members) {
   const auto element = static_cast<int64_t>(bytes_a_parameter);
-  const std::vector<plan::Chunk> chunks = plan::MakeChunks(model::Dims(shape), element);
+  const std::vector<plan::Chunk> chunks = plan::MakeChunks(model::Dims(plan.shape), element);
   const plan::BucketTable table = plan::MakeBuckets(chunks, element);
   int64_t bytes = 0;
   for (const plan::Bucket& b : table.buckets) bytes += b.size * element + kMessageBytesMin;
-  for (const model::TotalsKind kind :
-       {model::TotalsKind::kTraining, model::TotalsKind::kEvaluation}) {
-    const int64_t totals = std::max(model::TotalsSize(shape, kind), model::TrialsMost());
+  for (const int64_t totals :
+       {model::TotalsSize(plan.shape, model::TotalsKind::kTraining), plan.EvaluationNumbersMax()}) {
     const int64_t doubles =
         totals + training::kStepExtras + kMemberNumbers * members + plan::kBucketAlignment;
     bytes += doubles * static_cast<int64_t>(sizeof(double)) + kMessageBytesMin;

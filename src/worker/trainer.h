@@ -124,7 +124,8 @@ struct StepTimes {
 
 // The most that the sums of one round of a job take, in one vector of each bucket, with what its
 // messages count for: for the Reducer.
-int64_t RoundBytesMax(const model::NetworkShape& shape, size_t bytes_a_parameter, int32_t members);
+int64_t RoundBytesMax(const training::TrainingPlan& plan, size_t bytes_a_parameter,
+                      int32_t members);
 
 // As of the machine's state; evaluating and what only the loop knows are left out.
 template <typename T>

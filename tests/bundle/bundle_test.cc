@@ -200,12 +200,15 @@ TEST_CASE("what training has chosen is in model.json, and only then") {
   const Json plain = Json::parse(EncodeModelJson(d));
   CHECK_FALSE(plain.contains("thresholds"));
   CHECK_FALSE(plain.contains("intervals"));
+  CHECK_FALSE(plain["training"].contains("threshold"));
+  d.job.model.loss = spec::Loss::kSoftmaxCrossEntropy;
+  const std::string fingerprint = spec::Fingerprint(d.job);
   d.thresholds = {0.75, 0.25};
   d.threshold = spec::ChosenThreshold{"f1", 0.25, 0.5, 0.375};
   const Json json = Json::parse(EncodeModelJson(d));
   CHECK(json["training"]["threshold"]["metric"] == "f1");
   CHECK(json["training"]["threshold"]["value_at_half"] == 0.375);
-  CHECK(json["job_fingerprint"] == plain["job_fingerprint"]);
+  CHECK(json["job_fingerprint"] == fingerprint);
   const auto back = DecodeModelJson(json.dump());
   REQUIRE(back.status().ToString() == "OK");
   CHECK(back->thresholds == d.thresholds);

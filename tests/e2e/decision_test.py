@@ -150,15 +150,16 @@ class DecisionTest(EspalierTest):
         self.assertIn("coverage", shown)
 
     def test_intervals_of_several_targets_and_fits(self):
-        table = self.numbers(targets=2)
-        result = self.result("train", self.job("two", {
-            "data": {"train": table, "label": ["y0", "y1"]}, "preset": "none",
-            "train": {"epochs": 30, "batch": 64, "intervals": 0.9,
-                      "optimizer": {"adam": {"learning_rate": 0.01}},
-                      "ensemble": {"fits": 2, "folds": 4}},
-            "model": {"hidden": [16], "task": "regression"}}))
+        """The histograms of residuals are larger than the network."""
+        table = self.numbers(targets=4)
+        spec = {"data": {"train": table, "label": ["y0", "y1", "y2", "y3"]},
+                "train": {"epochs": 30, "batch": 64, "leaves": 8, "intervals": 0.9,
+                          "optimizer": {"adam": {"learning_rate": 0.01}},
+                          "ensemble": {"fits": 2, "folds": 4}},
+                "model": {"hidden": [16], "task": "regression"}}
+        result = self.same_bits(spec, others=((2, 1), (3, 2)))
         widths = result["intervals"]["half_widths"]
-        self.assertAlmostEqual(widths[1] / widths[0], 2, delta=0.3)
+        self.assertAlmostEqual(widths[3] / widths[1], 2, delta=0.3)
         for of_target in result["metrics"]["validation"]["per_target"]:
             self.assertAlmostEqual(of_target["coverage"], 0.9, delta=0.02)
 
@@ -191,12 +192,14 @@ class DecisionTest(EspalierTest):
         path = result["bundle"] + "/model.json"
         with open(path) as f:
             document = json.load(f)
-        for thresholds in ([0.5], [0, 1], ["a", "b"], [0.2, 0.3, 0.5]):
+        intervals = {"level": 0.9, "half_widths": [1]}
+        for key, lie in (("thresholds", [0.5]), ("thresholds", [0, 1]), ("thresholds", ["a", "b"]),
+                         ("thresholds", [0.2, 0.3, 0.5]), ("intervals", intervals)):
             with open(path, "w") as f:
-                json.dump(dict(document, thresholds=thresholds), f)
+                json.dump(dict(document, **{key: lie}), f)
             _, error = self.espalier("predict", result["bundle"], self.classes(rows=5),
                                      "--output", self.path("none"), code=None)
-            self.assertIn("thresholds", error)
+            self.assertIn(key, error)
 
 
 if __name__ == "__main__":

@@ -114,12 +114,14 @@ class ExamplesTest(EspalierTest):
         features = self.result("check", self.path("clicks.yaml"))["features"]
         self.assertIn("hashed to 4,096, one-hot", [f["encoding"] for f in features])
 
+    @pytest.mark.long
     def test_tags(self):
         self.recognised("tags")
 
     def test_counts(self):
         self.recognised("counts", 1)
 
+    @pytest.mark.long
     def test_quantiles(self):
         result, stated = self.recognised("quantiles")
         rows = self.predicted(result, "quantiles", "minutes")

@@ -263,6 +263,7 @@ class ExportTest(EspalierTest):
                 self.assertEqual(len(expected), 200)
                 self.check_answers(found, expected, rejected)
 
+    @pytest.mark.long
     def test_a_row_that_predict_rejects_for_a_logarithm_has_no_answer(self):
         chance = random.Random(9)
         rows = [(chance.expovariate(1), chance.gauss(0, 1)) for _ in range(300)]

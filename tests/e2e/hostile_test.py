@@ -62,6 +62,7 @@ class HostileTest(EspalierTest):
         self.assertLess(int(status["VmHWM"].split()[0]), MEMORY_KIB_MAX)
         self.assertLess(int(status["Threads"]), THREADS_MAX)
 
+    @pytest.mark.long
     def test_half_open_connections_and_garbage(self):
         def how(attacker):
             for n in range(HALF_OPEN):

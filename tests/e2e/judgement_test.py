@@ -1,11 +1,15 @@
 """How tables are written: by keys of the job, which the model keeps, or refused with those keys."""
 import json
+import os
 import random
+import signal
 import unittest
 
 import pytest
 
-from espalier import EspalierTest
+from espalier import TESTING, Cluster, EspalierTest, json_lines
+
+import parquet_file  # in tools/lib, which `espalier` puts on the path
 
 pytestmark = pytest.mark.covers("data")
 
@@ -78,8 +82,9 @@ class JudgementTest(EspalierTest):
         told = self.result("evaluate", self.path("short.bundle"), table)
         self.assertEqual(told["rows"], 2)
 
-    def test_all_rows_judge_what_the_sampled_rows_did_not_show(self):
-        """Text and fractions are only between the blocks of rows that are sampled."""
+    def mixed(self):
+        """A job over a table with text and fractions only between the blocks of rows that are
+        sampled."""
         rows, lines = 140000, ["a,b,y         "]
         for i in range(rows):
             shown = i % (rows // 15) < 128 or i > rows - 128
@@ -87,9 +92,57 @@ class JudgementTest(EspalierTest):
             y = str(i % 3) if shown else "%.2f" % ((i * 7919 % 1000) / 400)
             lines.append(("%s,%d" % (a, i * 31 % 97)).ljust(15 - len(y) - 1) + "," + y)
         csv = self.write("mixed.csv", "\n".join(lines) + "\n")
-        weights = set()
-        spec = {"preset": "fast", "train": {"epochs": 1},
+        return {"preset": "fast", "train": {"epochs": 1},
                 "data": {"train": csv, "label": "y         ", "shard_bytes": "256KiB"}}
+
+    @pytest.mark.long
+    def test_a_judgement_outlives_the_coordinator(self):
+        """The coordinator dies around the moment at which it keeps the plan by all rows."""
+        spec = self.mixed()
+        want = self.trained_here("quiet", spec)["weights_sha256"]
+        for when in ("before JobReplanned", "after JobReplanned"):
+            with self.subTest(when):
+                name = when.replace(" ", "-")
+                self.environment["ESPALIER_MORTAL"] = when
+                cluster = Cluster(self, workers=2, state=self.path("state-" + name))
+                cluster.kill_coordinator()
+                cluster.start_coordinator(cluster.address,
+                                          os.path.join(TESTING, "mortal-coordinator"))
+                cluster.wait_for_workers(2)
+                submitter = cluster.start("submit", self.job(name, spec), "--json")
+                self.assertEqual(cluster.coordinator.wait(timeout=60), -signal.SIGKILL)
+                cluster.restart_coordinator()
+                out, err = submitter.communicate(timeout=100)
+                self.assertEqual(submitter.returncode, 0, err)
+                self.assertEqual(json_lines(out)[-1]["weights_sha256"], want)
+                cluster.stop()
+
+    def test_texts_of_parquet_are_judged_by_all_row_groups(self):
+        """The row groups that are sampled have numbers where the others have text."""
+        rows, group = 60000, 2000
+        number = [str(i % 977) for i in range(rows)]
+        mixed = [n if i < group or i >= rows - group else "t%d" % (i % 11)
+                 for i, n in enumerate(number)]
+        b = [i * 31 % 97 / 10 for i in range(rows)]
+        y = ["no" if v < 5 else "yes" for v in b]
+        path = self.path("mixed.parquet")
+        parquet_file.write(path, [("a", mixed), ("n", number), ("b", b), ("y", y)], group)
+        spec = {"preset": "fast", "train": {"epochs": 1},
+                "data": {"train": path, "label": "y", "shard_bytes": "64KiB"}}
+        weights = set()
+        for workers in (1, 3):
+            job = self.job("judged%d" % workers, spec)
+            self.espalier("train", job, "--workers", workers, "--threads", 1)
+            with open(self.path("judged%d.bundle" % workers, "model.json")) as f:
+                model = json.load(f)
+            features = {f["name"]: f for f in model["preprocessing"]["features"]}
+            self.assertIn("t7", features["a"]["vocabulary"])
+            self.assertFalse(features["n"].get("vocabulary"))
+            weights.add(model["weights_sha256"])
+        self.assertEqual(len(weights), 1)
+
+    def test_all_rows_judge_what_the_sampled_rows_did_not_show(self):
+        spec, weights = self.mixed(), set()
         for workers in (1, 3):
             job = self.job("judged%d" % workers, spec)
             out, _ = self.espalier("train", job, "--workers", workers, "--threads", 1)

@@ -77,6 +77,7 @@ class MemoryTest(EspalierTest):
             self.assertGreater(most, MIB)
             self.assertLess(most, BUDGET + ALLOWANCE, "%s: %d MiB" % (name, most // MIB))
 
+    @pytest.mark.long
     def test_one_compressed_file_and_one_row_group_stay_within_the_budget(self):
         first, block = self.text()
         with open(self.path("rows.csv.gz"), "wb") as f:

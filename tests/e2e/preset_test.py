@@ -76,8 +76,8 @@ class PresetTest(EspalierTest):
             return json.load(f)
 
     def test_extreme_numbers_give_finite_models(self):
-        for name, csv in extremes(600):
-            for loss in ("mse", "mae", "huber"):
+        for name, csv in extremes(300):
+            for loss in ("mse", "mae"):
                 job = self.minimal(name, csv, "y", preset="fast", model={"loss": loss},
                                    output={"path": self.path(name), "overwrite": True})
                 metrics = self.result("train", job)["metrics"]

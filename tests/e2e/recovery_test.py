@@ -59,6 +59,7 @@ class RecoveryTest(EspalierTest):
             cluster.start_worker(victim)
             cluster.wait_for_workers(3)
 
+    @pytest.mark.long
     def test_a_worker_killed_in_a_later_fit_costs_nothing_but_time(self):
         self.epochs = 80
         spec = self.spec()

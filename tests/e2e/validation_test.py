@@ -96,7 +96,7 @@ class ValidationTest(EspalierTest):
                     for c in found["metrics"]["validation"]["per_class"]}["rare"]
             with open(self.path("rare-%d.bundle" % fold, "model.json")) as f:
                 notes = json.load(f).get("notes", [])
-            said = "the class 'rare' has no training row: its row is a validation row" in notes
+            said = any(note.startswith("1 class has no training row ('rare')") for note in notes)
             self.assertEqual(said, held == 1)
             noted += said
         self.assertEqual(noted, 1)

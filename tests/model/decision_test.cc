@@ -78,12 +78,25 @@ TEST_CASE("average precision is that of scikit-learn") {
   CHECK(other == Approx((1 + 2.0 / 3) / 2));
 }
 
+TEST_CASE("without rows of both classes average precision has no value") {
+  for (const int32_t label : {0, 1}) {
+    const NetworkShape shape = TwoClasses(1);
+    CHECK(!MetricsOf(shape, TotalsOf(shape, {{1, label}, {2, label}})).average_precision);
+  }
+}
+
 TEST_CASE("score bins lie between their edges") {
-  const NetworkShape shape = TwoClasses(1);
-  for (const double score : {-70000.0, -3.0, -1e-9, 0.0, 1e-9, 0.3, 12.0, 70000.0}) {
-    const int64_t bin = (ScoreBinIndex(shape, score, 0) - ScoreBinsOffset(shape)) / 2;
-    CHECK((ScoreBinEdge(bin) <= score || bin == 0));
-    CHECK((score <= ScoreBinEdge(bin + 1) || bin == kScoreBins - 1));
+  for (const int32_t positive : {0, 1}) {
+    const NetworkShape shape = TwoClasses(positive);
+    for (const double score : {-70000.0, -3.0, -1e-9, 1e-9, 0.3, 12.0, 70000.0}) {
+      const std::vector<double> totals = TotalsOf(shape, {{score, 1}});
+      const ScoreBins bins(shape, totals);
+      const double of_positive = positive == 1 ? score : -score;
+      int64_t bin = 0;
+      while (bins.empty(bin)) ++bin;
+      CHECK((bins.Edge(bin) <= of_positive || bin == 0));
+      CHECK((of_positive <= bins.Edge(bin + 1) || bin == kScoreBins - 1));
+    }
   }
 }
 
@@ -128,7 +141,7 @@ TEST_CASE("no threshold is better than the one that is chosen") {
       spec.false_negative = 5;
       const std::vector<ScoredRow> rows = RandomRows(300, 17 * static_cast<uint64_t>(kind) + 3);
       const NetworkShape shape = TwoClasses(positive);
-      const spec::ChosenThreshold chosen = ChooseThreshold(shape, spec, TotalsOf(shape, rows));
+      const auto [chosen, thresholds] = ChooseThreshold(shape, spec, TotalsOf(shape, rows));
       INFO(static_cast<int>(kind) << " of class " << positive << ": " << chosen.threshold);
       bool allowed = false;
       CHECK(ValueAt(spec, rows, positive, chosen.threshold, &allowed) == Approx(chosen.value));
@@ -147,7 +160,7 @@ TEST_CASE("no threshold is better than the one that is chosen") {
       }
       // The network that has it predicts accordingly.
       NetworkShape decided = shape;
-      decided.thresholds = ThresholdsOf(shape, chosen.threshold);
+      decided.thresholds = thresholds;
       const spec::Metrics m = MetricsOf(decided, TotalsOf(decided, rows));
       const spec::ClassMetrics& of = m.classes[static_cast<size_t>(positive)];
       if (kind == spec::ThresholdKind::kF1) CHECK(of.f1 == Approx(chosen.value));
@@ -162,7 +175,7 @@ TEST_CASE("a precision that no threshold has is reported") {
   const std::vector<ScoredRow> rows = {{2, 0}, {1, 1}, {-1, 0}, {-2, 1}};
   const NetworkShape shape = TwoClasses(1);
   const spec::ThresholdSpec spec{.kind = spec::ThresholdKind::kRecall, .min_precision = 0.9};
-  const spec::ChosenThreshold chosen = ChooseThreshold(shape, spec, TotalsOf(shape, rows));
+  const spec::ChosenThreshold chosen = ChooseThreshold(shape, spec, TotalsOf(shape, rows)).chosen;
   CHECK(!chosen.reached);
   CHECK(chosen.value == 1);  // half of the rows are right when all are predicted positive
 }
@@ -171,11 +184,44 @@ TEST_CASE("without rows, and between classes that are apart, the threshold is 0.
   const NetworkShape shape = TwoClasses(1);
   const spec::ThresholdSpec f1{.kind = spec::ThresholdKind::kF1};
   const std::vector<double> none(TotalsSize(shape, TotalsKind::kEvaluation));
-  CHECK(ChooseThreshold(shape, f1, none).threshold == 0.5);
+  CHECK(ChooseThreshold(shape, f1, none).chosen.threshold == 0.5);
   const std::vector<ScoredRow> apart = {{-3, 0}, {-2, 0}, {2, 1}, {3, 1}};
-  const spec::ChosenThreshold chosen = ChooseThreshold(shape, f1, TotalsOf(shape, apart));
+  const spec::ChosenThreshold chosen = ChooseThreshold(shape, f1, TotalsOf(shape, apart)).chosen;
   CHECK(chosen.threshold == Approx(0.5).margin(0.01));
   CHECK(chosen.value == 1);
+}
+
+TEST_CASE("rows of one score are all predicted alike, as the threshold says") {
+  for (const int32_t positive : {0, 1}) {
+    for (const double score : {0.0, 0.5, -2.0, 40.0}) {
+      // Recall asks for all rows, precision for none.
+      const std::vector<ScoredRow> rows = {{score, 0}, {score, 1}, {score, positive}};
+      const NetworkShape shape = TwoClasses(positive);
+      const spec::ThresholdSpec recall{.kind = spec::ThresholdKind::kRecall, .min_precision = 0.6};
+      const ThresholdChoice all = ChooseThreshold(shape, recall, TotalsOf(shape, rows));
+      CHECK(all.chosen.value == 1);
+      NetworkShape decided = shape;
+      decided.thresholds = all.thresholds;
+      const spec::Metrics m = MetricsOf(decided, TotalsOf(decided, rows));
+      CHECK(m.classes[static_cast<size_t>(positive)].recall == 1);
+      const spec::ThresholdSpec cost{
+          .kind = spec::ThresholdKind::kCost, .false_positive = 1e9, .false_negative = 1};
+      decided.thresholds = ChooseThreshold(shape, cost, TotalsOf(shape, rows)).thresholds;
+      const spec::Metrics none = MetricsOf(decided, TotalsOf(decided, rows));
+      CHECK(none.classes[static_cast<size_t>(positive)].recall == 0);
+    }
+  }
+}
+
+TEST_CASE("a threshold far from 0.5 keeps its rows apart") {
+  const NetworkShape shape = TwoClasses(1);
+  const std::vector<ScoredRow> rows = {{-5, 0}, {35, 0}, {50, 1}, {60, 1}};
+  const spec::ThresholdSpec cost{.kind = spec::ThresholdKind::kCost, .false_positive = 1000};
+  const ThresholdChoice choice = ChooseThreshold(shape, cost, TotalsOf(shape, rows));
+  CHECK(choice.chosen.value == 0);
+  NetworkShape decided = shape;
+  decided.thresholds = choice.thresholds;
+  CHECK(MetricsOf(decided, TotalsOf(decided, rows)).accuracy == 1);
 }
 
 NetworkShape OneTarget(spec::Loss loss) {

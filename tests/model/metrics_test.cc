@@ -322,12 +322,6 @@ TEST_CASE("with very many classes the totals hold three weights a class") {
   CHECK(m.classes.size() == 1500);
 }
 
-TEST_CASE("an evaluation of many leaves takes a matrix of all classes for each") {
-  const NetworkShape shape = Linear(spec::Task::kClassification, kConfusionClassesMax);
-  CHECK(EvaluationBytes(shape, 1024) == 1024 * 8 * (kTotalsFixed + 1'000'000));
-  CHECK(EvaluationBytes(Linear(spec::Task::kRegression, 2), 3) == 3 * 8 * (kTotalsFixed + 8));
-}
-
 TEST_CASE("training totals of parts add up to those of the whole") {
   const NetworkShape shape = Linear(spec::Task::kClassification, 2);
   CHECK(TotalsSize(shape, TotalsKind::kTraining) == kTotalsFixed);

@@ -100,7 +100,7 @@ class TrainedTest(EspalierTest):
         self.assertIsNotNone(result.test.average_precision)
         for loss in ("mse", "poisson"):
             numbers = dict(data, label="e", features={"columns": ["a", "c d"], "nulls": "mean"},
-                           bad_rows={"skip": 200})
+                           bad_rows={"policy": "skip", "limit": 200})
             if loss == "poisson":
                 numbers.update(label="b")
             result, model = self.train(numbers, {"task": "regression", "loss": loss},

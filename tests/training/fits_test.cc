@@ -41,6 +41,7 @@ Action Answer(StepMachine<float>& machine, const Action& action, double loss = 1
   const auto& evaluate = std::get<EvaluateAction>(action);
   if (evaluate.measure != Measure::kTrials) {
     std::vector<double> totals = EvaluationTotals(plan, loss);
+    if (evaluate.measure == Measure::kResiduals) totals.clear();  // of no row
     totals.resize(static_cast<size_t>(machine.EvaluationSize(evaluate.measure)));
     return machine.OnEvaluation(totals);
   }
@@ -158,22 +159,46 @@ TEST_CASE("half-widths of intervals are in the units of the target") {
   CHECK(intervals->half_widths == std::vector<double>{260});
 }
 
-TEST_CASE("intervals fail where held-out rows give none") {
+TEST_CASE("held-out rows that give no intervals leave the model without") {
   TrainingPlan plan = FitsPlan(1);
   spec::ModelSpec model;
   model.task = spec::Task::kRegression;
   plan.shape = *model::MakeNetworkShape(model, 2, 1);
   plan.targets = {{.name = "y"}};
+  plan.train_rows = 40;
   plan.validation_rows = 8;
   plan.train.ensemble = {};
   plan.train.intervals = 0.75;
   StepMachine<float> machine(plan);
-  Action action = machine.Begin();
-  while (machine.state().phase != TrainingPhase::kDecision) action = Answer(machine, action);
-  const std::vector<double> none(static_cast<size_t>(machine.EvaluationSize(Measure::kResiduals)));
-  action = machine.OnEvaluation(none);
-  REQUIRE(std::holds_alternative<FailAction>(action));
-  CHECK(std::get<FailAction>(action).error.message().starts_with("train.intervals: "));
+  FinishAction finish;
+  CHECK(Letters(machine, &finish) == "GGGGV*D*L*V*");  // no row has a weight
+  REQUIRE(finish.intervals);
+  CHECK(finish.intervals->half_widths.empty());
+  CHECK(DecodeState<float>(EncodeState(machine.state()), plan).ok());
+}
+
+TEST_CASE("a state that lies about its choices is refused") {
+  TrainingPlan plan = FitsPlan(1);
+  plan.train_rows = 40;
+  plan.validation_rows = 8;
+  plan.train.ensemble = {};
+  plan.train.threshold.kind = spec::ThresholdKind::kF1;
+  StepMachine<float> machine(plan);
+  FinishAction finish;
+  Letters(machine, &finish);
+  const TrainingState<float> good = machine.state();
+  REQUIRE(DecodeState<float>(EncodeState(good), plan).ok());
+  const auto refused = [&](auto change) {
+    TrainingState<float> state = good;
+    change(state.ensemble);
+    return !DecodeState<float>(EncodeState(state), plan).ok();
+  };
+  CHECK(refused([](auto& e) { e.threshold.reset(); }));
+  CHECK(refused([](auto& e) { e.threshold->threshold = 1; }));
+  CHECK(refused([](auto& e) { e.thresholds = {0.5}; }));
+  CHECK(refused([](auto& e) { e.thresholds = {0, 1}; }));
+  CHECK(refused([](auto& e) { e.thresholds = {std::nan(""), 0.5}; }));
+  CHECK(refused([](auto& e) { e.half_widths = {1, 1}; }));
 }
 
 TEST_CASE("each fit begins with first weights and empty moments") {

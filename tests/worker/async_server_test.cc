@@ -117,7 +117,7 @@ TEST_CASE("members that push faster than the holder applies keep it from nothing
       [&](uint32_t bucket, collective::Payload sum) { gradient[bucket] = std::move(sum); });
 
   AsyncExchange exchange({{1}, {1}, {1}}, 0, 0, std::vector<std::string>(kMembers, "a member"),
-                         1000, RoundBytesMax(plan.shape, sizeof(float), kMembers));
+                         1000, RoundBytesMax(plan, sizeof(float), kMembers));
   auto links = std::make_unique<InstantMembers>(exchange, kMembers, std::move(gradient));
   const InstantMembers& members = *links;
   exchange.Start(std::move(links));

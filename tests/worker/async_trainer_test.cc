@@ -88,7 +88,7 @@ class Cluster {
     machine.Begin();
     AsyncExchange exchange({{1}, {1}, {1}}, self, holder_,
                            std::vector<std::string>(members, "a member"), 1000,
-                           RoundBytesMax(machine.plan().shape, sizeof(float), members));
+                           RoundBytesMax(machine.plan(), sizeof(float), members));
     if (members > 1) {
       exchange.Start(network_->Open(static_cast<uint32_t>(self), {1}, &exchange));
     }
@@ -149,7 +149,7 @@ training::FinishAction Synchronously(const Case& c) {
   machine.Begin();
   const plan::Ownership ownership = plan::PlanOwnership(kLeaves, 1);
   Reducer reducer({{1}, {1}, {1}}, plan::PlanTree(ownership, kLeaves)[0], {"a member"},
-                  RoundBytesMax(machine.plan().shape, sizeof(float), 1));
+                  RoundBytesMax(machine.plan(), sizeof(float), 1));
   TrainerOptions options;
   options.leaves = kLeaves;
   options.own = ownership.intervals[0];

@@ -78,7 +78,7 @@ std::string TrainMember(const Case& c, const plan::Ownership& ownership, int32_t
   ComputePool pool(threads, model::PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self],
                   std::vector<std::string>(places.size(), "a member"),
-                  RoundBytesMax(plan.shape, sizeof(T), static_cast<int32_t>(places.size())));
+                  RoundBytesMax(plan, sizeof(T), static_cast<int32_t>(places.size())));
   if (places.size() > 1) {
     reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   }
@@ -347,7 +347,7 @@ TEST_CASE("an evaluation tells how far it is, and never goes back") {
   ComputePool pool(1, model::PrepareComputeThread);  // with two, either may do all of it
   const plan::Ownership ownership = plan::PlanOwnership(c.leaves, 1);
   Reducer reducer({{1}, {1}, {1}}, plan::PlanTree(ownership, c.leaves)[0], {"a"},
-                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), 3));
+                  RoundBytesMax(MakePlan<float>(c), sizeof(float), 3));
   TrainerOptions options;
   options.leaves = c.leaves;
   options.own = ownership.intervals[0];
@@ -398,7 +398,7 @@ bool TearDownAt(const Case& c, const plan::Ownership& ownership, int32_t self, i
   const MadeUpRows<float> rows(12, 3);
   ComputePool pool(2, model::PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"),
-                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), 3));
+                  RoundBytesMax(MakePlan<float>(c), sizeof(float), 3));
   reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   TrainerOptions options;
   options.leaves = c.leaves;
@@ -451,7 +451,7 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
   const MadeUpRows<float> rows(12, 3);
   ComputePool pool(1, model::PrepareComputeThread);
   Reducer reducer({{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "x"),
-                  RoundBytesMax(MakePlan<float>(c).shape, sizeof(float), members));
+                  RoundBytesMax(MakePlan<float>(c), sizeof(float), members));
   reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
   TrainerOptions options;
   options.leaves = c.leaves;

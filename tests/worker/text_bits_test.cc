@@ -127,9 +127,9 @@ class TrainFixture : public data::DataFixture {
     training::TrainingPlan training;
     training.train = job.train;
     training.shape = *model::MakeNetworkShape(job.model, store->features(), 3);
-    Reducer reducer(
-        {{1}, {1}, {1}}, places[self], std::vector<std::string>(places.size(), "a member"),
-        RoundBytesMax(training.shape, sizeof(float), static_cast<int32_t>(places.size())));
+    Reducer reducer({{1}, {1}, {1}}, places[self],
+                    std::vector<std::string>(places.size(), "a member"),
+                    RoundBytesMax(training, sizeof(float), static_cast<int32_t>(places.size())));
     if (places.size() > 1) {
       reducer.Start(network->Open(static_cast<uint32_t>(self), {1}, &reducer));
     }

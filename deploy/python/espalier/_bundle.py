@@ -285,8 +285,8 @@ def parse_document(raw: bytes) -> Document:
         loss=loss, dtype=np.dtype(precision), layers=_layers(model, inputs, outputs),
         features=features, feature_spec=root["spec"]["data"]["features"], schema=schema,
         null_values=tuple(n.label() for n in nulls.items(1_000_000)) if nulls else (), rules=rules,
-        thresholds=_chosen(root, outputs) or _thresholds(model, loss, outputs),
-        half_widths=_half_widths(root, len(targets)),
+        thresholds=_chosen(root, loss, outputs) or _thresholds(model, loss, outputs),
+        half_widths=_half_widths(root, task, len(targets)),
         classes=classes, targets=targets, weights_sha256=root["weights_sha256"].text(),
         scaling_layer=bool(model.get("scaling_layer") and model["scaling_layer"].flag()),
         fits=ensemble["fits"].whole(1, FITS_MAX) if ensemble else 1,
@@ -331,22 +331,27 @@ def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
     return found
 
 
-def _chosen(root: Node, outputs: int) -> Tuple[float, ...]:
-    """The thresholds that training chose, or none."""
+def _chosen(root: Node, loss: str, outputs: int) -> Tuple[float, ...]:
+    """The thresholds that training chose, or none. As CheckDecision of src/bundle/model_json.cc."""
     node = root.get("thresholds")
     found = tuple(t.number() for t in node.items(2)) if node else ()
-    if found and not (len(found) == outputs == 2 and all(0 < t < 1 for t in found)):
-        raise _wrong("thresholds", "two numbers above 0 and below 1, for two classes")
+    sound = loss == "softmax_cross_entropy" and len(found) == outputs == 2 and \
+        all(0 < t < 1 for t in found)
+    if found and not sound:
+        raise _wrong("thresholds", "none, except two numbers above 0 and below 1 with two classes "
+                                   "and softmax_cross_entropy")
     return found
 
 
-def _half_widths(root: Node, targets: int) -> Tuple[float, ...]:
+def _half_widths(root: Node, task: str, targets: int) -> Tuple[float, ...]:
     node = root.get("intervals")
     if not node:
         return ()
-    found = tuple(w.number() for w in node["half_widths"].items(targets))
-    if len(found) != targets or any(w <= 0 for w in found):
-        raise _wrong("intervals.half_widths", "one positive number for each target")
+    level = node["level"].number()
+    found = tuple(w.number() for w in node["half_widths"].items(max(1, targets)))
+    if task != "regression" or len(found) != targets or not 0 < level < 1 or min(found) <= 0:
+        raise _wrong("intervals", "none, except for a regression a level above 0 and below 1, and "
+                                  "half_widths above 0, one for each target")
     return found
 
 

@@ -209,8 +209,8 @@ def _some_metrics(m: Mapping[str, Any]) -> Metrics:
 
 
 def _threshold(t: Optional[Mapping[str, Any]]) -> Optional[ChosenThreshold]:
-    return t and ChosenThreshold(t["class"], t["metric"], t["threshold"], t["value"],
-                                 t["value_at_half"], t["reached"])
+    return None if t is None else ChosenThreshold(t["class"], t["metric"], t["threshold"],
+                                                  t["value"], t["value_at_half"], t["reached"])
 
 
 def _result(last: Mapping[str, Any]) -> JobResult:

@@ -180,8 +180,10 @@ class Model:
                                           "train.intervals")
         values = self.predict(data, batch_rows=batch_rows)
         widths = widths if values.ndim == 2 else widths[0]
-        ends = np.stack([values - widths, values + widths], axis=-1)
-        return np.maximum(ends, 0) if self._document.loss == "poisson" else ends
+        ends: np.ndarray[Any, Any] = np.stack([values - widths, values + widths], axis=-1)
+        if self._document.loss == "poisson":
+            np.maximum(ends, 0, out=ends)
+        return ends
 
     def predict_index(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """[rows] int64: the position of the predicted label among :attr:`classes`."""

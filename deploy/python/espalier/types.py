@@ -91,9 +91,9 @@ class ChosenThreshold:
     Attributes:
         label: the positive class.
         metric: "accuracy", "f1", "recall", "precision" or "cost".
-        threshold: of the class's probability, in (0, 1).
-        value: of the metric on the held-out rows; of ``cost`` the mean cost of a row.
-        value_at_half: of the metric with a threshold of 0.5.
+        threshold: threshold of the probability of this class, in (0, 1).
+        value: the metric on the held-out rows; with ``cost`` the mean cost of a row.
+        value_at_half: the same with a threshold of 0.5.
         reached: False: no threshold has the precision or recall that was asked for.
     """
 
@@ -107,11 +107,11 @@ class ChosenThreshold:
 
 @dataclass(frozen=True)
 class PredictionIntervals:
-    """Prediction intervals of a regression: prediction +- half-width.
+    """Prediction intervals of a regression: prediction +- half-width, of counts at least 0.
 
     Attributes:
         level: share of rows that they are meant to contain, in (0, 1).
-        half_widths: one a target, in its units.
+        half_widths: one a target, in its units. Empty: too few rows with a weight were held out.
     """
 
     level: float

@@ -56,9 +56,10 @@ Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,
                                             const std::map<std::string, int64_t>& rows) {
   if (wanted.balanced) return Balanced(classes, rows);
   if (wanted.given.empty()) return std::vector<double>();
+  const ClassIndex index(classes);
   const auto place = [&](const std::string& label) {
-    const size_t at = PlaceOf(label, classes);
-    return at < classes.size() ? at : PlaceOf(ClassText(label), classes);
+    const int32_t at = index.Of(label);
+    return at < 0 ? classes.size() : static_cast<size_t>(at);
   };
   ESPALIER_ASSIGN_OR_RETURN(std::vector<double> weights,
                             Given(wanted.given, classes, place, "the label of no training row"));
@@ -73,17 +74,16 @@ Result<int32_t> PositiveClass(const spec::JobSpec& job, const std::vector<std::s
   const auto found = std::to_string(classes.size());
   if (job.train.threshold.kind != spec::ThresholdKind::kNone && !two) {
     return InvalidArgument("train.threshold: found " + found +
-                           " classes, expected two: leave it out");
+                           " classes, expected two. Remove train.threshold.");
   }
   if (!job.model.positive) return 1;
   const std::string& label = *job.model.positive;
   if (!two) {
     return InvalidArgument("model.positive: found " + Quoted(label) + " for " + found +
-                           " classes, expected two classes: leave it out");
+                           " classes, expected two classes. Remove model.positive.");
   }
-  size_t at = PlaceOf(label, classes);
-  if (at == classes.size()) at = PlaceOf(ClassText(label), classes);
-  if (at < classes.size()) return static_cast<int32_t>(at);
+  const int32_t at = ClassIndex(classes).Of(label);
+  if (at >= 0) return at;
   return InvalidArgument("model.positive: found " + Quoted(label) + ", expected " +
                          Quoted(classes[0]) + " or " + Quoted(classes[1]));
 }

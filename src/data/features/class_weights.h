@@ -1,5 +1,5 @@
-// What the job says of single classes or labels: the weights of their rows, and which of two
-// classes is the positive one.
+// Settings for single classes or labels: the weights of their rows, and the positive one of two
+// classes.
 // Thread rule: pure functions.
 #pragma once
 
@@ -23,8 +23,8 @@ Result<std::vector<double>> FitClassWeights(const spec::ClassWeights& wanted,
                                             const std::vector<std::string>& classes,
                                             const std::map<std::string, int64_t>& rows);
 
-// The position of the positive class: model.positive, or 1. kInvalidArgument: it is no class, or
-// the job requires two classes and has another number.
+// The position of the positive class: model.positive, or 1. kInvalidArgument: model.positive is not
+// a class of the job, or the job requires two classes and has another number.
 Result<int32_t> PositiveClass(const spec::JobSpec& job, const std::vector<std::string>& classes);
 
 // Multilabel: one weight a label, in the order of `labels`, for its ones; none when all weigh 1.

@@ -81,6 +81,14 @@ Numbers Plain(const arrow::Array& array) {
 template <typename T>
 Numbers Scaled(const arrow::Array& array, int64_t divisor) {
   const T* values = array.data()->GetValues<T>(1);
+  // Nanoseconds since 1970 have more digits than a double: whole seconds and the rest are exact.
+  constexpr int64_t kNanos = 1'000'000'000;
+  if (divisor == kNanos) {
+    return Converted<double>(array, [=](int64_t r) {
+      return static_cast<double>(values[r] / kNanos) +
+             static_cast<double>(values[r] % kNanos) / static_cast<double>(kNanos);
+    });
+  }
   return Converted<double>(array, [=](int64_t r) {
     return static_cast<double>(values[r]) / static_cast<double>(divisor);
   });

@@ -20,6 +20,8 @@
 namespace espalier::data {
 namespace {
 
+constexpr size_t kClassesNamed = 3;  // of those without training rows
+
 int64_t Sum(const std::map<std::string, int64_t>& counts) {
   int64_t sum = 0;
   for (const auto& [text, count] : counts) sum += count;
@@ -51,7 +53,7 @@ class Merger {
     }
     result_.data_fingerprint = DataFingerprint(plan_, result_, robust_, respelt_);
     result_.warnings = FindWarnings({plan_, job_, result_.train_rows, labels_, alike_, probe_});
-    result_.warnings.insert(result_.warnings.begin(), untrained_.begin(), untrained_.end());
+    if (!untrained_.empty()) result_.warnings.insert(result_.warnings.begin(), untrained_);
     return std::move(result_);
   }
 
@@ -333,32 +335,44 @@ class Merger {
 
   // Drawn validation rows whose class has no training row make a class too: the network has an
   // output for it that nothing trains, and the metrics count these rows as mistakes. A rare class
-  // would otherwise fail the fold that holds out all its rows.
+  // would otherwise fail the fold that holds out all its rows. With a single class in training the
+  // job still fails.
   void AddHeldOutClasses() {
+    std::vector<std::string> known;
+    for (const auto& [text, count] : labels_) known.push_back(text);
+    const ClassIndex index(known);
     std::map<std::string, int64_t> held_out;
     for (const spec::ShardProfile& s : profiles_) {
       const spec::FileRole role = plan_.files[plan_.shards[s.shard].file].role;
       if (role != spec::FileRole::kTrain) continue;
-      for (const auto& [text, count] : s.evaluation_labels) held_out[text] += count;
+      for (const auto& [text, count] : s.evaluation_labels) {
+        if (index.Of(text) < 0) held_out[text] += count;
+      }
     }
-    std::vector<std::string> trained;
-    for (const auto& [text, count] : labels_) trained.push_back(text);
-    const ClassIndex known(trained);
+    JoinSpellings(&held_out);
+    if (held_out.empty()) return;
+    int64_t rows = 0;
+    std::string names;
+    size_t named = 0;
     for (const auto& [text, count] : held_out) {
-      if (known.Of(text) >= 0) continue;
       labels_[text] = 0;
-      untrained_.push_back("the class " + Quoted(text) + " has no training row: " +
-                           (count == 1 ? "its row is a validation row"
-                                       : "its " + HumanCount(count) + " rows are validation rows"));
+      rows += count;
+      if (named++ < kClassesNamed) names += (names.empty() ? "" : ", ") + Quoted(text);
     }
+    if (held_out.size() > kClassesNamed) names += ", ...";
+    const bool one = held_out.size() == 1;
+    untrained_ = HumanCount(held_out.size()) + (one ? " class has" : " classes have") +
+                 " no training row (" + names + "): " + (one ? "its " : "their ") +
+                 HumanCount(rows) +
+                 (rows == 1 ? " row is a validation row" : " rows are validation rows");
   }
 
   Status FitClasses() {
+    JoinSpellings(&labels_);
+    if (keeps_answers()) JoinEarlierClasses();
     const spec::ValidationSpec& validation = job_.data.validation;
     const bool drawn = validation.draws() || validation.bounded();
     if (drawn && labels_.size() > 1) AddHeldOutClasses();
-    JoinSpellings(&labels_);
-    if (keeps_answers()) JoinEarlierClasses();
     std::vector<std::string>& classes = result_.preprocessing.classes;
     bool numeric = true;
     for (const auto& [text, count] : labels_) {
@@ -452,7 +466,7 @@ class Merger {
   spec::TableProfile result_;
   std::vector<spec::ColumnStats> features_, targets_;
   std::map<std::string, int64_t> labels_;  // training rows by class
-  std::vector<std::string> untrained_;     // notes on classes without training rows
+  std::string untrained_;                  // note on classes without training rows
   std::vector<std::map<std::string, int64_t>> categories_;
   spec::RowCounts alike_;
   spec::RowSample probe_;

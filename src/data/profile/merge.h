@@ -28,10 +28,11 @@ namespace espalier::data {
 //
 // Errors: more bad rows than the limit; no training rows; validation or test asked for and without
 // rows; more than kCategoriesMax values for a vocabulary; one class only, more than kClassesMax, or
-// other than two for binary cross-entropy; a label in validation or test rows that no training row
-// has (then metrics would mean nothing); weights that are all 0; statistics that overflow. `files`,
-// when given, finds such a label. `earlier`, if any, is kept, and its classes count as if rows had
-// them. REQUIRES: one profile a shard, in any order.
+// other than two for binary cross-entropy; a label in test rows, or in validation rows that are not
+// drawn, that no training row has (then metrics would mean nothing); a model.positive that is not a
+// class, or a threshold for other than two classes; weights that are all 0; statistics that
+// overflow. `files`, when given, finds such a label. `earlier`, if any, is kept, and its classes
+// count as if rows had them. REQUIRES: one profile a shard, in any order.
 // Thread rule: re-entrant.
 Result<spec::TableProfile> MergeShardProfiles(const spec::InputPlan& plan, const spec::JobSpec& job,
                                               std::vector<spec::ShardProfile> profiles,
