@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -103,35 +104,69 @@ RowTexts::RowTexts(const ShardRows& rows, const spec::Schema& schema, const spec
   for (const std::string& text : rows.texts.labels.texts()) labels_.push_back(NumberOfText(text));
 }
 
-spec::RowCounts CountAlike(const ShardRows& rows, const RowTexts& texts) {
-  struct Rows {
-    int64_t train = 0, validation = 0;
-  };
-  spec::RowCounts counts;
-  if (texts.features() >= spec::kSparseFeaturesMin) return counts;
-  constexpr uint64_t kUpper = 0xffffffff00000000;
-  std::map<uint64_t, Rows> smallest;
+namespace {
+
+struct AlikeRows {
+  int64_t train = 0, validation = 0;
+};
+// By hash, the smallest ones.
+using AlikeByHash = std::map<uint64_t, AlikeRows>;
+
+constexpr uint64_t kUpper = 0xffffffff00000000;
+
+// Counts the rows whose hash has an upper half of at most `cutoff`. Nothing: rows are sparse.
+std::optional<AlikeByHash> CountBelow(const ShardRows& rows, const RowTexts& texts,
+                                      uint64_t cutoff) {
+  AlikeByHash smallest;
   RowHasher hasher(texts);
   for (const int set : {kTrainSet, kValidationSet}) {
     const DecodedRows& decoded = rows.sets[static_cast<size_t>(set)];
-    if (decoded.sparse) return {};
+    if (decoded.sparse) return std::nullopt;
     WithStorage(decoded.type, [&](auto type) {
       const auto* features = reinterpret_cast<const decltype(type)*>(decoded.features.data());
       for (int64_t r = 0; r < decoded.rows; ++r) {
         // The upper half is of a few features, so that most rows need no more than that.
         const auto* row = features + r * texts.features();
         const uint64_t upper = hasher.HashFew(row) & kUpper;
-        const bool full = smallest.size() == spec::RowCounts::kRowsCounted;
-        if (full && upper > smallest.rbegin()->first) continue;
+        if (upper > cutoff) continue;
         const uint64_t hash = upper | (hasher.Hash(row, texts.Label(decoded, r)) & ~kUpper);
+        const bool full = smallest.size() == spec::RowCounts::kRowsCounted;
         if (full && hash > smallest.rbegin()->first) continue;
         const auto [found, is_new] = smallest.try_emplace(hash);
         ++(set == kTrainSet ? found->second.train : found->second.validation);
-        if (is_new && full) smallest.erase(std::prev(smallest.end()));
+        if (is_new && full) {
+          smallest.erase(std::prev(smallest.end()));
+          cutoff = std::min(cutoff, smallest.rbegin()->first);
+        }
       }
     });
   }
-  for (const auto& [hash, of] : smallest) {
+  return smallest;
+}
+
+// A bound below which enough different rows lie where hashes are spread evenly.
+uint64_t LikelyCutoff(int64_t rows) {
+  constexpr double kMargin = 1.25;
+  const double share =
+      kMargin * static_cast<double>(spec::RowCounts::kRowsCounted) / static_cast<double>(rows);
+  constexpr uint64_t kAll = ~uint64_t{0};
+  return share < 1 ? static_cast<uint64_t>(share * 0x1p64) : kAll;
+}
+
+}  // namespace
+
+spec::RowCounts CountAlike(const ShardRows& rows, const RowTexts& texts) {
+  spec::RowCounts counts;
+  if (texts.features() >= spec::kSparseFeaturesMin) return counts;
+  const int64_t all = rows.sets[kTrainSet].rows + rows.sets[kValidationSet].rows;
+  const uint64_t cutoff = LikelyCutoff(std::max<int64_t>(1, all));
+  auto smallest = CountBelow(rows, texts, cutoff);
+  const bool enough = smallest && smallest->size() == spec::RowCounts::kRowsCounted;
+  if (smallest && !enough && cutoff != ~uint64_t{0}) {
+    smallest = CountBelow(rows, texts, ~uint64_t{0});
+  }
+  if (!smallest) return counts;
+  for (const auto& [hash, of] : *smallest) {
     counts.hashes.push_back(hash);
     counts.train.push_back(of.train);
     counts.validation.push_back(of.validation);

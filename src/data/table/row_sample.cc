@@ -32,16 +32,16 @@ RowPicker::RowPicker(const spec::FeatureSpec& features, const spec::Schema& sche
   }
 }
 
-void RowPicker::AddProbed(const ProbedRow& row) {
-  if (probed_.size() == probed_max_) {
-    std::pop_heap(probed_.begin(), probed_.end());
-    probed_.pop_back();
-  }
-  probed_.push_back(row);
-  std::push_heap(probed_.begin(), probed_.end());
+void RowPicker::PruneProbed() {
+  if (probed_.size() <= probed_max_) return;
+  const auto end = probed_.begin() + static_cast<std::ptrdiff_t>(probed_max_);
+  std::nth_element(probed_.begin(), end - 1, probed_.end());
+  probed_cutoff_ = (end - 1)->key;
+  probed_.erase(end, probed_.end());
 }
 
 std::vector<ProbedRow> RowPicker::TakeProbed() {
+  PruneProbed();
   std::sort(probed_.begin(), probed_.end());
   return std::move(probed_);
 }

@@ -38,8 +38,9 @@ class RowPicker {
     uint64_t key = (position + static_cast<uint64_t>(file) * 0x9e3779b97f4a7c15) * kMix;
     key = (key ^ (key >> 32)) * kMix;
     key ^= key >> 29;
-    if (probed_.size() == probed_max_ && key >= probed_.front().key) return;
-    AddProbed({key, row, position});
+    if (key > probed_cutoff_) return;
+    probed_.push_back({key, row, position});
+    if (probed_.size() == 2 * probed_max_) PruneProbed();
   }
   // By key.
   std::vector<ProbedRow> TakeProbed();
@@ -51,15 +52,17 @@ class RowPicker {
     auto operator<=>(const Picked&) const = default;
   };
   static constexpr uint64_t kMix = 0xff51afd7ed558ccd;
-  void AddProbed(const ProbedRow& row);
+  // Leaves the probed_max_ rows with the smallest keys.
+  void PruneProbed();
 
   std::vector<int32_t> features_;  // those whose values are wanted
   int64_t width_ = 0;              // of a row
   int64_t rows_max_ = 0;
   bool bins_ = false;
   std::vector<Picked> picked_;     // a heap, the largest key first
-  std::vector<ProbedRow> probed_;  // a heap likewise
+  std::vector<ProbedRow> probed_;  // fewer than 2 * probed_max_, the wanted ones among them
   size_t probed_max_ = 0;
+  uint64_t probed_cutoff_ = ~uint64_t{0};  // no wanted row has a larger key
 };
 
 // Leaves out of the samples of shards what cannot be in that of all, as enough rows with smaller
