@@ -112,7 +112,7 @@ Status ReadFields(const Json& spec, spec::JobSpec& job) {
   return read(Member(spec, "train"), "spec.train", job.train);
 }
 
-// What training has chosen by the held-out rows.
+// Reads the choices that training made by the held-out rows.
 Status ReadDecision(const Json& json, ModelDocument& d) {
   const JsonReader read;
   const Json& thresholds = Member(json, "thresholds");

@@ -181,7 +181,7 @@ std::string Fits(const ModelDocument& d) {
   return text;
 }
 
-// What training has chosen by the held-out rows.
+// Describes the choices by the held-out rows.
 std::string Decisions(const ModelDocument& d) {
   std::string text;
   if (d.thresholds.size() == 2 && d.preprocessing.classes.size() == 2) {

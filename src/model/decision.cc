@@ -125,7 +125,7 @@ ThresholdChoice ChooseThreshold(const NetworkShape& shape, const spec::Threshold
   int64_t above = kScoreBins;  // the last bin with rows, from above
   for (int64_t bin = kScoreBins; bin-- > 0;) {
     if (bins.empty(bin)) continue;
-    // Beyond all rows by a bin: a score at the end of its bin is neither above nor below that.
+    // The first candidate is one bin above all rows, so that no score equals it.
     consider(above == kScoreBins ? bins.Edge(std::min(bin + 2, kScoreBins))
                                  : (bins.Edge(bin + 1) + bins.Edge(above)) / 2);
     counts.true_positive += bins.positive(bin);

@@ -22,7 +22,7 @@ struct ThresholdChoice {
 
 // Chooses the threshold of the positive class by `totals` (TotalsKind::kEvaluation). Candidates lie
 // in the middle between neighbouring score bins that have rows (model/metrics.h), and on both sides
-// of all rows. Of equal ones the closest to 0.5 wins. Where no candidate has the precision or
+// of all rows. Among equal ones, the closest to 0.5 wins. Where no candidate has the precision or
 // recall that `spec` asks for, the one that comes closest wins. Without rows: 0.5.
 // REQUIRES: a shape of two classes without thresholds, spec.kind != kNone.
 ThresholdChoice ChooseThreshold(const NetworkShape& shape, const spec::ThresholdSpec& spec,

@@ -67,7 +67,7 @@ struct NetworkShape {
   double quantile = 0.5;
   std::vector<double> thresholds;  // ModelSpec's: of softmax_cross_entropy, one a class, or none
   int32_t positive = 1;            // position of the positive class, of two
-  // Regression: of prediction intervals, in the units of training, one a target; or none.
+  // Half-widths of prediction intervals, in the units of training, one a target; or none.
   std::vector<double> half_widths;
   // Multilabel: what a 1 of each output weighs in the loss of training; none: 1.
   std::vector<double> positive_weights;

@@ -35,9 +35,9 @@ PredictSpec PredictSpecOf(const spec::ScoringSpec& spec);
 data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutline& model);
 
 // The columns of the output: those kept; classification, `prediction` and `probability_CLASS` as
-// asked for, multilabel likewise; else `prediction_TARGET` in the target's units, and of a model
-// with prediction intervals `lower_TARGET` and `upper_TARGET`; with OnBadRow::kEmpty last `error`,
-// the reason of a row without a prediction. kInvalidArgument: two of them have one name.
+// asked for, multilabel likewise; otherwise `prediction_TARGET` in the target's units, and for a
+// model with prediction intervals `lower_TARGET` and `upper_TARGET`; with OnBadRow::kEmpty last
+// `error`, the reason of a row without a prediction. kInvalidArgument: two of them have one name.
 Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSpec& spec);
 
 // Whether it may begin: CheckPredictions, PredictionColumns, and that no file of the input lies

@@ -171,7 +171,7 @@ std::vector<std::pair<double, double>> Thinned(std::vector<std::pair<double, dou
   return out;
 }
 
-// Of the model: the probability of the positive class above which this is predicted.
+// Returns the probability above which the model predicts the positive class.
 double ThresholdOf(const model::NetworkShape& shape) {
   const std::vector<double>& t = shape.thresholds;
   if (t.size() != 2) return 0.5;

@@ -26,9 +26,8 @@ struct TargetMetrics {
   std::optional<double> coverage = {};
 };
 
-// The threshold of the positive class that `train.threshold` chose, and what it was chosen by: the
-// metric over the rows that were held out, with this threshold and with 0.5. "cost" is the mean
-// cost of a row.
+// Threshold that `train.threshold` chose, and the metric that decided, measured on the held-out
+// rows with this threshold and with 0.5. "cost" is the mean cost of a row.
 struct ChosenThreshold {
   std::string metric;      // "f1", "cost" and so on, as ThresholdKind
   double threshold = 0.5;  // of the probability; in (0, 1)
@@ -65,8 +64,8 @@ struct Metrics {
   std::optional<double> f1_micro, f1_macro;
   // Classification: rows whose label the model does not know. In accuracy and in the weighted means
   // they are rows of one more class, which is never predicted. In precision they count against the
-  // predicted class. Loss, AUC, average precision and confusion leave them
-  // out.
+  // predicted class. Loss, AUC, average precision and confusion leave
+  // them out.
   int64_t unknown_labels = 0;
   std::vector<TargetMetrics> targets = {};  // regression; empty: never counted
   // Two classes: area under the curve of precision by recall, as the sum of precisions at each

@@ -56,7 +56,7 @@ struct UpdateAction {
   int64_t update = 0;      // 1-based count of updates, this one included
   int64_t averaged = 0;    // 1-based count of those that are averaged, or 0: this one is not
 };
-// What an evaluation adds up over rows: TotalsKind::kEvaluation, the sums of the machine's Trials()
+// Sums of an evaluation over rows: TotalsKind::kEvaluation, the sums of the machine's Trials()
 // (model/trials.h), or residuals (model/decision.h).
 enum class Measure { kTotals, kTrials, kResiduals };
 // Evaluate the machine's EvaluationParts() on a set and reduce EvaluationSize(measure) sums.
@@ -125,7 +125,7 @@ struct TrainingPlan {
   // Whether the model is made of the weights of several fits.
   bool Averages() const { return spec::HasFits(train); }
   bool Assembles() const { return spec::Assembles(train); }
-  // Numbers that an evaluation of any kind reduces at the most.
+  // Returns the most numbers that an evaluation of any kind reduces.
   int64_t EvaluationNumbersMax() const;
   // Whether a threshold or intervals are chosen by the held-out rows.
   bool Decides() const {

@@ -236,7 +236,7 @@ template <typename T>
 Action StepMachine<T>::OnDecision(const std::vector<double>& sums) {
   EnsembleState<T>& e = state_.ensemble;
   if (plan_.train.intervals > 0) {
-    // Too few rows, where time has cut fits off or rows have no weight, give a model without.
+    // Too few rows with a weight give no intervals. Time may have cut fits off.
     const auto widths = model::HalfWidths(plan_.shape, plan_.train.intervals, sums);
     e.half_widths = widths.value_or(std::vector<double>());
   } else {

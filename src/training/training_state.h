@@ -55,10 +55,10 @@ struct EnsembleState {
   std::vector<double> answer;       // the constant one; empty unless the job shrinks
   double temperature = 1;           // that the outputs are divided by
   double share = 0;                 // of the constant answer
-  // What was chosen by the held-out rows of the model: a threshold between two classes, and
+  // Choices by the held-out rows: a threshold between two classes, and
   // half-widths of prediction intervals by target, in the units of training.
   std::optional<spec::ChosenThreshold> threshold;
-  std::vector<double> thresholds;  // of both classes, as NetworkShape's
+  std::vector<double> thresholds;  // NetworkShape::thresholds
   std::vector<double> half_widths;
   // Of a run that got a later end: the weights with which its fits go on, one after another, and
   // the steps that each of them has taken.

@@ -55,7 +55,7 @@ struct LeafWorkOptions {
   int64_t own_numbers = 0;  // beside a step's statistics and extras
 };
 
-// What an evaluation adds up over rows.
+// Sums of an evaluation over rows.
 struct Measured {
   training::Measure measure = training::Measure::kTotals;
   int64_t size = 0;      // numbers that it has

@@ -1,6 +1,6 @@
 """Models that give back their features, to see which numbers were read from a file.
 
-Such a model is linear, has unit weights and computes in float64, so `espalier predict` writes each
+The model is linear, has unit weights and computes in float64, so `espalier predict` writes each
 number as it was read. Numbers below the least normal double become 0.
 """
 import csv
@@ -45,7 +45,7 @@ def job(folder, name, numbers, flags=(), dates=(), csv_options=None):
 
 
 def give_back(bundle):
-    """Replaces the weights of a bundle that such a job has made."""
+    """Replaces the weights of the bundle of this job."""
     with open(os.path.join(bundle, "model.json")) as f:
         document = json.load(f)
     count = len(document["preprocessing"]["targets"])

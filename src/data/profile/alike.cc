@@ -109,12 +109,13 @@ namespace {
 struct AlikeRows {
   int64_t train = 0, validation = 0;
 };
-// By hash, the smallest ones.
+// The rows with the smallest hashes.
 using AlikeByHash = std::map<uint64_t, AlikeRows>;
 
 constexpr uint64_t kUpper = 0xffffffff00000000;
 
-// Counts the rows whose hash has an upper half of at most `cutoff`. Nothing: rows are sparse.
+// Counts the rows whose hash has an upper half of at most `cutoff`. Returns nothing if rows are
+// sparse.
 std::optional<AlikeByHash> CountBelow(const ShardRows& rows, const RowTexts& texts,
                                       uint64_t cutoff) {
   AlikeByHash smallest;
@@ -144,7 +145,7 @@ std::optional<AlikeByHash> CountBelow(const ShardRows& rows, const RowTexts& tex
   return smallest;
 }
 
-// A bound below which enough different rows lie where hashes are spread evenly.
+// Returns a bound with enough different rows below it if the hashes are spread evenly.
 uint64_t LikelyCutoff(int64_t rows) {
   constexpr double kMargin = 1.25;
   const double share =

@@ -20,7 +20,7 @@
 namespace espalier::data {
 namespace {
 
-constexpr size_t kClassesNamed = 3;  // of those without training rows
+constexpr size_t kClassesNamed = 3;  // in the note on classes without training rows
 
 int64_t Sum(const std::map<std::string, int64_t>& counts) {
   int64_t sum = 0;
