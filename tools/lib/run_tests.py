@@ -48,7 +48,7 @@ FUZZ_SCALE = 20             # the same factor in `fuzz`
 PROGRAM_LIMIT = "--test_timeout=3000"  # seconds for one program of them; below PART_LIMIT_S
 FUZZ_TARGETS = ["//tests/fuzz/...", "//tests/config/...", "//tests/data:parquet_test"]
 BUILT = {"e2e", "e2e-long", "python", "spark-smoke", "spark", "spark4", "yarn", "roots", "alone"}
-BAZEL = {"shipped", "asan", "pure", "thorough", "tsan", "fuzz", "long"}  # parts that take labels
+BAZEL = {"shipped", "asan", "thorough", "tsan", "fuzz", "long"}  # parts that take labels
 BY_FILE = {"e2e", "python", "spark-smoke"}  # parts that run only the tests that cover a change
 CHOSEN = " chosen"  # suffix of the record's key for a part that may have run in part
 SPARK_SMOKE = "tests/spark/spark_test.py"
@@ -113,8 +113,6 @@ class Run:
             self.build()
         elif name == "shipped":
             self.bazel(name, rooms(test_parts.SHIPPED))
-        elif name == "pure":
-            self.bazel(name, all_targets())
         elif name == "asan":
             self.bazel(name, rooms(test_parts.PURE), ["--config=asan"])
         elif name == "thorough":
@@ -128,8 +126,8 @@ class Run:
                 self.command("fuzz: clang", ["tools/setup", "--fuzz"])
                 fuzz_targets.run(self.tally)
         elif name == "long":
-            self.bazel(name, ["//tests/..."], [PROGRAM_LIMIT, "--test_env="
-                                               "ESPALIER_TEST_SCALE=%d" % LONG_SCALE])
+            self.bazel(name, all_targets(), [PROGRAM_LIMIT, "--test_env="
+                                             "ESPALIER_TEST_SCALE=%d" % LONG_SCALE])
         elif name == "alone":
             self.command(name, ["python3", "tools/lib/compile_alone.py"])
         elif name == "hdfs":

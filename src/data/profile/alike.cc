@@ -1,6 +1,7 @@
 #include "src/data/profile/alike.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -70,10 +71,11 @@ class RowHasher {
   template <typename T>
   uint64_t HashFew(const T* row) const {
     constexpr size_t kFew = 4;
-    uint64_t h = kSeed;
+    std::array<uint64_t, kFew> words{};
     const size_t step = std::max<size_t>(1, width_ / kFew);
-    for (size_t i = 0; i < width_; i += step) h = Fold(Word(row, i) ^ h, kOther);
-    return h;
+    for (size_t k = 0; k < std::min(kFew, width_); ++k) words[k] = Word(row, k * step);
+    // Two products that do not wait for each other.
+    return Fold(words[0] ^ kSeed, words[1] ^ kOther) ^ Fold(words[2] ^ kOther, words[3] ^ ~kSeed);
   }
 
  private:

@@ -9,6 +9,18 @@
 namespace espalier::data {
 namespace {
 
+constexpr size_t Place(char c) { return static_cast<unsigned char>(c); }
+
+// By character, whether a word for null begins with it.
+constexpr std::array<bool, 256> kNullWordStarts = [] {
+  std::array<bool, 256> starts{};
+  for (const std::string_view word : kNullWords) starts[Place(word.front())] = true;
+  return starts;
+}();
+constexpr size_t kLongestNullWord =
+    std::max_element(kNullWords.begin(), kNullWords.end(),
+                     [](auto a, auto b) { return a.size() < b.size(); }) -> size();
+
 // Whether a text begins as no word for null does: with two digits, or one and a point before
 // another.
 bool StartsPlainly(std::string_view text) {
@@ -27,6 +39,10 @@ std::string_view Trimmed(std::string_view text) {
 }
 
 bool IsNullWord(std::string_view text) {
+  // Most texts are told apart by their first character or their length.
+  if (text.empty() || text.size() > kLongestNullWord || !kNullWordStarts[Place(text.front())]) {
+    return false;
+  }
   return std::find(kNullWords.begin(), kNullWords.end(), text) != kNullWords.end();
 }
 

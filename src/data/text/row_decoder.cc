@@ -169,14 +169,18 @@ bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
   for (const Run& run : runs_) {
     double* out = values_.data() + run.slot;
     uint32_t begin = run.column == 0 ? 0 : ends[run.column - 1] + 1;
-    for (int32_t i = 0; i < run.count; ++i) {
-      const uint32_t end = ends[run.column + i];
-      if (!(plain && ParseDecimal(text + begin, text + end, &out[i])) &&
-          !DecodeFeature(text + begin, text + end, run.slot + i)) {
-        return false;
+    const auto decode = [&](auto parse) {
+      for (int32_t i = 0; i < run.count; ++i) {
+        const char* const from = text + begin;
+        const char* const to = text + ends[run.column + i];
+        if (!parse(from, to, &out[i]) && !DecodeFeature(from, to, run.slot + i)) return false;
+        begin = ends[run.column + i] + 1;
       }
-      begin = end + 1;
-    }
+      return true;
+    };
+    const bool good = plain ? decode([](auto... place) { return ParseDecimal(place...); })
+                            : decode([](const char*, const char*, double*) { return false; });
+    if (!good) return false;
   }
   return DecodeOthers(reader);
 }
@@ -223,7 +227,9 @@ bool RowDecoder::DecodeEntries(const RecordReader& reader) {
 bool RowDecoder::Number(const RecordReader& reader, int32_t column, const char* what,
                         double* value) {
   const std::string_view text = reader.field(column);
-  switch (features_.rules().ParseNumber(text, value)) {
+  const ValueRules& rules = features_.rules();
+  const bool decimal = rules.plain() && ParseDecimal(text.data(), text.data() + text.size(), value);
+  switch (decimal ? NumberKind::kNumber : rules.ParseNumber(text, value)) {
     case NumberKind::kNumber:
       break;
     case NumberKind::kNull:
