@@ -113,6 +113,17 @@ TEST_CASE("a plan that all rows confirm stands") {
   CHECK(job.Merge().ok());
 }
 
+TEST_CASE("columns that all rows judge alike share a note") {
+  JudgedJob job(Table([](int64_t i, bool sampled) {
+    const std::string text = sampled || i % 5 < 2 ? Number(i) : "t" + std::to_string(i % 9);
+    return text + "," + text + "," + Label(i);
+  }));
+  (void)job.Finish();
+  CHECK(job.completed.input.notes ==
+        std::vector<std::string>{"2 columns are categorical by all training rows, although the "
+                                 "sampled rows looked numeric: 'a', 'b'"});
+}
+
 TEST_CASE("text between the sampled rows makes a category") {
   std::vector<spec::InputPlan> plans;
   for (const int64_t bytes : {1 << 17, 1 << 20}) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <map>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -167,7 +169,8 @@ class TableJudge {
       ESPALIER_RETURN_IF_ERROR(
           JudgeColumn(first, last, own_vocabulary, &decisions[static_cast<size_t>(column)]));
     }
-    if (judgement_.notes.empty()) return {};
+    if (other_columns_.empty()) return {};
+    NoteColumns();
     return DecideColumns(open, decisions, plan_.files.front().path, &judgement_.schema);
   }
 
@@ -181,6 +184,8 @@ class TableJudge {
     const spec::FeatureType before = plan_.schema.rule(first).type;
     const Judgement judged = Judge(*sample, facts);
     const std::string name = Quoted(facts.name);
+    const std::string looked =
+        std::string(", although the sampled rows looked ") + spec::NameOf(before);
     if (const auto* undecided = std::get_if<Undecided>(&judged)) {
       return InvalidArgument(UndecidedFault(facts.name, facts, *undecided))
           .At({.file = plan_.files.front().path,
@@ -189,14 +194,46 @@ class TableJudge {
     }
     if (const auto* reason = std::get_if<spec::LeftOutReason>(&judged)) {
       *decision = *reason;
-      Note("column " + name + " is left out: it is " + WordsOf(*reason) +
-           ", although the sampled rows looked " + spec::NameOf(before));
+      const std::string words = WordsOf(*reason) + looked;
+      AddColumn({" is left out: it is " + words, " are left out: they are " + words}, name);
     } else if (const auto type = std::get<spec::FeatureType>(judged); type != before) {
       *decision = type;
-      Note("column " + name + " is " + spec::NameOf(type) +
-           " by all training rows, although the sampled rows looked " + spec::NameOf(before));
+      const std::string words = spec::NameOf(type) + (" by all training rows" + looked);
+      AddColumn({" is " + words, " are " + words}, name);
     }
     return {};
+  }
+
+  // What all rows say of a column, and of several.
+  struct Finding {
+    std::string one, several;
+    auto operator<=>(const Finding&) const = default;
+  };
+
+  void AddColumn(Finding finding, const std::string& name) {
+    const auto same = [&](const auto& group) { return group.first == finding; };
+    auto group = std::find_if(other_columns_.begin(), other_columns_.end(), same);
+    if (group == other_columns_.end()) {
+      group = other_columns_.insert(group, {std::move(finding), {}});
+    }
+    group->second.push_back(name);
+  }
+
+  // One note for all columns with the same finding: an image has dozens of constant columns.
+  void NoteColumns() {
+    constexpr size_t kNamed = 5;
+    for (const auto& [finding, names] : other_columns_) {
+      if (names.size() == 1) {
+        Note("column " + names.front() + finding.one);
+        continue;
+      }
+      std::string list;
+      for (size_t i = 0; i < std::min(names.size(), kNamed); ++i) {
+        list += (i > 0 ? ", " : "") + names[i];
+      }
+      if (names.size() > kNamed) list += " and " + HumanCount(names.size() - kNamed) + " more";
+      Note(HumanCount(names.size()) + " columns" + finding.several + ": " + list);
+    }
   }
 
   void JudgeTask() {
@@ -233,6 +270,7 @@ class TableJudge {
   const spec::DataFormat format_;
   const ValueRules rules_;
   std::optional<DateFormat> dates_;
+  std::vector<std::pair<Finding, std::vector<std::string>>> other_columns_;  // in their order
   TableJudgement judgement_;
 };
 
