@@ -201,7 +201,9 @@ Status CheckDecision(const ModelDocument& d) {
   const bool softmax = model.task == spec::Task::kClassification &&
                        spec::EffectiveLoss(model) == spec::Loss::kSoftmaxCrossEntropy;
   if (!d.thresholds.empty() && (!softmax || d.preprocessing.classes.size() != 2)) {
-    return BadInput("thresholds: expected none, except with two classes and softmax_cross_entropy");
+    return BadInput(
+        "thresholds: found two, expected none except with two classes and "
+        "softmax_cross_entropy");
   }
   if (!d.intervals) return {};
   const size_t targets = d.preprocessing.targets.size();
@@ -209,7 +211,7 @@ Status CheckDecision(const ModelDocument& d) {
     return {};
   }
   return BadInput("intervals: found " + std::to_string(d.intervals->half_widths.size()) +
-                  " half_widths, expected them only of a regression, one for each of " +
+                  " half_widths, expected only for a regression, one for each of " +
                   std::to_string(targets) + " targets");
 }
 

@@ -190,9 +190,10 @@ std::string Decisions(const ModelDocument& d) {
             ", otherwise " + MarkdownText(d.preprocessing.classes[0], 60) + ".\n";
   }
   if (d.intervals) {
-    text += "Prediction intervals for a share of " + ShortestDouble(d.intervals->level) +
-            " of the rows are the prediction +- `intervals.half_widths` of\nmodel.json" +
-            (spec::EffectiveLoss(d.job.model) == spec::Loss::kPoisson ? ", at least 0.\n" : ".\n");
+    text +=
+        "Prediction intervals for a share of " + ShortestDouble(d.intervals->level) +
+        " of the rows are the prediction +- `intervals.half_widths` of\nmodel.json" +
+        (spec::EffectiveLoss(d.job.model) == spec::Loss::kPoisson ? ", cut off at 0.\n" : ".\n");
   }
   return text;
 }

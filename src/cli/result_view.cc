@@ -155,7 +155,8 @@ std::string IntervalsText(const spec::TrainingResult& r) {
   if (!r.intervals) return "";
   const std::vector<double>& widths = r.intervals->half_widths;
   if (widths.empty()) {
-    return "note: too few rows with a weight were held out for prediction intervals\n";
+    return "note: no prediction intervals: too few held-out rows with a weight above 0, or extreme "
+           "residuals\n";
   }
   std::string text = "prediction intervals for " + FormatShare(r.intervals->level) +
                      " of the rows: the prediction +- ";

@@ -412,10 +412,12 @@ constexpr KeyDoc kDocs[] = {
      "true: the outputs of a classifier are divided by a temperature, the one with the least loss "
      "of the held-out rows. Requires validation rows or folds."},
     {"train.threshold", "f1",
-     "Two classes with softmax_cross_entropy: chooses the threshold of the probability above which "
-     "model.positive is predicted, by the held-out rows. accuracy, f1: the highest one. recall, "
-     "precision: the highest one with at least min_precision or min_recall. cost: the lowest cost "
-     "of mistakes. Requires validation rows or folds. none: model.thresholds decides."},
+     "Two classes with softmax_cross_entropy: uses the held-out rows to choose the threshold of "
+     "the "
+     "probability above which model.positive is predicted. accuracy, f1: the highest one. recall, "
+     "precision: the highest recall with at least min_precision, or the highest precision with at "
+     "least min_recall. cost: the lowest mean cost per row. Requires validation rows or folds. "
+     "none: model.thresholds decides."},
     {"train.threshold.*.min_precision", nullptr,
      "Precision that the threshold must have on the held-out rows."},
     {"train.threshold.*.min_recall", nullptr,

@@ -108,7 +108,12 @@ ThresholdChoice ChooseThreshold(const NetworkShape& shape, const spec::Threshold
   spec::ChosenThreshold& chosen = choice.chosen;
   if (!(counts.positives + counts.negatives > 0)) return choice;
   chosen.value_at_half = Judge(spec, counts).value;
-  counts.true_positive = counts.false_positive = 0;  // above all rows
+  // Sums in the order of the bins, so that the lowest candidate has all rows to the last bit.
+  counts = {};
+  for (int64_t bin = kScoreBins; bin-- > 0;) {
+    counts.positives += bins.positive(bin);
+    counts.negatives += bins.negative(bin);
+  }
   Judgement best;
   double best_score = 0;
   bool any = false;

@@ -36,10 +36,11 @@ struct ChosenThreshold {
   bool operator==(const ChosenThreshold&) const = default;
 };
 
-// Prediction intervals of a regression: prediction +- half-width, of counts (poisson) at least 0.
+// Prediction intervals of a regression: prediction +- half-width; for counts (poisson), at least 0.
 struct PredictionIntervals {
   double level = 0;  // share of rows that they are meant to contain
-  // By target, in its units. Empty: too few rows with a weight were held out.
+  // By target, in its units. Empty: too few held-out rows with a weight above 0, or extreme
+  // residuals.
   std::vector<double> half_widths;
   bool operator==(const PredictionIntervals&) const = default;
 };

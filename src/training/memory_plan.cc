@@ -117,8 +117,10 @@ Status CheckHeldOutRows(const TrainingPlan& plan) {
   const auto least = static_cast<int64_t>(std::ceil(level / (1 - level) - 1e-9));
   if (rows >= least) return {};
   return InvalidArgument("train.intervals: " + ShortestDouble(level) + " requires at least " +
-                         HumanCount(least) + " validation rows, and this job has " +
-                         HumanCount(rows) + ". Raise data.validation, or set a lower share.");
+                         HumanCount(least) + " held-out rows, and this job has " +
+                         HumanCount(rows) + ". " +
+                         (folds > 0 ? "Use more training rows or fits" : "Raise data.validation") +
+                         ", or lower train.intervals.");
 }
 
 int64_t LeastModelBytes(const spec::JobSpec& job) {

@@ -230,6 +230,88 @@ TEST_CASE("folds have the same share of each class, each row once, however shard
   CHECK(std::count(taken.begin(), taken.end(), 1) == all);
 }
 
+// A table of one column whose labels are `common`, row by row, and `rare` at the end.
+std::string Labelled(const std::vector<std::string>& common, const std::vector<std::string>& rare) {
+  std::string text = "a,y\n";
+  int64_t row = 0;
+  for (; row < 120; ++row) {
+    text += std::to_string(row % 7) + "," + common[static_cast<size_t>(row) % common.size()] + "\n";
+  }
+  for (const std::string& label : rare) text += std::to_string(row++ % 7) + "," + label + "\n";
+  return text;
+}
+
+TEST_CASE("a fold may hold out all rows of a class, however labels are spelt") {
+  struct Row {
+    std::vector<std::string> common, rare;
+    std::vector<std::string> classes;  // where the rare rows are held out
+  };
+  const Row rows[] = {
+      {{"a", "b"}, {"c"}, {"a", "b", "c"}},
+      {{"Yes", "yes", "no"}, {"maybe"}, {"Yes", "maybe", "no", "yes"}},
+      {{"true", "1", "0"}, {"unsure"}, {"0", "1", "true", "unsure"}},
+      {{"1", "1.0", "2"}, {"3"}, {"1", "2", "3"}},
+      {{"a", "b"}, {"True", "true"}, {"True", "a", "b", "true"}},
+  };
+  for (const Row& row : rows) {
+    bool held_out = false;
+    for (int64_t fold = 0; fold < 3; ++fold) {
+      DataFixture f;
+      f.Train(Labelled(row.common, row.rare));
+      f.job.data.validation.fold = fold;
+      f.job.data.validation.of = 3;
+      const auto profile = f.Profile();
+      INFO(row.rare.front() << " in fold " << fold << ": " << profile.status().ToString());
+      REQUIRE(profile.ok());
+      int64_t trained = 0;
+      for (const ProfiledShard& shard : f.shards) {
+        for (const std::string& label : row.rare) {
+          const auto found = shard.profile.labels.find(label);
+          if (found != shard.profile.labels.end()) trained += found->second;
+        }
+      }
+      // Each row has a class: loading maps labels to positions.
+      (void)f.AllRows();
+      const bool noted = !profile->warnings.empty() &&
+                         profile->warnings.front().find("no training row") != std::string::npos;
+      if (trained == 0) {
+        CHECK(profile->preprocessing.classes == row.classes);
+        CHECK(noted);
+      } else if (row.rare.size() == 1) {
+        CHECK(!noted);
+      }
+      held_out = held_out || trained == 0;
+    }
+    CHECK((held_out || row.rare.size() > 1));
+  }
+}
+
+TEST_CASE("many classes without training rows have one note") {
+  std::vector<std::string> rare;
+  for (int i = 0; i < 3000; ++i) rare.push_back("r" + std::to_string(i));
+  DataFixture f;
+  f.Train(Labelled({"a", "b"}, rare));
+  f.job.data.validation.fold = 0;
+  f.job.data.validation.of = 2;
+  const auto profile = f.Profile();
+  REQUIRE(profile.status().ToString() == "OK");
+  REQUIRE(!profile->warnings.empty());
+  CHECK(profile->warnings.size() < 5);
+  CHECK(profile->warnings.front().find("classes have no training row ('r") != std::string::npos);
+}
+
+TEST_CASE("a fold that leaves one class in training fails") {
+  for (int64_t fold = 0; fold < 3; ++fold) {
+    DataFixture f;
+    f.Train(Labelled({"a"}, {"b"}));
+    f.job.data.validation.fold = fold;
+    f.job.data.validation.of = 3;
+    const auto profile = f.Profile();
+    const bool held_out = f.shards.front().profile.labels.size() == 1;
+    CHECK(profile.ok() != held_out);
+  }
+}
+
 TEST_CASE("dropped rows do not count") {
   const auto validated = [](bool nulls) {
     DataFixture f;

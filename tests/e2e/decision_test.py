@@ -176,7 +176,7 @@ class DecisionTest(EspalierTest):
              "model.positive"),
             ({"data": {"train": numbers, "label": "y0", "validation": {"fraction": 0.1}},
               "train": {"intervals": 0.99}, "model": {"task": "regression"}},
-             "requires at least 99 validation rows"),
+             "requires at least 99 held-out rows"),
             ({"data": {"train": classes, "label": "y"}, "model": {"task": "classification"},
               "train": {"intervals": 0.9}}, "train.intervals"),
             ({"data": {"train": classes, "label": "y", "validation": {"fraction": 0.3}},

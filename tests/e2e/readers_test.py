@@ -90,6 +90,7 @@ import datetime, decimal, json, sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 case = json.loads(sys.argv[1])
 rows, utc = 1500, datetime.timezone.utc
+decimal.getcontext().prec = 50
 
 def some(make, null=7):
     return [None if i % null == 3 else make(i) for i in range(rows)]
@@ -115,6 +116,7 @@ kinds = {
     "ms": pa.array(some(moment), pa.timestamp("ms")),
     "us": pa.array(some(lambda i: moment(i).replace(tzinfo=utc)), pa.timestamp("us", "UTC")),
     "ns": pa.array(some(moment), pa.timestamp("ns")),
+    "early": pa.array(some(lambda i: i * 2_390_000), pa.timestamp("ns")),
     "word": pa.array(some(lambda i: ["a", "b,\"c\"", "", "  d ", "\u00e9\u4e2d"][i % 5]),
                      pa.string()),
     "many": pa.array(some(lambda i: "w%d" % (i * i % 977)), pa.string()),
@@ -188,26 +190,24 @@ class ReadersTest(EspalierTest):
         null = ["nullstr=['']"]
         types = ["types={'a': 'DOUBLE', 'b': 'DOUBLE', 's': 'VARCHAR'}", "allow_quoted_nulls=false"]
         cases = {
-            "plain": (written(), {"multiline": True}, {}, {"newlines_in_values": True}, {}, []),
-            "crlf": (written(end="\r\n").replace("two\nlines", "two lines"), {}, {}, {}, {}, []),
+            "plain": (written(), {"multiline": True}, {"newlines_in_values": True}, {}, []),
+            "crlf": (written(end="\r\n").replace("two\nlines", "two lines"), {}, {}, {}, []),
             "semicolon": (written(";", decimal=","), {"delimiter": ";", "decimal": ",",
-                                                      "multiline": True}, {},
+                                                      "multiline": True},
                           {"delimiter": ";", "newlines_in_values": True},
                           {"decimal_point": ","}, ["delim=';'", "decimal_separator=','"]),
-            "tabs": (written("\t", quotes=False), {"delimiter": "\t", "quote": "none"}, {},
+            "tabs": (written("\t", quotes=False), {"delimiter": "\t", "quote": "none"},
                      {"delimiter": "\t", "quote_char": False}, {}, ["delim='\\t'", "quote=''"]),
-            "escaped": (written(escape="\\"), {"escape": "\\", "multiline": True}, {},
+            "escaped": (written(escape="\\"), {"escape": "\\", "multiline": True},
                         {"escape_char": "\\", "newlines_in_values": True}, {},
                         ["escape='\\'"]),
-            "marked": ("\ufeff" + written(), {"multiline": True}, {},
+            "marked": ("\ufeff" + written(), {"multiline": True},
                        {"newlines_in_values": True}, {}, [])}
-        for name, (text, ours, _, parse, convert, options) in cases.items():
+        for name, (text, ours, parse, convert, options) in cases.items():
             path = self.write(name + ".csv", text)
-            case = {"path": path, "duckdb": null + types + options, "arrow": {
-                "parse": parse, "convert": dict(
-                    convert, null_values=[""], column_types={})}}
+            case = {"path": path, "duckdb": null + types + options,
+                    "arrow": {"parse": parse, "convert": dict(convert, null_values=[""])}}
             bundle = self.identity(name, ["a", "b"], csv_options=ours)
-            case["arrow"]["convert"].pop("column_types")
             found = self.compare(bundle, case, ["s"])
             self.assertEqual(len(found["a"]), len(rows))
             self.assertEqual(found["b"][5], sys.float_info.min)
@@ -245,7 +245,7 @@ class ReadersTest(EspalierTest):
 
     def test_parquet_of_each_type_encoding_and_codec(self):
         numbers = ["i8", "i16", "i32", "i64", "u8", "u32", "u64", "f32", "f64", "dec9", "dec38"]
-        dates = ["day", "ms", "us", "ns"]
+        dates = ["day", "ms", "us", "ns", "early"]
         bundle = self.identity("types", numbers, ["flag"], dates)
         delta = {"use_dictionary": False, "column_encoding": {
             "i32": "DELTA_BINARY_PACKED", "i64": "DELTA_BINARY_PACKED", "many": "DELTA_BYTE_ARRAY",

@@ -29,7 +29,7 @@ def some(row, value):
 
 def rows():
     for i in range(ROWS):
-        at = datetime.datetime(1950, 1, 1) + datetime.timedelta(
+        at = datetime.datetime(1950, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(
             days=13 * i, seconds=7919 * i % 86400, milliseconds=i)
         yield tuple(some(i + k, value) for k, value in enumerate((
             i % 256 - 128, i * 31 % 65536 - 32768, (-1) ** i * i * 1048583 % 2**31, 2**53 - i,

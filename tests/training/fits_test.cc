@@ -174,7 +174,18 @@ TEST_CASE("held-out rows that give no intervals leave the model without") {
   CHECK(Letters(machine, &finish) == "GGGGV*D*L*V*");  // no row has a weight
   REQUIRE(finish.intervals);
   CHECK(finish.intervals->half_widths.empty());
-  CHECK(DecodeState<float>(EncodeState(machine.state()), plan).ok());
+  const TrainingState<float> good = machine.state();
+  CHECK(DecodeState<float>(EncodeState(good), plan).ok());
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const std::vector<double>& widths :
+       std::vector<std::vector<double>>{{1, 1}, {0}, {-1}, {infinite}, {std::nan("")}}) {
+    TrainingState<float> state = good;
+    state.ensemble.half_widths = widths;
+    CHECK(!DecodeState<float>(EncodeState(state), plan).ok());
+  }
+  TrainingState<float> state = good;
+  state.ensemble.half_widths = {1};
+  CHECK(DecodeState<float>(EncodeState(state), plan).ok());
 }
 
 TEST_CASE("a state that lies about its choices is refused") {

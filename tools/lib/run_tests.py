@@ -162,7 +162,7 @@ class Run:
         """The attacks on programs that have the address sanitizer."""
         self.command(name, ["tools/build", "--asan"])
         self.python_tests(name, test_python.ensure, "tests/e2e", 2,
-                          "attack and not long and not as_shipped", [("ESPALIER_TEST_ASAN", "1")])
+                          "attack and not as_shipped", [("ESPALIER_TEST_ASAN", "1")])
 
     def hdfs(self):
         import hdfs_tests

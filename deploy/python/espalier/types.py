@@ -107,11 +107,12 @@ class ChosenThreshold:
 
 @dataclass(frozen=True)
 class PredictionIntervals:
-    """Prediction intervals of a regression: prediction +- half-width, of counts at least 0.
+    """Prediction intervals of a regression: prediction +- half-width; for counts, at least 0.
 
     Attributes:
         level: share of rows that they are meant to contain, in (0, 1).
-        half_widths: one a target, in its units. Empty: too few rows with a weight were held out.
+        half_widths: one a target, in its units. Empty: too few held-out rows with a weight above
+            0, or extreme residuals.
     """
 
     level: float

@@ -81,12 +81,17 @@ Numbers Plain(const arrow::Array& array) {
 template <typename T>
 Numbers Scaled(const arrow::Array& array, int64_t divisor) {
   const T* values = array.data()->GetValues<T>(1);
-  // Nanoseconds since 1970 have more digits than a double: whole seconds and the rest are exact.
-  constexpr int64_t kNanos = 1'000'000'000;
+  // Nanoseconds since 1970 have more digits than a double. Up to 2^53 the quotient is rounded once.
+  // Above, the whole seconds are exact, and the error of the rest is far below their last bit.
+  constexpr int64_t kNanos = 1'000'000'000, kExact = int64_t{1} << 53;
   if (divisor == kNanos) {
     return Converted<double>(array, [=](int64_t r) {
-      return static_cast<double>(values[r] / kNanos) +
-             static_cast<double>(values[r] % kNanos) / static_cast<double>(kNanos);
+      const auto value = static_cast<int64_t>(values[r]);
+      if (-kExact <= value && value <= kExact) {
+        return static_cast<double>(value) / static_cast<double>(kNanos);
+      }
+      return static_cast<double>(value / kNanos) +
+             static_cast<double>(value % kNanos) / static_cast<double>(kNanos);
     });
   }
   return Converted<double>(array, [=](int64_t r) {

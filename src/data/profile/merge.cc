@@ -338,41 +338,63 @@ class Merger {
   // would otherwise fail the fold that holds out all its rows. With a single class in training the
   // job still fails.
   void AddHeldOutClasses() {
+    std::map<std::string, int64_t> joined = labels_;
+    JoinSpellings(&joined);
+    if (joined.size() < 2) return;
     std::vector<std::string> known;
     for (const auto& [text, count] : labels_) known.push_back(text);
     const ClassIndex index(known);
-    std::map<std::string, int64_t> held_out;
+    ForDrawnLabels([&](const std::string& text, int64_t) {
+      if (index.Of(text) < 0) labels_.try_emplace(text, 0);
+    });
+  }
+
+  // Calls body(label, rows) for the held-out rows of the training files.
+  template <typename Body>
+  void ForDrawnLabels(const Body& body) const {
     for (const spec::ShardProfile& s : profiles_) {
       const spec::FileRole role = plan_.files[plan_.shards[s.shard].file].role;
       if (role != spec::FileRole::kTrain) continue;
-      for (const auto& [text, count] : s.evaluation_labels) {
-        if (index.Of(text) < 0) held_out[text] += count;
-      }
+      for (const auto& [text, count] : s.evaluation_labels) body(text, count);
     }
-    JoinSpellings(&held_out);
-    if (held_out.empty()) return;
+  }
+
+  // Notes the classes that have rows among the held-out ones alone.
+  void NoteUntrained() {
+    const std::vector<std::string>& classes = result_.preprocessing.classes;
+    const ClassIndex index(classes);
+    std::map<std::string, int64_t> untrained;
+    ForDrawnLabels([&](const std::string& text, int64_t rows) {
+      const int32_t at = index.Of(text);
+      const bool known = at >= 0 && labels_.at(classes[static_cast<size_t>(at)]) == 0 &&
+                         !(keeps_answers() && EarlierHas(text));
+      if (known) untrained[classes[static_cast<size_t>(at)]] += rows;
+    });
+    if (untrained.empty()) return;
     int64_t rows = 0;
     std::string names;
     size_t named = 0;
-    for (const auto& [text, count] : held_out) {
-      labels_[text] = 0;
+    for (const auto& [text, count] : untrained) {
       rows += count;
       if (named++ < kClassesNamed) names += (names.empty() ? "" : ", ") + Quoted(text);
     }
-    if (held_out.size() > kClassesNamed) names += ", ...";
-    const bool one = held_out.size() == 1;
-    untrained_ = HumanCount(held_out.size()) + (one ? " class has" : " classes have") +
+    if (untrained.size() > kClassesNamed) names += ", ...";
+    const bool one = untrained.size() == 1;
+    untrained_ = HumanCount(untrained.size()) + (one ? " class has" : " classes have") +
                  " no training row (" + names + "): " + (one ? "its " : "their ") +
                  HumanCount(rows) +
                  (rows == 1 ? " row is a validation row" : " rows are validation rows");
   }
 
+  bool EarlierHas(const std::string& label) const {
+    return ClassIndex(earlier_->preprocessing.classes).Of(label) >= 0;
+  }
+
   Status FitClasses() {
+    const spec::ValidationSpec& validation = job_.data.validation;
+    if (validation.draws() || validation.bounded()) AddHeldOutClasses();
     JoinSpellings(&labels_);
     if (keeps_answers()) JoinEarlierClasses();
-    const spec::ValidationSpec& validation = job_.data.validation;
-    const bool drawn = validation.draws() || validation.bounded();
-    if (drawn && labels_.size() > 1) AddHeldOutClasses();
     std::vector<std::string>& classes = result_.preprocessing.classes;
     bool numeric = true;
     for (const auto& [text, count] : labels_) {
@@ -401,6 +423,7 @@ class Merger {
         return *WholeNumber(a) < *WholeNumber(b);
       });
     }
+    NoteUntrained();
     if (const auto positive = PositiveClass(job_, classes); !positive.ok()) {
       return positive.status().At(AtLabel());
     }
@@ -435,6 +458,9 @@ class Merger {
   Status CheckEvaluationLabels() const {
     const ClassIndex classes(result_.preprocessing.classes);
     for (const spec::ShardProfile& s : profiles_) {
+      for (const auto& [text, count] : s.labels) {
+        if (classes.Of(text) < 0) return Internal("no class has the label " + Quoted(text));
+      }
       for (const auto& [text, count] : s.evaluation_labels) {
         if (classes.Of(text) >= 0) continue;
         int64_t rows = 0;

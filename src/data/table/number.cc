@@ -39,7 +39,7 @@ std::string_view Trimmed(std::string_view text) {
 }
 
 bool IsNullWord(std::string_view text) {
-  // Most texts are told apart by their first character or their length.
+  // The first character or the length rules out most texts.
   if (text.empty() || text.size() > kLongestNullWord || !kNullWordStarts[Place(text.front())]) {
     return false;
   }

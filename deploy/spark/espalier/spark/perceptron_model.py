@@ -169,7 +169,7 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
         if self._decided is None or wanted != list(self._decided.model()._document.thresholds):
             document = json.loads(self._bundle[0])
             document["spec"]["model"]["thresholds"] = wanted
-            document.pop("thresholds", None)  # that training has chosen
+            document.pop("thresholds", None)  # chosen by training
             try:
                 self._decided = type(self)._of(json.dumps(document).encode(), self._bundle[1])
             except BadInputError as error:
