@@ -23,6 +23,12 @@ namespace espalier::rpc {
 // Thread rule: any thread.
 class Connections {
  public:
+  Connections() = default;
+  // Follows the last End, which may run on a thread of gRPC.
+  ~Connections() { std::lock_guard lock(mutex_); }
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
+
   // Calls that gRPC may hold for all connections together. Beyond it, the reading of connections
   // with more than CallCount::kFairMax pauses.
   static constexpr int64_t kOpenMax = 5'000;

@@ -36,7 +36,7 @@ def plain(value):
         if value.tzinfo is None:
             value = value.replace(tzinfo=datetime.timezone.utc)
         since = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-        return (since.days * 86400 + since.seconds) + since.microseconds / 1e6
+        return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) / 10**6
     if isinstance(value, datetime.date):
         return (value - datetime.date(1970, 1, 1)).days * 86400.0
     return value
