@@ -63,10 +63,9 @@ struct Metrics {
   // Multilabel, once labels are counted: F1 of all answers together, and the plain mean over
   // labels.
   std::optional<double> f1_micro, f1_macro;
-  // Classification: rows whose label the model does not know. In accuracy and in the weighted means
-  // they are rows of one more class, which is never predicted. In precision they count against the
-  // predicted class. Loss, AUC, average precision and confusion leave
-  // them out.
+  // Classification: rows with a label that the model does not know. In accuracy and in the weighted
+  // means they are rows of one more class, which is never predicted. In precision they count
+  // against the predicted class. Loss, AUC, average precision and confusion leave them out.
   int64_t unknown_labels = 0;
   std::vector<TargetMetrics> targets = {};  // regression; empty: never counted
   // Two classes: area under the curve of precision by recall, as the sum of precisions at each

@@ -296,9 +296,8 @@ std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const {
   for (int64_t k = 0; k < e.fit; ++k) {
     EvaluationPart<T> part{plan_.shape, {}, weights.data() + k * size, k};
     if (finished) {
-      const model::NetworkShape of_all = ShapeOfParameters(plan_, state_);
-      part.shape.thresholds = of_all.thresholds;
-      part.shape.half_widths = of_all.half_widths;
+      if (e.threshold) part.shape.thresholds = e.thresholds;
+      part.shape.half_widths = e.half_widths;
     }
     if (finished && e.share > 0) {
       part.shape.constant = true;

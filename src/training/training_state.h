@@ -55,8 +55,8 @@ struct EnsembleState {
   std::vector<double> answer;       // the constant one; empty unless the job shrinks
   double temperature = 1;           // that the outputs are divided by
   double share = 0;                 // of the constant answer
-  // Choices by the held-out rows: a threshold between two classes, and
-  // half-widths of prediction intervals by target, in the units of training.
+  // Choices by the held-out rows: a threshold between two classes, and half-widths of prediction
+  // intervals by target, in the units of training.
   std::optional<spec::ChosenThreshold> threshold;
   std::vector<double> thresholds;  // NetworkShape::thresholds
   std::vector<double> half_widths;

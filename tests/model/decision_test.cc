@@ -154,7 +154,7 @@ TEST_CASE("no threshold is better than the one that is chosen") {
         for (const double shift : {-1e-9, 1e-9}) {
           const double value =
               ValueAt(spec, rows, positive, 1 / (1 + std::exp(-score - shift)), &allowed);
-          // Scores of one bin cannot be told apart.
+          // Scores in one bin count as equal.
           if (allowed) CHECK(sign * value <= sign * chosen.value + 0.02);
         }
       }

@@ -126,6 +126,17 @@ TEST_CASE("a threshold is chosen before the model is evaluated") {
   }
 }
 
+TEST_CASE("thresholds that the job gives hold for the rows of each fold") {
+  TrainingPlan plan = FitsPlan(2);
+  plan.shape.thresholds = {0.75, 0.25};
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  while (machine.state().phase != TrainingPhase::kFinalValidation) action = Answer(machine, action);
+  for (const auto& part : machine.EvaluationParts()) {
+    CHECK(part.shape.thresholds == plan.shape.thresholds);
+  }
+}
+
 TEST_CASE("half-widths of intervals are in the units of the target") {
   TrainingPlan plan = FitsPlan(1);
   spec::ModelSpec model;
