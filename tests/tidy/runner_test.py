@@ -205,6 +205,14 @@ class RecordTest(unittest.TestCase):
         self.assertNotIn("e2e", [name for name, _ in self.run_parts(["e2e"]).done])
         self.assertIn(("e2e", None), self.run_parts(["e2e"], everything=True).done)
 
+    def test_all_leaves_out_what_another_part_covers_and_records_it(self):
+        everything = run_tests.chosen_parts([], [], [], True)
+        self.assertEqual({"asan", "shipped", "spark-smoke"},
+                         {part.name for part in test_parts.PARTS} - set(everything))
+        self.run_parts(["thorough"], everything=True)
+        self.assertEqual(self.run_parts(["asan"]).done, [])
+        self.assertEqual(len(self.run_parts(["shipped"]).done), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -10,7 +10,8 @@
 With --all, or without arguments, a part is skipped if its files have not changed since it last
 passed on this machine. A run that was interrupted therefore resumes. Without arguments, after a
 change in rooms of src/ alone, only the Python tests that cover these rooms run. A part that is
-named always runs. With CI=true in the environment, all usual parts run.
+named always runs. With CI=true in the environment, all usual parts run. --all leaves out a part
+whose tests another one runs too: asan (thorough), shipped (long) and spark-smoke (spark).
 
 The last line is "N passed, N failed, N skipped". A case is a Catch2 TEST_CASE or a Python test. A
 program that fails without a failed case (a crash, a sanitizer's report, a time limit, a target that
@@ -120,7 +121,7 @@ class Run:
         elif name == "tsan":
             self.bazel(name, rooms(test_parts.THREADED), ["--config=tsan"])
         elif name == "fuzz":
-            self.bazel(name, FUZZ_TARGETS, ["--config=asan", PROGRAM_LIMIT,
+            self.bazel(name, FUZZ_TARGETS, ["--config=thorough", PROGRAM_LIMIT,
                                             "--test_env=ESPALIER_TEST_SCALE=%d" % FUZZ_SCALE])
             if not self.labels:
                 self.command("fuzz: clang", ["tools/setup", "--fuzz"])
@@ -215,7 +216,10 @@ def chosen_parts(words, labels, files, everything):
         return ["shipped"]
     if files:
         return []
-    return [part.name for part in test_parts.PARTS if everything or part.usual]
+    if not everything:
+        return [part.name for part in test_parts.PARTS if part.usual]
+    covered = {name for part in test_parts.PARTS for name in part.covers}
+    return [name for name in known if name not in covered]
 
 
 def run_parts(names, run, resume):
@@ -224,7 +228,7 @@ def run_parts(names, run, resume):
     skipped, passed = [], test_changes.passed()
     at_start = test_changes.snapshot()
     for name in names:
-        inputs = test_parts.named(name).inputs
+        inputs, covers = test_parts.named(name).inputs, test_parts.named(name).covers
         now = test_changes.places(at_start, inputs)
         before = passed.get(name if run.everything else name + CHOSEN) if resume else None
         changed = None if None in (before, now) else test_changes.changed(before, now)
@@ -234,7 +238,8 @@ def run_parts(names, run, resume):
             continue
         choose = not run.everything and changed and all(map(test_changes.can_be_chosen, changed))
         run.changed = changed if choose and name in BY_FILE else None
-        keys = [name + CHOSEN] if run.changed else [name, name + CHOSEN]
+        keys = [name + CHOSEN] if run.changed else [
+            key for each in (name,) + covers for key in (each, each + CHOSEN)]
         good = run.part(name)
         run.changed = None
         after = test_changes.places(test_changes.snapshot(), inputs)

@@ -34,6 +34,7 @@ class Part:
     budget_s: int     # wall time on a quiet machine with two cores; more is a warning
     usual: bool       # whether it runs without --all
     inputs: tuple = ()  # prefixes of the files that its result depends on; (): all
+    covers: tuple = ()  # parts whose tests it runs too; --all leaves them out
 
 
 PARTS = [
@@ -47,13 +48,14 @@ PARTS = [
     Part("e2e", "end-to-end tests of the real programs", 330, True, PROGRAMS + PAGES),
     Part("python", "the Python client with its wheel", 120, True, CLIENT + PAGES),
     Part("spark-smoke", "one Spark application that submits", 60, True, SPARK),
-    Part("thorough", "Catch2 tests under both sanitizers with all checks: all rooms", 1800, False,
-         CPP),
+    Part("thorough", "Catch2 tests under both sanitizers with all checks: all rooms", 1200, False,
+         CPP, ("asan",)),
     Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),
     Part("alone", "each C++ file compiled by itself", 600, False, CPP),
     Part("e2e-long", "end-to-end tests marked long", 900, False, PROGRAMS + PAGES),
     Part("e2e-asan", "attacks on daemons with the address sanitizer", 1500, False, PROGRAMS),
-    Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK),
+    Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK,
+         ("spark-smoke",)),
     Part("spark4", "Spark as a submitter: PySpark 4", 1200, False, SPARK),
     Part("yarn", "clusters in YARN's containers that lose nodes, grow and shrink", 1500, False,
          CLIENT + ("tests/yarn/",)),
@@ -62,7 +64,7 @@ PARTS = [
     Part("fuzz", "hostile input at length under the address sanitizer; the fuzz targets, each "
          "for a minute with feedback on coverage", 2100, False, CPP),
     Part("long", "Catch2 tests as shipped: all rooms, property tests and the simulation with many "
-         "more seeds; builds all targets", 1800, False, CPP),
+         "more seeds; builds all targets", 1800, False, CPP, ("shipped",)),
 ]
 
 
