@@ -23,7 +23,7 @@ int RunReference(const CommandContext& context) {
     context.console.Out(config::ReferenceYaml());
     return kExitSuccess;
   }
-  Result<std::vector<config::KeyReference>> keys = config::JobReference();
+  Result<std::vector<config::KeyReference>> keys = config::AllKeys();
   if (!key.empty()) keys = config::KeysBelow(key);
   if (!keys.ok()) return ShowError(context, keys.status(), kExitUsage);
   if (context.options.json) {

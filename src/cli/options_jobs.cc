@@ -31,11 +31,12 @@ constexpr const char* kTrainExamples =
 
 constexpr const char* kReferenceExamples =
     "Prints type, default and meaning of a key, or of all keys of a section. Without KEY, prints\n"
-    "all keys as a commented job file, and the keys of sweeps and scoring jobs.\n"
+    "all keys as a commented job file. KEY `sweep` selects the keys of a sweep file.\n"
     "\n"
     "Examples:\n"
     "  espalier reference train.epochs\n"
     "  espalier reference data.csv\n"
+    "  espalier reference sweep\n"
     "  espalier reference > reference.yaml";
 
 constexpr const char* kSweepExamples =

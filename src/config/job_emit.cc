@@ -1,4 +1,4 @@
-// The writer of a job's YAML, in the forms that job_sections.h reads. A value that YAML cannot
+// The writer of the YAML of jobs, in the forms that job_sections.h reads. A value that YAML cannot
 // express as a plain field has an overload of Write; all others follow from their Keys.
 #include <concepts>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/base/text.h"
+#include "src/config/job_sections.h"
 #include "src/config/job_yaml.h"
 #include "src/spec/fields.h"
 #include "src/spec/names.h"
@@ -110,9 +111,13 @@ struct Writer {
     return map;
   }
   static YamlNode Write(const spec::WorkerRange& workers) {
+    YamlNode map = Range(workers);
+    Append(map, "cache_input", Write(workers.cache_input));
+    return map;
+  }
+  static YamlNode Range(const spec::WorkerRange& workers) {
     YamlNode map = Map();
     AppendFields(map, workers);
-    Append(map, "cache_input", Write(workers.cache_input));
     return map;
   }
   template <typename... T>
@@ -145,6 +150,12 @@ struct Writer {
     }
   }
 
+  // The section of its kind.
+  static YamlNode Scoring(const spec::ScoringSpec& spec) {
+    YamlNode map = Map();
+    AppendFields(map, spec);
+    return map;
+  }
   static YamlNode Train(const spec::JobSpec& job) {
     YamlNode map = Map();
     AppendFields(map, job.train);
@@ -246,6 +257,14 @@ YamlNode JobToYaml(const spec::JobSpec& job) {
   Append(root, "workers", Writer::Write(job.workers));
   Append(root, "output", Writer::Write(job.output));
   if (job.resume) Append(root, "resume", Writer::Write(*job.resume));
+  return root;
+}
+
+YamlNode ScoringToYaml(const spec::ScoringSpec& spec) {
+  YamlNode root = Single("name", Writer::Write(spec.name));
+  Append(root, spec::NameOf(spec.kind), Writer::Scoring(spec));
+  Append(root, "workers", Writer::Range(spec.workers));
+  if (!spec.output.path.empty()) Append(root, "output", Writer::Write(spec.output));
   return root;
 }
 

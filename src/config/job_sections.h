@@ -13,6 +13,7 @@
 #include "src/config/reader.h"
 #include "src/spec/fields.h"
 #include "src/spec/job_spec.h"
+#include "src/spec/scoring_spec.h"
 
 namespace espalier::config {
 
@@ -80,8 +81,13 @@ Status ReadJob(Reader& reader, YamlNode& root, spec::JobSpec& job);
 // ParseJob of a parsed text.
 Result<spec::JobSpec> ParseJobTree(YamlNode root, std::string_view name_for_messages);
 
-// All that a job file may have, in the order of the reader.
+// Returns all that the file of a training job may have, in the order of the reader.
 std::vector<GrammarEntry> JobGrammar();
+// Returns all that the section of a scoring job may have. REQUIRES: `kind` is not kTrain.
+std::vector<GrammarEntry> ScoringGrammar(spec::JobKind kind);
+
+// Returns the job as YAML with every field that has a value. REQUIRES: `spec` passes Validate.
+YamlNode ScoringToYaml(const spec::ScoringSpec& spec);
 
 // ---- all others ------------------------------------------------------------------------------
 
@@ -151,6 +157,12 @@ Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, co
     return reader.Unexpected(node, path, "`" + std::string(key.absent) + "` or a whole number");
   } else if constexpr (std::is_same_v<T, std::string>) {
     return key.path ? ReadPath(reader, node, path, out) : reader.Read(node, path, out);
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    if (key.path) return ReadSpec(reader, node, path, out);
+    out.clear();
+    return reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
+      return reader.Read(item, at, out.emplace_back());
+    });
   } else {
     return ReadSpec(reader, node, path, out);
   }
@@ -159,7 +171,8 @@ Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, co
 // Appends the keys of the fields for which `belongs` holds. `s` must outlive the reading.
 template <typename S, typename F>
 void AppendFields(Reader& reader, S& s, F belongs, std::vector<Field>& out) {
-  spec::Fields(
+  using spec::Fields;
+  Fields(
       [&](const spec::Key& key, auto& member) {
         if (!belongs(key)) return;
         if (key.inlined) {

@@ -135,8 +135,7 @@ std::vector<PathKey> PathKeys() {
   AddPathKeys<spec::JobSpec>({}, &keys);
   for (const auto& [kind, name] : spec::Names<spec::JobKind>::kAll) {
     if (kind == spec::JobKind::kTrain) continue;
-    keys.push_back({{name, "model"}});
-    keys.push_back({{name, "data"}, true});
+    AddPathKeys<spec::ScoringSpec>({name}, &keys);
   }
   return keys;
 }

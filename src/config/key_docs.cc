@@ -1,4 +1,4 @@
-// The text of the reference: one entry a key of a job file.
+// The text of the reference: one entry a key.
 #include "src/config/reference.h"
 
 namespace espalier::config {
@@ -532,6 +532,63 @@ constexpr KeyDoc kDocs[] = {
     {"compat.sparktorch.mode", nullptr,
      "hogwild: train.mode async with batch miniBatch, which is required, and iters * partitions "
      "steps."},
+
+    // ---- predict, evaluate ---------------------------------------------------------------------
+    {"predict", nullptr,
+     "A job that applies a model to a table has `predict` instead of data, model and train. It may "
+     "have `name` and `workers`. `output` is REQUIRED: a directory for part files. With "
+     "`output: {path: PATH, overwrite: true}` it replaces an earlier prediction when this one is "
+     "complete."},
+    {"predict.model", nullptr, "REQUIRED. Directory of a trained model."},
+    {"predict.data", nullptr,
+     "REQUIRED. As data.train. Columns are found by name, or by position in files without a "
+     "header."},
+    {"predict.data_format", "parquet", "Form of the data; by default the extension decides."},
+    {"predict.raw", nullptr, "As data.raw."},
+    {"predict.format", "parquet",
+     "Form of the part files; by default parquet if `output` ends in .parquet, otherwise csv."},
+    {"predict.keep", "[customer, day]", "Columns of the data to copy to the output."},
+    {"predict.columns", "prediction", "Classification: the columns to add; by default both."},
+    {"predict.spreadsheet_safe", nullptr,
+     "true, in CSV: an apostrophe before text that starts with = + - @, a tab or a line break, "
+     "which a spreadsheet may run as a formula."},
+    {"predict.on_bad_row", nullptr,
+     "What happens to a row that cannot be scored. empty: a line without a prediction, with the "
+     "reason in the column `error`, which is empty in other lines; reject: no line, and the reason "
+     "in OUTPUT/_rejects; fail: an error."},
+    {"predict.rejects_limit", "10",
+     "Largest number of rows without a score; by default all rows but one."},
+    {"evaluate", nullptr,
+     "A job that tests a model on a table with labels has `evaluate` instead of data, model and "
+     "train. It may have `name` and `workers`. Its metrics are the result of the job. "
+     "`output: report.html` also writes them as a page with charts, which replaces an existing "
+     "one."},
+    {"evaluate.model", nullptr, "REQUIRED. Directory of a trained model."},
+    {"evaluate.data", nullptr, "REQUIRED. As predict.data, with the column of the label."},
+    {"evaluate.data_format", "parquet", "As predict.data_format."},
+    {"evaluate.raw", nullptr, "As data.raw."},
+
+    // ---- sweep ---------------------------------------------------------------------------------
+    {"sweep.job", nullptr,
+     "REQUIRED. Job file, relative to the directory of this one, or the keys of a job."},
+    {"sweep.output", nullptr, "REQUIRED. Directory for the models of the runs and sweep.json."},
+    {"sweep.grid", nullptr, "Lists of values for keys of the job. All combinations are tried."},
+    {"sweep.random", nullptr, "Values drawn at random, instead of a grid."},
+    {"sweep.random.trials", "20", "Number of draws."},
+    {"sweep.random.seed", nullptr, "The same seed draws the same values."},
+    {"sweep.random.keys", "{train.l1: {log_uniform: [1e-6, 1e-2]}}",
+     "For each key a list of values, {uniform: [0, 1]}, {log_uniform: [1e-4, 1]} or "
+     "{whole: [8, 64]}. Both ends of `whole` are included."},
+    {"sweep.folds", "5", "Number of folds of cross-validation; by default none."},
+    {"sweep.stratify", nullptr, "true: as data.validation.stratify, for the folds."},
+    {"sweep.refit", nullptr,
+     "true, with folds: a last job, OUTPUT/best-NNN, with the values of the best trial, on all "
+     "rows "
+     "except those of the job's validation."},
+    {"sweep.metric", nullptr, "Metric of the held-out rows that decides which trial is the best."},
+    {"sweep.parallel", "4",
+     "Number of jobs that run at a time; by default as many as there are workers for, with "
+     "workers.min of the job each."},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "src/base/text.h"
 #include "src/config/job_sections.h"
 #include "src/config/job_yaml.h"
+#include "src/config/sweep_plan.h"
 #include "src/config/units.h"
 #include "src/config/yaml_tree.h"
 
@@ -92,13 +93,37 @@ spec::JobSpec SmallestJob() {
   return job;
 }
 
+// The smallest job of the other kinds, and the smallest sweep.
+YamlNode SmallestScoring(spec::JobKind kind) {
+  spec::ScoringSpec spec;
+  spec.kind = kind;
+  spec.model = "models/job";
+  spec.data = {kind == spec::JobKind::kPredict ? "new/*.csv" : "test/*.csv"};
+  return ScoringToYaml(spec);
+}
+YamlNode SmallestSweep() {
+  return *ParseYaml(
+      "sweep: {job: job.yaml, output: models/sweep, grid: {train.batch: [32, 128]}, random: {}}",
+      "the smallest sweep");
+}
+
+// Sections of other kinds of files. They are comments in the reference.
+constexpr const char* kPredict = "predict";
+constexpr const char* kEvaluate = "evaluate";
+constexpr const char* kSweep = "sweep";
+
+// Prints the keys of one kind of file.
 class ReferencePrinter {
  public:
-  ReferencePrinter() : keys_(JobReference()), job_(JobToYaml(SmallestJob())) {}
+  // `job` has the keys to show as entries. An empty `section` selects the keys of training jobs.
+  ReferencePrinter(YamlNode job, std::string section)
+      : keys_(AllKeys()), job_(std::move(job)), section_(std::move(section)) {}
 
   std::string Print() {
     for (const KeyDoc& doc : KeyDocs()) {
       const std::vector<std::string> path = Parts(doc.path);
+      const bool other = path[0] == kPredict || path[0] == kEvaluate || path[0] == kSweep;
+      if (section_.empty() ? other : path[0] != section_) continue;
       if (const YamlNode* node = Find(path)) {
         PrintKey(doc, path, *node);
       } else if (IsShown(path)) {
@@ -184,6 +209,7 @@ class ReferencePrinter {
 
   const std::vector<KeyReference> keys_;
   YamlNode job_;
+  const std::string section_;
   std::string out_;
   size_t indent_ = 0;
 };
@@ -246,60 +272,34 @@ constexpr const char* kHead =
 
 )";
 
-constexpr const char* kOtherFiles = R"(
-# A sweep is a separate file, for `espalier sweep`:
-#
-# job: job.yaml                # REQUIRED: a job file next to this one, or the keys of a job
-# output: models/sweep         # REQUIRED: a directory for the models of the runs and sweep.json
-# grid:                        # values of the job's keys, in all combinations; or
-#   train.batch: [32, 128]
-# random:                      # values drawn from lists, {uniform: [0, 1]}, {log_uniform: [1e-4,
-#   trials: 20                 # 0.1]} or {whole: [8, 64]}
-#   seed: 1
-#   keys: {train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 0.1]}}
-# folds: 5                     # cross-validation; by default none
-# stratify: false              # true: as data.validation.stratify
-# refit: false                 # true, with folds: a last job, OUTPUT/best-NNN, with the values of
-#                              # the best trial, on all rows except those of the job's validation
-# metric: val_loss             # decides which trial is the best
-# parallel: 4                  # jobs at a time; by default as many as there are workers for, with
-#                              # workers.min of the job each
-#
-# A job that applies a model has `predict` or `evaluate` instead of data, model and train. It may
-# have `name`, `workers` and `output`:
-#
-# predict:
-#   model: models/job          # REQUIRED: the directory of a trained model
-#   data: new/*.csv            # REQUIRED: as data.train. Columns are found by name, or by position
-#                              # in files without a header
-#   data_format: csv           # csv, parquet or libsvm; by default the extension decides
-#   raw: false                 # as data.raw
-#   format: csv                # csv or parquet; by default parquet if `output` ends so, or csv
-#   keep: []                   # columns of the data to copy to the output
-#   columns: [prediction, probabilities]   # classification: the columns to add
-#   spreadsheet_safe: false    # true, in CSV: an apostrophe before text that starts with = + - @,
-#                              # a tab or a line break, which a spreadsheet may run as a formula
-#   on_bad_row: empty          # a row that cannot be scored. empty: a line without a prediction,
-#                              # with the reason in the column `error`, which is empty in other
-#                              # lines; reject: no line, and the reason in OUTPUT/_rejects; fail: an
-#                              # error
-#   rejects_limit: 10          # largest number of rows without a score; by default all but one
-# output: scored               # REQUIRED: a directory for part files; overwrite: true replaces an
-#                              # earlier prediction when this one is complete
-#
-# evaluate:                    # its metrics are the result of the job
-#   model: models/job          # REQUIRED
-#   data: test/*.csv           # REQUIRED: with the column of the label
-#   data_format: csv
-#   raw: false
-# output: report.html          # a page with charts, which replaces an existing one; by default none
-)";
+constexpr const char* kSweepHead =
+    "\n# A sweep is a separate file, for `espalier sweep`. `espalier reference sweep` prints its "
+    "keys.\n#\n";
+
+// Returns the lines as comments, `dedent` columns further to the left. Comments in the first column
+// remain as they are.
+std::string Commented(const std::string& text, size_t dedent) {
+  std::string out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    const std::string line = text.substr(begin, end - begin);
+    const bool is_text = line.starts_with("# ");
+    out += (is_text ? line : "# " + line.substr(std::min(dedent, line.size()))) + '\n';
+    begin = end + 1;
+  }
+  return out;
+}
 
 }  // namespace
 
-std::vector<KeyReference> JobReference() {
+std::vector<KeyReference> AllKeys() {
+  std::vector<GrammarEntry> grammar = JobGrammar();
+  for (const auto& others : {ScoringGrammar(spec::JobKind::kPredict),
+                             ScoringGrammar(spec::JobKind::kEvaluate), SweepGrammar()}) {
+    grammar.insert(grammar.end(), others.begin(), others.end());
+  }
   std::vector<KeyReference> keys;
-  for (GrammarEntry& entry : JobGrammar()) {
+  for (GrammarEntry& entry : grammar) {
     if (entry.is_word || entry.path.ends_with("[]")) continue;
     KeyReference& key = keys.emplace_back();
     key = {std::move(entry.path), std::move(entry.type), std::move(entry.words),
@@ -313,14 +313,14 @@ std::vector<KeyReference> JobReference() {
 
 Result<std::vector<KeyReference>> KeysBelow(std::string_view key) {
   const std::string wanted = WithoutBrackets(key), start = wanted + ".";
-  const std::vector<KeyReference> all = JobReference();
+  const std::vector<KeyReference> all = AllKeys();
   std::vector<KeyReference> found;
   for (const KeyReference& known : all) {
     const std::string path = WithoutBrackets(known.path);
     if (path == wanted || path.starts_with(start)) found.push_back(known);
   }
   if (found.empty()) {
-    return InvalidArgument("a job has no key " + Quoted(key) + NearKeys(wanted, all));
+    return InvalidArgument("unknown key " + Quoted(key) + NearKeys(wanted, all));
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return std::less<const KeyDoc*>()(a.doc, b.doc);
@@ -342,6 +342,13 @@ std::string KeyText(std::span<const KeyReference> keys) {
   return out;
 }
 
-std::string ReferenceYaml() { return kHead + ReferencePrinter().Print() + kOtherFiles; }
+std::string ReferenceYaml() {
+  std::string text = kHead + ReferencePrinter(JobToYaml(SmallestJob()), "").Print();
+  for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
+    text +=
+        '\n' + Commented(ReferencePrinter(SmallestScoring(kind), spec::NameOf(kind)).Print(), 0);
+  }
+  return text + kSweepHead + Commented(ReferencePrinter(SmallestSweep(), kSweep).Print(), 2);
+}
 
 }  // namespace espalier::config

@@ -1,6 +1,6 @@
-// The reference of a job file: each key with its type, its default and its text. Types and defaults
-// come from the reader of jobs, texts from key_docs.cc; config/reference.yaml is printed from both,
-// and a test compares it.
+// The reference of jobs and sweeps: each key with its type, its default and its text. Types and
+// defaults come from the readers, texts from key_docs.cc. config/reference.yaml is printed from
+// both, and a test compares it.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -31,8 +31,9 @@ struct KeyReference {
   std::string value;               // default; empty: none, or a section
   const KeyDoc* doc = nullptr;     // nullptr: the key has no text
 };
-// Returns all keys of a job file, in the order of the reader.
-std::vector<KeyReference> JobReference();
+// Returns all keys of jobs that train, predict or evaluate, in the order of the reader. The keys of
+// a sweep file follow them, below "sweep".
+std::vector<KeyReference> AllKeys();
 
 // Returns `key` and the keys below it, in the order of presentation: for "data.csv" that key,
 // data.csv.header and so on. The "[]" of lists may be left out. kInvalidArgument names near keys.

@@ -7,6 +7,8 @@
 #include "src/config/job_sections.h"
 #include "src/config/reader.h"
 #include "src/config/sweep_yaml.h"
+#include "src/spec/check_bounds.h"
+#include "src/spec/findings.h"
 
 namespace espalier::config {
 namespace {
@@ -16,51 +18,55 @@ constexpr size_t kKeysMax = 64;
 class SweepReader {
  public:
   explicit SweepReader(std::string_view name) : reader_(name) {}
+  explicit SweepReader(std::vector<GrammarEntry>* grammar) : reader_(grammar) {}
 
   Result<SweepPlan> Read(const YamlNode& root) {
     SweepPlan plan;
-    ESPALIER_RETURN_IF_ERROR(reader_.ReadMap(
-        root, "",
-        {{"job", [&](const auto& node, const auto& path) { return ReadJob(node, path, plan); }},
-         {"output",
-          [&](const auto& node, const auto& path) {
-            plan.output_mark = node.mark;
-            return ReadPath(reader_, node, path, plan.output);
-          }},
-         {"grid", [&](const auto& node,
-                      const auto& path) { return ReadAxes(node, path, false, plan.grid); }},
-         {"random",
-          [&](const auto& node, const auto& path) { return ReadRandom(node, path, plan); }},
-         reader_.Value("folds", plan.folds),
-         reader_.Value("stratify", plan.stratify),
-         reader_.Value("refit", plan.refit),
-         reader_.Value("metric", plan.metric),
-         reader_.Value("parallel", plan.parallel)}));
+    ESPALIER_RETURN_IF_ERROR(reader_.ReadMap(root, "", FieldsOfPlan(plan)));
     ESPALIER_RETURN_IF_ERROR(Check(root, plan));
     return plan;
   }
 
+  void Describe() {
+    SweepPlan plan;
+    (void)reader_.ReadMap(Reader::AnyNode(), "sweep", FieldsOfPlan(plan));
+  }
+
  private:
+  std::vector<Field> FieldsOfPlan(SweepPlan& plan) {
+    std::vector<Field> fields = {
+        {"job", [&](const auto& node, const auto& path) { return ReadJob(node, path, plan); }},
+        {"output",
+         [&](const auto& node, const auto& path) {
+           plan.output_mark = node.mark;
+           return ReadPath(reader_, node, path, plan.output);
+         }},
+        {"grid", [&](const auto& node,
+                     const auto& path) { return ReadAxes(node, path, false, plan.grid); }},
+        {"random", [&](const auto& node, const auto& path) {
+           std::vector<Field> inner = FieldsOf(reader_, plan.random);
+           inner.push_back({"keys", [&](const auto& value, const auto& at) {
+                              return ReadAxes(value, at, true, plan.random.keys);
+                            }});
+           return reader_.ReadMap(node, path, inner);
+         }}};
+    AppendFields(
+        reader_, plan, [](const spec::Key&) { return true; }, fields);
+    return fields;
+  }
+
   Status ReadJob(const YamlNode& node, const std::string& path, SweepPlan& plan) {
-    if (node.kind == YamlNode::Kind::kMap) {
+    if (node.kind == YamlNode::Kind::kMap && !reader_.describes()) {
       plan.job = node;
       return {};
     }
     return reader_.Read(node, path, plan.job_path);
   }
 
-  Status ReadRandom(const YamlNode& node, const std::string& path, SweepPlan& plan) {
-    return reader_.ReadMap(node, path,
-                           {reader_.Value("trials", plan.trials),
-                            reader_.Value("seed", plan.seed),
-                            {"keys", [&](const auto& value, const auto& at) {
-                               return ReadAxes(value, at, true, plan.random);
-                             }}});
-  }
-
   // {KEY: values, ..}.
   Status ReadAxes(const YamlNode& node, const std::string& path, bool drawn,
                   std::vector<SweepAxis>& axes) {
+    if (reader_.describes()) return {};
     if (node.kind != YamlNode::Kind::kMap || node.entries.empty()) {
       return reader_.Unexpected(node, path, "keys of the job, such as `train.batch: [32, 64]`");
     }
@@ -159,13 +165,14 @@ class SweepReader {
                    "found nothing, expected a directory for the trials; add `output: "
                    "PATH`");
     }
-    if (!plan.grid.empty() && (!plan.random.empty() || plan.trials)) {
+    const RandomSearch& random = plan.random;
+    if (!plan.grid.empty() && (!random.keys.empty() || random.trials)) {
       return wrong("random", "found it next to grid, expected one of them");
     }
-    if (plan.random.empty() == plan.trials.has_value()) {
+    if (random.keys.empty() == random.trials.has_value()) {
       return wrong("random", "expected both `trials: N` and `keys: {..}`");
     }
-    if (plan.grid.empty() && plan.random.empty() && !plan.folds) {
+    if (plan.grid.empty() && random.keys.empty() && !plan.folds) {
       return wrong("grid", "found nothing to vary, expected grid, random or folds");
     }
     if (plan.stratify && !plan.folds) {
@@ -179,23 +186,18 @@ class SweepReader {
           "found true without folds, where each trial has one job already; expected folds in "
           "addition to it");
     }
-    for (const auto* axes : {&plan.grid, &plan.random}) {
+    for (const auto* axes : {&plan.grid, &random.keys}) {
       for (const SweepAxis& axis : *axes) {
         if (!plan.folds || !(axis.key + ".").starts_with("data.validation.")) continue;
         return wrong("folds", "found it next to values of " + Printable(axis.key) +
                                   ", which each fold replaces; expected one of them");
       }
     }
-    const auto between = [&](const char* key, std::optional<int64_t> value, int64_t min,
-                             int64_t max) {
-      if (!value || (*value >= min && *value <= max)) return Status();
-      return wrong(key, "found " + std::to_string(*value) + ", expected a whole number from " +
-                            std::to_string(min) + " to " + std::to_string(max));
-    };
-    ESPALIER_RETURN_IF_ERROR(between("folds", plan.folds, 2, kSweepRunsMax));
-    ESPALIER_RETURN_IF_ERROR(between("parallel", plan.parallel, 1, kSweepRunsMax));
-    ESPALIER_RETURN_IF_ERROR(between("random", plan.trials, 1, kSweepRunsMax));
-    double runs = static_cast<double>(plan.trials.value_or(1) * plan.folds.value_or(1));
+    spec::Findings outside;
+    spec::BoundsVisitor(outside).Check("", spec::Key(""), plan);
+    spec::BoundsVisitor(outside).Check("random", spec::Key("random"), random);
+    if (!outside.Take().ok()) return reader_.Locate(outside.Take());
+    double runs = static_cast<double>(random.trials.value_or(1) * plan.folds.value_or(1));
     for (const SweepAxis& axis : plan.grid) runs *= static_cast<double>(axis.choices.size());
     if (runs <= static_cast<double>(kSweepRunsMax)) return {};
     return wrong("grid", "makes " + ShortestDouble(runs) + " jobs with its folds; at most " +
@@ -209,6 +211,12 @@ class SweepReader {
 
 Result<SweepPlan> ReadSweepPlan(const YamlNode& root, std::string_view name) {
   return SweepReader(name).Read(root);
+}
+
+std::vector<GrammarEntry> SweepGrammar() {
+  std::vector<GrammarEntry> grammar;
+  SweepReader(&grammar).Describe();
+  return grammar;
 }
 
 }  // namespace espalier::config

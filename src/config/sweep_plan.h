@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/config/reader.h"
+#include "src/config/sweep_yaml.h"
 #include "src/config/yaml_tree.h"
+#include "src/spec/fields.h"
 
 namespace espalier::config {
 
@@ -22,21 +25,46 @@ struct SweepAxis {
   double from = 0, to = 0;  // of the other kinds
 };
 
+// Values that are drawn for each trial.
+struct RandomSearch {
+  std::optional<int64_t> trials;
+  uint64_t seed = 1;
+  std::vector<SweepAxis> keys;
+};
+
 struct SweepPlan {
   std::optional<std::string> job_path;
   std::optional<YamlNode> job;  // one of the two
   std::string output;
   YamlMark output_mark;
-  std::vector<SweepAxis> grid, random;  // not both
-  std::optional<int64_t> trials;        // of random
-  uint64_t seed = 1;
-  std::optional<int64_t> folds, parallel;
+  std::vector<SweepAxis> grid;
+  RandomSearch random;  // in place of a grid
+  std::optional<int64_t> folds;
   bool stratify = false;  // each fold has the same share of each class
   bool refit = false;
-  std::optional<std::string> metric;
+  std::string metric = "val_loss";
+  std::optional<int64_t> parallel;
 };
+
+// The keys that hold one value, as in spec/fields.h.
+template <typename F>
+void Fields(F&& f, spec::Is<RandomSearch> auto& s) {
+  f(spec::Key("trials").Whole(1, kSweepRunsMax), s.trials);
+  f("seed", s.seed);
+}
+template <typename F>
+void Fields(F&& f, spec::Is<SweepPlan> auto& s) {
+  f(spec::Key("folds").Whole(2, kSweepRunsMax), s.folds);
+  f("stratify", s.stratify);
+  f("refit", s.refit);
+  f("metric", s.metric);
+  f(spec::Key("parallel").Whole(1, kSweepRunsMax), s.parallel);
+}
 
 // Errors name the place in the file, called `name`.
 Result<SweepPlan> ReadSweepPlan(const YamlNode& root, std::string_view name);
+
+// Returns all that the file of a sweep may have, each below "sweep".
+std::vector<GrammarEntry> SweepGrammar();
 
 }  // namespace espalier::config

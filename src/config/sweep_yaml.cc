@@ -96,7 +96,7 @@ YamlNode Drawn(const SweepAxis& axis, uint64_t bits) {
 // [trial][key].
 std::vector<std::vector<YamlNode>> TrialsOf(const SweepPlan& plan) {
   std::vector<std::vector<YamlNode>> trials;
-  if (plan.random.empty()) {
+  if (plan.random.keys.empty()) {
     trials.emplace_back();
     for (const SweepAxis& axis : plan.grid) {
       std::vector<std::vector<YamlNode>> longer;
@@ -110,11 +110,11 @@ std::vector<std::vector<YamlNode>> TrialsOf(const SweepPlan& plan) {
     }
     return trials;
   }
-  const PhiloxKey key = MakeKey(plan.seed, RandomUse::kSweep);
-  for (int64_t t = 0; t < *plan.trials; ++t) {
+  const PhiloxKey key = MakeKey(plan.random.seed, RandomUse::kSweep);
+  for (int64_t t = 0; t < *plan.random.trials; ++t) {
     auto& trial = trials.emplace_back();
-    for (size_t k = 0; k < plan.random.size(); ++k) {
-      trial.push_back(Drawn(plan.random[k], RandomBits(key, static_cast<uint64_t>(t), k)));
+    for (size_t k = 0; k < plan.random.keys.size(); ++k) {
+      trial.push_back(Drawn(plan.random.keys[k], RandomBits(key, static_cast<uint64_t>(t), k)));
     }
   }
   return trials;
@@ -159,7 +159,7 @@ class Maker {
       : plan_(plan), name_(name), directory_(directory), job_(std::move(job)) {}
 
   Result<Sweep> Make() {
-    sweep_.metric = plan_.metric.value_or("val_loss");
+    sweep_.metric = plan_.metric;
     sweep_.parallel = plan_.parallel;
     ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(plan_.output));
     sweep_.output = plan_.output;
@@ -167,7 +167,7 @@ class Maker {
       sweep_.output = (std::filesystem::path(directory_) / uri.path).lexically_normal().string();
     }
     sweep_.output = OneSpelling(sweep_.output);  // as its jobs' outputs are
-    for (const auto* axes : {&plan_.grid, &plan_.random}) {
+    for (const auto* axes : {&plan_.grid, &plan_.random.keys}) {
       for (const SweepAxis& axis : *axes) sweep_.keys.push_back(axis.key);
     }
     const auto trials = TrialsOf(plan_);

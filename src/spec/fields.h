@@ -1,4 +1,5 @@
-// The only list of a job's fields. The fingerprint, YAML, model.json and the bounds follow from it.
+// The only list of the fields of jobs. YAML and the bounds follow from it; for jobs that train also
+// the fingerprint and model.json.
 // `Fields(f, s)` calls f(Key, member) for each member of a struct of the spec, in order; `s` may be
 // const.
 //
@@ -11,6 +12,7 @@
 #include "src/spec/input.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/key.h"
+#include "src/spec/scoring_spec.h"
 
 namespace espalier::spec {
 
@@ -323,6 +325,20 @@ void Fields(F&& f, Is<JobSpec> auto& s) {
   f("output", s.output);
   f(Key("checkpoint").Yaml("train.checkpoint"), s.checkpoint);
   f("resume", s.resume);
+}
+// The section `predict` or `evaluate`.
+template <typename F>
+void Fields(F&& f, Is<ScoringSpec> auto& s) {
+  f(Key("model").Path(), s.model);
+  f(Key("data").Path(), s.data);
+  f("data_format", s.data_format);
+  f(Key("raw").Later(), s.raw);
+  f(Key("format").For(JobKind::kPredict), s.format);
+  f(Key("keep").For(JobKind::kPredict).Later(), s.keep);
+  f(Key("columns").For(JobKind::kPredict).Later(), s.columns);
+  f(Key("spreadsheet_safe").For(JobKind::kPredict).Later(), s.spreadsheet_safe);
+  f(Key("on_bad_row").For(JobKind::kPredict).Later(), s.on_bad_row);
+  f(Key("rejects_limit").Whole(0, kCountMax).For(JobKind::kPredict).Later(), s.rejects_limit);
 }
 template <typename F>
 void Fields(F&& f, Is<FeatureRule> auto& s) {

@@ -1,5 +1,5 @@
 // What the parts of Validate share. The first finding wins; each names the field's path in YAML,
-// what was found and what was expected. Within this room.
+// what was found and what was expected.
 //
 // Thread rule: one thread.
 #pragma once
@@ -13,6 +13,7 @@
 #include "src/base/text.h"
 #include "src/spec/job_spec.h"
 #include "src/spec/key.h"
+#include "src/spec/scoring_spec.h"
 
 namespace espalier::spec {
 
@@ -69,6 +70,7 @@ class Findings {
 
 // The bounds of each field's Key.
 void CheckBounds(Findings& f, const JobSpec& job);
+void CheckBounds(Findings& f, const ScoringSpec& scoring);
 void CheckModel(Findings& f, const ModelSpec& model);
 void CheckTrain(Findings& f, const JobSpec& job);
 

@@ -1,14 +1,14 @@
 #include "src/spec/scoring_spec.h"
 
 #include <algorithm>
+#include <type_traits>
 
+#include "src/spec/fields.h"
 #include "src/spec/findings.h"
 #include "src/spec/names.h"
 
 namespace espalier::spec {
 namespace {
-
-constexpr int64_t kWorkersMax = 100'000;
 
 void CheckPrediction(Findings& f, const ScoringSpec& spec, const std::string& section) {
   f.Expect(!spec.output.path.empty(), "output", "nothing",
@@ -20,7 +20,6 @@ void CheckPrediction(Findings& f, const ScoringSpec& spec, const std::string& se
     f.Expect(!name.empty() && name.size() <= kTextMax, section + ".keep", Quoted(name),
              "the name of a column (without a header its position)");
   }
-  if (spec.rejects_limit) f.Whole(section + ".rejects_limit", *spec.rejects_limit, 0, kCountMax);
 }
 
 void CheckEvaluation(Findings& f, const ScoringSpec& spec) {
@@ -29,11 +28,12 @@ void CheckEvaluation(Findings& f, const ScoringSpec& spec) {
            "a file for the report, such as report.html");
   f.Expect(!spec.output.overwrite, "output", "overwrite",
            "only the path of the report: one that is there is replaced");
-  const bool predicts = spec.format || !spec.keep.empty() || !spec.columns.empty() ||
-                        spec.spreadsheet_safe || spec.on_bad_row != OnBadRow::kEmpty ||
-                        spec.rejects_limit;
-  f.Expect(!predicts, "evaluate", "what only a prediction can have",
-           "model, data and data_format alone");
+  Fields(
+      [&](const Key& key, const auto& member) {
+        f.Expect(key.Belongs(spec.kind) || member == std::remove_cvref_t<decltype(member)>{},
+                 std::string("evaluate.") + key.yaml, "a value", "none: it is a key of `predict`");
+      },
+      spec);
 }
 
 }  // namespace
@@ -52,8 +52,7 @@ Status ScoringSpec::Validate() const {
   f.Expect(!data.empty(), section + ".data", "nothing",
            "files, directories or patterns; add `data: PATH`");
   f.Paths(section + ".data", data);
-  f.Whole("workers.min", workers.min, 1, kWorkersMax);
-  f.Whole("workers.max", workers.max, 0, kWorkersMax);
+  CheckBounds(f, *this);
   f.Expect(workers.max == 0 || workers.max >= workers.min, "workers.max",
            std::to_string(workers.max),
            "at least workers.min, which is " + std::to_string(workers.min));

@@ -1,4 +1,4 @@
-// The reference of a job file: each key has a text, and config/reference.yaml is up to date.
+// The reference: each key has a text, and config/reference.yaml is up to date.
 #include "src/config/reference.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace espalier::config {
 namespace {
 
-TEST_CASE("each key of a job has a text, and each text a key") {
-  const std::vector<KeyReference> keys = JobReference();
+TEST_CASE("each key has a text, and each text a key") {
+  const std::vector<KeyReference> keys = AllKeys();
   CHECK(keys.size() > 120);
   for (const KeyReference& key : keys) {
     INFO(key.path);
@@ -24,7 +24,7 @@ TEST_CASE("each key of a job has a text, and each text a key") {
 }
 
 TEST_CASE("the reference has types, words and defaults") {
-  const std::vector<KeyReference> keys = JobReference();
+  const std::vector<KeyReference> keys = AllKeys();
   const auto key = [&](const std::string& path) {
     const auto found = std::find_if(keys.begin(), keys.end(),
                                     [&](const KeyReference& k) { return k.path == path; });
@@ -37,6 +37,10 @@ TEST_CASE("the reference has types, words and defaults") {
   CHECK(key("train.optimizer.sgd.learning_rate").value == "0.01");
   CHECK(key("train.steps").value.empty());
   CHECK(key("model.task").words.size() == 4);
+  CHECK(key("predict.on_bad_row").value == "empty");
+  CHECK(key("evaluate.raw").value == "false");
+  CHECK(key("sweep.metric").value == "val_loss");
+  CHECK(key("sweep.folds").value.empty());
   CHECK(key("train.on_nonfinite").words == std::vector<std::string>{"fail", "skip"});
 }
 
@@ -67,13 +71,13 @@ TEST_CASE("an unknown key names the nearest ones") {
     CHECK(keys.status().code() == StatusCode::kInvalidArgument);
     return keys.status().message();
   };
-  CHECK(said("train.epoch") == "a job has no key 'train.epoch'; did you mean train.epochs?");
-  CHECK(said("epochs") == "a job has no key 'epochs'; did you mean train.epochs?");
-  CHECK(said("epocs") == "a job has no key 'epocs'; did you mean train.epochs?");
+  CHECK(said("train.epoch") == "unknown key 'train.epoch'; did you mean train.epochs?");
+  CHECK(said("epochs") == "unknown key 'epochs'; did you mean train.epochs?");
+  CHECK(said("epocs") == "unknown key 'epocs'; did you mean train.epochs?");
   CHECK_THAT(said("learning_rate"),
              Catch::Contains("train.optimizer.") && Catch::EndsWith(", ...?"));
   CHECK(said("qqqqqqqqqqqq") ==
-        "a job has no key 'qqqqqqqqqqqq'. `espalier reference` prints all keys.");
+        "unknown key 'qqqqqqqqqqqq'. `espalier reference` prints all keys.");
   CHECK_FALSE(KeysBelow("").ok());
   CHECK_FALSE(KeysBelow("train.").ok());
 }

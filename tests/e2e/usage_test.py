@@ -61,6 +61,9 @@ class UsageTest(EspalierTest):
         key, = json_lines(self.espalier("reference", "model.task", "--json")[0])
         self.assertEqual((key["key"], key["default"]), ("model.task", "classification"))
         self.assertIn("regression", key["words"])
+        self.assertIn("sweep.folds: ", self.espalier("reference", "sweep")[0])
+        self.assertIn("\npredict.keep: such as [customer, day]\n",
+                      self.espalier("reference", "predict")[0])
 
     def test_reference_names_the_nearest_key(self):
         out, err = self.espalier("reference", "train.epoch", "--json", code=2)

@@ -92,15 +92,14 @@ def section(title, lines):
 def job_reference():
     """One section a key of a job file, with the text of config/reference.yaml."""
     page = ["# Job reference\n"]
-    keys, _, rest = read(REFERENCE).partition("\n# A sweep is a separate file")
+    keys, separator, rest = read(REFERENCE).partition("\n# A job that applies a model")
     (_, head), *parts = keyed_parts(keys.split("\n"), 0)
     page.append(" ".join(line.lstrip("# ") for line in head if line) + "\n")
     for key, lines in parts:
         (_, first), *inner = keyed_parts(lines, 2)
         page.append(section("## " + key, first))
         page += [section("### %s.%s" % (key, name), text) for name, text in inner]
-    page.append("## Sweeps and scoring\n\n" + yaml_block(
-        ("# A sweep is a separate file" + rest).split("\n")))
+    page.append("## Scoring and sweeps\n\n" + yaml_block((separator + rest).strip().split("\n")))
     return "\n".join(page)
 
 
