@@ -263,10 +263,16 @@ struct JobReplanned {
   JobId job;
   Replanned plan;
 };
+// The first crash of a member of the job.
+struct MemberCrashed {
+  JobId job;
+  std::string name;   // of the worker, up to the colon
+  std::string label;  // worker and signal, for messages
+};
 using JournalEntry =
     std::variant<WorkerIdGiven, JobAccepted, GenerationStarted, ProfileRecorded, HistoryRecorded,
                  TrainingStarted, JobEnded, JobForgotten, IncarnationTaken, GenerationReserved,
-                 TokensReplaced, MergeTried, JobReplanned>;
+                 TokensReplaced, MergeTried, JobReplanned, MemberCrashed>;
 
 struct SendToWorker {
   SessionId session;

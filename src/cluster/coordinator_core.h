@@ -356,6 +356,7 @@ class CoordinatorCore : CoordinatorRecords {
   void Recall(const TrainingStarted& e);
   void Recall(const GenerationReserved& e);
   void Recall(const MergeTried& e);
+  void Recall(const MemberCrashed& e);
   void Recall(const JobReplanned& e);
   void Recall(const JobEnded& e);
   void Recall(const JobForgotten& e);

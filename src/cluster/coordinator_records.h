@@ -119,11 +119,6 @@ struct CoordinatorRecords {
     JobId held;           // first waiting job that a quota holds back; none: not found yet
   };
   using OwnerUses = std::map<std::string, OwnerUse>;
-  // A crash of a member.
-  struct MemberCrash {
-    std::string name;   // of the worker, without what follows the colon
-    std::string label;  // and the signal, for messages
-  };
   // How often members were lost, to see when that leads nowhere.
   struct Recovery {
     int64_t since_ms = 0;    // when the job began to wait for workers; 0: it does not
@@ -161,7 +156,7 @@ struct CoordinatorRecords {
     // Of the result, for Snapshot: they are the bulk of it, and not in `snapshot`.
     std::vector<double> validation_confusion, test_confusion;
     std::map<std::string, TokenState> tokens;  // by file system
-    std::optional<MemberCrash> first_crash;    // in this life of the coordinator
+    std::optional<MemberCrashed> first_crash;
     int64_t merges_tried = 0;                  // in a row, in all lives, without an end
     bool cleared = false;  // of a job that has ended: nothing is left of it beside its output
     size_t root = 0;       // index of the member that is the root of generation `root_of`

@@ -131,6 +131,10 @@ void CoordinatorCore::Recall(const MergeTried& e) {
   if (JobRecord* job = FindJob(e.job)) job->merges_tried = e.times;
 }
 
+void CoordinatorCore::Recall(const MemberCrashed& e) {
+  if (JobRecord* job = FindJob(e.job)) job->first_crash = e;
+}
+
 void CoordinatorCore::Recall(const JobReplanned& e) {
   if (JobRecord* job = FindJob(e.job)) TakePlan(*job, e.plan);
 }
@@ -366,6 +370,7 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
     if (!spec::IsFinal(s.state) && job.merges_tried != 0) {
       out.push_back(MergeTried{id, job.merges_tried});
     }
+    if (!spec::IsFinal(s.state) && job.first_crash) out.push_back(*job.first_crash);
     int64_t number = job.history_begin;
     for (const spec::HistoryRow& row : job.history)
       out.push_back(HistoryRecorded{id, row, number++});

@@ -138,7 +138,8 @@ void CoordinatorCore::NoteCrash(const Worker& worker, const std::string& signal)
   const std::string name = worker.hello.name.substr(0, worker.hello.name.find(':'));
   const std::string crash = Label(worker) + " by " + signal;
   if (!job->first_crash) {
-    job->first_crash = {name, crash};
+    job->first_crash = {job->snapshot.job, name, crash};
+    out_.persist.push_back(*job->first_crash);
     return;
   }
   if (job->first_crash->name == name) return;

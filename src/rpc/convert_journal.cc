@@ -116,6 +116,13 @@ void Map(W& w, Is<cluster::MergeTried> auto& e) {
 }
 
 template <typename W>
+void Map(W& w, Is<cluster::MemberCrashed> auto& e) {
+  w(ESPALIER_AT(job), e.job);
+  w(ESPALIER_AT(name), e.name, Raw(kNameBytesMax));
+  w(ESPALIER_AT(label), e.label, Raw());
+}
+
+template <typename W>
 void Map(W& w, Is<cluster::JobReplanned> auto& e) {
   w(ESPALIER_AT(job), e.job);
   w(ESPALIER_AT(job_yaml), e.plan.job_yaml, Raw(kYamlBytesMax));
@@ -176,6 +183,7 @@ void Kinds(F f, const cluster::JournalEntry&) {
   f(std::type_identity<cluster::TokensReplaced>(), ESPALIER_AT(tokens_replaced));
   f(std::type_identity<cluster::MergeTried>(), ESPALIER_AT(merge_tried));
   f(std::type_identity<cluster::JobReplanned>(), ESPALIER_AT(job_replanned));
+  f(std::type_identity<cluster::MemberCrashed>(), ESPALIER_AT(member_crashed));
 }
 
 Result<std::string> EncodeJournalEntry(const cluster::JournalEntry& entry) {

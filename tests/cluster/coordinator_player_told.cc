@@ -77,6 +77,9 @@ void CoordinatorPlayer::Tell(const JournalEntry& entry) {
     Say("persist replanned " + ToString(e->job) + " with " + std::to_string(e->plan.leaves) +
         " leaves");
   }
+  if (const auto* e = std::get_if<MemberCrashed>(&entry)) {
+    Say("persist crash of " + e->label);
+  }
   if (const auto* e = std::get_if<ProfileRecorded>(&entry)) {
     Say("persist profile of " + ToString(e->job));
   }

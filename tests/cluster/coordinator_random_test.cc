@@ -313,6 +313,7 @@ class Chaos {
     CHECK(!ended_.contains(e.job));
     CHECK(!profiled_.contains(e.job));
   }
+  void Persisted(const MemberCrashed& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const MergeTried& e) { CHECK(!ended_.contains(e.job)); }
   void Persisted(const TrainingStarted& e) { CHECK(started_.contains(e.job)); }
   void Persisted(const IncarnationTaken&) {}
