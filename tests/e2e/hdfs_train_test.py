@@ -18,15 +18,16 @@ LATE_S = 10           # on a machine that is busy
 
 
 def watches_for(pid, number):
-    """Whether the program blocks this signal and reads it from a file.
+    """Whether the program handles this signal, and blocks it to read it from a file.
 
-    Before it is executed, its process is a copy of this one and blocks every signal.
+    Before it is executed, its process is a copy of this one and blocks every signal. It also does
+    while a library starts its threads; then it does not handle the signal yet.
     """
     if os.readlink("/proc/%d/exe" % pid) == os.readlink("/proc/self/exe"):
         return False
     with open("/proc/%d/status" % pid) as f:
-        blocked = next(int(line.split()[1], 16) for line in f if line.startswith("SigBlk:"))
-    return bool(blocked >> (number - 1) & 1)
+        masks = [int(line.split()[1], 16) for line in f if line.startswith(("SigBlk:", "SigCgt:"))]
+    return all(mask >> (number - 1) & 1 for mask in masks)
 
 
 def setUpModule():

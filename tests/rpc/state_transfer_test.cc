@@ -36,7 +36,7 @@ TEST_CASE("a state of any size arrives whole") {
   const auto holder = MustListen(), asker = MustListen();
   const StateFetch fetch{.bytes_max = 64 << 20};
   for (size_t size : {size_t{1}, rpc::kStatePartBytes, 2 * rpc::kStatePartBytes + 3}) {
-    holder->OfferState(kKey, Offer([&] { return Bytes(size); }));
+    holder->OfferState(kKey, Offer([size] { return Bytes(size); }));
     const auto state = asker->FetchState(holder->address(), kKey, fetch);
     REQUIRE(state.status().ToString() == "OK");
     CHECK(*state == Bytes(size));
