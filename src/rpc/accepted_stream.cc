@@ -25,7 +25,7 @@ void AcceptedStream::Start() {
   StartRead(&incoming_);
 }
 
-// From the hello on.
+// Starts the open timeout, which begins with the hello.
 void AcceptedStream::Hold() {
   std::lock_guard lock(mutex_);
   greeted_ = true;
@@ -76,7 +76,7 @@ void AcceptedStream::BreakLocked(const Status& why) {
   if (!queue_.writing()) {
     FinishLocked();
   } else if (!done_) {
-    context_->TryCancel();  // the write underway then ends
+    context_->TryCancel();  // ends the write in progress
   }
 }
 
@@ -92,15 +92,15 @@ void AcceptedStream::OnReadDone(bool ok) {
   Result<collective::ReduceMessage> message = FromFrame(incoming_, options_.payload_bytes_max);
   incoming_.Clear();
   if (!message.ok()) return Break(message.status());
-  if (!greeted_) {  // written by this reaction alone
+  if (!greeted_) {  // only this reaction writes greeted_
     if (message->kind != collective::MessageKind::kHello) {
       return Break(InvalidArgument("the first frame of a stream is not a hello"));
     }
-    if (message->payload.size > 0) {  // it may have to be held
+    if (message->payload.size > 0) {  // the frame may have to be held
       return Break(InvalidArgument("the hello of a stream has a payload"));
     }
     Hold();
-    return callbacks_.on_hello(shared_from_this(), message.value());  // Accept reads on
+    return callbacks_.on_hello(shared_from_this(), message.value());  // Accept continues to read
   }
   std::shared_ptr<FrameHandler> handler;
   {
@@ -141,7 +141,7 @@ void AcceptedStream::OnDone() {
   }
   if (handler != nullptr) handler->OnClosed(std::move(why));
   callbacks_.on_done(this);
-  const std::shared_ptr<AcceptedStream> self = std::move(self_);  // may be the last one
+  const std::shared_ptr<AcceptedStream> self = std::move(self_);  // may be the last reference
 }
 
 }  // namespace espalier::rpc

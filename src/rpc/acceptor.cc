@@ -27,9 +27,9 @@ namespace espalier::rpc {
 namespace {
 
 constexpr int kBacklog = 1024;
-// For files, links to others and the journal; a quarter of a small limit.
+// Descriptors kept for files, links to other members and the journal; a quarter of a small limit.
 constexpr int kReserved = 256;
-// Until the next attempt when a connection waits that cannot be accepted.
+// Pause before the next attempt when a waiting connection cannot be accepted.
 constexpr int kStuckMs = 100;
 
 std::string BindHost(const std::string& host) { return host == "localhost" ? "127.0.0.1" : host; }
@@ -59,7 +59,7 @@ int DescriptorMax() {
   return most - std::min(kReserved, most / 4);
 }
 
-// Accepted connections have the options of the socket they came by.
+// Sets the socket options that accepted connections inherit.
 bool Prepare(int fd, int family, int64_t silence_ms) {
   const int on = 1, off = 0;
   const auto silence = static_cast<unsigned>(silence_ms);
@@ -69,7 +69,7 @@ bool Prepare(int fd, int family, int64_t silence_ms) {
          setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence, sizeof silence) == 0;
 }
 
-// Where an address of either family has its port, in network order.
+// Returns the port of an address of either family, in network order.
 in_port_t* PortIn(sockaddr* address) {
   return address->sa_family == AF_INET6 ? &reinterpret_cast<sockaddr_in6*>(address)->sin6_port
                                         : &reinterpret_cast<sockaddr_in*>(address)->sin_port;
@@ -82,7 +82,7 @@ int PortOf(int fd) {
   return getsockname(fd, address, &size) == 0 ? ntohs(*PortIn(address)) : 0;
 }
 
-// A socket that listens there; -1: errno says why not.
+// Returns a socket that listens on this address, or -1 with errno set.
 int ListenOn(const addrinfo& at, int64_t silence_ms) {
   const int fd =
       socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol);
@@ -104,13 +104,13 @@ sockaddr_un PathAddress(const std::string& path) {
   return out;
 }
 
-// 0: there is nothing.
+// Returns the inode of a path, or 0 if the path does not exist.
 ino_t InodeOf(const std::string& path) {
   struct stat info;
   return lstat(path.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
-// A socket that a program left which is no more.
+// Returns whether the socket belongs to a program that has ended.
 bool IsAbandoned(const sockaddr_un& at) {
   struct stat info;
   if (lstat(at.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return false;
@@ -176,7 +176,7 @@ int Acceptor::ListenOnPath(const std::string& path) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return errno;
   sockets_.push_back(fd);
-  // Before the file exists, so that no other user can open it at any time.
+  // Restrict the mode before the file exists, so that no other user can ever open it.
   if (fchmod(fd, 0600) != 0) return errno;
   const auto* where = reinterpret_cast<const sockaddr*>(&at);
   if (bind(fd, where, sizeof at) != 0) {
@@ -212,7 +212,7 @@ void Acceptor::Run() {
   std::vector<pollfd> waits = {{wake_, POLLIN, 0}};
   for (const int socket : sockets_) waits.push_back({socket, POLLIN, 0});
   for (bool stuck = false;;) {
-    // One that cannot be accepted would end each poll at once.
+    // A connection that cannot be accepted would end each poll at once.
     const int ready = poll(waits.data(), stuck ? 1 : waits.size(), stuck ? kStuckMs : -1);
     if (ready < 0 && errno != EINTR) break;
     if (ready > 0 && waits[0].revents != 0) break;
@@ -247,7 +247,7 @@ Acceptor::Accepted Acceptor::AcceptOne(int socket) {
     spare_ = Spare();
     return last >= 0 ? Accepted::kOne : Accepted::kStuck;
   }
-  // The other side gave up meanwhile: the next one may wait.
+  // The other side gave up in the meantime. Another connection may be waiting.
   const bool gone = errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
   return gone ? Accepted::kOne : Accepted::kStuck;
 }

@@ -23,8 +23,8 @@ namespace pb = ::espalier::v1;
 
 constexpr auto kStopPollInterval = std::chrono::milliseconds(50);
 
-// One watched stream, read a message at a time: the next is asked for when the last was consumed.
-// The hold keeps the call open for those requests, which come from the watching thread.
+// Reads one watched stream, a message at a time. It requests the next message after the last was
+// consumed. The hold keeps the call open for these requests, which come from the watching thread.
 class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
  public:
   WatchReader(pb::Espalier::Stub* stub, JobId job, const ClientSecurity& security) {
@@ -36,7 +36,7 @@ class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
     StartCall();
   }
 
-  // Runs the stream to its end, which it returns.
+  // Runs the stream to its end and returns its status.
   Status Run(const std::function<void(spec::JobUpdate)>& on_update, const std::atomic<bool>* stop) {
     while (true) {
       bool arrived = false;
@@ -88,15 +88,15 @@ class WatchReader final : public grpc::ClientReadReactor<pb::JobUpdate> {
   pb::WatchRequest request_;
   grpc::ClientContext context_;
   pb::JobUpdate incoming_;
-  Status error_;      // our own reason for the end; of the watching thread
-  std::mutex mutex_;  // guards what follows
+  Status error_;      // this side's reason for the end; used by the watching thread
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   bool arrived_ = false;
   bool done_ = false;
   grpc::Status status_;
 };
 
-// One submission, which can be stopped while its answer is awaited.
+// One submission, which can be stopped while it waits for the answer.
 class SubmitCall {
  public:
   SubmitCall(pb::Espalier::Stub* stub, const pb::SubmitRequest& request,
@@ -111,7 +111,7 @@ class SubmitCall {
     });
   }
 
-  // Returns when the call has ended; kCancelled when `stop` ended it.
+  // Returns when the call has ended. Returns kCancelled if `stop` ended it.
   Status Await(const std::function<bool()>& stop) {
     Status why;
     std::unique_lock lock(mutex_);
@@ -123,10 +123,10 @@ class SubmitCall {
     return why;
   }
 
-  // REQUIRES, for all below: Await has returned.
+  // REQUIRES, for all functions below: Await has returned.
   const grpc::Status& status() const { return *status_; }
   const grpc::ClientContext& context() const { return context_; }
-  // The coordinator has said yes or no.
+  // Returns whether the coordinator accepted or refused the job.
   bool answered() const { return status_->ok() || rpc::SentError(context_); }
   uint64_t job() const { return response_.job(); }
 
@@ -228,7 +228,8 @@ class Client final : public ApiClient {
   }
 
  private:
-  // Whether a connection stands, or comes to stand; false at once when it is refused, or stopped.
+  // Returns whether a connection exists or is established in time. Returns false at once if it is
+  // refused or stopped.
   bool Connect(const std::function<bool()>& stop) {
     const gpr_timespec deadline = rpc::Deadline(options_.connect_timeout_ms);
     while (!stop || !stop()) {
@@ -243,8 +244,8 @@ class Client final : public ApiClient {
     return false;
   }
 
-  // Whether a call was turned away before anybody acted on it: for who makes it, for TLS on one
-  // side alone, or because such calls are not known there.
+  // Returns whether a call was refused before it had any effect. The reason is the caller's
+  // identity, TLS on only one side, or a method that the coordinator does not know.
   static bool Refused(const Status& error) {
     return error.code() == StatusCode::kPermissionDenied ||
            error.code() == StatusCode::kFailedPrecondition ||

@@ -11,7 +11,7 @@ namespace espalier::rpc {
 
 namespace {
 
-// A call names its version or, as general tools do, none.
+// Checks the version of a call. General tools send no version.
 Status CheckVersionOf(const grpc::CallbackServerContext& context) {
   const auto& metadata = context.client_metadata();
   const auto it = metadata.find(kVersionKey);
@@ -32,7 +32,7 @@ CallerGone GoneOf(const std::shared_ptr<Call>& call) {
   return [call] { return !call->open(); };
 }
 
-// Who gave which order, and what came of it, for the audit.
+// Audit record of a command: the caller, the command and the result.
 class Order {
  public:
   Order(const Caller& caller, std::string what)
@@ -42,7 +42,8 @@ class Order {
   const cluster::Requester& by() const { return by_; }
 
   void Refused(const Status& why) const { LogAudit(text_ + "refused: " + why.ToString()); }
-  // Tells what came of it before it is answered; also that nobody will carry it out any more.
+  // Returns a Done that writes the result to the audit log before it answers. If it is dropped, the
+  // log states that the command will not be carried out.
   template <typename T>
   Done<T> Tell(Done<T> done) const {
     return [order = *this, unanswered = std::make_shared<Unanswered>(text_),
@@ -100,8 +101,8 @@ Status CheckCall(const Status& version, const Result<Request>& request) {
 
 }  // namespace
 
-// Makes the handler of a method that only reads. `ask` gets the request of a caller with the right
-// version. It returns an error, which answers the call, or answers the call later.
+// Makes the handler of a method that only reads. `ask` receives the request of a caller with the
+// right version. It either returns an error, which answers the call, or answers the call later.
 template <typename Request, typename Response, typename Ask>
 MethodHandler ApiService::Question(Ask ask) {
   return [this, ask](grpc::CallbackServerContext* context, const Caller& caller) {
@@ -116,8 +117,9 @@ MethodHandler ApiService::Question(Ask ask) {
   };
 }
 
-// Makes the handler of a method that changes something. `give` is like `ask` of Question. The audit
-// log gets the caller, the order ("submit ID", where `name_of` returns the ID), and the result.
+// Makes the handler of a method that changes something. `give` works like `ask` of Question. The
+// audit log receives the caller, the command ("submit ID", where `name_of` returns the ID), and the
+// result.
 template <typename Request, typename Response, typename Name, typename Give>
 MethodHandler ApiService::Command(const char* verb, Name name_of, Give give) {
   return [this, verb, name_of, give](grpc::CallbackServerContext* context, const Caller& caller) {

@@ -1,4 +1,4 @@
-// The public service: turns calls into calls of a CoordinatorHandler. Private to rpc/.
+// The public service: maps its methods to calls of a CoordinatorHandler. Private to rpc/.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace espalier::rpc {
 
 class ApiService {
  public:
-  // `handler` and `calls` outlive the service; `authorizer` is null on a plain server.
+  // `handler` and `calls` must outlive the service. `authorizer` is null on a plain server.
   ApiService(CoordinatorHandler* handler, OpenCalls* calls,
              std::shared_ptr<const Authorizer> authorizer, const CoordinatorServerLimits& limits)
       : handler_(handler),

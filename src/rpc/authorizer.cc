@@ -73,10 +73,10 @@ std::string Property(const grpc::AuthContext& context, const char* name) {
   return values.empty() ? "" : std::string(values[0].data(), values[0].size());
 }
 
-// Returns the credentials that came with a call.
+// Returns the credentials of a call.
 Shown ShownBy(const grpc::ServerContextBase& context) {
   const grpc::AuthContext& peer = *context.auth_context();
-  // gRPC gives a server the peer's certificate and the rest of the chain separately.
+  // gRPC provides the peer's certificate and the rest of the chain separately.
   const std::string own = Property(peer, GRPC_X509_PEM_CERT_PROPERTY_NAME);
   const std::string rest =
       own.empty() ? "" : Property(peer, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
@@ -190,7 +190,8 @@ grpc::Status Authorizer::Admit(const std::string& path, const grpc::ServerContex
   *caller = *std::move(found);
   caller->address = context.peer();
   const std::optional<Access> needed = AccessOf(path);
-  // Clients ask for the newer reflection first, and for the one that is here when told this.
+  // Clients request the newer reflection service first. With this answer they fall back to the one
+  // that this server has.
   if (path.starts_with(kOtherReflection)) {
     return {grpc::StatusCode::UNIMPLEMENTED, "grpc.reflection.v1alpha is what this server has"};
   }

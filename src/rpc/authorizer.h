@@ -1,5 +1,6 @@
-// Who makes a call, and whether they may: decided once for every method of every service, before
-// the call reaches it. A method without an entry in the table is nobody's. Private to rpc/.
+// Authentication and authorization of calls, in one place for every method of every service, before
+// the call reaches its method. A method that is missing from the table rejects all callers. Private
+// to rpc/.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -22,42 +23,46 @@ namespace espalier::rpc {
 inline constexpr const char* kTokenKey = "authorization";
 inline constexpr std::string_view kTokenPrefix = "Bearer ";
 
-// What a method needs.
+// Access that a method requires.
 enum class Access { kAnyRole, kReader, kOperator, kAdmin, kWorker };
 
-// Of a method's path ("/espalier.v1.Espalier/Submit"); none: nobody may call it.
+// Returns the access for a method path ("/espalier.v1.Espalier/Submit"). Returns nothing if all
+// callers are rejected.
 std::optional<Access> AccessOf(std::string_view path);
 
-// What somebody showed to say who they are.
+// Credentials that a caller presented.
 struct Shown {
-  std::string token;  // the whole header; empty: none
-  std::string chain;  // PEM, the own certificate first; empty: none
+  std::string token;  // complete header; empty: none
+  std::string chain;  // PEM, leaf certificate first; empty: none
 };
 
 struct Caller {
-  bool known = false;  // false: a plain connection, where nobody says who they are
+  bool known = false;  // false: plain connection without authentication
   security::Identity identity;
-  security::CertificateNames certificate;  // what it showed, if it did
+  security::CertificateNames certificate;  // names in the presented certificate, if any
   std::string address;                     // "ipv4:10.0.0.5:41234"
   Shown shown;
 
-  // Whether it came by the Unix socket of a plain server, which is for this server's user alone.
+  // Returns whether the call came through the Unix socket of a plain server. Only the user of this
+  // server can open that socket.
   bool IsThisUser() const;
-  // "operator 'ann' at ipv4:10.0.0.5:41234".
+  // Returns, for example, "operator 'ann' at ipv4:10.0.0.5:41234".
   std::string ToString() const;
-  // What calls are counted by: the identity, or else the address without its port.
+  // Returns the key by which calls are counted: the identity, or the address without its port if
+  // the caller is not known.
   std::string Key() const;
-  // Returns the caller as the core knows it. On a plain server it has no name and may do all.
+  // Returns the caller as the coordinator core represents it. On a plain server it has no name and
+  // all rights.
   cluster::Requester AsRequester() const;
-  // Whether it may attach under that name.
+  // Returns whether the caller may attach under this worker name.
   bool MayAttachAs(const std::string& worker_name) const;
-  // Whether it is the worker of that name, which the coordinator told.
+  // Returns whether the caller is the worker with this name, which the coordinator provided.
   bool IsWorker(const std::string& worker_name) const;
 };
 
 // Identifies callers and decides whether they may make a call. It is not a gRPC
-// AuthMetadataProcessor: for a processor gRPC 1.51 renders all headers as text, and some of them,
-// which any client can send, abort the process.
+// AuthMetadataProcessor, because gRPC 1.51 renders all headers as text for a processor. Some
+// headers, which any client can send, then abort the process.
 // Thread rule: any thread.
 class Authorizer final {
  public:
@@ -67,21 +72,22 @@ class Authorizer final {
   const ServerSecurity& security() const { return security_; }
 
   // Sets `caller` and returns OK if the caller may call the method at `path`. Otherwise returns the
-  // reason, and writes it to the audit log.
+  // reason and writes it to the audit log.
   grpc::Status Admit(const std::string& path, const grpc::ServerContextBase& context,
                      Caller* caller);
   // Returns the caller with these credentials, or the reason why they are not accepted.
   Result<Caller> Identify(const Shown& shown) const;
-  // Whether who showed this may still have such a call open, by the files as they are now.
+  // Returns OK if the owner of these credentials may keep a call with this access open, according
+  // to the current files.
   Status StillMay(const Shown& shown, Access access) const;
-  // The files that judgements rest on: others than before, when they were replaced.
+  // The files that decisions are based on. A replaced file changes the value.
   using Files = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
   Files CurrentFiles() const;
-  // Now and then: tells the audit of refused calls that had no line of their own, and the log of
-  // the own certificate when it expires.
+  // Writes the audit lines for refused calls that had no line, and logs when the server's own
+  // certificate expires. Call it periodically.
   void TellRest();
 
-  // Tells the audit of a call that was refused, or counts it (Refusals). `caller`: Caller::Key.
+  // Writes a refused call to the audit log, or counts it (Refusals). `caller` is Caller::Key.
   void Audit(const std::string& caller, const std::string& method, const std::string& why);
 
  private:
@@ -91,11 +97,11 @@ class Authorizer final {
   Refusals refusals_;
 };
 
-// Null for a plain server.
+// Returns null for a plain server.
 std::shared_ptr<Authorizer> MakeAuthorizer(const ServerSecurity& security);
 
-// For OpenCalls::Add: whether the caller may keep open what it has; tells the audit when not. None
-// for a plain server.
+// Returns the check for OpenCalls::Add that decides whether the caller may keep its call open. The
+// check writes a refusal to the audit log. Returns an empty function for a plain server.
 std::function<Status()> MayStay(std::shared_ptr<const Authorizer> authorizer, const Caller& caller,
                                 Access access, std::string what);
 

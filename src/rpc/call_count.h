@@ -1,5 +1,5 @@
-// The rules that decide when a connection floods its server with calls: the pure part of
-// connections.h. Private to rpc/.
+// The pure part of connections.h: rules that decide when a connection floods its server with calls.
+// Private to rpc/.
 #pragma once
 
 #include <algorithm>
@@ -9,21 +9,22 @@
 namespace espalier::rpc {
 
 // Counts the calls of one connection. A client that respects the server's settings has at most
-// TransportSettings::streams_max calls open and cancels few of them early. gRPC 1.51 enforces that
-// number only after the peer has acknowledged it, and counts no resets.
-// Thread rule: the owner's.
+// TransportSettings::streams_max open calls and cancels few of them early. gRPC 1.51 enforces that
+// number only after the peer has acknowledged it, and does not count resets.
+//
+// Thread rule: that of the owner.
 class CallCount {
  public:
-  // Calls that a client may have open that keeps to TransportSettings::streams_max.
+  // Open calls of a client that respects TransportSettings::streams_max.
   static constexpr int64_t kFairMax = 100;
-  // Calls that gRPC may hold for one connection before its reading pauses. A call is held for a
-  // moment after its caller has the answer, so clients that keep to kFairMax may have more.
+  // Calls that gRPC may hold for one connection before reading pauses. gRPC holds a call for a
+  // moment after its caller has the answer, so clients that respect kFairMax may have more.
   static constexpr int64_t kOpenMax = 200;
-  // Open calls beyond which calls are refused. They were read before the pause. A client that keeps
-  // to kFairMax never has this many.
+  // Number of open calls above which calls are refused. These calls were read before the pause. A
+  // client that respects kFairMax never has this many.
   static constexpr int64_t kAdmittedMax = 400;
-  // Calls that a caller may cancel within kEarlyMs, beyond kForgottenPerSecond and beyond one for
-  // each call that was answered.
+  // Calls that a caller may cancel within kEarlyMs, in addition to kForgottenPerSecond and to one
+  // for each answered call.
   static constexpr int64_t kEarlyCancelsMax = 500;
   static constexpr int64_t kForgottenPerSecond = 10;
   static constexpr int64_t kEarlyMs = 1'000;
@@ -36,7 +37,8 @@ class CallCount {
     if (open_ <= kFairMax) paused_ = false;
     return paused_;
   }
-  // Returns why the connection must close, or "". `lasted_ms` is the time since the call began.
+  // Returns the reason why the connection must close, or "". `lasted_ms` is the time since the call
+  // began.
   std::string End(bool cancelled, int64_t lasted_ms, int64_t now_ms) {
     --open_;
     const int64_t forgotten = (now_ms - counted_ms_) * kForgottenPerSecond / 1'000;

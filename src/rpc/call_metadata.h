@@ -1,4 +1,4 @@
-// What travels in the metadata of calls, next to their messages.
+// Keys and limits of the metadata that accompanies the messages of calls.
 //
 // Thread rule: values.
 #pragma once
@@ -8,7 +8,7 @@ namespace espalier::rpc {
 inline constexpr const char* kVersionKey = "espalier-version";
 inline constexpr const char* kErrorKey = "espalier-error-bin";
 
-// Errors travel in trailing metadata, for which gRPC's default limit is 8 KiB.
+// Limit of trailing metadata, which carries errors. gRPC's default limit is 8 KiB.
 inline constexpr int kMetadataBytesMax = 256 << 10;
 
 }  // namespace espalier::rpc

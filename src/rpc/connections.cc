@@ -39,8 +39,8 @@ struct Connections::Peer {
   CallCount calls;
   int64_t large_calls = 0;
   bool paused = false;
-  // Connections from this endpoint that are not closed by us. Two only if the client connects to
-  // two addresses of this host from one port.
+  // Connections from this endpoint that this server has not closed. There are two only if the
+  // client connects to two addresses of this host from one port.
   std::vector<Socket> sockets;
 };
 
@@ -113,13 +113,13 @@ void Connections::End(const grpc::CallbackServerContext& context) {
 }
 
 void Connections::CloseLocked(Peer* peer, const std::string& why) {
-  if (peer->sockets.empty()) return;  // closed before
+  if (peer->sockets.empty()) return;  // already closed
   for (const Peer::Socket& socket : peer->sockets) {
     // gRPC may close the descriptor at any time, and another socket may get its number.
     const int copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) continue;
-    // Ends the connection with a reset and discards what the system has received. After shutdown()
-    // gRPC would read that first.
+    // Ends the connection with a reset and discards the data that the system has received. After
+    // shutdown() gRPC would read that data first.
     const sockaddr none{AF_UNSPEC, {}};
     if (CookieOf(copy) == socket.cookie) connect(copy, &none, sizeof none);
     close(copy);

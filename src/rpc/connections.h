@@ -1,7 +1,7 @@
-// The TCP connections of a server with the calls that gRPC holds for each. Closes a connection that
-// floods the server, because gRPC 1.51 bounds neither reset calls nor calls of a peer that does not
-// acknowledge the settings. What gRPC reads before it calls the gate is bounded by read_turns.h.
-// Private to rpc/.
+// TCP connections of a server and the calls that gRPC holds for each of them. Closes a connection
+// that floods the server. gRPC 1.51 limits neither reset calls nor the calls of a peer that does
+// not acknowledge the settings. read_turns.h limits the bytes that gRPC reads before it calls the
+// gate. Private to rpc/.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -19,29 +19,31 @@
 
 namespace espalier::rpc {
 
-// Connections over Unix sockets are not counted: only the server's own user can open one.
+// Does not count connections through Unix sockets, because only the server's own user can open one.
 // Thread rule: any thread.
 class Connections {
  public:
   Connections() = default;
-  // Follows the last End, which may run on a thread of gRPC.
+  // Waits for the last End, which may run on a gRPC thread.
   ~Connections() { std::lock_guard lock(mutex_); }
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // Calls that gRPC may hold for all connections together. Beyond it, the reading of connections
-  // with more than CallCount::kFairMax pauses.
+  // Calls that gRPC may hold for all connections together. Above this limit, reading pauses for
+  // connections with more than CallCount::kFairMax calls.
   static constexpr int64_t kOpenMax = 5'000;
 
-  // Notes a connection before gRPC receives it.
+  // Registers a connection before gRPC receives it.
   void OnAccepted(int descriptor);
 
-  // Counts the call of this context until End. Returns false if the call must be refused, because
-  // the connection has too many or was closed here. REQUIRES: the context is from MakeContexts.
+  // Counts the call of this context until End. Returns false if the call must be refused because
+  // its connection has too many calls or was closed here. REQUIRES: the context is from
+  // MakeContexts.
   bool Begin(const grpc::CallbackServerContext& context);
-  // Lifts the limit of bytes without a call (read_turns.h) from its connection until End.
+  // Lifts the limit of bytes without a call (read_turns.h) for the connection of this call until
+  // End.
   void ExpectLargeMessages(const grpc::CallbackServerContext& context);
-  // Has no effect if the call is not counted.
+  // Stops counting the call. Has no effect if the call is not counted.
   void End(const grpc::CallbackServerContext& context);
 
  private:
@@ -55,15 +57,16 @@ class Connections {
   void PauseOrResumeLocked(Peer* peer);
   void CloseLocked(Peer* peer, const std::string& why);
 
-  std::mutex mutex_;                                    // guards what follows
+  std::mutex mutex_;                                    // guards all members below
   std::map<std::string, std::shared_ptr<Peer>> peers_;  // by endpoint
-  // The peer that had each descriptor last. A descriptor that the system gives out again replaces
-  // its entry, so the descriptor limit bounds both maps.
+  // Latest peer of each descriptor. When the system reuses a descriptor, its entry is replaced, so
+  // the descriptor limit bounds both maps.
   std::map<int, std::shared_ptr<Peer>> descriptors_;
   std::unordered_map<const grpc::CallbackServerContext*, Call> calls_;
 };
 
-// Makes the contexts of a server's calls, and ends the count of a call when gRPC releases it.
+// Returns the allocator for the contexts of a server's calls. It ends the count of a call when gRPC
+// releases the context.
 std::unique_ptr<grpc::ContextAllocator> MakeContexts(std::shared_ptr<Connections> connections);
 
 }  // namespace espalier::rpc

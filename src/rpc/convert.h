@@ -1,9 +1,9 @@
-// Between plain structs and protos. ToProto fills a fresh message; FromProto checks everything (see
-// the .proto files for the rules) and answers kInvalidArgument "malformed StartProfiling: self is
-// 7, expected 0 to 2" otherwise. Private to rpc/.
+// Conversion between plain structs and protos. ToProto fills a new message. FromProto checks every
+// field (the .proto files contain the rules). It returns kInvalidArgument, for example "malformed
+// StartProfiling: self is 7, expected 0 to 2", if a check fails. Private to rpc/.
 //
-// Round trip: FromProto(ToProto(x)) is x, except for bytes that are not UTF-8 in texts for people,
-// and error chains of more than 64 links.
+// Round trip: FromProto(ToProto(x)) equals x, except for bytes that are not UTF-8 in texts for
+// people and for error chains with more than 64 links.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -23,7 +23,7 @@ namespace pb = ::espalier::v1;
 
 // convert_types.cc
 void ToProto(const Status& status, pb::ErrorDetail* out);
-// Returns an error when the detail is malformed; `out` may become OK.
+// Returns an error if the detail is malformed. `out` may become OK.
 Status ErrorFromProto(const pb::ErrorDetail& detail, Status* out);
 void ToProto(const spec::StorageToken& token, pb::StorageToken* out);
 Result<spec::StorageToken> FromProto(const pb::StorageToken& in);

@@ -1,21 +1,21 @@
 // One declaration of a message for both directions. `Map(w, s)` calls w(ESPALIER_AT(field), member,
-// rule) for each field of the message and the member of `s` that holds it. With an Encoder the call
-// sets the field; with a Decoder it checks the field by the rule and sets the member. Conditions
-// between fields follow under `if constexpr (W::kDecodes)`. Private to rpc/.
+// rule) for each field of the message and the member of `s` that holds it. An Encoder sets the
+// field. A Decoder checks the field against the rule and sets the member. Conditions between fields
+// follow under `if constexpr (W::kDecodes)`. Private to rpc/.
 //
-// Rules, where the usual one of a type does not fit:
+// Rules, where the default rule of a type does not fit:
 //   integer     not negative          Within{low, high}, kAny
-//   Number      not 0                 kMaybe: 0 says that there is none
+//   Number      not 0                 kMaybe: 0 means "none"
 //   double      any                   kFinite, kPositive
-//   enum        a known value; the message's are one higher, because 0 means "unspecified"
+//   enum        a known value. Values in the message are one higher, because 0 is "unspecified"
 //                                     kOrFirst: 0 means the first value
 //   text        (none)                kName, kWords, kFewWords, Raw(bytes_max), Present(..)
 //   message     may be missing        kRequired
 //   Status      may be OK or missing  kRequired, kFailure: missing, or an error
-//   list        kListMax entries, each by the usual rule; a rule is that of each entry;
-//               Each{rule, count_max}
-// A std::optional, a std::shared_ptr or a std::variant with std::monostate is set where the field
-// is present.
+//   list        at most kListMax entries, each checked by the default rule of its type.
+//               A rule applies to each entry. Each{rule, count_max} also sets the entry limit
+// A std::optional, a std::shared_ptr or a std::variant with std::monostate is set if the field is
+// present.
 //
 // Thread rule: one thread.
 #pragma once
@@ -42,8 +42,8 @@ namespace espalier::rpc {
 template <typename S, typename T>
 concept Is = std::same_as<std::remove_const_t<S>, T>;
 
-// Access to one field of a message. A function is compiled only where it is called, because no kind
-// of field has all of them.
+// Access to one field of a message. The compiler instantiates a function only where it is called,
+// because no kind of field has all of these functions.
 template <typename Get, typename Set, typename Change, typename Has>
 struct Accessor {
   const char* name;
@@ -85,10 +85,10 @@ struct OrFirst {};
 inline constexpr OrFirst kOrFirst;
 struct TextRule {
   size_t bytes_max = kTextBytesMax;
-  bool utf8 = false;      // a `string` field, not `bytes`: other bytes are replaced
-  bool line = false;      // for people: without control characters
+  bool utf8 = false;      // `string` field, not `bytes`: invalid bytes are replaced
+  bool line = false;      // text for people, without control characters
   bool required = false;  // not empty
-  bool secret = false;    // no error shows a byte of it
+  bool secret = false;    // value that errors never show
 };
 inline constexpr TextRule kName = {.bytes_max = kNameBytesMax, .utf8 = true};
 inline constexpr TextRule kWords = {.utf8 = true, .line = true};
@@ -208,7 +208,7 @@ class Encoder {
   P* out_;
 };
 
-// By the message's fields alone.
+// Encodes a value with the declared fields of its message only.
 template <typename T, typename P>
 void EncodeFields(const T& value, P* out) {
   Encoder<P> encoder(out);
@@ -226,7 +226,7 @@ void Encode(const T& value, P* out) {
 
 // ---- from a message --------------------------------------------------------------------------
 
-// Whether convert.h declares a function from message P to T.
+// True if convert.h declares a function from message P to T.
 template <typename P, typename T>
 concept HasFromProto = requires(const P& in) {
   { FromProto(in) } -> std::same_as<Result<T>>;
@@ -276,7 +276,7 @@ class Decoder {
     if constexpr (std::same_as<R, Required>) fields_.Fail(name, "is missing");
   }
 
-  // Decodes in place: there may be a million of them.
+  // Decodes in place, because a list may have a million messages.
   template <typename M, typename T>
   void GetMessage(const char* name, const M& in, T& value) {
     Status status;
@@ -372,7 +372,7 @@ class Decoder {
   Fields fields_;
 };
 
-// By the message's fields alone.
+// Decodes a value with the declared fields of its message only.
 template <typename T, typename P>
 Result<T> DecodeFields(const P& in) {
   T value;

@@ -1,4 +1,4 @@
-// The input of a job, and what its shards hold.
+// The input of a job and the results of its shards.
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace espalier::rpc {
 constexpr int64_t kSkippedMax = 10'000;
 constexpr int64_t kNotesMax = 1'000;
-constexpr int64_t kTotalsMax = 10'000'000;  // a confusion matrix of 1,000 classes has a tenth
+constexpr int64_t kTotalsMax = 10'000'000;  // ten times a confusion matrix of 1,000 classes
 
 // ---- the plan --------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ static bool IsUnused(int32_t column) {
   return column == spec::InputFile::kLeftOut || column == spec::InputFile::kEmpty;
 }
 
-// A file's columns are each of the schema's once.
+// Checks that a file's columns contain each column of the schema once.
 static void CheckColumns(const spec::InputFile& file, size_t columns, Fields& f) {
   if (file.columns.empty()) return;
   std::vector<bool> seen(columns);
@@ -108,7 +108,7 @@ void Map(W& w, Is<spec::InputPlan> auto& plan) {
 
 // ---- results of shards -----------------------------------------------------------------------
 
-// The moments may overflow, for huge values; what scaling makes of that is not rpc's to judge.
+// Moments may overflow with huge values. Scaling handles that, not rpc.
 template <typename W>
 void Map(W& w, Is<spec::ColumnStats> auto& s) {
   w(ESPALIER_AT(count), s.count);
@@ -119,7 +119,7 @@ void Map(W& w, Is<spec::ColumnStats> auto& s) {
   w(ESPALIER_AT(max), s.max, kFinite);
 }
 
-// The counts of one column's values (pb::CategoryCounts).
+// Maps the value counts of one column (pb::CategoryCounts).
 template <typename W>
 void Map(W& w, Is<LabelCounts> auto& counts) {
   w(ESPALIER_AT(values), counts);
@@ -290,7 +290,7 @@ Result<spec::InputPlan> FromProto(const pb::InputPlan& in) {
 void ToProto(const spec::ShardProfile& profile, pb::ShardProfile* out) {
   EncodeFields(profile, out);
 }
-// A score travels in the message of a profile, next to the shard's number.
+// A score is sent in the message of a profile, next to the shard's number.
 void ToProto(const spec::ShardResult& result, pb::ShardProfile* out) {
   if (const auto* profile = std::get_if<spec::ShardProfile>(&result)) {
     return ToProto(*profile, out);

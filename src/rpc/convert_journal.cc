@@ -12,7 +12,7 @@ void Map(W& w, Is<cluster::WorkerIdGiven> auto& e) {
   w(ESPALIER_AT(worker), e.worker);
 }
 
-// The hosts of each shard, which InputPlan's own message does not have.
+// Encodes the hosts of each shard, which InputPlan's own message does not contain.
 template <typename P>
 void EncodeHosts(const spec::InputPlan& input, P* out) {
   for (const auto& hosts : input.hosts) {
@@ -26,7 +26,7 @@ void DecodeHosts(const P& in, Fields& f, std::shared_ptr<const spec::InputPlan>&
   const auto shards = static_cast<int64_t>(input->shards.size());
   f.In("hosts", in.hosts_size(), shards, shards);
   if (!f.status().ok()) return;
-  // Decoded above and shared with no other owner yet.
+  // Decoded above and not yet shared with another owner.
   auto& plan = const_cast<spec::InputPlan&>(*input);
   for (const pb::Hosts& hosts : in.hosts()) {
     std::vector<std::string>& names = plan.hosts.emplace_back();
@@ -34,7 +34,7 @@ void DecodeHosts(const P& in, Fields& f, std::shared_ptr<const spec::InputPlan>&
   }
 }
 
-// The kind of work, whose fields lie among those of the entry.
+// Maps the kind of work. Its fields are among those of the entry.
 template <typename W>
 void MapWork(W& w, Is<cluster::Submission> auto& s) {
   spec::JobKind kind = s.kind();

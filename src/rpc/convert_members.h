@@ -1,19 +1,20 @@
-// Declarations that several kinds of messages about the members of a job share (convert_fields.h).
-// Private to rpc/.
+// Field declarations shared by the messages about the members of a job (convert_fields.h). Private
+// to rpc/.
 #pragma once
 
 #include "src/rpc/convert_fields.h"
 
 namespace espalier::rpc {
 
-// Job and generation, which most messages name.
+// Maps job and generation, which most messages contain.
 template <typename W, typename T>
 void MapPoint(W& w, T& m) {
   w(ESPALIER_AT(job), m.job);
   w(ESPALIER_AT(generation), m.generation);
 }
 
-// Worker 0: the member has taken part in another job since (journal.proto).
+// Maps a member. Worker 0 means that the member has since taken part in another job
+// (journal.proto).
 template <typename W>
 void Map(W& w, Is<cluster::Member> auto& m) {
   w(ESPALIER_AT(worker), m.worker, kMaybe);
@@ -27,7 +28,7 @@ void Map(W& w, Is<cluster::LeafInterval> auto& leaves) {
   w(ESPALIER_AT(end), leaves.end);
 }
 
-// The intervals follow each other without gaps from 0.
+// Checks that the intervals start at 0 and follow each other without gaps.
 inline void CheckLeaves(const std::vector<cluster::LeafInterval>& leaves, Fields& f) {
   int32_t next = 0;
   for (const cluster::LeafInterval& interval : leaves) {

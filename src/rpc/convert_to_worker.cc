@@ -4,7 +4,7 @@
 namespace espalier::rpc {
 constexpr int64_t kHourMs = 3'600'000;
 
-// Incarnation, job and generation.
+// Maps incarnation, job and generation.
 template <typename W, typename T>
 void MapOrder(W& w, T& m) {
   w(ESPALIER_AT(incarnation), m.incarnation);
@@ -35,7 +35,7 @@ void Map(W& w, Is<cluster::StartProfiling> auto& m) {
   w(ESPALIER_AT(model_sha256), m.model_sha256, kName);
   if constexpr (W::kDecodes) {
     const int64_t shards = m.input ? static_cast<int64_t>(m.input->shards.size()) : 0;
-    int64_t least = 0;  // ascending, hence each once
+    int64_t least = 0;  // ascending, hence without duplicates
     for (int32_t shard : m.shards) {
       w.fields().In("shards", shard, least, shards - 1);
       least = int64_t{shard} + 1;

@@ -1,4 +1,4 @@
-// Errors, tokens, metrics, progress and results, which other messages hold.
+// Errors, tokens, metrics, progress and results, which other messages contain.
 #include <limits>
 
 #include "src/rpc/convert_fields.h"
@@ -186,7 +186,7 @@ void Map(W& w, Is<spec::TrainingResult> auto& r) {
   w(ESPALIER_AT(intervals), r.intervals);
 }
 
-// Fields of the message of scoring itself.
+// Maps the fields of the scoring message itself.
 template <typename W>
 requires std::same_as<typename W::Proto, pb::ScoringResult>
 void Map(W& w, Is<spec::ScoringResult> auto& r) {
@@ -199,7 +199,7 @@ void Map(W& w, Is<spec::ScoringResult> auto& r) {
   w(ESPALIER_AT(unseen), r.unseen);
 }
 
-// Fields of the message around it.
+// Maps the fields of the message that contains it.
 template <typename W>
 requires std::same_as<typename W::Proto, pb::JobResult>
 void Map(W& w, Is<spec::ScoringResult> auto& r) {

@@ -1,5 +1,5 @@
-// Where the coordinator is: host:port as it stands, or file:PATH, hdfs://... of a file that holds
-// it, written by the coordinator (its address_file) or by whoever started it.
+// Location of the coordinator: either host:port, or a file (file:PATH, hdfs://...) that contains
+// host:port. The coordinator (its address_file) or the program that started it writes this file.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@ namespace espalier::rpc {
 
 inline constexpr int64_t kAddressFileBytesMax = 1024;
 
-// The host:port behind `where`, the first line of the file it names. A file is read again at each
-// call, because a coordinator that was started anew may be elsewhere. kUnavailable when it cannot
-// be read or is empty: there is no coordinator (yet). What the text names is not looked at.
+// Returns the host:port that `where` specifies. If it specifies a file, returns the first line of
+// the file. Each call reads the file again, because a restarted coordinator may have another
+// address. Returns kUnavailable if the file cannot be read or is empty, which means that no
+// coordinator is running yet. Does not check the text it returns.
 //
-// Thread rule: any thread; blocks as `files` does.
+// Thread rule: any thread. Blocks as `files` does.
 Result<std::string> FindCoordinator(const std::string& where, const storage::FileSystem& files);
 
-// `options` for reading such a file: whoever looks for the coordinator looks again soon, so that a
-// file system that does not answer is given up after seconds.
+// Returns `options` for reading an address file. Callers retry soon, so a file system that does not
+// answer fails within seconds.
 storage::StorageOptions ImpatientStorage(storage::StorageOptions options);
 
 }  // namespace espalier::rpc

@@ -19,9 +19,9 @@ namespace {
 
 namespace pb = ::espalier::v1;
 
-// The stream. It keeps itself alive from Start to OnDone, so that it may outlast the link that
-// opened it. One read is always underway until one fails; a hold keeps the call open for writes
-// from other threads until then.
+// The stream. It keeps itself alive from Start to OnDone, so it may outlive the link that opened
+// it. One read is always in progress until a read fails. A hold keeps the call open until then for
+// writes from other threads.
 class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorker>,
                       public std::enable_shared_from_this<Session> {
  public:
@@ -75,7 +75,8 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     if (!queue_.writing()) StartWritesDone();
   }
 
-  // Afterwards no listener call is underway or comes later, and gRPC is done with the stream.
+  // After it returns, no listener call is in progress or follows, and gRPC has finished with the
+  // stream.
   void Detach() {
     {
       std::lock_guard lock(deliver_);
@@ -146,19 +147,20 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
  private:
   std::string Who() const { return "coordinator at " + address_; }
 
-  // The last there is to tell.
+  // Makes the last listener call.
   void End(Status why) {
     {
       std::lock_guard lock(deliver_);
       if (listener_ != nullptr) std::exchange(listener_, nullptr)->OnClosed(std::move(why));
     }
-    const std::shared_ptr<Session> self = std::move(self_);  // may be the last one
+    const std::shared_ptr<Session> self = std::move(self_);  // may be the last reference
     std::lock_guard lock(mutex_);
     done_ = true;
     ended_.notify_all();
   }
 
-  // The first message may overtake the metadata that tell of the connection.
+  // Calls OnConnected once. The first message may arrive before the metadata that announce the
+  // connection.
   // REQUIRES: deliver_ is held.
   void TellConnected() {
     if (listener_ != nullptr && !std::exchange(told_connected_, true)) listener_->OnConnected();
@@ -179,7 +181,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
     context_.TryCancel();
   }
 
-  // No more reads: lets OnDone come.
+  // Ends the reads, so that OnDone can follow.
   void Closed() {
     std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return;
@@ -189,7 +191,7 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
 
   Status Explain(const grpc::Status& status) const {
     if (auto sent = rpc::SentError(context_)) return *std::move(sent);
-    // What this side has against the coordinator's certificate is no refusal by the coordinator.
+    // An error of this side's certificate check is not a refusal by the coordinator.
     if (const Status judged = connection_.verdict->Get(); !judged.ok()) {
       const std::string text = Who() + ": " + judged.message();
       return judged.code() == StatusCode::kUnavailable ? Unavailable(text)
@@ -210,19 +212,19 @@ class Session final : public grpc::ClientBidiReactor<pb::FromWorker, pb::ToWorke
   std::unique_ptr<pb::Coordinator::Stub> stub_;
   grpc::ClientContext context_;
   pb::ToWorker incoming_;
-  std::shared_ptr<Session> self_;  // until OnDone
+  std::shared_ptr<Session> self_;  // set until OnDone
 
-  std::mutex deliver_;  // held while the listener is called; guards the next two
+  std::mutex deliver_;  // held while the listener is called; guards the next two members
   CoordinatorLinkListener* listener_;
   bool told_connected_ = false;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   rpc::WriteQueue<pb::FromWorker> queue_;
   Status why_;
   bool connected_ = false;
-  bool last_sent_ = false;  // nothing more is queued
+  bool last_sent_ = false;  // no more messages will be queued
   bool closed_ = false;     // the hold is removed: no more writes may start
-  bool done_ = false;       // no reaction comes any more
+  bool done_ = false;       // no more reactions follow
   std::condition_variable ended_;
   grpc::Alarm alarm_;
 };

@@ -64,7 +64,7 @@ class Server final : public CoordinatorServer {
       sessions_[id] = session;
     }
     handler_->OnWorkerOpened(session->id(), context->peer());
-    (void)calls_.Add(session, "", std::move(may));  // it ends itself where it may not be
+    (void)calls_.Add(session, "", std::move(may));  // on error, Add ends the session
     session->Start();
     return session.get();
   }
@@ -86,7 +86,7 @@ class Server final : public CoordinatorServer {
   void Shutdown(int64_t deadline_ms) override {
     if (running_.server == nullptr) return;
     rechecker_.reset();
-    std::promise<void> sent;  // what was given to Send and Close before
+    std::promise<void> sent;  // waits for the messages of earlier Send and Close calls
     encoding_.Submit([&sent] { sent.set_value(); });
     sent.get_future().wait();
     calls_.EndAll(rpc::OpenCalls::ShuttingDown());
@@ -113,13 +113,13 @@ class Server final : public CoordinatorServer {
   const std::shared_ptr<rpc::Authorizer> authorizer_;
   rpc::OpenCalls calls_;
   rpc::ApiService api_;
-  std::mutex mutex_;  // guards the next two
+  std::mutex mutex_;  // guards the next two members
   std::map<cluster::SessionId, std::shared_ptr<WorkerSession>> sessions_;
   uint64_t last_session_ = 0;
   rpc::RunningServer running_;
   std::unique_ptr<rpc::Rechecker> rechecker_;  // null on a plain server
-  rpc::WorkerEncoder encoder_;                 // of encoding_
-  JobPool encoding_{1};                        // last: its jobs refer to what stands above
+  rpc::WorkerEncoder encoder_;                 // used by encoding_
+  JobPool encoding_{1};                        // last member: its jobs refer to the members above
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ Status Judge(const security::TlsMaterial& own, std::string_view chain, const Exp
                           "', which is not its");
 }
 
-// Judges a server's certificate, and remembers how.
+// Checks a server's certificate and stores the result.
 class ServerJudge final : public tls::ExternalCertificateVerifier {
  public:
   ServerJudge(std::shared_ptr<const security::TlsMaterial> own, Expected expected,
@@ -64,7 +64,7 @@ class ServerJudge final : public tls::ExternalCertificateVerifier {
   const std::shared_ptr<Verdict> verdict_;
 };
 
-// Believes nobody.
+// Rejects every server.
 class Probe final : public tls::ExternalCertificateVerifier {
  public:
   explicit Probe(std::shared_ptr<Verdict> verdict) : verdict_(std::move(verdict)) {}
@@ -81,8 +81,8 @@ class Probe final : public tls::ExternalCertificateVerifier {
   const std::shared_ptr<Verdict> verdict_;
 };
 
-// A channel wants to know roots even where it is told to verify nothing by them, and looks for
-// those of the system, of which there may be none; see issue 27896 of grpc/grpc.
+// Returns unused root certificates. A channel requires roots even if it does not verify with them.
+// Otherwise it looks for the system's roots, which may not exist; see issue 27896 of grpc/grpc.
 const std::string& UnusedRoots() {
   constexpr int64_t kAnyTimeS = 86'400;
   static const std::string roots = [] {
@@ -92,7 +92,7 @@ const std::string& UnusedRoots() {
   return roots;
 }
 
-// `own`: the key and certificate to show, or nothing.
+// `own` is the key and certificate to present, or empty.
 std::shared_ptr<grpc::ChannelCredentials> Judged(
     const std::vector<tls::IdentityKeyCertPair>& own,
     std::shared_ptr<tls::CertificateVerifier> verifier) {
@@ -101,7 +101,7 @@ std::shared_ptr<grpc::ChannelCredentials> Judged(
       std::make_shared<tls::StaticDataCertificateProvider>(UnusedRoots(), own));
   options.watch_root_certs();
   if (!own.empty()) options.watch_identity_key_cert_pairs();
-  options.set_verify_server_certs(false);  // the verifier does
+  options.set_verify_server_certs(false);  // the verifier checks it
   options.set_check_call_host(false);
   options.set_certificate_verifier(std::move(verifier));
   return tls::TlsCredentials(options);
@@ -111,8 +111,8 @@ std::shared_ptr<grpc::ChannelCredentials> Judged(
 
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const security::Keychain* keychain) {
   if (keychain == nullptr) return grpc::InsecureServerCredentials();
-  // Not the files themselves: gRPC would show what is put there before it is judged, and, when it
-  // is no key with its certificate, nothing at all.
+  // These are not the configured files. gRPC would present replaced files before they are checked.
+  // If a key did not match its certificate, gRPC would present nothing at all.
   tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
       keychain->shown_key(), keychain->shown_certificate(), kReadAgainS));
   options.watch_identity_key_cert_pairs();

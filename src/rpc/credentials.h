@@ -1,10 +1,10 @@
-// The one place that decides how connections are secured: TLS by gRPC, the peer's certificate
-// judged here (security/certificate.h), so that every refusal has words.
+// The one place that decides how connections are secured. gRPC does TLS, and this room checks the
+// peer's certificate (security/certificate.h), so that every refusal states its reason.
 //
-// A server takes every TLS connection and judges each call (gate.h): a caller whose
-// certificate is wrong is then told why, which the end of a handshake cannot say. A client judges
-// the server in the handshake: nothing is sent to one that it does not believe. Replaced files are
-// used for new connections, by a server within two seconds. Private to rpc/.
+// A server accepts every TLS connection and checks each call (gate.h). A caller with a wrong
+// certificate then receives the reason, which a failed handshake cannot transmit. A client checks
+// the server during the handshake, and sends nothing to a server that it rejects. New connections
+// use replaced files, on a server within two seconds. Private to rpc/.
 #pragma once
 
 #include <grpcpp/security/credentials.h>
@@ -18,7 +18,7 @@
 
 namespace espalier::rpc {
 
-// Why a channel's last handshake was refused by this side. Thread rule: any thread.
+// The reason why this side refused a channel's last handshake. Thread rule: any thread.
 class Verdict {
  public:
   void Set(Status why) {
@@ -35,10 +35,10 @@ class Verdict {
   Status why_;
 };
 
-// Whom a channel is meant to reach.
+// The peer that a channel must reach.
 struct Expected {
-  std::string host;    // a coordinator there; its certificate names the host
-  std::string worker;  // or the worker of this name, wherever it is; "": a coordinator
+  std::string host;    // host of a coordinator, whose certificate names it
+  std::string worker;  // name of a worker on any host; empty: coordinator
 };
 
 // `keychain` is null for a server without TLS.
@@ -48,7 +48,8 @@ std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const ClientSec
                                                                  const Expected& expected,
                                                                  std::shared_ptr<Verdict> verdict);
 
-// For a handshake that only asks whether the other side speaks TLS: if so, the verdict is an error.
+// Returns credentials for a handshake that only tests whether the other side speaks TLS. If it
+// does, `verdict` is set to an error.
 std::shared_ptr<grpc::ChannelCredentials> MakeProbeCredentials(std::shared_ptr<Verdict> verdict);
 
 }  // namespace espalier::rpc

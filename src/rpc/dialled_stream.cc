@@ -12,9 +12,9 @@ namespace {
 
 constexpr const char* kLinkMethod = "/espalier.v1.Peer/Link";
 
-// It keeps itself alive from Start to OnDone. One read is always underway until one fails or is not
-// understood; a hold keeps the call open for writes from other threads until then. gRPC itself
-// retries to connect until the timeout, as the peer may start its listener later.
+// Keeps itself alive from Start to OnDone. One read is always in progress until a read fails or a
+// frame is malformed. A hold keeps the call open until then for writes from other threads. gRPC
+// itself retries to connect until the timeout, because the peer may start its listener later.
 class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                             public FrameStream,
                             public std::enable_shared_from_this<DialledStream> {
@@ -99,7 +99,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     }
     if (why.ok()) why = Unavailable("the other side closed the stream");
     std::exchange(handler_, nullptr)->OnClosed(std::move(why));
-    const std::shared_ptr<DialledStream> self = std::move(self_);  // may be the last one
+    const std::shared_ptr<DialledStream> self = std::move(self_);  // may be the last reference
     on_done_();
   }
 
@@ -136,7 +136,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
     context_.TryCancel();
   }
 
-  // No more reads and writes: lets OnDone come.
+  // Ends reads and writes, so that OnDone can follow.
   void Closed() {
     std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return;
@@ -145,7 +145,7 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   }
 
   const PeerOptions options_;
-  std::shared_ptr<FrameHandler> handler_;  // of the reactions
+  std::shared_ptr<FrameHandler> handler_;  // used by the reactions
   const std::function<void()> on_done_;
   Connection connection_;
   std::unique_ptr<grpc::GenericStub> stub_;
@@ -153,13 +153,13 @@ class DialledStream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grp
   grpc::ByteBuffer incoming_;
   std::shared_ptr<DialledStream> self_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   WriteQueue<grpc::ByteBuffer> queue_;
-  Status why_;  // our own reason for the end
+  Status why_;  // this side's reason for the end
   bool connected_ = false;
   bool closed_ = false;  // the hold is removed: no more writes may start
-  grpc::Alarm alarm_;    // of the connection
-  grpc::Alarm opening_;  // of what comes after it
+  grpc::Alarm alarm_;    // timeout of the connection
+  grpc::Alarm opening_;  // timeout of the open after the connection
 };
 
 }  // namespace

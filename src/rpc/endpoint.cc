@@ -36,7 +36,7 @@ std::string EndpointOf(const std::string& grpc_peer) {
       text.erase(at, std::string(bracket).size());
     }
   }
-  // The scope of a link-local address, which the socket's text does not have.
+  // Removes the scope of a link-local address, which the socket's text does not contain.
   if (const size_t scope = text.find('%'); scope != std::string::npos) {
     text.erase(scope, text.rfind(':') - scope);
   }

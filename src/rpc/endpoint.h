@@ -1,5 +1,5 @@
-// The text of a TCP connection's other end, alike for a socket and for gRPC's name of a peer.
-// Private to rpc/.
+// Text form of the remote end of a TCP connection, the same for a socket and for gRPC's name of a
+// peer. Private to rpc/.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace espalier::rpc {
 
 // Returns "host:port" of a socket address, or "" if it is not an IP address.
 std::string EndpointOf(const sockaddr* address);
-// Returns the same for the text that gRPC gives for a peer, such as "ipv6:%5B::1%5D:7700".
+// Returns the same for gRPC's name of a peer, for example "ipv6:%5B::1%5D:7700".
 std::string EndpointOf(const std::string& grpc_peer);
-// Returns the same for the other end of a connected socket.
+// Returns the same for the remote end of a connected socket.
 std::string EndpointOfPeer(int descriptor);
 
 }  // namespace espalier::rpc

@@ -1,6 +1,6 @@
-// The checks that convert*.cc put to every field of a message from outside. The first field that is
-// wrong is remembered; what is returned for it is harmless, so that a whole message may be read
-// before status() is looked at.
+// Checks that convert*.cc applies to every field of an external message. The first error is kept.
+// The value returned for a wrong field is harmless, so a caller can read a whole message and check
+// status() once.
 //
 // Thread rule: one thread.
 #pragma once
@@ -19,36 +19,36 @@ inline constexpr size_t kNameBytesMax = 4 << 10;   // names, versions, ids, addr
 inline constexpr size_t kTextBytesMax = 64 << 10;  // paths, labels, reasons
 inline constexpr size_t kYamlBytesMax = 1 << 20;
 inline constexpr size_t kRequestIdBytesMax = 256;
-inline constexpr size_t kClientRequestIdBytesMax = 128;  // as clients write it
+inline constexpr size_t kClientRequestIdBytesMax = 128;  // ids that clients send
 inline constexpr int64_t kMembersMax = 10'000;
 inline constexpr int64_t kListMax = 1'000'000;  // files, shards, columns, classes
 inline constexpr int64_t kPositiveMax = std::numeric_limits<int64_t>::max();
 
 class Fields {
  public:
-  // `message`: the name of the message being read, for errors.
+  // `message` is the name of the message, for errors.
   explicit Fields(std::string_view message) : message_(message) {}
 
   const Status& status() const { return status_; }
   void Fail(std::string_view field, const std::string& found_and_expected);
-  // Takes over an error from a part, naming the field it is in.
+  // Records the error of a nested part under the name of its field.
   void Take(std::string_view field, const Status& part);
 
-  // low <= value <= high.
+  // Checks low <= value <= high.
   int64_t In(std::string_view field, int64_t value, int64_t low, int64_t high);
   int64_t NotNegative(std::string_view field, int64_t value) {
     return In(field, value, 0, kPositiveMax);
   }
-  // A number that names something: not 0.
+  // Checks that a number that identifies something is not 0.
   uint64_t Id(std::string_view field, uint64_t value);
   double Finite(std::string_view field, double value);
   std::string Text(std::string_view field, const std::string& value, size_t bytes_max);
-  // A text for people: as Text, without control characters (Printable), which could change what a
-  // terminal shows or add lines to a log.
+  // Checks a text for people. As Text, but without control characters (Printable), which could
+  // change a terminal's display or add lines to a log.
   std::string Line(std::string_view field, const std::string& value, size_t bytes_max);
-  // False when a list is longer than allowed: the caller must then not read it.
+  // Returns false if a list is longer than allowed. The caller must then not read it.
   bool Few(std::string_view field, int64_t count, int64_t count_max);
-  // A message that must be present.
+  // Checks that a required message is present.
   bool Present(std::string_view field, bool present);
 
  private:
@@ -56,7 +56,7 @@ class Fields {
   Status status_;
 };
 
-// The value of a Result in a field, or a default and a remembered error.
+// Returns the value of a Result in a field. On error records it and returns a default.
 template <typename T>
 T Part(Fields& fields, std::string_view field, Result<T> part) {
   if (part.ok()) return std::move(part).value();
@@ -64,7 +64,7 @@ T Part(Fields& fields, std::string_view field, Result<T> part) {
   return T{};
 }
 
-// `text` with every byte that is not part of valid UTF-8 replaced by U+FFFD, cut to about
+// Returns `text` with every byte that is not part of valid UTF-8 replaced by U+FFFD, cut to about
 // `bytes_max`.
 std::string Utf8(std::string_view text, size_t bytes_max = kTextBytesMax);
 

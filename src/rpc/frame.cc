@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "frames are written as
 constexpr uint32_t kMagic = 0x4c505345;  // "ESPL"
 constexpr uint16_t kLayout = 1;
 
-// As on the wire; every field lies on its natural boundary.
+// Layout on the wire. Every field is naturally aligned.
 struct Header {
   uint32_t magic = kMagic;
   uint16_t layout = kLayout;
@@ -60,7 +60,7 @@ Status Check(const Header& h, size_t frame_bytes, int64_t payload_bytes_max) {
   return Status::Ok();
 }
 
-// Copies `size` bytes from `offset` on. REQUIRES: they are there.
+// Copies `size` bytes, starting at `offset`. REQUIRES: the slices contain them.
 void CopyOut(const std::vector<grpc::Slice>& slices, size_t offset, size_t size, void* out) {
   auto* to = static_cast<std::byte*>(out);
   for (const grpc::Slice& slice : slices) {
@@ -104,7 +104,7 @@ grpc::ByteBuffer ToFrame(const collective::ReduceMessage& m) {
   const grpc::Slice header(&h, sizeof h);
   if (m.payload.size == 0) return grpc::ByteBuffer(&header, 1);
   auto* owner = new std::shared_ptr<const void>(m.payload.owner);
-  // gRPC only reads what the slice refers to.
+  // gRPC only reads the bytes of a slice.
   const grpc::Slice slices[] = {header, grpc::Slice(const_cast<std::byte*>(m.payload.data),
                                                     m.payload.size, &ReleaseOwner, owner)};
   return grpc::ByteBuffer(slices, 2);

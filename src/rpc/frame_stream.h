@@ -16,49 +16,48 @@
 
 namespace espalier::rpc {
 
-// What becomes of a stream. Called from gRPC's threads; OnFrame and OnClosed one at a time.
+// Receives the events of a stream. gRPC's threads call OnFrame and OnClosed, one at a time.
 class FrameHandler {
  public:
   virtual ~FrameHandler() = default;
-  // An error breaks the stream with it.
+  // Handles a frame. An error breaks the stream with that error.
   virtual Status OnFrame(collective::ReduceMessage message) = 0;
-  // Last call, once.
+  // Last call, exactly once.
   virtual void OnClosed(Status why) = 0;
 };
 
-// Thread rule: any thread; never blocks; does nothing once the stream is closed.
+// Thread rule: any thread. Never blocks. Has no effect after the stream is closed.
 class FrameStream {
  public:
   virtual ~FrameStream() = default;
   virtual void Send(const collective::ReduceMessage& message) = 0;
-  // What was sent and is not written yet.
+  // Messages that were sent but not yet written.
   struct Queued {
     int64_t bytes = 0, messages = 0;
   };
   virtual Queued queued() = 0;
-  // Ends the stream for both sides; the handler's OnClosed gets `why`, and, if the call can still
-  // carry it, the other side as well.
+  // Ends the stream for both sides. The handler's OnClosed receives `why`. The other side also
+  // receives it if the call can still transmit it.
   virtual void Break(const Status& why) = 0;
 };
 
-// Opens a stream to the peer of that name and sends the hello at once. When the peer is not
-// reached within the connect timeout, or does not take it within the open timeout, it closes with
-// kDeadlineExceeded. `on_done` is called when gRPC is done with
-// it.
+// Opens a stream to the peer with this name and sends the hello at once. The stream closes with
+// kDeadlineExceeded if the peer is not reached within the connect timeout or does not accept the
+// stream within the open timeout. `on_done` is called when gRPC has finished with the stream.
 std::shared_ptr<FrameStream> Dial(const std::string& address, const std::string& name,
                                   const PeerOptions& options,
                                   const collective::ReduceMessage& hello,
                                   std::shared_ptr<FrameHandler> handler,
                                   std::function<void()> on_done);
 
-// A stream that a peer opened. It reads the hello, tells `on_hello`, and reads on once it is
-// accepted; without that it closes after the hello timeout or the open timeout. Until then its
-// owner may Break it.
+// A stream that a peer opened. It reads the hello, calls `on_hello`, and continues to read after
+// Accept. Without Accept it closes after the hello timeout or the open timeout. Until then its
+// owner may call Break.
 class AcceptedStream final : public grpc::ServerGenericBidiReactor,
                              public FrameStream,
                              public std::enable_shared_from_this<AcceptedStream> {
  public:
-  // Called once each, from gRPC's threads; on_done is the last reaction.
+  // Each is called once, from gRPC's threads. on_done is the last reaction.
   struct Callbacks {
     std::function<void(const std::shared_ptr<AcceptedStream>&,
                        const collective::ReduceMessage& hello)>
@@ -68,13 +67,14 @@ class AcceptedStream final : public grpc::ServerGenericBidiReactor,
   AcceptedStream(grpc::CallbackServerContext* context, Caller caller, const PeerOptions& options,
                  Callbacks callbacks);
 
-  // Who opened it.
+  // Returns the caller that opened the stream.
   const Caller& caller() const { return caller_; }
 
-  // Call once, when it is owned by a shared_ptr; it keeps itself alive until on_done.
+  // Starts to read. Call once, when a shared_ptr owns the stream. The stream keeps itself alive
+  // until on_done.
   void Start();
-  // From now on frames go to the handler. False when the stream has ended already; the handler is
-  // not called then.
+  // Passes all further frames to the handler. Returns false if the stream has already ended. The
+  // handler is not called then.
   bool Accept(std::shared_ptr<FrameHandler> handler);
 
   void Send(const collective::ReduceMessage& message) override;
@@ -98,7 +98,7 @@ class AcceptedStream final : public grpc::ServerGenericBidiReactor,
   grpc::ByteBuffer incoming_;
   std::shared_ptr<AcceptedStream> self_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::shared_ptr<FrameHandler> handler_;
   WriteQueue<grpc::ByteBuffer> queue_;
   Status why_;
@@ -106,8 +106,8 @@ class AcceptedStream final : public grpc::ServerGenericBidiReactor,
   bool finished_ = false;
   bool done_ = false;
   bool greeted_ = false;
-  grpc::Alarm alarm_;    // of the hello
-  grpc::Alarm opening_;  // of what comes after it
+  grpc::Alarm alarm_;    // timeout of the hello
+  grpc::Alarm opening_;  // timeout of the open after the hello
 };
 
 }  // namespace espalier::rpc

@@ -7,7 +7,7 @@
 namespace espalier::rpc {
 namespace {
 
-// A call that ends at once.
+// A call that ends immediately.
 class RefusedCall final : public grpc::ServerGenericBidiReactor {
  public:
   explicit RefusedCall(grpc::Status why) { Finish(std::move(why)); }
@@ -33,7 +33,7 @@ Gate::Gate(std::shared_ptr<Authorizer> authorizer, Methods methods,
 grpc::ServerGenericBidiReactor* Gate::CreateReactor(grpc::GenericCallbackServerContext* context) {
   struct AtGate {
     ~AtGate() { OnCallAtGate(); }
-  } after;  // the limits of its connection are set, or an exception
+  } after;  // runs after the limits of the connection are set, or on an exception
   return Admit(context);
 }
 

@@ -29,8 +29,8 @@ std::set<std::string> ServicesOf(const Methods& methods);
 class Gate final : public grpc::CallbackGenericService {
  public:
   // `authorizer` is null for a server without TLS, which admits all callers to all methods.
-  // REQUIRES: all methods are in the table of methods.
-  // `connections` counts the calls. The contexts of calls are from MakeContexts.
+  // `connections` counts the calls. The contexts of calls are from MakeContexts. REQUIRES: all
+  // methods are in the table of methods.
   Gate(std::shared_ptr<Authorizer> authorizer, Methods methods,
        std::shared_ptr<Connections> connections);
 

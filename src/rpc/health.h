@@ -1,5 +1,5 @@
-// Whether this server is well, for probes: gRPC's health service. gRPC's own implementation keeps
-// as many watchers as come, whoever they are, for as long as they like. Private to rpc/.
+// gRPC's health service, for probes. gRPC's own implementation keeps an unlimited number of
+// watchers, of any caller, for any time. Private to rpc/.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,14 @@
 
 namespace espalier::rpc {
 
-// It is well while it answers. A Check is answered at once and counts for nobody; a Watch is a call
-// of its caller that stays open until the server ends or the caller may not have it any more.
+// Reports a healthy status as long as the server answers. A Check is answered at once and is not
+// counted. A Watch counts as a call of its caller and stays open until the server ends or the
+// caller loses its access.
 // Thread rule: any thread.
 class HealthService {
  public:
-  // `names`: of the services here. `calls` outlives the service; `authorizer` is null on a plain
-  // server.
+  // `names` are the services of this server. `calls` must outlive the service. `authorizer` is null
+  // on a plain server.
   HealthService(std::set<std::string> names, OpenCalls* calls,
                 std::shared_ptr<const Authorizer> authorizer)
       : names_(std::move(names)), calls_(calls), authorizer_(std::move(authorizer)) {}

@@ -1,10 +1,10 @@
-// A journal's entries as bytes (proto/espalier/v1/journal.proto). What a disk gives back is checked
-// like what a stranger sends.
+// Encoding of journal entries as bytes (proto/espalier/v1/journal.proto). Decoding checks the bytes
+// on disk like a message from an unknown peer.
 //
-// Round trip: Decode(Encode(e)) is e, but for what convert.h says of texts.
+// Round trip: Decode(Encode(e)) equals e, with the exceptions for texts that convert.h lists.
 //
-// Thread rule: pure functions; they may be long (a profile has up to 48 MiB), so not for a control
-// loop.
+// Thread rule: pure functions. They may be slow (a profile has up to 48 MiB), so do not call them
+// from a control loop.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@
 
 namespace espalier::rpc {
 
-// kResourceExhausted: more than protocol buffers can hold.
+// Returns kResourceExhausted if the entry exceeds the size limit of protocol buffers.
 Result<std::string> EncodeJournalEntry(const cluster::JournalEntry& entry);
-// kInvalidArgument: these bytes are no entry.
+// Returns kInvalidArgument if the bytes are not an entry.
 Result<cluster::JournalEntry> DecodeJournalEntry(std::string_view bytes);
 
 }  // namespace espalier::rpc

@@ -7,10 +7,10 @@
 
 namespace espalier::rpc {
 
-// Thread rule: any thread; one at a time adds.
+// Thread rule: any thread. Only one thread at a time may add.
 class LeakyBucket {
  public:
-  // Starts again from 0.
+  // Resets the count to 0.
   void Reset(int64_t now_s) {
     bytes_ = 0;
     at_s_ = now_s;
@@ -20,12 +20,12 @@ class LeakyBucket {
     bytes_ = std::max<int64_t>(0, bytes_ - leaked) + bytes;
     at_s_ = now_s;
   }
-  // As of the newest call.
+  // Returns the count at the time of the last Add or Reset.
   int64_t bytes() const { return bytes_; }
 
  private:
   std::atomic<int64_t> bytes_ = 0;
-  std::atomic<int64_t> at_s_ = 0;  // time at which `bytes_` was right
+  std::atomic<int64_t> at_s_ = 0;  // time at which `bytes_` was current
 };
 
 }  // namespace espalier::rpc

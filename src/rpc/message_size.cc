@@ -12,7 +12,7 @@ namespace pb = ::espalier::v1;
 
 std::string Bytes(int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); }
 
-// What the receiver will make of it: its size, then its content.
+// Applies the receiver's checks: first the size, then the content.
 template <typename Proto, typename T>
 Status Check(const T& value, const std::string& what, const std::string& mend) {
   Proto proto;
@@ -28,7 +28,7 @@ Status Check(const T& value, const std::string& what, const std::string& mend) {
                          mend);
 }
 
-// What a profile that is too large holds, and how to make it smaller.
+// Returns what an oversized profile contains and how to make it smaller.
 std::string Excess(const spec::ShardProfile& profile) {
   size_t labels = profile.labels.size() + profile.evaluation_labels.size();
   for (const auto& values : profile.categories) labels += values.size();

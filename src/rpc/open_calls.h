@@ -1,5 +1,5 @@
-// The calls a server has open, so that a shutdown can end them all, and what their callers have not
-// read yet. Private to rpc/.
+// The open calls of a server, so that a shutdown can end all of them, and the answer bytes that
+// callers have not read yet. Private to rpc/.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ class OpenCall {
 };
 
 struct OpenCallLimits {
-  int64_t caller_max = 0;        // calls that one caller may have open
-  int64_t unread_bytes_max = 0;  // of answers under way to all callers; one has a quarter of it
+  int64_t caller_max = 0;        // open calls of one caller
+  int64_t unread_bytes_max = 0;  // answers in transit to all callers; one may have a quarter
   // Time to receive a request, and time for the caller to read an answer.
   int64_t read_timeout_ms = 60'000;
 };
@@ -34,9 +34,9 @@ class OpenCalls {
   explicit OpenCalls(const OpenCallLimits& limits) : limits_(limits) {}
   const OpenCallLimits& limits() const { return limits_; }
 
-  // An error, with which it is ended at once, when its caller has too many, or everything ends.
-  // `caller`: by whom it is counted; empty: by nobody. `may`: whether it may stay open, for
-  // Recheck; or none.
+  // Adds a call. If its caller has too many calls, or if all calls have ended, ends the call at
+  // once and returns that error. `caller` is the key for the count. An empty key is not counted.
+  // `may` is the check for Recheck, or empty.
   Status Add(std::shared_ptr<OpenCall> call, const std::string& caller,
              std::function<Status()> may = {}) {
     Status why;
@@ -49,7 +49,7 @@ class OpenCalls {
     if (!why.ok()) call->End(why);
     return why;
   }
-  // Replaces the check that Recheck makes for the call.
+  // Replaces the call's check for Recheck.
   void SetMay(OpenCall* call, std::function<Status()> may) {
     std::lock_guard lock(mutex_);
     const auto it = calls_.find(call);
@@ -66,14 +66,14 @@ class OpenCalls {
     last = std::move(it->second.call);
     calls_.erase(it);
   }
-  // So many bytes are under way to the caller of `call`, in place of those that were; 0: all are
-  // read. An error, and nothing is counted, when too much is under way already: a caller that does
-  // not read would else fill the memory. However large one answer is, it may go when nothing waits;
-  // small ones always may.
+  // Replaces the number of unread bytes in transit to the caller of `call`. 0: the caller has read
+  // all. Returns an error and counts nothing if too many bytes are already in transit, because a
+  // caller that does not read would fill the memory. An answer of any size may be sent if nothing
+  // waits. Small answers may always be sent.
   Status Hold(OpenCall* call, int64_t bytes) {
     std::lock_guard lock(mutex_);
     const auto it = calls_.find(call);
-    if (it == calls_.end()) return Status::Ok();  // it has ended
+    if (it == calls_.end()) return Status::Ok();  // the call has ended
     HoldLocked(it->second, 0);
     if (bytes <= kSmallBytes) return Status::Ok();
     const auto caller = callers_.find(it->second.caller);
@@ -83,7 +83,7 @@ class OpenCalls {
     HoldLocked(it->second, bytes);
     return Status::Ok();
   }
-  // Ends all, and all that are added later. REQUIRES: `why` is an error.
+  // Ends all calls, and all calls that are added later. REQUIRES: `why` is an error.
   void EndAll(const Status& why) {
     std::vector<std::shared_ptr<OpenCall>> calls;
     {
@@ -93,7 +93,7 @@ class OpenCalls {
     }
     for (const auto& call : calls) call->End(why);
   }
-  // Ends those that may not stay open.
+  // Ends the calls that fail their check.
   void Recheck() {
     std::vector<Open> calls;
     {
@@ -137,11 +137,11 @@ class OpenCalls {
   }
 
   const OpenCallLimits limits_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::map<OpenCall*, Open> calls_;
   std::map<std::string, OfCaller> callers_;
   int64_t unread_bytes_ = 0;
-  Status over_;  // OK: not yet
+  Status over_;  // error of EndAll; OK: not called yet
 };
 
 }  // namespace espalier::rpc

@@ -20,7 +20,7 @@ namespace {
 using rpc::AcceptedStream;
 using rpc::PeerEdge;
 
-// As streams address it; job numbers may come again in another life of the coordinator.
+// The address of a stream. A later coordinator incarnation may reuse job numbers.
 using Place = MemberKey;
 
 Place PlaceOf(const collective::ReduceMessage& hello) {
@@ -34,7 +34,7 @@ std::string Describe(const Place& place) {
 
 using Edges = std::map<uint32_t, std::shared_ptr<PeerEdge>>;  // by partner
 
-// Who is open here, who was, and the streams that came too early. Thread rule: any thread.
+// Open members, members that were open, and streams that arrived early. Thread rule: any thread.
 class Registry {
  public:
   Registry(int64_t held_max, int64_t caller_max) : held_max_(held_max), caller_max_(caller_max) {}
@@ -42,10 +42,10 @@ class Registry {
   struct Held {
     std::shared_ptr<AcceptedStream> stream;
     collective::ReduceMessage hello;
-    std::string caller;  // by whom it is counted
+    std::string caller;  // key for the count
   };
 
-  // Registers a member's edges and hands over the streams that wait for it.
+  // Registers a member's edges and returns the streams that wait for it.
   std::vector<Held> Open(const Place& place, const Edges& edges) {
     std::lock_guard lock(mutex_);
     ESPALIER_CHECK(open_.emplace(place, edges).second, Describe(place) + " is open already");
@@ -67,8 +67,7 @@ class Registry {
     std::lock_guard lock(mutex_);
     open_.erase(place);
   }
-  // The edge that a stream is for; or null when the stream is held from now on; or why it cannot
-  // be.
+  // Returns the edge for a stream, or null if the stream is now held, or the reason for a refusal.
   Result<std::shared_ptr<PeerEdge>> Find(const std::shared_ptr<AcceptedStream>& stream,
                                          const collective::ReduceMessage& hello) {
     const Place place = PlaceOf(hello);
@@ -79,7 +78,7 @@ class Registry {
       return InvalidArgument(Describe(place) + " expects no stream from member " +
                              std::to_string(hello.from));
     }
-    // An older life of the coordinator is over for good; a newer one's links will open here soon.
+    // An older coordinator incarnation never returns. Links of a newer one will open here soon.
     for (const auto& [open, edges] : open_) {
       const bool same = open.job == place.job && open.generation == place.generation &&
                         open.member == place.member;
@@ -97,7 +96,7 @@ class Registry {
       return ResourceExhausted(std::to_string(held_.size()) +
                                " streams wait here for their generation to be opened");
     }
-    // Without certificates nobody can be told from others of that host.
+    // Without certificates, callers on the same host are indistinguishable.
     const std::string caller = stream->caller().known ? stream->caller().Key() : "";
     if (!caller.empty() && callers_[caller] >= caller_max_) {
       return ResourceExhausted(std::to_string(caller_max_) + " streams of " + caller +
@@ -126,14 +125,14 @@ class Registry {
 
   static constexpr size_t kJobsKept = 1024;
   const int64_t held_max_, caller_max_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::map<Place, Edges> open_;
   std::map<std::tuple<Incarnation, JobId, uint32_t>, Generation> newest_;  // ever opened
   HeldStreams held_;
-  std::map<std::string, int64_t> callers_;  // of held_
+  std::map<std::string, int64_t> callers_;  // number in held_
 };
 
-// Counts streams that gRPC still works on.
+// Counts the streams that gRPC still uses.
 class Countdown {
  public:
   void Add() {
@@ -263,7 +262,7 @@ class Network final : public PeerNetwork {
                const collective::ReduceMessage& hello) {
     Result<std::shared_ptr<PeerEdge>> edge = registry_.Find(stream, hello);
     if (!edge.ok()) return stream->Break(edge.status());
-    if (edge.value() == nullptr) return;  // held
+    if (edge.value() == nullptr) return;  // the stream is held
     if (Status taken = edge.value()->Accept(stream); !taken.ok()) stream->Break(taken);
   }
 

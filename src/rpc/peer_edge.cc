@@ -33,7 +33,7 @@ collective::ReduceMessage PeerEdge::Hello() const {
 
 void PeerEdge::Dialled(std::shared_ptr<FrameStream> stream) {
   std::lock_guard lock(mutex_);
-  if (broken_) return;  // it broke at once
+  if (broken_) return;  // it broke immediately
   stream_ = std::move(stream);
   for (const collective::ReduceMessage& message : waiting_) stream_->Send(message);
   waiting_.clear();
@@ -56,7 +56,7 @@ void PeerEdge::ExpectStream() {
 }
 
 Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream) {
-  if (!stream->caller().IsWorker(name_)) {  // not the partner's stream: that one may still come
+  if (!stream->caller().IsWorker(name_)) {  // not the partner's stream, which may still arrive
     return PermissionDenied("expected a stream of worker " + name_ + ", found one of " +
                             stream->caller().ToString());
   }
@@ -72,7 +72,7 @@ Status PeerEdge::Accept(const std::shared_ptr<AcceptedStream>& stream) {
       return Status::Ok();
     }
   }
-  // It dials once: there will be no other stream.
+  // The partner dials only once, so no other stream follows.
   const Status why = Unavailable("its stream ended before it was taken");
   Broken(why);
   return why;

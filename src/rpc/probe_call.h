@@ -1,4 +1,4 @@
-// A stream of the services that general tools ask (health, reflection). Private to rpc/.
+// A stream of the services that general tools use (health, reflection). Private to rpc/.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -11,8 +11,8 @@
 
 namespace espalier::rpc {
 
-// One write at a time. It ends at once when it is told to: what is being written then is a few
-// kilobytes, and who does not even read those is broken off without a word.
+// Writes one message at a time. End takes effect at once. A message being written at that time has
+// only a few kilobytes. A caller that does not read even those is disconnected without a status.
 // Thread rule: any thread.
 class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
  public:
@@ -34,7 +34,7 @@ class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
   }
 
  protected:
-  // What comes after a write.
+  // Continues after a write.
   virtual void WrittenLocked() = 0;
 
   void ReadLocked() {
@@ -46,7 +46,7 @@ class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
     outgoing_ = WriteMessage(message);
     StartWrite(&outgoing_);
   }
-  // The first one counts.
+  // Ends the call. Only the first call has an effect.
   void EndLocked(const Status& why) {
     if (ended_) return;
     ended_ = true;
@@ -55,7 +55,7 @@ class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
     context_->TryCancel();  // the write then ends
   }
 
-  std::mutex mutex_;  // guards all that is not const, and is held in what ends with Locked
+  std::mutex mutex_;  // guards all non-const members; held in functions named *Locked
   bool ended_ = false;
   grpc::ByteBuffer incoming_;
 

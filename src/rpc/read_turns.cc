@@ -24,15 +24,15 @@
 namespace espalier::rpc {
 namespace {
 
-// A connection that gRPC reads in turns, by its descriptor. The system gives the descriptor of a
-// closed connection to other sockets, such as those of our own channels, so limits apply only while
-// the cookie is the socket's.
+// A connection that gRPC reads in turns, by its descriptor. The system reuses the descriptor of a
+// closed connection for other sockets, for example those of this process's channels. Limits
+// therefore apply only while the cookie matches the socket.
 struct Limited {
-  std::atomic<uint64_t> cookie = 0;    // 0: not limited
-  std::atomic<size_t> turn_bytes = 0;  // that may still be read in this turn
+  std::atomic<uint64_t> cookie = 0;    // 0: no limits
+  std::atomic<size_t> turn_bytes = 0;  // bytes left in this turn
   std::atomic<bool> held = false;
-  std::atomic<bool> ended = false;  // was refused and named in the log
-  LeakyBucket bytes;                // read without a call
+  std::atomic<bool> ended = false;  // was refused and logged
+  LeakyBucket bytes;                // bytes read without a call
   std::atomic<bool> unlimited = false;
 };
 std::array<Limited, kDescriptorsMax> connections;
@@ -40,9 +40,10 @@ std::array<Limited, kDescriptorsMax> connections;
 std::atomic<int64_t> waiting_calls = 0;
 std::atomic<bool> any_paused = false;
 std::mutex paused_mutex;
-std::vector<int> paused;  // connections that are not read; guarded by paused_mutex
+std::vector<int> paused;  // descriptors of paused connections; guarded by paused_mutex
 
-// Before Linux 4.18 SO_RCVLOWAT reports no waiting bytes, and a connection would stop.
+// Returns whether RepeatEvent works. Before Linux 4.18, SO_RCVLOWAT does not report waiting bytes,
+// and a connection would stop.
 bool CanRepeatEvents() {
   utsname name{};
   if (uname(&name) != 0) return false;
@@ -57,7 +58,7 @@ bool HasWaitingBytes(int descriptor) {
   return ioctl(descriptor, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
-// Makes epoll report the bytes or the end that wait, although it has reported them before.
+// Makes epoll report waiting bytes or a waiting end again.
 void RepeatEvent(int descriptor) {
   const int one = 1;
   setsockopt(descriptor, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof one);
@@ -73,7 +74,7 @@ bool IsExcessive(const Limited& connection) {
   return !connection.unlimited && connection.bytes.bytes() > kBytesWithoutCallMax;
 }
 
-// Reads no more of the connection until the next call is at the gate.
+// Stops reading the connection until the next call is at the gate.
 void Pause(int descriptor) {
   {
     std::lock_guard lock(paused_mutex);
@@ -85,8 +86,9 @@ void Pause(int descriptor) {
 
 enum class Decision { kRead, kWait, kEnd };
 
-// Without waiting bytes a connection is read: it may have ended, and gRPC waits for an event that
-// is yet to come. After kWait a later event reports the bytes that wait now.
+// Decides whether to read. A connection without waiting bytes is read: it may have ended, and gRPC
+// waits for an event that is yet to come. After kWait a later event reports the bytes that wait
+// now.
 Decision Decide(int descriptor, Limited* connection) {
   const int64_t calls = waiting_calls;
   const bool excessive = IsExcessive(*connection), turn_over = connection->turn_bytes == 0;
@@ -104,7 +106,7 @@ Decision Decide(int descriptor, Limited* connection) {
   if (connection->held) return Decision::kWait;
   connection->turn_bytes = TurnOf(*connection);
   if (calls > kWaitingCallsMax || (excessive && calls > 0)) {
-    Pause(descriptor);  // if excessive: a waiting call may be of this connection and lift the limit
+    Pause(descriptor);  // if excessive: a waiting call of this connection may lift the limit
     return Decision::kWait;
   }
   if (excessive && IsExcessive(*connection)) return Decision::kEnd;
@@ -162,7 +164,7 @@ ssize_t Read(int descriptor, msghdr* message, int flags) {
   if (connection.cookie == 0) return ReadFromSystem(descriptor, message, flags);
   const size_t left = std::min<size_t>(connection.turn_bytes, TurnOf(connection));
   const ssize_t read = ReadUpTo(left, descriptor, message, flags);
-  // Without more to read the turn is over, and gRPC waits for the next event.
+  // If no more bytes wait, the turn is over and gRPC waits for the next event.
   const int error = errno;
   connection.turn_bytes = read > 0 ? left - static_cast<size_t>(read) : TurnOf(connection);
   if (read > 0) connection.bytes.Add(read, kBytesWithoutCallPerSecond, NowS());
@@ -217,7 +219,8 @@ void OnCallAtGate() {
 
 }  // namespace espalier::rpc
 
-// Takes the place of the C library's function, also for libgrpc, which reads sockets with it alone.
+// Replaces the C library's function, also for libgrpc, which uses only this function to read
+// sockets.
 extern "C" __attribute__((visibility("default"))) ssize_t recvmsg(int descriptor, msghdr* message,
                                                                   int flags) {
   return espalier::rpc::Read(descriptor, message, flags);

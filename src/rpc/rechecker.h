@@ -12,12 +12,12 @@
 
 namespace espalier::rpc {
 
-// Checks every `interval_ms`, on a separate thread, whether files of certificates, revocations or
-// tokens were replaced. If so, it checks all open calls again.
+// Checks every `interval_ms`, on a separate thread, whether certificate, revocation or token files
+// were replaced. If so, checks all open calls again.
 // Thread rule: one thread.
 class Rechecker {
  public:
-  // `calls` outlives it.
+  // `calls` must outlive the rechecker.
   Rechecker(std::shared_ptr<Authorizer> authorizer, OpenCalls* calls, int64_t interval_ms);
   ~Rechecker();
   Rechecker(const Rechecker&) = delete;

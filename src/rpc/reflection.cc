@@ -15,7 +15,7 @@ using google::protobuf::FileDescriptor;
 using reflection::ServerReflectionRequest;
 using reflection::ServerReflectionResponse;
 
-// A question is a name; it comes back with the answer.
+// Limit of a request. It contains a name, and the answer repeats it.
 constexpr size_t kRequestBytesMax = 4 << 10;
 
 void SetError(grpc::StatusCode code, const std::string& words, ServerReflectionResponse* out) {
@@ -23,7 +23,7 @@ void SetError(grpc::StatusCode code, const std::string& words, ServerReflectionR
   out->mutable_error_response()->set_error_message(words);
 }
 
-// The file, then all it imports, each once.
+// Adds the file and then everything it imports, each once.
 void AddFiles(const FileDescriptor& file, std::set<const FileDescriptor*>* added,
               reflection::FileDescriptorResponse* out) {
   if (!added->insert(&file).second) return;

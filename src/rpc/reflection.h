@@ -1,5 +1,5 @@
-// What services and messages there are here, for tools that know nothing of them: gRPC's
-// reflection. gRPC's own implementation holds a thread for each stream. Private to rpc/.
+// gRPC's reflection service: lists services and messages for tools without the .proto files. gRPC's
+// own implementation holds a thread for each stream. Private to rpc/.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@
 
 namespace espalier::rpc {
 
-// A stream is a call of its caller, as any other; questions are answered one after the other.
+// Counts a stream as a call of its caller. Answers requests one after the other.
 // Thread rule: any thread.
 class ReflectionService {
  public:
-  // `names`: of the services here. `calls` outlives the service; `authorizer` is null on a plain
-  // server.
+  // `names` are the services of this server. `calls` must outlive the service. `authorizer` is null
+  // on a plain server.
   ReflectionService(std::set<std::string> names, OpenCalls* calls,
                     std::shared_ptr<const Authorizer> authorizer)
       : names_(std::move(names)), calls_(calls), authorizer_(std::move(authorizer)) {}

@@ -1,7 +1,7 @@
-// Audit lines for refused calls: one line each, bounded for each caller, for all unidentified
-// callers together, and in total. A flood fills neither disk nor memory, and the calls of one
-// caller do not hide those of another. The number of calls without a line is reported later.
-// Private to rpc/.
+// Audit lines for refused calls, one line for each call. The number of lines is limited for each
+// caller, for all unidentified callers together, and in total. A flood fills neither disk nor
+// memory, and the calls of one caller do not hide those of another. The number of calls without a
+// line is reported later. Private to rpc/.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace espalier::rpc {
 // Thread rule: any thread.
 class Refusals {
  public:
-  // `noun`: what is refused, for the lines that count.
+  // `noun` names the refused things, for the lines with counts.
   explicit Refusals(std::string noun = "call") : noun_(std::move(noun)) {}
 
-  // Lines a second.
+  // Limits of lines for each second.
   static constexpr int64_t kCallerMax = 10, kAllMax = 100;
 
-  // The lines to write for a call that was refused at `now_s`. `caller`: by whom it is counted; "":
-  // somebody.
+  // Returns the lines to write for a call that was refused at `now_s`. `caller` is the key for the
+  // count. Empty: an unidentified caller.
   std::vector<std::string> Tell(const std::string& caller, const std::string& what, int64_t now_s);
-  // Those that are left of a second before: how many calls had none.
+  // Returns the remaining lines of an earlier second: the number of calls that had no line.
   std::vector<std::string> Rest(int64_t now_s);
 
  private:
@@ -35,15 +35,16 @@ class Refusals {
   void RestLocked(int64_t now_s, std::vector<std::string>* out);
 
   const std::string noun_;
-  std::mutex mutex_;  // guards what follows, which is of one second
+  std::mutex mutex_;  // guards all members below, which describe one second
   int64_t second_ = 0;
   int64_t lines_ = 0;
-  std::map<std::string, Count> callers_;  // each had a line: at most kAllMax
-  int64_t others_ = 0;                    // calls of callers who came later
+  std::map<std::string, Count> callers_;  // callers with a line: at most kAllMax
+  int64_t others_ = 0;                    // calls of later callers
 };
 
-// Writes to the audit that the server ends a connection; bounded by the host of `endpoint`, which
-// is "host:port". Connections without a line are counted at the next one. Thread rule: any thread.
+// Writes to the audit log that the server ends a connection. The lines are limited for each host of
+// `endpoint`, which is "host:port". Connections without a line are counted at the next line. Thread
+// rule: any thread.
 void LogEndedConnection(const std::string& endpoint, const std::string& why);
 
 }  // namespace espalier::rpc

@@ -17,7 +17,7 @@ namespace {
 
 namespace pb = ::espalier::v1;
 
-constexpr int64_t kSendTimeoutMs = 120'000;  // one that takes no part for so long has given up
+constexpr int64_t kSendTimeoutMs = 120'000;  // a caller that is silent for this long has given up
 constexpr int64_t kPartMessageBytesMax = int64_t{2} << 20;
 
 std::string Describe(const MemberKey& key) {
@@ -25,7 +25,7 @@ std::string Describe(const MemberKey& key) {
          std::to_string(key.generation.value) + " of " + ToString(key.job);
 }
 
-// Cancels a call when nothing comes for so long. Thread rule: one thread.
+// Cancels a call if no data arrives for the given time. Thread rule: one thread.
 class SilenceLimit {
  public:
   SilenceLimit(grpc::ClientContext* context, int64_t ms)
@@ -37,7 +37,7 @@ class SilenceLimit {
     watched_->context = nullptr;
   }
 
-  // The time begins anew.
+  // Restarts the time.
   void Heard() {
     uint64_t part;
     {
@@ -52,7 +52,7 @@ class SilenceLimit {
       watched->context->TryCancel();
     });
   }
-  // OK, or that it has passed.
+  // Returns OK, or kDeadlineExceeded if the time has passed.
   Status status() const {
     std::lock_guard lock(watched_->mutex);
     return watched_->passed ? DeadlineExceeded("nothing came for " + HumanDuration(ms_)) : Status();
@@ -61,9 +61,9 @@ class SilenceLimit {
  private:
   struct Watched {
     explicit Watched(grpc::ClientContext* call) : context(call) {}
-    std::mutex mutex;              // guards what follows
-    grpc::ClientContext* context;  // null: it has ended
-    uint64_t part = 0;             // that is waited for
+    std::mutex mutex;              // guards all members below
+    grpc::ClientContext* context;  // null: the call has ended
+    uint64_t part = 0;             // number of the awaited part
     bool passed = false;
   };
   const int64_t ms_;
@@ -105,7 +105,7 @@ class Sending final : public grpc::ServerGenericBidiReactor,
       done_ = true;
       alarm_.reset();
     }
-    const std::shared_ptr<Sending> self = std::move(self_);  // may be the last one
+    const std::shared_ptr<Sending> self = std::move(self_);  // may be the last reference
   }
 
  private:
@@ -142,7 +142,7 @@ class Sending final : public grpc::ServerGenericBidiReactor,
   StateOffers::Bytes state_;
   size_t at_ = 0;
   std::shared_ptr<Sending> self_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   bool done_ = false;
   uint64_t limited_ = 0;  // number of calls of Limit; older alarms have no effect
   std::unique_ptr<grpc::Alarm> alarm_;

@@ -1,5 +1,5 @@
-// The service by which a member gives its job state to those who lack it, and the call that gets
-// it. Private to rpc/; see PeerNetwork.
+// The service through which a member gives its job state to members that do not have it, and the
+// call that fetches it. Private to rpc/; see PeerNetwork.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@
 
 namespace espalier::rpc {
 
-// A state is sent in parts of so many bytes.
+// Size of the parts in which a state is sent.
 inline constexpr size_t kStatePartBytes = size_t{1} << 20;
 
 // Thread rule: any thread.
@@ -34,10 +34,10 @@ class StateOffers {
  private:
   struct Entry {
     StateOffer offer;
-    int encoding = 0;  // calls of `encode` underway
+    int encoding = 0;  // calls of `encode` in progress
   };
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable idle_;
   std::map<MemberKey, std::shared_ptr<Entry>> offers_;
 };

@@ -26,11 +26,11 @@ namespace {
 constexpr size_t kErrorBytesMax = 96 << 10;
 constexpr size_t kGrpcMessageBytesMax = 2 << 10;
 constexpr int64_t kProbeTimeoutMs = 1'000;
-// A connection that does not finish its handshake is closed after this.
+// Time after which a connection is closed if its handshake has not finished.
 constexpr int kHandshakeTimeoutMs = 10'000;
 
-// gRPC's own log lines are for developers: what matters comes to us as errors; all but its last
-// words.
+// Writes gRPC's log lines to the debug log. They are for developers, and relevant failures arrive
+// as errors. Failed assertions, gRPC's last lines before it aborts, are logged as errors.
 void LogFromGrpc(gpr_log_func_args* args) {
   const std::string line = "grpc: " + std::string(args->message) + " (" + args->file + ":" +
                            std::to_string(args->line) + ")";
@@ -45,9 +45,10 @@ void LogFromProtobuf(google::protobuf::LogLevel, const char*, int, const std::st
   LogDebug("protobuf: " + message);
 }
 
-// gRPC 1.51 shares the threads that run reactions among all channels and servers, takes them down
-// with the last one and now and then aborts in doing so (grpc_cq_internal_unref, "prior > 0"). One
-// call on a channel that is never given back keeps them up; it leads nowhere and ends at once.
+// Keeps gRPC's reaction threads running. gRPC 1.51 shares these threads among all channels and
+// servers and stops them with the last one. It sometimes aborts in doing so
+// (grpc_cq_internal_unref, "prior > 0"). One call on a channel that is never released keeps the
+// threads running. The call has no destination and ends at once.
 void KeepReactionThreads() {
   static const auto* const channel =
       new std::shared_ptr<grpc::Channel>(grpc::CreateChannel("kept", nullptr));
@@ -79,14 +80,14 @@ void SetArguments(const TransportSettings& settings,
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(settings.keepalive_timeout_ms));
   set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // gRPC inflates a message before it checks the size limit, so a small message could take a
+  // gRPC inflates a message before it checks the size limit, so a small message could use a
   // thousand times its size. Espalier does not compress messages and refuses compressed ones.
   set(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
 }
 
-// Returns the address as gRPC is to dial it. gRPC takes "xds:7700" for a URI of its scheme xds and
-// runs that resolver, also when xds is the name of a host.
+// Returns the address in the form that gRPC must dial. gRPC interprets "xds:7700" as a URI of its
+// scheme xds and runs that resolver, even if xds is a host name.
 std::string Target(const std::string& address) {
   const Result<config::Address> parsed = config::ParseAddress(address);
   const bool named = parsed.ok() && parsed->path.empty() && !address.starts_with('[');
@@ -150,7 +151,7 @@ Connection MakeChannel(const std::string& address, const TransportSettings& sett
   args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   args.SetInt(GRPC_ARG_DNS_ARES_QUERY_TIMEOUT_MS, static_cast<int>(settings.connect_timeout_ms));
-  // The "least backoff" is also how long one attempt to connect may take.
+  // The "least backoff" is also the timeout of one connection attempt.
   args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(settings.connect_timeout_ms));
   args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, static_cast<int>(settings.retry_ms));
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(4 * settings.retry_ms));
@@ -291,7 +292,7 @@ grpc::Status ToGrpc(const Status& status, grpc::ServerContextBase* context) {
   if (status.ok()) return grpc::Status::OK;
   pb::ErrorDetail detail;
   ToProto(status, &detail);
-  // The causes nearest to the outside are kept when all are too long.
+  // If the causes are too long, the outermost ones are kept.
   while (detail.ByteSizeLong() > kErrorBytesMax && detail.messages_size() > 1) {
     detail.mutable_messages()->RemoveLast();
   }

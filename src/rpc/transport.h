@@ -1,5 +1,5 @@
-// What all our servers and channels have in common: settings, start, deadlines, errors, metadata.
-// Private to rpc/.
+// Settings, start, deadlines, errors and metadata that all servers and channels share. Private to
+// rpc/.
 #pragma once
 
 #include <grpc/support/time.h>
@@ -33,11 +33,11 @@ struct TransportSettings {
   int64_t message_bytes_max = 0;
   int64_t keepalive_interval_ms = 0;
   int64_t keepalive_timeout_ms = 0;
-  // Channels: a connection attempt, and the pause between attempts.
+  // Channels: timeout of a connection attempt, and pause between attempts.
   int64_t connect_timeout_ms = 5'000;
   int64_t retry_ms = 100;
-  // Servers: open calls of one connection; how long one without calls stays; memory for what all
-  // of them read (0: no limit).
+  // Servers: open calls of one connection, lifetime of a connection without calls, and memory for
+  // the data that all connections read (0: no limit).
   int streams_max = 100;
   int64_t idle_timeout_ms = 60'000;
   int64_t memory_bytes_max = 0;
@@ -49,26 +49,26 @@ struct Connection {
   bool secured = false;
 };
 
-// A channel of its own (no connection is shared with other channels) that connects at its first
-// call. Proxies named in the environment are not used. `worker`: that the channel is meant to
-// reach; empty: a coordinator.
+// Returns a separate channel, which shares no connection with other channels and connects at its
+// first call. Proxy settings in the environment are ignored. `worker` is the worker that the
+// channel must reach; empty: a coordinator.
 Connection MakeChannel(const std::string& address, const TransportSettings& settings,
                        const ClientSecurity& security = {}, const std::string& worker = "");
 
-// What keeps the two sides of a connection from each other, however often it is tried: a
-// certificate, token or role that one of them refused (kPermissionDenied), or TLS on one side alone
-// (kFailedPrecondition). OK when it is none of these. `status` is that of a call that failed there.
+// Returns the permanent reason why the two sides cannot communicate. kPermissionDenied: one side
+// refused a certificate, token or role. kFailedPrecondition: only one side uses TLS. OK: none of
+// these. `status` is the status of a call that failed on this connection.
 Status WhyNotTogether(const Connection& connection, const grpc::Status& status);
 
-// Whether a call that failed so may have met a TLS server with plain text.
+// Returns whether a call with this failure may have reached a TLS server in plain text.
 bool MayHaveMetTls(const Connection& connection, const grpc::Status& status);
-// Whether a TLS server answers at the address: asked by a handshake that leads nowhere. `told` is
-// called once, within about a second, on one of gRPC's threads.
+// Tests, with a handshake that is not completed, whether a TLS server answers at the address.
+// `told` is called once, within about a second, on one of gRPC's threads.
 void AskForTls(const std::string& address, std::function<void(bool)> told);
-// What to say then.
+// Returns the error for a server that uses TLS when this side does not.
 Status OnlyThereTls();
 
-// What each call of a client says: its version and, if it has one, its token.
+// Adds the metadata of each client call: the version and, if the client has one, the token.
 void Introduce(grpc::ClientContext* context, const ClientSecurity& security);
 
 struct RunningServer {
@@ -87,21 +87,22 @@ Result<RunningServer> StartServer(const std::string& listen, Methods methods,
                                   const TransportSettings& settings, OpenCalls* calls,
                                   const std::shared_ptr<Authorizer>& authorizer);
 
-// Takes no more connections and calls, lets open calls end until the deadline, breaks the others
-// and waits for all. Repeating it does nothing.
+// Accepts no more connections and calls, lets open calls end until the deadline, breaks the others
+// and waits for all. Repeated calls have no effect.
 void StopServer(RunningServer* running, int64_t deadline_ms);
 
-// `ms` from now.
+// Returns the time `ms` milliseconds from now.
 gpr_timespec Deadline(int64_t ms);
 
-// Ends a call with our error: coarsely in gRPC's words, whole in trailing metadata.
+// Returns the status that ends a call with our error: gRPC's nearest code, and the complete error
+// in trailing metadata.
 grpc::Status ToGrpc(const Status& status, grpc::ServerContextBase* context);
-// The error that came whole in trailing metadata, if one did.
+// Returns the complete error from the trailing metadata, if it contains one.
 std::optional<Status> SentError(const grpc::ClientContext& context);
-// The error a call ended with: whole when it was sent so, else in gRPC's words.
+// Returns the error with which a call ended: the complete error if it was sent, otherwise gRPC's.
 Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context);
 
-// OK, or kFailedPrecondition with both versions named. `peer`: "client" and so on.
+// Returns OK, or kFailedPrecondition with both versions. `peer` is, for example, "client".
 Status CheckVersion(const std::string& version, const char* peer);
 
 }  // namespace espalier::rpc

@@ -1,4 +1,4 @@
-// A unary call of the callback API, and what starts and answers one. Private to rpc/.
+// A unary call of the callback API, and functions that start and answer one. Private to rpc/.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -17,16 +17,15 @@
 namespace espalier::rpc {
 
 // Reads one request and sends one answer. The answer comes from the handler, a cancellation, a
-// shutdown, or the loss of the Done callback that should have answered. The call ends if the
-// request does not arrive, or the caller does not read the answer, within
-// OpenCallLimits::read_timeout_ms.
+// shutdown, or the loss of the Done callback that had to answer. The call ends if the request does
+// not arrive, or the caller does not read the answer, within OpenCallLimits::read_timeout_ms.
 // Thread rule: any thread.
 template <typename Request, typename Response>
 class UnaryCall final : public grpc::ServerGenericBidiReactor,
                         public OpenCall,
                         public std::enable_shared_from_this<UnaryCall<Request, Response>> {
  public:
-  // Handles the request, or the error of one that did not arrive or is malformed.
+  // Handles the request, or the error if the request did not arrive or is malformed.
   using Start = std::function<void(std::shared_ptr<UnaryCall>, Result<Request>)>;
 
   UnaryCall(grpc::CallbackServerContext* context, OpenCalls* calls, Start start)
@@ -41,7 +40,7 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
     });
     StartRead(&incoming_);
   }
-  // Sends the answer; later calls have no effect. `fill` makes the response if the status is OK.
+  // Sends the answer. Later calls have no effect. `fill` creates the response if the status is OK.
   void Answer(const Status& status, const std::function<void(Response*)>& fill = {}) {
     std::lock_guard lock(mutex_);
     AnswerLocked(status, fill);
@@ -89,7 +88,7 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
     }
     LimitLocked([](UnaryCall* call) { call->context_->TryCancel(); });
   }
-  // Calls `expired`, with the mutex held, after the timeout; replaces an earlier limit.
+  // Calls `expired`, with the mutex held, after the timeout. Replaces an earlier limit.
   void LimitLocked(void (*expired)(UnaryCall*)) {
     alarm_ = std::make_unique<grpc::Alarm>();
     alarm_->Set(Deadline(calls_->limits().read_timeout_ms),
@@ -105,14 +104,14 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
   OpenCalls* const calls_;
   const Start start_;
   grpc::ByteBuffer incoming_, outgoing_;
-  std::mutex mutex_;        // guards what follows
+  std::mutex mutex_;        // guards all members below
   bool requested_ = false;  // the request has arrived
   bool answered_ = false;
   bool done_ = false;
   std::unique_ptr<grpc::Alarm> alarm_;
 };
 
-// Adds a call to `calls`, counted for `caller` ("" is not counted), and reads its request. If the
+// Adds a call to `calls`, counted for `caller` (empty: not counted), and reads its request. If the
 // call is not added, for example because the caller has too many, it ends with that error and
 // `refused` receives it.
 template <typename Request, typename Response>
@@ -121,7 +120,7 @@ grpc::ServerGenericBidiReactor* StartUnary(grpc::CallbackServerContext* context,
                                            typename UnaryCall<Request, Response>::Start start,
                                            const std::function<void(const Status&)>& refused = {}) {
   auto call = std::make_shared<UnaryCall<Request, Response>>(context, calls, std::move(start));
-  // A call that is not added is answered; OpenCalls keeps it until it is done.
+  // A call that is not added is answered. OpenCalls keeps it until it is done.
   if (const Status added = calls->Add(call, caller); added.ok()) {
     call->Read();
   } else if (refused) {
@@ -130,8 +129,8 @@ grpc::ServerGenericBidiReactor* StartUnary(grpc::CallbackServerContext* context,
   return call.get();
 }
 
-// A std::function that answers `call` with what `fill` makes of a T, or with kUnavailable when the
-// last copy of it is dropped.
+// Returns a std::function that answers `call` with the response that `fill` creates from a T. If
+// the last copy is dropped without a call, the answer is kUnavailable.
 template <typename T, typename Request, typename Response>
 std::function<void(Result<T>)> AnswerTo(std::shared_ptr<UnaryCall<Request, Response>> call,
                                         void (*fill)(const T&, Response*)) {

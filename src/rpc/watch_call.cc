@@ -9,7 +9,7 @@ namespace espalier::rpc {
 
 namespace {
 
-// How long one that must end may take to send what waits.
+// Time for a call that must end to send the waiting updates.
 constexpr int64_t kWatchFlushTimeoutMs = 5'000;
 
 }  // namespace
@@ -30,7 +30,7 @@ void WatchCall::Send(spec::JobUpdate update) {
   ending_ = cancelled_ = true;
   why_ = ResourceExhausted("the watcher does not read: " + std::to_string(rows) +
                            " evaluations wait for it; watch again");
-  context_->TryCancel();  // the write underway then ends
+  context_->TryCancel();  // ends the write in progress
 }
 
 void WatchCall::StartLocked(const spec::JobUpdate& update) {
@@ -38,7 +38,7 @@ void WatchCall::StartLocked(const spec::JobUpdate& update) {
   ToProto(update, &message);
   const Status may = calls_->Hold(this, static_cast<int64_t>(message.ByteSizeLong()));
   if (!may.ok()) {
-    why_ = may;  // also of one that was to end well: without this update it does not
+    why_ = may;  // applies also to a call that was ending with OK: it is now incomplete
     ending_ = cancelled_ = true;
     return FinishLocked();
   }
@@ -49,7 +49,7 @@ void WatchCall::StartLocked(const spec::JobUpdate& update) {
 
 void WatchCall::CloseLocked(const Status& why) {
   if (!ending_) why_ = why;
-  ending_ = cancelled_ = true;  // whoever ended it, the handler may forget it
+  ending_ = cancelled_ = true;  // the handler may drop it, whichever side ended it
   if (!writing_) FinishLocked();
 }
 
@@ -66,7 +66,7 @@ void WatchCall::End(const Status& why) {
     const auto self = weak.lock();
     if (!expired || self == nullptr) return;
     std::lock_guard lock(self->mutex_);
-    if (!self->done_) self->context_->TryCancel();  // the write underway then ends
+    if (!self->done_) self->context_->TryCancel();  // ends the write in progress
   });
 }
 
@@ -109,7 +109,7 @@ void WatchCall::OnReadDone(bool ok) {
 void WatchCall::OnWriteDone(bool ok) {
   std::lock_guard lock(mutex_);
   writing_ = false;
-  (void)calls_->Hold(this, 0);  // which is never refused
+  (void)calls_->Hold(this, 0);  // a Hold of 0 bytes always succeeds
   if (!ok) {
     ending_ = cancelled_ = true;
     waiting_.reset();

@@ -16,15 +16,15 @@
 
 namespace espalier::rpc {
 
-// One write at a time; what comes meanwhile is merged into one waiting update. A watcher
-// for whom more than `rows_max` history rows wait does not read, and is dropped; so is one that is
-// told more than OpenCalls lets be under way.
+// Writes one update at a time. Updates that arrive during a write are merged into one waiting
+// update. The call ends if more than `rows_max` history rows wait, because the watcher does not
+// read. It also ends if the updates in transit exceed the limits of OpenCalls.
 // Thread rule: any thread.
 class WatchCall final : public grpc::ServerGenericBidiReactor,
                         public OpenCall,
                         public std::enable_shared_from_this<WatchCall> {
  public:
-  // Handles the request, or the error of one that did not arrive or is malformed.
+  // Handles the request, or the error if the request did not arrive or is malformed.
   using Start = std::function<void(std::shared_ptr<WatchCall>, Result<pb::WatchRequest>)>;
 
   WatchCall(grpc::CallbackServerContext* context, OpenCalls* calls, int64_t rows_max, Start start)
@@ -33,9 +33,9 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
   // Starts to read the request. Call once, after OpenCalls::Add.
   void Read();
   void Send(spec::JobUpdate update);
-  // Ends after what waits has been sent, however long its reader takes for that.
+  // Ends after the waiting updates have been sent, without a time limit for the reader.
   void Close(const Status& why);
-  // Likewise, but within some seconds, whether it reads or not.
+  // Does the same within a few seconds, whether the watcher reads or not.
   void End(const Status& why) override;
   bool cancelled();
 
@@ -54,9 +54,9 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
   const int64_t rows_max_;
   const Start start_;
   grpc::ByteBuffer incoming_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   grpc::ByteBuffer outgoing_;
-  std::optional<spec::JobUpdate> waiting_;  // only while writing_
+  std::optional<spec::JobUpdate> waiting_;  // set only while writing_
   Status why_;
   bool requested_ = false;  // the request has arrived
   bool writing_ = false;
@@ -65,11 +65,11 @@ class WatchCall final : public grpc::ServerGenericBidiReactor,
   bool finished_ = false;
   bool done_ = false;
   bool alarm_set_ = false;
-  grpc::Alarm alarm_;          // of End
-  grpc::Alarm request_alarm_;  // of Read
+  grpc::Alarm alarm_;          // timeout of End
+  grpc::Alarm request_alarm_;  // timeout of Read
 };
 
-// What the handler holds of a WatchCall.
+// Returns the handler's reference to a WatchCall.
 std::shared_ptr<WatchSink> MakeWatchSink(std::shared_ptr<WatchCall> call);
 
 }  // namespace espalier::rpc

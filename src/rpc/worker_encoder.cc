@@ -14,14 +14,14 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedOutputStream;
 
-// A slice that owns a text.
+// Returns a slice that owns a text.
 grpc::Slice Own(std::string text) {
   auto* owner = new std::string(std::move(text));
   return grpc::Slice(
       owner->data(), owner->size(), [](void* p) { delete static_cast<std::string*>(p); }, owner);
 }
 
-// Tag and length of a field that is a message.
+// Returns tag and length of a message field.
 std::string FieldHead(int number, size_t bytes) {
   std::string out;
   google::protobuf::io::StringOutputStream stream(&out);
@@ -32,7 +32,8 @@ std::string FieldHead(int number, size_t bytes) {
   return out;
 }
 
-// A ToWorker whose field `number` is `own` with field `common_number`, which is `common`.
+// Returns a ToWorker whose field `number` contains `own` and, as its field `common_number`,
+// `common`.
 grpc::ByteBuffer Join(int number, std::string own, int common_number, const grpc::Slice& common) {
   own += FieldHead(common_number, common.size());
   own.insert(0, FieldHead(number, own.size() + common.size()));

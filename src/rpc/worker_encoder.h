@@ -1,9 +1,9 @@
-// Messages to workers as bytes. What goes to every member of a job (the input, the profile)
-// is encoded once and shared by all their messages: a message is its own small part and a reference
-// to the common one, which on the wire are one StartProfiling or StartTraining as any other.
+// Encoding of messages to workers. Parts that every member of a job receives (the input, the
+// profile) are encoded once, and all messages share them. A message is its own small part and a
+// reference to the common part. On the wire both form one ordinary StartProfiling or StartTraining.
 // Private to rpc/.
 //
-// Thread rule: one thread at a time; the buffers it makes may be used anywhere.
+// Thread rule: one thread at a time. Any thread may use the resulting buffers.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -21,7 +21,7 @@ class WorkerEncoder {
   grpc::ByteBuffer Encode(const cluster::ToWorker& message);
 
  private:
-  // Encoded bytes of a value that is still in use somewhere.
+  // Encoded bytes of a value that is still in use.
   struct Shared {
     std::weak_ptr<const void> value;
     grpc::Slice bytes;

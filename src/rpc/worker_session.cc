@@ -11,7 +11,7 @@ namespace espalier::rpc {
 
 namespace {
 
-// How long a stream that ends may take to send what is queued.
+// Time for a stream that ends to send the queued messages.
 constexpr int64_t kSessionFlushTimeoutMs = 5'000;
 
 Result<cluster::FromWorker> Parse(grpc::ByteBuffer* buffer) {
@@ -136,8 +136,8 @@ Status WorkerSession::CheckHello(const cluster::Hello& hello) const {
     authorizer_->Audit(caller_.Key(), "attach", why.message());
     return why;
   }
-  if (hello.version != kVersion) return {};  // which is the handler's to judge, before all else
-  // Other workers will dial it: a path on their machine is for those of one machine to name.
+  if (hello.version != kVersion) return {};  // the handler checks the version first
+  // Other workers dial this address. Only workers on the same machine can use a path on it.
   const Result<config::Address> address = config::ParseAddress(hello.address);
   if (address.ok() && config::IsDialable(*address) &&
       (address->path.empty() || caller_.IsThisUser())) {

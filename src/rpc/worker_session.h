@@ -18,10 +18,10 @@
 
 namespace espalier::rpc {
 
-// Reads one message at a time and hands it on, but none while too much of what it handed on is not
-// handled: the worker then has to wait. Writes what is queued. It ends when the worker goes
-// away or sends something malformed, when its queue overflows, or when it is told to; then it
-// finishes the call, and OnDone, the last reaction, tells the handler.
+// Reads one message at a time and passes it on, and writes queued messages. It pauses reading while
+// too many messages are unhandled, so the worker has to wait. It ends if the worker goes away or
+// sends a malformed message, if its queue overflows, or on End. It then finishes the call, and
+// OnDone, the last reaction, notifies the handler.
 // Thread rule: Send and End from any thread; reactions from gRPC's.
 class WorkerSession final : public grpc::ServerGenericBidiReactor,
                             public OpenCall,
@@ -29,17 +29,19 @@ class WorkerSession final : public grpc::ServerGenericBidiReactor,
  public:
   using DoneCallback = std::function<void(WorkerSession*)>;
 
-  // A Hello of a name that is not the caller's, or of an address that nobody can dial, ends it.
+  // The session ends on a Hello with a name that is not the caller's or an address that is not
+  // reachable for others.
   WorkerSession(cluster::SessionId id, grpc::CallbackServerContext* context, Caller caller,
                 CoordinatorHandler* handler, const CoordinatorServerLimits& limits,
                 std::shared_ptr<Authorizer> authorizer, DoneCallback on_done);
 
   cluster::SessionId id() const { return id_; }
-  // Call once, after the handler has heard of the session and when it is owned by a shared_ptr.
+  // Starts to read. Call once, after the handler has been notified of the session and when a
+  // shared_ptr owns it.
   void Start() { StartRead(&incoming_); }
-  // An encoded ToWorker.
+  // Queues an encoded ToWorker.
   void Send(grpc::ByteBuffer message);
-  // Ends after what is queued has been sent, or when that takes too long.
+  // Ends after the queued messages have been sent, or after a timeout.
   void End(const Status& why) override;
 
   void OnReadDone(bool ok) override;
@@ -53,7 +55,7 @@ class WorkerSession final : public grpc::ServerGenericBidiReactor,
   void BreakOffSoonLocked();
   void Handled(int64_t bytes);
   bool MayReadLocked() const;
-  // Whether that name is the caller's and that address one for others to dial.
+  // Returns OK if the name belongs to the caller and others can dial the address.
   Status CheckHello(const cluster::Hello& hello) const;
 
   const cluster::SessionId id_;
@@ -65,11 +67,11 @@ class WorkerSession final : public grpc::ServerGenericBidiReactor,
   const DoneCallback on_done_;
   grpc::ByteBuffer incoming_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   WriteQueue<grpc::ByteBuffer> queue_;
   int64_t unhandled_bytes_ = 0;
   int64_t unhandled_messages_ = 0;
-  bool paused_ = false;  // no read is underway
+  bool paused_ = false;  // no read is in progress
   Status why_;
   bool ending_ = false;
   bool finished_ = false;

@@ -1,5 +1,5 @@
-// What waits to be written on a stream. gRPC takes one write at a time (a second one aborts the
-// process), so the message being written is kept here until it is done. Private to rpc/.
+// Messages that wait to be written on a stream. gRPC takes one write at a time (a second one aborts
+// the process), so this queue keeps the message being written until it is done. Private to rpc/.
 //
 // Thread rule: guarded by the owner's mutex.
 #pragma once
@@ -13,14 +13,15 @@ namespace espalier::rpc {
 template <typename Message>
 class WriteQueue {
  public:
-  // Adds a message of that many bytes. Returns the one to start writing now, if none is underway.
+  // Adds a message of `bytes` bytes. Returns the message to write now, or null while a write is in
+  // progress.
   const Message* Push(Message message, int64_t bytes) {
     waiting_.push_back({std::move(message), bytes});
     bytes_ += bytes;
     return writing_ ? nullptr : Next();
   }
-  // The write underway ended; when it failed, what waits is forgotten. Returns the next to start,
-  // if any.
+  // Ends the current write. If it failed, drops the waiting messages. Returns the next message to
+  // write, or null.
   const Message* Written(bool ok) {
     if (!ok) waiting_.clear();
     bytes_ = ok ? bytes_ - current_.bytes : 0;
@@ -28,7 +29,7 @@ class WriteQueue {
     writing_ = false;
     return waiting_.empty() ? nullptr : Next();
   }
-  // Forgets what waits; a write underway goes on.
+  // Drops the waiting messages. A write in progress continues.
   void Drop() {
     waiting_.clear();
     bytes_ = writing_ ? current_.bytes : 0;
