@@ -35,7 +35,7 @@ std::string CommonName(const X509* certificate) {
   return Text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
-// "'CN = worker-1' of authority 'CN = Espalier CA'".
+// Returns, for example, "'CN = worker-1' of authority 'CN = Espalier CA'".
 std::string Describe(const X509* certificate) {
   return "'" + NameText(X509_get_subject_name(certificate)) + "' of authority '" +
          NameText(X509_get_issuer_name(certificate)) + "'";
@@ -90,13 +90,13 @@ std::string Why(int code, const X509* at, Purpose purpose, const std::string& pa
   }
 }
 
-// Whether it is a date that is wrong, or a clock.
+// Returns whether the cause is a wrong date or a wrong clock.
 bool IsOfTime(int code) {
   return code == X509_V_ERR_CERT_HAS_EXPIRED || code == X509_V_ERR_CERT_NOT_YET_VALID ||
          code == X509_V_ERR_CRL_HAS_EXPIRED || code == X509_V_ERR_CRL_NOT_YET_VALID;
 }
 
-// The authorities at hand do not lead to one that signed itself.
+// Returns whether the available authorities do not lead to a self-signed one.
 bool IsWithoutRoot(int code) {
   return code == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT ||
          code == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
@@ -105,8 +105,9 @@ bool IsWithoutRoot(int code) {
          code == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN;
 }
 
-// libcrypto wants a list of each issuer; one that published none has revoked nothing. A list that
-// is there and that it could not use is not passed over.
+// Accepts an issuer without a revocation list. libcrypto requires a list of each issuer, but an
+// authority that published none has revoked nothing. A list that exists but is unusable stays an
+// error.
 int HeedLists(int valid, X509_STORE_CTX* context) {
   if (valid == 1) return 1;
   if (X509_STORE_CTX_get_error(context) != X509_V_ERR_UNABLE_TO_GET_CRL) return 0;
@@ -212,7 +213,7 @@ Status CheckKeyFits(std::string_view chain_pem, std::string_view key_pem) {
 }
 
 struct Trust::Rep {
-  // X509_V_OK or what is wrong, and of which certificate: of the chain, or the store.
+  // X509_V_OK or the error, and the certificate it concerns, from the chain or the store.
   struct Finding {
     int code = X509_V_OK;
     const X509* at = nullptr;
@@ -223,7 +224,7 @@ struct Trust::Rep {
 
   std::string path;
   StorePtr store;
-  bool lists = false;  // there are some
+  bool lists = false;  // whether the file has revocation lists
 };
 
 Result<Trust> Trust::Parse(std::string_view ca_pem, const std::string& path) {
@@ -274,8 +275,8 @@ Trust::Rep::Finding Trust::Rep::Try(const std::vector<CertificatePtr>& chain, Pu
 }
 
 // Any authority of the file is enough, not only a root (X509_V_FLAG_PARTIAL_CHAIN). But the chain
-// then ends at the first one, and a list that takes back that one is of the next: with lists the
-// whole way to the root is gone where the file has it.
+// then ends at the first authority, and a list that revokes this authority belongs to the next one.
+// With lists, the chain is therefore followed to the root if the file contains it.
 Trust::Rep::Finding Trust::Rep::Judge(const std::vector<CertificatePtr>& chain, Purpose purpose,
                                       int64_t now_s) const {
   if (!lists) return Try(chain, purpose, now_s, X509_V_FLAG_PARTIAL_CHAIN);

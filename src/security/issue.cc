@@ -35,7 +35,7 @@ std::string PemOf(EVP_PKEY* key) {
   return TextOf(out.get());
 }
 
-// The key is new, so its hash is a number that nobody has had.
+// Sets the hash of the key as serial number. The key is new, so the number is unique.
 bool SetSerial(X509* certificate, EVP_PKEY* key) {
   unsigned char* der = nullptr;
   const int size = i2d_PUBKEY(key, &der);
@@ -64,7 +64,7 @@ bool SetTimes(X509* certificate, int64_t now_s, int64_t days) {
                        static_cast<time_t>(now_s + days * kDayS)) != nullptr;
 }
 
-// A certificate without extensions and signature.
+// Returns a certificate without extensions and signature.
 CertificatePtr Begin(const std::string& name, EVP_PKEY* key, int64_t now_s, int64_t days) {
   CertificatePtr out(X509_new());
   const bool made =
@@ -130,7 +130,7 @@ bool AddRevoked(X509_CRL* list, X509* certificate, const ASN1_TIME* when) {
   return made;
 }
 
-// The list so far of that authority, or an empty one.
+// Returns the current list of the authority, or an empty one.
 Result<RevocationPtr> ListOf(X509* ca, EVP_PKEY* ca_key, std::string_view list_pem) {
   if (list_pem.empty()) {
     RevocationPtr out(X509_CRL_new());

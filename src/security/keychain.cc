@@ -114,7 +114,7 @@ std::shared_ptr<const TlsMaterial> Keychain::Current() {
   return current_;
 }
 
-// A listener that reads between the two reads again a second later.
+// Replaces both files. A listener that reads between the two writes reads again a second later.
 Status Keychain::Show(const TlsMaterial& material) {
   ESPALIER_RETURN_IF_ERROR(shown_certificate_->Put(material.certificate_pem));
   return shown_key_->Put(material.key_pem);
@@ -136,7 +136,7 @@ void Keychain::ReadAgain() {
 Result<std::shared_ptr<const std::vector<Token>>> TokenFile::Read() const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text,
                             ReadSmallFile(path_, Secrecy::kSecret, kTokensBytesMax, "tokens"));
-  if (text.empty()) {  // as one is that is being written, or that was emptied by a slip
+  if (text.empty()) {  // during a write, or emptied by mistake
     return InvalidArgument("tokens: " + QuotedPath(path_) +
                            " is empty; where there are to be none, a line with # alone says so");
   }

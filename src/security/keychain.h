@@ -1,5 +1,5 @@
-// A program's own certificate and key, and the authorities it believes, as files that may be
-// replaced while it runs.
+// A program's own certificate and key and its trusted authorities, as files that may be replaced at
+// run time.
 #pragma once
 
 #include <memory>
@@ -13,50 +13,52 @@
 
 namespace espalier::security {
 
-// PEM files. Daemons need all three; a client with a token needs only the CA.
+// PEM files. Daemons need all three. A client with a token needs only the CA.
 struct TlsFiles {
   std::string ca, certificate, key;
-  // The host that the coordinator's certificate must name; "": the one that is dialled. For
-  // coordinators that run on hosts nobody knew when their certificate was made.
+  // Host that the coordinator's certificate must name; empty: the dialled host. For coordinators on
+  // hosts that were unknown when the certificate was made.
   std::string server_name;
 
   bool any() const { return !ca.empty() || !certificate.empty() || !key.empty(); }
   bool operator==(const TlsFiles&) const = default;
-  // OK when none is named, or all, or for a client the CA alone. Names the missing one ("tls.key").
+  // Returns OK if no file is set, or all, or for a client only the CA. The error names the missing
+  // field ("tls.key").
   Status Validate(bool client) const;
 };
 
-// What the files held when they were read last.
+// Contents of the files when they were last read.
 struct TlsMaterial {
   Trust trust;
-  std::string certificate_pem, key_pem;  // empty for a client without
-  CertificateNames names;                // of the certificate
-  int64_t expires_s = 0;                 // since 1970; 0 without a certificate
+  std::string certificate_pem, key_pem;  // empty for a client without them
+  CertificateNames names;                // names in the certificate
+  int64_t expires_s = 0;                 // seconds since 1970; 0 without a certificate
 };
 
-// A certificate that ends sooner than this is told of, when it is read and then once a day.
+// Remaining lifetime below which a certificate is reported, when it is read and then once a day.
 inline constexpr int64_t kExpiryNoticeS = int64_t{14} * 86'400;
 
-// What is told of a certificate that expires at `expires_s` or has; "" when that is far.
+// Returns the notice for a certificate that expires at `expires_s`, or "" if it does not expire
+// soon.
 std::string ExpiryNotice(const std::string& path, int64_t expires_s, int64_t now_s);
 
 // Thread rule: any thread.
 class Keychain {
  public:
-  // Reads all. Errors name the file: missing, no PEM, a key others may read, a key of another
-  // certificate. REQUIRES: `files` are valid and name a CA.
+  // Reads all files. Errors name the file and the problem: missing, not PEM, a key that others may
+  // read, or a key of another certificate. REQUIRES: `files` are valid and include a CA.
   static Result<std::shared_ptr<Keychain>> Open(const TlsFiles& files);
 
   const TlsFiles& files() const { return files_; }
-  // Reads again what was replaced since. When that is not whole (in the middle of a replacement, or
-  // wrong) the former stays, and one log line says why.
+  // Returns the current material and reads replaced files again. If they are invalid, or a
+  // replacement is in progress, returns the previous material and logs one line with the reason.
   std::shared_ptr<const TlsMaterial> Current();
-  // Files of this process's own with the certificates and the key of what Current gave last, for a
-  // listener that reads them by itself. REQUIRES: the files name a certificate.
+  // Paths of private files with the certificates and the key that Current returned last, for a
+  // listener that reads files itself. REQUIRES: the files include a certificate.
   std::string shown_certificate() const { return shown_certificate_->path(); }
   std::string shown_key() const { return shown_key_->path(); }
-  // Warns in the log of the own certificate that expires soon, or has: once, and then daily. A
-  // daemon asks every few minutes. `now_s`: since 1970.
+  // Logs a warning if the own certificate expires soon or has expired, once and then daily. A
+  // daemon calls this every few minutes. `now_s` is in seconds since 1970.
   void TellExpiry(int64_t now_s);
 
  private:
@@ -66,18 +68,19 @@ class Keychain {
   Status Show(const TlsMaterial& material);
 
   const TlsFiles files_;
-  std::unique_ptr<MemoryFile> shown_certificate_, shown_key_;  // none without a certificate
-  std::mutex mutex_;                                           // guards what follows
+  std::unique_ptr<MemoryFile> shown_certificate_, shown_key_;  // null without a certificate
+  std::mutex mutex_;                                           // guards all members below
   std::string stamp_;
-  int64_t told_s_ = 0;  // when it was looked last whether an expiry is to be told; since 1970
+  int64_t told_s_ = 0;  // time of the last expiry check, in seconds since 1970
   std::shared_ptr<const TlsMaterial> current_;
 };
 
-// The tokens a coordinator knows, from a file that may be replaced. Thread rule: any thread.
+// The tokens that a coordinator accepts, from a file that may be replaced.
+// Thread rule: any thread.
 class TokenFile {
  public:
   static Result<std::shared_ptr<TokenFile>> Open(const std::string& path);
-  // As of Keychain.
+  // Works like Keychain::Current.
   std::shared_ptr<const std::vector<Token>> Current();
 
  private:
@@ -85,7 +88,7 @@ class TokenFile {
   Result<std::shared_ptr<const std::vector<Token>>> Read() const;
 
   const std::string path_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::string stamp_;
   std::shared_ptr<const std::vector<Token>> current_;
 };

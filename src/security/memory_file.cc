@@ -13,9 +13,9 @@ Status Failed() {
   return ResourceExhausted(std::string("cannot make a file in memory: ") + std::strerror(errno));
 }
 
-constexpr unsigned kNeverRun = 0x8;  // MFD_NOEXEC_SEAL, which hosts may ask for; since Linux 6.3
+constexpr unsigned kNeverRun = 0x8;  // MFD_NOEXEC_SEAL, which a host may require; since Linux 6.3
 
-// A descriptor of a new one; negative: errno says why there is none.
+// Returns a descriptor of a new file, or a negative number with errno set.
 int Filled(std::string_view content) {
   int fd = memfd_create("espalier", MFD_CLOEXEC | kNeverRun);
   if (fd < 0 && errno == EINVAL) fd = memfd_create("espalier", MFD_CLOEXEC);

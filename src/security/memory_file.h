@@ -1,4 +1,4 @@
-// A file that is in this process's memory alone, for libraries that read what they need by a path.
+// A file in the memory of this process, for libraries that read their input from a path.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace espalier::security {
 
-// Thread rule: Put from one thread at a time, all else from any.
+// Thread rule: Put from one thread at a time, all other methods from any thread.
 class MemoryFile {
  public:
-  // kResourceExhausted: the kernel gives none.
+  // Creates a file. kResourceExhausted: the kernel provides none.
   static Result<std::unique_ptr<MemoryFile>> Make(std::string_view content);
 
-  // Under which this process opens it; it means nothing to others.
+  // Returns the path of the file, valid only in this process.
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_.get()); }
-  // Puts other content in the place of the former: whoever opens it sees the one or the other.
+  // Replaces the content. A reader that opens the file gets either the old or the new content.
   Status Put(std::string_view content);
 
  private:

@@ -1,4 +1,5 @@
-// Owners of libcrypto's objects, and what the files that use them need. Private to security/.
+// Owning pointers for libcrypto objects, and shared helpers of the files that use them. Private to
+// security/.
 #pragma once
 
 #include <openssl/bio.h>
@@ -30,16 +31,16 @@ using TimePtr = std::unique_ptr<ASN1_TIME, Freed<&ASN1_TIME_free>>;
 using StoreContextPtr = std::unique_ptr<X509_STORE_CTX, Freed<&X509_STORE_CTX_free>>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freed<&X509_EXTENSION_free>>;
 
-// A chain, as a peer shows it: all certificates in the text, at most 16; what is not one ends it.
-// Leaves no error behind.
+// Reads a chain, as a peer presents it: all certificates in the text, at most 16, up to the first
+// invalid one. Leaves no error in libcrypto's queue.
 std::vector<CertificatePtr> ReadCertificates(std::string_view pem);
-// Null when the text is no private key, or one with a passphrase.
+// Returns null if the text is not a private key or has a passphrase.
 KeyPtr ReadKey(std::string_view pem);
-// To read the text, which must outlive it.
+// Returns a BIO that reads the text. The text must outlive it.
 BioPtr ReadOnly(std::string_view text);
-// What was written to a memory BIO.
+// Returns the text written to a memory BIO.
 std::string TextOf(BIO* bio);
-// "CN = worker-1" and so on, printable.
+// Returns a printable name, for example "CN = worker-1".
 std::string NameText(const X509_NAME* name);
 
 }  // namespace espalier::security

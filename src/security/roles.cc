@@ -10,9 +10,9 @@ namespace {
 
 constexpr Role kRoles[] = {Role::kReader, Role::kOperator, Role::kAdmin, Role::kWorker,
                            Role::kCoordinator};
-constexpr size_t kMatchedBytesMax = 512;  // name in a certificate of another authority
+constexpr size_t kMatchedBytesMax = 512;  // longest matched name of another authority's certificate
 
-// The roles that URIs of ours give; a malformed one gives none.
+// Returns the roles from espalier:// URIs. A malformed URI gives none.
 std::map<Role, std::string> OurRoles(const CertificateNames& names) {
   std::map<Role, std::string> out;
   for (const std::string& uri : names.uris) {

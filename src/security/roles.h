@@ -1,15 +1,16 @@
-// Who may do what. A role comes from a certificate or from a token:
+// Roles and their rights. A role comes from a certificate or from a token:
 //
-//   coordinator   runs the cluster: workers and clients believe it
-//   worker        attaches under its own name and takes part in the jobs it is given
-//   admin         ends the jobs of all owners, drains workers; and what an operator may
-//   operator      submits jobs and ends its own; and what a reader may
+//   coordinator   runs the cluster: workers and clients trust it
+//   worker        attaches under its own name and takes part in the jobs assigned to it
+//   admin         ends the jobs of all owners, drains workers; includes operator
+//   operator      submits jobs and ends its own; includes reader
 //   reader        status, list, watch, workers, health
 //
-// A certificate says its role by a subject alternative name of kind URI, espalier://ROLE/NAME, as
-// `espalier certs issue` writes it: espalier://worker/node-7. It may hold several, of different
-// roles. For those of another authority, which hold none, rules give a role to a name: a worker's
-// or client's common name, DNS name or URI. Such a certificate's name is the one that matched.
+// A certificate states its role in a subject alternative name of kind URI, espalier://ROLE/NAME, as
+// `espalier certs issue` writes it: espalier://worker/node-7. It may contain several URIs with
+// different roles. Certificates of another authority have no such URI. For them, rules assign a
+// role to a name: a worker's or client's common name, DNS name or URI. The identity's name is then
+// the name that matched.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -24,7 +25,7 @@
 
 namespace espalier::security {
 
-// How the URI of a role begins.
+// Prefix of a role URI.
 inline constexpr std::string_view kRoleScheme = "espalier://";
 
 enum class Role { kReader, kOperator, kAdmin, kWorker, kCoordinator };
@@ -32,42 +33,46 @@ enum class Role { kReader, kOperator, kAdmin, kWorker, kCoordinator };
 const char* RoleName(Role role);
 Result<Role> ParseRole(std::string_view text);
 
-// Letters, digits, and . _ - @, 1 to 64 of them, a letter or digit first.
+// Checks for 1 to 64 letters, digits and . _ - @, starting with a letter or digit.
 Status CheckRoleName(std::string_view name);
-// "espalier://worker/node-7".
+// Returns, for example, "espalier://worker/node-7".
 std::string RoleUri(Role role, std::string_view name);
 
-// A rule for certificates without a URI of ours. `name` is compared whole; a leading "*." stands
-// for one or more labels ("*.workers.example.org"). A name of more than 512 bytes matches nothing.
+// A rule for certificates without an espalier:// URI. `name` must match completely. A leading "*."
+// matches one or more labels ("*.workers.example.org"). A name of more than 512 bytes matches
+// nothing.
 struct RoleRule {
   std::string name;
   Role role = Role::kReader;
   bool operator==(const RoleRule&) const = default;
 };
 
-// Who somebody is.
+// The roles and names of a caller.
 struct Identity {
-  std::map<Role, std::string> names;  // in each role that it has
+  std::map<Role, std::string> names;  // name in each of its roles
 
   bool Has(Role role) const { return names.contains(role); }
-  // Whether it has the role or one that includes it: an admin is an operator, an operator a reader.
+  // Returns whether the identity has the role or one that includes it. An admin includes an
+  // operator, an operator includes a reader.
   bool May(Role role) const;
-  // "operator 'ann'", "worker 'node-7'".
+  // Returns, for example, "operator 'ann'" or "worker 'node-7'".
   std::string ToString() const;
 };
 
-// kPermissionDenied when the certificate has no role.
+// Returns the identity, or kPermissionDenied if the certificate has no role.
 Result<Identity> IdentityOf(const CertificateNames& names, const std::vector<RoleRule>& rules);
 
-// Whether a worker whose certificate says `certificate_name` may call itself `name`: that very
-// name, or it and more after a colon, for several workers of one certificate ("node-7:1234").
+// Returns whether a worker with `certificate_name` in its certificate may use `name`. Both must be
+// equal, except for a suffix after a colon, which several workers with one certificate use
+// ("node-7:1234").
 bool MayCallItself(std::string_view certificate_name, std::string_view name);
 
-// Whether the certificate is that of the worker of that name: by its URI of role worker, or, when
-// it has no URI of ours, by any of its names.
+// Returns whether the certificate belongs to the worker with this name. The URI of role worker
+// decides, or any name if the certificate has no espalier:// URI.
 bool IsOfWorker(const CertificateNames& names, std::string_view worker_name);
 
-// Whether it may be a coordinator's: its URIs of ours, if any, hold that role.
+// Returns whether the certificate may be a coordinator's: its espalier:// URIs, if any, include
+// that role.
 bool MayBeCoordinator(const CertificateNames& names);
 
 }  // namespace espalier::security

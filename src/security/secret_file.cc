@@ -26,7 +26,7 @@ Status CheckMode(const struct stat& info, const std::string& path, const std::st
 
 Result<std::string> ReadSmallFile(const std::string& path, Secrecy secrecy, int64_t bytes_max,
                                   const std::string& what) {
-  // A named pipe would be waited for.
+  // O_NONBLOCK, because opening a named pipe would block.
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     return NotFound(what + ": cannot read " + QuotedPath(path) + ": " + std::strerror(errno));

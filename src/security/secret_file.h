@@ -1,7 +1,7 @@
-// Small files that are read again when they were replaced: certificates, keys, tokens. Symlinks are
-// followed, so that several files change at once when a link to their directory does.
+// Small files that are read again after they were replaced: certificates, keys, tokens. Symlinks
+// are followed, so changing a link to a directory replaces several files at once.
 //
-// Thread rule: pure functions but for the file system.
+// Thread rule: pure functions, except for the file system.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,25 @@
 
 namespace espalier::security {
 
-// The bits of a secret's mode that must not be set.
+// Mode bits that a secret file must not have.
 inline constexpr unsigned kSecretModeRefused = 0027;
 
-// Who may read it.
+// The protection that a file needs.
 enum class Secrecy { kPublic, kSecret };
 
-// The whole file. kNotFound: it cannot be opened; kInvalidArgument: longer than `bytes_max` or no
-// file; kPermissionDenied: a secret that others than its owner and group may read, or that its
-// group may write, with the chmod that mends it. `what` ("tls.key") starts the message.
+// Reads the whole file. kNotFound: it cannot be opened. kInvalidArgument: it is longer than
+// `bytes_max` or not a file. kPermissionDenied: users other than the owner and the group can read a
+// secret, or the group can write it. The message then contains the chmod command that fixes it.
+// `what` ("tls.key") starts the message.
 Result<std::string> ReadSmallFile(const std::string& path, Secrecy secrecy, int64_t bytes_max,
                                   const std::string& what);
 
-// Makes a file that must not exist yet, readable by its owner alone when it is a secret, and waits
-// until it is on disk. kAlreadyExists, kNotFound and others name it.
+// Creates a file that must not exist yet and waits until it is on disk. Only the owner may read a
+// secret. kAlreadyExists, kNotFound and other errors name the file.
 Status WriteNewFile(const std::string& path, const std::string& text, Secrecy secrecy);
 
-// What changes when one of the files is replaced or written to; of one that cannot be seen "-".
+// Returns a stamp that changes when one of the files is replaced or written; "-" for an invisible
+// file.
 std::string StampOf(const std::vector<std::string>& paths);
 
 }  // namespace espalier::security

@@ -33,7 +33,7 @@ Result<Token> ParseLine(const std::string& line) {
   if (!(words >> role >> token.name >> secret) || words >> more) {
     return InvalidArgument("expected three words: role, name, and a token or sha256:HASH");
   }
-  // What stands there may be a token in the wrong place.
+  // The text may be a misplaced token, so the error does not show it.
   const Result<Role> parsed = ParseRole(role);
   if (!parsed.ok() || *parsed == Role::kWorker || *parsed == Role::kCoordinator) {
     return InvalidArgument(

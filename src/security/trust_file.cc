@@ -19,7 +19,7 @@ size_t CountOf(std::string_view what, std::string_view text) {
   return count;
 }
 
-// Within the line that begins a block, where no block is seen any more.
+// Returns whether the text ends within a line that begins a block, where the reader sees no block.
 bool EndsInABegin(std::string_view text) {
   const size_t line = text.rfind('\n');
   const std::string_view last = line == text.npos ? text : text.substr(line + 1);
@@ -31,7 +31,7 @@ struct Block {
   std::string der;
 };
 
-// The next block; false at the end, and where what follows is no whole one.
+// Reads the next block. Returns false at the end, or if no complete block follows.
 bool ReadBlock(BIO* in, Block* out) {
   char *kind = nullptr, *header = nullptr;
   unsigned char* data = nullptr;
@@ -47,7 +47,7 @@ bool ReadBlock(BIO* in, Block* out) {
   return read;
 }
 
-// Whether the block is what its kind says.
+// Returns whether the block is valid for its kind.
 bool Take(const Block& block, TrustFile* out) {
   const auto* der = reinterpret_cast<const unsigned char*>(block.der.data());
   const auto size = static_cast<long>(block.der.size());
@@ -67,8 +67,8 @@ Result<TrustFile> Read(const CaFile& file) {
   return PermissionDenied(QuotedPath(file.path) + ": " + out.status().message());
 }
 
-// Renewed, an authority is the same one: its key and name are what its lists and those on them go
-// by.
+// Returns whether the file contains the authority. A renewed authority is the same one, because its
+// lists and their entries refer to its key and name.
 bool Holds(const TrustFile& file, const X509* authority) {
   return std::any_of(file.authorities.begin(), file.authorities.end(), [&](const auto& a) {
     return X509_NAME_cmp(X509_get_subject_name(a.get()), X509_get_subject_name(authority)) == 0 &&
@@ -76,7 +76,7 @@ bool Holds(const TrustFile& file, const X509* authority) {
   });
 }
 
-// Whether an authority of the file is on the list.
+// Returns whether an authority of the file is on the list.
 bool Lists(X509_CRL* list, const TrustFile& file) {
   return std::any_of(file.authorities.begin(), file.authorities.end(), [&](const auto& a) {
     X509_REVOKED* entry = nullptr;
@@ -84,7 +84,7 @@ bool Lists(X509_CRL* list, const TrustFile& file) {
   });
 }
 
-// The authority of the file that signed the list; null: it is not there.
+// Returns the authority of the file that signed the list, or null.
 X509* SignerOf(X509_CRL* list, const TrustFile& file) {
   for (const CertificatePtr& authority : file.authorities) {
     const bool named =
@@ -96,8 +96,8 @@ X509* SignerOf(X509_CRL* list, const TrustFile& file) {
   return nullptr;
 }
 
-// Whether `next` is a list of the same authority, as new at least. Those of a second are told apart
-// by their length, as only the making of a new list makes one shorter.
+// Returns whether `next` is a list of the same authority and at least as new. Lists of the same
+// second are compared by length, because only a newly made list is shorter.
 bool Follows(X509_CRL* next, X509_CRL* list, X509* signer) {
   if (X509_NAME_cmp(X509_CRL_get_issuer(next), X509_CRL_get_issuer(list)) != 0) return false;
   if (signer != nullptr && X509_CRL_verify(next, X509_get0_pubkey(signer)) != 1) return false;
@@ -118,7 +118,7 @@ Status CheckReplaces(const CaFile& before, const CaFile& after) {
   Status out;
   for (const RevocationPtr& list : old.lists) {
     X509* signer = SignerOf(list.get(), old);
-    // One that is not believed any more lets nobody in.
+    // A signer that is no longer trusted admits no certificates.
     const bool believed = related && (signer == nullptr || Holds(next, signer));
     if (!believed && !Lists(list.get(), next)) continue;
     const bool kept = std::any_of(next.lists.begin(), next.lists.end(), [&](const auto& other) {

@@ -1,4 +1,4 @@
-// What a CA file holds: certificates of authorities and their revocation lists, in PEM, with any
+// Contents of a CA file: certificates of authorities and their revocation lists, in PEM, with any
 // text between them. Private to security/.
 #pragma once
 
@@ -15,12 +15,12 @@ struct TrustFile {
   std::vector<RevocationPtr> lists;
 };
 
-// A file with more is refused.
+// Limit of PEM blocks. A file with more is refused.
 inline constexpr size_t kTrustBlocksMax = 4096;
 
-// All of it, or kPermissionDenied: a file that is cut off or damaged, or holds a block of another
-// kind, is not taken by halves, as what is lost may be a list of those who must not get in. A file
-// without any block is empty. Messages do not name the file.
+// Parses the complete file. Returns kPermissionDenied if the file is truncated or damaged, or
+// contains a block of another kind. A partial file is refused because the missing part may be a
+// revocation list. A file without any block is empty. Messages do not name the file.
 Result<TrustFile> ReadTrustFile(std::string_view pem);
 
 }  // namespace espalier::security
