@@ -22,7 +22,7 @@ Status Unexpected(const std::string& what, std::string_view body) {
                      Printable(body, 60) + "'");
 }
 
-// The members of a list; none when it is no list.
+// Returns the members of a list, or none if `list` is not a list.
 std::vector<const Json*> Entries(const Json& list) {
   std::vector<const Json*> out;
   if (!list.is_array()) return out;
@@ -51,7 +51,7 @@ YarnComponent ToComponent(const Json& json) {
   return out;
 }
 
-// "host:port" of an address that may begin with a scheme; "" for what is none.
+// Returns "host:port" of an address that may start with a scheme, or "" for an invalid address.
 std::string HostAndPort(std::string text) {
   const size_t scheme = text.find("://");
   if (scheme != std::string::npos) text = text.substr(scheme + 3);
@@ -160,7 +160,7 @@ std::string YarnLogContents(const std::string& answer) {
   constexpr std::string_view kBegin = "LogContents:\n", kEnd = "\nEnd of LogType:";
   const size_t head = answer.find(kBegin);
   if (head == std::string::npos) return answer;
-  const size_t begin = head + kBegin.size() - 1;  // an empty file's end has no line of its own
+  const size_t begin = head + kBegin.size() - 1;  // the end of an empty file has no line
   const size_t end = answer.rfind(kEnd);
   if (end == std::string::npos || end < begin) return answer.substr(begin + 1);
   return end == begin ? "" : answer.substr(begin + 1, end - begin);

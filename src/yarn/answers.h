@@ -1,5 +1,5 @@
-// What YARN's REST interfaces answer, as values. Nothing in it is believed: texts are bounded when
-// they are shown, numbers are in range, what is missing is empty.
+// Answers of YARN's REST interfaces, as values. The parsers do not trust them: displayed texts are
+// bounded, numbers are in range, and missing values are empty.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -29,22 +29,24 @@ struct YarnComponent {
 struct YarnService {
   std::string name;
   std::string state;        // ACCEPTED, STARTED, STABLE, STOPPED, SUCCEEDED, FAILED, ...
-  std::string application;  // application_..._0001; "": none yet
+  std::string application;  // application_..._0001; empty: none yet
   std::string queue;
   std::string diagnostics;
   std::vector<YarnComponent> components;
 
-  // It runs no more, and will not by itself; only its name is still taken.
+  // Returns whether the service has stopped and will not restart by itself. Its name is still in
+  // use.
   bool ended() const;
-  // Null when there is none of that name.
+  // Returns the component with this name, or null.
   const YarnComponent* Find(std::string_view component) const;
 };
 
-// GET .../services/NAME.
+// Parses GET .../services/NAME.
 Result<YarnService> ParseYarnService(std::string_view body);
 
-// What a refusal says in its own words: "diagnostics" of the Services API, "message" of a
-// RemoteException; the first line, printable, cut at 400 bytes; "" when the body is neither.
+// Returns the reason in a refusal: "diagnostics" of the Services API or "message" of a
+// RemoteException. Returns its first line, printable and cut at 400 bytes, or "" if the body
+// contains neither.
 std::string YarnRefusal(std::string_view body);
 
 // GET ws/v1/cluster/apps/ID.
@@ -54,24 +56,24 @@ struct YarnApplication {
 };
 Result<YarnApplication> ParseYarnApplication(std::string_view body);
 
-// GET ws/v1/cluster/nodes: those that can run containers.
+// GET ws/v1/cluster/nodes: nodes that can run containers.
 struct YarnNode {
   std::string host, http;  // http: "host:port"
   int64_t memory_mb = 0, cores = 0;
 };
 Result<std::vector<YarnNode>> ParseYarnNodes(std::string_view body);
 
-// GET .../apps/ID/appattempts: the ids of the attempts, in order.
+// Parses GET .../apps/ID/appattempts. Returns the ids of the attempts, in order.
 Result<std::vector<std::string>> ParseYarnAttempts(std::string_view body);
 
-// GET .../appattempts/ID/containers: where containers run.
+// GET .../appattempts/ID/containers: locations of containers.
 struct YarnPlace {
   std::string container;
-  std::string node_http;  // "host:port" of its NodeManager's REST interface
+  std::string node_http;  // host:port of its NodeManager's REST interface
 };
 Result<std::vector<YarnPlace>> ParseYarnPlaces(std::string_view body);
 
-// A NodeManager's answer for a log file: the file alone, without the lines that it is wrapped in.
+// Returns the log file in a NodeManager's answer, without the lines that enclose it.
 std::string YarnLogContents(const std::string& answer);
 
 }  // namespace espalier::yarn

@@ -1,4 +1,4 @@
-// Whether the nodes of a cluster can run what is asked for. Thread rule: a pure function.
+// Check that the nodes of a cluster can run a requested service. Thread rule: a pure function.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace espalier::yarn {
 
-// How many of the nodes have the memory and the vcores for a worker, of which each node runs one.
-// kInvalidArgument names the flag when a container is larger than every node: YARN would refuse it.
-// (0 is no error: one node may have the memory and another the vcores, and some of YARN's
-// schedulers count memory alone.) kUnavailable: there is no node.
+// Returns the number of nodes that have the memory and the vcores for a worker. Each node runs one
+// worker. kInvalidArgument names the flag if a container is larger than every node, because YARN
+// would refuse it. 0 is not an error: one node may have the memory and another the vcores, and some
+// YARN schedulers count only memory. kUnavailable: the cluster has no nodes.
 Result<int64_t> CountWorkerNodes(const std::vector<YarnNode>& nodes, const YarnRequest& request);
 
 }  // namespace espalier::yarn

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kDefaultPort = 8088, kDefaultHttpsPort = 8090, kZooKeeperPort = 2181;
 constexpr const char* kQuorum = "hadoop.registry.zk.quorum";
-constexpr int64_t kDestroyMs = 150'000;  // without ZooKeeper it takes YARN more than a minute
+constexpr int64_t kDestroyMs = 150'000;  // without ZooKeeper, YARN needs more than a minute
 constexpr int64_t kIdBytesMax = 200;
 constexpr const char* kServices = "/app/v1/services";
 constexpr const char* kCluster = "/ws/v1/cluster";
@@ -26,14 +26,15 @@ std::string PathOfService(const std::string& name) {
   return std::string(kServices) + "/" + storage::PercentEncoded(name);
 }
 
-// An address of the configuration, as a URL's beginning; the default port where it names none.
+// Converts an address of the configuration to the start of a URL. Uses the default port if it has
+// none.
 Result<RmAddress> ToAddress(const std::string& text, bool https, const std::string& key) {
   ESPALIER_ASSIGN_OR_RETURN(storage::HostPort address, storage::ParseHostPort(text, key));
   if (address.port == 0) address.port = https ? kDefaultHttpsPort : kDefaultPort;
   return RmAddress{(https ? "https://" : "http://") + storage::ToString(address), "from " + key};
 }
 
-// One ResourceManager's; `suffix` is ".ID" where there are several.
+// Returns the address of one ResourceManager. `suffix` is ".ID" if there are several.
 Result<RmAddress> AddressOf(const storage::HadoopConfig& config, const std::string& suffix,
                             bool https) {
   const std::string key =
@@ -49,7 +50,7 @@ Result<RmAddress> AddressOf(const storage::HadoopConfig& config, const std::stri
                          "; HADOOP_CONF_DIR must name a directory with yarn-site.xml");
 }
 
-// The host that is asked: of "http://host:port/path".
+// Returns the host of "http://host:port/path".
 Result<std::string> HostOf(const std::string& url) {
   const size_t begin = url.find("://") + 3;
   ESPALIER_ASSIGN_OR_RETURN(
@@ -58,7 +59,8 @@ Result<std::string> HostOf(const std::string& url) {
   return address.host;
 }
 
-// An error when `who` does not believe who we are. YARN's own refusals are JSON.
+// Returns an error if the server `who` rejects this caller's identity. YARN's own refusals are
+// JSON.
 Status CheckBelieved(const storage::HttpReply& reply, const std::string& who, bool kerberos) {
   if (reply.content_type.find("json") != std::string::npos) return {};
   if (reply.status != 401 && reply.status != 403) return {};
@@ -117,7 +119,7 @@ Result<std::vector<std::string>> FindZooKeepers(const storage::HadoopConfig& con
       if (address.port == 0) address.port = kZooKeeperPort;
       out.push_back(storage::ToString(address));
     }
-    if (end < member.size()) break;  // a path may have commas
+    if (end < member.size()) break;  // a path may contain commas
   }
   return out;
 }
@@ -163,7 +165,7 @@ ResourceManager::Reply ResourceManager::Ask(storage::HttpMethod method, const st
         "the ResourceManager " + address.url + " (its address is " + address.why + ")";
     const Result<storage::HttpReply> called =
         Call(std::move(request), who, http == nullptr ? http_ : *http);
-    if (!called.ok()) {  // another one may believe it
+    if (!called.ok()) {  // another ResourceManager may accept the caller
       out.status = called.status();
       if (out.status.code() == StatusCode::kCancelled) return out;
       continue;
@@ -203,7 +205,7 @@ Status ResourceManager::Judge(const Reply& reply, const std::string& doing) cons
   const std::string words = "cannot " + doing + ": YARN says: " +
                             (refusal.empty() ? "HTTP " + std::to_string(reply.code) : refusal);
   if (reply.code == 401 || reply.code == 403) return PermissionDenied(words);
-  // Depending on its version it says that it knows no such page, or that it fails at it.
+  // Depending on its version, YARN returns "not found" or an internal error for this page.
   if ((reply.code == 404 || reply.code == 500) && !reply.json && IsWell()) {
     return FailedPrecondition("cannot " + doing + ": " + kSwitchedOff);
   }
@@ -213,7 +215,7 @@ Status ResourceManager::Judge(const Reply& reply, const std::string& doing) cons
   };
   if (says("already exists") || says("already taken")) return AlreadyExists(words);
   if (says("does not exist") || says("doesn't exist") || says("not found")) return NotFound(words);
-  // It cannot reach something itself: HDFS, say.
+  // YARN itself cannot reach another service, for example HDFS.
   if (says("ConnectException")) return Unavailable(words);
   if (refusal.empty() && reply.code >= 500) return Unavailable(words);
   return InvalidArgument(words);

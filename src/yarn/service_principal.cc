@@ -16,7 +16,7 @@ struct Parts {
   std::string name, host, realm;
 };
 
-// Of "name/host@REALM"; what is missing is empty.
+// Returns the parts of "name/host@REALM". A missing part is empty.
 Parts PartsOf(const std::string& principal) {
   const size_t at = std::min(principal.rfind('@'), principal.size());
   const size_t slash = std::min(principal.find('/'), at);

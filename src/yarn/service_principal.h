@@ -1,7 +1,7 @@
-// By whom a service logs in where YARN has Kerberos. YARN's own master of a service does so by
-// itself, with a keytab that lies on HDFS: a person's ticket ends after a day, and nobody hands it
-// new ones. Coordinator and workers use the same keytab: they run as the same user on the same
-// nodes, so that secrets of their own would protect nothing.
+// The login of a service in a YARN cluster with Kerberos. YARN's own master of a service logs in by
+// itself, with a keytab on HDFS. A person's ticket ends after a day, and the service gets no new
+// ones. Coordinator and workers use the same keytab. They run as the same user on the same nodes,
+// so separate secrets would protect nothing.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -13,22 +13,22 @@
 
 namespace espalier::yarn {
 
-// What --principal and --keytab give; both empty where there is no Kerberos.
+// Values of --principal and --keytab; both empty without Kerberos.
 struct YarnIdentity {
-  std::string principal;  // "ann/host@REALM"; _HOST stands for each node's own name
-  std::string keytab;     // SECRET: the file's bytes
+  std::string principal;  // "ann/host@REALM"; _HOST is each node's name
+  std::string keytab;     // SECRET: bytes of the file
 };
 
-// Whether Hadoop's configuration says so.
+// Returns whether Hadoop's configuration enables Kerberos.
 Result<bool> HasKerberos(const storage::HadoopConfig& config);
 
-// kInvalidArgument unless YARN takes it for a service: NAME/HOST@REALM, of letters, digits and
-// . _ -, as it stands in a command of YARN's.
+// Returns kInvalidArgument unless YARN accepts the principal for a service: NAME/HOST@REALM, of
+// letters, digits and . _ -, because YARN inserts it in a command.
 Status CheckPrincipal(const std::string& principal);
 
-// kInvalidArgument: the bytes are no keytab, it holds no key of the principal, or who uses it
-// without naming a principal, as the containers' programs do, is somebody else. `shown` names the
-// file. REQUIRES: CheckPrincipal.
+// Returns kInvalidArgument if the bytes are not a keytab or contain no key of the principal. Also
+// returns it if the default principal of the keytab is a different one, because the programs in the
+// containers do not name a principal. `shown` names the file. REQUIRES: CheckPrincipal.
 Status CheckKeytab(const YarnIdentity& identity, const std::string& shown);
 
 }  // namespace espalier::yarn

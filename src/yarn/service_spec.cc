@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 constexpr int64_t kMemoryMbMax = 1 << 24, kCoresMax = 1024;
 constexpr int64_t kMib = int64_t{1} << 20;
-constexpr int64_t kOwnShare = 4;  // a quarter, at least 256 MiB, at most 4 GiB
+constexpr int64_t kOwnShare = 4;  // a quarter: at least 256 MiB, at most 4 GiB
 constexpr int64_t kOwnMinMb = 256, kOwnMaxMb = 4096;
 
 Status InRange(const std::string& flag, int64_t value, int64_t min, int64_t max,
@@ -32,7 +32,8 @@ Json File(const char* type, const std::string& source, const std::string& name) 
   return {{"type", type}, {"src_file", source}, {"dest_file", name}};
 }
 
-// A key of its own for each role; the authority, Hadoop's configuration and the keytab for all.
+// Lists the files of a role: a separate key for each role, and the same authority, Hadoop
+// configuration and keytab for all.
 Json Files(const YarnPlaces& places, const std::string& role) {
   Json files = Json::array();
   files.push_back(File("ARCHIVE", places.package, "espalier"));
@@ -67,7 +68,7 @@ Json Environment(const YarnRequest& request, const std::string& role) {
   return env;
 }
 
-// Fills one component in; what the template says beside that stays.
+// Fills in one component. Other settings of the template stay.
 Status FillComponent(const YarnRequest& request, const std::string& role, Json* component) {
   const bool worker = role == kWorkerComponent;
   const YarnShare& share = worker ? request.worker : request.coordinator;
@@ -90,7 +91,7 @@ Status FillComponent(const YarnRequest& request, const std::string& role, Json* 
   for (const Json& file : Files(request.places, role)) configuration["files"].push_back(file);
   if (!request.ends_by_itself) return {};
   c["restart_policy"] = "ON_FAILURE";
-  // YARN's name for: when this component has ended, so has the service.
+  // YARN's property for ending the service when this component ends.
   if (!worker) {
     configuration["properties"]["yarn.service.container-state-report-as-service-state"] = "true";
   }
@@ -148,7 +149,7 @@ Result<std::string> BuildService(std::string_view template_json, const YarnReque
   if (service.empty()) return Lacks("no JSON object in it");
   service["name"] = request.name;
   if (!request.queue.empty()) service["queue"] = request.queue;
-  if (request.places.keytab) {  // of YARN's own master of the service
+  if (request.places.keytab) {  // for YARN's own master of the service
     service["kerberos_principal"] = {{"principal_name", request.principal},
                                      {"keytab", request.places.File(kKeytabFile)}};
   }

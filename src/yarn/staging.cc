@@ -13,10 +13,10 @@ namespace espalier::yarn {
 namespace {
 
 constexpr int64_t kPackageBytesMax = int64_t{1} << 30;
-// Of Hadoop's properties those that are about reaching its file systems.
+// Hadoop properties for access to its file systems.
 constexpr const char* kClientProperties[] = {"fs.defaultFS", "dfs.", "hadoop.security.",
                                              "hadoop.rpc."};
-// And of these none that may hold a secret.
+// Parts of property names that may hold a secret. These properties are excluded.
 constexpr const char* kSecretWords[] = {"password", "secret", "credential", "keytab"};
 
 bool IsForClients(const std::string& name) {
@@ -138,7 +138,7 @@ Status PrepareFolder(const storage::FileSystem& files, const YarnPlaces& places,
     return security::Issue(authority, {.role = role, .name = holder, .hosts = std::move(hosts)},
                            now_s);
   };
-  // The coordinator may run on any node: its certificate names the service instead of a host.
+  // The coordinator may run on any node, so its certificate names the service instead of a host.
   ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate coordinator,
                             issue(security::Role::kCoordinator, name, {name}));
   ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate worker,
@@ -147,7 +147,7 @@ Status PrepareFolder(const storage::FileSystem& files, const YarnPlaces& places,
                             issue(security::Role::kAdmin, RoleNameOf(user), {}));
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(places.folder));
   ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(places.folder));
-  ESPALIER_RETURN_IF_ERROR(files.Restrict(places.folder));  // before anything secret is in it
+  ESPALIER_RETURN_IF_ERROR(files.Restrict(places.folder));  // before the folder contains secrets
   std::vector<std::pair<const char*, const std::string*>> written = {
       {"ca.crt", &authority.certificate_pem},    {"coordinator.crt", &coordinator.certificate_pem},
       {"coordinator.key", &coordinator.key_pem}, {"worker.crt", &worker.certificate_pem},

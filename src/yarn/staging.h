@@ -1,21 +1,21 @@
-// What a service needs on HDFS before YARN is asked to run it, and what its user keeps on this
-// machine.
+// Files that a service needs on HDFS before YARN runs it, and files that its user keeps on the
+// local machine.
 //
 //   BASE/packages/espalier-SHA256.tar.gz    the tarball, by its content: sent once
-//   BASE/yarn/NAME/                         0700: the user's alone
-//     ca.crt coordinator.crt coordinator.key worker.crt worker.key   a private authority's
-//     core-site.xml                         how the nodes find HDFS: what the client knows of it
-//     hadoop-ca.pem                         whom they believe over HTTPS; only where one is named
-//     service.keytab                        by which the service logs in; only with Kerberos
-//     address                               the coordinator's, written by it
+//   BASE/yarn/NAME/                         0700: accessible to the user only
+//     ca.crt coordinator.crt coordinator.key worker.crt worker.key   of a private authority
+//     core-site.xml                         HDFS settings for the nodes, from the client
+//     hadoop-ca.pem                         authorities for HTTPS; only if configured
+//     service.keytab                        the service's login; only with Kerberos
+//     address                               the coordinator's address, written by it
 //     state/                                its journal
-//   HOME/NAME/                              on this machine, 0700: ca.crt, tls.crt, tls.key of an
-//                                           admin, and `coordinator`: BASE/yarn/NAME/address
+//   HOME/NAME/                              local, 0700: ca.crt, tls.crt, tls.key of an admin, and
+//                                           `coordinator`: BASE/yarn/NAME/address
 //
-// BASE is .espalier in the user's home directory on HDFS, HOME is .espalier/yarn in that on this
-// machine. The authority's own key is kept nowhere.
+// BASE is .espalier in the user's home directory on HDFS. HOME is .espalier/yarn in the local home
+// directory. The authority's own key is not stored.
 //
-// Thread rule: one thread; the file systems' calls block.
+// Thread rule: one thread. Calls of the file systems block.
 #pragma once
 
 #include <string>
@@ -28,41 +28,43 @@
 
 namespace espalier::yarn {
 
-// "hdfs://ns", without a slash at its end. kInvalidArgument: the configuration names no HDFS.
+// Returns, for example, "hdfs://ns", without a trailing slash. kInvalidArgument: the configuration
+// contains no HDFS.
 Result<std::string> DefaultHdfs(const storage::HadoopConfig& config);
 
-// BASE: "hdfs://ns/user/ann/.espalier". `home`: "/user/ann".
+// Returns BASE, for example "hdfs://ns/user/ann/.espalier". `home` is, for example, "/user/ann".
 std::string YarnBase(const std::string& hdfs, const std::string& home);
 
-// The service's folder below the base.
+// Returns the service's folder below the base.
 std::string YarnFolder(const std::string& base, const std::string& name);
 
-// Sends the tarball unless one of the same content is there; its URI. `sent` says which.
+// Sends the tarball unless a file with the same content exists. Returns its URI. `sent` is set to
+// whether it was sent.
 Result<std::string> SendPackage(const storage::FileSystem& files, const std::string& base,
                                 const std::string& local_tarball, bool* sent);
 
-// As properties of one core-site.xml: what clients need to find and use an HDFS. Pure.
+// Returns the properties that clients need to find and use an HDFS, as one core-site.xml. Pure.
 Result<std::string> ClientSite(const storage::HadoopConfig& config);
 
-// What the nodes are told of the cluster's Hadoop, and given for it.
+// Hadoop settings and files for the nodes.
 struct YarnHadoop {
-  std::string site;    // ClientSite
-  std::string ca_pem;  // the authorities that HDFS over HTTPS is believed by; "": as each node says
-  std::string keytab;  // SECRET: YarnIdentity's
+  std::string site;    // result of ClientSite
+  std::string ca_pem;  // authorities for HDFS over HTTPS; empty: settings of each node
+  std::string keytab;  // SECRET: YarnIdentity::keytab
 };
-// `ca_file`: of this machine, ESPALIER_HADOOP_CA; or empty. kInvalidArgument: it holds no
-// certificate.
+// Collects the settings. `ca_file` is a local file (ESPALIER_HADOOP_CA), or empty.
+// kInvalidArgument: it contains no certificate.
 Result<YarnHadoop> HadoopForNodes(const storage::FileSystem& files,
                                   const storage::HadoopConfig& config, const std::string& ca_file);
 
-// Makes the service's folder anew: certificates of a new authority and what the nodes are told of
-// Hadoop. `now_s`: since 1970. REQUIRES: places.hadoop_ca and .keytab say whether there is a ca_pem
-// and a keytab.
+// Recreates the service's folder with certificates of a new authority and the Hadoop settings.
+// `now_s` is in seconds since 1970. REQUIRES: places.hadoop_ca and .keytab match the presence of a
+// ca_pem and a keytab.
 Status PrepareFolder(const storage::FileSystem& files, const YarnPlaces& places,
                      const std::string& name, const YarnHadoop& hadoop, const std::string& user,
                      const std::string& local_directory, int64_t now_s);
 
-// What is kept on this machine.
+// Files kept on the local machine.
 struct YarnKept {
   std::string directory;  // HOME/NAME
   security::TlsFiles Tls(const std::string& service) const;
