@@ -1,5 +1,7 @@
-// JSON of others, from the network or a file: nothing in it is believed before it is looked at.
-// Missing members and members of another type read as nothing. Thread rule: pure functions.
+// Untrusted JSON from the network or a file. Missing members and members of another type read as
+// empty values.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +11,17 @@
 
 namespace espalier::storage {
 
-// Whether lists and objects lie within each other deeper than anything that is read here. Such text
-// is not to be parsed: what copies and writes the parsed values calls itself as deep.
+// Returns whether lists and objects are nested deeper than any document that is read here. Do not
+// parse text like this: code that copies and writes the parsed values recurses to the same depth.
 bool NestedTooDeep(std::string_view text);
-// The object that the text is; an empty one for anything else, also for one nested too deep.
+// Parses an object. Returns an empty object for any other text, including text that is nested too
+// deep.
 nlohmann::json ParseJsonObject(std::string_view text);
-// The member, or null.
+// Returns the member, or null.
 const nlohmann::json& JsonMember(const nlohmann::json& json, const char* name);
-// The string, or "".
+// Returns the string, or "".
 std::string JsonText(const nlohmann::json& json);
-// -1 unless the number is whole and from 0 to 2^60.
+// Returns the number, or -1 unless it is an integer from 0 to 2^60.
 int64_t JsonCount(const nlohmann::json& json);
 
 }  // namespace espalier::storage

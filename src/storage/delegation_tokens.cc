@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kLookMs = 5'000;
 
-// Calls go by Kerberos alone, or by `token` alone: without others of a job or a file.
+// Returns a client that uses only Kerberos or only `token`, without other tokens of a job or a
+// file.
 Result<std::shared_ptr<const WebHdfsClient>> ClientOf(StorageOptions options,
                                                       const std::string& prefix,
                                                       const std::string& token = {}) {
@@ -43,7 +44,7 @@ Result<std::string> Ask(const WebHdfsClient& client, HttpMethod method, const ch
 
 }  // namespace
 
-// Only who has a Kerberos identity asks the NameNode, once.
+// Only a process with a Kerberos identity asks the NameNode, once.
 Result<bool> IsSecured(const StorageOptions& options, const std::string& prefix) {
   StorageOptions once = options;
   once.webhdfs.retry.attempts_max = 1;

@@ -1,9 +1,11 @@
-// Delegation tokens of an HDFS: made, renewed and cancelled, over WebHDFS.
+// Delegation tokens of an HDFS: functions that create, renew and cancel them over WebHDFS.
 //
-// A token is SECRET: no error, no log line holds one. `prefix` names the file system as paths on it
-// begin (uri.h): "hdfs://ns". Fetching and renewing take Kerberos (kerberos.h): a token makes no
-// token. Errors as file_system.h's: kPermissionDenied with what Kerberos or the NameNode misses.
-// Thread rule: safe from any thread; each call may wait as StorageOptions allow.
+// A token is SECRET: errors and log lines never contain one. `prefix` identifies the file system by
+// the start of its paths (uri.h): "hdfs://ns". Fetching and renewing require Kerberos (kerberos.h),
+// because a token cannot create a token. Errors are those of file_system.h. kPermissionDenied
+// states the requirement of Kerberos or of the NameNode.
+//
+// Thread rule: safe from any thread. Each call may wait as long as StorageOptions allow.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +17,22 @@
 
 namespace espalier::storage {
 
-// Whether that file system is a secured one: Hadoop's configuration says so, or its NameNode asks
-// for Kerberos. False for local ones.
+// Returns whether the file system is secured: Hadoop's configuration enables Kerberos, or its
+// NameNode requires it. Only a process with a Kerberos identity asks the NameNode.
+// kInvalidArgument: the file system is local.
 Result<bool> IsSecured(const StorageOptions& options, const std::string& prefix);
 
-// A new token that `renewer` (a principal, or its short name) may renew; of `owner`, for whom we
-// then act by leave of the NameNode (hadoop.proxyuser), or, when that is empty, of ourselves.
+// Returns a new token that `renewer` (a principal or its short name) may renew. The token belongs
+// to `owner`, if the NameNode lets this process act as that user (hadoop.proxyuser). If `owner` is
+// empty, it belongs to this process's own user.
 Result<std::string> FetchToken(const StorageOptions& options, const std::string& prefix,
                                const std::string& renewer, const std::string& owner);
-// Moves its end. Returns that, in ms since 1970.
+// Extends the validity of a token. Returns its new end, in ms since 1970.
 Result<int64_t> RenewToken(const StorageOptions& options, const std::string& prefix,
                            const std::string& token);
-// Whether it is genuine: what a token says of itself anybody can write, but the NameNode takes only
-// what it has made, unchanged. By the token itself, so that it takes no Kerberos; as CancelToken.
+// Verifies a token. Anyone can write the claims in a token, but the NameNode accepts only unchanged
+// tokens that it created. The call uses the token itself, so it requires no Kerberos. The same
+// holds for CancelToken.
 Status ProveToken(const StorageOptions& options, const std::string& prefix,
                   const std::string& token);
 Status CancelToken(const StorageOptions& options, const std::string& prefix,

@@ -19,7 +19,7 @@
 namespace espalier::storage {
 namespace {
 
-// The text of the token in the file that is for this file system; empty: none is.
+// Returns the text of this file system's token in the file, or "".
 Result<std::string> FileToken(const std::string& file, const Uri& uri, const HadoopConfig& config,
                               const std::vector<NameNode>& name_nodes) {
   const std::string what = "the file that HADOOP_TOKEN_FILE_LOCATION names";
@@ -36,7 +36,7 @@ Result<std::string> FileToken(const std::string& file, const Uri& uri, const Had
   return token == nullptr ? "" : TokenText(*token);
 }
 
-// The paths of those that are local, or of the others.
+// Returns the paths of the local URIs, or of the others.
 std::vector<std::string> PathsOf(const std::vector<std::string>& uris, bool local) {
   std::vector<std::string> paths;
   for (const std::string& text : uris) {
@@ -49,9 +49,9 @@ std::vector<std::string> PathsOf(const std::vector<std::string>& uris, bool loca
   return paths;
 }
 
-// Whether an HDFS may find there what has another path: /.reserved/.inodes/ID/REST and
-// /.reserved/raw/PATH lead to any file, DIRECTORY/.snapshot/NAME/REST to what it was. (Neither name
-// can be that of a file.)
+// Returns whether an HDFS may resolve the path to a file with another path.
+// /.reserved/.inodes/ID/REST and /.reserved/raw/PATH lead to any file, and
+// DIRECTORY/.snapshot/NAME/REST to its former content. (Neither name can be that of a file.)
 bool IsByway(const std::string& path) {
   return path == "/.reserved" || path.starts_with("/.reserved/") ||
          (path + "/").find("/.snapshot/") != std::string::npos;
@@ -143,7 +143,8 @@ class AnyFileSystem : public FileSystem {
     return known;
   }
 
-  // Whatever address it is reached by: one HDFS has many. With `whole`, also what holds one.
+  // Ignores the address, because one HDFS has many. With `whole`, also returns true for a directory
+  // that contains a secret.
   bool IsSecret(const std::string& path, bool whole) const {
     const std::string plain = std::filesystem::path(path).lexically_normal().string();
     return std::any_of(secrets_.begin(), secrets_.end(), [&](const std::string& secret) {
@@ -153,7 +154,7 @@ class AnyFileSystem : public FileSystem {
   }
 
   const StorageOptions options_;
-  const std::vector<std::string> secrets_ = PathsOf(options_.secrets, false);  // on an HDFS
+  const std::vector<std::string> secrets_ = PathsOf(options_.secrets, false);  // secrets on an HDFS
   const std::shared_ptr<const FileSystem> local_ =
       MakeLocalFileSystem(PathsOf(options_.secrets, true));
   mutable std::mutex mutex_;                                                 // guards remote_
@@ -198,7 +199,7 @@ Result<std::unique_ptr<FileSystem>> FileSystemFor(const std::string& uri) {
 
 namespace {
 
-// The name of the process's user in the system's list; empty when it is not there.
+// Returns the name of the process's user in the system's list, or "" if it is missing.
 std::string ProcessUser() {
   std::vector<char> buffer(16 << 10);
   passwd entry = {};
@@ -232,7 +233,7 @@ HadoopEnvironment ReadHadoopEnvironment(
     std::error_code unknown;
     if (!path.empty()) found.secrets.push_back(std::filesystem::absolute(path, unknown).string());
   }
-  // Where Kerberos keeps tickets when nothing says otherwise.
+  // Default location of Kerberos tickets.
   found.secrets.push_back("/tmp/krb5cc_" + std::to_string(geteuid()));
   return found;
 }

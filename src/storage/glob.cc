@@ -5,7 +5,7 @@ namespace {
 
 constexpr size_t kPatternsMax = 1000;
 
-// One element of a pattern against one byte; `*p` moves past the element on a match.
+// Matches one element of a pattern with one byte. `*p` moves past the element on a match.
 bool ElementMatches(std::string_view pattern, size_t* p, unsigned char c) {
   size_t i = *p;
   if (pattern[i] == '?') return *p = i + 1, true;
@@ -38,7 +38,7 @@ Result<std::vector<std::string>> ExpandBraces(const std::string& pattern) {
   while (!open.empty()) {
     const std::string text = std::move(open.back());
     open.pop_back();
-    // The innermost pair: the last '{' before the first '}' after it.
+    // Finds the innermost pair: the last '{' before the first '}' after it.
     const size_t first = text.find('{');
     const size_t end = first == std::string::npos ? first : text.find('}', first);
     if (end == std::string::npos) {

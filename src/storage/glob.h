@@ -9,20 +9,21 @@
 
 namespace espalier::storage {
 
-// True when `text` holds one of * ? [ {.
+// Returns whether `text` contains * ? [ or {.
 bool HasGlob(std::string_view text);
 
-// Writes out {a,b} (they may nest): "x{1,2}" -> "x1", "x2". At most 1000 patterns result.
+// Expands {a,b}, which may be nested: "x{1,2}" -> "x1", "x2". Returns at most 1000 patterns.
 Result<std::vector<std::string>> ExpandBraces(const std::string& pattern);
 
-// Whether the whole of `name` matches `pattern`: * any run of bytes, ? any byte, [a-z] one of,
-// [!a-z] none of, \ the next byte itself. Linear in name times number of stars.
+// Returns whether the whole `name` matches `pattern`. * is any sequence of bytes, ? any byte, [a-z]
+// one of these, [!a-z] none of these, \ the next byte itself. Time is linear in the length of the
+// name times the number of stars.
 bool GlobMatches(std::string_view pattern, std::string_view name);
 
-// Names that listings leave out: `_SUCCESS`, `.part.crc`, `x._COPYING_`.
+// Returns whether listings skip the name: `_SUCCESS`, `.part.crc`, `x._COPYING_`.
 bool IsHiddenName(std::string_view name);
 
-// Names of directories as Hive and Spark write partitions: `name=value`.
+// Returns whether the name is a partition directory, as Hive and Spark write it: `name=value`.
 bool IsPartitionName(std::string_view name);
 
 }  // namespace espalier::storage

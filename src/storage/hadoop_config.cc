@@ -17,7 +17,7 @@ std::string Trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-// One document on its way through Expat, with those that it includes.
+// One document that Expat parses, and the documents that it includes.
 class Document {
  public:
   Document(std::string file, ReadInclude include, const void* context, HadoopConfig* config,
@@ -132,9 +132,9 @@ class Document {
   Status error_;
   int depth_ = 0;
   size_t properties_ = 0;
-  std::string name_, value_, final_;  // of the property that is open
+  std::string name_, value_, final_;  // of the open property
   bool has_value_ = false;
-  std::string* target_ = nullptr;  // where characters go
+  std::string* target_ = nullptr;  // destination of character data
 };
 
 Result<std::string> ReadBeside(const void* context, const std::string& name) {

@@ -1,14 +1,16 @@
-// Hadoop's client configuration: core-site.xml and hdfs-site.xml of one directory, and what else is
-// asked for (yarn-site.xml).
+// Hadoop's client configuration: core-site.xml and hdfs-site.xml of one directory, and other
+// requested files (yarn-site.xml).
 //
 //   <configuration>
 //     <property><name>fs.defaultFS</name><value>hdfs://ns</value><final>true</final></property>
 //     <xi:include href="more.xml"/>
 //   </configuration>
 //
-// The later of two values holds, unless the earlier is final. ${name} in a value stands for the
-// value of another property (${user.name} for the user); one that nothing defines stays as it is.
-// Included files lie in the same directory. Thread rule: a value; const calls from any thread.
+// The later of two values is used, unless the earlier one is final. ${name} in a value is replaced
+// by the value of another property (${user.name} by the user). An undefined name stays unchanged.
+// Included files must be in the same directory.
+//
+// Thread rule: a value; const calls from any thread.
 #pragma once
 
 #include <array>
@@ -24,35 +26,35 @@ namespace espalier::storage {
 
 inline constexpr std::array kHadoopFiles = {"core-site.xml", "hdfs-site.xml"};
 inline constexpr int64_t kHadoopFileBytesMax = 4 << 20;
-inline constexpr size_t kHadoopPropertiesMax = 20'000;  // of one document
+inline constexpr size_t kHadoopPropertiesMax = 20'000;  // in one document
 inline constexpr int kHadoopIncludeDepthMax = 8;
 inline constexpr int kHadoopIncludedFilesMax = 64;
 inline constexpr int kHadoopElementDepthMax = 16;
-inline constexpr int kHadoopVariableDepthMax = 20;       // as many as Hadoop replaces
+inline constexpr int kHadoopVariableDepthMax = 20;       // same limit as in Hadoop
 inline constexpr size_t kHadoopValueBytesMax = 1 << 20;  // after replacement
 
 class HadoopConfig {
  public:
-  // No property at all.
+  // Creates a configuration without properties.
   HadoopConfig() = default;
-  // Reads `directory` (HADOOP_CONF_DIR). kNotFound when it holds neither file; kInvalidArgument
-  // with file and line for bad XML, a DOCTYPE, too much of anything, an include elsewhere.
-  // `more`: files that are read after these where they exist.
+  // Reads `directory` (HADOOP_CONF_DIR). kNotFound if it contains neither file. kInvalidArgument,
+  // with file and line, for bad XML, a DOCTYPE, an exceeded limit or an include of another
+  // directory. `more` are files to read after these, if they exist.
   static Result<HadoopConfig> Read(const std::string& directory, const std::string& user,
                                    const std::vector<std::string>& more = {});
 
-  // The value with its variables replaced and without spaces around it; empty when it is not set
-  // (or set to nothing). kInvalidArgument when variables refer to each other in a circle.
+  // Returns the value with its variables replaced and without surrounding spaces, or "" if it is
+  // not set or empty. kInvalidArgument if variables refer to each other in a cycle.
   Result<std::string> Get(const std::string& name) const;
-  // The words of a list separated by commas, without spaces and empty ones.
+  // Returns the items of a comma-separated list, without spaces and empty items.
   Result<std::vector<std::string>> GetList(const std::string& name) const;
-  // What was read, for messages: "the Hadoop configuration in '/etc/hadoop/conf'", or that none
-  // was given and how to give it.
+  // Returns the source of the configuration, for messages: "the Hadoop configuration in
+  // '/etc/hadoop/conf'", or a text that none was given and how to set it.
   const std::string& origin() const { return origin_; }
   bool empty() const { return values_.empty(); }
-  // The names of all properties, sorted.
+  // Returns the names of all properties, sorted.
   std::vector<std::string> Names() const;
-  // For tests and readers: sets a property as a file would.
+  // Sets a property as a file would. For tests and parsers.
   void Set(const std::string& name, const std::string& value, bool is_final);
 
  private:
@@ -66,14 +68,14 @@ class HadoopConfig {
       "and hdfs-site.xml)";
 };
 
-// The properties of one file's text, added to `config`. Texts of included files come from `include`
+// Adds the properties in one file's text to `config`. `include` returns the texts of included files
 // by their name. `file` is for messages. A pure function (tests and fuzzing call it).
 using ReadInclude = Result<std::string> (*)(const void* context, const std::string& name);
 Status ParseHadoopXml(const std::string& text, const std::string& file, ReadInclude include,
                       const void* context, HadoopConfig* config);
 
-// The Java key store of trusted authorities that ssl-client.xml in `directory` names, for messages;
-// empty when it names none, or cannot be read.
+// Returns the Java key store of trusted authorities from ssl-client.xml in `directory`, for
+// messages, or "" if it is not set or not readable.
 std::string JavaTrustStore(const std::string& directory);
 
 }  // namespace espalier::storage

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kVarintBytesMax = 10;
 
-// Reads from the front; the first thing that does not fit makes all further reads fail.
+// Reads from the front. After the first mismatch all further reads fail.
 class TokenBytes {
  public:
   explicit TokenBytes(std::string_view bytes) : left_(bytes) {}
@@ -43,7 +43,7 @@ class TokenBytes {
   }
   std::string Text() { return std::string(Take(Number())); }
 
-  // Protobuf's.
+  // Protobuf's varint.
   uint64_t Varint() {
     uint64_t value = 0;
     for (int i = 0; i < kVarintBytesMax; ++i) {
@@ -96,7 +96,8 @@ Status Damaged(const std::string& what) {
   return InvalidArgument(what + " is damaged, or nothing that Hadoop writes");
 }
 
-// The fields of a protobuf message that are bytes; others are skipped. False: it is no message.
+// Visits the fields of type bytes in a protobuf message and skips others. Returns false if the
+// bytes are not a message.
 template <typename Field>
 bool ForEachField(std::string_view message, const Field& field) {
   TokenBytes in(message);
@@ -139,7 +140,7 @@ std::optional<std::vector<HadoopToken>> ReadCredentialsProto(TokenBytes in) {
   const std::string_view message = in.Delimited();
   const bool good =
       in.ok() && ForEachField(message, [&tokens](uint64_t number, std::string_view entry) {
-        if (number != 1) return true;  // secret keys
+        if (number != 1) return true;  // skips secret keys
         if (static_cast<int64_t>(tokens.size()) >= kTokenFileTokensMax) return false;
         return ForEachField(entry, [&tokens](uint64_t part, std::string_view value) {
           return part != 2 || ReadTokenProto(value, &tokens.emplace_back());
@@ -154,7 +155,7 @@ std::optional<std::vector<HadoopToken>> ReadCredentials(TokenBytes in) {
   const int64_t count = in.Number();
   if (!in.ok() || count < 0 || count > kTokenFileTokensMax) return std::nullopt;
   for (int64_t i = 0; in.ok() && i < count; ++i) {
-    in.Text();  // the alias
+    in.Text();  // skips the alias
     tokens.push_back(ReadToken(&in));
   }
   if (!in.ok()) return std::nullopt;

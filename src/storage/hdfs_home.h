@@ -1,5 +1,5 @@
-// Who an HDFS takes us for. Kerberos tells a principal; which user that is says the NameNode, by
-// rules of its own (hadoop.security.auth_to_local).
+// The user name of this process on an HDFS. Kerberos provides a principal, and the NameNode maps it
+// to a user by its own rules (hadoop.security.auth_to_local).
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace espalier::storage {
 
-// Our home directory there, "/user/ann", whose last part is our name. `prefix` names the file
-// system as paths on it begin (uri.h): "hdfs://ns". Errors as file_system.h's. May wait as
-// StorageOptions allow.
+// Returns this process's home directory on the HDFS, for example "/user/ann". Its last part is the
+// user name. `prefix` identifies the file system by the start of its paths (uri.h): "hdfs://ns".
+// Errors are those of file_system.h. May wait as long as StorageOptions allow.
 Result<std::string> HdfsHome(const StorageOptions& options, const std::string& prefix);
 
-// What the NameNode answers for it. kUnavailable: that is no path of a home. A pure function.
+// Parses the NameNode's answer. kUnavailable: it is not the path of a home directory. A pure
+// function.
 Result<std::string> ParseHdfsHome(std::string_view body);
 
 }  // namespace espalier::storage

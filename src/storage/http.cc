@@ -53,7 +53,7 @@ HttpFailure FailureOf(CURLcode code, CURL* easy) {
       curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connected);
       return connected > 0 ? HttpFailure::kTimeout : HttpFailure::kConnect;
     }
-    case CURLE_UNSUPPORTED_PROTOCOL:  // also what libcurl says of a reply without a status line
+    case CURLE_UNSUPPORTED_PROTOCOL:  // libcurl also returns it for a reply without a status line
     case CURLE_WEIRD_SERVER_REPLY:
       return HttpFailure::kNotHttp;
     case CURLE_URL_MALFORMAT:
@@ -65,7 +65,7 @@ HttpFailure FailureOf(CURLcode code, CURL* easy) {
   }
 }
 
-// What the callbacks of one transfer fill.
+// State that the callbacks of one transfer fill.
 struct Transfer {
   const HttpOptions* options = nullptr;
   HttpReply reply;
@@ -75,7 +75,7 @@ struct Transfer {
   bool stop_at_content = false;
   std::string_view upload;
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers{nullptr, curl_slist_free_all};
-  std::array<char, CURL_ERROR_SIZE> words = {};  // libcurl's, of a failure
+  std::array<char, CURL_ERROR_SIZE> words = {};  // libcurl's text for a failure
 };
 
 std::string_view ValueOf(std::string_view line, std::string_view name) {
@@ -152,7 +152,7 @@ void AddHeader(const std::string& line, Transfer* transfer) {
   transfer->headers.reset(longer);
 }
 
-// What every transfer has. `easy` may have been used before: its connections stay.
+// Sets the options of every transfer. `easy` may have been used before and keeps its connections.
 void Prepare(CURL* easy, const std::string& url, Transfer* transfer) {
   const HttpOptions& options = *transfer->options;
   curl_easy_reset(easy);
@@ -165,7 +165,7 @@ void Prepare(CURL* easy, const std::string& url, Transfer* transfer) {
   if (!authorities.empty()) set(CURLOPT_CAINFO, authorities.c_str());
   if (!options.ca_file.empty()) set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
   set(CURLOPT_ERRORBUFFER, transfer->words.data());
-  set(CURLOPT_PROXY, "");  // and not what the environment says
+  set(CURLOPT_PROXY, "");  // ignores the environment
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NOSIGNAL, 1L);
@@ -180,7 +180,7 @@ void Prepare(CURL* easy, const std::string& url, Transfer* transfer) {
   set(CURLOPT_XFERINFODATA, static_cast<void*>(transfer));
 }
 
-// Completes the reply from what libcurl knows at the end.
+// Completes the reply with libcurl's information at the end.
 void Finish(CURL* easy, CURLcode code, Transfer* transfer) {
   HttpReply& reply = transfer->reply;
   reply.failure = FailureOf(code, easy);
@@ -249,7 +249,7 @@ struct HttpBody::State {
     return size;
   }
 
-  // Lets libcurl work until `enough` says so, or until the transfer is over.
+  // Runs libcurl until `enough` returns true or the transfer is over.
   template <typename Enough>
   void Drive(Enough enough) {
     while (!done && !enough()) {
@@ -275,7 +275,7 @@ struct HttpBody::State {
     done = true;
     const bool had_head = transfer.head_done;
     Finish(easy.get(), code, &transfer);
-    // The time that a reader took between its reads is not the network's.
+    // Excludes the time that the reader took between its reads.
     HttpReply& reply = transfer.reply;
     if (had_head) reply.elapsed_ms = reply.failure == HttpFailure::kTimeout ? options.stall_ms : 0;
   }
@@ -284,9 +284,9 @@ struct HttpBody::State {
   Multi multi = MakeMulti();
   Easy easy = MakeEasy();
   Transfer transfer;
-  std::span<char> target;  // where the body goes now
+  std::span<char> target;  // destination of the body
   size_t filled = 0;
-  std::string spare;  // what came beyond the target
+  std::string spare;  // bytes that exceeded the target
   size_t spare_used = 0;
   bool paused = false;
   bool done = false;
@@ -307,7 +307,7 @@ size_t HttpBody::Read(std::span<char> out) {
   s.filled = 0;
   if (s.paused && !s.done) {
     s.paused = false;
-    // Delivers at once what libcurl kept back.
+    // Delivers at once the bytes that libcurl kept.
     if (curl_easy_pause(s.easy.get(), CURLPAUSE_CONT) != CURLE_OK) s.End(CURLE_RECV_ERROR);
   }
   s.Drive([&s] { return s.filled == s.target.size(); });
@@ -318,7 +318,8 @@ size_t HttpBody::Read(std::span<char> out) {
 }
 
 struct HttpClient::Handles {
-  // Handles between two calls; each keeps its connections. Last in, first out: the warmest first.
+  // Handles between two calls. Each keeps its connections. The last one returned is used first,
+  // because its connections are the most recent.
   std::mutex mutex;  // guards idle
   std::vector<Easy> idle;
 

@@ -5,7 +5,7 @@
 namespace espalier::storage {
 namespace {
 
-// What OpenSSL found wrong with a certificate: its X509_V_ERR numbers, which are part of its ABI.
+// Verification errors of OpenSSL: its X509_V_ERR numbers, which are part of its ABI.
 enum Verified : long {  // NOLINT: libcurl's type
   kNotYetValid = 9,
   kExpired = 10,
@@ -42,7 +42,7 @@ std::string WhyNotTrusted(CURL* easy, CURLcode code, const std::string& words,
            "names it";
   }
   if (code != CURLE_PEER_FAILED_VERIFICATION) return "TLS does not come about: " + words;
-  // libcurl's own finding, of which it has no number.
+  // libcurl's own check, which has no number.
   if (words.find("subject name") != words.npos) {
     return "its certificate is of another host name; name the host as the certificate does (" +
            words + ")";

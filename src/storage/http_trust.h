@@ -1,4 +1,4 @@
-// Whom HTTPS believes, and the words for why not. Private to http.cc.
+// Trusted authorities for HTTPS, and messages for failed verification. Private to http.cc.
 //
 // Thread rule: safe from any thread.
 #pragma once
@@ -11,13 +11,13 @@
 
 namespace espalier::storage {
 
-// The PEM file of authorities in use: `ca_file`, or, when that is empty, what this system trusts.
-// libcurl was built with the place of one distribution; behind the tarball's launcher it may run on
-// any. Empty: libcurl's own.
+// Returns the PEM file of authorities in use: `ca_file`, or the system's if `ca_file` is empty.
+// libcurl was built with the path of one distribution, but the tarball's launcher runs on any.
+// Returns "" to use libcurl's own path.
 const std::string& AuthoritiesFile(const std::string& ca_file);
 
-// Why TLS does not stand, after a transfer that ended with `code`, for a person; `words` are
-// libcurl's.
+// Returns the reason, for people, why TLS failed in a transfer that ended with `code`. `words` is
+// libcurl's text.
 std::string WhyNotTrusted(CURL* easy, CURLcode code, const std::string& words,
                           const HttpOptions& options);
 

@@ -26,7 +26,7 @@ constexpr auto kSlice = std::chrono::milliseconds(100);
 
 const std::string kNoCredentials = "No Kerberos credentials available, ";
 
-// "Server HTTP/x@R not found in ..." has the name in the middle.
+// Handles texts with a name in the middle: "Server HTTP/x@R not found in ...".
 bool Matches(const KerberosMeaning& meaning, std::string_view words) {
   const size_t star = meaning.text.rfind('*');
   if (star == meaning.text.npos) return words.find(meaning.text) != words.npos;
@@ -37,7 +37,7 @@ bool Matches(const KerberosMeaning& meaning, std::string_view words) {
 
 // ---- the library -----------------------------------------------------------------------------
 
-// What the library says of a failure: the general message and the mechanism's.
+// Returns the library's messages for a failure: the general one and the mechanism's.
 std::string WordsOf(OM_uint32 major, OM_uint32 minor) {
   std::string words;
   for (const auto& [value, type] : {std::pair{major, GSS_C_GSS_CODE}, {minor, GSS_C_MECH_CODE}}) {
@@ -63,7 +63,7 @@ gss_OID_desc kSpnego = {6, const_cast<char*>("\x2b\x06\x01\x05\x05\x02")};
 // GSS_KRB5_NT_PRINCIPAL_NAME, 1.2.840.113554.1.2.2.1
 gss_OID_desc kPrincipalName = {10, const_cast<char*>("\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01")};
 
-// Releases what the library gave.
+// Owners that release objects of the library.
 struct Name {
   gss_name_t it = GSS_C_NO_NAME;
   ~Name() {
@@ -93,7 +93,8 @@ struct Buffer {
   }
 };
 
-// Where the library looks for tickets and keys: "the ticket cache FILE:/tmp/krb5cc_0 and ...".
+// Returns where the library looks for tickets and keys: "the ticket cache FILE:/tmp/krb5cc_0 and
+// ...".
 std::string Places() {
   krb5_context context = nullptr;
   if (krb5_init_context(&context) != 0) return "no krb5.conf could be read";
@@ -115,7 +116,8 @@ std::string Places() {
   return Printable(places, 1024);
 }
 
-// Without credentials the library would only say so when it looks for the service.
+// Acquires credentials first. Without them the library would report the error only when it looks
+// for the service.
 Status Acquire(const std::string& doing, Credential* credential) {
   gss_OID_set_desc wanted = {1, &kSpnego};
   OM_uint32 minor = 0;
@@ -123,15 +125,15 @@ Status Acquire(const std::string& doing, Credential* credential) {
                                            GSS_C_INITIATE, &credential->it, nullptr, nullptr);
   if (!GSS_ERROR(major)) return {};
   const std::string words = WordsOf(major, minor);
-  // The mechanism's own words are lost when there is nothing at all.
+  // Without any credentials the mechanism's own message is lost.
   return KerberosProblem(doing, words.find("cannot find mechanisms") == words.npos
                                     ? words
                                     : kNoCredentials + Places());
 }
 
-// The principal HTTP/HOST@REALM of a host, with the realm from krb5.conf; an empty one leaves it to
-// the KDC. The host stays as it was given, as in Hadoop's own clients: a name that comes from DNS
-// would let a false DNS server choose the service that our proof is for.
+// Returns the principal HTTP/HOST@REALM of a host, with the realm from krb5.conf. An empty realm
+// leaves the choice to the KDC. The host is used as given, as in Hadoop's own clients. With a name
+// from DNS, a false DNS server could choose the service for the proof.
 Result<std::string> ServiceOf(const std::string& doing, const std::string& host) {
   if (host.find_first_of("/@\\") != host.npos) {
     return PermissionDenied("cannot " + doing + ": the host name has a '/', '@' or '\\'");
@@ -178,7 +180,7 @@ Result<std::string> Principal() {
   Name name;
   OM_uint32 minor = 0;
   OM_uint32 major = gss_inquire_cred(&minor, credential.it, &name.it, nullptr, nullptr, nullptr);
-  // It does not say why a keytab gives no ticket; a proof to anybody does.
+  // gss_inquire_cred does not report why a keytab gives no ticket. A proof to any service does.
   if (GSS_ERROR(major)) {
     const Status why = Negotiate("localhost").status();
     return why.ok() ? KerberosProblem(doing, WordsOf(major, minor)) : why;
@@ -193,9 +195,9 @@ Result<std::string> Principal() {
 
 std::atomic<int> left_behind{0};
 
-// One call of the library, shared with the thread that makes it.
+// One call of the library, shared with the thread that runs it.
 struct Call {
-  std::mutex mutex;  // guards result, abandoned
+  std::mutex mutex;  // guards result and abandoned
   std::condition_variable ended;
   std::optional<Result<std::string>> result;
   bool abandoned = false;

@@ -1,12 +1,13 @@
-// Who this process is by Kerberos, and its proof to a service that asks for SPNEGO.
+// The Kerberos identity of this process, and its proof to a service that requires SPNEGO.
 //
-// The identity is the system library's (MIT's libgssapi) to find: the keytab that
-// KRB5_CLIENT_KTNAME names, with tickets fetched and renewed by itself; else the tickets of the
-// cache that KRB5CCNAME names, or of the default one. Realm and KDCs are those of KRB5_CONFIG or
-// /etc/krb5.conf.
+// The system library (MIT's libgssapi) finds the identity. It uses the keytab in
+// KRB5_CLIENT_KTNAME, and fetches and renews tickets itself. Without a keytab it uses the tickets
+// of the cache in KRB5CCNAME, or of the default cache. KRB5_CONFIG or /etc/krb5.conf define realm
+// and KDCs.
 //
-// The library waits for a KDC that does not answer, and cannot be interrupted: each call runs on a
-// thread of its own and is left behind when its limit is over.
+// The library waits for a KDC that does not answer and cannot be interrupted. Each call therefore
+// runs on a separate thread, which is abandoned after its time limit.
+//
 // Thread rule: safe from any thread.
 #pragma once
 
@@ -19,32 +20,34 @@
 
 namespace espalier::storage {
 
-inline constexpr int kKerberosCallsMax = 16;           // that still wait for a KDC
+inline constexpr int kKerberosCallsMax = 16;           // abandoned calls that wait for a KDC
 inline constexpr int kKerberosWordsMax = 8;            // messages of one failure
-inline constexpr size_t kKerberosWordsBytesMax = 400;  // of all of them
+inline constexpr size_t kKerberosWordsBytesMax = 400;  // bytes of all messages
 
 struct KerberosLimits {
-  int64_t wait_ms = 30'000;         // for the library, which may wait for KDCs
-  std::function<bool()> cancelled;  // asked about every 100 ms; true ends the wait; may be empty
+  int64_t wait_ms = 30'000;         // time for the library, which may wait for KDCs
+  std::function<bool()> cancelled;  // called about every 100 ms; true ends the wait; may be empty
 };
 
-// The value of an Authorization header for the service HTTP on `host` (a name that the KDC knows,
-// not an address): "Negotiate ...". It is SECRET, and good for one request within minutes.
-// kPermissionDenied: what is missing or wrong, and how to mend it (KerberosProblem); kUnavailable:
-// no KDC answers; kCancelled. `waited_ms`, if given, is set to what the wait took when it was long.
+// Returns the value of an Authorization header for the service HTTP on `host` (a name in the KDC,
+// not an address): "Negotiate ...". It is SECRET, and valid for one request within minutes.
+// kPermissionDenied: the message states the problem and its fix (KerberosProblem). kUnavailable: no
+// KDC answers. kCancelled: the wait was cancelled. `waited_ms`, if given, is set to the duration of
+// a long wait.
 Result<std::string> NegotiateHeader(const std::string& host, const KerberosLimits& limits,
                                     int64_t* waited_ms = nullptr);
 
-// This process's own principal: "name@REALM". Errors as above.
+// Returns this process's own principal, "name@REALM". Errors are the same.
 Result<std::string> OwnPrincipal(const KerberosLimits& limits);
 
-// The error for the words in which Kerberos' library, or a server's, says what failed. `doing`:
+// Returns the error for a message of the Kerberos library or of a server. `doing` is, for example,
 // "prove who we are to localhost". A pure function.
 Status KerberosProblem(const std::string& doing, const std::string& words);
 
-// What Java's Kerberos says in a page of an error: "... (Mechanism level: WORDS)"; or nothing.
+// Returns Java's Kerberos message in an error page, "... (Mechanism level: WORDS)", or "".
 std::string GssWords(std::string_view body);
-// The error for such words of `who`, "the NameNode HOST", which does not take our proof.
+// Returns the error for a message of `who`, for example "the NameNode HOST", that rejects the
+// proof.
 Status RefusedProof(const std::string& who, const std::string& words);
 
 }  // namespace espalier::storage

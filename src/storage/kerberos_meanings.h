@@ -11,7 +11,7 @@
 namespace espalier::storage {
 
 struct KerberosMeaning {
-  std::string_view text;  // part of the error text; "*" stands for a name
+  std::string_view text;  // part of the error text; "*" matches a name
   StatusCode code;
   const char* why;
   const char* fix;  // imperative
@@ -22,7 +22,7 @@ inline constexpr const char* kKerberosGetTicket =
 inline constexpr const char* kKerberosWrongKeys =
     "the keys of the keytab are not, or no longer, those of its principal";
 
-// The first match holds.
+// The first match is used.
 inline constexpr std::array kKerberosMeanings = {
     KerberosMeaning{
         "Clock skew too great", StatusCode::kPermissionDenied,

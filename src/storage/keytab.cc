@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kHead = "\x05\x02";
 constexpr char kOldVersion = 1;
 
-// Reads from the front; the first thing that does not fit makes all further reads fail.
+// Reads from the front. After the first mismatch all further reads fail.
 class KeytabBytes {
  public:
   explicit KeytabBytes(std::string_view bytes) : left_(bytes) {}
@@ -35,7 +35,7 @@ class KeytabBytes {
   bool ok_ = true;
 };
 
-// As Kerberos' programs write names.
+// Escapes names as Kerberos programs do.
 void AppendPart(std::string_view part, std::string* out) {
   for (const char c : part) {
     if (c == '/' || c == '@' || c == '\\') *out += '\\';
@@ -43,7 +43,7 @@ void AppendPart(std::string_view part, std::string* out) {
   }
 }
 
-// Empty when the entry is none.
+// Returns the principal, or "" if the entry is invalid.
 std::string PrincipalOf(std::string_view entry) {
   KeytabBytes bytes(entry);
   const uint32_t components = bytes.Number(2);

@@ -62,9 +62,9 @@ Status FileError(int error_number, const std::string& doing, const std::string& 
 
 namespace {
 
-constexpr int kTemporaryNames = 100;  // that are tried
+constexpr int kTemporaryNames = 100;  // maximum number of attempts
 
-// "/a/b" of "file:///a/b" or "/a/b"; refuses what no system call could mean.
+// Returns "/a/b" for "file:///a/b" or "/a/b". Rejects paths that are invalid in system calls.
 Result<std::string> LocalPath(const std::string& text) {
   ESPALIER_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
   if (uri.kind == Uri::Kind::kLocal) return std::move(uri.path);
@@ -119,11 +119,11 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Makes a new or renamed name in `path`'s directory last through a power cut.
+// Makes a new or renamed name in `path`'s directory survive a power failure.
 Status SyncParent(const std::string& path) {
   const std::string parent = ParentOf(path);
   FileDescriptor fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a directory and say EINVAL.
+  // Some file systems cannot sync a directory and return EINVAL.
   if (fd.get() < 0 || (fsync(fd.get()) != 0 && errno != EINVAL)) {
     return FileError(errno, "write", parent);
   }
@@ -169,7 +169,8 @@ class LocalFileSystem : public FileSystem, private DirectoryReader {
   Result<FileInfo> Look(const std::string& path) const override;
   Result<std::vector<FileInfo>> Entries(const std::string& directory,
                                         const Wanted& wanted) const override;
-  // The path that `uri` names, if it leads to no secret; with `whole`, to nothing that holds one.
+  // Returns the path in `uri` unless it leads to a secret. With `whole`, also rejects a directory
+  // that contains one.
   Result<std::string> Allowed(const std::string& uri, bool whole = false) const;
 
   const SecretFiles secrets_;
@@ -198,7 +199,7 @@ Result<FileInfo> LocalFileSystem::Look(const std::string& path) const {
   Result<FileInfo> found = StatFile(path);
   struct stat s;
   if (found.ok() || lstat(path.c_str(), &s) != 0) return found;
-  // There is something of that name.
+  // The name exists.
   const bool nowhere = found.status().code() == StatusCode::kNotFound && S_ISLNK(s.st_mode);
   if (nowhere) {
     return FileProblem(StatusCode::kInvalidArgument, "look up", path,
@@ -220,7 +221,7 @@ Result<std::vector<FileInfo>> LocalFileSystem::Entries(const std::string& direct
   for (const std::string& name : names) {
     if (!wanted(name)) continue;
     Result<FileInfo> info = Look(JoinPath(directory, name));
-    // A name may vanish between the listing and the look.
+    // A name may vanish between the listing and the lookup.
     if (!info.ok() && info.status().code() == StatusCode::kNotFound) continue;
     if (!info.ok()) return info.status();
     entries.push_back(*std::move(info));
@@ -245,7 +246,7 @@ Result<std::vector<BlockLocation>> LocalFileSystem::BlockLocations(const std::st
 
 Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& uri) const {
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
-  // Not blocking: opening a named pipe must not wait for its writer.
+  // O_NONBLOCK, because opening a named pipe would wait for its writer.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return FileError(errno, "open", path);
   struct stat s;
@@ -255,7 +256,7 @@ Result<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& u
     if (directory) return FileError(EISDIR, "open", path);
     return FileProblem(StatusCode::kFailedPrecondition, "open", path, "it is not a regular file");
   }
-  if (secrets_.HasOpened(fd)) {  // the path may have led elsewhere when it was looked at
+  if (secrets_.HasOpened(fd)) {  // the path may have led to another file during the check
     close(fd);
     return Refused(path);
   }
@@ -278,14 +279,15 @@ Status LocalFileSystem::WriteAtomically(const std::string& uri, std::string_view
   ESPALIER_ASSIGN_OR_RETURN(const std::string path, Allowed(uri));
   struct stat s;
   if (stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode)) return FileError(EISDIR, "write", path);
-  // The temporary name starts with a dot: listings leave it out.
+  // The temporary name starts with a dot, so listings skip it.
   static std::atomic<uint64_t> counter{0};
   const size_t slash = path.find_last_of('/');
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   const std::string who = writer.empty() ? std::to_string(getpid()) : writer;
   std::string temporary;
   int made = -1;
-  // One that was killed has left such names; in containers all have its number.
+  // A killed process leaves these names behind, and in containers all processes have the same
+  // number.
   for (int i = 0; i < kTemporaryNames && made < 0; ++i) {
     temporary =
         JoinPath(ParentOf(path), "." + name + ".tmp-" + who + "-" + std::to_string(++counter));
@@ -316,7 +318,7 @@ Status LocalFileSystem::Rename(const std::string& from, const std::string& to) c
     if (error != EINVAL) {
       return FileError(error, "rename '" + Printable(source, 1024) + "' to", target);
     }
-    // File systems without that flag: look first; good enough where names are our own.
+    // File systems without this flag: check first. That is sufficient for this program's own names.
     struct stat s;
     if (lstat(target.c_str(), &s) == 0) return FileError(EEXIST, "rename to", target);
     if (rename(source.c_str(), target.c_str()) != 0) {
@@ -332,7 +334,7 @@ Status LocalFileSystem::Exchange(const std::string& one, const std::string& othe
   if (renameat2(AT_FDCWD, first.c_str(), AT_FDCWD, second.c_str(), RENAME_EXCHANGE) != 0) {
     const int error = errno;
     const std::string doing = "swap '" + Printable(first, 1024) + "' and";
-    // What the kernel answers for a file system without this flag.
+    // The kernel's errors for a file system without this flag.
     if (error == EINVAL || error == ENOSYS) {
       return FileProblem(StatusCode::kUnimplemented, doing, second, std::strerror(error));
     }

@@ -1,4 +1,4 @@
-// Files of this machine.
+// Files on the local machine.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,13 @@
 
 namespace espalier::storage {
 
-// `secrets`: files, or directories with all in them, that no call may read or change: a daemon's
-// own, when the paths come from others. kPermissionDenied, also by links. (They are looked up at
-// each call, for they may be replaced.)
+// Returns the local file system. `secrets` are files, or directories with their contents, that no
+// call may read or change, not even through links (kPermissionDenied). A daemon passes its own
+// secrets when it receives paths from clients. Each call resolves them again, because they may be
+// replaced.
 std::unique_ptr<FileSystem> MakeLocalFileSystem(std::vector<std::string> secrets = {});
 
-// An error of a system call on `path`, told apart by errno as file_system.h says.
+// Returns the error of a system call on `path`, with the code for its errno from file_system.h.
 Status FileError(int error_number, const std::string& doing, const std::string& path);
 
 }  // namespace espalier::storage

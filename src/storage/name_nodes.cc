@@ -11,7 +11,7 @@
 namespace espalier::storage {
 namespace {
 
-// How WebHDFS is spoken: which key names the addresses, which port is the default.
+// HTTP or HTTPS for WebHDFS: key of the addresses and default port.
 struct Speech {
   bool secure = false;
   std::string key = "dfs.namenode.http-address";
@@ -20,7 +20,8 @@ struct Speech {
 const Speech kPlain, kSecure{true, "dfs.namenode.https-address", kDefaultHttpsPort};
 constexpr const char* kRpcAddress = "dfs.namenode.rpc-address";
 
-// The address under `key`; one with host 0.0.0.0 (or empty) gets `host`. Port 0: it is not set.
+// Returns the address under `key`. Replaces host 0.0.0.0 (or an empty one) by `host`. Port 0: it is
+// not set.
 Result<HostPort> HttpAddressOf(const HadoopConfig& config, const Speech& speech,
                                const std::string& suffix, const std::string& host) {
   const std::string key = speech.key + suffix;
@@ -37,7 +38,7 @@ Result<HostPort> HttpAddressOf(const HadoopConfig& config, const Speech& speech,
   return address;
 }
 
-// The rpc-address with the same suffix; its host stands in where an http-address has none.
+// Returns the rpc-address with the same suffix. Its host is used if an http-address has none.
 Result<HostPort> RpcAddressOf(const HadoopConfig& config, const std::string& suffix) {
   ESPALIER_ASSIGN_OR_RETURN(const std::string text, config.Get(kRpcAddress + suffix));
   if (text.empty()) return HostPort{};
@@ -76,11 +77,11 @@ Result<std::vector<NameNode>> NameNodesOfService(const std::string& service,
   return found;
 }
 
-// Whether `authority` of an hdfs URI is the NameNode with this key suffix.
+// Returns whether the host and port of an hdfs URI are the NameNode with this key suffix.
 Result<bool> IsRpcAddress(const HadoopConfig& config, const std::string& suffix, const Uri& uri) {
   ESPALIER_ASSIGN_OR_RETURN(std::string text, config.Get(kRpcAddress + suffix));
   if (text.empty() && suffix.empty()) {
-    // Without an rpc-address the default file system names it.
+    // Without an rpc-address the default file system contains it.
     ESPALIER_ASSIGN_OR_RETURN(text, config.Get("fs.defaultFS"));
     if (!text.starts_with("hdfs://")) return false;
     text = text.substr(7, text.find('/', 7) - 7);
@@ -92,7 +93,7 @@ Result<bool> IsRpcAddress(const HadoopConfig& config, const std::string& suffix,
   return address.host == uri.host && port(address.port) == port(uri.port);
 }
 
-// What follows the keys of each NameNode's addresses: nothing, ".NAMESERVICE", ".NAMESERVICE.ID".
+// Returns the key suffixes of each NameNode's addresses: "", ".NAMESERVICE", ".NAMESERVICE.ID".
 Result<std::vector<std::string>> Suffixes(const HadoopConfig& config) {
   std::vector<std::string> suffixes = {""};
   ESPALIER_ASSIGN_OR_RETURN(const auto services, config.GetList("dfs.nameservices"));
@@ -104,7 +105,7 @@ Result<std::vector<std::string>> Suffixes(const HadoopConfig& config) {
   return suffixes;
 }
 
-// The http-address of the NameNode whose rpc-address the URI names; port 0: none is configured.
+// Returns the http-address of the NameNode with the URI's rpc-address. Port 0: none is configured.
 Result<NameNode> ByRpcAddress(const Uri& uri, const HadoopConfig& config, const Speech& speech) {
   ESPALIER_ASSIGN_OR_RETURN(const auto suffixes, Suffixes(config));
   for (const std::string& suffix : suffixes) {
@@ -127,12 +128,12 @@ Result<bool> IsService(const std::string& name, const HadoopConfig& config) {
          std::find(services.begin(), services.end(), name) != services.end();
 }
 
-// The default file system, as a URI with a host.
+// Returns the default file system, as a URI with a host.
 Result<Uri> DefaultFileSystem(const Uri& uri, const HadoopConfig& config) {
   const std::string shown = "'" + Printable(uri.prefix + uri.path) + "'";
   ESPALIER_ASSIGN_OR_RETURN(std::string text, config.Get("fs.defaultFS"));
   if (text.empty()) {
-    ESPALIER_ASSIGN_OR_RETURN(text, config.Get("fs.default.name"));  // its name in Hadoop 1
+    ESPALIER_ASSIGN_OR_RETURN(text, config.Get("fs.default.name"));  // the name in Hadoop 1
   }
   if (text.empty()) {
     return InvalidArgument(shown + " is on the default file system, and fs.defaultFS is not set: " +
@@ -163,7 +164,7 @@ Result<Speech> SpeechOf(const Uri& uri, const HadoopConfig& config) {
                          "configured otherwise) or hdfs://HOST/PATH");
 }
 
-// The host itself, its addresses and the port, as tokens write them.
+// Adds the host itself, its addresses and the port, as tokens contain them.
 void AddServices(const HostPort& address, std::vector<std::string>* services) {
   if (address.port == 0 || address.host.empty()) return;
   services->push_back(ToString(address));
@@ -181,7 +182,8 @@ void AddServices(const HostPort& address, std::vector<std::string>* services) {
   freeaddrinfo(found);
 }
 
-// The rpc-address of the NameNode that the configuration knows by this HTTP or HTTPS address.
+// Returns the rpc-address of the NameNode that the configuration lists under this HTTP or HTTPS
+// address.
 HostPort RpcAddressBehind(const HadoopConfig& config, const NameNode& node) {
   const auto suffixes = Suffixes(config);
   if (!suffixes.ok()) return {};

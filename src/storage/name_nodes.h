@@ -1,4 +1,6 @@
-// Where the NameNodes of an HDFS serve WebHDFS. Thread rule: pure functions.
+// WebHDFS addresses of the NameNodes of an HDFS.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -12,30 +14,31 @@ namespace espalier::storage {
 
 struct NameNode {
   HostPort http;
-  std::string why;      // how this address was found, for error messages
-  bool secure = false;  // it speaks HTTPS there
-  HostPort rpc = {};    // port 0: not known
+  std::string why;      // source of this address, for error messages
+  bool secure = false;  // address uses HTTPS
+  HostPort rpc = {};    // port 0: unknown
 };
 
-// The NameNodes that serve `uri` (of kind hdfs or webhdfs), in the order to be tried: one, or those
-// of a name service. The HTTP address comes from
-//   1. dfs.namenode.http-address[.NAMESERVICE[.ID]] where the configuration knows the name service,
+// Returns the NameNodes that serve `uri` (of kind hdfs or webhdfs), in the order of use: one, or
+// those of a name service. The HTTP address comes from
+//   1. dfs.namenode.http-address[.NAMESERVICE[.ID]] if the configuration contains the name service,
 //      or an rpc-address equal to the URI's host and port;
-//   2. the URI itself when its scheme is webhdfs or swebhdfs;
+//   2. the URI itself if its scheme is webhdfs or swebhdfs;
 //   3. port 9870 on the URI's host.
-// Over HTTPS, which swebhdfs asks for, and hdfs where dfs.http.policy is HTTPS_ONLY, it is the
-// https-address and port 9871. kInvalidArgument: no default file system, one that is not an HDFS,
-// bad or missing addresses, webhdfs where only HTTPS is served.
+//
+// HTTPS uses https-address and port 9871. swebhdfs requires HTTPS, and so does hdfs if
+// dfs.http.policy is HTTPS_ONLY. kInvalidArgument: no default file system, a default that is not an
+// HDFS, invalid or missing addresses, or webhdfs with an HTTPS-only service.
 Result<std::vector<NameNode>> FindNameNodes(const Uri& uri, const HadoopConfig& config);
 
-// What delegation tokens of that file system may call their service: "ha-hdfs:ns", "host:port", and
-// with the host's addresses. Looks names up.
+// Returns the service names that delegation tokens of that file system may contain: "ha-hdfs:ns",
+// "host:port", and "host:port" with the host's addresses. Resolves host names.
 std::vector<std::string> TokenServices(const Uri& uri, const HadoopConfig& config,
                                        const std::vector<NameNode>& name_nodes);
 
 inline constexpr int kDefaultHttpPort = 9870;
 inline constexpr int kDefaultHttpsPort = 9871;
 inline constexpr int kDefaultRpcPort = 8020;
-inline constexpr size_t kNameNodesMax = 16;  // of one name service
+inline constexpr size_t kNameNodesMax = 16;  // in one name service
 
 }  // namespace espalier::storage

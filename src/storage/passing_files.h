@@ -1,5 +1,7 @@
-// A file system that passes all calls on to another one: what begins those that watch, keep or (in
-// tests) hinder some of the calls. Thread rule: that of the other one.
+// A file system that passes all calls to another one. It is the base class of file systems that
+// watch, keep or (in tests) block some of the calls.
+//
+// Thread rule: that of the other file system.
 #pragma once
 
 #include <memory>

@@ -9,7 +9,7 @@
 namespace espalier::storage {
 namespace {
 
-// Directories within directories `name=value`; more are taken for links that lead in a circle.
+// Maximum depth of nested directories `name=value`. Deeper nesting is treated as a cycle of links.
 constexpr int32_t kPartitionDepthMax = 32;
 
 std::string_view NameOf(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
@@ -22,13 +22,13 @@ bool IsNothing(const Status& status) {
   return status.code() == StatusCode::kNotFound || status.code() == StatusCode::kFailedPrecondition;
 }
 
-// The file system does not answer: to ask it anything else would be one more wait.
+// Returns whether the file system does not answer. Another request would wait again.
 bool IsAway(const Status& status) {
   return status.code() == StatusCode::kUnavailable ||
          status.code() == StatusCode::kDeadlineExceeded || status.code() == StatusCode::kCancelled;
 }
 
-// Where the first segment with a wildcard begins in the pattern.
+// Returns the position of the first segment with a wildcard in the pattern.
 size_t FirstGlob(const std::string& pattern) {
   size_t begin = 0;
   while (begin < pattern.size()) {
@@ -41,11 +41,11 @@ size_t FirstGlob(const std::string& pattern) {
 
 class PatternWalk {
  public:
-  // What stands in a pattern from `fixed` on is found, not spelled out.
+  // Parts of a pattern from `fixed` on count as found, not as spelled out.
   PatternWalk(const DirectoryReader& reader, size_t fixed, std::vector<FileInfo>* files)
       : reader_(reader), fixed_(fixed), files_(files) {}
 
-  // Adds a file, or the files in a directory. `below`: how many directories were found above it.
+  // Adds a file, or the files in a directory. `below` is the number of found directories above it.
   Status Add(FileInfo found, int32_t below) {
     if (!found.is_directory) {
       found.found_below = below;
@@ -61,8 +61,8 @@ class PatternWalk {
 
   // Walks the segments of a pattern from `position` on, below `path`.
   Status Expand(std::string path, const std::string& pattern, size_t position, int32_t below) {
-    // Segments without wildcards are taken as they are, hidden or not.
-    bool found_last = false;  // the last segment of `path` lies in the part that is found
+    // Segments without wildcards are used as they are, hidden or not.
+    bool found_last = false;  // the last segment of `path` is in the found part
     while (position < pattern.size()) {
       const size_t slash = std::min(pattern.find('/', position), pattern.size());
       const std::string segment = pattern.substr(position, slash - position);
@@ -79,7 +79,7 @@ class PatternWalk {
       }
     }
     Result<FileInfo> found = reader_.Look(path);
-    // Nothing there: a pattern may match nothing.
+    // A pattern may match nothing.
     if (!found.ok()) return IsNothing(found.status()) ? Status() : found.status();
     if (!found->is_directory) below -= found_last;
     return Add(*std::move(found), below);
@@ -122,7 +122,7 @@ class PatternWalk {
     return entries;
   }
 
-  // Goes on below each name in `path` that matches `segment`.
+  // Continues below each name in `path` that matches `segment`.
   Status Match(const std::string& path, const std::string& segment, const std::string& pattern,
                size_t rest, int32_t below) {
     const auto wanted = [&segment](std::string_view name) {
@@ -158,7 +158,7 @@ std::string JoinPath(const std::string& directory, const std::string& name) {
 Result<std::vector<FileInfo>> ListPattern(const DirectoryReader& reader, const std::string& path) {
   std::vector<FileInfo> files;
   PatternWalk walk(reader, FirstGlob(path), &files);
-  // A plain name comes first: a file may have a wildcard in its name.
+  // A plain name has precedence, because a file name may contain a wildcard.
   Result<FileInfo> plain = reader.Look(path);
   if (plain.ok()) {
     ESPALIER_RETURN_IF_ERROR(walk.Add(*std::move(plain), 0));

@@ -1,4 +1,6 @@
-// FileSystem::List for any file system: patterns, hidden names, order. Thread rule: re-entrant.
+// FileSystem::List for any file system: patterns, hidden names, order.
+//
+// Thread rule: re-entrant.
 #pragma once
 
 #include <functional>
@@ -11,28 +13,29 @@
 
 namespace espalier::storage {
 
-// What a file system must be able to say.
+// Operations that a file system provides for listings.
 class DirectoryReader {
  public:
   virtual ~DirectoryReader() = default;
-  // With `path` as given. kNotFound, or kFailedPrecondition when a part of it is no directory:
-  // there is nothing of that name. Any other error: it is there and cannot be used.
+  // Returns the info of `path`, with `path` as given. kNotFound, or kFailedPrecondition if a part
+  // of it is not a directory: the name does not exist. Any other error: it exists and is not
+  // usable.
   virtual Result<FileInfo> Look(const std::string& path) const = 0;
-  // What the directory holds under names that are wanted, `path` being "directory/name".
-  // kNotFound, or kFailedPrecondition when it is no directory; any other error when an entry
-  // cannot be looked at, but for one that vanished meanwhile.
+  // Returns the entries of the directory with wanted names. `path` is then "directory/name".
+  // kNotFound, or kFailedPrecondition if it is not a directory. Any other error if an entry is
+  // unusable. Entries that vanish during the call are skipped.
   using Wanted = std::function<bool(std::string_view name)>;
   virtual Result<std::vector<FileInfo>> Entries(const std::string& directory,
                                                 const Wanted& wanted) const = 0;
-  // How an error writes a path: as its user would.
+  // Returns the path as its user would write it, for errors.
   virtual std::string Shown(const std::string& path) const { return path; }
 };
 
-// As FileSystem::List says.
+// Implements FileSystem::List.
 Result<std::vector<FileInfo>> ListPattern(const DirectoryReader& reader,
                                           const std::string& pattern);
 
-// "directory/name"; the name alone when the directory is empty.
+// Returns "directory/name", or only the name if the directory is empty.
 std::string JoinPath(const std::string& directory, const std::string& name);
 
 }  // namespace espalier::storage

@@ -8,14 +8,14 @@
 namespace espalier::storage {
 namespace {
 
-// Where a path leads, as far as it exists.
+// Resolves a path as far as it exists.
 std::string Real(const std::string& path) {
   std::error_code failed;
   const auto real = std::filesystem::weakly_canonical(path, failed);
   return failed ? path : real.string();
 }
 
-// Whether `path` is `directory` or below it; both are real ones.
+// Returns whether `path` is `directory` or below it. Both are resolved paths.
 bool IsWithin(const std::string& path, const std::string& directory) {
   return path == directory || path.starts_with(directory + "/");
 }

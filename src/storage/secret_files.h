@@ -1,7 +1,8 @@
-// Files of a daemon's own that no path given by others may lead to: its key, its tokens.
+// A daemon's own files that no external path may reach: its key, its tokens.
 //
-// They are looked up at each question, for they may be replaced. Thread rule: const calls from any
-// thread.
+// Each check resolves the paths again, because the files may be replaced.
+//
+// Thread rule: const calls from any thread.
 #pragma once
 
 #include <string>
@@ -12,15 +13,15 @@ namespace espalier::storage {
 
 class SecretFiles {
  public:
-  // Files, or directories with all in them; absolute paths.
+  // `paths` are files, or directories with their contents, as absolute paths.
   explicit SecretFiles(std::vector<std::string> paths) : paths_(std::move(paths)) {}
 
-  // Whether `path` leads to one of them, by whatever links.
+  // Returns whether `path` leads to one of them, through any links.
   bool Has(const std::string& path) const;
-  // Whether one of them lies in what `path` leads to.
+  // Returns whether the target of `path` contains one of them.
   bool AnyWithin(const std::string& path) const;
-  // Whether this file is one of them, under whatever name it was opened; or one without a name, of
-  // this process's own (memory, a spill) and reached through /proc.
+  // Returns whether this open file is one of them, under any name. Also returns true for a file of
+  // this process without a name (memory, a spill), which is reachable through /proc.
   bool HasOpened(int fd) const;
 
  private:

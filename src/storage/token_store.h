@@ -1,5 +1,5 @@
-// The delegation tokens that a job's calls to HDFS show, by file system: the newest of each. Shared
-// by the job's file systems and by those who fetch new tokens.
+// The delegation tokens of a job's HDFS calls: the newest token for each file system. The job's
+// file systems and the code that fetches new tokens share it.
 //
 // Thread rule: safe from any thread.
 #pragma once
@@ -13,18 +13,19 @@ namespace espalier::storage {
 
 class TokenStore {
  public:
-  // `ask`, if any, asks for another token of a file system whose token a NameNode has refused; it
-  // is called on the thread whose call was refused, and must not block. Without it tokens are not
+  // `ask`, if set, requests another token for a file system after a NameNode refused its token. The
+  // thread of the refused call runs it, so it must not block. Without `ask`, tokens are not
   // replaced.
   explicit TokenStore(std::function<void(const std::string& prefix)> ask = {})
       : ask_(std::move(ask)) {}
 
-  // `prefix`: what paths of the file system begin with (uri.h), "hdfs://ns". `text` is SECRET.
+  // `prefix` is the start of the file system's paths (uri.h), for example "hdfs://ns". `text` is
+  // SECRET.
   void Put(const std::string& prefix, std::string text);
-  // Empty: there is none.
+  // Returns the token, or "".
   std::string Find(const std::string& prefix) const;
-  // A NameNode has refused `text`. True: another try may help, for another token is there, or was
-  // asked for now.
+  // Reports that a NameNode refused `text`. Returns true if another attempt may help: another token
+  // is available, or one was requested now.
   bool Refused(const std::string& prefix, const std::string& text) const;
 
  private:

@@ -15,7 +15,7 @@ constexpr const char* kExpected =
     "hdfs:///PATH, "
     "webhdfs://HOST:PORT/PATH or swebhdfs://HOST:PORT/PATH";
 
-// "hdfs" of "hdfs://host/path" or "hdfs:/path"; empty for a plain path.
+// Returns "hdfs" for "hdfs://host/path" or "hdfs:/path", and "" for a plain path.
 std::string_view SchemeOf(std::string_view text) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0) return {};
@@ -29,7 +29,7 @@ std::string_view SchemeOf(std::string_view text) {
   return is_word && is_uri ? scheme : std::string_view{};
 }
 
-// "/a/b" of "//a///b/".
+// Returns "/a/b" for "//a///b/".
 Result<std::string> CleanPath(std::string_view path, const std::string& text) {
   std::string clean;
   while (!path.empty()) {
@@ -68,7 +68,7 @@ std::string CanonicalPath(const std::string& text) {
   std::error_code error;
   const std::filesystem::path place = std::filesystem::weakly_canonical(uri->path, error);
   if (error) return text;
-  // "a/" is "a".
+  // "a/" becomes "a".
   return (place.has_filename() || !place.has_relative_path() ? place : place.parent_path())
       .string();
 }

@@ -10,7 +10,7 @@ namespace espalier::storage {
 namespace {
 
 constexpr int kRedirectsMax = 3;
-constexpr int kSuspectRequests = 256;  // a data node is avoided for this many requests
+constexpr int kSuspectRequests = 256;  // number of requests that avoid a suspect DataNode
 constexpr size_t kSuspectsMax = 64;
 constexpr size_t kDataNodeMovesMax = 3;
 
@@ -95,7 +95,7 @@ HttpReply WebHdfsClient::AskNameNode(const Operation& operation, size_t name_nod
   if (reply.status != 401 || !reply.asks_negotiate || proof.kind != WebHdfsLogin::Kind::kName) {
     return reply;
   }
-  login_.UseKerberos();  // the configuration did not tell
+  login_.UseKerberos();  // the configuration did not contain it
   return Call(operation, name_node, stop_at_content, &proof, verdict);
 }
 
@@ -103,7 +103,7 @@ Result<HostPort> WebHdfsClient::TargetOf(const std::string& location, size_t nam
   return RedirectTarget(location, name_nodes_[name_node].secure);
 }
 
-// The bytes themselves, from whoever serves them at the NameNode's address.
+// Opens the bytes themselves, from the gateway at the NameNode's address.
 std::unique_ptr<HttpBody> WebHdfsClient::Gateway(const Operation& operation, size_t name_node,
                                                  Verdict* verdict) const {
   int64_t waited_ms = 0;
@@ -156,7 +156,7 @@ Verdict WebHdfsClient::TryCreate(const Operation& operation, std::string_view co
   Verdict verdict;
   HttpReply reply = AskNameNode(operation, name_node, &verdict);
   *elapsed_ms = reply.elapsed_ms;
-  verdict.maybe_done = false;  // the first step makes nothing
+  verdict.maybe_done = false;  // the first step creates nothing
   if (verdict.fate != CallFate::kDone) return verdict;
   const std::string who = "the NameNode " + ToString(name_nodes_[name_node].http);
   for (int i = 0; i < kRedirectsMax; ++i) {
@@ -182,8 +182,8 @@ Verdict WebHdfsClient::TryCreate(const Operation& operation, std::string_view co
           "the DataNode answers HTTP " + std::to_string(reply.status) + "; expected 201 (created)",
           true};
     }
-    // A node of this address may have several names; its bare address excludes it where it is
-    // alone.
+    // A node with this address may have several names. Its bare address excludes it if it is the
+    // only one.
     if (verdict.fate == CallFate::kOtherDataNode && !reply.peer_ip.empty()) {
       std::lock_guard lock(mutex_);
       if (suspects_.size() < kSuspectsMax) suspects_.emplace_back(reply.peer_ip, 4);
@@ -211,7 +211,7 @@ WebHdfsClient::Answer WebHdfsClient::Create(Operation operation, std::string_vie
       attempts.Succeeded();
       return answer;
     }
-    // With all of its nodes excluded the NameNode has none to offer.
+    // With all of its nodes excluded, the NameNode has none to offer.
     if (verdict.fate == CallFate::kAgain) {
       std::lock_guard lock(mutex_);
       suspects_.clear();
@@ -247,7 +247,7 @@ WebHdfsClient::Range WebHdfsClient::OpenRange(const std::string& path, int64_t o
   } else {
     if (range.verdict.fate == CallFate::kAgain) {
       std::lock_guard lock(mutex_);
-      suspects_.clear();  // with all of its nodes excluded no one is left
+      suspects_.clear();  // with all nodes excluded, none is left
     }
     if (range.verdict.fate != CallFate::kDone) return range;
   }
@@ -284,7 +284,7 @@ void WebHdfsClient::Suspect(const std::string& path, int64_t offset,
   const Operation operation{.op = "GET_BLOCK_LOCATIONS",
                             .path = path,
                             .parameters = {{"offset", std::to_string(offset)}, {"length", "1"}}};
-  // One try: without an answer the NameNode's own choice must do.
+  // One attempt. Without an answer the NameNode chooses.
   Verdict verdict;
   const HttpReply reply = AskNameNode(operation, active_, &verdict);
   if (verdict.fate != CallFate::kDone) return;

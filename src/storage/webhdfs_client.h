@@ -1,8 +1,9 @@
-// One HDFS through WebHDFS: which NameNode to ask, when to ask again, how to follow a redirect.
+// Client of one HDFS over WebHDFS. It selects a NameNode, retries calls and follows redirects.
 //
-// A call tries the NameNodes in turn, starting with the one that answered last; waits between
-// rounds; gives up within RetryOptions' limits. Errors that another try cannot mend end it at once.
-// Redirect addresses may carry tokens: they are used and never shown.
+// A call tries the NameNodes in turn, starting with the one that answered last. It waits between
+// rounds and gives up within the limits of RetryOptions. Errors that a retry cannot fix end it at
+// once. Redirect URLs may contain tokens, so they are never shown.
+//
 // Thread rule: const calls from any thread.
 #pragma once
 
@@ -28,24 +29,24 @@
 namespace espalier::storage {
 
 struct WebHdfsOptions {
-  std::string user;  // sent as user.name; empty: none, and HDFS takes its own default
-  // Other ways to say who calls, which come before a name (webhdfs_login.h).
+  std::string user;  // sent as user.name; empty: none, HDFS uses its default
+  // Other ways to identify the caller, which take precedence over a name (webhdfs_login.h).
   bool kerberos = false;
-  std::shared_ptr<const TokenStore> tokens;  // of a job; may be null
+  std::shared_ptr<const TokenStore> tokens;  // tokens of a job; may be null
   std::string file_token;                    // SECRET; empty: none
   HttpOptions http;
   RetryOptions retry;
-  // Told what a call waits for, each time it is worse than before, and "" when HDFS answers again.
-  // Called on the waiting threads; may be empty.
+  // Receives the reason why a call waits, each time it is worse than before, and "" when HDFS
+  // answers again. The waiting threads call it. May be empty.
   std::function<void(const std::string& why)> on_trouble;
-  // A file that is read in order is asked for in pieces of this size; each piece costs a request to
-  // the NameNode and a new connection.
+  // Size of the pieces of a file that is read in order. Each piece costs a request to the NameNode
+  // and a new connection.
   int64_t stream_bytes = int64_t{64} << 20;
-  // A small read elsewhere fetches this much, which answers its neighbours.
+  // Size of the block that a small random read fetches. The block also serves reads nearby.
   int64_t block_bytes = int64_t{256} << 10;
 };
 
-// An operation of WebHDFS on a path, and how it is told of in an error: "cannot DOING 'SHOWN'".
+// A WebHDFS operation on a path, and its description in an error: "cannot DOING 'SHOWN'".
 struct Operation {
   HttpMethod method = HttpMethod::kGet;
   const char* op = "";
@@ -55,7 +56,8 @@ struct Operation {
   std::string shown;
 };
 
-// What calls have to wait for, the worse the later: worse news are told though better ones were.
+// Reasons for waiting, in order of severity. A more severe reason is reported even after a less
+// severe one.
 enum class Trouble : uint8_t { kNone, kCall, kNameNode };
 
 class WebHdfsClient {
@@ -66,30 +68,30 @@ class WebHdfsClient {
   struct Answer {
     Status status;
     std::string body;
-    bool maybe_done = false;  // an earlier try without an answer may have done it
+    bool maybe_done = false;  // an earlier attempt without an answer may have succeeded
   };
-  // An operation that a NameNode answers itself.
+  // Runs an operation that a NameNode answers itself.
   Answer Ask(const Operation& operation) const;
 
-  // Whether calls say who makes them by Kerberos, or the NameNode asks for it. One look at "/".
+  // Returns whether calls use Kerberos, or the NameNode requires it. Makes one request for "/".
   Result<bool> AsksForKerberos() const;
 
-  // CREATE, both steps; op and method are set here. With `exclusively` the file must not exist, and
-  // the first try whose effect is unknown ends the call (maybe_done). OK means that the data node
-  // said 201: the file is closed.
+  // Runs both steps of CREATE. Sets op and method. With `exclusively` the file must not exist, and
+  // the first attempt with an unknown effect ends the call (maybe_done). OK means that the DataNode
+  // returned 201: the file is closed.
   Answer Create(Operation operation, std::string_view content, bool exclusively) const;
 
-  // One try to get bytes [offset, offset + length) of a file.
+  // Result of one attempt to open bytes [offset, offset + length) of a file.
   struct Range {
-    std::unique_ptr<HttpBody> body;  // nullptr: `verdict` says why
+    std::unique_ptr<HttpBody> body;  // null: `verdict` contains the reason
     Verdict verdict;
-    HostPort source;  // the data node; no port: the NameNode, or whoever serves its address
+    HostPort source;  // DataNode; no port: the NameNode or a gateway
     int64_t elapsed_ms = 0;
   };
   Range OpenRange(const std::string& path, int64_t offset, int64_t length, size_t name_node) const;
 
-  // Later requests ask the NameNode for another data node than this one. `path` and `offset` tell
-  // of a block that it has.
+  // Makes later requests ask the NameNode for another DataNode. `path` and `offset` identify a
+  // block on this DataNode.
   void Suspect(const std::string& path, int64_t offset, const HostPort& data_node) const;
 
   const WebHdfsOptions& options() const { return options_; }
@@ -112,9 +114,9 @@ class WebHdfsClient {
                                     Verdict* verdict) const;
   Verdict TryCreate(const Operation& operation, std::string_view content, size_t name_node,
                     int64_t* elapsed_ms) const;
-  // "IP:port,IP:port" of the suspects; counts their time down.
+  // Returns "IP:port,IP:port" of the suspects and decrements their counters.
   std::string Excluded() const;
-  // Log lines and on_trouble.
+  // Logs an outage or its end and calls on_trouble.
   void TellTrouble(Trouble trouble, const std::string& why) const;
   void TellEnd() const;
 
@@ -123,21 +125,22 @@ class WebHdfsClient {
   const WebHdfsOptions options_;
   const HttpClient http_;
   const WebHdfsLogin login_;
-  mutable std::atomic<size_t> active_{0};  // the NameNode that answered last
+  mutable std::atomic<size_t> active_{0};  // NameNode that answered last
   mutable std::atomic<bool> reached_{false};
-  mutable std::atomic<Trouble> warned_{Trouble::kNone};        // of, and not taken back
+  mutable std::atomic<Trouble> warned_{Trouble::kNone};        // reported and still active
   mutable std::mutex mutex_;                                   // guards suspects_
-  mutable std::vector<std::pair<std::string, int>> suspects_;  // with requests left to avoid them
+  mutable std::vector<std::pair<std::string, int>> suspects_;  // requests left to avoid each
 };
 
-// The tries of one call: the next NameNode, the next wait, the end. For one thread.
+// The attempts of one call: next NameNode, next wait, end.
+// Thread rule: one thread.
 class Attempts {
  public:
   Attempts(const WebHdfsClient& client, std::string doing, std::string shown);
   size_t name_node() const { return name_node_; }
-  // After a try that failed and took `elapsed_ms`: OK when it is time for another one.
+  // Call after a failed attempt that took `elapsed_ms`. Waits, and returns OK for another attempt.
   Status Next(const Verdict& verdict, int64_t elapsed_ms);
-  // After a success, or enough of one.
+  // Call after a success or sufficient progress.
   void Succeeded();
 
  private:
@@ -146,7 +149,7 @@ class Attempts {
   const std::string doing_, shown_;
   RetryBudget budget_;
   size_t name_node_;
-  size_t moves_ = 0;  // to another node, since the last wait
+  size_t moves_ = 0;  // changes of node since the last wait
 };
 
 }  // namespace espalier::storage

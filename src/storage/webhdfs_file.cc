@@ -6,8 +6,8 @@
 namespace espalier::storage {
 namespace {
 
-// So much must have come before failures are counted anew: a peer that gives a byte a connection
-// does not keep us for ever.
+// Bytes that must arrive before the count of failures restarts. Otherwise a peer that sends one
+// byte a connection could delay a read forever.
 constexpr int64_t kProgressBytes = 1 << 20;
 constexpr size_t kStreamsMax = 8;
 constexpr size_t kAnnouncedMax = 64;
@@ -80,7 +80,7 @@ Status RangeStream::Read(std::span<char> out) {
     return {};
   }
   attempts.Succeeded();
-  // A body without a length may hold more than was asked for.
+  // A body without a length may contain more than the requested bytes.
   char more = 0;
   const bool too_long = !body_->head().content_length && body_->Read({&more, 1}) > 0;
   body_ = nullptr;
@@ -131,10 +131,10 @@ std::unique_ptr<RangeStream> WebHdfsFile::StreamAt(int64_t offset, int64_t wante
 }
 
 void WebHdfsFile::Keep(std::unique_ptr<RangeStream> stream, bool announced) const {
-  std::unique_ptr<RangeStream> dropped;  // closed after the lock is gone
+  std::unique_ptr<RangeStream> dropped;  // closed after the lock is released
   std::lock_guard lock(mutex_);
   const bool over = stream->position() == stream->end();
-  // What follows an announced range is not the start of another long walk.
+  // The end of an announced range is not the start of another long sequential read.
   if (!over || !announced) PushBounded(&ends_, stream->position(), kEndsMax);
   if (over) {
     std::erase_if(announced_,

@@ -1,5 +1,6 @@
-// Reading a file of HDFS. Thread rule: RangeStream is for one thread; WebHdfsFile as its interface
-// says.
+// Reader of a file on HDFS.
+//
+// Thread rule: a RangeStream is for one thread; a WebHdfsFile follows its interface.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,11 @@
 
 namespace espalier::storage {
 
-// Bytes [begin, end) of a file, in order, by one request as long as nothing fails. A body that ends
-// early is continued from the byte reached, from another data node if there is one.
+// Bytes [begin, end) of a file, in order, by one request while nothing fails. If a body ends early,
+// the stream continues at the next byte, from another DataNode if possible.
 class RangeStream {
  public:
-  // REQUIRES: 0 <= begin < end <= the file's length; `client` outlives the stream.
+  // REQUIRES: 0 <= begin < end <= the file's length. `client` must outlive the stream.
   RangeStream(const WebHdfsClient& client, std::string path, std::string shown, int64_t begin,
               int64_t end)
       : client_(client),
@@ -30,15 +31,15 @@ class RangeStream {
 
   int64_t position() const { return position_; }
   int64_t end() const { return end_; }
-  // Fills `out`. REQUIRES: position() + out.size() <= end(). After an error the stream is of no
-  // more use. kDataLoss: a reply of another length than was asked for (the file changed, or the
-  // other side lies).
+  // Fills `out`. After an error the stream is unusable. kDataLoss: the length of a reply differs
+  // from the request, because the file changed or the other side is faulty or malicious. REQUIRES:
+  // position() + out.size() <= end().
   Status Read(std::span<char> out);
 
  private:
-  // Opens at position_; on failure body_ stays empty.
+  // Opens a body at position_. On failure body_ stays empty.
   Verdict Open(size_t name_node, int64_t* elapsed_ms);
-  // Why body_ gave less than it should.
+  // Returns the reason why body_ ended early.
   Verdict WhyShort(int64_t* elapsed_ms) const;
 
   const WebHdfsClient& client_;
@@ -49,10 +50,12 @@ class RangeStream {
   std::unique_ptr<HttpBody> body_;
 };
 
-// Serves reads at any place. What is read in order, or was announced by WillRead, comes from open
-// streams (several at a time: each caller that reads in order has its own); a small read elsewhere
-// fetches a block that also answers its neighbours, and so does a small one where an announced
-// range begins, from that range's stream; a large one asks for exactly its bytes.
+// Serves reads at any offset:
+// - Reads in order, and reads announced by WillRead, use open streams. Each caller that reads in
+//   order has its own stream.
+// - A small read at another offset fetches a block that also serves reads nearby. A small read at
+//   the start of an announced range does so from the stream of the range.
+// - A large read requests exactly its bytes.
 class WebHdfsFile : public ReadableFile {
  public:
   // `client` is shared with the file system that opened the file.
@@ -66,24 +69,24 @@ class WebHdfsFile : public ReadableFile {
   struct Span {
     int64_t begin = 0, end = 0;
   };
-  // The stream that stands at `offset`, or a new one. Its end is recorded as a place to go on from
-  // unless it was announced to end there.
+  // Returns the stream at `offset`, or a new one. Its end is recorded as a continuation point
+  // unless it was announced.
   std::unique_ptr<RangeStream> StreamAt(int64_t offset, int64_t wanted, bool* announced) const;
   void Keep(std::unique_ptr<RangeStream> stream, bool announced) const;
-  // Copies what the block holds from `offset` on; returns how many bytes.
+  // Copies the bytes of the block from `offset` on. Returns the number of bytes.
   size_t FromBlock(int64_t offset, std::span<char> out) const;
-  // Whether a small read at `offset` goes on from no other one: it is by itself, or the first of an
-  // announced range.
+  // Returns whether a small read at `offset` continues no earlier read: it is isolated, or the
+  // first of an announced range.
   bool IsAlone(int64_t offset) const;
   Status FetchBlock(int64_t offset) const;
 
   const std::shared_ptr<const WebHdfsClient> client_;
   const std::string path_;
   const FileInfo info_;
-  mutable std::mutex mutex_;                                  // guards all below
-  mutable std::deque<std::unique_ptr<RangeStream>> streams_;  // idle, the oldest first
-  mutable std::deque<Span> announced_;                        // by WillRead, the oldest first
-  mutable std::deque<int64_t> ends_;                          // where reads ended lately
+  mutable std::mutex mutex_;                                  // guards all members below
+  mutable std::deque<std::unique_ptr<RangeStream>> streams_;  // idle, oldest first
+  mutable std::deque<Span> announced_;                        // by WillRead, oldest first
+  mutable std::deque<int64_t> ends_;                          // ends of recent reads
   mutable std::string block_;
   mutable int64_t block_offset_ = 0;
 };

@@ -13,12 +13,12 @@
 namespace espalier::storage {
 namespace {
 
-constexpr int kConfirmLooks = 10;  // at a file whose creation was not acknowledged
+constexpr int kConfirmLooks = 10;  // checks of a file after an unacknowledged creation
 constexpr int kCreateRounds = 4;
 constexpr int64_t kConfirmWaitMs = 500;
 constexpr size_t kEntriesMax = 2 * kListedFilesMax;
 
-// HDFS sorts names by their bytes as Java has them: with a sign.
+// HDFS sorts names by their bytes as signed values, as in Java.
 bool ComesAfter(std::string_view name, std::string_view before) {
   return std::lexicographical_compare(
       before.begin(), before.end(), name.begin(), name.end(),
@@ -49,17 +49,17 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
   Status RemoveTree(const std::string& path) const override;
 
  private:
-  // Of DirectoryReader: paths without the prefix.
+  // Implements DirectoryReader, for paths without the prefix.
   Result<FileInfo> Look(const std::string& path) const override { return LookUp(path, "look up"); }
   Result<std::vector<FileInfo>> Entries(const std::string& in, const Wanted&) const override;
 
   std::string Shown(const std::string& path) const override { return client_->prefix() + path; }
   Result<FileInfo> LookUp(const std::string& path, const std::string& doing) const;
-  // The part after the prefix.
+  // Returns the part after the prefix.
   Result<std::string> PathOf(const std::string& uri) const;
   Result<Listing> EntriesAfter(const std::string& directory, const std::string& after) const;
-  // Whether the file at `path` is the one with `content`: OK, kAlreadyExists (another's), kNotFound
-  // (nobody's), kUnavailable (it cannot be told).
+  // Returns whether the file at `path` has `content`: OK, kAlreadyExists (another file), kNotFound
+  // (no file) or kUnavailable (unknown).
   Status Confirm(const std::string& path, std::string_view content) const;
   std::string TemporaryFor(const std::string& path, const std::string& writer) const;
   WebHdfsClient::Answer RenameTo(const std::string& from, const std::string& to, const char* option,
@@ -68,7 +68,7 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
   const std::shared_ptr<const WebHdfsClient> client_;
   const std::string writer_;
   mutable std::atomic<bool> batch_unknown_{false};      // the server has no LISTSTATUS_BATCH
-  mutable std::atomic<bool> locations_unknown_{false};  // nor GETFILEBLOCKLOCATIONS
+  mutable std::atomic<bool> locations_unknown_{false};  // the server has no GETFILEBLOCKLOCATIONS
   mutable std::atomic<uint64_t> temporaries_{0};
 };
 
@@ -109,7 +109,7 @@ Result<Listing> WebHdfsFileSystem::EntriesAfter(const std::string& directory,
   WebHdfsClient::Answer answer;
   if (!batch_unknown_) {
     answer = client_->Ask(operation);
-    // Servers before Hadoop 2.8 say that the operation's name is no valid value.
+    // Servers before Hadoop 2.8 report that the operation's name is not a valid value.
     if (answer.status.code() == StatusCode::kInvalidArgument && after.empty()) {
       batch_unknown_ = true;
     }
@@ -133,7 +133,7 @@ Result<std::vector<FileInfo>> WebHdfsFileSystem::Entries(const std::string& dire
   for (;;) {
     ESPALIER_ASSIGN_OR_RETURN(Listing listing, EntriesAfter(directory, after));
     for (FileInfo& entry : listing.entries) {
-      if (entry.path.empty()) {  // how a file is listed
+      if (entry.path.empty()) {  // the listing of a file
         return FileProblem(StatusCode::kFailedPrecondition, "list", Shown(directory),
                            "it is a file, not a directory");
       }
@@ -226,7 +226,7 @@ Status WebHdfsFileSystem::Confirm(const std::string& path, std::string_view cont
     ESPALIER_ASSIGN_OR_RETURN(const FileInfo info, LookUp(path, "create"));
     found = info.length;
     if (info.is_directory || found > expected) break;
-    if (found < expected) continue;  // it may still be being written
+    if (found < expected) continue;  // it may still be in the process of being written
     ESPALIER_ASSIGN_OR_RETURN(const std::string there, ReadAll(Shown(path), expected));
     if (there == content) return {};
     break;
@@ -251,7 +251,7 @@ Status WebHdfsFileSystem::CreateExclusively(const std::string& uri,
     if (answer.status.ok()) return {};
     maybe_done |= answer.maybe_done;
     if (!maybe_done) return answer.status;
-    // An answer was lost: this file, if there is one, may be ours.
+    // An answer was lost. If the file exists, this call may have created it.
     last = Confirm(path, content);
     if (last.code() != StatusCode::kNotFound) return last;
     last = answer.status;
@@ -285,7 +285,7 @@ WebHdfsClient::Answer WebHdfsFileSystem::RenameTo(const std::string& from, const
                               .doing = doing,
                               .shown = Shown(to)});
   if (!answer.status.ok() || answer.body.empty()) return answer;
-  // A gateway that knows no options answers as the plain rename does.
+  // A gateway that does not know the option answers like the plain rename.
   const Result<bool> renamed = ParseBoolean(answer.body);
   if (!renamed.ok() || !*renamed) {
     answer.status = FileProblem(StatusCode::kAlreadyExists, doing, Shown(to),
@@ -309,7 +309,7 @@ Status WebHdfsFileSystem::WriteAtomically(const std::string& uri, std::string_vi
   if (done.ok()) {
     const auto renamed = RenameTo(temporary, path, "OVERWRITE", "write");
     done = renamed.status;
-    // No one else touches the temporary file: if it is gone, an earlier try renamed it.
+    // Only this call uses the temporary file. If it is missing, an earlier attempt renamed it.
     if (done.code() == StatusCode::kNotFound && renamed.maybe_done) return {};
   }
   if (done.ok()) return {};
@@ -331,7 +331,7 @@ Status WebHdfsFileSystem::Rename(const std::string& from_uri, const std::string&
   const auto answer = RenameTo(from, to, "NONE", doing);
   const StatusCode code = answer.status.code();
   if (code == StatusCode::kNotFound && answer.maybe_done && LookUp(to, "rename").ok()) return {};
-  // A file onto a directory (or the reverse) is refused with a plain IOException.
+  // HDFS refuses to rename a file onto a directory (or the reverse) with a plain IOException.
   if (code == StatusCode::kUnavailable && LookUp(from, "rename").ok() &&
       LookUp(to, "rename").ok()) {
     return FileProblem(StatusCode::kAlreadyExists, doing, Shown(to), "it exists");
@@ -404,7 +404,7 @@ Status WebHdfsFileSystem::RemoveTree(const std::string& uri) const {
                                     .shown = Shown(path)});
   if (answer.status.code() == StatusCode::kNotFound) return {};
   ESPALIER_RETURN_IF_ERROR(answer.status);
-  const Result<bool> deleted = ParseBoolean(answer.body);  // false: there was nothing
+  const Result<bool> deleted = ParseBoolean(answer.body);  // false: the path did not exist
   if (deleted.ok()) return {};
   return FileProblem(StatusCode::kUnavailable, "delete", Shown(path), deleted.status().message());
 }

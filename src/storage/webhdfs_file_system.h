@@ -1,8 +1,8 @@
-// FileSystem over WebHDFS. It adds what HDFS does not promise:
-//   exclusive creation   overwrite=false, proved by the 201 of the data node; when a reply was
-//                        lost, the content of the file is read back and compared
+// FileSystem over WebHDFS. It adds guarantees that HDFS does not give:
+//   exclusive creation   overwrite=false, confirmed by the DataNode's 201; if a reply was lost, the
+//                        content of the file is read back and compared
 //   atomic writing       a hidden temporary file, closed, then one rename with OVERWRITE
-//   renames, deletions   when a reply was lost, a source that is missing counts as done
+//   renames, deletions   if a reply was lost, a missing source counts as done
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace espalier::storage {
 
-// Files that it lists start with the client's prefix. `writer` is FileSystem::WriteAtomically's
-// default; empty: host and process.
+// Returns the file system. Paths of listed files start with the client's prefix. `writer` is the
+// default for FileSystem::WriteAtomically; empty: host and process.
 std::unique_ptr<FileSystem> MakeWebHdfsFileSystem(std::shared_ptr<const WebHdfsClient> client,
                                                   std::string writer);
 

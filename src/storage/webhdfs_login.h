@@ -1,9 +1,11 @@
-// How calls to the NameNodes of one HDFS say who makes them. In this order:
-//   a token of the job     handed out by the coordinator (token_store.h)
+// Authentication of calls to the NameNodes of one HDFS. In this order:
+//   a token of the job     provided by the coordinator (token_store.h)
 //   a token of the file    that YARN gave to this container (hadoop_token.h)
-//   Kerberos               where Hadoop's configuration says so, or a NameNode asks for it
-//   a name                 user.name, which an HDFS without security believes
-// Data nodes are not told: what the NameNode redirects to carries its own proof.
+//   Kerberos               if Hadoop's configuration enables it, or a NameNode requires it
+//   a name                 user.name, which an HDFS without security accepts
+//
+// DataNodes need no authentication, because the NameNode's redirect contains its own proof.
+//
 // Thread rule: const calls from any thread.
 #pragma once
 
@@ -20,21 +22,21 @@
 namespace espalier::storage {
 
 struct LoginOptions {
-  std::string user;       // sent as user.name; empty: none, and HDFS takes its own default
-  bool kerberos = false;  // as the configuration says
-  std::shared_ptr<const TokenStore> tokens;  // of a job; may be null
+  std::string user;       // sent as user.name; empty: none, HDFS uses its default
+  bool kerberos = false;  // from the configuration
+  std::shared_ptr<const TokenStore> tokens;  // tokens of a job; may be null
   std::string file_token;                    // SECRET; empty: none
 };
 
 class WebHdfsLogin {
  public:
   enum class Kind { kName, kJobToken, kFileToken, kKerberos };
-  // SECRET, all but the kind.
+  // SECRET, except for the kind.
   struct Proof {
     Kind kind = Kind::kName;
-    Parameters parameters;      // of the call's address
+    Parameters parameters;      // query parameters of the URL
     std::string authorization;  // header; empty: none
-    std::string token;          // that is shown
+    std::string token;          // token in the parameters
   };
 
   WebHdfsLogin(LoginOptions options, std::string prefix, KerberosLimits limits)
@@ -43,11 +45,12 @@ class WebHdfsLogin {
         limits_(std::move(limits)),
         kerberos_(options_.kerberos) {}
 
-  // For one call to the NameNode on `host`. Errors as NegotiateHeader's; `waited_ms` too.
+  // Returns the proof for one call to the NameNode on `host`. Errors and `waited_ms` are those of
+  // NegotiateHeader.
   Result<Proof> Make(const std::string& host, int64_t* waited_ms) const;
-  // A NameNode asks for Kerberos though a name was told: from now on it is used.
+  // Switches to Kerberos. Called if a NameNode requires it although a name was sent.
   void UseKerberos() const { kerberos_ = true; }
-  // The proof's token was refused. True: another try may help.
+  // Call after the proof's token was refused. Returns true if another attempt may help.
   bool MayHaveAnother(const Proof& proof) const;
 
  private:

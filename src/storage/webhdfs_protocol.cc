@@ -91,7 +91,8 @@ std::string OperationUrl(const HostPort& name_node, bool secure, std::string_vie
   return url;
 }
 
-// Returns whether a segment is "." or "..", plain or percent-encoded: servers may resolve it.
+// Returns whether a segment is "." or "..", plain or percent-encoded, because servers may resolve
+// it.
 bool HasDotSegment(std::string_view path) {
   std::string segment;
   for (size_t i = 0; i <= path.size(); ++i) {
@@ -111,7 +112,7 @@ bool HasDotSegment(std::string_view path) {
 Result<HostPort> RedirectTarget(const std::string& location, bool secure) {
   const bool http = location.starts_with("http://"), https = location.starts_with("https://");
   if (!https && (!http || secure)) {
-    // Nothing of a malformed address is told either: any part of it may be the token.
+    // The message contains nothing of a malformed URL, because any part of it may be the token.
     return Unavailable(std::string("it redirects to an address that is not ") +
                        (secure ? "https" : "http or https"));
   }
@@ -120,7 +121,7 @@ Result<HostPort> RedirectTarget(const std::string& location, bool secure) {
   Result<HostPort> target =
       ParseHostPort(std::string_view(location).substr(begin, end - begin), "its redirect");
   if (!target.ok()) return Unavailable("it redirects to an address without a valid host and port");
-  // A NameNode must not make this process fetch what only this process can reach.
+  // A NameNode must not make this process fetch content that only this process can reach.
   const std::string_view path = std::string_view(location).substr(end);
   if (!path.starts_with("/webhdfs/v1/") ||
       HasDotSegment(path.substr(0, path.find_first_of("?#")))) {

@@ -12,11 +12,11 @@ namespace {
 
 struct WebHdfsMeaning {
   std::string_view exception;
-  std::string_view text;  // that the message must hold
+  std::string_view text;  // text that the message must contain
   CallFate fate;
   StatusCode code;
-  const char* why;          // nullptr: the exception's own words
-  bool with_words = false;  // the exception's words after `why`
+  const char* why;          // null: the exception's own message
+  bool with_words = false;  // appends the exception's message to `why`
 };
 
 using enum CallFate;
@@ -29,7 +29,7 @@ constexpr const char* kTokenUnknown =
     "of another HDFS";
 constexpr const char* kTokenRefused = "its delegation token is refused";
 
-// The first match holds; a name that is empty matches every exception.
+// The first match is used. An empty name matches every exception.
 constexpr std::array kWebHdfsMeanings = {
     WebHdfsMeaning{"StandbyException", "", kOtherNameNode, kUnavailable,
                    "the NameNode is in standby"},
@@ -97,7 +97,7 @@ constexpr std::array kWebHdfsMeanings = {
     WebHdfsMeaning{"UnsupportedOperationException", "", kFail, kInvalidArgument, nullptr},
 };
 
-// Exceptions that say that the data node could not reach the rest of HDFS.
+// Exceptions of a DataNode that could not reach the rest of HDFS.
 constexpr std::array<std::string_view, 8> kNetwork = {
     "ConnectException",        "SocketTimeoutException", "NoRouteToHostException",
     "ConnectTimeoutException", "SocketException",        "EOFException",
@@ -108,19 +108,19 @@ std::string WhoOf(const Asked& asked) {
   return who + Printable(asked.address, 300);
 }
 
-// For errors that a wrong address explains.
+// Returns advice for errors that a wrong address may cause.
 std::string PortAdvice(const Asked& asked, bool wrong_port = false) {
   constexpr const char* kSetPort = "; set it to the NameNode's HTTP port, 9870 by default";
   if (asked.data_node) return "";
   const std::string from = " (its address is from " + asked.origin + ")";
-  // A configuration knows it, unless what answers is no NameNode.
+  // A configured address is right, unless the server is not a NameNode.
   if (asked.origin.starts_with("dfs.")) return from + (wrong_port ? kSetPort : "");
   return from +
          "; name the NameNode's HTTP port, 9870 by default, as webhdfs://HOST:PORT/PATH, or give "
          "its Hadoop configuration by HADOOP_CONF_DIR";
 }
 
-// For addresses where another server of Hadoop listens.
+// Returns the error for an address where another Hadoop server listens.
 Verdict WrongPort(const Asked& asked, const char* how) {
   return {kFail, kInvalidArgument, WhoOf(asked) + how + PortAdvice(asked, true)};
 }
@@ -148,7 +148,7 @@ Verdict JudgeFailure(const HttpReply& reply, const Asked& asked) {
     case HttpFailure::kTooLong:
       return {kFail, kUnavailable, who + ": " + reply.reason, reply.sent};
     default:
-      // The port at which DataNodes send blocks to each other does so, without a word.
+      // The port for block transfers between DataNodes closes a connection without a reply.
       return {other, kUnavailable,
               who + " broke off: " + reply.reason + (reply.status == 0 ? PortAdvice(asked) : ""),
               reply.sent};
@@ -189,13 +189,13 @@ Verdict JudgeException(const RemoteException& remote, const HttpReply& reply, co
         "permission denied " + as + " (" + remote.message + "); HADOOP_USER_NAME sets the user"};
   }
   const bool again = reply.status >= 500;
-  // A data node that cannot read its blocks says so with any exception.
+  // A DataNode that cannot read its blocks may report any exception.
   const CallFate fate = asked.data_node ? kOtherDataNode : again ? kAgain : kFail;
   return {fate, kUnavailable, WhoOf(asked) + " says " + words, again};
 }
 
 Verdict JudgeGss(const std::string& words, const Asked& asked) {
-  // Two proofs at the very same moment; the next one is another.
+  // Two proofs were created at the same moment. The next one differs.
   if (words.find("replay") != words.npos) {
     return {kAgain, kPermissionDenied, WhoOf(asked) + " took our proof for a repeated one"};
   }

@@ -1,5 +1,7 @@
-// What to do after a WebHDFS request: an error's meaning and whether another try helps. Hadoop
-// sends most errors as 403, so the exception's name decides. Thread rule: pure functions.
+// The decision after a WebHDFS request: the meaning of an error, and whether a retry helps. Hadoop
+// sends most errors as 403, so the exception's name decides.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -10,32 +12,32 @@
 namespace espalier::storage {
 
 enum class CallFate {
-  kDone,           // the reply is the answer (of a status that `expected` allows)
+  kDone,           // the reply is the answer (with an allowed status)
   kFail,           // the error is final
-  kAgain,          // wait, then the same again
-  kOtherNameNode,  // this NameNode cannot now; another may
-  kOtherDataNode,  // the data node that was redirected to cannot; another may
+  kAgain,          // wait, then repeat the request
+  kOtherNameNode,  // this NameNode is not usable now; another may be
+  kOtherDataNode,  // the DataNode of the redirect is not usable; another may be
 };
 
 struct Verdict {
   CallFate fate = CallFate::kDone;
-  StatusCode code = StatusCode::kUnavailable;  // of the error when it is (or becomes) final
-  std::string why;                             // to stand after "cannot read 'x': "
-  bool maybe_done = false;                     // the request may have taken effect all the same
+  StatusCode code = StatusCode::kUnavailable;  // of the error if it is (or becomes) final
+  std::string why;                             // text after "cannot read 'x': "
+  bool maybe_done = false;                     // the request may have taken effect anyway
 };
 
-// Who was asked.
+// The server that received the request.
 struct Asked {
   bool data_node = false;
   std::string address;    // "host:port"
-  std::string origin;     // of a NameNode: how its address was found
-  std::string user;       // as whom; empty: as nobody
-  bool proved = false;    // by Kerberos or a token, and not by that name
-  bool kerberos = false;  // by Kerberos itself
-  bool alone = false;     // a NameNode that is the only one known
+  std::string origin;     // NameNode: source of its address
+  std::string user;       // user name of the request; empty: none
+  bool proved = false;    // authenticated by Kerberos or a token, not by name
+  bool kerberos = false;  // authenticated by Kerberos itself
+  bool alone = false;     // the only known NameNode
 };
 
-// 200, 201 and 307 (with a Location) are kDone. Everything else as this room's file_system.h says.
+// Returns kDone for 200, 201 and 307 (with a Location). All other errors follow file_system.h.
 Verdict Judge(const HttpReply& reply, const Asked& asked);
 
 }  // namespace espalier::storage
