@@ -1,6 +1,6 @@
-// The schema and the preprocessing of model.json, and the job of its format 1: structs of the spec
-// to JSON and back, by the names of their Keys. Reading checks kinds and ranges of types; Validate
-// checks values. Within this room.
+// Conversion of spec structs to JSON and back, under the names of their Keys. It covers the schema
+// and the preprocessing of model.json, and the job in its format 1. Reading checks types and their
+// ranges. Validate checks values. Private to this room.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -33,7 +33,8 @@ struct spec::Names<spec::StorageType> {
 
 namespace espalier::bundle {
 
-// Members of one struct, so that nested types find each other whatever the order of definition.
+// The overloads are members of one struct, so nested types find each other in any order of
+// definition.
 struct JsonWriter {
   template <typename T>
   Json operator()(const std::vector<T>& values) const {
@@ -84,7 +85,7 @@ struct JsonReader {
     out.reset();
     return json.is_null() ? Status() : (*this)(json, path, out.emplace());
   }
-  // Alternatives have different kinds of JSON: the first that reads is meant.
+  // Alternatives have different JSON types, so the first one that parses is the right one.
   template <typename... T>
   Status operator()(const Json& json, const std::string& path, std::variant<T...>& out) const {
     const auto attempt = [&](auto value) {

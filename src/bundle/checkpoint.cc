@@ -80,7 +80,7 @@ Result<CheckpointHeader> HeaderFromText(std::string_view text) {
   return header;
 }
 
-// Lines of a canonical text, without those that name files when these may differ.
+// Returns the lines of a canonical text, without those that name files if these may differ.
 std::vector<std::string_view> Lines(std::string_view text, bool with_files) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -95,7 +95,7 @@ std::vector<std::string_view> Lines(std::string_view text, bool with_files) {
   return lines;
 }
 
-// Whether a line is about when training ends.
+// Returns whether a line determines when training ends.
 bool IsAboutTheEnd(std::string_view line) {
   for (const std::string_view key : {"train.epochs", "train.steps", "train.max_time_ms"}) {
     if (line.starts_with(key) && line.substr(key.size()).starts_with('=')) return true;
@@ -112,7 +112,8 @@ std::vector<std::string_view> WithoutEnd(std::vector<std::string_view> lines) {
   return lines;
 }
 
-// "train.batch: 64 there, 32 here" of the first line that differs; empty when none does.
+// Returns, for example, "train.batch: 64 in the checkpoint, 32 in this job" for the first line that
+// differs, or "" if none does.
 std::string DifferenceOf(const std::vector<std::string_view>& a,
                          const std::vector<std::string_view>& b) {
   for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
@@ -127,7 +128,7 @@ std::string DifferenceOf(const std::vector<std::string_view>& a,
   return {};
 }
 
-// By kind, the first difference of two jobs; empty: there is none.
+// The first difference of two jobs, by kind; empty: none.
 struct JobDifference {
   std::string rest, end, files;
 };

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kPrefix = "step-", kSuffix = ".ckpt", kTemporary = ".tmp-";
 constexpr size_t kStepDigits = 9;
 
-// The step of a checkpoint's name; nothing for other names.
+// Returns the step in a checkpoint's name, or nothing for other names.
 std::optional<int64_t> StepOf(std::string_view name) {
   if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
@@ -30,7 +30,7 @@ bool IsLeftover(const std::string& name, const WriterName& writer) {
   return name.starts_with("." + std::string(kPrefix)) && its && writer.Supersedes(*its);
 }
 
-// The names in the directory; none when it is not there.
+// Returns the names in the directory, or none if it does not exist.
 Result<std::vector<std::string>> NamesIn(const storage::FileSystem& files,
                                          const std::string& directory) {
   auto names = files.Names(directory);
@@ -40,7 +40,7 @@ Result<std::vector<std::string>> NamesIn(const storage::FileSystem& files,
   return names;
 }
 
-// Names of checkpoints by step, newest first.
+// Returns the names of checkpoints by step, newest first.
 Result<std::vector<std::string>> NewestFirst(const storage::FileSystem& files,
                                              const std::string& directory) {
   ESPALIER_ASSIGN_OR_RETURN(auto names, NamesIn(files, directory));
@@ -51,7 +51,7 @@ Result<std::vector<std::string>> NewestFirst(const storage::FileSystem& files,
   return names;
 }
 
-// Exactly `bytes`, or kDataLoss.
+// Returns exactly `bytes` bytes, or kDataLoss.
 Result<std::string> ReadExactly(const storage::ReadableFile& file, size_t bytes) {
   std::string out(bytes, '\0');
   ESPALIER_ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, out));
@@ -62,7 +62,7 @@ Result<std::string> ReadExactly(const storage::ReadableFile& file, size_t bytes)
   return out;
 }
 
-// Reads one file. What is wrong with its content is kDataLoss.
+// Reads one file. Invalid content is kDataLoss.
 Result<Checkpoint> ReadOne(const storage::FileSystem& files, const std::string& path,
                            const CheckpointDemand& demand, CheckpointPart part) {
   ESPALIER_ASSIGN_OR_RETURN(const auto file, files.Open(path));
@@ -85,14 +85,15 @@ Result<Checkpoint> ReadOne(const storage::FileSystem& files, const std::string& 
   return checkpoint;
 }
 
-// A fault of this one file, which an older one may lack; all else is the file system's.
+// Returns whether the error concerns only this file, so that an older one may work. All other
+// errors come from the file system.
 bool IsItsOwnFault(const Status& status) {
   return status.code() == StatusCode::kDataLoss || status.code() == StatusCode::kBadInput ||
          status.code() == StatusCode::kFailedPrecondition;
 }
 
-// Why nothing could be used, by the newest's fault: one that is whole but not wanted tells more
-// than one that is damaged.
+// Returns the reason why no checkpoint is usable: the error of the newest one. A complete
+// checkpoint that does not match is more informative than a damaged one.
 Status NothingFits(const std::string& directory, const std::vector<Status>& faults) {
   if (faults.empty()) return NotFound("there is no checkpoint in " + directory);
   const Status* told = &faults.front();
@@ -167,7 +168,7 @@ Result<FoundCheckpoint> FindCheckpoint(const storage::FileSystem& files,
     found.path = directory + "/" + name;
     auto read = ReadOne(files, found.path, demand, part);
     Status fault = read.status();
-    if (fault.code() == StatusCode::kNotFound) continue;  // its time has just come
+    if (fault.code() == StatusCode::kNotFound) continue;  // it was just removed
     if (fault.ok()) {
       auto accepted = AcceptedDifferences(read->header, demand);
       fault = accepted.status();
@@ -232,7 +233,7 @@ Status RemoveCheckpoints(const storage::FileSystem& files, const std::string& di
 Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job) {
   if (job.resume) {
     CheckpointDemand demand;
-    // What the rows decide is compared once they are read.
+    // Values that depend on the rows are compared after the rows have been read.
     const bool sized =
         job.train.batch > 0 && job.train.epochs != 0.0 && !job.data.validation.seeks_bounds();
     if (sized) demand.job = spec::CanonicalText(spec::Sized(job, 0));

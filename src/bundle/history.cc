@@ -9,7 +9,7 @@
 namespace espalier::bundle {
 namespace {
 
-// A column of metrics of one of the two sets.
+// A column of metrics of the training or validation rows.
 struct Column {
   std::string metric;
   bool validation = false;

@@ -1,4 +1,6 @@
-// history.csv: one line an evaluation. Thread rule: pure functions.
+// history.csv: one line for each evaluation.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <span>
@@ -9,15 +11,15 @@
 
 namespace espalier::bundle {
 
-// The figures of validation rows, with precision, recall and F1 (MetricValue), although a history
-// is kept without those of single classes, from which these were counted. One empty class stands
-// for them.
+// Returns the metrics of the validation rows with precision, recall and F1 (MetricValue). A history
+// does not keep the values of single classes from which these were computed. One empty class
+// replaces them.
 std::optional<spec::Metrics> CountedValidation(const spec::HistoryRow& row);
 
-// Columns: epoch, step, learning_rate, then the task's metrics (MetricNames) of the training rows,
-// then the same of the validation rows with "val_" before the name, if any row has them. "auc" only
-// where some row has one. Numbers are the shortest that read back exactly; a field is empty where
-// there is no value or none that is finite.
+// Returns the CSV. Columns are epoch, step, learning_rate and the task's metrics (MetricNames) of
+// the training rows. The metrics of the validation rows follow with the prefix "val_", if any row
+// has them. "auc" appears only if a row has one. Numbers are the shortest text that reads back
+// exactly. A field is empty if its value is missing or not finite.
 std::string HistoryCsv(std::span<const spec::HistoryRow> history, spec::Task task);
 
 }  // namespace espalier::bundle

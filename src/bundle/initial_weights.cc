@@ -24,14 +24,14 @@ std::string Shown(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-// "layers.3.norm.bias" belongs to layer 3.
+// Returns whether a tensor belongs to the selected layers. "layers.3.norm.bias" belongs to layer 3.
 bool Wanted(const std::string& name, const std::vector<int64_t>& layers) {
   return layers.empty() || std::any_of(layers.begin(), layers.end(), [&](int64_t layer) {
            return name.starts_with("layers." + std::to_string(layer) + ".");
          });
 }
 
-// Of a categorical column.
+// Returns whether a tensor is the table of a categorical column.
 bool IsTable(const spec::TensorInfo& t) {
   return t.name.find(".one_hot.") != std::string::npos ||
          t.name.find(".embeddings.") != std::string::npos ||
@@ -50,10 +50,10 @@ double Element(const SafetensorsView& view, int64_t i) {
   return static_cast<double>(value);
 }
 
-// The prefix of the names of a fit's tensors in a model of several.
+// Returns the prefix of the tensor names of one fit in a model of several fits.
 std::string PrefixOf(int64_t fit) { return "fits." + std::to_string(fit) + "."; }
 
-// Fits of the model; 1: its tensors have no prefix.
+// Returns the number of fits of the model. 1: its tensors have no prefix.
 int64_t FitsOf(const SafetensorsView& view) {
   int64_t fits = 0;
   for (const spec::TensorInfo& t : view.tensors) {
@@ -62,8 +62,8 @@ int64_t FitsOf(const SafetensorsView& view) {
   return std::max<int64_t>(1, fits);
 }
 
-// Whether the sides of a tensor of the earlier model, of which `places` has those that move, are
-// those of the wanted one.
+// Returns whether a tensor of the earlier model has the wanted shape. `places` contains the sides
+// with elements that move.
 bool Fits(const std::vector<int64_t>& shape, const std::vector<int64_t>& wanted,
           const Placement& places) {
   if (shape.size() != wanted.size()) return false;
@@ -170,7 +170,7 @@ Result<std::vector<spec::InitialTensor>> ReadSpark(const storage::FileSystem& fi
   return tensors.ok() ? std::move(tensors) : tensors.status().Wrap(whose);
 }
 
-// The widths of the hidden layers.
+// Returns the widths of the hidden layers.
 std::vector<int64_t> HiddenOf(const spec::TensorList& network) {
   std::vector<int64_t> widths;
   for (const spec::TensorInfo& t : network) {
@@ -195,7 +195,8 @@ int64_t LayersOf(const spec::TensorList& network) {
   return static_cast<int64_t>(HiddenOf(network).size()) + 1;
 }
 
-// Two numbers for each input of a hidden layer, which as many other inputs would have, too.
+// Returns whether the network has normalization. It adds two numbers for each input of a hidden
+// layer, and additional inputs could add the same number of parameters.
 bool HasNorms(const spec::TensorList& network) {
   return std::any_of(network.begin(), network.end(),
                      [](const spec::TensorInfo& t) { return t.name.ends_with(".norm.weight"); });
@@ -204,11 +205,10 @@ bool HasNorms(const CheckpointHeader& header) {
   return header.job.find("\nmodel.layer_norm=true\n") != std::string::npos;
 }
 
-// The weights of a checkpoint's step as a file of the network's tensors would hold them. The state
-// (training/state_codec.h) begins with "ESPS", its layout (uint32), the bytes of a number (uint32),
-// and then, each after its size (int64), the parameters; with lbfgs these are a point that is only
-// tried, and the first of its slots, whose number comes before them (int64), is what has been
-// reached.
+// Returns the weights of a checkpoint's step in the form of a file with the network's tensors. The
+// state (training/state_codec.h) begins with "ESPS", its layout (uint32) and the bytes of a number
+// (uint32). The parameters follow, after their count (int64). With lbfgs these are only a trial
+// point. The first of its slots, after the number of slots (int64), contains the accepted point.
 Result<SafetensorsView> ViewWeights(const Checkpoint& checkpoint, const spec::TensorList& network) {
   std::string_view state = checkpoint.state;
   const Status bad = DataLoss("its state does not begin with parameters");
@@ -288,7 +288,8 @@ Status CheckNamesOf(const spec::Preprocessing& model, const spec::Preprocessing&
   return CheckNames(model, fitted, {wanted(0), wanted(last)}, otherwise);
 }
 
-// What the places of its weights do not tell: whether they are for these columns and answers.
+// Checks the header, because the positions of weights do not show whether they belong to these
+// columns and answers.
 Status CheckHeader(const CheckpointHeader& header, const spec::InitialSpec& initial,
                    const spec::TensorList& network, const spec::Preprocessing& fitted) {
   const bool tables = HasTables(initial, network);
@@ -310,7 +311,7 @@ std::string WithoutSlash(std::string path) {
   return path;
 }
 
-// The checkpoint of a file, or the newest one of a directory of them.
+// Returns the checkpoint of a file, or the newest one of a directory.
 Result<Checkpoint> ReadCheckpointAt(const storage::FileSystem& files, const std::string& from) {
   if (from.ends_with(kCheckpointsSuffix)) {
     auto found = FindCheckpoint(files, from, {}, CheckpointPart::kAll);
@@ -361,7 +362,8 @@ Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileS
   auto view = DecodeSafetensors(*bytes);
   if (!view.ok()) return view.status().Wrap(whose);
   if (file) return TakeAll(*view, initial, network, whose);
-  // The weights alone in a directory are a file of them, where nothing depends on values.
+  // Without model.json, the weights in a directory are treated as a file, unless they depend on
+  // values.
   const std::string model = initial.from + slash + kModelFile;
   auto text = files.ReadAll(model, kModelJsonBytesMax);
   const bool tables = HasTables(initial, network);

@@ -1,4 +1,6 @@
-// The weights of an earlier model as the first ones of a new one. Thread rule: re-entrant.
+// Initial weights of a new model, taken from an earlier model.
+//
+// Thread rule: re-entrant.
 #pragma once
 
 #include <optional>
@@ -20,14 +22,14 @@ namespace espalier::bundle {
 //   initial.spark           numbers in Spark's layout: initial.values, or the text at initial.from,
 //                           separated by blanks, commas or brackets; for all of `network`
 // The fits of the job take those of a model of several fits in turn. Further tensors are ignored.
-// Categories and classes that only `fitted` has keep their drawn weights; a checkpoint must have
+// Categories and classes that only `fitted` has keep their drawn weights. A checkpoint must have
 // the same ones.
 //
 // Errors begin with "train.initial" or "compat.spark-mlp.initialWeights":
 //   kFailedPrecondition   A tensor is missing or has another shape; the error states both shapes.
 //                         `fitted` does not have a category or a class of the model. Inputs or
 //                         targets have other names or another order. A file of safetensors does not
-//                         name them, so they are not compared.
+//                         contain names, so they are not compared.
 //   kBadInput             A value is not finite.
 // and those of FindCheckpoint, DecodeCheckpoint, DecodeSafetensors, DecodeModelJson and storage.
 Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileSystem& files,
@@ -35,9 +37,9 @@ Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileS
                                                             const spec::TensorList& network,
                                                             const spec::Preprocessing& fitted);
 
-// Returns the preprocessing that the job keeps of the model or run at train.initial. Absent if the
-// job has no train.initial, sets refit_preprocessing, or starts with weights alone. Errors as
-// above.
+// Returns the preprocessing that the job keeps from the model or run at train.initial. Absent if
+// the job has no train.initial, sets refit_preprocessing, or starts with weights alone. Errors are
+// the same.
 Result<std::optional<spec::EarlierFit>> ReadEarlierFit(const storage::FileSystem& files,
                                                        const spec::JobSpec& job);
 

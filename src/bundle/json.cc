@@ -14,7 +14,7 @@ int HexDigit(char c) {
 }
 
 bool IsUtf8(std::string_view text) {
-  // A dump that replaces what is not UTF-8 shows whether there was any.
+  // Dumping drops bytes that are not UTF-8, which shows whether the text contained any.
   const Json json(std::string{text});
   const std::string dumped = json.dump(-1, ' ', false, Json::error_handler_t::ignore);
   const Json back = Json::parse(dumped, nullptr, false);

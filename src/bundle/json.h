@@ -1,4 +1,6 @@
-// JSON within this room. Thread rule: pure functions.
+// JSON helpers of this room.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +14,17 @@
 
 namespace espalier::bundle {
 
-// Keys stay in the order they were given, which is the order for readers.
+// JSON whose keys keep their order of insertion, for readers.
 using Json = nlohmann::ordered_json;
 
-// A JSON string, or {"hex": "ff00"} for bytes that are not UTF-8 (class names may be anything).
-// Of a file that anybody may have edited; discarded if it is no JSON, or nested too deep.
+// ParseJson parses a file that anyone may have edited. It returns a discarded value if the text is
+// not JSON or is nested too deep. TextToJson returns a JSON string, or {"hex": "ff00"} for bytes
+// that are not UTF-8 (class names may contain any bytes).
 Json ParseJson(std::string_view text);
 Json TextToJson(std::string_view text);
 Result<std::string> TextFromJson(const Json& json, const std::string& path);
 
-// A number, without fraction when it is whole; null when it is not finite.
+// Returns a number, without a fraction if it is an integer, or null if it is not finite.
 Json NumberToJson(double value);
 
 Json MetricsToJson(const spec::Metrics& metrics, std::span<const std::string> classes);

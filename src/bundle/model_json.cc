@@ -12,8 +12,8 @@ namespace {
 constexpr int kModelFormat = 2;
 constexpr int kFormatOfFields = 1;  // of 0.1.0: `spec` has the fields of the structs by their names
 
-// YAML to JSON. A plain scalar that JSON spells alike is a number or a truth value; all others are
-// text.
+// Converts YAML to JSON. A plain scalar with the same spelling in JSON is a number or a boolean.
+// All others are text.
 Json ToJson(const config::YamlNode& node) {
   switch (node.kind) {
     case config::YamlNode::Kind::kNull:
@@ -38,7 +38,7 @@ Json ToJson(const config::YamlNode& node) {
   return TextToJson(node.text);
 }
 
-// The reverse. Text is quoted, so that "3" stays a name and 3 a position.
+// Converts JSON to YAML. Text is quoted, so that "3" remains a name and 3 a position.
 config::YamlNode ToYaml(const Json& json) {
   if (json.is_null()) return {};
   config::YamlNode node;
@@ -47,7 +47,7 @@ config::YamlNode ToYaml(const Json& json) {
     for (const Json& item : json) node.items.push_back(ToYaml(item));
     return node;
   }
-  const Result<std::string> text = TextFromJson(json, "");  // {"hex": ..} is text as well
+  const Result<std::string> text = TextFromJson(json, "");  // {"hex": ..} is also text
   if (text.ok()) return config::ScalarNode(*text, true);
   if (!json.is_object()) return config::ScalarNode(json.dump());
   node.kind = config::YamlNode::Kind::kMap;
@@ -57,7 +57,7 @@ config::YamlNode ToYaml(const Json& json) {
   return node;
 }
 
-// The parts of the job that decide the model, in the words of a job file.
+// Returns the parts of the job that determine the model, in the syntax of a job file.
 Json SpecToJson(const spec::JobSpec& job) {
   spec::JobSpec kept;
   kept.name = job.name;
@@ -96,7 +96,7 @@ Json OptionalMetrics(const std::optional<spec::Metrics>& metrics, const ModelDoc
                  : Json(nullptr);
 }
 
-// The object's member, or null.
+// Returns the object's member, or null.
 const Json& Member(const Json& object, const char* name) {
   static const Json null;
   if (!object.is_object()) return null;
@@ -112,7 +112,7 @@ Status ReadFields(const Json& spec, spec::JobSpec& job) {
   return read(Member(spec, "train"), "spec.train", job.train);
 }
 
-// Reads the choices that training made by the held-out rows.
+// Reads the choices that training made on held-out rows.
 Status ReadDecision(const Json& json, ModelDocument& d) {
   const JsonReader read;
   const Json& thresholds = Member(json, "thresholds");
@@ -177,7 +177,7 @@ Status ReadDocument(const Json& json, ModelDocument& d) {
   for (const auto& [name, text] : texts) {
     ESPALIER_RETURN_IF_ERROR(read(Member(json, name), name, *text));
   }
-  const Json& accepted = Member(json, "accepted");  // bundles of before resuming was possible: none
+  const Json& accepted = Member(json, "accepted");  // absent in bundles of versions without resume
   if (!accepted.is_null()) ESPALIER_RETURN_IF_ERROR(read(accepted, "accepted", d.accepted));
   return {};
 }
@@ -191,7 +191,7 @@ Status CheckColumns(const std::string& path, const std::vector<int32_t>& columns
   return {};
 }
 
-// A column that may be left out, as -1.
+// Converts an optional column, which is -1 if it is absent.
 std::vector<int32_t> OneColumn(int32_t column) {
   return column == -1 ? std::vector<int32_t>() : std::vector<int32_t>{column};
 }
@@ -215,7 +215,8 @@ Status CheckDecision(const ModelDocument& d) {
                   std::to_string(targets) + " targets");
 }
 
-// What the values must be for prediction to be safe; spec and preprocessing may have been edited.
+// Checks the values that safe prediction requires. The spec and the preprocessing may have been
+// edited.
 Status CheckDocument(const ModelDocument& d) {
   if (d.schema.features.size() != d.preprocessing.features.size()) {
     return BadInput("preprocessing.features: found " +

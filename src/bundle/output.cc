@@ -26,7 +26,7 @@ std::string WithoutSlashes(std::string path) {
   return path;
 }
 
-// Letters and digits; all else as '_'.
+// Keeps letters and digits, and replaces all other characters by '_'.
 std::string PlainText(std::string text) {
   for (char& c : text) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -58,7 +58,7 @@ std::string ParentOf(const std::string& output) {
   return slash == std::string::npos ? "." : output.substr(0, slash + 1);
 }
 
-// Lists what all writers have left beside an output.
+// Lists the leftovers of all writers next to an output.
 Result<std::vector<OutputLeftover>> Leftovers(const storage::FileSystem& files,
                                               const std::string& output) {
   const size_t slash = output.rfind('/');
@@ -90,14 +90,14 @@ std::string EncodeWriter(const OutputWriter& writer, const std::string& weights_
   return json.dump() + "\n";
 }
 
-// What a bundle records of its writer.
+// A bundle's record of its writer.
 struct WriterRecord {
   WriterName name;
   std::string submission;
   std::string weights_sha256;
 };
 
-// Returns the record of the bundle at `output`; nullopt for a bundle of version 0.1.0, a damaged
+// Returns the record of the bundle at `output`, or nullopt for a bundle of version 0.1.0, a damaged
 // record, or no bundle.
 Result<std::optional<WriterRecord>> ReadWriter(const storage::FileSystem& files,
                                                const std::string& output) {
@@ -134,7 +134,7 @@ Result<std::optional<WriterRecord>> ReadWriter(const storage::FileSystem& files,
                                     json["weights_sha256"].get<std::string>()});
 }
 
-// kFailedPrecondition if the bundle is of a job that was submitted after the writer's.
+// Returns kFailedPrecondition if the bundle belongs to a job that was submitted after the writer's.
 Status CheckNotLater(const WriterRecord& record, const std::string& output,
                      const WriterName& writer) {
   const bool same_job = record.name.IsOf(writer.job, writer.submitted_ms);
@@ -147,7 +147,7 @@ Status CheckNotLater(const WriterRecord& record, const std::string& output,
       "clocks of the coordinators.");
 }
 
-// Names that other jobs make next to their outputs, and remove.
+// Rejects names that other jobs create next to their outputs and remove.
 Status CheckOutputName(const std::string& output) {
   const std::string path = WithoutSlashes(output);
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -197,7 +197,7 @@ class OutputShell {
     return removed;
   }
 
-  // Removes a slot, after what people would miss has been moved out of it.
+  // Removes a slot, after moving users' data out of it.
   Status Discard(const std::string& slot, const WriterName& writer) const {
     const auto held = files_.Names(slot);
     if (held.status().code() == StatusCode::kNotFound) return Status::Ok();
@@ -363,7 +363,7 @@ Status ReserveOutput(const storage::FileSystem& files, const std::string& output
   ESPALIER_ASSIGN_OR_RETURN(const auto record, ReadWriter(files, path));
   if (record) ESPALIER_RETURN_IF_ERROR(CheckNotLater(*record, path, writer));
   if (files.Stat(path).status().code() == StatusCode::kNotFound) {
-    // An earlier generation of this job may still train while this one is prepared.
+    // An earlier generation of this job may still train during the preparation of this one.
     const auto stale = [&](const WriterName& w) {
       return writer.Supersedes(w) && !w.IsOf(writer.job, writer.submitted_ms);
     };

@@ -1,5 +1,5 @@
-// What may be done to a job's output, and how the bundle gets there. `overwrite` replaces an
-// earlier bundle, never anything else: a wrong path must not cost anybody their data.
+// Checks of a job's output, and the commit of its bundle. `overwrite` replaces only an earlier
+// bundle, so that a wrong path never destroys other data.
 //
 // Thread rule: safe from any thread.
 #pragma once
@@ -17,66 +17,68 @@
 
 namespace espalier::bundle {
 
-// OK when nothing is there, or an empty directory or a bundle that may be overwritten.
-// kAlreadyExists: something is there and overwrite is not set. kInvalidArgument: overwrite is set,
-// but the path holds other files than a bundle; the message names one. Or jobs use this name for
-// their own files next to an output, and another job would remove it.
+// Returns OK if the output does not exist, is an empty directory, or is a bundle that may be
+// overwritten. kAlreadyExists: the output exists and overwrite is not set. kInvalidArgument:
+// overwrite is set, but the path contains other files than a bundle; the message names one. Also
+// kInvalidArgument if jobs use this name for their own files next to an output, because another job
+// would remove it.
 Status CheckOutput(const storage::FileSystem& files, const spec::OutputSpec& output);
 
-// Whether a bundle can be put there, before anything is trained: the directory that the output will
-// stand in is made when it is not there; beside the output a hidden directory is made whose name is
-// the output's with as many bytes more as any that a job makes there (kNameBytesAdded), a file is
-// written in it, and both are removed. `who` tells this caller from others. Errors name the output:
-// kInvalidArgument when its file system takes no such name.
+// Tests, before training, that a bundle can be written. Creates the parent directory of the output
+// if it is missing. Then creates a hidden directory next to the output, writes a file in it, and
+// removes both. Its name is as long as the longest name that a job creates there (kNameBytesAdded).
+// `who` distinguishes this caller from others. Errors name the output. kInvalidArgument: the file
+// system rejects this name.
 Status ProbeOutput(const storage::FileSystem& files, const spec::OutputSpec& output,
                    const std::string& who);
 
 inline constexpr size_t kNameBytesAdded = 64;
 
-// Name of the file in a bundle that records its writer. It is hidden and no part of the model: two
+// Name of the file in a bundle that records its writer. It is hidden and not part of the model: two
 // runs of a job differ in it.
 inline constexpr const char* kWriterFile = ".writer.json";
 
 // Writer of a bundle, as its file records it.
 struct OutputWriter {
   WriterName name;
-  Incarnation incarnation = {};  // of the coordinator that gave the order
-  std::string submission = {};  // client request id: tells the job from those of other coordinators
+  Incarnation incarnation = {};  // incarnation of the coordinator that gave the command
+  std::string submission = {};   // client request id; distinguishes jobs of different coordinators
 };
 
-// How a commit is stopped.
+// Ways to stop a commit.
 struct CommitStop {
   std::function<bool()> stopped;  // true ends the commit before its next step; may be empty
   const storage::FileSystem* cleaning =
-      nullptr;  // cleans up if the commit's files cancel; null: these do
+      nullptr;  // cleans up if calls of `files` are cancelled; null: `files`
 };
 
 // Gives a writer the right to commit (output_commit.h). Call it before the member that would write
-// the output reports that it is ready. If the output is missing, moves an old bundle back that the
-// writer of an earlier job has set aside. kFailedPrecondition if the output holds the model of a
+// the output reports that it is ready. If the output is missing, restores an old bundle that the
+// writer of an earlier job has set aside. kFailedPrecondition: the output contains the model of a
 // job that was submitted later (writer_name.h).
 Status ReserveOutput(const storage::FileSystem& files, const std::string& output,
                      const WriterName& writer);
 
-// Puts a finished job's bundle in place, by the steps of output_commit.h: the output is never half
-// a bundle, and this writer never replaces the bundle of a later one.
-//   - Another call for a bundle that is in place already succeeds (a root may die before it reports
-//     that it is done).
-// REQUIRES: ReserveOutput(files, output.path, writer.name) succeeded before.
-// Errors: kAborted if the writer was fenced; kAlreadyExists or kInvalidArgument (CheckOutput) if
-// the output exists and may not be replaced; kCancelled if stopped; or storage's own. Nothing
-// temporary is left, or the message says where.
+// Puts a finished job's bundle in place, by the steps of output_commit.h. The output is never a
+// partial bundle, and this writer never replaces the bundle of a later one.
+// - A repeated call for a bundle that is already in place succeeds, because a root may die before
+//   it reports completion.
+// REQUIRES: ReserveOutput(files, output.path, writer.name) succeeded before. Errors: kAborted if
+// the writer was fenced; kAlreadyExists or kInvalidArgument (CheckOutput) if the output exists and
+// may not be replaced; kCancelled if stopped; or storage's own. Temporary files are removed, or the
+// message contains their location.
 Status PutBundle(const storage::FileSystem& files, const Bundle& bundle,
                  const spec::OutputSpec& output, const OutputWriter& writer,
                  const CommitStop& stop = {});
 
-// Fences the writers that `stale` selects: none of them changes the output from now on. Removes
-// what they left, and moves an old bundle that one had set aside back.
+// Fences the writers that `stale` selects: none of them can change the output afterwards. Removes
+// their leftovers, and restores an old bundle that one of them had set aside.
 Status FenceOutput(const storage::FileSystem& files, const std::string& output,
                    const std::function<bool(const WriterName&)>& stale);
 
-// Whether the bundle at `output` is the one with these weights that a writer of this submission has
-// put there, or that of a later job. Lists the directory first: then NFS looks again.
+// Returns true if the bundle at `output` contains these weights and a writer of this submission put
+// it there. Also returns true if it belongs to a later job. Lists the directory first, which makes
+// NFS refresh its cache.
 Result<bool> HoldsModel(const storage::FileSystem& files, const std::string& output,
                         const WriterName& writer, const std::string& submission,
                         const std::string& weights_sha256);

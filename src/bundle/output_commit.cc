@@ -7,7 +7,8 @@
 namespace espalier::bundle {
 namespace {
 
-// An output that changes more often while a job commits is in use by another program.
+// Limit of inspections. If the output changes more often during a commit, another program is using
+// it.
 constexpr int kInspectionsMax = 4;
 
 bool IsOneOf(const Status& status, std::initializer_list<StatusCode> codes) {
@@ -98,7 +99,7 @@ std::optional<OutputAction> OutputSweep::Next(const OutputResult& last) {
     case OutputOp::kRestore:  // kNotFound: nothing was set aside; kAlreadyExists: it was replaced
       if (!IsOneOf(s, {StatusCode::kNotFound, StatusCode::kAlreadyExists})) status_ = s;
       break;
-    default:  // what cannot be removed harms nothing; a later sweep tries again
+    default:  // leftovers are harmless; a later sweep tries again
       break;
   }
   if (!status_.ok() || todo_.empty()) return std::nullopt;
@@ -142,7 +143,7 @@ std::optional<OutputAction> OutputCommit::Next(const OutputResult& last) {
       drafted_ = false;
       filled_ = true;
       --inspections_;
-      return Do(OutputOp::kInspect);  // a draft can take minutes
+      return Do(OutputOp::kInspect);  // writing a draft can take minutes
     case OutputOp::kExchange:
       if (s.code() == StatusCode::kUnimplemented) {
         swaps_ = false;
@@ -150,14 +151,15 @@ std::optional<OutputAction> OutputCommit::Next(const OutputResult& last) {
       }
       return Check(s);
     case OutputOp::kSetAside:
-      // Any other answer may hide that it happened.
+      // With any other answer, the rename may have happened.
       aside_ = !IsOneOf(
           s, {StatusCode::kNotFound, StatusCode::kAlreadyExists, StatusCode::kPermissionDenied});
       return s.ok() ? Do(OutputOp::kPut) : Check(s);
     case OutputOp::kPut:
       return Check(s);
     case OutputOp::kPutBack:
-      // kNotFound: the slot was fenced, and the old bundle moved back; or it never was in it.
+      // kNotFound: the slot was fenced and the old bundle moved back, or the slot never contained
+      // it.
       if (s.ok() || s.code() == StatusCode::kNotFound) aside_ = false;
       return End(problem_);
     default:
@@ -165,7 +167,7 @@ std::optional<OutputAction> OutputCommit::Next(const OutputResult& last) {
   }
 }
 
-// The output is read again after each attempt: over a network the answer may have been lost.
+// Reads the output again after each attempt, because a network may have lost the answer.
 std::optional<OutputAction> OutputCommit::Check(const Status& attempt) {
   put_ = attempt.ok();
   problem_ = attempt;
@@ -175,12 +177,12 @@ std::optional<OutputAction> OutputCommit::Check(const Status& attempt) {
 std::optional<OutputAction> OutputCommit::Inspected(const OutputResult& last) {
   const bool read = last.status.ok();
   if (put_ || (read && last.content == OutputContent::kDone)) {
-    aside_ = false;  // replaced for good: it goes with the slot
+    aside_ = false;  // replaced permanently; removed with the slot
     if (!read) return End(Status::Ok());
     return End(last.content == OutputContent::kDone ? Status::Ok() : Superseded(self_));
   }
   const bool newer = read && last.content == OutputContent::kNewer;
-  // The output may have changed since it was read: it is read, and the attempt made, once more.
+  // The output may have changed since it was read. It is read again, and the attempt is repeated.
   const bool again =
       problem_.ok() || IsOneOf(problem_, {StatusCode::kAlreadyExists, StatusCode::kNotFound});
   if (read && !newer && again && !aside_ && ++inspections_ <= kInspectionsMax) {

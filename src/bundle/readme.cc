@@ -9,9 +9,9 @@
 namespace espalier::bundle {
 namespace {
 
-// Text that neither Markdown nor HTML takes for markup: printable, HTML's characters as entities,
-// those of Markdown behind a backslash. The page has names that people chose; its renderer may run
-// what it takes for HTML.
+// Returns text without Markdown or HTML markup: printable, with HTML's characters as entities and
+// Markdown's after a backslash. The page contains names that users chose, and its renderer may
+// execute HTML.
 std::string MarkdownText(std::string_view text, size_t bytes_max) {
   std::string out;
   for (const char c : Printable(text, bytes_max)) {
@@ -74,7 +74,7 @@ const char* MeaningOfOutputs(const ModelDocument& d) {
   return ";\noutput y means y / factor + shift of `preprocessing.targets`.\n";
 }
 
-// Which features are so, of those that are numbers.
+// Returns the numeric features that satisfy `is`.
 template <typename Is>
 std::vector<size_t> NumbersThat(const ModelDocument& d, Is is) {
   std::vector<size_t> places;
@@ -92,7 +92,7 @@ std::vector<size_t> NullsReplaced(const ModelDocument& d) {
                      [](const spec::FeatureOptions& o) { return spec::FillsNulls(o.nulls->kind); });
 }
 
-// How features that are not plain numbers enter.
+// Describes how features that are not plain numbers become inputs.
 std::string FeaturesDo(const ModelDocument& d) {
   bool indicators = false, coded = false, clips = false, binned = false;
   for (const spec::FittedFeature& f : d.preprocessing.features) {
@@ -144,7 +144,7 @@ std::string FeaturesDo(const ModelDocument& d) {
   return text;
 }
 
-// What the layers do beyond weight, bias and activation.
+// Describes operations of the layers in addition to weight, bias and activation.
 std::string LayersDo(const spec::ModelSpec& model) {
   std::string text;
   if (model.layer_norm) {
@@ -158,7 +158,7 @@ std::string LayersDo(const spec::ModelSpec& model) {
   return text;
 }
 
-// What the weights are averages of.
+// Describes the averaging of the weights.
 std::string Averages(const spec::Averaging& averaging) {
   if (averaging.kind == spec::AveragingKind::kNone) return "";
   const bool ema = averaging.kind == spec::AveragingKind::kEma;
@@ -181,7 +181,7 @@ std::string Fits(const ModelDocument& d) {
   return text;
 }
 
-// Describes the choices by the held-out rows.
+// Describes the choices made on held-out rows.
 std::string Decisions(const ModelDocument& d) {
   std::string text;
   if (d.thresholds.size() == 2 && d.preprocessing.classes.size() == 2) {
@@ -198,7 +198,7 @@ std::string Decisions(const ModelDocument& d) {
   return text;
 }
 
-// What another run would not give again.
+// Describes the parts that another run would not reproduce.
 std::string HowTrained(const ModelDocument& d) {
   if (d.job.train.mode == spec::TrainMode::kSync) return "";
   std::string text =
@@ -209,7 +209,7 @@ std::string HowTrained(const ModelDocument& d) {
          " steps late; " + HumanCount(d.async->refused) + " came later\nand were computed again.\n";
 }
 
-// How the model is used; each command as it is typed in the bundle's directory.
+// Describes how to use the model. Commands are written for the bundle's directory.
 std::string HowToUse() {
   return "\n## Using it\n\n"
          "`espalier predict . TABLE --output PREDICTIONS` scores a table (CSV, Parquet; local or "
@@ -257,7 +257,7 @@ const char* FormulaOf(spec::Activation activation) {
   return "z / 2 * (1 + np.vectorize(math.erf)(z / math.sqrt(2)))";
 }
 
-// From the sums z of the output layer to the answer, in Python.
+// Returns Python code that computes the answer from the sums z of the output layer.
 std::string AnswerInPython(const ModelDocument& d) {
   if (d.job.model.task == spec::Task::kMultilabel) return "answer = 1 / (1 + np.exp(-z))\n";
   if (d.job.model.task != spec::Task::kClassification) {
@@ -274,7 +274,7 @@ std::string AnswerInPython(const ModelDocument& d) {
          "answer = e / e.sum(axis=1, keepdims=True)  # of each class\n";
 }
 
-// Places as an index of NumPy's: a slice where there is no gap. REQUIRES: not empty, ascending.
+// Returns positions as a NumPy index: a slice if they have no gap. REQUIRES: not empty, ascending.
 std::string IndexInPython(const std::vector<size_t>& places) {
   if (places.back() - places.front() + 1 == places.size()) {
     return std::to_string(places.front()) + ":" + std::to_string(places.back() + 1);
@@ -284,7 +284,7 @@ std::string IndexInPython(const std::vector<size_t>& places) {
   return "[" + list + "]";
 }
 
-// What becomes of the numbers x before they are scaled, in the order of the decoder.
+// Returns code that prepares the numbers x before scaling, in the order of the decoder.
 std::string PreparedInPython(const ModelDocument& d) {
   std::string code;
   if (const std::vector<size_t> logs = Logarithms(d); !logs.empty()) {
@@ -299,7 +299,8 @@ std::string PreparedInPython(const ModelDocument& d) {
   return code;
 }
 
-// The whole way from features to answers with NumPy alone, where all features are numbers.
+// Returns code for the complete computation from features to answers with only NumPy, if all
+// features are numbers.
 std::string InNumpy(const ModelDocument& d) {
   for (const spec::FittedFeature& f : d.preprocessing.features) {
     if (f.codes > 0 || f.null_indicator || f.embedding > 0 || f.smooth_clip) return "";

@@ -1,4 +1,6 @@
-// README.md of a bundle: what the model is and how to read it. Thread rule: pure functions.
+// README.md of a bundle: a description of the model and how to read it.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <string>

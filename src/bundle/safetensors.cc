@@ -19,7 +19,7 @@ constexpr int64_t kElementsMax = int64_t{1} << 48;
 
 Status Wrong(const std::string& what) { return BadInput("safetensors: " + what); }
 
-// The number of elements of a shape, bounded.
+// Returns the bounded number of elements of a shape.
 Result<int64_t> Elements(const std::string& name, const SortedJson& shape,
                          std::vector<int64_t>& out) {
   int64_t count = 1;
@@ -78,7 +78,7 @@ Result<Entry> ReadEntry(const std::string& name, const SortedJson& json, uint64_
   return entry;
 }
 
-// Puts the entries in the order of their data and checks that they cover it.
+// Sorts the entries by their data and checks that they cover it.
 Result<SafetensorsView> Assemble(std::vector<Entry> entries, std::string_view data) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);

@@ -12,7 +12,7 @@
 namespace espalier::bundle {
 namespace {
 
-// What stands where `now` has something else, in words; nothing: they are the same.
+// Describes the first difference between `earlier` and `now`. Returns nothing if they are equal.
 std::optional<std::string> Difference(const std::vector<std::string>& earlier,
                                       const std::vector<std::string>& now) {
   const size_t least = std::min(earlier.size(), now.size());
@@ -38,7 +38,7 @@ std::vector<const spec::FittedFeature*> Coded(const spec::Preprocessing& p) {
   return features;
 }
 
-// Whether each value of `earlier` has a code of the same kind in `now`.
+// Returns whether each value of `earlier` has a code of the same kind in `now`.
 bool HasAll(const spec::FittedFeature& earlier, const spec::FittedFeature& now) {
   if (earlier.hashed || now.hashed) {
     return earlier.hashed == now.hashed && earlier.codes == now.codes;
@@ -46,7 +46,7 @@ bool HasAll(const spec::FittedFeature& earlier, const spec::FittedFeature& now) 
   return IsSubset(earlier.vocabulary, now.vocabulary);
 }
 
-// Returns the place in `now` of each text of `earlier`, or -1 if it is not there. Returns an empty
+// Returns the position in `now` of each text of `earlier`, or -1 if it is missing. Returns an empty
 // list if both are equal.
 std::vector<int64_t> PlacesOf(const std::vector<std::string>& earlier,
                               const std::vector<std::string>& now) {
@@ -61,7 +61,7 @@ std::vector<int64_t> PlacesOf(const std::vector<std::string>& earlier,
   return found;
 }
 
-// Returns the place of each code of `earlier` in the same way.
+// Returns the position of each code of `earlier` in the same way.
 std::vector<int64_t> CodePlaces(const spec::FittedFeature& earlier,
                                 const spec::FittedFeature& now) {
   if (earlier.codes == now.codes && earlier.hashed == now.hashed &&
@@ -75,7 +75,7 @@ std::vector<int64_t> CodePlaces(const spec::FittedFeature& earlier,
   for (size_t k = 0; k < std::min(known, places.size()); ++k) {
     places[k] = moved.empty() ? static_cast<int64_t>(k) : moved[k];
   }
-  const auto others = std::ssize(now.vocabulary);  // the code of other values, if there is one
+  const auto others = std::ssize(now.vocabulary);  // code of other values, if it exists
   if (places.size() > known && now.codes > others) places[known] = others;
   return places;
 }
@@ -145,7 +145,8 @@ Placements::Placements(const spec::Preprocessing& model, const spec::Preprocessi
     moved = moved || !tables_.back().empty();
   }
   if (!moved) return;
-  // A scaling layer has the inputs, and then the codes of one-hot columns.
+  // A scaling layer has one element for each input, followed by those for the codes of one-hot
+  // columns.
   const spec::InputShape inputs = spec::InputsOf(fitted);
   int64_t end = inputs.dense + inputs.numbers.count * inputs.numbers.width;
   for (const spec::CodedInput& coded : inputs.coded) end += coded.embedding;

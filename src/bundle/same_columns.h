@@ -1,6 +1,8 @@
-// Whether the weights of an earlier model mean in a job what they meant there. Within this room.
-// `model`: what was fitted there; `fitted`: what is here. Errors are kFailedPrecondition, and say
-// how to mend it. Thread rule: pure functions.
+// Checks that the weights of an earlier model have the same meaning in a new job. `model` is the
+// preprocessing of the earlier model, `fitted` that of the job. Errors are kFailedPrecondition and
+// state the fix. Private to this room.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +14,26 @@
 
 namespace espalier::bundle {
 
-// Rows of tables stand for values: `fitted` must have all of those of the earlier model.
+// Checks categorical columns. Rows of tables represent values, so `fitted` must contain all values
+// of the earlier model.
 Status CheckCategories(const spec::Preprocessing& model, const spec::Preprocessing& fitted);
 
-// Weights of the first and last layer stand for inputs by their place and for answers, where they
-// are taken: the inputs must be the same, and `fitted` must have all classes of the earlier model.
-// `otherwise`: what else to do where names differ and mean the same.
+// CheckNames checks the first and last layer, if the job takes their weights. These weights belong
+// to inputs and classes by position. The inputs must be the same, and `fitted` must contain all
+// classes of the earlier model. `otherwise` is further advice for names that differ but mean the
+// same.
 struct LayersTaken {
   bool first = true, last = true;
 };
 Status CheckNames(const spec::Preprocessing& model, const spec::Preprocessing& fitted,
                   const LayersTaken& taken, const std::string& otherwise);
 
-// Whether the inputs and answers of both have the same places; then all weights of networks have
-// that have the same hidden layers.
+// Checks that the inputs and answers of both have the same positions. All weights of networks with
+// the same hidden layers then have the same positions, too.
 Status CheckPlaces(const spec::Preprocessing& model, const spec::Preprocessing& fitted);
 
 // Destinations of the elements of a tensor of the earlier model: row r moves to rows[r], column c
-// to columns[c]. -1: the element is dropped. Empty: rows or columns keep their place.
+// to columns[c]. -1: the element is dropped. Empty: rows or columns keep their position.
 struct Placement {
   std::vector<int64_t> rows, columns;
 };
@@ -39,15 +43,15 @@ struct Placement {
 // pass the checks of DecodePreprocessing.
 class Placements {
  public:
-  // `layers`: the number of layers of the network.
+  // `layers` is the number of layers of the network.
   Placements(const spec::Preprocessing& model, const spec::Preprocessing& fitted, int64_t layers);
   Placement Of(const std::string& tensor) const;
 
  private:
-  std::vector<int64_t> scale_;                // of "layers.0.scale"; empty as in Placement
+  std::vector<int64_t> scale_;                // for "layers.0.scale"; empty as in Placement
   std::vector<std::vector<int64_t>> tables_;  // by table
   std::vector<int64_t> classes_;
-  int64_t last_ = 0;  // layer
+  int64_t last_ = 0;  // index of the last layer
 };
 
 }  // namespace espalier::bundle

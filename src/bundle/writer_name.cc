@@ -6,7 +6,7 @@
 namespace espalier::bundle {
 namespace {
 
-// Takes `prefix` and a whole number from the front of `text`.
+// Removes `prefix` and an integer from the front of `text`.
 std::optional<uint64_t> TakeNumber(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return std::nullopt;
   const std::string_view digits = text.substr(prefix.size());
