@@ -1,14 +1,14 @@
-// The BLAS kernel of a command that computes itself.
+// The BLAS kernel for commands that compute in this process.
 #pragma once
 
 #include "src/base/status.h"
 
 namespace espalier::cli {
 
-// OpenBLAS chooses its kernel when it is loaded: unless the environment asks for the one that all
-// workers have (model/arithmetic.h), starts this program again with one that does. So what is
-// computed here is what they would compute.
-// The first two are the values of OPENBLAS_CORETYPE and OPENBLAS_NUM_THREADS, or null.
+// Restarts this program if necessary, so that it uses the same BLAS kernel as all workers
+// (model/arithmetic.h). OpenBLAS chooses its kernel when it is loaded, from the environment. The
+// results of this command then equal those of workers. The first two parameters are the values of
+// OPENBLAS_CORETYPE and OPENBLAS_NUM_THREADS, or null.
 // REQUIRES: called in main, before any other thread exists.
 Status EnsureBlasKernel(const char* core_type, const char* threads, char** argv);
 

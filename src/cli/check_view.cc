@@ -18,14 +18,14 @@ double Deviation(const spec::ColumnStats& s) {
   return s.count > 0 ? std::sqrt(std::max(0.0, s.m2 / static_cast<double>(s.count))) : 0;
 }
 
-// Six digits at most: a table, not a record.
+// Formats with at most six digits, because the text is for a table.
 std::string Short(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
 }
 
-// Which hosts have how much of the input on their own disks.
+// Returns the hosts and their share of the input on local disks.
 std::string HostLines(const CheckReport& report) {
   constexpr size_t kShown = 8;
   if (report.hosts.empty()) return "";
@@ -40,7 +40,7 @@ std::string HostLines(const CheckReport& report) {
   return text + "\n";
 }
 
-// How much of the input lies on the disks of each worker's host.
+// Returns the share of the input on the disks of each worker's host.
 std::string WorkerLines(const CheckReport& report) {
   constexpr size_t kShown = 20;
   if (!report.workers) return "";
@@ -144,7 +144,7 @@ std::string ColumnTable(const std::vector<ColumnSummary>& columns) {
   return text;
 }
 
-// What the whole of the features shows that twenty rows of a table may not.
+// Summarizes all features, of which a table shows only twenty rows.
 std::string FeatureSums(const std::vector<ColumnSummary>& features) {
   int64_t nulls = 0, constant = 0;
   for (const ColumnSummary& f : features) {

@@ -1,4 +1,6 @@
-// How `espalier check` shows what it found. Thread rule: pure functions, and a value.
+// Output of `espalier check`.
+//
+// Thread rule: pure functions, and a value.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +22,14 @@ struct SetSummary {
   int64_t files = 0, bytes = 0, rows = 0;
 };
 
-// A column of the files, or of the names of their directories.
+// A column of the files, or a key in the names of their directories.
 struct ColumnEntry {
   std::string name;
-  std::string type;  // as found: "number" or "text", in Parquet the file's type
+  std::string type;  // as found: "number" or "text"; for Parquet the file's type
   std::string role;  // "feature", "label", "weight", "validation", "ignored"
 };
 
-// What each column of the files is for; all but the named ones are features.
+// The role of each column of the files. All columns except the listed ones are features.
 struct SchemaSummary {
   std::string format;  // "csv", "parquet", "libsvm"
   int64_t columns = 0;
@@ -37,37 +39,37 @@ struct SchemaSummary {
   std::vector<ColumnEntry> list;   // all, in order
 };
 
-// A feature or a target over the training rows.
+// Statistics of a feature or a target over the training rows.
 struct ColumnSummary {
   std::string name;
   spec::ColumnStats stats;
-  std::string encoding = {};  // of a category: "12 values, one-hot"; else empty
+  std::string encoding = {};  // categorical feature: "12 values, one-hot"
 };
 
 struct LabelSummary {
   std::string label;
-  int64_t train_rows = 0, evaluation_rows = 0;  // the latter: validation and test together
+  int64_t train_rows = 0, evaluation_rows = 0;  // evaluation_rows: validation and test
 };
 
-// What of the input a worker could read from the disks of its own host.
+// The part of the input that a worker could read from its own host's disks.
 struct NearWorker {
-  std::string worker, name, address;  // as `espalier workers` shows them
+  std::string worker, name, address;  // as in `espalier workers`
   int64_t shards = 0, bytes = 0;
 };
 
-// What there is to know of a job before it is trained.
+// Information about a job before training.
 struct CheckReport {
   std::string job_name;
   spec::Preset preset = spec::Preset::kNone;
   spec::Task task = spec::Task::kClassification;
-  std::string task_why;            // where the labels decided it
+  std::string task_why;            // if the labels determined the task
   std::vector<std::string> notes;  // JobSnapshot::notes
   std::vector<SetSummary> sets;
   SchemaSummary schema;
   int64_t shards = 0;
-  // How many bytes of the input each host could read from its own disks; empty: not known.
+  // Bytes of the input that each host could read from its own disks; empty: unknown.
   std::vector<std::pair<std::string, int64_t>> hosts;
-  std::optional<std::vector<NearWorker>> workers;  // of a cluster, when one was asked
+  std::optional<std::vector<NearWorker>> workers;  // of a cluster, if one was asked
   int64_t dropped_rows = 0, skipped_rows = 0;
   std::vector<Status> skipped;          // the first few bad rows, with positions
   std::vector<ColumnSummary> features;  // in the order of the model's inputs
@@ -76,21 +78,21 @@ struct CheckReport {
   std::vector<int64_t> layers;          // widths: inputs, hidden, outputs
   int64_t parameters = 0;
   int64_t leaves = 0, batch = 0, steps_per_epoch = 0;
-  int64_t fits = 1, folds = 0;  // whose predictions are averaged; parts of the rows, 0: none
+  int64_t fits = 1, folds = 0;  // averaged fits; folds of the rows, 0: none
   std::optional<double> epochs;
-  std::string storage;           // of a feature's value: "uint8", "float32", "float64"
+  std::string storage;           // type of stored values: "uint8", "float32", "float64"
   bool sparse = false;           // rows are stored without their zeros
-  int64_t rows_bytes = 0;        // of all rows, over all workers together
-  int64_t model_bytes = 0;       // of the job state and gradients, on each worker
-  int64_t evaluation_bytes = 0;  // of all leaves' totals of an evaluation; 0: there is none
-  int64_t reading_bytes = 0;     // of the shard that takes most, while a thread reads it
+  int64_t rows_bytes = 0;        // all rows, over all workers together
+  int64_t model_bytes = 0;       // job state and gradients, on each worker
+  int64_t evaluation_bytes = 0;  // totals of all leaves in an evaluation; 0: none
+  int64_t reading_bytes = 0;     // largest shard, while a thread reads it
   std::string output;
 };
 
-// The tables for people; ends with '\n'.
+// Returns the tables for people. Ends with '\n'.
 std::string CheckText(const CheckReport& report, bool color);
 
-// The same as one object: {"status":"OK","job":..,"sets":[..],...}.
+// Returns the report as one object: {"status":"OK","job":..,"sets":[..],...}.
 Json CheckJson(const CheckReport& report);
 
 }  // namespace espalier::cli

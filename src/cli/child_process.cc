@@ -16,7 +16,8 @@
 namespace espalier::cli {
 namespace {
 
-// Runs in the child between fork and exec: only async-signal-safe calls. Returns when exec fails.
+// Runs in the child between fork and exec, with only async-signal-safe calls. Returns if exec
+// fails.
 void BecomeProgram(const char* program, char* const* arguments, int log_fd, int null_fd,
                    int inherited_fd, const cpu_set_t* cores, pid_t parent) {
   setpgid(0, 0);
@@ -30,7 +31,7 @@ void BecomeProgram(const char* program, char* const* arguments, int log_fd, int 
   dup2(log_fd, STDOUT_FILENO);
   dup2(log_fd, STDERR_FILENO);
   if (inherited_fd >= 0) fcntl(inherited_fd, F_SETFD, 0);
-  if (cores != nullptr) sched_setaffinity(0, sizeof *cores, cores);  // only makes it faster
+  if (cores != nullptr) sched_setaffinity(0, sizeof *cores, cores);  // failure only affects speed
   execv(program, arguments);
 }
 
@@ -38,7 +39,7 @@ Status SystemError(const std::string& what) {
   return ResourceExhausted(what + ": " + std::strerror(errno));
 }
 
-// Reads errno of a failed exec; 0 when exec went well (the pipe closes by itself).
+// Reads errno of a failed exec. Returns 0 if exec succeeded (the pipe closes by itself).
 int ExecError(int fd) {
   int error = 0;
   ssize_t n;

@@ -1,4 +1,6 @@
-// The monotonic clock of the command line. Thread rule: any thread.
+// The monotonic clock of the command line.
+//
+// Thread rule: any thread.
 #pragma once
 
 #include <chrono>
@@ -6,7 +8,7 @@
 
 namespace espalier::cli {
 
-// Milliseconds of a clock that never goes back, since an unspecified moment.
+// Returns milliseconds of a monotonic clock with an unspecified start.
 inline int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::steady_clock::now().time_since_epoch())

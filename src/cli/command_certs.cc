@@ -1,5 +1,5 @@
 // `espalier certs init`, `issue`, `revoke` and `compare`: an authority and certificates for a
-// cluster that has none. Nothing is overwritten but the list of those that were taken back.
+// cluster without any. Nothing is overwritten except the revocation list.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kDirectory = "espalier-ca";
 constexpr const char* kAuthority = "Espalier CA";
-constexpr const char* kTrust = "/trust.pem";  // the authority's certificate and its revocation list
+constexpr const char* kTrust = "/trust.pem";  // authority's certificate and revocation list
 
 int64_t NowS() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -30,7 +30,7 @@ std::string DirectoryOf(const CliOptions& options) {
   return options.certs_directory.empty() ? kDirectory : options.certs_directory;
 }
 
-// A directory of the caller's alone; one that is there already is taken when `old_too`.
+// Creates a directory for the current user only. An existing one is accepted if `old_too`.
 Status MakeDirectory(const std::string& path, bool old_too) {
   if (mkdir(path.c_str(), 0700) == 0 || (errno == EEXIST && old_too)) return Status::Ok();
   if (errno == EEXIST) {
@@ -47,7 +47,7 @@ Status InitFiles(const CliOptions& options) {
       security::MakeAuthority(options.authority_name.empty() ? kAuthority : options.authority_name,
                               NowS()));
   ESPALIER_RETURN_IF_ERROR(MakeDirectory(directory, true));
-  // The key first: where one is, there is an authority.
+  // The key first: an existing key means that an authority exists.
   ESPALIER_RETURN_IF_ERROR(
       security::WriteNewFile(directory + "/ca.key", authority.key_pem, security::Secrecy::kSecret));
   return security::WriteNewFile(directory + "/ca.crt", authority.certificate_pem,
@@ -70,7 +70,7 @@ Result<security::KeyAndCertificate> ReadAuthority(const std::string& directory) 
   return security::KeyAndCertificate{*std::move(key), *std::move(certificate)};
 }
 
-// The authority's file with its list, as it was written last; empty: it has taken nothing back.
+// Reads the authority's file with its latest list; empty: no certificate has been revoked.
 Result<std::string> ReadList(const std::string& directory) {
   auto text = security::ReadSmallFile(directory + kTrust, security::Secrecy::kPublic,
                                       security::kPemBytesMax, "revocation list");
@@ -78,7 +78,7 @@ Result<std::string> ReadList(const std::string& directory) {
   return text;
 }
 
-// The directory that was made.
+// Returns the created directory.
 Result<std::string> IssueFiles(const CliOptions& options) {
   const std::string authority_at = DirectoryOf(options);
   ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate authority,
@@ -103,7 +103,7 @@ Result<std::string> IssueFiles(const CliOptions& options) {
   return output;
 }
 
-// The file that was written.
+// Returns the written file.
 Result<std::string> RevokeIn(const CliOptions& options) {
   const std::string path = DirectoryOf(options) + kTrust;
   ESPALIER_ASSIGN_OR_RETURN(const security::KeyAndCertificate authority,

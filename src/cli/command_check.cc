@@ -1,4 +1,5 @@
-// `espalier check`: reads all of the data once, on this machine, and says what a job would meet.
+// `espalier check`: reads all data once, on this machine, and reports the problems that a job would
+// have.
 
 #include <algorithm>
 #include <atomic>
@@ -46,8 +47,8 @@ namespace {
 
 constexpr int kReaderThreadsMax = 16;
 
-// Profiles all shards on as many threads as there are cores, keeping statistics and not rows. Of
-// several errors the first shard's is told, whichever thread was faster.
+// Profiles all shards on one thread for each core and keeps statistics, not rows. Of several errors
+// it reports the first shard's, independent of thread timing.
 class LocalProfile {
  public:
   LocalProfile(const storage::FileSystem& files, const spec::InputPlan& plan,
@@ -70,7 +71,7 @@ class LocalProfile {
     for (size_t left = profiles_.size(); left > 0;) {
       if (done_.PopFor(std::chrono::milliseconds(100))) --left;
       interrupted |= context.interrupts.any();
-      if (interrupted) first_bad_ = 0;  // what has not begun is left out
+      if (interrupted) first_bad_ = 0;  // skips shards that have not begun
       Draw(context, profiles_.size() - left);
     }
     if (context.console.live() && !context.options.json) context.console.Out("\r\x1b[K");
@@ -82,7 +83,7 @@ class LocalProfile {
     return std::move(profiles_);
   }
 
-  // Most that one shard took in memory.
+  // Returns the largest memory of one shard.
   int64_t reading_bytes() const { return reading_bytes_; }
 
  private:
@@ -99,7 +100,8 @@ class LocalProfile {
     done_.Push(i);
   }
 
-  // What would be much for all shards together is added up as it comes, as a coordinator does.
+  // Adds up large parts as they arrive, as a coordinator does, because all shards together could be
+  // too large.
   Status Take(size_t i, data::ProfiledShard& shard) {
     const int64_t bytes = shard.rows.MemoryBytes() + FetchedBytes(plan_.shards[i]);
     reading_bytes_ = std::max(reading_bytes_, bytes);
@@ -109,7 +111,7 @@ class LocalProfile {
     return Status::Ok();
   }
 
-  // Parquet is decoded from memory, text as it comes.
+  // Parquet is decoded from memory, text as it arrives.
   int64_t FetchedBytes(const spec::Shard& shard) const {
     const std::string& path = plan_.files[static_cast<size_t>(shard.file)].path;
     return spec::FormatOf(spec_.data, path) == spec::DataFormat::kParquet ? shard.end - shard.begin
@@ -126,12 +128,12 @@ class LocalProfile {
 
   const spec::InputPlan& plan_;
   const spec::JobSpec& spec_;
-  data::MemoryBudget room_;  // of the shards underway
+  data::MemoryBudget room_;  // memory of the shards in progress
   const std::unique_ptr<const data::ShardReader> reader_;
-  std::vector<spec::ShardProfile> profiles_;  // each thread writes its own places
-  Queue<size_t> done_;                        // at most one item a shard
+  std::vector<spec::ShardProfile> profiles_;  // each thread writes only its own elements
+  Queue<size_t> done_;                        // at most one item for each shard
   std::atomic<size_t> first_bad_;             // written under mutex_, or by an interrupt
-  std::mutex mutex_;                          // guards all below
+  std::mutex mutex_;                          // guards all members below
   Status error_;
   int64_t reading_bytes_ = 0;
   spec::ShardSums sums_;
@@ -139,10 +141,10 @@ class LocalProfile {
 
 struct ProfiledTable {
   std::vector<spec::ShardProfile> profiles;
-  int64_t reading_bytes = 0;  // most that one shard took in memory
+  int64_t reading_bytes = 0;  // largest memory of one shard
 };
 
-// Profiles a table, and again where all rows complete the job otherwise than the sample of them.
+// Profiles a table. Repeats it if all rows complete the job differently from the sample of rows.
 Result<ProfiledTable> ProfileTable(const CommandContext& context, const std::string& asked_yaml,
                                    data::JobCompletion::Completed* completed) {
   for (;;) {
@@ -181,7 +183,8 @@ std::vector<std::string> NamesOf(const spec::Schema& schema,
   return names;
 }
 
-// Which field beyond the columns is left out of the rows of CSV files (data.csv.extra_field).
+// Returns the fields beyond the columns that are dropped from the rows of CSV files
+// (data.csv.extra_field).
 std::string ExtraFieldText(const spec::InputPlan& plan) {
   std::string text;
   const auto add = [&text](const std::string& more) {
@@ -223,7 +226,7 @@ SchemaSummary SummaryOf(const spec::DataSpec& data, const spec::InputPlan& plan)
   return summary;
 }
 
-// The classes are known of all rows, other types of text from the first ones.
+// Adds column types. Classes are known from all rows, other types of text from the first rows.
 Status AddTypes(const storage::FileSystem& files, const spec::JobSpec& spec,
                 const spec::InputPlan& plan, const std::vector<std::string>& classes,
                 SchemaSummary* summary) {
@@ -255,7 +258,7 @@ std::vector<LabelSummary> CountLabels(const std::vector<spec::ShardProfile>& pro
   return labels;
 }
 
-// Everything that comes from the shards before they are merged.
+// Reports everything known from the shards before they are merged.
 CheckReport ReportShards(const spec::JobSpec& spec, const spec::InputPlan& plan,
                          const std::vector<spec::ShardProfile>& profiles) {
   CheckReport report;
@@ -309,7 +312,7 @@ std::string EncodingOf(const spec::FittedFeature& feature) {
          (feature.embedding == 0 ? ", one-hot" : ", embedding of " + HumanCount(feature.embedding));
 }
 
-// The model and what it needs in memory.
+// Reports the model and its memory.
 Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
                    const spec::TableProfile& profile, CheckReport* report) {
   const spec::InputShape inputs = spec::InputsOf(profile.preprocessing);
@@ -318,7 +321,7 @@ Status ReportModel(const storage::FileSystem& files, const spec::JobSpec& spec,
       const model::NetworkShape shape,
       model::MakeNetworkShape(spec, inputs,
                               spec::AnswersOf(spec.model.task, profile.preprocessing)));
-  if (spec.train.initial) {  // whether it fits
+  if (spec.train.initial) {  // checks that it fits
     ESPALIER_RETURN_IF_ERROR(bundle::ReadInitialWeights(files, *spec.train.initial,
                                                         model::Tensors(shape),
                                                         profile.preprocessing)
@@ -393,8 +396,8 @@ Result<CheckReport> MakeReport(const storage::FileSystem& files, const spec::Job
   return report;
 }
 
-// What lies near the workers of the cluster that is named; a cluster that does not answer is no
-// reason to show nothing.
+// Reports the input close to the workers of the specified cluster. The report is still shown if the
+// cluster does not answer.
 void AskWorkers(const CommandContext& context, const spec::InputPlan& plan, CheckReport* report) {
   if (context.options.coordinator.empty()) return;
   const auto workers = Ask<std::vector<spec::WorkerSnapshot>>(
@@ -411,15 +414,15 @@ void AskWorkers(const CommandContext& context, const spec::InputPlan& plan, Chec
   }
 }
 
-// A coordinator that is away is no error here: what cannot be reached is storage.
+// This command needs no coordinator, so an unreachable service is storage.
 ExitCode LocalExitCode(const Status& error) {
   const ExitCode code = ExitCodeOf(error);
   return code == kExitUnreachable ? kExitJobFailed : code;
 }
 
-// The job with each of its keys.
+// Shows the job with all of its keys.
 int ShowEffective(const CommandContext& context, spec::JobSpec job) {
-  job.preset = spec::Preset::kNone;  // it has nothing to fill
+  job.preset = spec::Preset::kNone;  // the preset has nothing left to fill
   job.train.epochs = spec::EpochLimit(job.train);
   config::YamlNode root = config::JobToYaml(job);
   root.entries.insert(root.entries.begin(),
@@ -458,7 +461,7 @@ int RunCheck(const CommandContext& context) {
   AskWorkers(context, plan, &*report);
   context.console.Out(context.options.json ? JsonLine(CheckJson(*report))
                                            : CheckText(*report, context.console.out_color()));
-  // Last, because the data is worth looking at even so.
+  // Last, because the data report is useful even if this check fails.
   const Status output = CheckOutputHere(context.files, file->spec.output);
   return output.ok() ? kExitSuccess : ShowError(context, output, PlanExitCode(output));
 }

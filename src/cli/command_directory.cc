@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "espalier-train-";
 constexpr std::string_view kRandom = "XXXXXX";
 static_assert(1 + kPrefix.size() + kRandom.size() == CommandDirectory::kNameBytes);
-constexpr int64_t kOrphanAgeS = 60;  // a younger directory may be about to be locked
+constexpr int64_t kOrphanAgeS = 60;  // a younger directory may not be locked yet
 
 }  // namespace
 
@@ -36,8 +36,8 @@ void CommandDirectory::RemoveOrphans(const std::string& parent) {
     }
     const int fd = open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {  // nobody holds it any more
-      std::error_code ignored;  // What cannot be removed now is tried again by the next command.
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {  // no process holds the lock
+      std::error_code ignored;                // the next command tries again
       fs::remove_all(entry.path(), ignored);
     }
     close(fd);

@@ -1,5 +1,5 @@
-// A directory of this user alone for the time of one command. It is locked while it is in use: one
-// that a killed command left is removed by the next.
+// A private directory of this user for the duration of one command. It is locked while in use. The
+// next command removes directories that killed commands left behind.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace espalier::cli {
 
-// Thread rule: one thread; path and Remove of one that is made also from others.
+// Thread rule: one thread; after Make, path and Remove also from other threads.
 class CommandDirectory {
  public:
-  static constexpr size_t kNameBytes = 22;  // of what Make adds to `parent`, with the '/'
+  static constexpr size_t kNameBytes = 22;  // bytes that Make appends to `parent`, with the '/'
 
   CommandDirectory() = default;
-  ~CommandDirectory();  // as Remove
+  ~CommandDirectory();  // calls Remove
   CommandDirectory(const CommandDirectory&) = delete;
   CommandDirectory& operator=(const CommandDirectory&) = delete;
 
-  // Removes what killed commands left in `parent`.
+  // Removes the directories that killed commands left in `parent`.
   static void RemoveOrphans(const std::string& parent);
-  // kResourceExhausted when it cannot be made. REQUIRES: made at most once.
+  // Creates the directory. Returns kResourceExhausted on failure. REQUIRES: called at most once.
   Status Make(const std::string& parent);
   bool made() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  // With all that is in it; what cannot be removed now is removed by the next command.
+  // Removes the directory and its contents. The next command removes the rest if that fails.
   void Remove();
 
  private:

@@ -1,4 +1,4 @@
-// `espalier init`: writes a job file from a look at a table.
+// `espalier init`: writes a job file for a table.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr int kLookEveryMs = 100;
 constexpr size_t kAnswerBytesMax = 4096;
 
-// Reads a line from standard input. kCancelled: the person interrupted.
+// Reads a line from standard input. kCancelled: the user interrupted.
 Result<std::string> ReadAnswer(const CommandContext& context) {
   std::string answer;
   while (answer.size() < kAnswerBytesMax) {
@@ -51,7 +51,7 @@ std::string Trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// Asks until the answer is a column of the table.
+// Prompts until the answer is a column of the table.
 Result<std::string> AskLabel(const CommandContext& context, const TableLook& look) {
   const std::string likely = LikelyLabel(look);
   context.console.Out(Printable(look.table, 400) + ": " +
@@ -88,7 +88,7 @@ Result<std::string> ChooseLabel(const CommandContext& context, const TableLook& 
                          ShellWord(likely));
 }
 
-// A directory next to the job file, or next to a table on HDFS, that does not exist yet.
+// Returns an unused directory next to the job file, or next to a table on HDFS.
 Result<std::string> FreeOutput(const CommandContext& context, const std::string& table) {
   ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(table));
   const bool local = uri.kind == storage::Uri::Kind::kLocal;
@@ -122,7 +122,7 @@ Status CheckFree(const std::string& path, bool force) {
                             : "It is not a regular file: choose another one by --output"));
 }
 
-// Whether the path is one of the table's own files.
+// Returns whether the path is one of the table's own files.
 bool IsOfTable(const TableLook& look, const std::string& path) {
   std::error_code error;
   const auto is_it = [&](const spec::InputFile& file) {
@@ -131,7 +131,7 @@ bool IsOfTable(const TableLook& look, const std::string& path) {
   return std::any_of(look.input.files.begin(), look.input.files.end(), is_it);
 }
 
-// A new file, which replaces another one only by `force`, and only once it is complete.
+// Writes a new file. With `force` it replaces an existing one, but only once it is complete.
 Status WriteFile(const std::string& path, const std::string& text, bool force) {
   const std::string written = force ? path + "." + std::to_string(getpid()) : path;
   const int fd = open(written.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -1,4 +1,4 @@
-// `espalier reference`: what the keys of a job file mean.
+// `espalier reference`: descriptions of the keys of a job file.
 #include "src/cli/commands.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/json_view.h"

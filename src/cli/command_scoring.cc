@@ -1,5 +1,5 @@
-// `espalier evaluate` and `espalier predict`: a trained model over a table, on this machine or as a
-// job of a cluster; and `espalier export`: as a file for others.
+// `espalier evaluate` and `espalier predict`: apply a trained model to a table, on this machine or
+// as a job of a cluster. `espalier export`: writes the model as a file for other programs.
 
 #include <algorithm>
 #include <chrono>
@@ -36,7 +36,7 @@ int64_t MsSince(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
 }
 
-// Paths of this machine as they are from anywhere, without slashes at the end.
+// Returns an absolute path without trailing slashes.
 Result<std::string> WholePath(const std::string& text) {
   ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(text));
   std::string path = uri.prefix + uri.path;
@@ -49,13 +49,13 @@ Result<std::string> WholePath(const std::string& text) {
   return path;
 }
 
-// All that both commands need before they begin.
+// Everything that both commands need before they begin.
 struct Prepared {
   scoring::TrainedModel model;
   data::ScanPlan scan;
 };
 
-// What is asked for, with paths as they are from anywhere.
+// Returns the request, with absolute paths.
 Result<spec::ScoringSpec> SpecOf(spec::JobKind kind, const ScoringArguments& s) {
   spec::ScoringSpec spec;
   spec.kind = kind;
@@ -94,7 +94,7 @@ Result<Prepared> Prepare(const CommandContext& context, const spec::ScoringSpec&
   return prepared;
 }
 
-// Tells how far the work is, on the main thread.
+// Prints the progress, on the main thread.
 class Teller {
  public:
   Teller(const CommandContext& context, const scoring::ScoringProgress& progress, int64_t shards)
@@ -125,7 +125,7 @@ class Teller {
   int64_t last_ms_ = 0;
 };
 
-// Runs `work` on a thread of its own and tells of its progress meanwhile.
+// Runs `work` on a separate thread and prints its progress.
 template <typename T>
 Result<T> WithProgress(const CommandContext& context, const Prepared& prepared,
                        const std::function<Result<T>(const scoring::ScoringRun&)>& work) {
@@ -153,7 +153,7 @@ Result<T> WithProgress(const CommandContext& context, const Prepared& prepared,
   return *std::move(result);
 }
 
-// An error once rows are read: a coordinator is not part of this.
+// Shows an error after rows have been read. No coordinator is involved here.
 int FailedWork(const CommandContext& context, const Status& error) {
   const ExitCode code = ExitCodeOf(error);
   return ShowError(context, error,
@@ -166,7 +166,7 @@ int FailedPlan(const CommandContext& context, const Status& error) {
   return ShowError(context, error, PlanExitCode(error));
 }
 
-// As a job of the cluster that was named.
+// Runs the request as a job of the specified cluster.
 int RunOnCluster(const CommandContext& context, const spec::ScoringSpec& spec) {
   if (const Status bad = spec.Validate(); !bad.ok()) return FailedPlan(context, bad);
   return SubmitAndFollow(context, config::ScoringYaml(spec), PathsOf(spec));

@@ -1,9 +1,14 @@
-// `espalier sweep`: a sweep's jobs on a cluster, or on one of its own on this machine.
+// `espalier sweep`: a sweep's jobs on a cluster, or on a temporary one on this machine.
 //
-// The order: read the sweep, make each trial's job and see that it is valid; look which of them are
-// done, and that their table is what it was; start or find the cluster; run the others, and by the
-// values of the best, where asked for, one more on all rows; show and keep the table. The first
-// Ctrl-C cancels the jobs in flight and awaits their ends; what is done is not done again.
+// Order of steps:
+// 1. Read the sweep. Create and validate each trial's job.
+// 2. Find the finished jobs and check that their table has not changed.
+// 3. Start or find the cluster.
+// 4. Run the other jobs. If requested, run one more on all rows with the values of the best trial.
+// 5. Show and store the table.
+//
+// The first Ctrl-C cancels the jobs in flight and waits for their end. Finished jobs are not
+// repeated.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -30,7 +35,7 @@ namespace {
 constexpr const char* kResultsFile = "sweep.json";
 constexpr int64_t kResultsBytesMax = int64_t{256} << 20;
 
-// One call of the command. Its parts are called in order by RunSweep.
+// One call of the command. RunSweep calls its parts in order.
 class SweepCommand {
  public:
   SweepCommand(const CommandContext& context, config::Sweep sweep)
@@ -91,11 +96,10 @@ class SweepCommand {
     return RunJobs(options);
   }
 
-  // Keeps the table as it is before any other run begins: from now on it is known which files the
-  // runs read.
+  // Stores the table before any other run begins. It records which files the runs read.
   Status Begin() { return Keep(Table(true)); }
 
-  // Shows and keeps the table; the exit code.
+  // Shows and stores the table. Returns the exit code.
   int Finish(const Status& status) {
     const Json table = Table(false);
     if (!context_.options.json) {
@@ -121,9 +125,9 @@ class SweepCommand {
     return table;
   }
 
-  // On a cluster it is the daemons that make the directory, as it is they who write there, and the
-  // table is kept once it is there, as far as this person may: only on this machine is it an error
-  // that it is not.
+  // Stores the table. On a cluster the daemons create the directory, because they write to it. The
+  // table is stored once the directory exists, as far as the user's permissions allow. Only on this
+  // machine is a failure an error.
   Status Keep(const Json& table) {
     const bool local = context_.options.coordinator.empty();
     Status kept;
@@ -141,7 +145,7 @@ class SweepCommand {
     return {};
   }
 
-  // Those of an earlier call; none where nothing, or nothing of use, is kept.
+  // Returns the listings of an earlier call, or none if no usable ones were stored.
   InputListings KeptListings() const {
     const auto text = context_.files.ReadAll(sweep_.output + "/" + kResultsFile, kResultsBytesMax);
     if (!text.ok()) return {};
@@ -150,7 +154,7 @@ class SweepCommand {
                                                          : InputListings();
   }
 
-  // Whether the run is done, and of a table that is still what it was.
+  // Checks whether the run is done and its table has not changed.
   Status LookFor(const config::SweepRun& run, SweepOutcome* outcome) {
     const InputListing* now = ListOnce(run);
     ESPALIER_ASSIGN_OR_RETURN(const auto finished, ReadFinished(context_.files, sweep_, run));
@@ -168,8 +172,8 @@ class SweepCommand {
     return {};
   }
 
-  // The run's files, which are listed at its first of them; those of before where they cannot be.
-  // Null: not known.
+  // Returns the run's files, listed on first use, or the stored listing if they cannot be listed.
+  // Null: unknown.
   const InputListing* ListOnce(const config::SweepRun& run) {
     const std::string key = InputKey(run.spec);
     if (listed_.insert(key).second) {
@@ -184,7 +188,7 @@ class SweepCommand {
     return at == inputs_.end() ? nullptr : &at->second;
   }
 
-  // What a run that has just ended has read is what the others have.
+  // Checks that a run that has just ended has read the same data as the others.
   Status Check(const config::SweepRun& run, const FinishedRun& finished) {
     const auto then = inputs_.find(InputKey(run.spec));
     const auto now = then == inputs_.end() ? std::nullopt : ListInput(context_.files, run.spec);
@@ -192,7 +196,7 @@ class SweepCommand {
     return read_.Take(run.name, run.spec, finished.data_fingerprint);
   }
 
-  // Which job is the one on all rows, once that is known, and whether it is done.
+  // Determines the job on all rows, once it is known, and whether it is done.
   Status LookForRefit() {
     refit_ = RefitOfBest(sweep_, outcomes_);
     if (!refit_) return {};
@@ -220,12 +224,12 @@ class SweepCommand {
   }
   bool Stopping() const { return context_.interrupts.any() || context_.console.out_closed(); }
 
-  // As it is submitted: it goes on from the checkpoints of an earlier call that was cut short.
+  // Returns the job to submit. It continues from the checkpoints of an interrupted earlier call.
   Result<JobFile> JobOf(const config::SweepRun& run, int64_t workers, int64_t parallel) const {
     const JobFile file = {run.spec, run.yaml};
     JobOverrides overrides = {.workers =
                                   ShareOf(run.spec.workers, workers, run.refit ? 1 : parallel)};
-    if (context_.options.coordinator.empty()) {  // no others will come
+    if (context_.options.coordinator.empty()) {  // no further workers will attach
       overrides.workers = std::min(*overrides.workers, static_cast<int>(workers));
     }
     if (bundle::CheckBeginning(context_.files, run.spec).code() == StatusCode::kAlreadyExists) {
@@ -234,7 +238,7 @@ class SweepCommand {
     return Override(file, overrides);
   }
 
-  // Of so many workers, those that one of the jobs may take, so that the others have theirs.
+  // Returns the number of workers that one job may take, so that the other jobs have theirs.
   int ShareOf(const spec::WorkerRange& range, int64_t workers, int64_t parallel) const {
     const int64_t jobs = std::min(parallel, static_cast<int64_t>(outcomes_.size()));
     const int64_t share = std::max({int64_t{1}, range.min, workers / std::max<int64_t>(1, jobs)});
@@ -288,7 +292,7 @@ class SweepCommand {
                             [this] { return Stopping(); });
     };
     options.tick = still;
-    options.away_limit_ms = 5'000;  // on one machine a coordinator that is away is dead
+    options.away_limit_ms = 5'000;  // an unreachable local coordinator is dead
     return RunJobs(options);
   }
 
@@ -315,15 +319,15 @@ class SweepCommand {
   const CommandContext& context_;
   const config::Sweep sweep_;
   std::vector<SweepOutcome> outcomes_;  // by run
-  std::optional<Refit> refit_;          // once it is known which
-  InputListings before_;                // what an earlier call has kept of inputs
-  InputListings inputs_;                // as they are read from now on
-  std::set<std::string> listed_;        // their keys, and those of what cannot be listed
-  ReadData read_;                       // of the runs that are done
+  std::optional<Refit> refit_;          // once it is known
+  InputListings before_;                // listings that an earlier call stored
+  InputListings inputs_;                // listings of this call
+  std::set<std::string> listed_;        // keys of inputs_, and of inputs that cannot be listed
+  ReadData read_;                       // data of the finished runs
   size_t finished_ = 0;
-  bool kept_ = false;   // the table, or it cannot be
-  int lost_ = 0;        // workers
-  int64_t needed_ = 0;  // by a job that was submitted, on this machine
+  bool kept_ = false;   // whether the table was stored, or cannot be
+  int lost_ = 0;        // dead workers
+  int64_t needed_ = 0;  // minimum workers of a submitted job, on this machine
 };
 
 Result<config::Sweep> Load(const std::string& path) {

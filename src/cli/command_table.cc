@@ -12,7 +12,7 @@ namespace {
 
 constexpr bool kNeedsBlasKernel = true;
 
-// Name, help, declare, finish, run.
+// Columns: name, help, declare, finish, run.
 constexpr Command kCommands[] = {
     {"init", "Write a job file for a table", DeclareInit, FinishInit, RunInit},
     {"train", "Train on this machine: starts the daemons, trains, cleans up", DeclareTrain,

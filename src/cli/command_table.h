@@ -1,4 +1,4 @@
-// The table of commands. The parser and main walk it; a new command is a new row.
+// The table of commands, which the parser and main iterate over. To add a command, add a row.
 //
 // Thread rule: constants.
 #pragma once
@@ -15,7 +15,7 @@ namespace espalier::cli {
 
 struct CommandContext;
 
-// What the command line gives: options, and texts from which `finish` derives options.
+// Parsed command line: options, and texts from which `finish` derives options.
 struct RawArguments {
   CliOptions options;
   std::string job, role, timeout;
@@ -25,15 +25,15 @@ struct RawArguments {
 struct Command {
   std::string_view name;  // "train"; in a group: "certs init"
   const char* help;       // one line
-  // Adds the arguments, and the examples that --help shows.
+  // Declares the arguments, and the examples that --help shows.
   void (*declare)(CLI::App* app, RawArguments* raw);
-  // Checks what was given and adds what the environment says. nullptr: there is nothing to do.
+  // Checks the arguments and adds values from the environment. Null: nothing to do.
   Status (*finish)(const Environment& env, RawArguments* raw) = nullptr;
-  int (*run)(const CommandContext& context) = nullptr;  // nullptr: a group
+  int (*run)(const CommandContext& context) = nullptr;  // null: a group
   bool needs_blas_kernel = false;                       // main calls EnsureBlasKernel first
 };
 
-// The rows in the order of --help. A group precedes its commands.
+// Returns the rows in the order of --help. A group precedes its commands.
 std::span<const Command> Commands();
 
 }  // namespace espalier::cli

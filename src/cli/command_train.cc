@@ -1,9 +1,9 @@
-// `espalier train`: a cluster on this machine for the time of one job.
+// `espalier train`: a cluster on this machine for the duration of one job.
 //
-// The order: look at the job, its files and its output before any process starts; start the
-// daemons; submit; follow; show the outcome; remove everything. The first Ctrl-C ends the job with
-// the weights that it has, if it has had an evaluation, or cancels it. The second kills
-// (Interrupts).
+// It checks the job, its files and its output before any process starts. Then it starts the
+// daemons, submits and follows the job, shows the outcome, and removes everything. The first Ctrl-C
+// ends the job with its current weights if it has had an evaluation, or otherwise cancels it. The
+// second one kills it (Interrupts).
 
 #include "src/base/text.h"
 #include "src/bundle/checkpoint_store.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kEarlyEndWaitMs = 5 * 60 * 1000;
 
-// One run. Its parts are called in order by RunTrain.
+// One run. RunTrain calls its parts in order.
 class TrainRun {
  public:
   TrainRun(const CommandContext& context, LocalCluster& cluster, int workers)
@@ -45,11 +45,11 @@ class TrainRun {
     options.connect = [this] { return rpc::ApiClient::Make(cluster_.address()); };
     options.tick = [this](const spec::JobSnapshot* job) { return Tick(job); };
     options.submitted_here = true;
-    options.away_limit_ms = 5'000;  // on one machine a coordinator that is away is dead
+    options.away_limit_ms = 5'000;  // an unreachable local coordinator is dead
     return Follow(*job_, *view_, options);
   }
 
-  // Tells on standard error which daemons have died since the last call, and how.
+  // Prints on standard error which daemons have died since the last call, and how.
   void TellDeaths() {
     for (const DaemonDeath& death : cluster_.TakeDeaths()) {
       if (view_) view_->Pause();
@@ -96,7 +96,8 @@ class TrainRun {
     return Status::Ok();
   }
 
-  // kFailedPrecondition: the job has just ended. Its end or the time limit ends the run.
+  // Cancels the job. kFailedPrecondition: the job has just ended. Its end or the time limit ends
+  // the run.
   void CancelJob() {
     cancelled_ms_ = NowMs();
     const Status status = client_->Cancel(*job_, ends_early_);
@@ -104,7 +105,7 @@ class TrainRun {
     context_.console.Err(status.ToString() + "\n");
   }
 
-  // The job may go on with fewer workers, but it starts with all.
+  // Waits for all workers. The job starts with all of them, and may continue with fewer.
   Status AwaitAll() {
     return AwaitWorkers(*client_, workers_, [this] {
       TellDeaths();
@@ -119,7 +120,7 @@ class TrainRun {
   const int workers_;
   const int64_t began_ms_;
   int64_t submitted_ms_ = 0, cancelled_ms_ = 0;
-  bool ends_early_ = false;  // the weights are to be kept
+  bool ends_early_ = false;  // the weights will be kept
   std::unique_ptr<rpc::ApiClient> client_;
   std::optional<JobId> job_;
   std::unique_ptr<ProgressView> view_;
@@ -128,12 +129,13 @@ class TrainRun {
   bool coordinator_died_ = false;
 };
 
-// The table to score in what to do next: rows that the model has not learnt from, if there are any.
+// Returns the table to score in the suggested next step: rows without influence on the model, if
+// any.
 std::string TableOf(const spec::DataSpec& data) {
   return data.test.empty() ? data.train.front() : data.test.front();
 }
 
-// Runs the job on the cluster and shows how it ended.
+// Runs the job on the cluster and shows its end.
 int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
           const std::string& yaml, const std::string& table) {
   TrainRun run(context, cluster, workers);
@@ -141,7 +143,7 @@ int RunOn(const CommandContext& context, LocalCluster& cluster, int workers,
   if (!status.ok()) {
     run.TellDeaths();
     const int code = run.Stopping() ? kExitInterrupted : SubmitExitCode(status);
-    // The coordinator is ours: that it cannot be reached is a failure of this run.
+    // The coordinator belongs to this run, so failing to reach it is a failure of the run.
     return ShowError(context, status, code == kExitUnreachable ? kExitJobFailed : code);
   }
   const FollowEnd end = run.FollowToEnd();

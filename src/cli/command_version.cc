@@ -1,5 +1,5 @@
-// `espalier version`. The arithmetic is that of the workers: the worker program beside this one is
-// asked, for this one does not load a BLAS.
+// `espalier version`. The arithmetic is that of the workers. This program does not load a BLAS, so
+// it asks the worker program in the same directory.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kAnswerBytesMax = 4096;
 
-// What `program --version` writes; "" when it cannot be run.
+// Returns the output of `program --version`, or "" if it cannot be run.
 std::string AskVersion(const std::string& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "";
@@ -47,7 +47,7 @@ std::string AskVersion(const std::string& program) {
   return answer;
 }
 
-// Empty when there is no worker here: a machine that only submits needs none.
+// Returns "" without a worker program. A machine that only submits does not need one.
 std::string ArithmeticOfWorkers(const CommandContext& context) {
   constexpr std::string_view kLine = "\narithmetic: ";
   const Result<std::string> directory = ProgramDirectory(context);

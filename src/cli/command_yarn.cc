@@ -22,7 +22,7 @@ int ShowYarnError(const CommandContext& context, const Status& error) {
   return ShowError(context, error, ExitCodeOf(error));
 }
 
-// What the coordinator itself says, when it can be reached.
+// Asks the coordinator itself, if it is reachable.
 void AskCoordinator(const CommandContext& context, YarnView* view) {
   const auto address = rpc::FindCoordinator(view->address_file, context.address_files);
   if (address.ok()) view->coordinator = *address;
@@ -42,7 +42,7 @@ Status CheckEnds(const yarn::YarnService& service) {
                             "` starts it again");
 }
 
-// Of one container the end of each log file that it has; text for standard output.
+// Returns the end of each log file of one container, as text for standard output.
 Result<std::string> LogsOf(const yarn::ResourceManager& rm, const yarn::YarnPlace& place,
                            const std::string& title, int64_t bytes) {
   std::string out;
@@ -60,7 +60,7 @@ Result<std::string> LogsOf(const yarn::ResourceManager& rm, const yarn::YarnPlac
   return out;
 }
 
-// Each container of the service that runs, and the one asked for wherever it may have been.
+// Returns the logs of each running container of the service, and of the requested one on any node.
 Result<std::string> GatherLogs(const CommandContext& context, const YarnCluster& cluster,
                                const yarn::YarnService& service, int* unreadable) {
   const std::string& wanted = context.options.yarn.container;
@@ -69,7 +69,7 @@ Result<std::string> GatherLogs(const CommandContext& context, const YarnCluster&
   if (!wanted.empty()) {
     std::erase_if(places, [&wanted](const yarn::YarnPlace& p) { return p.container != wanted; });
     if (places.empty()) {
-      // One that has ended is on one of the nodes.
+      // An ended container was on one of the nodes.
       ESPALIER_ASSIGN_OR_RETURN(const auto nodes, cluster.rm().Nodes());
       for (const yarn::YarnNode& node : nodes) {
         const auto log = LogsOf(cluster.rm(), {wanted, node.http}, wanted, bytes);
@@ -88,7 +88,7 @@ Result<std::string> GatherLogs(const CommandContext& context, const YarnCluster&
     if (log.ok()) {
       out += *log;
     } else if (title == place.container) {
-      continue;  // the service's master, whose files have other names
+      continue;  // the service's master has files with other names
     } else {
       ++*unreadable;
       context.console.Err(title + ": " + log.status().message() + "\n");

@@ -1,8 +1,9 @@
-// `espalier yarn run`: a cluster in YARN's containers for the time of one job.
+// `espalier yarn run`: a cluster in YARN containers for the duration of one job.
 //
-// The cluster ends by itself when its coordinator has had no job for a minute; so whoever leaves,
-// or is killed, leaves nothing behind that runs for ever. Who stays ends it at once, and removes
-// what is left on HDFS. Ctrl-C asks on a terminal, and stops all elsewhere.
+// The cluster ends by itself after its coordinator has had no job for a minute. A client that
+// detaches or is killed therefore leaves nothing running forever. A client that stays ends the
+// cluster at once, and removes its files on HDFS. Ctrl-C prompts on a terminal. Without a terminal
+// it stops everything.
 #include <poll.h>
 #include <unistd.h>
 
@@ -22,12 +23,12 @@
 namespace espalier::cli {
 namespace {
 
-// A node that is lost with the coordinator on it is noticed by YARN after ten minutes.
+// YARN detects the loss of the coordinator's node after ten minutes.
 constexpr int64_t kAwayLimitMs = 15 * 60'000;
 
 enum class Wish { kStop, kDetach, kContinue };
 
-// Asks a person; whoever is none wants all of it stopped.
+// Prompts the user. Without a terminal, stops everything.
 Wish Ask(const CommandContext& context) {
   if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return Wish::kStop;
   for (;;) {
@@ -47,8 +48,8 @@ class YarnRun {
   YarnRun(const CommandContext& context, YarnCluster& cluster)
       : context_(context), cluster_(cluster), began_ms_(NowMs()) {}
 
-  // The cluster, and the job on it. After an error nothing of both is left, but for what Start
-  // says.
+  // Starts the cluster and submits the job. After an error nothing of either remains, except as
+  // Start describes.
   Status Begin(const JobFile& file) {
     yarn::YarnRequest request = *ToYarnRequest(context_.options.yarn);
     request.ends_by_itself = true;
@@ -70,7 +71,7 @@ class YarnRun {
     const FollowEnd end = Follow(job_, *view_, options);
     if (detached_) return TellDetached();
     if (!end.status.ok() && stopped_ms_ == 0) {
-      // The job may go on without us.
+      // The job may continue without this client.
       const int code = ShowError(context_, end.status, ExitCodeOf(end.status), job_);
       context_.console.Err("the cluster is left as it is; look with `espalier yarn status " +
                            name() + "`, end it with `espalier yarn down " + name() + "`\n");
@@ -124,7 +125,7 @@ class YarnRun {
     const Wish wish = context_.console.out_closed() ? Wish::kStop : Ask(context_);
     context_.interrupts.Forget();
     if (wish == Wish::kContinue) return {};
-    context_.console.SetInterrupted([] { return true; });  // no reader holds what is to end
+    context_.console.SetInterrupted([] { return true; });  // no reader delays the end
     if (wish == Wish::kDetach) {
       detached_ = true;
       return Cancelled("detached");
@@ -141,7 +142,7 @@ class YarnRun {
   }
 
   void EndCluster() {
-    context_.interrupts.Forget();  // what was asked for is what happens now
+    context_.interrupts.Forget();  // the requested end happens now
     const Result<bool> ended = cluster_.End(name());
     if (!ended.ok()) {
       context_.console.Err("the cluster could not be ended: " + ended.status().message() +
@@ -162,7 +163,7 @@ class YarnRun {
   std::unique_ptr<ProgressView> view_;
 };
 
-// A path that only this machine knows is rarely meant.
+// Prints notes about local paths, which are rarely intended here.
 void NoteLocalPaths(const CommandContext& context, const spec::JobSpec& spec) {
   std::vector<std::string> paths = spec.data.train;
   paths.push_back(spec.output.path);

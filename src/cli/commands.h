@@ -14,7 +14,7 @@
 
 namespace espalier::cli {
 
-// All that a command works with. Owned by main.
+// Everything that a command works with. Owned by main.
 struct CommandContext {
   std::string program;  // argv[0]
   CliOptions options;
@@ -22,8 +22,8 @@ struct CommandContext {
   Console& console;
   Interrupts& interrupts;
   const storage::FileSystem& files;
-  const storage::FileSystem& address_files;  // the same, for where a coordinator is: soon given up
-  const storage::StorageOptions& storage;    // that `files` was made with
+  const storage::FileSystem& address_files;  // the same with short timeouts, for address files
+  const storage::StorageOptions& storage;    // options of `files`
 };
 
 int RunInit(const CommandContext& context);
@@ -53,42 +53,44 @@ int RunYarnDown(const CommandContext& context);
 int RunReference(const CommandContext& context);
 int RunVersion(const CommandContext& context);
 
-// ---- shared by the commands ------------------------------------------------------------------
+// ---- helpers shared by the commands -----------------------------------------------------------
 
-// Where this program and the daemons lie. Error when the system does not tell.
+// Returns the directory of this program and the daemons, or an error if the system does not provide
+// it.
 Result<std::string> ProgramDirectory(const CommandContext& context);
 
-// The view that fits: JSON lines, a live line, or plain lines.
+// Returns the suitable view: JSON lines, a live line, or plain lines.
 std::unique_ptr<ProgressView> MakeProgressView(const CommandContext& context);
 
-// Shows how a job has ended and returns its code. `table`: a table to score, for what to do next;
-// empty: not known. REQUIRES: end.last is final.
+// Shows the end of a job and returns its exit code. `table` is a table to score, for the suggested
+// next step; empty: unknown. REQUIRES: end.last is final.
 int ShowOutcome(const CommandContext& context, const FollowEnd& end, int64_t client_start_ms,
                 const std::string& table = "");
 
-// Shows an error as text on standard error and, with --json, as one object on standard output;
-// returns `code`.
+// Shows an error as text on standard error and, with --json, also as one object on standard output.
+// Returns `code`.
 int ShowError(const CommandContext& context, const Status& error, int code,
               std::optional<JobId> job = std::nullopt);
 
-// Submits under an id of its own. When the coordinator goes away before it has answered, it or the
-// one that takes its place is asked again: the id makes that the same job. When it is there and
-// does not answer, or the person interrupts, the submission is withdrawn.
+// Submits a job under a new request id. If the coordinator goes away before it answers, the
+// submission is repeated to it or its successor. The id makes that the same job. If the coordinator
+// is reachable but does not answer, or the user interrupts, the submission is withdrawn.
 Result<JobId> SubmitOnce(const CommandContext& context, const std::string& yaml,
                          const spec::StorageTokens& tokens);
 
-// The delegation tokens to send along with a job, one for each secured file system that it names;
-// notes for the person go to standard error. kFailedPrecondition: they would not stay secret.
+// Returns the delegation tokens to send with a job, one for each secured file system that it uses.
+// Notes for the user go to standard error. kFailedPrecondition: the connection would not keep them
+// secret.
 Result<spec::StorageTokens> TokensFor(const CommandContext& context,
                                       const std::vector<std::string>& paths);
 
-// Submits, tells the id, and follows the job unless that is not wanted; returns the exit code.
-// `paths`: that the job names.
+// Submits a job, prints its id, and follows it unless detached. Returns the exit code. `paths` are
+// the paths in the job.
 int SubmitAndFollow(const CommandContext& context, const std::string& yaml,
                     const std::vector<std::string>& paths);
 
-// Says on standard error that more workers than leaves stand by, and that asynchronous training
-// does not give the same model again.
+// Prints a note to standard error if more workers are available than leaves, or if asynchronous
+// training makes the model irreproducible.
 void NoteSurprises(const CommandContext& context, int64_t workers, const spec::JobSpec& spec);
 
 }  // namespace espalier::cli

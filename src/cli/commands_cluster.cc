@@ -1,5 +1,4 @@
-// The commands that speak with a running cluster: submit, watch, list, status, cancel,
-// drain, workers.
+// The commands that use a running cluster: submit, watch, list, status, cancel, drain, workers.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -20,7 +19,7 @@
 namespace espalier::cli {
 namespace {
 
-// Milliseconds since 1970: the clock of the times in a JobSnapshot.
+// Returns milliseconds since 1970, the clock of the times in a JobSnapshot.
 int64_t WallClockMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -32,7 +31,7 @@ int ShowEnd(const CommandContext& context, const Status& error) {
   return ShowError(context, error, interrupted ? kExitInterrupted : ExitCodeOf(error));
 }
 
-// What to type to see the job again, with the coordinator when it is not the one found by default.
+// Returns the command to watch the job again. It includes the coordinator unless it is the default.
 std::string WatchCommand(const CommandContext& context, JobId job) {
   std::string command = "espalier watch " + ToString(job);
   const std::string& where = context.options.coordinator;
@@ -41,7 +40,7 @@ std::string WatchCommand(const CommandContext& context, JobId job) {
   return where == usual ? command : command + " --coordinator " + where;
 }
 
-// Whoever reads the lines learns that the last one is not the job's outcome.
+// Reports to readers of JSON that the last line is not the job's outcome.
 void TellDetached(const CommandContext& context, JobId job) {
   if (!context.options.json) return;
   context.console.Out(JsonLine({{"event", "detached"},
@@ -49,7 +48,7 @@ void TellDetached(const CommandContext& context, JobId job) {
                                 {"follow_with", WatchCommand(context, job) + " --json"}}));
 }
 
-// Follows until the job ends or the person has seen enough.
+// Follows until the job ends or the user stops.
 int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   const auto view = MakeProgressView(context);
   FollowOptions options;
@@ -84,11 +83,11 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   return kExitSuccess;
 }
 
-// The end of a submission whose answer is not waited for any more: nothing may come of it.
+// Withdraws a submission that is no longer awaited, so that it has no effect.
 Status GiveUp(const Result<std::unique_ptr<rpc::ApiClient>>& client, const std::string& id,
               const Status& why) {
   const Status withdrawn = client.ok() ? (*client)->Withdraw(id) : client.status();
-  if (withdrawn.code() == StatusCode::kFailedPrecondition) {  // its job has ended by now
+  if (withdrawn.code() == StatusCode::kFailedPrecondition) {  // its job has already ended
     return Status(why.code(), why.message() + "; " + withdrawn.message());
   }
   return Status(why.code(),

@@ -10,7 +10,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr int kPlainWidth = 80;  // of text that is not on a terminal
+constexpr int kPlainWidth = 80;  // width of text that is not on a terminal
 
 }  // namespace
 
@@ -36,7 +36,7 @@ int ShowOutcome(const CommandContext& context, const FollowEnd& end, int64_t cli
   if (job.state != spec::JobState::kSucceeded) {
     const bool cancelled = job.state == spec::JobState::kCancelled;
     const bool lost = console.out_lost() && !context.interrupts.any();
-    if (cancelled && lost) return ExitCodeOf(job);  // which is why, and was said
+    if (cancelled && lost) return ExitCodeOf(job);  // the reason was already shown
     const Status error = job.error.ok() ? Internal("its coordinator does not say why") : job.error;
     console.Err(ToString(job.job) +
                 (cancelled ? " was cancelled: " + MessageWithCauses(error) + "\n" : " failed\n"));
@@ -73,7 +73,7 @@ void NoteSurprises(const CommandContext& context, int64_t workers, const spec::J
 int ShowError(const CommandContext& context, const Status& error, int code,
               std::optional<JobId> job) {
   const bool lost = context.console.out_lost() && !context.interrupts.any();
-  if (lost && error.code() == StatusCode::kCancelled) return code;  // which is why, and was said
+  if (lost && error.code() == StatusCode::kCancelled) return code;  // the reason was already shown
   context.console.Err(ErrorText(error, context.console.err_color()));
   if (context.options.json) context.console.Out(JsonLine(ErrorJson(job, error)));
   return code;

@@ -38,7 +38,7 @@ void Console::Out(std::string_view text) {
 
 bool Console::out_lost() const { return out_.error != 0 && out_.error != EPIPE; }
 
-// There is nobody left to tell when standard error fails.
+// A failure of standard error cannot be reported.
 void Console::Err(std::string_view text) { Write(err_, text); }
 
 void Console::Write(Stream& stream, std::string_view text) const {
@@ -46,8 +46,8 @@ void Console::Write(Stream& stream, std::string_view text) const {
   while (!text.empty() && stream.error == 0) {
     stream.unread = !AwaitReader(stream.fd);
     if (stream.unread) return;
-    // A pipe that poll(2) calls writable takes as much without waiting; a terminal may make us wait
-    // for its reader after all.
+    // If poll(2) reports a pipe as writable, it takes this many bytes without blocking. A terminal
+    // may still block until its reader reads.
     const ssize_t n = write(stream.fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
     if (n < 0 && errno != EINTR && errno != EAGAIN) stream.error = errno;
     text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0)));
@@ -57,7 +57,7 @@ void Console::Write(Stream& stream, std::string_view text) const {
 bool Console::AwaitReader(int fd) const {
   for (int unread = 0; unread < kUnreadLooks; unread += interrupted_()) {
     pollfd at = {fd, POLLOUT, 0};
-    if (poll(&at, 1, kLookEveryMs) > 0) return true;  // an error is told by the write
+    if (poll(&at, 1, kLookEveryMs) > 0) return true;  // write() reports errors
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// The two streams of this process and what is known of the terminal behind them.
+// The two output streams of this process and the properties of their terminals.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@ class Console {
  public:
   explicit Console(const Environment& env);
 
-  // A reader that does not read (`| less`) is waited for, but not for long by one who is to end:
-  // once `interrupted` is true.
+  // Sets a function that limits waiting. The console waits for a slow reader (`| less`), but only
+  // briefly once `interrupted` returns true.
   void SetInterrupted(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
 
-  // Each writes all of it. When it cannot be written any more, out_closed() becomes true and
-  // further text goes nowhere; so does what is not read in time while `interrupted`. Either nobody
-  // reads (a closed pipe), which may be as it should, or it is lost (a full disk): then standard
-  // error says why, and out_lost() is true as well.
+  // Out and Err write all of the text. After a failed write, out_closed() is true and further text
+  // is dropped. Text that is not read in time while `interrupted` is true is dropped as well.
+  // Either the reader has ended (a closed pipe), which may be intended, or text is lost (a full
+  // disk). In the second case standard error shows the reason, and out_lost() is also true.
   void Out(std::string_view text);
   void Err(std::string_view text);
-  // To standard error, each text once.
+  // Writes a note to standard error, each text once.
   void Note(const std::string& text) {
     if (noted_.insert(text).second) Err("note: " + text + "\n");
   }
@@ -37,20 +37,20 @@ class Console {
     return [this](std::string_view text) { Out(text); };
   }
 
-  // Whether a line may be drawn again and again on standard output.
+  // Returns whether standard output supports a line that is redrawn.
   bool live() const { return live_; }
   bool out_color() const { return out_color_; }
-  // Whether standard output is a terminal that shows UTF-8.
+  // Returns whether standard output is a terminal with UTF-8.
   bool out_unicode() const { return out_unicode_; }
   bool err_color() const { return err_color_; }
-  // Columns of the terminal now; 80 when unknown.
+  // Returns the current columns of the terminal; 80 if unknown.
   int Width() const;
 
  private:
   struct Stream {
     const int fd;
-    int error = 0;        // of the write that failed
-    bool unread = false;  // the last text was not, in time
+    int error = 0;        // errno of the failed write
+    bool unread = false;  // the last text was not read in time
   };
   void Write(Stream& stream, std::string_view text) const;
   bool AwaitReader(int fd) const;

@@ -12,7 +12,8 @@
 namespace espalier::cli {
 namespace {
 
-// Where a cluster on YARN has its address: told by what `espalier yarn up` left on this machine.
+// Returns the coordinator's address of a cluster on YARN, from the local files of `espalier yarn
+// up`.
 Result<std::string> AddressOfYarn(const CommandContext& context, const std::string& service) {
   ESPALIER_RETURN_IF_ERROR(yarn::CheckYarnName(service));
   const yarn::YarnKept kept = KeptOfYarn(context.env, service);

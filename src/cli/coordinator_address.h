@@ -1,4 +1,4 @@
-// From what the command line says of the coordinator to a client of it.
+// Creates clients for the coordinator that the command line specifies.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,22 @@ namespace espalier::cli {
 
 inline constexpr int64_t kClientTokenFileBytesMax = 4096;
 inline constexpr int64_t kAskAgainPauseMs = 250;
-// How long a submission is repeated whose answer was not heard.
+// Time for which a submission without an answer is repeated.
 inline constexpr int64_t kSubmitAgainMs = 30'000;
 
-// How the options say that connections are secured; reads their files. A token comes from its file,
-// else from the environment.
+// Returns the connection security in the options, and reads their files. A token comes from its
+// file, or otherwise from the environment.
 Result<rpc::ClientSecurity> SecurityOf(const CliOptions& options);
 
-// The time for which a coordinator that is not reached is asked again.
+// Time limit for retries with an unreachable coordinator.
 class AskingAgain {
  public:
-  // `limit_ms`: in the place of --timeout.
+  // `limit_ms` replaces --timeout.
   explicit AskingAgain(const CommandContext& context, std::optional<int64_t> limit_ms = {});
-  // After an error: pauses and returns true, or it is time to give up.
+  // Call after an error. Pauses and returns true, or returns false when it is time to give up.
   bool Wait(const Status& error) const;
-  // The error, with the time that was spent when it was tried more than once. kCancelled: Ctrl-C.
+  // Returns the error, with the elapsed time if there was more than one attempt. kCancelled:
+  // Ctrl-C.
   Status Explain(const Status& error) const;
 
  private:
@@ -41,14 +42,14 @@ class AskingAgain {
   mutable bool waited_ = false;
 };
 
-// A client of the coordinator that the options name; does not connect yet. A file that holds its
-// address is read again at each call (rpc/coordinator_address.h). kInvalidArgument for what is no
-// address, and the errors of SecurityOf.
+// Returns a client of the coordinator in the options. It does not connect yet. Each call reads an
+// address file again (rpc/coordinator_address.h). kInvalidArgument: invalid address. Further errors
+// are those of SecurityOf.
 Result<std::unique_ptr<rpc::ApiClient>> ConnectTo(const CommandContext& context);
 
-// What `call` says of such a client. While the coordinator is not reached it is asked again with a
-// new one, until `--timeout` is over, when the error tells for how long, or Ctrl-C (kCancelled); so
-// it must do no harm twice.
+// Returns the result of `call` with a new client. If the coordinator is not reached, repeats the
+// call until --timeout, when the error states the elapsed time, or until Ctrl-C (kCancelled).
+// `call` must therefore be repeatable.
 template <typename T>
 Result<T> Ask(const CommandContext& context,
               const std::function<Result<T>(rpc::ApiClient&)>& call) {
@@ -61,7 +62,7 @@ Result<T> Ask(const CommandContext& context,
   }
 }
 
-// Whether what is sent there stays secret: it is encrypted, or does not leave this machine.
+// Returns whether data for the coordinator stays secret: the connection is encrypted, or local.
 Result<bool> IsPrivate(const CommandContext& context);
 
 }  // namespace espalier::cli

@@ -1,20 +1,20 @@
-// Which cores of this machine each local worker gets.
+// Assignment of cores to local workers.
 //
-// Left to itself the kernel moves the threads of one worker's links onto the core where another
-// computes; on two cores that made a step of two workers 5 to 90 % longer. So when the workers take
-// the whole machine anyway, each gets its own share of it. When they do not, nothing is fixed:
-// other commands may want the rest.
+// Without it, the kernel moves the threads of one worker's links to a core where another worker
+// computes. On two cores this made a step of two workers 5 to 90 % longer. If the workers use the
+// whole machine, each gets its own share of the cores. Otherwise nothing is assigned, because other
+// commands may need the rest.
 #pragma once
 
 #include <vector>
 
 namespace espalier::cli {
 
-// The cores this process may run on, ascending. Never empty.
+// Returns the cores on which this process may run, ascending. Never empty.
 std::vector<int> AllowedCores();
 
-// The share of worker `index` (0-based); empty: any core. REQUIRES: cores not empty,
-// 0 <= index < workers, threads (a worker) positive.
+// Returns the cores of worker `index` (0-based); empty: any core. REQUIRES: cores is not empty, 0
+// <= index < workers, threads (per worker) is positive.
 std::vector<int> ShareOfCores(const std::vector<int>& cores, int workers, int threads, int index);
 
 }  // namespace espalier::cli

@@ -1,4 +1,4 @@
-// What the program tells its caller by its exit code. A contract with scripts: never changed.
+// Exit codes of the program. They are a contract with scripts and never change.
 #pragma once
 
 #include "src/base/status.h"
@@ -8,14 +8,15 @@ namespace espalier::cli {
 
 enum ExitCode : int {
   kExitSuccess = 0,
-  kExitJobFailed = 1,     // the job failed (bad rows included) or was cancelled
+  kExitJobFailed = 1,     // job failed (bad rows included) or was cancelled
   kExitUsage = 2,         // wrong arguments or spec, output exists, file missing, header mismatch
-  kExitUnreachable = 3,   // the coordinator was not reached
+  kExitUnreachable = 3,   // coordinator not reached
   kExitInterrupted = 130  // Ctrl-C on `train`, or on `submit` before the job was accepted
 };
 
-// The code for an error met before a job was accepted: kUnavailable and kDeadlineExceeded mean that
-// the coordinator was not reached, bad rows and broken machinery are failures, all else is usage.
+// Returns the code for an error before a job was accepted. kUnavailable and kDeadlineExceeded mean
+// that the coordinator was not reached. Bad rows and internal errors are failures, and all others
+// are usage errors.
 inline ExitCode ExitCodeOf(const Status& error) {
   switch (error.code()) {
     case StatusCode::kOk:
@@ -35,8 +36,8 @@ inline ExitCode ExitCodeOf(const Status& error) {
   }
 }
 
-// The code for an error met on this machine before a coordinator was asked: storage that is away is
-// a failure, which may be over later; all that was found wrong is the spec's to mend.
+// Returns the code for an error on this machine before a coordinator was asked. Unreachable storage
+// is a failure, which may be temporary. Other errors are problems of the spec.
 inline ExitCode PlanExitCode(const Status& error) {
   switch (error.code()) {
     case StatusCode::kUnavailable:
@@ -51,13 +52,13 @@ inline ExitCode PlanExitCode(const Status& error) {
   }
 }
 
-// The code for a submission that was not taken: what is wrong with the data then was seen in
-// headers and names, before any row was read, and is the spec's to mend.
+// Returns the code for a refused submission. Data errors are usage errors here: they come from
+// headers and names, before any row was read, so the spec can fix them.
 inline ExitCode SubmitExitCode(const Status& error) {
   return error.code() == StatusCode::kBadInput ? kExitUsage : ExitCodeOf(error);
 }
 
-// The code for a job that was accepted and has ended: what is wrong with its spec was said before.
+// Returns the code for an accepted job that has ended. Problems of its spec were reported before.
 inline ExitCode ExitCodeOf(const spec::JobSnapshot& job) {
   return job.state == spec::JobState::kSucceeded ? kExitSuccess : kExitJobFailed;
 }

@@ -16,12 +16,12 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int64_t kTickMs = 100;
-constexpr int64_t kAwayToldMs = 1000;  // a shorter outage is not worth a line
+constexpr int64_t kAwayToldMs = 1000;  // shorter outages are not reported
 
-// What the watching thread tells: an update, or why it has ended.
+// Event from the watching thread: an update, or the reason for its end.
 using WatchEvent = std::variant<spec::JobUpdate, Status>;
 
-// The watching thread. Each stream begins with the whole history; rows that were passed on before
+// The watching thread. Each stream begins with the whole history. Rows that were already passed on
 // are dropped.
 class Watcher {
  public:
@@ -32,7 +32,8 @@ class Watcher {
     thread_.join();
   }
 
-  // Any thread: for how long the coordinator has been gone; 0: it is there, or never was.
+  // Returns the duration of the coordinator's outage. 0: it is reachable, or was never reached. Any
+  // thread.
   int64_t AwayMs(int64_t now_ms) const {
     const int64_t since_ms = away_since_ms_;
     return since_ms == 0 ? 0 : std::max<int64_t>(1, now_ms - since_ms);
@@ -75,7 +76,7 @@ class Watcher {
           if (IsAnother(update.snapshot)) return;
           reached_ = true;
           away_since_ms_ = 0;
-          // A new stream begins with all rows that are kept, of long histories the newest.
+          // A new stream begins with all stored rows. For a long history these are the newest.
           std::erase_if(update.history,
                         [this](const spec::HistoryRow& row) { return row.step <= step_told_; });
           if (!update.history.empty()) step_told_ = update.history.back().step;
@@ -84,7 +85,8 @@ class Watcher {
         &stop_);
   }
 
-  // A coordinator that kept nothing numbers its jobs anew: the number may be another job's by now.
+  // Detects another job with the same number. A coordinator without stored state restarts its
+  // numbering.
   bool IsAnother(const spec::JobSnapshot& job) {
     if (!reached_) submitted_ms_ = job.submitted_ms;
     if (job.submitted_ms != submitted_ms_) stop_ = replaced_ = true;
@@ -98,7 +100,7 @@ class Watcher {
   std::atomic<int64_t> away_since_ms_{0};
   bool reached_ = false, replaced_ = false;
   int64_t submitted_ms_ = 0;
-  int64_t step_told_ = -1;  // of the newest evaluation that was told
+  int64_t step_told_ = -1;  // step of the newest reported evaluation
   std::thread thread_;
 };
 
@@ -112,7 +114,7 @@ bool MayComeBack(const Status& error) {
 
 FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options) {
   FollowEnd end;
-  // Bounded by the coordinator, which merges updates for a slow watcher.
+  // The coordinator bounds the queue, because it merges updates for a slow watcher.
   Queue<WatchEvent> events;
   Watcher watcher(job, options, &events);
   int64_t next_tick_ms = 0;

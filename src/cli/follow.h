@@ -1,5 +1,5 @@
-// Following one job until it ends, until the follower is told to stop, or until the coordinator has
-// been away for too long.
+// Follows one job until it ends, until the caller stops it, or until the coordinator has been
+// unreachable for too long.
 #pragma once
 
 #include <functional>
@@ -12,37 +12,37 @@
 
 namespace espalier::cli {
 
-// Milliseconds that a cancelled job has for its clean end.
+// Milliseconds for the clean end of a cancelled job.
 inline constexpr int64_t kCancelWaitMs = 10'000;
 
-// Milliseconds until a stream that broke is asked for again.
+// Milliseconds before a broken stream is opened again.
 inline constexpr int64_t kWatchAgainPauseMs = 500;
 
-// Whether the coordinator may soon answer otherwise: it is away, or too many ask.
+// Returns whether a retry may succeed soon: the coordinator is unreachable or overloaded.
 bool MayComeBack(const Status& error);
 
 struct FollowOptions {
-  // A new client for each attempt: the address may have moved.
+  // Returns a new client for each attempt, because the address may have changed.
   std::function<Result<std::unique_ptr<rpc::ApiClient>>()> connect;
-  // Called about ten times a second, on the caller's thread; an error ends the following with it.
+  // Called about ten times a second, on the caller's thread. An error ends Follow with that error.
   // The snapshot is the newest one, null before the first.
   std::function<Status(const spec::JobSnapshot*)> tick;
-  int64_t away_limit_ms = 60'000;  // how long the coordinator may be gone
-  int64_t reach_limit_ms = 0;      // how long one that was not reached yet is tried; 0: once
-  // This command submitted the job: a coordinator that does not know it has lost it.
+  int64_t away_limit_ms = 60'000;  // limit for an outage of the coordinator
+  int64_t reach_limit_ms = 0;      // limit to reach it the first time; 0: one attempt
+  // Whether this command submitted the job. A coordinator that does not know it has then lost it.
   bool submitted_here = false;
 };
 
 struct FollowEnd {
-  Status status;                          // OK: the job is over; `last` then has its final state
-  std::optional<spec::JobSnapshot> last;  // the newest snapshot that came
-  std::vector<CurvePoint> curve;          // all evaluations that came
-  int64_t away_ms = 0;  // how long the coordinator was gone at the end; 0: it was there
+  Status status;                          // OK: the job is over; `last` has its final state
+  std::optional<spec::JobSnapshot> last;  // newest received snapshot
+  std::vector<CurvePoint> curve;          // all received evaluations
+  int64_t away_ms = 0;                    // duration of an outage at the end; 0: none
 };
 
-// Blocks. The stream is read by a thread of its own, which has ended when this returns; the view is
-// called on the caller's thread. kAborted: the coordinator does
-// not know the job any more.
+// Blocks until the job or the watch ends. A separate thread, which ends before the return, reads
+// the stream. The view is called on the caller's thread. kAborted: the coordinator no longer knows
+// the job.
 FollowEnd Follow(JobId job, ProgressView& view, const FollowOptions& options);
 
 }  // namespace espalier::cli

@@ -1,4 +1,6 @@
-// Small texts that several views share. Thread rule: pure functions.
+// Short texts that several views share.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +12,31 @@
 
 namespace espalier::cli {
 
-// A loss or an error: "0.1234", "1.234e-05", "nan".
+// Returns a loss or an error: "0.1234", "1.234e-05", "nan".
 std::string FormatValue(double value);
-// The same of a mean over rows of this weight in all: "-" when nothing was counted.
+// Returns a mean over rows with this total weight, or "-" if the weight is 0.
 std::string FormatMean(double value, double weight);
-// A share in [0, 1] as "97.25 %"; NaN, a share of nothing, as "-".
+// Returns a share in [0, 1] as "97.25 %", or "-" for NaN, the share of an empty set.
 std::string FormatShare(double share);
 // Milliseconds as seconds.
 inline double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
-// A whole number without a point, any other number shortest: "3", "2.5".
+// Returns an integer without a point, and any other number in its shortest form: "3", "2.5".
 std::string FormatEpochs(double epochs);
-// "context <- cause <- cause", without the position.
+// Returns "context <- cause <- cause", without the position.
 std::string MessageWithCauses(const Status& error);
-// The first line, in at most `width` columns, its end replaced by "..." when cut. What is from
-// outside in `text` went through Printable.
+// Returns the first line in at most `width` columns. A cut end is replaced by "...". External parts
+// of `text` must already be Printable.
 std::string Fit(std::string_view text, int width);
 
-// ANSI colours; the text itself when `color` is false.
+// Returns the text with ANSI colours, or the text itself if `color` is false.
 enum class Ink { kBold, kDim, kRed, kGreen, kYellow, kCyan };
 std::string Colored(std::string_view text, Ink ink, bool color);
 
-// Columns of text, two spaces between. The first column is aligned to the left, the others to the
-// right. All rows have as many cells as the first. Each line ends with '\n' and starts with
-// `indent`.
+// Returns columns of text, separated by two spaces. The first column is left-aligned, the others
+// are right-aligned. All rows have as many cells as the first. Each line starts with `indent` and
+// ends with '\n'.
 std::string Table(const std::vector<std::vector<std::string>>& rows, std::string_view indent);
-// As Table with every column aligned to the left.
+// Does the same with every column left-aligned.
 std::string LeftTable(const std::vector<std::vector<std::string>>& rows, std::string_view indent);
 
 }  // namespace espalier::cli

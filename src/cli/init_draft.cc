@@ -24,7 +24,7 @@ constexpr size_t kColumnsListed = 40;
 constexpr size_t kCommentColumn = 34, kLineMax = 96;
 constexpr size_t kCategoryValuesMin = 3;
 
-// A text of a person as a YAML value on one line. A number would be a position.
+// Returns a user's text as a YAML value on one line. An unquoted number would be a position.
 std::string Quote(const std::string& text) {
   const bool word = !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) != 0 ||
                                       text[0] == '_' || text[0] == '/');
@@ -37,7 +37,7 @@ bool IsCsv(const TableLook& look) {
   return spec::FormatOf(look.data, look.input.files.front().path) == spec::DataFormat::kCsv;
 }
 
-// How a job names this column: by its position where the files have no header.
+// Returns a job's reference to this column: its position if the files have no header.
 std::string Reference(const TableLook& look, size_t column) {
   const std::string& name = look.names()[column];
   return IsCsv(look) && !look.data.csv.header ? name : Quote(name);
@@ -67,7 +67,7 @@ void SetCsv(const std::string& key, const std::string& value, TableLook* look) {
   look->csv.emplace_back(key, value);
 }
 
-// An error about the table, without the key that a reader has not written.
+// Returns an error about the table, without the key, which the user has not written.
 Status AboutTable(const Status& error) {
   constexpr std::string_view kKey = "data.train: ";
   if (error.ok() || !error.message().starts_with(kKey)) return error;
@@ -75,7 +75,7 @@ Status AboutTable(const Status& error) {
   return error.position() ? std::move(shown).At(*error.position()) : shown;
 }
 
-// The columns of the files with the keys that are known so far.
+// Reads the columns of the files with the currently known keys.
 Status PlanColumns(const storage::FileSystem& files, TableLook* look) {
   std::string text = "{data: {train: [" + Quote(look->table) + "], csv: " + CsvText(*look) +
                      "}, model: {task: autoencoder}, output: model}";
@@ -86,7 +86,7 @@ Status PlanColumns(const storage::FileSystem& files, TableLook* look) {
   return {};
 }
 
-// Tries the delimiter that is in the only name of the header.
+// Tries each delimiter that occurs in the header's only name.
 void TryDelimiters(const storage::FileSystem& files, TableLook* look) {
   const std::string line = look->names().front();
   for (const char delimiter : {';', '\t', '|', ' '}) {
@@ -117,7 +117,7 @@ data::Judgement JudgeColumn(const TableLook& look, size_t column) {
   return data::Judge(look.sample.columns[column], FactsOf(look, column));
 }
 
-// Sets the decimal and thousands signs that the values show. Returns whether a key is new.
+// Sets the decimal and thousands separators in the values. Returns whether a key is new.
 bool SetSigns(TableLook* look) {
   const size_t before = look->csv.size();
   for (size_t c = 0; c < look->names().size(); ++c) {
@@ -140,7 +140,7 @@ Status Sample(const storage::FileSystem& files, TableLook* look) {
   return {};
 }
 
-// What a job says of the features, and comments on the columns that a person has to look at.
+// The feature settings of a job, and comments on columns that the user should check.
 struct FeatureDraft {
   std::vector<std::string> excluded, groups;  // YAML
   std::vector<std::string> comments;
@@ -174,7 +174,7 @@ std::string Joined(const std::vector<std::string>& parts) {
   return "[" + text + "]";
 }
 
-// What the job makes of each column.
+// Returns the role of each column in the job.
 std::vector<std::string> RolesOf(const TableLook& look, const spec::Schema& schema, size_t label) {
   std::vector<std::string> roles(look.names().size(), "left out");
   for (size_t i = 0; i < schema.features.size(); ++i) {
@@ -185,7 +185,7 @@ std::vector<std::string> RolesOf(const TableLook& look, const spec::Schema& sche
   return roles;
 }
 
-// The first column of whole numbers that may be names of things.
+// Returns the first column of integers that may be identifiers of categories.
 std::optional<size_t> LikelyCategory(const TableLook& look, const std::vector<std::string>& roles) {
   for (size_t c = 0; c < roles.size(); ++c) {
     const data::ColumnSample& sample = look.sample.columns[c];
@@ -198,7 +198,7 @@ std::optional<size_t> LikelyCategory(const TableLook& look, const std::vector<st
   return std::nullopt;
 }
 
-// A line of the job file with a comment behind it.
+// Returns a line of the job file with a trailing comment.
 std::string Line(std::string code, const std::string& comment) {
   code.resize(std::max(code.size() + 2, kCommentColumn), ' ');
   return code + "# " + comment + "\n";
@@ -214,7 +214,7 @@ std::string Commented(const std::string& text) {
   return out;
 }
 
-// Words in lines of at most kLineMax columns, each after `start`.
+// Wraps words in lines of at most kLineMax columns, each after `start`.
 std::string Wrapped(const std::string& text, const std::string& start) {
   std::string out, line;
   for (size_t begin = 0; begin < text.size();) {
@@ -252,10 +252,10 @@ std::string FeatureLine(const FeatureDraft& features) {
   return text.empty() ? "" : "  features: {" + text + "}\n";
 }
 
-// Keys that the job may have in addition, each as a comment.
+// Optional keys for the job, each as a comment.
 struct Suggestions {
   std::string features;
-  std::string task, other_task;  // what the preset chose, and why; what it did not choose
+  std::string task, other_task;  // the preset's choice with its reason; the alternative
 };
 
 std::string JobText(const TableLook& look, const FeatureDraft& features, const std::string& label,

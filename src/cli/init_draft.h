@@ -1,4 +1,4 @@
-// A job file proposed from the first rows of a table (`espalier init`).
+// Proposal of a job file from the first rows of a table (`espalier init`).
 //
 // Thread rule: re-entrant. Reads files and keeps no state.
 #pragma once
@@ -16,10 +16,10 @@
 
 namespace espalier::cli {
 
-// The table as its first rows show it, before a label is known.
+// Information in the first rows of a table, before a label is known.
 struct TableLook {
   std::string table;  // file, pattern or directory, as given
-  // Keys of data.csv that the files need, with their values as YAML.
+  // Keys of data.csv that the files require, with their values as YAML.
   std::vector<std::pair<std::string, std::string>> csv;
   spec::DataSpec data;  // without a label
   spec::InputPlan input;
@@ -28,30 +28,32 @@ struct TableLook {
   const std::vector<std::string>& names() const { return input.schema.names; }
 };
 
-// Lists the files and reads their first rows. Tries other delimiters where the header is a single
-// column, csv.header: false where the header is numbers, and the decimal and thousands signs of the
-// values. Errors as of data::PlanTable; kInvalidArgument: LIBSVM text, or fewer than two columns.
+// Lists the files and reads their first rows. Tries other delimiters if the header is a single
+// column, and csv.header: false if the header consists of numbers. Also tries the decimal and
+// thousands separators in the values. Errors are those of data::PlanTable. kInvalidArgument: LIBSVM
+// text, or fewer than two columns.
 Result<TableLook> LookAtTable(const storage::FileSystem& files, const std::string& table);
 
-// The column that is most likely the label: one with a usual name, otherwise the last one.
+// Returns the column that is most likely the label: one with a common label name, or otherwise the
+// last one.
 std::string LikelyLabel(const TableLook& look);
 
-// kInvalidArgument: the table has no such column. Names the nearest one.
+// Returns kInvalidArgument, with the most similar name, if the table has no such column.
 Status CheckLabel(const TableLook& look, const std::string& label);
 
-// The columns with their types, one a line.
+// Returns the columns with their types, one on each line.
 std::string ColumnList(const TableLook& look);
 
-// Name of the job: the file's without its extension, or the directory's where the file's says
-// nothing ("churn/train.csv" is churn). Letters, digits, '-' and '_' only.
+// Returns a name for the job: the file's name without its extension, or the directory's if the
+// file's is generic ("churn/train.csv" gives churn). Letters, digits, '-' and '_' only.
 std::string JobNameOf(const std::string& table);
 
 struct JobDraft {
   std::string yaml;         // the job file
-  std::string description;  // what was found, for people; ends with '\n'
+  std::string description;  // summary for people; ends with '\n'
 };
-// `path`: the job file's name, for its comments. `output`: the bundle's directory. The job was
-// completed as `espalier check` does; errors are those of data::JobCompletion.
+// Drafts a job file. `path` is the job file's name, for its comments. `output` is the bundle's
+// directory. Completes the job as `espalier check` does. Errors are those of data::JobCompletion.
 // REQUIRES: CheckLabel(look, label).
 Result<JobDraft> DraftJob(const storage::FileSystem& files, const TableLook& look,
                           const std::string& label, const std::string& path,

@@ -17,11 +17,12 @@ namespace {
 
 constexpr int kParentEveryMs = 200;
 
-// Where Taken tells of a signal; set once.
+// Descriptor to which Taken reports a signal. Set once.
 int taken_fd = -1;
 
-// Signals are blocked on our threads, and read from a descriptor. A library's threads that began
-// before (OpenBLAS's do at load) do not block them, and would end the process.
+// Handles signals on threads that do not block them. This program's threads block signals and read
+// them from a descriptor. Threads of a library that started earlier (OpenBLAS starts them at load)
+// do not block signals, and the default action would end the process.
 extern "C" void Taken(int) {
   const int saved = errno;
   eventfd_write(taken_fd, 1);
@@ -34,7 +35,7 @@ Result<std::unique_ptr<Interrupts>> Interrupts::Make(bool with_parent) {
   std::vector<int> signals = {SIGINT, SIGTERM};
   struct sigaction before = {};
   sigaction(SIGHUP, nullptr, &before);
-  if (before.sa_handler != SIG_IGN) signals.push_back(SIGHUP);  // else nohup(1) started us
+  if (before.sa_handler != SIG_IGN) signals.push_back(SIGHUP);  // otherwise nohup(1) is in use
   sigset_t set;
   sigemptyset(&set);
   for (int signal : signals) sigaddset(&set, signal);
@@ -44,14 +45,14 @@ Result<std::unique_ptr<Interrupts>> Interrupts::Make(bool with_parent) {
   if (signal_fd < 0 || stop_fd < 0 || taken_fd < 0) {
     return Internal(std::string("cannot watch for signals: ") + std::strerror(errno));
   }
-  // Before this thread blocks the signals: from then on the kernel hands them to other threads,
-  // where the default action would end the process.
+  // Install the handlers before this thread blocks the signals. After that the kernel delivers them
+  // to other threads, where the default action would end the process.
   struct sigaction action = {};
   action.sa_handler = Taken;
   action.sa_flags = SA_RESTART;
   for (int signal : signals) sigaction(signal, &action, nullptr);
   if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) return Internal("cannot block signals");
-  // A reader that goes away (`espalier watch | head`) is noticed by the write, not by a signal.
+  // A write detects that a reader has ended (`espalier watch | head`), not a signal.
   std::signal(SIGPIPE, SIG_IGN);
   return std::unique_ptr<Interrupts>(
       new Interrupts(signal_fd, stop_fd, with_parent ? getppid() : 0));
@@ -83,7 +84,7 @@ void Interrupts::Run() {
       if (++count_ >= 2) DieAtOnce();
     }
     if (ready <= 0) continue;  // EINTR, or nothing yet
-    // Neither waits: a thread that does not block the signal may have taken it since poll(2) saw
+    // Neither read blocks: after poll(2), a thread that does not block the signal may have taken
     // it.
     signalfd_siginfo info;
     eventfd_t one = 0;

@@ -1,5 +1,5 @@
-// Ctrl-C (SIGINT), SIGTERM and SIGHUP (unless it was ignored at the start, as nohup(1) does) as
-// numbers to look at instead of sudden death.
+// Counts Ctrl-C (SIGINT), SIGTERM and SIGHUP instead of ending the process. SIGHUP is not counted
+// if it was ignored at the start, as nohup(1) does.
 #pragma once
 
 #include <sys/types.h>
@@ -14,17 +14,18 @@
 
 namespace espalier::cli {
 
-// Takes the three signals from all threads for the rest of the process's life. The first one only
-// raises count(): who works looks at it several times a second and ends cleanly. The second ends
-// the process at once with code 130, after the emergency action. Thread rule: count() and
-// SetEmergency() from any thread; the action runs on a thread of its own.
+// Takes the three signals from all threads for the rest of the process. The first signal only
+// increments count(). Running work checks it several times a second and ends cleanly. The second
+// signal runs the emergency action and ends the process at once with code 130.
+//
+// Thread rule: count() and SetEmergency() from any thread. The action runs on a separate thread.
 class Interrupts {
  public:
-  // `with_parent`: the end of the process that started this one is like a signal. It is looked for
-  // a few times a second rather than asked of the kernel, which tells it when the *thread* ends
-  // that started this process (prctl(2), PR_SET_PDEATHSIG). One that ended before is not noticed.
-  // REQUIRES: called once, in main, before any other thread of ours exists (they inherit the signal
-  // mask).
+  // `with_parent`: the end of the parent process counts as a signal. The object checks for it a few
+  // times a second. The kernel's notification is not suitable, because it is sent when the *thread*
+  // that started this process ends (prctl(2), PR_SET_PDEATHSIG). A parent that ended before this
+  // call is not noticed. REQUIRES: called once, in main, before this program starts any other
+  // thread (threads inherit the signal mask).
   static Result<std::unique_ptr<Interrupts>> Make(bool with_parent);
   ~Interrupts();
   Interrupts(const Interrupts&) = delete;
@@ -32,15 +33,16 @@ class Interrupts {
 
   int count() const { return count_; }
   bool any() const { return count_ > 0; }
-  // Whether the process that started this one has ended, which any() counts too.
+  // Returns whether the parent process has ended, which any() also counts.
   bool orphaned() const { return orphaned_; }
-  // The first one was talked about with the person and counts no more.
+  // Resets the count, after the user decided how to handle the first signal.
   void Forget() { count_ = 0; }
-  // Whether what uses storage is to be given up.
+  // Returns whether storage operations must be cancelled.
   bool cancels() const { return any() && !ending_; }
-  // From now on what is done is the clean end itself, for which storage may be needed.
+  // Call before the clean end, which may need storage.
   void BeginEnding() { ending_ = true; }
-  // What to do before sudden death; empty: nothing. Does not return while the action is running.
+  // Sets the action before an immediate end; empty: none. Does not return while the action is
+  // running.
   void SetEmergency(std::function<void()> action);
 
  private:
@@ -49,7 +51,7 @@ class Interrupts {
   void DieAtOnce();
 
   const int signal_fd_, stop_fd_;
-  pid_t parent_;  // of the thread; 0: nobody's end matters
+  pid_t parent_;  // parent of the thread; 0: not monitored
   std::atomic<int> count_{0};
   std::atomic<bool> ending_{false}, orphaned_{false};
   std::mutex mutex_;  // guards emergency_

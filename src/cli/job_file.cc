@@ -36,7 +36,7 @@ Result<config::YamlNode> AbsolutePath(const std::string& directory, const std::s
   return Scalar((fs::path(directory) / uri.path).lexically_normal().string(), true);
 }
 
-// `resume: RUN` becomes {from: RUN, ..}, so that it can say more.
+// Replaces `resume: RUN` by {from: RUN, ..}, which has room for more keys.
 Status WriteResume(config::YamlNode& root, const std::string& directory,
                    const JobOverrides& overrides) {
   const bool accepts = overrides.accept_data || overrides.accept_arithmetic;
@@ -89,7 +89,7 @@ Result<std::string> WorkingDirectory() {
 
 }  // namespace
 
-// One byte more than allowed is read at most: the parser then says that it is too long.
+// Reads at most one byte more than allowed. The parser then reports that the text is too long.
 Result<std::string> ReadJobText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::error_code error;
@@ -106,7 +106,7 @@ Result<std::string> ReadJobText(const std::string& path) {
 Status CheckOutputHere(const storage::FileSystem& files, const spec::OutputSpec& output) {
   ESPALIER_RETURN_IF_ERROR(bundle::CheckOutput(files, output));
   ESPALIER_ASSIGN_OR_RETURN(const storage::Uri uri, storage::ParseUri(output.path));
-  if (uri.kind != storage::Uri::Kind::kLocal) return Status::Ok();  // the coordinator tries it
+  if (uri.kind != storage::Uri::Kind::kLocal) return Status::Ok();  // the coordinator checks it
   fs::path above = fs::path(output.path + "/").lexically_normal().parent_path().parent_path();
   std::error_code error;
   while (above.has_relative_path() && !fs::exists(above, error)) above = above.parent_path();
@@ -168,7 +168,7 @@ Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrid
                            "`espalier submit`, or use `espalier " +
                            spec::NameOf(kind) + "` here");
   }
-  // The text as it was written is validated first, so that messages have its lines.
+  // The original text is validated first, so that messages contain its lines.
   JobFile file;
   ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(text, path));
   file.spec = completion.job();

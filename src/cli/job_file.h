@@ -1,5 +1,5 @@
-// A job file on its way to a cluster: read, validated, with absolute paths and the command line's
-// own wishes written into it.
+// A job file in the form for a cluster: read, validated, with absolute paths and with the values of
+// the command line.
 #pragma once
 
 #include <optional>
@@ -15,51 +15,53 @@
 
 namespace espalier::cli {
 
-// What the command line says otherwise than the file.
+// Values of the command line that replace those of the file.
 struct JobOverrides {
   std::optional<std::string> output;  // relative to the working directory
-  std::optional<int> workers;         // at most so many, and no more can be its minimum
-  std::optional<std::string> resume;  // the run to go on with, relative to the working directory
+  std::optional<int> workers;         // maximum number, which also limits the minimum
+  std::optional<std::string> resume;  // run to continue, relative to the working directory
   bool accept_data = false;           // with `resume`, here or in the file
-  bool accept_arithmetic = false;     // the same
+  bool accept_arithmetic = false;     // with `resume`, here or in the file
 };
 
-// Those of `train` and `submit`; workers are train's own.
+// Returns the overrides of `train` and `submit`. Only `train` has workers.
 JobOverrides OverridesOf(const CliOptions& options);
 
-// Whether a job file asks for a training, a prediction or an evaluation. kNotFound when it cannot
-// be read.
+// Returns whether a job file requests a training, a prediction or an evaluation. kNotFound: it
+// cannot be read.
 Result<spec::JobKind> KindOfJobFile(const std::string& path);
 
 struct JobFile {
-  // With absolute paths and overrides. Keys that the preset fills are those of a likely table.
+  // Has absolute paths and overrides. Keys that the preset fills have the values for a typical
+  // table.
   spec::JobSpec spec;
-  std::string yaml;  // as it is submitted
+  std::string yaml;  // text to submit
 };
 
-// The text of a job's, or a sweep's, file as it stands; kNotFound when it cannot be read.
+// Returns the unchanged text of a job file or sweep file. kNotFound: it cannot be read.
 Result<std::string> ReadJobText(const std::string& path);
 
-// Relative paths in the file are taken from the working directory, as on any command line. Errors
-// name the file with line and column; kNotFound when it cannot be read. All of them are the
-// caller's to mend (exit code 2); so is a job that scores, which is for LoadScoringFile.
+// Loads a job file. Relative paths in it are relative to the working directory, as on any command
+// line. Errors contain the file with line and column. kNotFound: it cannot be read. The user can
+// fix all errors (exit code 2). A job that scores is also an error, because LoadScoringFile loads
+// it.
 Result<JobFile> LoadJobFile(const std::string& path, const JobOverrides& overrides);
 
-// The same for a job that scores. Of the overrides it takes `output` alone.
+// Loads a job that scores. Of the overrides it uses only `output`.
 struct ScoringFile {
   spec::ScoringSpec spec;
   std::string yaml;
 };
 Result<ScoringFile> LoadScoringFile(const std::string& path, const JobOverrides& overrides);
 
-// The same job with other overrides.
+// Returns the same job with other overrides.
 Result<JobFile> Override(const JobFile& file, const JobOverrides& overrides);
 
-// Before a job runs on this machine. All errors are the caller's to mend.
-// The bundle's directory must not exist (unless `overwrite`), and what is above it must be
-// writable.
+// Checks, before a local job, that the bundle's directory does not exist (unless `overwrite` is
+// set) and that its parent is writable. The user can fix all errors.
 Status CheckOutputHere(const storage::FileSystem& files, const spec::OutputSpec& output);
-// Lists the input files, looks at their first rows, and fills in what the preset leaves to them.
+// Lists the input files, reads their first rows, and fills in the values that the preset determines
+// from them.
 Result<data::JobCompletion::Completed> CompleteLocally(const storage::FileSystem& files,
                                                        const JobFile& file);
 

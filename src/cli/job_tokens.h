@@ -1,7 +1,7 @@
-// The delegation tokens that a job takes along: one for each secured file system it names, got with
-// the Kerberos ticket of the person who submits it.
+// The delegation tokens for a job: one for each secured file system that it uses, obtained with the
+// Kerberos ticket of the user.
 //
-// Thread rule: the main thread; waits for KDCs and NameNodes.
+// Thread rule: the main thread. Waits for KDCs and NameNodes.
 #pragma once
 
 #include <functional>
@@ -15,22 +15,23 @@
 
 namespace espalier::cli {
 
-// The paths that a job names.
+// Returns the paths in a job.
 std::vector<std::string> PathsOf(const spec::JobSpec& spec);
 std::vector<std::string> PathsOf(const spec::ScoringSpec& spec);
 
-// What paths begin with, each once: "hdfs://ns". Local ones are left out.
+// Returns the file systems of the paths without duplicates, for example "hdfs://ns". Omits local
+// ones.
 std::vector<std::string> FileSystemsOf(const std::vector<std::string>& paths);
 
 struct JobTokens {
   spec::StorageTokens tokens;
-  std::vector<std::string> notes;  // for the person: what was not done, and what follows
+  std::vector<std::string> notes;  // for the user: skipped steps and their consequences
 };
 
-// `renewer` asks the coordinator for its principal; it is asked only when there is a ticket.
-// Without a ticket, a coordinator's principal, or a way to that file system, that is a note: the
-// daemons may have identities, and ways, of their own. An error: the file system, or Kerberos,
-// fails otherwise.
+// Fetches the tokens. `renewer` asks the coordinator for its principal. It is called only if the
+// user has a ticket. A missing ticket, a coordinator without a principal and an unreachable file
+// system are notes, because the daemons may have their own credentials and routes. Other failures
+// of a file system or of Kerberos are errors.
 Result<JobTokens> FetchJobTokens(const std::vector<std::string>& paths,
                                  const storage::StorageOptions& storage,
                                  const std::function<Result<std::string>()>& renewer);

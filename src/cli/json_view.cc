@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kProgressEveryMs = 1000;
 
-// Empty text is "unknown", hence null.
+// Returns null for empty text, which means "unknown".
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 template <typename T>

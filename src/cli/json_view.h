@@ -1,4 +1,4 @@
-// What the program says to machines. Every object is one line.
+// The program's output for machines. Every object is one line.
 //
 // While a job runs (`train`, `submit`, `watch` with --json):
 //   {"event":"state","job":"job-1","state":"TRAINING","waiting_because":null,"trouble":null,
@@ -9,9 +9,11 @@
 //   {"event":"evaluation","job":"job-1","epoch":1.0,"step":188,"learning_rate":..,
 //    "train":{..},"validation":{..}}
 //   {"event":"coordinator_away","job":"job-1","away_s":1.0}
-// (once an outage; the job is watched again when the coordinator is back)
-// and as the last line the outcome, see OutcomeJson; or, when a person stopped following and the
-// job may go on:
+// The last event appears once for each outage. The job is watched again when the coordinator is
+// back.
+//
+// The last line is the outcome, see OutcomeJson. If the user stopped following and the job may
+// continue, the last line is:
 //   {"event":"detached","job":"job-1","follow_with":"espalier watch job-1 --json"}
 //
 // Thread rule: pure functions, and a view for one thread.
@@ -29,30 +31,32 @@ namespace espalier::cli {
 
 using Json = nlohmann::ordered_json;
 
-// One line, ended by '\n'. Bytes that are not UTF-8 are replaced: JSON cannot hold them.
+// Returns one line that ends with '\n'. Bytes that are not UTF-8 are replaced, because JSON cannot
+// contain them.
 std::string JsonLine(const Json& json);
 
-// The outcome of a job that has ended: for success
+// Returns the outcome of a job that has ended. On success:
 //   {"status":"SUCCEEDED","job":..,"steps":..,"epochs":..,"rows_per_epoch":..,
 //    "metrics":{"train":{..},"validation":{..},"test":{..}},"weights_sha256":..,"bundle":..,
 //    "timing":{"start_s":..,"profiling_s":..,"train_s":..,"total_s":..,"step_ms_p50":..,
 //    "step_ms_p99":..}}
-// and of asynchronous training "async":{"largest_lag":..,"refused":..}
-// (validation and test are null when there is no such set), else as ErrorJson.
-// `client_start_ms` is what the command did before the job was submitted; it counts to start_s.
+// Asynchronous training adds "async":{"largest_lag":..,"refused":..}. validation and test are null
+// if the set does not exist. On failure: as ErrorJson. `client_start_ms` is the time that the
+// command spent before it submitted the job. It is part of start_s.
 Json OutcomeJson(const spec::JobSnapshot& job, int64_t client_start_ms);
 
-// {"status":"FAILED","job":..,"error":{"code":"NOT_FOUND","message":..,"file":..,"row":..,
-//  "column":..,"offset":..}};
-// members that are unknown are null. status is "CANCELLED" for kCancelled.
+// Returns an error:
+//   {"status":"FAILED","job":..,"error":{"code":"NOT_FOUND","message":..,"file":..,"row":..,
+//    "column":..,"offset":..}}
+// Unknown members are null. status is "CANCELLED" for kCancelled.
 Json ErrorJson(std::optional<JobId> job, const Status& error);
 
-// A job as `espalier list --json` and `status --json` show it: everything but its history. A job
-// that has ended has its outcome under "outcome".
+// Returns a job as `espalier list --json` and `status --json` show it: everything except its
+// history. A job that has ended has its outcome under "outcome".
 Json JobJson(const spec::JobSnapshot& job);
 Json WorkerJson(const spec::WorkerSnapshot& worker);
 
-// The lines of a running job; progress at most once a second.
+// Writes the lines of a running job. Writes progress at most once a second.
 class JsonView final : public ProgressView {
  public:
   explicit JsonView(TextSink out) : out_(std::move(out)) {}
@@ -65,7 +69,7 @@ class JsonView final : public ProgressView {
   TextSink out_;
   std::string job_;
   std::string last_state_;
-  bool away_told_ = false;  // once an outage
+  bool away_told_ = false;  // set once for each outage
   std::optional<int64_t> last_progress_ms_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int kWidthMax = 80, kCurveWidthMin = 24;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// What a cell of the plot shows: bits.
+// Content of a cell of the plot, as bits.
 enum : uint8_t { kTrain = 1, kValidation = 2 };
 
 struct Marks {
@@ -120,7 +120,7 @@ std::string LearningCurve(const std::vector<CurvePoint>& points, const Drawing& 
   const int room = std::min(drawing.width, kWidthMax) - static_cast<int>(label) - 5;
   const int wanted = std::clamp(static_cast<int>(std::min<size_t>(points.size(), kCurveWidthMax)),
                                 kCurveWidthMin, kCurveWidthMax);
-  if (std::min(room, wanted) < kCurveRows) return "";  // too narrow to see anything
+  if (std::min(room, wanted) < kCurveRows) return "";  // too narrow for a useful plot
   return Plot(points, least, most, std::min(room, wanted))
       .Text(drawing.unicode ? kUnicode : kAscii, drawing.color);
 }

@@ -1,4 +1,6 @@
-// The losses of a training as a plot of characters. Thread rule: pure functions.
+// Training losses as a text plot.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -12,12 +14,12 @@ namespace espalier::cli {
 // One evaluation.
 struct CurvePoint {
   double epoch = 0;
-  double train = 0;       // loss; NaN: not known
-  double validation = 0;  // the same
+  double train = 0;       // loss; NaN: unknown
+  double validation = 0;  // loss; NaN: unknown
 };
 CurvePoint CurvePointOf(const spec::HistoryRow& row);
 
-// How text may be drawn.
+// Drawing capabilities of the output.
 struct Drawing {
   bool unicode = false;  // otherwise ASCII
   bool color = false;
@@ -25,13 +27,13 @@ struct Drawing {
 };
 
 inline constexpr int kCurveRows = 8;
-inline constexpr int kCurveWidthMax = 60;  // columns of the plot without its labels
+inline constexpr int kCurveWidthMax = 60;  // columns without labels
 
-// The plot with its axes, at most min(width, 80) columns; ends with '\n'. The loss axis is linear.
-// Empty with fewer than two evaluations whose losses are finite.
+// Returns the plot with its axes, at most min(width, 80) columns wide. Ends with '\n'. The loss
+// axis is linear. Empty if fewer than two evaluations have finite losses.
 std::string LearningCurve(const std::vector<CurvePoint>& points, const Drawing& drawing);
 
-// Whether the locale, such as "de_DE.UTF-8", has UTF-8.
+// Returns whether a locale such as "de_DE.UTF-8" uses UTF-8.
 bool NamesUtf8(std::string_view locale);
 
 }  // namespace espalier::cli

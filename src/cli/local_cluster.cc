@@ -23,13 +23,13 @@ constexpr int64_t kListenWaitMs = 20'000;
 constexpr int64_t kCoordinatorStopWaitMs = 2'000;
 constexpr int kPollMs = 50;
 constexpr int kLogTailLines = 12;
-// Sockets have short, plain paths. Where TMPDIR's is not (too long: YARN's containers) they lie
-// here.
+// Parent directory of the sockets if TMPDIR is too long (YARN containers), because sockets need
+// short, plain paths.
 constexpr const char* kShortParent = "/tmp";
 constexpr const char* kSocketSuffix = ".socket";
 constexpr size_t kSocketNameBytesMax = 24;  // "/coordinator.socket", "/local-10000.socket"
 
-// A process that is stopped (SIGSTOP, a debugger) takes no SIGTERM before it goes on.
+// Sends SIGTERM. A stopped process (SIGSTOP, a debugger) handles it only after SIGCONT.
 void Terminate(const ChildProcess& daemon) {
   daemon.Signal(SIGTERM);
   daemon.Signal(SIGCONT);
@@ -85,7 +85,7 @@ std::string LocalCluster::Socket(const std::string& name) const {
 }
 
 Status LocalCluster::Adopt(ChildProcess::Options options) {
-  // Under the lock from start to list: KillAtOnce misses no daemon.
+  // Holds the lock from start to list, so that KillAtOnce finds every daemon.
   std::lock_guard lock(mutex_);
   ESPALIER_ASSIGN_OR_RETURN(auto child, ChildProcess::Start(std::move(options)));
   daemons_.push_back(std::move(child));
@@ -102,7 +102,7 @@ Status LocalCluster::StartCoordinator(const std::function<bool()>& interrupted) 
                          .program = ProgramPath(kCoordinatorProgram),
                          .arguments = {"--listen", Socket("coordinator"), "--ready-fd",
                                        std::to_string(ready[1]), "--exit-with-parent",
-                                       // Nobody starts a worker again here.
+                                       // No supervisor restarts a worker here.
                                        "--below-min-timeout-ms", "0"},
                          .log_path = directory_.path() + "/coordinator.log",
                          .inherited_fd = ready[1]});
@@ -167,7 +167,7 @@ std::vector<DaemonDeath> LocalCluster::TakeDeaths() {
 
 void LocalCluster::Stop(int64_t worker_wait_ms) {
   for (size_t i = 1; i < daemons_.size(); ++i) Terminate(*daemons_[i]);
-  // The coordinator goes last, so that the workers can say good-bye.
+  // The coordinator is last, so that the workers can detach.
   const auto worker_alive = [this] {
     for (size_t i = 1; i < daemons_.size(); ++i) {
       if (daemons_[i]->Alive()) return true;
@@ -182,7 +182,7 @@ void LocalCluster::Stop(int64_t worker_wait_ms) {
     daemons_[0]->WaitFor(kCoordinatorStopWaitMs);
   }
   std::lock_guard lock(mutex_);
-  daemons_.clear();  // kills what is left
+  daemons_.clear();  // kills the remaining processes
   death_told_.clear();
   directory_.Remove();
   short_directory_.Remove();

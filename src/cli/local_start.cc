@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kDefaultWorkersMax = 4;
 constexpr int64_t kRegisterWaitMs = 60'000;  // for all workers
-constexpr int64_t kReachWaitMs = 10'000;     // for the coordinator, whose process is there
+constexpr int64_t kReachWaitMs = 10'000;     // for the coordinator, which already runs
 constexpr auto kRegisterPoll = std::chrono::milliseconds(10);
 
 int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
@@ -57,7 +57,7 @@ Status AwaitWorkers(rpc::ApiClient& client, int workers, const std::function<Sta
   const int64_t begin_ms = NowMs();
   for (;;) {
     const auto attached = client.Workers();
-    // The coordinator runs, or `still` says otherwise: a connection that failed is tried again.
+    // The coordinator runs unless `still` returns an error, so a failed connection is retried.
     const bool away =
         attached.status().code() == StatusCode::kUnavailable && NowMs() - begin_ms < kReachWaitMs;
     if (!attached.ok() && !away) return attached.status();

@@ -1,4 +1,5 @@
-// How a cluster on this machine is chosen and started, for the commands that need one of their own.
+// Selection and start of a local cluster, for the commands that need one.
+//
 // Thread rule: the main thread.
 #pragma once
 
@@ -11,16 +12,18 @@
 
 namespace espalier::cli {
 
-// --workers, else the job's workers.max, else one a core, at most 4 and at least workers.min.
+// Returns the number of workers: --workers, or the job's workers.max. By default one for each core,
+// at most 4 and at least workers.min.
 Result<int> LocalWorkers(const CliOptions& options, const spec::WorkerRange& range);
 
-// So many workers with --threads, or the cores shared among them; the programs are beside this one.
+// Returns the options for `workers` workers with --threads threads, or with the cores shared among
+// them. The programs are in this program's directory.
 Result<LocalClusterOptions> LocalOptions(const CommandContext& context, int workers);
 
-// Says what is started, unless for machines.
+// Prints what is being started, except with --json.
 void TellStart(const CommandContext& context, const LocalClusterOptions& options);
 
-// Waits until all workers are there. `still`: an error ends the waiting.
+// Waits until all workers are attached. An error of `still` ends the wait.
 Status AwaitWorkers(rpc::ApiClient& client, int workers, const std::function<Status()>& still);
 
 }  // namespace espalier::cli

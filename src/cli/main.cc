@@ -24,15 +24,15 @@ std::string Variable(const char* name, const char* otherwise = "") {
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
-// Who names a keytab is whose it is, here as in what is started, and no ticket of it is left
-// behind. REQUIRES: no thread was started yet.
+// Logs in with a keytab. This process and its children use the keytab's identity, and leave no
+// ticket behind. REQUIRES: no thread has been started yet.
 void LogInBy(const std::string& keytab) {
   setenv("KRB5_CLIENT_KTNAME", ("FILE:" + keytab).c_str(), 1);
   setenv("KRB5CCNAME", "MEMORY:", 1);
 }
 
-// What a command has done is no success when its result could not be written; and nobody has
-// interrupted what ended for that reason.
+// Returns the exit code. A successful command fails if its result could not be written. An end for
+// that reason is not an interrupt.
 int CodeOf(int code, const Console& console, bool interrupted) {
   const bool for_that = code == kExitSuccess || (code == kExitInterrupted && !interrupted);
   return console.out_lost() && for_that ? kExitJobFailed : code;
@@ -80,7 +80,8 @@ int Main(char** argv, const std::vector<std::string>& arguments) {
   console.SetInterrupted([&] { return (*interrupts)->any(); });
   const storage::StorageOptions storage = {
       .hadoop_conf_dir = env.hadoop.conf_dir,
-      // Who gives a keytab is its principal, and not whose container this shell runs in.
+      // With a keytab, the identity is its principal, not that of the container in which this shell
+      // runs.
       .token_file = parsed.options->yarn.keytab.empty() ? env.hadoop.token_file : "",
       .webhdfs = {.user = env.hadoop.user, .http = {.ca_file = env.hadoop.ca, .cancelled = [&] {
                                                       return (*interrupts)->cancels();

@@ -39,7 +39,7 @@ constexpr const char* kMainExamples =
     "a certificate or token that is refused; 3 the coordinator was not reached; 130 interrupted.\n"
     "`espalier COMMAND --help` describes a command.";
 
-// First words of a command line: the names of commands and groups.
+// Returns the first words of a command line: the names of commands and groups.
 std::vector<std::string> FirstWords() {
   std::vector<std::string> words;
   for (const Command& command : Commands()) {
@@ -101,7 +101,7 @@ ParsedArguments ParseArguments(std::span<const std::string> arguments, const Env
   app.require_subcommand(1);
   app.add_flag("--version")->description("Print the version, as the command of that name does");
   for (const Command& command : Commands()) AddCommand(app, command, &raw, &parsed.command);
-  app.footer(kMainExamples);  // last: commands inherit the footer that they find
+  app.footer(kMainExamples);  // last: commands inherit an existing footer
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {

@@ -1,4 +1,6 @@
-// The command line of `espalier`. Thread rule: pure functions; the environment is passed in.
+// The command line of `espalier`.
+//
+// Thread rule: pure functions. The environment is passed in.
 #pragma once
 
 #include <optional>
@@ -16,50 +18,50 @@ namespace espalier::cli {
 
 struct Command;
 
-// What the shell hands in from the environment.
+// Values from the environment.
 struct Environment {
   std::string coordinator;          // ESPALIER_COORDINATOR
   security::TlsFiles tls;           // ESPALIER_TLS_CA, _CERTIFICATE, _KEY
   std::string token;                // ESPALIER_TOKEN
   std::string token_file;           // ESPALIER_TOKEN_FILE
-  bool no_color = false;            // NO_COLOR is set to anything but nothing
+  bool no_color = false;            // NO_COLOR is set and not empty
   std::string terminal;             // TERM
-  std::string locale;               // LC_ALL, else LC_CTYPE, else LANG
-  std::string temporary_directory;  // TMPDIR, else /tmp
-  std::string home;                 // HOME, else the working directory
+  std::string locale;               // LC_ALL, LC_CTYPE or LANG, the first that is set
+  std::string temporary_directory;  // TMPDIR, or /tmp
+  std::string home;                 // HOME, or the working directory
   storage::HadoopEnvironment hadoop;
 };
 
 inline constexpr const char* kDefaultCoordinator = "127.0.0.1:7700";
-inline constexpr int64_t kTimeoutMsMin = 100, kTimeoutMsMax = 86'400'000;  // of --timeout
+inline constexpr int64_t kTimeoutMsMin = 100, kTimeoutMsMax = 86'400'000;  // range of --timeout
 inline constexpr int kLocalWorkersMax = 64;
 inline constexpr int kThreadsMax = 1024;
 
-// What `espalier yarn` is told; sizes as they were written.
+// Arguments of `espalier yarn`; sizes as text.
 struct YarnArguments {
-  std::string name;               // of the service; run: "": after the job
-  std::string queue;              // "": the user's own
-  std::string tarball, service;   // files; "": found beside this program
+  std::string name;               // of the service; run: empty means the job's
+  std::string queue;              // empty: default of the user
+  std::string tarball, service;   // files; empty: those of this program's installation
   std::string keytab, principal;  // up, run: with Kerberos
   int64_t workers = 1;            // up, run, scale
   int64_t vcores = 1, coordinator_vcores = 1;
   std::string memory = "4GiB", coordinator_memory = "1GiB";
   std::string wait = "5min";  // up, run: for the coordinator
   bool detach = false;        // run: the cluster ends by itself
-  std::string container;      // logs: this one alone
+  std::string container;      // logs: only this container
   std::string log_bytes = "64KiB";
 };
 
-// What `espalier evaluate` and `espalier predict` are told.
+// Arguments of `espalier evaluate` and `espalier predict`.
 struct ScoringArguments {
   std::string model;                   // a bundle's directory
   std::vector<std::string> data;       // patterns
-  std::string data_format;             // "": by the files' names
-  bool raw = false;                    // reads files of tables with a log as they are
+  std::string data_format;             // empty: from the files' names
+  bool raw = false;                    // reads files of tables with a log as plain files
   std::optional<std::string> report;   // evaluate: a file
   std::string output;                  // predict: a directory
-  std::string format;                  // predict: "csv", "parquet", or "": by the output's name
-  std::vector<std::string> keep;       // predict: columns of the data
+  std::string format;                  // predict: "csv", "parquet"; empty: from the output's name
+  std::vector<std::string> keep;       // predict: data columns to copy
   std::vector<std::string> columns;    // predict: "prediction", "probabilities"; empty: both
   bool spreadsheet_safe = false;       // predict
   std::string on_bad_row = "empty";    // predict: "empty", "reject" or "fail"
@@ -67,29 +69,29 @@ struct ScoringArguments {
   bool overwrite = false;              // predict
 };
 
-// The options of `espalier init`.
+// Arguments of `espalier init`.
 struct InitArguments {
   std::string table;                  // a file, a pattern or a directory
-  std::optional<std::string> label;   // a column; none: asked for
-  std::optional<std::string> output;  // the job file; none: after the table
-  bool force = false;                 // may replace a file
+  std::optional<std::string> label;   // column; none: prompt
+  std::optional<std::string> output;  // job file; none: derived from the table
+  bool force = false;                 // allows replacing a file
 };
 
 struct CliOptions {
   bool json = false;
-  // host:port, file:PATH, hdfs://... or yarn:NAME; flag, else environment, else default (of check
-  // and sweep: empty, ask none; of evaluate and predict the flag alone counts, and empty is this
-  // machine)
+  // host:port, file:PATH, hdfs://... or yarn:NAME, from the flag, the environment or the default.
+  // For check and sweep, empty means no coordinator. For evaluate and predict, only the flag is
+  // used, and empty means this machine.
   std::string coordinator;
-  // Of those that speak to it: flag, else environment. A token itself is never an argument.
+  // Connection security, from the flag or the environment. A token itself is never an argument.
   security::TlsFiles tls;
   std::string token_file;
   std::string token;  // from the environment
-  // How long an unreachable coordinator is tried, at first and when it goes away, and how long an
-  // answer is waited for; none: as ApiClientOptions and FollowOptions say.
+  // Time limit for an unreachable coordinator, at first and after an outage, and for an answer.
+  // None: the defaults of ApiClientOptions and FollowOptions.
   std::optional<int64_t> timeout_ms;
-  std::string certs_directory;  // certs: of the authority
-  std::string certs_output;     // certs issue: a new directory; "": below the authority's
+  std::string certs_directory;  // certs: directory of the authority
+  std::string certs_output;     // certs issue: new directory; empty: below the authority's
   std::string authority_name;   // certs init
   security::CertificateRequest certificate;  // certs issue
   std::string revoked;                       // certs revoke: a PEM file
@@ -101,19 +103,19 @@ struct CliOptions {
   std::optional<int> workers;                // train, sweep
   std::optional<int> threads;                // train, sweep, evaluate, predict
   std::optional<std::string> output;         // train, submit
-  std::optional<std::string> resume;         // train, submit: the run to go on with
-  bool accept_data = false;                  // train, submit: it may have had other data
-  bool accept_arithmetic = false;            // train, submit: and been computed by other arithmetic
-  bool exit_with_parent = false;             // train: stop when the process that started it ends
-  std::string key;                           // reference: "" is all keys
-  bool effective = false;                    // check: print the job with all of its defaults
+  std::optional<std::string> resume;         // train, submit: run to continue
+  bool accept_data = false;                  // train, submit: allows other data
+  bool accept_arithmetic = false;            // train, submit: allows other arithmetic
+  bool exit_with_parent = false;             // train: stops when the parent process ends
+  std::string key;                           // reference: empty means all keys
+  bool effective = false;                    // check: prints the job with all of its defaults
   bool detach = false;                       // submit; evaluate and predict on a cluster
   YarnArguments yarn;
   ScoringArguments scoring;
   InitArguments init;
 };
 
-// One of three: options to act on, text to print (help), or an error (exit code 2).
+// One of three: options, text to print (help), or an error (exit code 2).
 struct ParsedArguments {
   std::optional<CliOptions> options;
   const Command* command = nullptr;  // with options: the row of command_table.h to run
@@ -121,10 +123,10 @@ struct ParsedArguments {
   Status error;
 };
 
-// `arguments` without the program's name.
+// Parses the command line. `arguments` excludes the program's name.
 ParsedArguments ParseArguments(std::span<const std::string> arguments, const Environment& env);
 
-// "job-17" or "17".
+// Parses "job-17" or "17".
 Result<JobId> ParseJobId(const std::string& text);
 
 }  // namespace espalier::cli

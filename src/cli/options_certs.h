@@ -1,4 +1,6 @@
-// The command lines of `espalier certs`. Thread rule: pure functions.
+// The command lines of `espalier certs`.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -8,14 +10,14 @@
 
 namespace espalier::cli {
 
-// `declare` of their rows.
+// `declare` functions of the rows.
 void DeclareCerts(CLI::App* app, RawArguments* raw);
 void DeclareCertsInit(CLI::App* app, RawArguments* raw);
 void DeclareCertsIssue(CLI::App* app, RawArguments* raw);
 void DeclareCertsRevoke(CLI::App* app, RawArguments* raw);
 void DeclareCertsCompare(CLI::App* app, RawArguments* raw);
 
-// `finish` of `certs issue`.
+// `finish` function of `certs issue`.
 Status FinishCertsIssue(const Environment& env, RawArguments* raw);
 
 }  // namespace espalier::cli

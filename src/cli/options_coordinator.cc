@@ -24,7 +24,7 @@ void TakeFromEnvironment(const Environment& env, CliOptions& options) {
     fill(options.tls.certificate, env.tls.certificate);
     fill(options.tls.key, env.tls.key);
   }
-  // What is said on the command line to be shown is shown, not what the environment has besides.
+  // A certificate on the command line takes precedence over a token in the environment.
   if (options.tls.certificate.empty() || options.tls == env.tls) {
     fill(options.token_file, env.token_file);
     options.token = env.token;

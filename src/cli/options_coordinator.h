@@ -1,4 +1,6 @@
-// The arguments that say which cluster is spoken to, and who speaks. Thread rule: pure functions.
+// Arguments that specify the cluster and the caller's identity.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -9,20 +11,22 @@
 
 namespace espalier::cli {
 
-// Adds --coordinator (`without` says what holds without it), --tls-..., --token-file and --timeout.
+// Adds --coordinator (`without` describes the effect of omitting it), --tls-..., --token-file and
+// --timeout.
 void AddCoordinator(CLI::App* app, const std::string& without, RawArguments* raw);
 
-// `finish` of commands that speak to a coordinator: by flag, else environment, else default.
+// `finish` function of commands that need a coordinator: from the flag, the environment or the
+// default.
 Status FinishCluster(const Environment& env, RawArguments* raw);
 
-// The same without the default: none may be asked.
+// Does the same without the default, so that no coordinator is possible.
 Status FinishOptionalCluster(const Environment& env, RawArguments* raw);
 
 // Derives timeout_ms from --timeout.
 Status FinishTimeout(RawArguments* raw);
 
-// Takes what the command line leaves out of certificates and token from the environment, or for
-// `yarn:NAME` from what this machine keeps of that cluster, and checks it.
+// Fills in missing certificates and the token from the environment, or for `yarn:NAME` from this
+// machine's files for that cluster, and checks them.
 Status FinishIdentity(const Environment& env, CliOptions* options);
 
 }  // namespace espalier::cli

@@ -247,7 +247,7 @@ Status FinishSubmit(const Environment& env, RawArguments* raw) {
 Status FinishSweep(const Environment& env, RawArguments* raw) {
   const CliOptions& o = raw->options;
   if (!o.workers && !o.threads) return FinishOptionalCluster(env, raw);
-  if (o.coordinator.empty()) return {};  // on this machine, whatever is in force
+  if (o.coordinator.empty()) return {};  // on this machine, regardless of the environment
   return InvalidArgument(
       "--workers and --threads are for workers on this machine: leave them out with "
       "--coordinator");

@@ -1,4 +1,6 @@
-// The command lines of the commands about jobs and workers. Thread rule: pure functions.
+// The command lines of the commands about jobs and workers.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -8,7 +10,7 @@
 
 namespace espalier::cli {
 
-// `declare` of their rows.
+// `declare` functions of the rows.
 void DeclareInit(CLI::App* app, RawArguments* raw);
 void DeclareTrain(CLI::App* app, RawArguments* raw);
 void DeclareSweep(CLI::App* app, RawArguments* raw);
@@ -22,14 +24,14 @@ void DeclareList(CLI::App* app, RawArguments* raw);  // list, workers
 void DeclareReference(CLI::App* app, RawArguments* raw);
 void DeclareVersion(CLI::App* app, RawArguments* raw);
 
-// `finish` of their rows.
+// `finish` functions of the rows.
 Status FinishInit(const Environment& env, RawArguments* raw);
 Status FinishTrain(const Environment& env, RawArguments* raw);
 Status FinishSweep(const Environment& env, RawArguments* raw);
 Status FinishSubmit(const Environment& env, RawArguments* raw);
 Status FinishOneJob(const Environment& env, RawArguments* raw);  // watch, status, cancel
 
-// Checks --output and --resume of a command that trains.
+// Checks --output and --resume of a training command.
 Status CheckRun(const CliOptions& options);
 
 }  // namespace espalier::cli

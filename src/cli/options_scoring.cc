@@ -79,7 +79,7 @@ Status CheckData(const ScoringArguments& s) {
                          "', expected csv, parquet or libsvm");
 }
 
-// Here, unless the command line names a coordinator: the environment's does not count.
+// Selects this machine unless the command line specifies a coordinator. The environment is ignored.
 Status FinishPlace(const Environment& env, RawArguments* raw) {
   CliOptions& o = raw->options;
   const bool here = o.coordinator.empty();

@@ -1,4 +1,6 @@
-// The command lines of `espalier evaluate`, `predict` and `export`. Thread rule: pure functions.
+// The command lines of `espalier evaluate`, `predict` and `export`.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -8,12 +10,12 @@
 
 namespace espalier::cli {
 
-// `declare` of their rows.
+// `declare` functions of the rows.
 void DeclareEvaluate(CLI::App* app, RawArguments* raw);
 void DeclarePredict(CLI::App* app, RawArguments* raw);
 void DeclareExport(CLI::App* app, RawArguments* raw);
 
-// `finish` of their rows.
+// `finish` functions of the rows.
 Status FinishEvaluate(const Environment& env, RawArguments* raw);
 Status FinishPredict(const Environment& env, RawArguments* raw);
 

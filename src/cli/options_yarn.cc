@@ -87,7 +87,7 @@ Status CheckYarn(const YarnArguments& y) {
   const Result<yarn::YarnRequest> request = ToYarnRequest(y);
   ESPALIER_RETURN_IF_ERROR(request.status());
   yarn::YarnRequest checked = *request;
-  if (checked.name.empty()) checked.name = "job";  // will be the job's
+  if (checked.name.empty()) checked.name = "job";  // the job will provide it
   return checked.Validate();
 }
 

@@ -1,4 +1,6 @@
-// The command line of `espalier yarn`. Thread rule: pure functions; the environment is passed in.
+// The command line of `espalier yarn`.
+//
+// Thread rule: pure functions. The environment is passed in.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,11 +12,12 @@
 
 namespace espalier::cli {
 
-inline constexpr const char* kYarnCoordinator = "yarn:";  // and a service's name
-// Where this machine keeps a service, below HOME; and the service's name.
+inline constexpr const char* kYarnCoordinator = "yarn:";  // followed by a service's name
+// Directory below HOME for the local files of services. Each has a subdirectory with the service's
+// name.
 inline constexpr const char* kYarnKeptDirectory = ".espalier/yarn";
 
-// `declare` of the rows.
+// `declare` functions of the rows.
 void DeclareYarn(CLI::App* app, RawArguments* raw);
 void DeclareYarnUp(CLI::App* app, RawArguments* raw);
 void DeclareYarnRun(CLI::App* app, RawArguments* raw);
@@ -22,15 +25,15 @@ void DeclareYarnScale(CLI::App* app, RawArguments* raw);
 void DeclareYarnService(CLI::App* app, RawArguments* raw);  // status, down
 void DeclareYarnLogs(CLI::App* app, RawArguments* raw);
 
-// `finish` of the rows: FinishYarn of those with a service's name, FinishYarnRun of `run`, where
-// the job may give the name.
+// `finish` functions of the rows: FinishYarn for commands with a service's name, FinishYarnRun for
+// `run`, which may take the name from the job.
 Status FinishYarn(const Environment& env, RawArguments* raw);
 Status FinishYarnRun(const Environment& env, RawArguments* raw);
 
-// What this machine keeps of a service.
+// Returns the local files of a service.
 yarn::YarnKept KeptOfYarn(const Environment& env, const std::string& service);
 
-// The parts of a request that the command line gives. kInvalidArgument: a size is none.
+// Returns the parts of a request from the command line. kInvalidArgument: invalid size.
 Result<yarn::YarnRequest> ToYarnRequest(const YarnArguments& arguments);
 
 }  // namespace espalier::cli

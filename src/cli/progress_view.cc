@@ -12,9 +12,9 @@ namespace espalier::cli {
 namespace {
 
 constexpr int kBarWidthMax = 24, kBarWidthMin = 6;
-constexpr int64_t kPaceAfterMs = 500;  // no time left is told before this much was seen
+constexpr int64_t kPaceAfterMs = 500;  // minimum time for an estimate of the remaining time
 
-// A piece of the live line; the greatest `rank` is left out first.
+// A part of the live line. The part with the greatest `rank` is omitted first.
 struct Piece {
   std::string text;
   int rank = 0;
@@ -29,7 +29,7 @@ std::string JoinPieces(const std::vector<Piece>& pieces) {
   return line;
 }
 
-// Leaves out pieces, greatest rank first, until the line fits.
+// Omits parts, greatest rank first, until the line fits.
 std::string FitPieces(std::vector<Piece> pieces, int width) {
   std::erase_if(pieces, [](const Piece& p) { return p.text.empty(); });
   std::string line = JoinPieces(pieces);
@@ -48,7 +48,7 @@ std::string EpochHead(const spec::JobProgress& p) {
          FormatEpochs(p.epochs_total);
 }
 
-// "38 s left", "1:23 left", "2:03:04 left": short, because lines are.
+// Returns "38 s left", "1:23 left" or "2:03:04 left". Short, because lines are.
 std::string LeftText(int64_t ms) {
   const int64_t seconds = ms / 1000;
   if (seconds < 60) return std::to_string(seconds) + " s left";
@@ -69,7 +69,7 @@ std::string BarAndPercent(double share, int width) {
   return Bar(share, width) + " " + std::string(3 - number.size(), ' ') + number + " %";
 }
 
-// Fits the pieces, one of which is the narrowest bar, then lets the bar have what room is left.
+// Fits the parts, one of which is the narrowest bar, then widens the bar to the available room.
 std::string FitWithBar(std::vector<Piece> pieces, double share, int width) {
   const std::string narrow = BarAndPercent(share, kBarWidthMin);
   const std::string line = FitPieces(std::move(pieces), width);
@@ -145,7 +145,7 @@ std::string WorkerList(const spec::JobSnapshot& job) {
   return text + (job.workers.size() > kShown ? ", ...)" : ")");
 }
 
-// Whether storage keeps the job from getting on. (A training goes on while a checkpoint waits.)
+// Returns whether storage blocks the job. (Training continues while a checkpoint waits.)
 bool WaitsForStorage(const spec::JobSnapshot& job) {
   return !job.waiting_because.empty() &&
          (job.state == spec::JobState::kProfiling || job.state == spec::JobState::kLoading ||
@@ -181,7 +181,7 @@ std::optional<int64_t> PaceEstimate::LeftMs(int64_t now_ms) const {
   const double pace_ms = took_ms / static_cast<double>(step_ - *first_step_);
   const double left =
       pace_ms * static_cast<double>(steps_total_ - step_) - static_cast<double>(now_ms - step_ms_);
-  // Whole seconds: a number that flickers is not read.
+  // Whole seconds, because a flickering number is not readable.
   return left < 1000 ? int64_t{0} : static_cast<int64_t>(left / 1000) * 1000;
 }
 
@@ -267,7 +267,7 @@ std::string InferredLine(const spec::JobSnapshot& job) {
   return job.inferred.empty() ? "" : "features: auto: " + Printable(job.inferred, 2000);
 }
 
-// The notes that were not shown yet, as one block.
+// Returns the notes that were not shown yet, as one block.
 std::string NotesBlock(const spec::JobSnapshot& job, std::vector<std::string>* shown) {
   std::string block;
   for (const std::string& note : job.notes) {
@@ -345,7 +345,7 @@ void PlainView::OnUpdate(const spec::JobUpdate& update, int64_t) {
     out_(InferredLine(job) + "\n");
   }
   if (const std::string block = NotesBlock(job, &notes_shown_); !block.empty()) out_(block);
-  // A final state is the result view's to tell, after the last evaluations.
+  // The result view shows a final state, after the last evaluations.
   if (state != last_state_ && !spec::IsFinal(job.state)) {
     out_(state + "\n");
     last_state_ = state;

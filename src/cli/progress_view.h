@@ -1,12 +1,12 @@
-// How a job looks while it runs: pure functions from what a watcher received to text, and two views
-// that remember what was already said. `now_ms` is any clock that only moves forward.
+// Display of a running job: pure functions that convert received updates to text, and two views
+// that remember the lines they have written. `now_ms` is any monotonic clock.
 //
-// On a terminal (LiveView), one line is drawn again and again below the permanent lines:
+// On a terminal (LiveView), one line is redrawn repeatedly below the permanent lines:
 //
 //   epoch  1/20  step 188  loss 0.4213  accuracy 87.90 %  val_loss 0.1987  val_accuracy 94.20 %
 //   epoch 2/20  [>      ]   8 %  step 301/3,760  loss 0.2101  val 94.20 %  12,345 rows/s  1:23 left
 //
-// Elsewhere (PlainView), a line for each change of state and each evaluation.
+// On other outputs (PlainView), one line is written for each change of state and each evaluation.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 
 namespace espalier::cli {
 
-// Where views write. Text for people goes to standard output.
+// Output of a view. Text for people goes to standard output.
 using TextSink = std::function<void(std::string_view)>;
 
-// The time left, from the pace since the first step that was seen.
+// Estimates the remaining time, from the pace since the first observed step.
 class PaceEstimate {
  public:
   void Observe(int64_t step, int64_t steps_total, int64_t now_ms);
-  // Empty until there is a pace to judge by, and when the total is unknown.
+  // Empty until the pace is known, and if the total is unknown.
   std::optional<int64_t> LeftMs(int64_t now_ms) const;
 
  private:
@@ -34,48 +34,50 @@ class PaceEstimate {
   int64_t first_ms_ = 0, step_ = 0, steps_total_ = 0, step_ms_ = 0;
 };
 
-// "[=====>    ]" of `width` characters in all, brackets included; `share` is held within [0, 1].
+// Returns "[=====> ]" with `width` characters in total, brackets included. `share` is clamped to
+// [0, 1].
 std::string Bar(double share, int width);
 
-// The line of the running epoch, at most `width` - 1 characters (a full last column would wrap on
-// some terminals); what matters least goes first when it is narrow. Never empty.
+// Returns the line of the running epoch, at most `width` - 1 characters (a full last column would
+// wrap on some terminals). In a narrow terminal the least important parts are omitted first. Never
+// empty.
 std::string LiveLine(const spec::JobSnapshot& job,
                      const std::optional<spec::HistoryRow>& last_evaluation,
                      std::optional<int64_t> left_ms, int width);
 
-// The permanent line of an evaluation, without line end.
+// Returns the permanent line of an evaluation, without line end.
 std::string EvaluationLine(const spec::HistoryRow& row, double epochs_total);
 
-// One line on the state a job has come to, without line end: "job-17 training: 16 leaves on 2
+// Returns one line about a job's new state, without line end: "job-17 training: 16 leaves on 2
 // workers (local-1, local-2)".
 std::string StateLine(const spec::JobSnapshot& job);
 
-// What `features: auto` found, for one line: "features: auto: categorical: job; numeric: 3 others";
-// empty: nothing beside numbers.
+// Returns the result of `features: auto` in one line: "features: auto: categorical: job; numeric: 3
+// others". Empty: only numbers.
 std::string InferredLine(const spec::JobSnapshot& job);
-// Line about the job's trouble for a view whose last such line was about `*shown`, with line end:
-// the trouble, its end, or nothing. Sets `*shown`.
+// Returns a line, with line end, about the job's current problem or its end, or nothing. `*shown`
+// is the problem in the last line that the view has shown. Sets `*shown`.
 std::string TroubleLine(const spec::JobSnapshot& job, std::string* shown);
 
-// "coordinator not reached since 12 s, trying again".
+// Returns "coordinator not reached since 12 s, trying again".
 std::string AwayLine(int64_t away_ms);
 
-// What a view of a running job can do. Final states are shown by the result view, not here.
+// Interface of the views of a running job. The result view shows final states.
 class ProgressView {
  public:
   virtual ~ProgressView() = default;
   virtual void OnUpdate(const spec::JobUpdate& update, int64_t now_ms) = 0;
   // Called about ten times a second.
   virtual void OnTick(int64_t now_ms) = 0;
-  // Called in place of OnTick while the coordinator is not reached, for `away_ms` by now.
+  // Called instead of OnTick while the coordinator is not reached. `away_ms` is the time so far.
   virtual void OnAway(int64_t away_ms) = 0;
-  // Before anything else is written: leaves the cursor at the start of an empty line.
+  // Leaves the cursor at the start of an empty line. Call it before any other output.
   virtual void Pause() = 0;
 };
 
 class LiveView final : public ProgressView {
  public:
-  // `width` tells the terminal's width in columns each time it is drawn.
+  // `width` returns the terminal's current width in columns. It is called for each redraw.
   LiveView(TextSink out, std::function<int()> width, bool color)
       : out_(std::move(out)), width_(std::move(width)), color_(color) {}
   void OnUpdate(const spec::JobUpdate& update, int64_t now_ms) override;
@@ -89,7 +91,7 @@ class LiveView final : public ProgressView {
   const bool color_;
   bool drawn_ = false, inferred_told_ = false;
   std::vector<std::string> notes_shown_;
-  std::string trouble_;  // told last
+  std::string trouble_;  // last one shown
   std::optional<spec::JobSnapshot> job_;
   std::optional<spec::HistoryRow> last_;
   PaceEstimate pace_;
@@ -106,8 +108,8 @@ class PlainView final : public ProgressView {
  private:
   TextSink out_;
   std::string last_state_;
-  std::string trouble_;     // told last
-  bool away_told_ = false;  // once an outage
+  std::string trouble_;     // last one shown
+  bool away_told_ = false;  // set once for each outage
   bool inferred_told_ = false;
   std::vector<std::string> notes_shown_;
 };

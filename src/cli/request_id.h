@@ -1,11 +1,11 @@
-// The random text that makes a repeated submission the same job.
+// The random request id that makes a repeated submission the same job.
 #pragma once
 
 #include <string>
 
 namespace espalier::cli {
 
-// 32 hexadecimal digits from the system's random device. Thread rule: any thread.
+// Returns 32 hexadecimal digits from the system's random device. Thread rule: any thread.
 std::string RandomRequestId();
 
 }  // namespace espalier::cli

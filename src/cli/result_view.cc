@@ -14,7 +14,7 @@
 namespace espalier::cli {
 namespace {
 
-// Rows are whole numbers, weights may not be.
+// Formats a weight. Row counts are integers, weights may not be.
 std::string FormatWeight(double weight) {
   if (std::isfinite(weight) && std::fabs(weight) < 1e15 && weight == std::floor(weight)) {
     return HumanCount(static_cast<int64_t>(weight));
@@ -30,7 +30,7 @@ std::vector<std::string> MetricCells(const std::string& name, const spec::Metric
   std::vector<std::string> cells = {name, FormatMean(m.loss, m.weight)};
   if (m.classification) {
     cells.push_back(FormatShare(m.accuracy));
-    // Running values of an epoch come without classes, hence without what follows from them.
+    // Running values of an epoch have no classes, hence none of the derived metrics.
     for (double share : {m.precision, m.recall, m.f1}) {
       cells.push_back(m.classes.empty() ? "" : FormatShare(share));
     }
@@ -46,7 +46,7 @@ std::vector<std::string> MetricCells(const std::string& name, const spec::Metric
   return cells;
 }
 
-// A row a set.
+// Returns a table with a row for each set.
 std::string MetricsTable(const std::vector<std::pair<std::string, const spec::Metrics*>>& sets) {
   std::vector<std::vector<std::string>> rows;
   const bool classification = sets.front().second->classification;
@@ -57,7 +57,7 @@ std::string MetricsTable(const std::vector<std::pair<std::string, const spec::Me
     rows.push_back({"", "loss", "rmse", "mae", "r2", "coverage", "rows"});
   }
   for (const auto& [name, metrics] : sets) rows.push_back(MetricCells(name, *metrics));
-  for (size_t c = classification ? 9 : 6; c-- > (classification ? 6 : 5);) {  // what no set has
+  for (size_t c = classification ? 9 : 6; c-- > (classification ? 6 : 5);) {  // empty columns
     if (std::any_of(rows.begin() + 1, rows.end(), [c](const auto& r) { return !r[c].empty(); })) {
       continue;
     }
@@ -93,7 +93,7 @@ std::string TargetTable(const std::string& set, const spec::Metrics& m) {
   return "\n" + set + " set by target\n" + Table(rows, "  ");
 }
 
-// What to know of the metrics of a set, one a line.
+// Returns notes about the metrics of a set, one on each line.
 std::string Notes(const std::string& set, const spec::Metrics& m,
                   const std::vector<std::string>& classes) {
   std::string text;
@@ -103,7 +103,8 @@ std::string Notes(const std::string& set, const spec::Metrics& m,
   return text;
 }
 
-// The tables by class of a set; `elsewhere`: where they are when there are too many to be shown.
+// Returns the tables by class of a set. `elsewhere` is their location if there are too many to
+// show.
 std::string ClassTables(const std::string& set, const spec::Metrics& m,
                         const std::vector<std::string>& classes, const std::string& elsewhere) {
   if (!m.classification || m.classes.empty()) return "";
@@ -120,7 +121,7 @@ std::string ClassTables(const std::string& set, const spec::Metrics& m,
   return text;
 }
 
-// Those of the best set there is: test, else validation.
+// Returns the tables of the best available set: test, or validation.
 std::string ClassTables(const spec::TrainingResult& r) {
   const spec::Metrics* m = r.test ? &*r.test : r.validation ? &*r.validation : nullptr;
   if (m == nullptr) return "";
@@ -185,13 +186,13 @@ std::string TimeText(const spec::JobSnapshot& job, int64_t client_start_ms) {
          ", training " + HumanDuration(job.train_phase_ms) + ", total " + HumanDuration(total_ms);
 }
 
-// Advice that the numbers themselves give, at most one sentence.
+// Returns advice derived from the numbers, at most one sentence.
 std::string Advice(const spec::TrainingResult& r) {
   if (!(r.train.weight > 0)) {
     return "all steps of the last epoch were skipped: try a lower learning_rate";
   }
   if (!r.validation) return "set data.validation, to measure rows that were not trained on";
-  if (r.fits > 1) return "";  // the rows of training and validation are predicted by other fits
+  if (r.fits > 1) return "";  // different fits predict the rows of training and validation
   if (r.validation->loss > 1.3 * r.train.loss && r.train.loss > 0) {
     return std::string("the model overfits: try dropout") +
            (!r.best_epochs.empty() ? " or weight_decay" : ", weight_decay or early_stopping");
@@ -202,14 +203,14 @@ std::string Advice(const spec::TrainingResult& r) {
   return "";
 }
 
-// The path relative to the working directory if it is below that.
+// Returns the path relative to the working directory if it is below that.
 std::string ShortPath(const std::string& path, const std::string& directory) {
   const std::string above = directory + "/";
   const bool below = !directory.empty() && path.size() > above.size() && path.starts_with(above);
   return below ? path.substr(above.size()) : path;
 }
 
-// The same as a word of a command.
+// Returns the same as a word of a command.
 std::string PathWord(const std::string& path, const std::string& directory) {
   return Printable(ShellWord(ShortPath(path, directory)), 400);
 }
@@ -234,13 +235,13 @@ std::string NextSteps(const spec::TrainingResult& r, const ResultDetails& detail
   return "\nwhat to try next\n" + LeftTable(rows, "  ");
 }
 
-// For people: the pass of a job that scores is called scoring.
+// Returns a state for people. The profiling pass of a job that scores is called scoring.
 std::string StateName(const spec::JobSnapshot& job) {
   const bool scores = job.kind != spec::JobKind::kTrain && job.state == spec::JobState::kProfiling;
   return scores ? "SCORING" : spec::JobStateName(job.state);
 }
 
-// Result of a job, in one cell.
+// Returns the result of a job in one cell.
 std::string Summary(const spec::ScoringResult& r) {
   if (!r.metrics) return HumanCount(r.rows) + " rows";
   return r.metrics->classification ? "accuracy " + FormatShare(r.metrics->accuracy)
@@ -350,7 +351,7 @@ std::string ErrorText(const Status& error, bool color) {
   const InputPosition& at = *error.position();
   std::vector<std::vector<std::string>> rows;
   if (!at.file.empty()) rows.push_back({"file", Printable(at.file, 400)});
-  // Rows of text have a byte offset, and are lines; those of Parquet are counted.
+  // Rows of text have a byte offset and are lines. Rows of Parquet are counted.
   const std::string unit = at.offset ? " (line of the file)" : "";
   if (at.row) rows.push_back({"row", std::to_string(*at.row) + unit});
   if (!at.column.empty()) rows.push_back({"column", Printable(at.column)});

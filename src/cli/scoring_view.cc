@@ -21,7 +21,7 @@ int64_t Pace(int64_t rows, int64_t elapsed_ms) {
 
 std::string Rows(int64_t rows) { return HumanCount(rows) + (rows == 1 ? " row" : " rows"); }
 
-// The first of them, one a line.
+// Returns the first rejects, one on each line.
 std::string RejectsText(int64_t rejected, const std::vector<Status>& first, const std::string& what,
                         bool color) {
   if (rejected == 0) return "";
@@ -32,7 +32,7 @@ std::string RejectsText(int64_t rejected, const std::vector<Status>& first, cons
   return text;
 }
 
-// The columns with most rows first.
+// Returns the columns, those with most rows first.
 std::string UnseenText(const spec::UnseenCounts& unseen) {
   std::vector<std::pair<std::string, int64_t>> columns(unseen.begin(), unseen.end());
   std::stable_sort(columns.begin(), columns.end(),

@@ -1,4 +1,6 @@
-// How `espalier evaluate` and `espalier predict` show what they found. Thread rule: pure functions.
+// Output of `espalier evaluate` and `espalier predict`.
+//
+// Thread rule: pure functions.
 //
 // As JSON, the last line:
 //   {"status":"SUCCEEDED","rows":..,"rejected":..,"parts":..,"unseen_values":{COLUMN:ROWS,..},
@@ -8,7 +10,7 @@
 //   {"status":"SUCCEEDED","rows":..,"rejected":..,"unknown_labels":..,
 //    "unseen_values":{COLUMN:ROWS,..},"metrics":{..},"report":".."|null,
 //    "rejects":[..],"seconds":..}
-// and before it, once a second:
+// Before it, once a second:
 //   {"event":"progress","shards":..,"shards_total":..,"rows":..,"rejected":..}
 #pragma once
 
@@ -21,7 +23,7 @@
 
 namespace espalier::cli {
 
-// How far it is: "scoring [====>   ]  34 %  1,234,567 rows  12,345 rows/s".
+// Returns the progress: "scoring [====> ] 34 % 1,234,567 rows 12,345 rows/s".
 std::string ScoringLine(int64_t shards, int64_t shards_total, int64_t rows, int64_t elapsed_ms);
 Json ScoringProgressJson(int64_t shards, int64_t shards_total, int64_t rows, int64_t rejected);
 
@@ -32,7 +34,7 @@ Json PredictJson(const spec::ScoringResult& result, int64_t elapsed_ms);
 std::string EvaluateText(const spec::ScoringResult& result, int64_t elapsed_ms, bool color);
 Json EvaluateJson(const spec::ScoringResult& result, int64_t elapsed_ms);
 
-// The same of a job of a cluster that has succeeded; as JSON the object tells the job, too.
+// Return the result of a cluster job that has succeeded. The JSON object also contains the job.
 // REQUIRES: job.scored().
 std::string ScoredJobText(const spec::JobSnapshot& job, bool color);
 Json ScoredJobJson(const spec::JobSnapshot& job);

@@ -1,4 +1,6 @@
-// Words of a command line. Thread rule: pure functions.
+// Words of a command line.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -6,7 +8,7 @@
 
 namespace espalier::cli {
 
-// `text` as one word of a POSIX shell: unchanged, or in single quotes.
+// Returns `text` as one word of a POSIX shell: unchanged, or in single quotes.
 std::string ShellWord(std::string_view text);
 
 }  // namespace espalier::cli

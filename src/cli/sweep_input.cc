@@ -8,7 +8,7 @@
 namespace espalier::cli {
 namespace {
 
-// f(role, patterns) for each kind of a job's files.
+// Calls f(role, patterns) for each kind of a job's files.
 template <typename F>
 void EachRole(const spec::DataSpec& data, F&& f) {
   f("train", data.train);
@@ -112,7 +112,7 @@ Status CheckListing(const std::string& name, const InputListing& before, const I
 Status ReadData::Take(const std::string& name, const spec::JobSpec& job,
                       const std::string& data_fingerprint) {
   if (data_fingerprint.empty()) return {};
-  spec::JobSpec rows;  // all that says which rows there are, and in which set each is
+  spec::JobSpec rows;  // everything that determines the rows and the set of each row
   rows.data = job.data;
   rows.model.task = job.model.task;
   rows.model.precision = job.model.precision;

@@ -1,12 +1,12 @@
-// Whether the runs of a sweep have read the same table, so that results of before and after a
-// change of it are not put side by side.
+// Checks that the runs of a sweep have read the same table, so that results from different states
+// of the table are never compared.
 //
-// Two things tell it. sweep.json keeps which files there were when the first run began, as a job
-// keeps them from its submit on: paths, lengths and times of change. And model.json tells what a
-// run has read (data_fingerprint), which is the same for all jobs of one version that split the
-// same rows alike.
+// Two sources show it. sweep.json records the files that existed when the first run began, as a job
+// does at its submission: paths, lengths and modification times. model.json records the data that a
+// run has read (data_fingerprint). The fingerprint is the same for all jobs of one version that
+// split the same rows in the same way.
 //
-// Thread rule: values; ListInput reads directories.
+// Thread rule: values. ListInput reads directories.
 #pragma once
 
 #include <cstdint>
@@ -24,31 +24,31 @@ namespace espalier::cli {
 // The files of a job's data.
 struct InputListing {
   int64_t files = 0, bytes = 0;
-  std::string sha256;  // over their paths, lengths and times of change
+  std::string sha256;  // over paths, lengths and modification times
   bool operator==(const InputListing&) const = default;
 };
-// By InputKey.
+// Listings by InputKey.
 using InputListings = std::map<std::string, InputListing>;
 
-// The same for jobs that name the same files.
+// Returns a key that is equal for jobs that name the same files.
 std::string InputKey(const spec::JobSpec& job);
-// None when this machine cannot list them: then the job itself says what is wrong, or only its
-// workers see them.
+// Lists the input. Returns nothing if this machine cannot list it: then the job itself reports the
+// problem, or only its workers have access.
 std::optional<InputListing> ListInput(const storage::FileSystem& files, const spec::JobSpec& job);
 
-// [{"input":KEY,"files":..,"bytes":..,"sha256":..}, ..].
+// Returns [{"input":KEY,"files":..,"bytes":..,"sha256":..}, ..].
 Json ListingsJson(const InputListings& listings);
-// Of a file that anybody may have edited: what is no listing is left out.
+// Reads listings from a file that anyone may have edited. Omits invalid entries.
 InputListings ReadListings(const Json& json);
 
-// kFailedPrecondition: the files of the run `name` are not what they were.
+// Returns kFailedPrecondition if the files of the run `name` have changed.
 Status CheckListing(const std::string& name, const InputListing& before, const InputListing& now);
 
-// What the runs that are done have read.
+// The data that the finished runs have read.
 class ReadData {
  public:
-  // kFailedPrecondition: a run before this one, of a job that splits the same rows alike, has read
-  // others. `data_fingerprint` may be empty: not known.
+  // Adds a run. Returns kFailedPrecondition if an earlier run, of a job that splits the same rows
+  // in the same way, has read other data. `data_fingerprint` may be empty: unknown.
   Status Take(const std::string& name, const spec::JobSpec& job,
               const std::string& data_fingerprint);
 
@@ -56,7 +56,7 @@ class ReadData {
   struct Run {
     std::string name, data_fingerprint;
   };
-  std::map<std::string, Run> runs_;  // by what their jobs say of rows
+  std::map<std::string, Run> runs_;  // by the parts of their jobs that determine rows
 };
 
 }  // namespace espalier::cli

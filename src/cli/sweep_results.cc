@@ -76,7 +76,7 @@ std::string NoteOf(const TrialResult& r, bool best) {
   return r.done == r.runs ? "" : std::to_string(r.runs - r.done) + " left";
 }
 
-// Returns the best epoch that a model.json states; positive.
+// Returns the best epoch in a model.json; positive.
 std::optional<double> BestEpochOf(const bundle::Json& json) {
   const nlohmann::ordered_json::json_pointer one("/training/best_epoch");
   const nlohmann::ordered_json::json_pointer several("/training/best_epochs");
@@ -92,7 +92,7 @@ std::optional<double> BestEpochOf(const bundle::Json& json) {
   return sum / static_cast<double>(epochs.size());
 }
 
-// Below the best trial.
+// Returns the text below the best trial.
 std::string RefitText(const config::Sweep& sweep, const std::optional<Refit>& refit, bool color) {
   if (sweep.refits.empty()) {
     return sweep.runs.front().fold
@@ -131,7 +131,7 @@ Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files
   if (!text.ok()) return text.status();
   const bundle::Json json = bundle::ParseJson(*text);
   spec::JobSpec job = run.spec;
-  if (job.preset != spec::Preset::kNone) {  // what it fills depends on the table
+  if (job.preset != spec::Preset::kNone) {  // the values that it fills depend on the table
     ESPALIER_ASSIGN_OR_RETURN(const auto completion, data::JobCompletion::Read(run.yaml, "job"));
     ESPALIER_ASSIGN_OR_RETURN(auto completed, completion.Complete(files));
     job = std::move(completed.job);

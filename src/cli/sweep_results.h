@@ -1,8 +1,8 @@
-// What became of a sweep's runs, and how it is shown. A run is done when its bundle is there and is
-// that of its job, so a sweep that is run again goes on where it was (as long as its table has not
-// changed: sweep_input.h).
+// Outcomes of a sweep's runs, and their display. A run is done if its bundle exists and belongs to
+// its job. A repeated sweep therefore continues where it stopped, as long as its table has not
+// changed (sweep_input.h).
 //
-// Thread rule: values and pure functions, but for ReadFinished.
+// Thread rule: values and pure functions, except for ReadFinished.
 #pragma once
 
 #include <optional>
@@ -20,31 +20,31 @@ enum class SweepState { kWaiting, kRunning, kDone, kFailed };
 
 struct SweepOutcome {
   SweepState state = SweepState::kWaiting;
-  double value = 0;                       // kDone: of the sweep's metric; NaN where it is not known
-  bool earlier = false;                   // kDone: the bundle was there before
-  std::optional<double> best_epoch = {};  // kDone: as FinishedRun has it
+  double value = 0;                       // kDone: value of the sweep's metric; NaN: unknown
+  bool earlier = false;                   // kDone: the bundle existed before
+  std::optional<double> best_epoch = {};  // kDone: as in FinishedRun
   std::string job;                        // kRunning, kFailed: "job-3"
   Status error;                           // kFailed
 };
 
-// The place of a run's bundle.
+// Returns the location of a run's bundle.
 std::string BundleOf(const config::Sweep& sweep, const config::SweepRun& run);
 
 struct FinishedRun {
-  double value = 0;              // of the sweep's metric; NaN where it is not known
-  std::string data_fingerprint;  // empty: not known
-  // Epochs of the saved weights, where these are the best ones by an evaluation; of several fits
-  // their mean.
+  double value = 0;              // value of the sweep's metric; NaN: unknown
+  std::string data_fingerprint;  // empty: unknown
+  // Epochs of the saved weights, if these are the best ones of an evaluation. With several fits,
+  // the mean.
   std::optional<double> best_epoch = {};
 };
 
-// Of a run whose bundle is there; none when it is not. kFailedPrecondition: what is there is
-// another job's.
+// Reads the result of a run, or nothing if its bundle does not exist. kFailedPrecondition: the
+// bundle belongs to another job.
 Result<std::optional<FinishedRun>> ReadFinished(const storage::FileSystem& files,
                                                 const config::Sweep& sweep,
                                                 const config::SweepRun& run);
 
-// The job that is trained on all rows by the best trial's values, of a sweep that has one.
+// The job that trains on all rows with the best trial's values, if the sweep has one.
 struct Refit {
   config::SweepRun run;
   SweepOutcome outcome;
@@ -56,35 +56,37 @@ struct Refit {
 struct TrialResult {
   int64_t trial = 0;
   int64_t done = 0, failed = 0, runs = 0;
-  double mean = 0, deviation = 0;  // over the runs that are done; NaN without one; the deviation is
-                                   // that of the runs themselves (divided by n), 0 for one
+  double mean = 0, deviation = 0;  // over the finished runs; NaN if there is none. The deviation is
+                                   // that of the runs themselves (divided by n), 0 for one run
 };
 
-// By trial. `outcomes` are by run.
+// Returns the results by trial. `outcomes` are by run.
 std::vector<TrialResult> TrialResults(const config::Sweep& sweep,
                                       const std::vector<SweepOutcome>& outcomes);
-// The place of the best trial among those whose runs are all done; the first of equal ones.
+// Returns the index of the best trial among those with all runs done; the first of equal ones.
 std::optional<size_t> BestTrial(const config::Sweep& sweep,
                                 const std::vector<TrialResult>& results);
 
-// The one of the best trial; none without `refit`, and as long as any run has not ended.
+// Returns the refit of the best trial. Returns nothing without `refit`, and until all runs have
+// ended.
 std::optional<Refit> RefitOfBest(const config::Sweep& sweep,
                                  const std::vector<SweepOutcome>& outcomes);
 
-// The table of all trials, the best one marked, and where its bundles are, and that of `refit`
-// (none: as RefitOfBest says). Ends with '\n'.
+// Returns the table of all trials with the best one marked, and the locations of its bundles and of
+// `refit` (none: as RefitOfBest returns). Ends with '\n'.
 std::string SweepText(const config::Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
                       const std::optional<Refit>& refit, bool color);
+// Returns
 // {"status":"SUCCEEDED","sweep":..,"output":..,"metric":..,"trials":[{"trial":1,"values":{KEY:..},
 // "mean":..,"deviation":..,"runs":[{"name":..,"fold":..,"status":..,"value":..,"bundle":..,
 // "best_epoch":..,"error":..}]}],"best":{"trial":1,"value":..,"bundles":[..]},"refit":{
-// "name":"best-001",..as runs,"epochs":..}}. status is that of the sweep: SUCCEEDED, FAILED (of any
-// run) or CANCELLED (some are left; RUNNING with `running`). best and refit are null where there is
-// none. sweep.json has "inputs" besides, of sweep_input.h.
+// "name":"best-001",..as runs,"epochs":..}}.
+// status is that of the sweep: SUCCEEDED, FAILED (any run) or CANCELLED (runs remain; RUNNING with
+// `running`). best and refit are null if they do not exist. sweep.json also has the "inputs" of
+// sweep_input.h.
 Json SweepJson(const config::Sweep& sweep, const std::vector<SweepOutcome>& outcomes,
                const std::optional<Refit>& refit, bool running = false);
-// One line of what has happened to a run: {"event":"trial",..}, or "refit", with its members as
-// above.
+// Returns one line about a run: {"event":"trial",..}, or "refit", with its members as above.
 Json SweepEventJson(const config::Sweep& sweep, const config::SweepRun& run,
                     const SweepOutcome& outcome);
 

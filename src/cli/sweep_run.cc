@@ -48,8 +48,8 @@ class Runner {
     return {};
   }
 
-  // The coordinator takes no more jobs just now: asks again in a while. With none of ours there,
-  // it does so only as long as a coordinator may be gone.
+  // Waits if the coordinator is full, and returns whether to ask again. Without own jobs in flight,
+  // it returns true only within the limit for an outage.
   bool MayWait() {
     if (full_since_ms_ == 0) full_since_ms_ = NowMs();
     full_until_ms_ = NowMs() + options_.full_wait_ms;
@@ -65,7 +65,7 @@ class Runner {
     }
     const StatusCode code = job.status().code();
     if (code == StatusCode::kInvalidArgument || code == StatusCode::kBadInput) {
-      // Its values, or its data, are refused: that trial's failure.
+      // The coordinator refuses the trial's values or data, so only that trial fails.
       outcomes_[index].state = SweepState::kFailed;
       outcomes_[index].error = job.status();
       options_.tell(run, outcomes_[index]);
@@ -87,7 +87,7 @@ class Runner {
     return NotFound("no job writes there");
   }
 
-  // Takes the jobs that have ended out of those in flight.
+  // Removes ended jobs from those in flight.
   Status Look() {
     if (in_flight_.empty()) return {};
     const auto jobs = Jobs();
@@ -121,7 +121,7 @@ class Runner {
     return jobs;
   }
 
-  // An error is that of `check`.
+  // Handles the end of a run. Returns the error of `check`.
   Status End(size_t index, const spec::JobSnapshot* job) {
     const config::SweepRun& run = sweep_.runs[index];
     SweepOutcome& outcome = outcomes_[index];
@@ -142,7 +142,7 @@ class Runner {
     return checked;
   }
 
-  // Also of a job that was forgotten since.
+  // Reads the result of a run, including that of a job that the coordinator no longer knows.
   Status TakeBundle(const config::SweepRun& run, bool forgotten, SweepOutcome* outcome) {
     const auto finished = ReadFinished(files_, sweep_, run);
     if (!finished.ok()) {
@@ -164,12 +164,12 @@ class Runner {
     return {};
   }
 
-  // What is in flight; waits for its end, but not for ever.
+  // Cancels the jobs in flight and waits for their end, for a limited time.
   void Cancel() {
     cancelling_ = true;
     if (const auto client = options_.connect(); client.ok()) {
       for (const auto& [index, job] : in_flight_) {
-        const Status ended = (*client)->Cancel(job);  // fails for one that has just ended
+        const Status ended = (*client)->Cancel(job);  // fails if the job has just ended
         if (ended.code() == StatusCode::kUnavailable) break;
       }
     }
@@ -184,11 +184,11 @@ class Runner {
   const SweepRunOptions& options_;
   std::vector<SweepOutcome>& outcomes_;
   std::map<size_t, JobId> in_flight_;  // by run
-  size_t next_ = 0;                    // the runs before it are not waiting
+  size_t next_ = 0;                    // no earlier run is waiting
   int64_t away_since_ms_ = 0;
   bool cancelling_ = false;
-  // The cluster takes no more jobs: since when, and when it is asked again (at once when a job of
-  // ours has ended).
+  // Time since which the cluster is full, and time of the next attempt (at once when a job of this
+  // sweep has ended).
   int64_t full_since_ms_ = 0, full_until_ms_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The jobs of a sweep on a cluster: so many at a time, each awaited to its end.
+// Runs the jobs of a sweep on a cluster: a limited number at a time, each until its end.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,30 @@ namespace espalier::cli {
 
 struct SweepRunOptions {
   int64_t parallel = 1;                                              // jobs at a time
-  std::function<Result<std::unique_ptr<rpc::ApiClient>>()> connect;  // for each look
+  std::function<Result<std::unique_ptr<rpc::ApiClient>>()> connect;  // called for each poll
   std::function<Result<JobId>(const config::SweepRun&)> submit;
-  std::function<bool()> stopping;  // somebody wants the end
+  std::function<bool()> stopping;  // returns true to stop
   std::function<void()> ending;    // called before jobs are cancelled
   std::function<Status()> tick;    // an error ends the sweep
-  // Whether a run that has succeeded has read the table that the others did; an error is that run's
-  // failure, and ends the sweep.
+  // Checks that a successful run has read the same table as the others. An error makes that run
+  // fail, and ends the sweep.
   std::function<Status(const config::SweepRun&, const FinishedRun&)> check;
-  std::function<void(const config::SweepRun&, const SweepOutcome&)> tell;  // done or failed
-  int64_t away_limit_ms = 60'000;   // how long the coordinator may be gone
-  int64_t full_wait_ms = 2'000;     // before a coordinator that takes no more jobs is asked again
-  int64_t cancel_wait_ms = 10'000;  // for the ends of cancelled jobs
+  std::function<void(const config::SweepRun&, const SweepOutcome&)> tell;  // run is over
+  int64_t away_limit_ms = 60'000;   // limit for an outage of the coordinator
+  int64_t full_wait_ms = 2'000;     // pause before a full coordinator is asked again
+  int64_t cancel_wait_ms = 10'000;  // time for cancelled jobs to end
 };
 
-// Runs what is not done; `outcomes` are by run and say what is. A job of the cluster that writes
-// where a run would is that run, of an earlier call that was killed. Once `stopping`, the jobs in
-// flight are cancelled and awaited, and no other begins. A job that fails, or is refused for what
-// it says, is an outcome; an error is what keeps the sweep from going on: `tick`'s, `check`'s,
-// another failure to submit, or the coordinator is away for too long. Jobs in flight are cancelled
-// then too. Thread rule: blocks, one thread.
+// Runs the unfinished jobs. `outcomes` are by run and contain the finished ones. If a job of the
+// cluster already writes to the output of a run, it is that run, from an earlier call that was
+// killed. After `stopping` returns true, jobs in flight are cancelled and awaited, and no others
+// begin.
+//
+// A job that fails or is refused because of its spec is an outcome. An error is anything that
+// prevents the sweep from continuing: one from `tick` or `check`, another submission failure, or a
+// coordinator outage beyond the limit. Jobs in flight are cancelled in this case, too.
+//
+// Thread rule: blocks, one thread.
 Status RunSweepJobs(const config::Sweep& sweep, const storage::FileSystem& files,
                     const SweepRunOptions& options, std::vector<SweepOutcome>* outcomes);
 

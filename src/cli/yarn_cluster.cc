@@ -144,7 +144,8 @@ Status YarnCluster::CheckNodes(const yarn::YarnRequest& request) {
   return {};
 }
 
-// Without it YARN takes a service and never starts its containers, nor says why.
+// Checks ZooKeeper. Without it YARN accepts a service but never starts its containers and gives no
+// reason.
 Status YarnCluster::CheckZooKeeper() const {
   ESPALIER_ASSIGN_OR_RETURN(const auto quorum, yarn::FindZooKeepers(config_));
   if (quorum.empty()) return {};
@@ -201,9 +202,9 @@ Status YarnCluster::Start(yarn::YarnRequest request) {
   request.places.hadoop_ca = !hadoop.ca_pem.empty();
   hadoop.keytab = identity_.keytab;
   request.places.keytab = !hadoop.keytab.empty();
-  request.places.package = base_;  // a stand-in, to find what is wrong with the form early
+  request.places.package = base_;  // placeholder, to find errors in the template early
   ESPALIER_RETURN_IF_ERROR(yarn::BuildService(form, request).status());
-  // HDFS first: without it the ResourceManager only fails in words of its own.
+  // HDFS first: without it, the ResourceManager only fails with an unclear message.
   const Status hdfs = context_.files.Stat(base_).status();
   if (!hdfs.ok() && hdfs.code() != StatusCode::kNotFound) return hdfs;
   ESPALIER_RETURN_IF_ERROR(CheckNameIsFree(request.name));
@@ -214,13 +215,14 @@ Status YarnCluster::Start(yarn::YarnRequest request) {
   ESPALIER_ASSIGN_OR_RETURN(request.places.package,
                             yarn::SendPackage(context_.files, base_, tarball, &sent));
   Say((sent ? "sent the tarball: " : "the tarball is there: ") + request.places.package);
-  // Sending may take long; what somebody else's `up` has started meanwhile needs its folder.
+  // Sending may take long. A service that another `up` has started in the meantime needs its
+  // folder.
   if (sent) ESPALIER_RETURN_IF_ERROR(CheckNameIsFree(request.name));
   const Status made =
       yarn::PrepareFolder(context_.files, request.places, request.name, hadoop, request.user,
                           KeptOfYarn(context_.env, request.name).directory, SecondsSince1970());
   if (!made.ok()) {
-    // What is there already is another `up`'s, of this very moment.
+    // An existing folder belongs to a concurrent `up`.
     if (made.code() != StatusCode::kAlreadyExists) TakeBack(request.name);
     return made;
   }
@@ -231,8 +233,7 @@ Status YarnCluster::Start(yarn::YarnRequest request) {
                           ": `espalier yarn status " + request.name +
                           "` shows it, `espalier yarn down " + request.name + "` ends it");
     }
-    // The refusal is what is to be told. One of that name is another `up`'s, of this very moment:
-    // what lies there is in use.
+    // Returns the refusal. kAlreadyExists means that a concurrent `up` uses the files.
     if (created.code() != StatusCode::kAlreadyExists) TakeBack(request.name);
     return created;
   }
@@ -247,7 +248,7 @@ Status YarnCluster::CheckAlive(const std::string& name) {
   if (service.status().code() == StatusCode::kNotFound) {
     return Aborted("the service " + name + " was ended by another client");
   }
-  // A ResourceManager that is away for a moment ends nothing.
+  // A short outage of the ResourceManager is not an error.
   if (!service.ok()) return {};
   if (!service->ended()) {
     SayNew(YarnProgress(*service));
@@ -317,7 +318,7 @@ Result<bool> YarnCluster::End(const std::string& name) {
     ESPALIER_RETURN_IF_ERROR(service.status());
     Status ended = rm_->Destroy(name);
     if (!ended.ok() && !service->application.empty() && !service->ended()) {
-      // Its master does not obey: the application is killed, and then its name is freed.
+      // Its master does not respond. Kill the application, then free its name.
       ESPALIER_RETURN_IF_ERROR(rm_->KillApplication(service->application));
       ended = rm_->Destroy(name);
     }
@@ -327,7 +328,7 @@ Result<bool> YarnCluster::End(const std::string& name) {
   return there;
 }
 
-// Names of services are each user's own on YARN, but not in this person's home.
+// On YARN, each user has separate service names. In the local home directory, names are shared.
 Status YarnCluster::CheckKeptKeys(const std::string& name) const {
   const yarn::YarnKept kept = KeptOfYarn(context_.env, name);
   const auto whose = context_.files.ReadAll(kept.CoordinatorFile(), kAddressBytesMax);
@@ -337,9 +338,9 @@ Status YarnCluster::CheckKeptKeys(const std::string& name) const {
                        "; choose another name, or remove that directory when it has ended");
 }
 
-// What was put there for a service that is not to be.
+// Removes the files of a service that was not started.
 void YarnCluster::TakeBack(const std::string& name) const {
-  context_.interrupts.BeginEnding();  // storage is needed once more
+  context_.interrupts.BeginEnding();  // the removal needs storage
   if (RemoveRemains(name).ok()) return;
   context_.console.Err("note: keys may be left in " + PlacesOf(name).folder +
                        "; `espalier yarn down " + name + "` removes them\n");
@@ -349,7 +350,7 @@ Status YarnCluster::RemoveRemains(const std::string& name) const {
   const yarn::YarnPlaces places = PlacesOf(name);
   const yarn::YarnKept kept = KeptOfYarn(context_.env, name);
   const Status remote = context_.files.RemoveTree(places.folder);
-  // Who is somebody else by now, by another ticket say, leaves what the first one needs.
+  // If the current user differs, for example after a change of ticket, the first user's files stay.
   const auto whose = context_.files.ReadAll(kept.CoordinatorFile(), kAddressBytesMax);
   if (whose.ok() && *whose != places.address() + "\n") return remote;
   const Status local = context_.files.RemoveTree(kept.directory);

@@ -1,7 +1,7 @@
-// A cluster in YARN's containers as the commands of `espalier yarn` handle it: what is staged on
-// HDFS, what YARN is asked, what it is waited for.
+// A cluster in YARN containers, as the commands of `espalier yarn` use it: files on HDFS, requests
+// to YARN, and waiting.
 //
-// Thread rule: the main thread; calls block, and end soon after an interrupt.
+// Thread rule: the main thread. Calls block, and end soon after an interrupt.
 #pragma once
 
 #include <memory>
@@ -18,50 +18,51 @@ namespace espalier::cli {
 
 class YarnCluster {
  public:
-  // Reads Hadoop's configuration. With Kerberos it also asks HDFS for our name. `context` must
+  // Reads Hadoop's configuration. With Kerberos also asks HDFS for the user name. `context` must
   // outlive the result.
   static Result<YarnCluster> Open(const CommandContext& context);
-  // The same for commands that start a service. With Kerberos it also reads the keytab.
+  // Does the same for commands that start a service. With Kerberos also reads the keytab.
   static Result<YarnCluster> OpenToStart(const CommandContext& context);
 
   const yarn::ResourceManager& rm() const { return *rm_; }
   yarn::YarnPlaces PlacesOf(const std::string& name) const;
 
-  // Sends what is needed and has YARN start the service; what goes on is told on standard output
-  // unless JSON is wanted. An ended service of that name is removed first. An error leaves nothing
-  // running, unless YARN did not answer when it was asked: then it says so.
+  // Sends the files and makes YARN start the service. Prints the progress on standard output unless
+  // --json is set. First removes an ended service with that name. After an error nothing is
+  // running, unless YARN did not answer the request. In that case the message states it.
   Status Start(yarn::YarnRequest request);
-  // Until the coordinator answers; how far it is, is told as Start does. `context`: with the
-  // coordinator to be reached in its options.
+  // Waits until the coordinator answers, and prints the progress as Start does. `context` has the
+  // coordinator's address in its options.
   Status AwaitCoordinator(const CommandContext& context, const std::string& name);
-  // Until as many workers are attached, telling how many are; false when that takes longer than
-  // `limit_ms`.
+  // Waits until `count` workers are attached, and prints their number. Returns false if that takes
+  // longer than `limit_ms`.
   Result<bool> AwaitWorkers(const CommandContext& context, int64_t count, int64_t limit_ms);
-  // Ends the service and removes what it left on HDFS and on this machine; false: there was none.
+  // Ends the service and removes its files on HDFS and on this machine. Returns false if it did not
+  // exist.
   Result<bool> End(const std::string& name);
-  // How many nodes have the memory and the vcores for a worker; from Start.
+  // Returns the number of nodes with the memory and the vcores for a worker, as of Start.
   int64_t nodes() const { return nodes_; }
 
  private:
   explicit YarnCluster(const CommandContext& context) : context_(context) {}
   static Result<YarnCluster> Open(const CommandContext& context, bool starts);
-  // By whom a service that is started logs in; what is wrong with that.
+  // Reads and checks the login of a service to start.
   Status TakeIdentity();
-  // Who we are on HDFS, and where our files are.
+  // Finds the user name on HDFS and the base directory.
   Status FindBase();
   Status CheckNameIsFree(const std::string& name);
   Status CheckNodes(const yarn::YarnRequest& request);
   Status CheckZooKeeper() const;
   Result<std::string> FindTarball() const;
   Result<std::string> ReadTemplate() const;
-  // What a service left on HDFS and on this machine.
+  // Removes a service's files on HDFS and on this machine.
   Status RemoveRemains(const std::string& name) const;
   Status CheckKeptKeys(const std::string& name) const;
   void TakeBack(const std::string& name) const;
   void Say(const std::string& words) const;
-  // Only what was not the last that was told.
+  // Prints a text unless it was the last one printed.
   void SayNew(const std::string& words);
-  // Tells how far YARN is; an error when the service can no longer come up.
+  // Prints YARN's progress. Returns an error if the service can no longer start.
   Status CheckAlive(const std::string& name);
 
   const CommandContext& context_;
@@ -71,7 +72,7 @@ class YarnCluster {
   std::string user_, base_;
   std::unique_ptr<yarn::ResourceManager> rm_;
   int64_t nodes_ = 0;
-  std::string said_;  // by SayNew
+  std::string said_;  // last text of SayNew
 };
 
 }  // namespace espalier::cli

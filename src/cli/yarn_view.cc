@@ -10,7 +10,7 @@ std::string Count(int64_t n, const char* noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
-// "job-1 TRAINING (mnist)".
+// Returns, for example, "job-1 TRAINING (mnist)".
 std::string JobWords(const spec::JobSnapshot& job) {
   return ToString(job.job) + " " + spec::JobStateName(job.state) + " (" + Printable(job.name) + ")";
 }
