@@ -41,7 +41,37 @@ TEST_CASE("Parquet's text is judged by row groups of all of it") {
   CHECK(spec::InferredText(f.Plan()->schema) == "categorical: text");
 }
 
-TEST_CASE("Parquet without text is not read to be judged, and numbers have no rules") {
+TEST_CASE("columns of a small Parquet table that say nothing are left out") {
+  ParquetFixture f;
+  const auto repeated = [](const std::string& value) {
+    std::string values = "[" + value;
+    for (int i = 1; i < 12; ++i) values += ", " + value;
+    return values + "]";
+  };
+  f.Write({Json("number", arrow::float64(), repeated("1.5")),
+           Json("whole", arrow::int32(), repeated("7")),
+           Json("flag", arrow::boolean(), repeated("true")),
+           Json("day", arrow::date32(), repeated("19000")),
+           Json("empty", arrow::float64(), repeated("null")),
+           Json("nearly", arrow::int64(), "[1, 1, 1, 1, 1, 1, null, 1, 1, 1, 1, 1]"),
+           Json("month", arrow::int64(),
+                "[202401, 202402, 202403, 202404, 202405, 202406, 202407, 202408, 202409, 202410, "
+                "202411, 202412]"),
+           Y(12)},
+          {.group_rows = 5});
+  const auto plan = f.Plan();
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  std::vector<std::string> left_out;
+  for (const spec::LeftOutColumn& column : plan->schema.left_out) {
+    left_out.push_back(plan->schema.names[static_cast<size_t>(column.column)]);
+  }
+  CHECK(left_out == std::vector<std::string>{"number", "whole", "flag", "day", "empty"});
+  CHECK(plan->schema.features.size() == 2);
+  CHECK(plan->schema.rules.empty());  // the type of the file stays
+}
+
+TEST_CASE("numbers in Parquet have no rules") {
   ParquetFixture f;
   f.Write(
       {Json("a", arrow::int32(), "[1, 2]"), Json("b", arrow::boolean(), "[true, false]"), Y(2)});

@@ -35,11 +35,17 @@ bool IsOfContent(const Status& error) {
          error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kDataLoss;
 }
 
-// The columns of Parquet whose values are looked at: text, and what may number the rows.
-bool IsSampled(const ParquetColumn& column) {
+// The columns of Parquet whose values decide their type: text, and columns that may number the rows.
+bool IsJudged(const ParquetColumn& column) {
   if (column.vector) return false;
   return column.family == ColumnFamily::kText ||
          (column.family == ColumnFamily::kNumber && IsUnnamed(column.name));
+}
+// The columns of Parquet whose type is that of the file.
+bool IsTyped(const ParquetColumn& column) {
+  if (column.vector || IsJudged(column)) return false;
+  return column.family == ColumnFamily::kNumber || column.family == ColumnFamily::kBoolean ||
+         column.family == ColumnFamily::kDate || column.family == ColumnFamily::kTimestamp;
 }
 // Labels may be anything that is a text.
 bool IsSampledLabel(const ParquetColumn& column) {
@@ -98,6 +104,7 @@ class Sampler {
   };
 
   static constexpr int64_t kSmallRows = 65'536;  // of a small Parquet table that is read as a whole
+  static constexpr int64_t kTypedBytesMax = 16 << 20;  // of such a table, to read all its columns
   bool small() const { return total_bytes_ <= kWholeTableBytes; }
 
   void Forget() {
@@ -105,6 +112,7 @@ class Sampler {
     sample_.columns.clear();
     sample_.columns.resize(columns);
     sample_.index.assign(columns, false);
+    sample_.typed.assign(columns, false);
     rows_ = bytes_ = 0;
     failed_ = false;
     begun_.clear();
@@ -232,8 +240,9 @@ class Sampler {
     }
     const size_t count = whole ? files : std::min<size_t>(files, kSpreadFiles);
     for (size_t i = 0; i < count; ++i) spread.push_back(Spread(i, count, files));
+    const bool typed = whole && total_bytes_ <= kTypedBytesMax;
     for (const size_t file : spread) {
-      ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(file, true));
+      ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(file, true, typed));
       const size_t blocks = whole ? 1 : std::max<size_t>(1, kBlocks / count);
       ESPALIER_RETURN_IF_ERROR(AddGroups(opened, blocks, whole));
     }
@@ -243,7 +252,7 @@ class Sampler {
       if (std::find(spread.begin(), spread.end(), i) != spread.end()) continue;
       ++looked;
       const int64_t rows_before = rows_, bytes_before = bytes_;
-      ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(i, false));
+      ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(i, false, false));
       ESPALIER_RETURN_IF_ERROR(AddGroups(opened, 1, false));
       rows_ = rows_before, bytes_ = bytes_before;
     }
@@ -252,8 +261,9 @@ class Sampler {
     return {};
   }
 
-  // `all`: the columns that are wanted, otherwise those that had no values alone.
-  Result<Opened> OpenParquet(size_t file, bool all) {
+  // `all`: the columns that are wanted, otherwise those that had no values alone. `typed`: also
+  // columns with the type of the file.
+  Result<Opened> OpenParquet(size_t file, bool all, bool typed) {
     Opened opened;
     ESPALIER_ASSIGN_OR_RETURN(opened.raw, OpenUnchanged(files_, *training_[file]));
     ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(*opened.raw));
@@ -276,7 +286,9 @@ class Sampler {
       }
       typed_.insert(place->second);
       const bool wanted = untyped_.erase(place->second) > 0 || all;
-      if (!wanted || !(labels_ ? IsSampledLabel(column) : IsSampled(column))) continue;
+      const bool by_type = !labels_ && typed && IsTyped(column);
+      if (!wanted || !(labels_ ? IsSampledLabel(column) : IsJudged(column) || by_type)) continue;
+      sample_.typed[place->second] = by_type;
       opened.columns.push_back(static_cast<int>(i));
       opened.sampled.push_back(place->second);
     }

@@ -28,6 +28,7 @@ inline constexpr int64_t kBlockBytesMax = 256 << 10;
 struct TableSample {
   std::vector<ColumnSample> columns;  // by column of the schema
   std::vector<bool> index;            // which of them are the index of a data frame
+  std::vector<bool> typed;            // columns whose type is that of the file
   bool complete = false;              // all training rows are in it
   // Of the training files, by the rows that were read and their bytes; exact if complete, and of a
   // single Parquet file.
@@ -35,8 +36,9 @@ struct TableSample {
   bool exact = false;
 };
 
-// Of Parquet files only columns of text, unnamed ones and labels are looked at; of columns that are
-// in the names of directories nothing.
+// Samples the columns of text or CSV files. In Parquet it samples text, unnamed columns and labels;
+// of a table that is read as a whole also numbers, truth values, dates and time stamps (`typed`).
+// Columns in the names of directories are not sampled.
 Result<TableSample> SampleColumns(const storage::FileSystem& files, const spec::DataSpec& data,
                                   const spec::InputPlan& plan);
 // The same of the labels alone. Other columns are empty in the result.

@@ -110,7 +110,7 @@ class Inference {
       }
       if (const auto* reason = std::get_if<spec::LeftOutReason>(&judgement)) {
         reasons_[c] = *reason;
-      } else {
+      } else if (!sample.typed[c]) {
         types_[c] = std::get<spec::FeatureType>(judgement);
       }
     }
