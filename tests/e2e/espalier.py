@@ -295,6 +295,7 @@ class Cluster:
         log = open(os.path.join(self.directory, name + ".log"), "a")
         with log:
             return subprocess.Popen(DIE_WITH_PARENT + arguments, stdout=log, stderr=log,
+                                    cwd=self.test.directory,
                                     stdin=subprocess.DEVNULL, env=self.test.environment)
 
     def listen_on(self, _name):
