@@ -157,9 +157,9 @@ struct CoordinatorRecords {
     std::vector<double> validation_confusion, test_confusion;
     std::map<std::string, TokenState> tokens;  // by file system
     std::optional<MemberCrashed> first_crash;
-    int64_t merges_tried = 0;                  // in a row, in all lives, without an end
-    bool cleared = false;  // of a job that has ended: nothing is left of it beside its output
-    size_t root = 0;       // index of the member that is the root of generation `root_of`
+    int64_t merges_tried = 0;  // in a row, in all lives, without an end
+    bool cleared = false;      // of a job that has ended: nothing is left of it beside its output
+    size_t root = 0;           // index of the member that is the root of generation `root_of`
     Generation root_of;
     std::map<Generation, WorkerId> roots;  // of earlier generations, the newest ones
     bool may_write = false;                // a member may have got the right to write the output
