@@ -1,4 +1,5 @@
-// In which order workers become members, when some pairs of them cannot reach each other.
+// The order of members and the sources of the job state when some pairs of workers cannot reach
+// each other. Also the split of leaves when members differ in speed.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -15,37 +16,38 @@
 
 namespace espalier::cluster {
 
-// Pairs of workers whose link broke though both live; each pair in ascending order.
+// Pairs of live workers whose link broke. Each pair is in ascending order.
 using WorkerPairs = std::set<std::pair<WorkerId, WorkerId>>;
 
 inline std::pair<WorkerId, WorkerId> PairOf(WorkerId a, WorkerId b) {
   return a < b ? std::pair(a, b) : std::pair(b, a);
 }
 
-// An order of `workers` in which no pair of `broken` exchanges messages in the tree (or the star,
-// as EdgesOf tells) over `ownership` (the i-th worker has the i-th interval), as near to the given
-// order as was found: that one itself, else one with two workers in each other's place, else one of
-// some hundred permutations. None: there seems to be no such order. REQUIRES: as many workers as
-// intervals.
+// Returns an order of `workers` in which no pair of `broken` exchanges messages, or nothing if the
+// search finds none. The pairs that exchange messages are the edges of the tree, or of the star,
+// over `ownership` (plan::EdgesOf). The i-th worker has the i-th interval. The search tries the
+// given order, then each order with two workers swapped, then some hundred permutations. REQUIRES:
+// as many workers as intervals.
 std::optional<std::vector<WorkerId>> ArrangeMembers(std::vector<WorkerId> workers,
                                                     const plan::Ownership& ownership,
                                                     int32_t leaves, bool star,
                                                     const WorkerPairs& broken);
 
-// From whom each member takes the job state, when their states are at `rounds`: itself at the
-// newest round; else one that is, or one that will be by taking it itself, not across a pair of
-// `broken`. (Across one all the same when there is no other way.) REQUIRES: as many rounds as
-// members, not none.
+// Returns for each member the index of the member from which it takes the job state, given the
+// round of each member's state. A member at the newest round is its own source. Any other member
+// takes the state from a member that is at the newest round or gets there by taking it too. The
+// link must not be a pair of `broken`, unless no other way exists. REQUIRES: as many rounds as
+// members, at least one.
 std::vector<int32_t> StateSources(const std::vector<WorkerId>& members,
                                   const std::vector<uint64_t>& rounds, const WorkerPairs& broken);
 
-// Leaves dealt out by what each member takes for one.
+// A split of the leaves by each member's time per leaf.
 struct BetterPlan {
   plan::Ownership ownership;
-  double gain = 0;  // of a step's time, as a share of it, by the slowest member
+  double gain = 0;  // saving of the slowest member, as a share of a step's time
 };
-// None: a step would be shorter by less than 15 %. `leaf_ms`: what a leaf takes each member (> 0).
-// REQUIRES: as many as intervals.
+// Returns the better split, or nothing if it shortens a step by less than 15 %. `leaf_ms`: time per
+// leaf of each member, in milliseconds (> 0). REQUIRES: as many times as intervals.
 std::optional<BetterPlan> BetterOwnership(const std::vector<LeafInterval>& leaves,
                                           const std::vector<double>& leaf_ms);
 

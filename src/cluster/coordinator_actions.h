@@ -1,4 +1,4 @@
-// What goes into a CoordinatorCore and what comes out of it.
+// The events that go into a CoordinatorCore, and the actions that come out.
 //
 // Thread rule: values.
 #pragma once
@@ -18,10 +18,10 @@
 
 namespace espalier::cluster {
 
-using SessionId = Number<struct SessionIdTag>;  // one stream from a worker; numbered by the shell
-using RequestId = Number<struct RequestIdTag>;  // a client's call that waits for an answer
+using SessionId = Number<struct SessionIdTag>;  // one stream from a worker, numbered by the shell
+using RequestId = Number<struct RequestIdTag>;  // a client call that waits for an answer
 
-// The caller of an order.
+// The client that sends a request.
 struct Requester {
   std::string name;    // owner of the jobs that it submits; empty on a plain-text cluster
   bool admin = false;  // may end every job
@@ -31,12 +31,12 @@ struct Requester {
 
 struct SessionOpened {
   SessionId session;
-  std::string peer;  // address it came from, for messages
+  std::string peer;  // address of the worker, for messages
 };
 
 struct SessionClosed {
   SessionId session;
-  Status why;  // OK: the other end closed it
+  Status why;  // OK: the other end closed the stream
 };
 
 struct WorkerMessage {
@@ -45,7 +45,7 @@ struct WorkerMessage {
 };
 
 struct TrainingSubmission {
-  // Members exchange messages with the root alone (asynchronous training), not along the tree.
+  // Members exchange messages only with the root (asynchronous training), not along the tree.
   bool star = false;
   // Lower bound of the model's part of memory_bytes_max on each worker, in bytes
   // (training/memory_plan.h). Used at submission only and not kept in the journal.
@@ -59,8 +59,8 @@ struct ScoringSubmission {
   std::string model_sha256 = {};
 };
 
-// A job that the shell has parsed, listed and reserved the output of. Once the job has ended, yaml
-// and input are forgotten.
+// A job that the shell has parsed, with its input listed and its output reserved. The core drops
+// `job_yaml` and `input` when the job ends.
 struct Submission {
   std::string client_request_id;  // RequestKey of the owner and the client's id
   std::string job_yaml;
@@ -72,11 +72,11 @@ struct Submission {
   std::shared_ptr<const spec::InputPlan> input;
   spec::StorageTokens tokens = {};
   std::variant<TrainingSubmission, ScoringSubmission> work = {};
-  // Canonical form of `output` (storage/uri.h): two names of one place have the same. Empty: it is
-  // `output` itself.
+  // Canonical form of `output` (storage/uri.h). Two names of one location have the same canonical
+  // form. Empty: `output` itself.
   std::string output_place = {};
   // Name of the person or service that submitted the job. Empty: the job has no owner, because the
-  // cluster is plain text or an earlier version has accepted it.
+  // cluster is plain text or an earlier version accepted the job.
   std::string owner = {};
   // The job as it was submitted, if the profiling pass completes it; otherwise empty.
   std::string asked_yaml = {};
@@ -89,8 +89,8 @@ struct Submission {
   bool star() const { return training() != nullptr && training()->star; }
 };
 
-// Returns the name by which the coordinator, its workers and the storage know a submission: equal
-// ids of different owners are different submissions. Without an owner it is the client's id.
+// Returns the key that identifies a submission to the coordinator, its workers and the storage.
+// Equal ids of different owners give different keys. Without an owner, the key is the client's id.
 std::string RequestKey(const std::string& owner, const std::string& client_request_id);
 
 // Returns the approximate memory of a job's YAML, file list and shard list, in bytes.
@@ -104,53 +104,53 @@ struct Submit {
 struct CancelJob {
   RequestId request;
   JobId job;
-  std::string reason;  // who asked: "cancelled by a client"
+  std::string reason;  // names the requester: "cancelled by a client"
   Requester by = {};
-  bool keep = false;  // the weights of a job that has had an evaluation are saved
+  bool keep = false;  // saves the weights of a job that has had an evaluation
 };
 
-// Ends the job of a submission, by the client's id. Answered with job 0 when the requester has no
-// job of this id.
+// Ends the job of a submission, given the client's id. The reply has job 0 if the requester has no
+// job with this id.
 struct WithdrawSubmission {
   RequestId request;
   std::string client_request_id;
   Requester by = {};
 };
 
-// The worker is to leave as soon as its job can do without it.
+// Makes the worker leave as soon as its job can continue without it.
 struct DrainWorker {
   RequestId request;
   WorkerId worker;
   std::string reason;
 };
 
-// A job as the profiling pass has completed it, where that differs from the job before the pass.
+// A job as completed by the profiling pass, if it differs from the job before the pass.
 struct Replanned {
   std::string job_yaml;
   std::shared_ptr<const spec::InputPlan> input;  // not provisional
   int64_t leaves = 1;
 };
 
-// What came of a MergeWork.
+// The result of a MergeWork.
 struct ProfileMerged {
   JobId job;
   Generation generation;
   Result<std::shared_ptr<const spec::TableProfile>> result;
-  std::shared_ptr<const Replanned> replanned = {};  // there: in place of a result
+  std::shared_ptr<const Replanned> replanned = {};  // set: replaces `result`
 };
 
-// The same of a job that scores: its result, with its output in place.
+// The result of a MergeWork for a scoring job. Its output is in place.
 struct JobScored {
   JobId job;
   Generation generation;
   Result<spec::ScoringResult> result;
 };
 
-// What came of a TokenWork that keeps a token.
+// The result of a TokenWork that renews or replaces a token.
 struct KeptToken {
-  std::string text;     // the token to use from now on: the same, or another
-  int64_t ends_ms = 0;  // since 1970: it is to be kept again before
-  Status limit;         // why there will be no other one after it; OK: there will
+  std::string text;     // the token to use from now on, old or new
+  int64_t ends_ms = 0;  // expiry, in milliseconds since 1970; renewal is due before
+  Status limit;         // reason why no later renewal is possible; OK: one is possible
 };
 struct TokenKept {
   JobId job;
@@ -158,37 +158,38 @@ struct TokenKept {
   Result<KeptToken> result;
 };
 
-// What came of a FenceWork: from now on no worker of the job changes its output. `written`: the
-// generation that had put the model in place before, if one had.
+// The result of a FenceWork. From now on, no worker of the job changes its output. `written`: the
+// generation that had put the model in place before the fence, if any.
 struct OutputFenced {
   JobId job;
   Result<std::optional<Generation>> written;
 };
 
-// The answer to a CheckWork: whether the output holds the model that the root has reported, or that
-// of a later job.
+// The result of a CheckWork: whether the output holds the model that the root reported, or that of
+// a later job.
 struct OutputChecked {
   JobId job;
   Result<bool> holds;
 };
 
-// What a job had left is removed, or stays for good: its tokens are worthless by now.
+// The leftovers of a job are removed, or remain for good because its tokens are no longer valid.
 struct JobCleared {
   JobId job;
 };
 
-// The journal could not keep the acceptance of this job, and its client was told so: it never was.
+// The journal could not store the acceptance of this job. The client received an error, so the job
+// never existed.
 struct JobRefused {
   JobId job;
   Status why;
 };
 
-// Time passed. Sent by the shell a few times each heartbeat interval.
+// A passage of time. The shell sends it a few times each heartbeat interval.
 struct Tick {};
 
-// The daemon ends: every stream is closed with kUnavailable (workers come back to the daemon that
-// takes its place), nothing is taken any more. Every job ends, unless the journal will tell the
-// next daemon of them.
+// Shutdown of the daemon. The core closes every stream with kUnavailable and accepts nothing more.
+// Workers reconnect to the next daemon. The core ends every job, unless the journal passes the jobs
+// on to the next daemon.
 struct Shutdown {
   std::string reason;
   bool jobs_go_on = false;
@@ -201,7 +202,7 @@ using CoordinatorEvent =
 
 // ---- actions ---------------------------------------------------------------------------------
 
-// Journal entries: what a later life of the coordinator must know.
+// Journal entries: the state that the coordinator needs after a restart.
 struct WorkerIdGiven {
   WorkerId worker;
 };
@@ -214,10 +215,10 @@ struct GenerationStarted {
   JobId job;
   Generation generation;
   std::vector<Member> members;
-  std::vector<LeafInterval> leaves;  // one a member; none while profiling
+  std::vector<LeafInterval> leaves;  // one per member; none while profiling
   int64_t at_ms = 0;
-  std::string arithmetic_id;  // of its members
-  bool reverts = false;       // it begins with the newest state that all agreed on
+  std::string arithmetic_id;  // shared by its members
+  bool reverts = false;       // starts from the newest state that all members agreed on
 };
 struct ProfileRecorded {
   JobId job;
@@ -226,16 +227,16 @@ struct ProfileRecorded {
 struct HistoryRecorded {
   JobId job;
   spec::HistoryRow row;
-  int64_t number = 0;  // of the row, from 0; one that was there before takes the place of it
+  int64_t number = 0;  // row number, from 0; replaces an earlier row with the same number
 };
 struct GenerationReserved {
   JobId job;
-  Generation generation;  // its number is used, though it may never begin
+  Generation generation;  // number is used up, even if this generation never begins
 };
-// All members of the generation that was started last have had their orders.
+// All members of the newest generation have received their orders.
 struct TrainingStarted {
   JobId job;
-  int64_t at_ms = 0;  // when the first generation did
+  int64_t at_ms = 0;  // start of training in the first generation
 };
 struct JobEnded {
   spec::JobSnapshot snapshot;
@@ -243,8 +244,8 @@ struct JobEnded {
 struct JobForgotten {
   JobId job;
 };
-// The coordinator is older than the workers (its journal is a copy, say): from now on it has this
-// number.
+// The number that the coordinator takes when workers have seen a higher incarnation, for example
+// because its journal is an old copy.
 struct IncarnationTaken {
   Incarnation incarnation;
 };
@@ -253,12 +254,13 @@ struct TokensReplaced {
   JobId job;
   spec::StorageTokens tokens;
 };
-// The merge of what members found is to begin, for the n-th time in a row without an end.
+// The merge of the members' results is about to begin. `times` counts merges in a row that did not
+// end.
 struct MergeTried {
   JobId job;
   int64_t times = 0;
 };
-// The profiling pass of the job begins again, by another plan.
+// The profiling pass of the job restarts with another plan.
 struct JobReplanned {
   JobId job;
   Replanned plan;
@@ -279,7 +281,7 @@ struct SendToWorker {
   ToWorker message;
 };
 
-// Ends a stream after what was to be sent on it; the worker sees why.
+// Ends a stream after the pending messages are sent. The worker receives the reason.
 struct CloseSession {
   SessionId session;
   Status why;
@@ -287,7 +289,7 @@ struct CloseSession {
 
 struct Reply {
   RequestId request;
-  Result<JobId> result;  // the job submitted or cancelled
+  Result<JobId> result;  // the submitted or cancelled job
 };
 
 struct DrainReply {
@@ -295,62 +297,63 @@ struct DrainReply {
   Result<WorkerId> result;  // the worker that leaves now
 };
 
-// A job's snapshot or history changed.
+// A change of a job's snapshot or history.
 struct JobChanged {
   JobId job;
-  bool progress_only = false;  // state, workers and result are as before: may be delayed
-  bool over = false;           // by this step the job's state is a final one
+  bool progress_only = false;  // state, workers and result are unchanged; notice may be delayed
+  bool over = false;           // this step brought the job to a final state
 };
 
-// Results of all shards, to be merged off the control loop. The answer is ProfileMerged, or
-// JobScored where the job scores.
+// Merges the results of all shards, off the control loop. The answer is ProfileMerged, or JobScored
+// for a scoring job.
 struct MergeWork {
   JobId job;
   Generation generation;
   std::string job_yaml;
   std::shared_ptr<const spec::InputPlan> input;
-  ShardResults shards;  // in shard order; the sums of all are in one of them (spec::ShardSums)
+  ShardResults shards;  // results in shard order; one has the sums of all (spec::ShardSums)
   spec::StorageTokens tokens = {};
   spec::JobKind kind = spec::JobKind::kTrain;
-  std::string request_id = {}, model_sha256 = {};  // of the submission
-  std::vector<double> totals = {};                 // of an evaluation: of all shards together
+  std::string request_id = {}, model_sha256 = {};  // values of the submission
+  std::vector<double> totals = {};                 // totals of an evaluation, over all shards
   std::string asked_yaml = {};
 };
 
-// A job that trains is to be cancelled: its writers are to be fenced (bundle/output.h), off the
-// control loop. OutputFenced brings the answer.
+// Fences the writers of a training job (bundle/output.h) before it is cancelled, off the control
+// loop. The answer is OutputFenced.
 struct FenceWork {
   JobId job;
-  int64_t submitted_ms = 0;  // since 1970
+  int64_t submitted_ms = 0;  // milliseconds since 1970
   std::string output, request_id;
   spec::StorageTokens tokens = {};
 };
 
-// A root reports that its model is in place: the output is to be read, off the control loop.
-// OutputChecked brings the answer.
+// Reads the output after a root has reported that its model is in place, off the control loop. The
+// answer is OutputChecked.
 struct CheckWork {
   JobId job;
-  int64_t submitted_ms = 0;  // since 1970
+  int64_t submitted_ms = 0;  // milliseconds since 1970
   std::string output, request_id, weights_sha256;
   spec::StorageTokens tokens = {};
 };
 
-// A job has ended: what it has written beside its output is to be removed, after any MergeWork of
-// it; of one that scores, a prediction's output too, should that have put it in place, unless it
-// `succeeded`. Then the tokens are made worthless, and JobCleared says so: until then a later life
-// would need them.
+// Clears away an ended job. The shell waits for any MergeWork of the job. Then it removes the files
+// that the job wrote next to its output. For a scoring job that did not succeed, it also removes
+// the output of a prediction, in case the merge put it in place. Then it revokes the tokens and
+// sends JobCleared. The core keeps the tokens until then, because a restarted coordinator would
+// need them.
 struct ClearWork {
   JobId job;
   spec::JobKind kind = spec::JobKind::kTrain;
-  int64_t submitted_ms = 0;  // since 1970
+  int64_t submitted_ms = 0;  // milliseconds since 1970
   std::string output, request_id;
   spec::StorageTokens tokens = {};
   bool succeeded = false;
-  bool again = false;  // after a restart: it may have been done before
+  bool again = false;  // repeats the work after a restart; it may be complete already
 };
 
-// Calls about a token, to be made off the control loop: it is renewed, or replaced when renewing
-// leads no further (TokenKept brings the answer), or, with `cancel`, made worthless.
+// Calls the issuer of a token, off the control loop. The shell renews the token, or replaces it if
+// renewal no longer extends it, and answers with TokenKept. With `cancel`, it revokes the token.
 struct TokenWork {
   JobId job;
   spec::StorageToken token;
@@ -362,9 +365,9 @@ struct LogLine {
   std::string text;
 };
 
-// What the shell does for the core, in the order of the members and within each in order. `persist`
-// comes first because a worker or client must never hear of a job, a generation or an end that a
-// restarted coordinator would not know of.
+// The work that the shell does for the core, in the order of the members and within each in order.
+// `persist` is first: a worker or client must never see a job, a generation or an end that a
+// restarted coordinator does not know.
 struct CoordinatorActions {
   std::vector<JournalEntry> persist;
   std::vector<SendToWorker> send;

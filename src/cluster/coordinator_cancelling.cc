@@ -1,6 +1,6 @@
-// CoordinatorCore: cancelling a job whose root may be putting its model in place. The storage
-// fences the job's writers and reports whether the model is there (FenceWork). Until it has
-// answered, no member gets a new right to write the model.
+// CoordinatorCore: cancellation of a job whose root may be putting its model in place. The storage
+// fences the job's writers and reports whether the model is there (FenceWork). Until the storage
+// has answered, no member gets a new right to write the model.
 #include <utility>
 
 #include "src/base/text.h"
@@ -16,7 +16,7 @@ Status CoordinatorCore::HasEnded(const JobRecord& job) {
 
 void CoordinatorCore::On(const OutputFenced& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || !job->cancelling) return;  // it has ended meanwhile
+  if (job == nullptr || !job->cancelling) return;  // it has ended in the meantime
   const spec::JobSnapshot& s = job->snapshot;
   const std::string at = Printable(s.output, 1024);
   std::string reason = job->cancelling->reason;
@@ -30,7 +30,7 @@ void CoordinatorCore::On(const OutputFenced& event) {
   EndJob(*job, spec::JobState::kCancelled, Cancelled(std::move(reason)), {});
 }
 
-// Its members report the end.
+// Lets the job continue to its end, which its members report.
 void CoordinatorCore::GoOnToTheEnd(JobRecord& job, const std::string& output) {
   const Cancelling cancelling = *std::exchange(job.cancelling, std::nullopt);
   const Status late = FailedPrecondition(
@@ -48,7 +48,7 @@ void CoordinatorCore::CheckCancelling(JobRecord& job) {
                                    HumanDuration(now_ms_ - job.cancelling->since_ms))});
 }
 
-// Answers the clients that wanted to cancel a job, which has ended.
+// Answers the clients that wanted to cancel this job, now that it has ended.
 void CoordinatorCore::AnswerCancelling(JobRecord& job) {
   if (!job.cancelling) return;
   const spec::JobSnapshot& s = job.snapshot;

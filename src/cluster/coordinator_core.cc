@@ -27,7 +27,7 @@ void CoordinatorCore::On(const Tick&) {
   CheckSessions();
   CheckAwaited();
   if (!stopping_) CheckTokens();
-  std::vector<WorkerId> gone;  // those that wanted to leave and lost their job otherwise
+  std::vector<WorkerId> gone;  // workers that wanted to leave and have no job left
   for (const auto& [id, worker] : workers_) {
     if (worker.leaving && !worker.at.job) gone.push_back(id);
   }
@@ -41,8 +41,8 @@ void CoordinatorCore::On(const Tick&) {
   if (!stopping_ && !Awaits()) ChangeJobs();
 }
 
-// Silence is only counted while we listened: after a pause of our own (a suspended machine, a
-// debugger) nobody's messages could arrive, and everybody would look dead.
+// Silence counts only while the coordinator listens. During a pause of this process (a suspended
+// machine, a debugger) no message could arrive, so every worker would look dead.
 void CoordinatorCore::ForgiveOwnPause() {
   const int64_t gap = ticked_ms_ == 0 ? 0 : now_ms_ - ticked_ms_;
   ticked_ms_ = now_ms_;
@@ -62,7 +62,7 @@ void CoordinatorCore::ForgiveOwnPause() {
     if (job.planned_ms != 0) shift(job.planned_ms);
     if (job.shared_ms != 0) shift(job.shared_ms);
   }
-  // Another one may have taken over meanwhile: the journal knows.
+  // Another coordinator may have taken over during the pause. The journal detects this.
   out_.persist.push_back(IncarnationTaken{options_.incarnation});
   Log(LogLevel::kWarning, "the coordinator stood still for " + HumanDuration(gap));
 }
@@ -85,7 +85,7 @@ void CoordinatorCore::CheckSessions() {
   for (WorkerId id : silent) FindWorker(id)->doomed = true;
   for (WorkerId id : silent) {
     const Worker* worker = FindWorker(id);
-    if (worker == nullptr) continue;  // the loss of one before took it along
+    if (worker == nullptr) continue;  // the loss of an earlier worker removed it, too
     const SessionId session = worker->session;
     if (!session) {
       Lose(id, "was lost: " + worker->detached_why.ToString());
@@ -111,7 +111,7 @@ void CoordinatorCore::CheckSessions() {
 
 void CoordinatorCore::CheckJob(JobRecord& job) {
   const JobId id = job.snapshot.job;
-  const auto runs = [&] {  // and is remembered
+  const auto runs = [&] {  // and its record still exists
     const JobRecord* found = FindJob(id);
     return found != nullptr && !spec::IsFinal(found->snapshot.state);
   };
@@ -128,7 +128,8 @@ int64_t CoordinatorCore::StallLimit(spec::JobState state) const {
   return state == spec::JobState::kTraining ? options_.step_timeout_ms : options_.start_timeout_ms;
 }
 
-// Those that the job waits for and who showed no progress for the limit, with how long.
+// Returns the members that the job waits for and that showed no progress for the limit, with the
+// time.
 std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const {
   const spec::JobState state = job.snapshot.state;
   std::string late;
@@ -151,7 +152,7 @@ std::string CoordinatorCore::Late(const JobRecord& job, int64_t limit_ms) const 
 }
 
 void CoordinatorCore::CheckStall(JobRecord& job) {
-  if (job.recovery.since_ms != 0) return;  // it waits for workers: another limit
+  if (job.recovery.since_ms != 0) return;  // it waits for workers, which has a separate limit
   const spec::JobState state = job.snapshot.state;
   const std::string late = Late(job, StallLimit(state));
   if (late.empty()) return;
@@ -174,7 +175,7 @@ void CoordinatorCore::On(const Shutdown& event) {
   std::vector<JobId> open;
   for (auto& [id, job] : jobs_) {
     if (!event.jobs_go_on && !spec::IsFinal(job.snapshot.state)) open.push_back(id);
-    // This life ends by itself, and not by its merge.
+    // This life ends because of the shutdown, not because of its merge.
     if (job.profiled.merging) out_.persist.push_back(MergeTried{id, --job.merges_tried});
   }
   for (JobId id : open) {
@@ -182,7 +183,7 @@ void CoordinatorCore::On(const Shutdown& event) {
            Cancelled("the coordinator was stopped (" + event.reason + ")"), {});
   }
   for (const auto& [id, session] : sessions_) {
-    // Not a Dismiss: the workers stay and come back to the coordinator's successor.
+    // No Dismiss: the workers stay and reconnect to the next coordinator.
     Close(id, Unavailable("the coordinator was stopped (" + event.reason + ")"));
   }
   workers_.clear();
@@ -196,7 +197,8 @@ spec::JobSnapshot CoordinatorCore::Outline(const JobRecord& job) const {
   const int64_t end = s.ended_ms != 0 ? s.ended_ms : now_ms_;
   const int64_t started = s.started_ms != 0 ? s.started_ms : end;
   const int64_t training = s.training_ms != 0 ? s.training_ms : end;
-  // A clock that was set back, or another host's, may be behind what an earlier life has noted.
+  // The clock may be behind the times that an earlier life noted, if it was set back or is another
+  // host's.
   const auto span = [](int64_t from, int64_t to) { return std::max<int64_t>(0, to - from); };
   s.start_phase_ms = span(s.submitted_ms, started);
   s.profiling_phase_ms = span(started, training);
@@ -273,7 +275,7 @@ std::optional<JobId> CoordinatorCore::FindSubmission(const std::string& request_
   return std::nullopt;
 }
 
-// ---- small things ----------------------------------------------------------------------------
+// ---- helpers ---------------------------------------------------------------------------------
 
 CoordinatorCore::JobRecord* CoordinatorCore::FindJob(JobId id) {
   const auto it = jobs_.find(id);

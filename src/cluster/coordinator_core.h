@@ -1,58 +1,61 @@
-// CoordinatorCore: rendezvous of workers, the queue of jobs, who takes part in which, and every
-// job's state, as a machine that does no I/O. The daemon (coordinator/) turns streams, calls and
-// timers into events and performs the actions.
+// CoordinatorCore: a state machine without I/O for the rendezvous of workers, the job queue, the
+// assignment of workers to jobs, and the state of every job. The daemon (coordinator/) turns
+// streams, calls and timers into events and performs the actions.
 //
-// The life of a job: kQueued until the job is first in the queue and `workers_min` workers are
-// free; then it takes all free workers up to `workers_max` and the number of leaves. kProfiling:
-// each member reads its run of shards; the results are merged. kLoading: members load the rows of
-// their leaves. kTraining until the first JobDone. (A job that scores ends with its merge, and
-// has no members while that lasts.) Strict
-// first come, first served: a job that waits lets no younger one pass. The exception is a job that
-// a quota of its owner holds back: younger jobs of other owners pass it.
+// Life of a job: it is kQueued until it is first in the queue and `workers_min` workers are free.
+// Then it takes all free workers, up to `workers_max` and the number of leaves. In kProfiling, each
+// member reads its run of shards, and the coordinator merges the results. In kLoading, the members
+// load the rows of their leaves. In kTraining, the job trains until the first JobDone. A scoring
+// job ends with its merge and has no members during the merge. The queue is strictly first come,
+// first served: no younger job passes a waiting one. The exception is a job that a quota of its
+// owner holds back. Younger jobs of other owners pass it.
 //
 // A job belongs to the requester that submitted it. Another requester may end it only as an admin.
 //
-// A member that is lost (its stream ended and it did not come back within a heartbeat, or it was
-// silent for the liveness limit) costs its job no more than the round in flight: the survivors,
-// with free workers in the place of the lost where that is possible, become the next generation
-// (kProfiling again, or kRecovering until all are ready to go on). With fewer than `workers_min`
-// the survivors keep their state and wait for workers, up to `below_min_timeout_ms`; before they
-// are given up one of them writes it as a checkpoint. When all are lost, new members begin again:
-// from a checkpoint, or from the start. A job that loses members again and again without a step
-// between them fails.
+// A member is lost if its stream ended and it did not return within a heartbeat, or if it was
+// silent for the liveness limit. The job loses at most the round in flight. The survivors become
+// the next generation, with free workers in place of the lost members where possible. The state is
+// kProfiling again, or kRecovering until all members are ready to continue. With fewer than
+// `workers_min` workers, the survivors keep their state and wait for workers, up to
+// `below_min_timeout_ms`. Before the job gives them up, one of them writes the state as a
+// checkpoint. When all members are lost, new members start from a checkpoint, or from the
+// beginning. A job that loses members repeatedly without a step in between fails.
 //
-// The oldest job that waits like that gets what others hold beyond their minimum. If that is not
-// enough, younger jobs, the youngest first, keep their state as a checkpoint, give it all their
-// workers and are queued again; those that run only when the older one has waited for the time in
-// which shares may change, since jobs end and workers come back by themselves.
+// The oldest job that waits for its minimum gets the workers that other jobs hold beyond their own.
+// If these are not enough, younger jobs, the youngest first, write their state as a checkpoint,
+// give up all their workers and return to the queue. Running jobs do so only after the older job
+// has waited for a while, because jobs end and workers return on their own. That wait is the
+// interval in which shares may change.
 //
-// While a job trains its members may change by plan, without a pause: free workers join up to
-// `workers_max`, workers that want to leave do, leaves move from slow members to fast ones, and
-// workers beyond its minimum go to a job that waits for its own. The next generation loads its rows
-// beside the training; when all are ready the root ends the present one.
+// While a job trains, its members may change by plan, without a pause. Free workers join, up to
+// `workers_max`. Workers that want to leave do so. Leaves move from slow members to fast ones.
+// Workers beyond the job's minimum go to a job that waits for its own. The next generation loads
+// its rows during the training. When all its members are ready, the root ends the present one.
 //
-// A member that complains about its link to another one may merely be the first to notice a death:
-// the complaint waits a heartbeat for that death to show. Then the pair is kept apart in the tree
-// of the next generation; if no tree is left, the most-complained-of member leaves the job.
+// A member that reports a broken link may only be the first to notice that the other member died.
+// The core therefore waits a heartbeat for the death to show. Then it keeps the pair apart in the
+// tree of the next generation. If no tree remains, the member with the most reports against it
+// leaves the job.
 //
 // A restart (`past`) restores the ended jobs with their histories. Queued jobs return to the queue,
 // and so do jobs that were in their profiling pass, which starts over. The core waits one liveness
 // limit for the members of jobs in training. A worker whose Hello names its id and its job is a
-// member again, in the generation that the journal holds, and receives the orders of that
-// generation if it missed them. During this time the core declares no worker dead and gives workers
-// to no job. A member that has not returned by then is lost, like any other. The core never reuses
-// a number that workers have seen. If workers know a higher incarnation, a coordinator younger than
-// the liveness limit takes one above it, because its journal is an old copy. An older coordinator
-// sends the workers away, because another one has replaced it.
+// member again, in the generation that the journal holds. It receives the orders of that generation
+// if it missed them. During this time the core declares no worker dead and gives workers to no job.
+// A member that has not returned by then is lost, like any other. The core never reuses a number
+// that workers have seen. If workers know a higher incarnation, a coordinator younger than the
+// liveness limit takes one above it, because its journal is an old copy. An older coordinator sends
+// the workers away, because another one has replaced it.
 //
-// When all attached workers fall silent at once, the coordinator's own network has failed rather
-// than all of them, and nobody is there to take over from anybody: it is as if it were away. Nobody
-// is declared dead until one of them is heard again, when the others have a liveness limit, or
-// until `step_timeout_ms` has passed.
+// If all attached workers fall silent at once, the network of the coordinator has failed, and no
+// worker is left to replace another. The core then acts as if the coordinator itself were down. It
+// declares no worker dead until it hears from one again, or until `step_timeout_ms` has passed.
+// After the first message, the other workers get one liveness limit.
 //
-// Everything a worker says is checked; what cannot be true fails its job by name. Every wait ends:
-// a silent worker after `liveness_limit_ms`, a profile without progress, a start or a step that
-// does not come after their timeouts. (A queued job waits for workers without limit and says why.)
+// The core validates every message of a worker. An impossible message fails its job with an error
+// that names the worker. Every wait ends. A silent worker has `liveness_limit_ms`. A profiling pass
+// without progress, a start, and a step have their own timeouts. A queued job waits for workers
+// without a limit and reports why.
 //
 // Thread rule: one thread.
 #pragma once
@@ -80,45 +83,46 @@ namespace espalier::cluster {
 struct CoordinatorCoreOptions : spec::CoordinatorLimits {
   Incarnation incarnation;
   std::string version = kVersion;      // workers of another version are refused
-  std::string arithmetic_id;           // of all workers; empty: that of the first one
-  int64_t workers_a_name_max = 0;      // of one certificate; 0: names prove nothing
-  int64_t merges_tried_max = 2;        // lives that may end during the merge of one job
-  int64_t cancel_timeout_ms = 10'000;  // for the fence of the output of a job to be cancelled
-  int64_t check_timeout_ms = 30'000;   // for the check of the output of a job that reports its end
-  int64_t plans_bytes_max = int64_t{512} << 20;  // of all unfinished jobs (PlanBytes)
-  int64_t history_rows_max = kHistoryRowsMax;    // of a job; the oldest rows go first
-  int64_t skipped_rows_kept_max = 20;            // positions of skipped rows, of each shard
-  int64_t confusion_bytes_max = 64 << 20;  // of ended jobs; those of the newest job always stay
+  std::string arithmetic_id;           // required of all workers; empty: that of the first worker
+  int64_t workers_a_name_max = 0;      // limit per certificate; 0: names prove nothing
+  int64_t merges_tried_max = 2;        // coordinator lives that may end during the merge of one job
+  int64_t cancel_timeout_ms = 10'000;  // limit for fencing the output of a job to be cancelled
+  int64_t check_timeout_ms = 30'000;  // limit for checking the output of a job that reports its end
+  int64_t plans_bytes_max = int64_t{512} << 20;  // limit over all unfinished jobs (PlanBytes)
+  int64_t history_rows_max = kHistoryRowsMax;    // limit per job; the oldest rows are dropped first
+  int64_t skipped_rows_kept_max = 20;            // positions of skipped rows, per shard
+  int64_t confusion_bytes_max = 64 << 20;        // limit over ended jobs; the newest job is exempt
 };
 
 class CoordinatorCore : CoordinatorRecords {
  public:
-  // `past`: what earlier lives remembered, in order (coordinator_restore.cc).
+  // `past`: the journal entries of earlier coordinator lives, in order (coordinator_restore.cc).
   explicit CoordinatorCore(CoordinatorCoreOptions options,
                            const std::vector<JournalEntry>& past = {});
 
-  // `now_ms`: milliseconds since 1970 by a clock that never goes back.
+  // Returns the actions for one event. `now_ms`: milliseconds since 1970, from a clock that never
+  // goes back.
   CoordinatorActions Step(const CoordinatorEvent& event, int64_t now_ms);
 
-  // Snapshots as of the newest event, sorted by id; without confusion matrices, which Job has
-  // (CoordinatorCoreOptions::confusion_bytes_max).
+  // Returns snapshots as of the newest event, sorted by id. They have no confusion matrices. Job
+  // returns those (CoordinatorCoreOptions::confusion_bytes_max).
   std::vector<spec::JobSnapshot> Jobs() const;
   std::optional<spec::JobSnapshot> Job(JobId job) const;
-  // History rows from number `from` on (rows are numbered from 0; forgotten ones are left out).
-  // Rows carry no confusion matrix and no figures a class: the result has them.
+  // Returns the history rows with numbers from `from` on. Rows are numbered from 0, and dropped
+  // rows are left out. Rows have no confusion matrix and no figures per class. The result has them.
   std::vector<spec::HistoryRow> History(JobId job, int64_t from) const;
-  // Rows recorded so far: the `from` for what comes next.
+  // Returns the number of rows recorded so far, which is the `from` of the next row.
   int64_t HistoryEnd(JobId job) const;
-  // Without those of an earlier life who have not come back yet.
+  // Returns the workers, without those of an earlier coordinator life that have not returned yet.
   std::vector<spec::WorkerSnapshot> Workers() const;
-  // All that the entries so far have said, in as few as possible: a core made with them is in the
-  // same state as one made with all entries.
+  // Returns the content of all entries so far, in as few entries as possible. A core made from them
+  // has the same state as one made from all entries.
   std::vector<JournalEntry> Remember() const;
-  // The job of an earlier submission with this RequestKey, if it is remembered.
+  // Returns the job of an earlier submission with this RequestKey, if the core still knows it.
   std::optional<JobId> FindSubmission(const std::string& request_key) const;
 
  private:
-  // coordinator_core.cc: time and the end.
+  // coordinator_core.cc: time and shutdown.
   void On(const Tick& event);
   void On(const Shutdown& event);
   void ForgiveOwnPause();
@@ -128,7 +132,7 @@ class CoordinatorCore : CoordinatorRecords {
   std::string Late(const JobRecord& job, int64_t limit_ms) const;
   int64_t StallLimit(spec::JobState state) const;
 
-  // coordinator_workers.cc: sessions, Hello, Goodbye, loss.
+  // coordinator_workers.cc: sessions, Hello, Goodbye and the loss of workers.
   void On(const SessionOpened& event);
   void On(const SessionClosed& event);
   void On(const WorkerMessage& event);
@@ -151,7 +155,7 @@ class CoordinatorCore : CoordinatorRecords {
   Worker* FindText(const std::string& session_text);
   std::string Label(const Worker& worker) const;
 
-  // coordinator_jobs.cc: submit, cancel, start and end.
+  // coordinator_jobs.cc: submission, cancellation, start and end of jobs.
   void On(const Submit& event);
   void On(const CancelJob& event);
   void OrderEarlyEnd(const JobRecord& job);
@@ -159,15 +163,15 @@ class CoordinatorCore : CoordinatorRecords {
   Status CheckPlanSize(const Submission& submission) const;
   Status CheckModelSize(const TrainingSubmission& submission) const;
   void StartJob(JobRecord& job, const std::vector<Worker*>& workers);
-  // Makes these the members of a new generation, in this order.
+  // Makes these workers the members of a new generation, in this order.
   void BeginGeneration(JobRecord& job, const std::vector<Worker*>& workers, Generation number);
   void GiveShards(JobRecord& job, std::vector<std::vector<int32_t>> runs);
-  // The same workers, in the order of the runs they are to profile.
+  // Returns the same workers, in the order of the runs that they profile.
   static std::vector<Worker*> NearTo(const spec::InputPlan& input,
                                      const std::vector<std::vector<int32_t>>& runs,
                                      std::vector<Worker*> workers);
   std::vector<Worker*> FreeWorkers();
-  // Of these, those that the job may take.
+  // Returns the free workers that the job may take.
   std::vector<Worker*> FreeFor(const JobRecord& job);
   void EndJob(JobRecord& job, spec::JobState state, Status error, spec::JobResult result);
   void Fail(JobRecord& job, Status error);
@@ -175,30 +179,30 @@ class CoordinatorCore : CoordinatorRecords {
   static bool Leaves(const JobRecord& job);
   void ClearAway(JobRecord& job);
   void ClearAwayAgain();
-  // What only a job that has not ended needs.
+  // Drops the data that only an unfinished job needs.
   void ForgetWork(JobRecord& job);
   void ForgetOldJobs();
   void SetConfusionAside(JobRecord& job);
-  // Metrics of the result on validation and test rows; nullptr: none.
+  // Returns the result's metrics on validation and test rows. nullptr: none.
   static std::pair<spec::Metrics*, spec::Metrics*> Evaluated(spec::JobSnapshot& s);
-  StartProfiling ProfilingOrder(const JobRecord& job, Generation generation) const;  // of no shards
+  StartProfiling ProfilingOrder(const JobRecord& job, Generation generation) const;  // no shards
   void SendProfile(const JobRecord& job, size_t member);
   void SendTraining(const JobRecord& job, size_t member);
 
-  // coordinator_cancelling.cc: the answer to a cancelled job's fence.
+  // coordinator_cancelling.cc: the answer to the fence of a cancelled job.
   static Status HasEnded(const JobRecord& job);
   void On(const OutputFenced& event);
   void GoOnToTheEnd(JobRecord& job, const std::string& output);
   void CheckCancelling(JobRecord& job);
   void AnswerCancelling(JobRecord& job);
 
-  // coordinator_queue.cc: which job starts next, and why others wait.
+  // coordinator_queue.cc: the choice of the next job, and the reasons why jobs wait.
   void StartJobs();
   JobRecord* NextInQueue();
   void ExplainQueue();
   std::string WhyWaiting(const JobRecord& job, int64_t place, JobId ahead) const;
 
-  // coordinator_owners.cc: who may end a job, and the quotas of owners.
+  // coordinator_owners.cc: permission to end a job, and the quotas of owners.
   void On(const WithdrawSubmission& event);
   static Status CheckOwner(const JobRecord& job, const Requester& by);
   Status CheckQuotas(const Submission& submission) const;
@@ -210,12 +214,12 @@ class CoordinatorCore : CoordinatorRecords {
   int64_t RoomFor(const JobRecord& job) const;
   bool MakeRoom();
 
-  // coordinator_recovery.cc: members are lost, links break.
+  // coordinator_recovery.cc: lost members and broken links.
   static int64_t Reached(const JobRecord& job);
   static int64_t Least(const Submission& submission);
   static int64_t Least(const JobRecord& job) { return Least(job.submission); }
   void MemberLost(JobRecord& job, const std::string& why);
-  // The next generation, or the wait for workers enough.
+  // Forms the next generation, or begins the wait for enough workers.
   void Regroup(JobRecord& job);
   std::vector<Worker*> Survivors(const JobRecord& job);
   void AddReplacements(const JobRecord& job, std::vector<Worker*>& workers);
@@ -228,11 +232,11 @@ class CoordinatorCore : CoordinatorRecords {
   void ProceedIfReady(JobRecord& job);
   std::vector<Proceed> ProceedOf(const JobRecord& job) const;
 
-  // coordinator_waiting.cc: jobs that wait for workers enough, and those that yield to them.
+  // coordinator_waiting.cc: jobs that wait for enough workers, and the jobs that yield to them.
   void AwaitWorkers(JobRecord& job, size_t survivors);
   bool BelowMinimum(const JobRecord& job);
   void CheckRecovery(JobRecord& job);
-  // False: one of them waits on, and so must the queue.
+  // Returns false if one of them continues to wait, so that the queue must wait too.
   bool RegroupWaitingJobs();
   void GoOn(const std::vector<JobId>& waiting, const JobRecord& older);
   std::vector<JobRecord*> Yielding(const JobRecord& job, const std::vector<JobId>& waiting);
@@ -241,19 +245,19 @@ class CoordinatorCore : CoordinatorRecords {
   void BeginToYield(JobRecord& job, const JobRecord& older);
   void GiveUpSurvivors(JobRecord& job, const JobRecord& older);
 
-  // coordinator_state.cc: states that differ, states to be kept.
+  // coordinator_state.cc: states that differ, and states to be saved.
   void Obey(Worker& worker, const StatesDiffer& message);
   bool StateIsKept(JobRecord& job);
   void Obey(Worker& worker, const StateKept& message);
 
-  // coordinator_planned.cc: workers join, leave and exchange leaves beside the training.
+  // coordinator_planned.cc: workers that join, leave and exchange leaves during the training.
   bool MayChange(const JobRecord& job) const;
   std::optional<int64_t> LeftMs(const JobRecord& job) const;
   static bool IsMember(const JobRecord& job, const Worker& worker);
   bool PlanGeneration(JobRecord& job, const std::vector<Worker*>& workers,
                       const plan::Ownership& ownership, std::string why);
   void AbandonPlan(JobRecord& job, const std::string& why);
-  // While the job's members are still those of before the plan.
+  // Called while the job still has its members from before the plan.
   void PlanEnded(JobRecord& job, const Plan& plan);
   bool ReadyForPlan(Worker& worker, const MemberReady& message);
   void OrderPlanIfReady(JobRecord& job);
@@ -269,8 +273,8 @@ class CoordinatorCore : CoordinatorRecords {
   void Obey(Worker& worker, const Leaving& message);
   void Obey(Worker& worker, const Uneven& message);
 
-  // coordinator_sharing.cc: workers beyond the minimum of jobs that train.
-  // A change that would come into effect only near the end is not worth it.
+  // coordinator_sharing.cc: the workers beyond the minimum of jobs in training. A change that would
+  // take effect only near the end is not worthwhile.
   static constexpr int64_t kWorthMs = 3000;
   static int64_t Surplus(const JobRecord& job);
   int64_t MostWorkers(const JobRecord& job) const;
@@ -284,14 +288,14 @@ class CoordinatorCore : CoordinatorRecords {
   void TakeSurplus(const std::vector<JobRecord*>& jobs, int64_t wanted, const JobRecord& needy);
   void ShareEvenly();
 
-  // coordinator_profiling.cc: what members found in their shards, and the merge of it.
+  // coordinator_profiling.cc: the members' results for their shards, and the merge of these.
   void Obey(Worker& worker, const ProfilingProgress& message);
   void Obey(Worker& worker, const ProfilePart& message);
   Status TakeShard(JobRecord& job, MemberState& member,
                    const std::shared_ptr<const spec::ShardResult>& result);
   static void PutBackSums(ProfilingState& all);
   static Status AddUp(const spec::ShardResult& result, ProfilingState& all);
-  // When the profiles of all shards are there.
+  // Starts the merge when the profiles of all shards have arrived.
   void MergeIfProfiled(JobRecord& job);
   void LetMembersGo(JobRecord& job);
   Status ProfileTooLarge(const JobRecord& job) const;
@@ -301,7 +305,7 @@ class CoordinatorCore : CoordinatorRecords {
   static void TakePlan(JobRecord& job, const Replanned& plan);
   static void NoteProfile(JobRecord& job);
 
-  // coordinator_messages.cc: what members say about their job.
+  // coordinator_messages.cc: the members' messages about their job.
   void Obey(Worker& worker, const MemberReady& message);
   void Obey(Worker& worker, const LinkBroken& message);
   void Obey(Worker& worker, const Progress& message);
@@ -311,8 +315,8 @@ class CoordinatorCore : CoordinatorRecords {
   void CheckFinishing(JobRecord& job);
   void Obey(Worker& worker, const JobFailed& message);
   void On(const JobScored& event);
-  // The worker's job and its place in it when the message is to be obeyed; else null: the message
-  // was dropped, or was impossible and failed the job.
+  // The worker's job and its place in it, if the core accepts the message. Null: the core dropped
+  // the message, or the message was impossible and failed the job.
   struct Place {
     JobRecord* job = nullptr;
     MemberState* member = nullptr;
@@ -320,11 +324,11 @@ class CoordinatorCore : CoordinatorRecords {
   Place Judge(Worker& worker, JobPoint point, const char* what);
   static size_t RootPlace(const JobRecord& job);
   static Status CheckRoot(JobRecord& job, const Worker& worker, const char* what);
-  // Remembers who was the root, before the members or leaves change.
+  // Records the root before the members or leaves change.
   static void NoteRoot(JobRecord& job);
   void Blame(JobRecord& job, const Worker& worker, Status error);
   void EnterTraining(JobRecord& job);
-  // Also a later life is to know that all members had their orders.
+  // Also writes to the journal that all members have received their orders.
   void Met(JobRecord& job);
   static bool Knows(const JobRecord& job, const HistoryEntry& message, bool earlier);
   void SetHistory(JobRecord& job, spec::HistoryRow row, int64_t number);
@@ -345,7 +349,7 @@ class CoordinatorCore : CoordinatorRecords {
   void CancelTokens(JobRecord& job);
   void Recall(const TokensReplaced& e);
 
-  // coordinator_restore.cc: from the journal and to it.
+  // coordinator_restore.cc: reading the journal and writing it.
   void On(const JobRefused& event);
   void Recall(const JournalEntry& entry);
   void Recall(const WorkerIdGiven& e);
@@ -382,19 +386,20 @@ class CoordinatorCore : CoordinatorRecords {
   spec::JobSnapshot Outline(const JobRecord& job) const;  // without confusion matrices
   spec::JobSnapshot Snapshot(const JobRecord& job) const;
   void Changed(const JobRecord& job, bool progress_only = false);
-  // To a worker without a stream nothing is sent: when it comes back it gets what it lacks.
+  // Sends nothing to a worker without a stream. When the worker returns, the core sends the missing
+  // messages.
   void Send(SessionId session, ToWorker message);
   void Close(SessionId session, Status why);
   void Log(LogLevel level, std::string text);
 
-  CoordinatorCoreOptions options_;  // the incarnation may grow
+  CoordinatorCoreOptions options_;  // its incarnation may grow
   int64_t now_ms_ = 0;
-  int64_t newest_end_ms_ = 0;    // of a job
-  int64_t begun_ms_ = 0;         // the first event; 0: none yet
-  bool awaiting_ = false;        // members may come back of whom the journal tells ...
-  bool cut_off_ = false;         // ... or who fell silent all at once, and nobody was heard since
-  int64_t awaits_until_ms_ = 0;  // ... until then
-  int64_t ticked_ms_ = 0;        // the newest event; 0: none yet
+  int64_t newest_end_ms_ = 0;    // newest end of any job
+  int64_t begun_ms_ = 0;         // time of the first event; 0: none yet
+  bool awaiting_ = false;        // members known from the journal may still return ...
+  bool cut_off_ = false;         // ... or all workers fell silent at once, and none was heard since
+  int64_t awaits_until_ms_ = 0;  // end of that wait
+  int64_t ticked_ms_ = 0;        // time of the newest event; 0: none yet
   bool stopping_ = false;
   uint64_t next_worker_ = 1;
   uint64_t next_job_ = 1;
@@ -402,9 +407,9 @@ class CoordinatorCore : CoordinatorRecords {
   std::map<WorkerId, Worker> workers_;
   std::map<JobId, JobRecord> jobs_;
   std::deque<JobId> queue_;
-  int64_t profile_bytes_ = 0;  // of all jobs
-  bool queue_moved_ = false;   // workers or jobs changed such that a waiting job might start
-  CoordinatorActions out_;     // of the step in progress
+  int64_t profile_bytes_ = 0;  // total over all jobs
+  bool queue_moved_ = false;   // workers or jobs changed, so a waiting job might start
+  CoordinatorActions out_;     // actions of the step in progress
 };
 
 }  // namespace espalier::cluster

@@ -1,4 +1,4 @@
-// CoordinatorCore: submit, cancel, start and end of jobs.
+// CoordinatorCore: submission, cancellation, start and end of jobs.
 #include <algorithm>
 #include <utility>
 
@@ -156,7 +156,7 @@ void CoordinatorCore::On(const CancelJob& event) {
     EndJob(*job, spec::JobState::kCancelled, Cancelled(Printable(event.reason, 200)), {});
     return;
   }
-  // Its root may be putting the model in place. Only the storage knows whether it has.
+  // The root may be putting the model in place. Only the storage knows whether it has done so.
   if (!job->cancelling) {
     job->cancelling = Cancelling{{}, Printable(event.reason, 200), now_ms_};
     out_.fence.push_back({event.job, job->snapshot.submitted_ms, job->submission.output,
@@ -165,7 +165,8 @@ void CoordinatorCore::On(const CancelJob& event) {
   job->cancelling->requests.push_back(event.request);
 }
 
-// Also called when a generation begins to train: the root that had the order may be lost.
+// Sends EndTraining to all members. Also called when a generation begins to train, because the root
+// that received the order may be lost.
 void CoordinatorCore::OrderEarlyEnd(const JobRecord& job) {
   if (!job.ends_early || job.snapshot.state != spec::JobState::kTraining) return;
   for (const MemberState& m : job.members) {
@@ -297,7 +298,7 @@ void CoordinatorCore::EndJob(JobRecord& job, spec::JobState state, Status error,
   s.state = state;
   queue_moved_ = true;
   s.waiting_because.clear();
-  // Those that ended first are forgotten first, also when the clock was set back.
+  // The jobs that ended first are dropped first, even if the clock was set back.
   s.ended_ms = newest_end_ms_ = std::max(now_ms_, newest_end_ms_);
   s.error = error;
   s.result = std::move(result);
@@ -334,13 +335,13 @@ void CoordinatorCore::ReleaseMembers(const JobRecord& job, const std::string& wo
   }
 }
 
-// Whether it may have written something beside its output.
+// Returns whether the job may have written files next to its output.
 bool CoordinatorCore::Leaves(const JobRecord& job) {
   const spec::JobSnapshot& s = job.snapshot;
   return !s.output.empty() && s.generation.value != 0;
 }
 
-// What it has written may need its tokens to be removed, and be removed by a later life.
+// The removal of the job's files may need its tokens, and may be left to a later life.
 void CoordinatorCore::ClearAway(JobRecord& job) {
   const spec::JobSnapshot& s = job.snapshot;
   job.tokens.clear();
@@ -368,7 +369,7 @@ void CoordinatorCore::ForgetWork(JobRecord& job) {
   job.recovery = {};
 }
 
-// Those of older results make room for this one's: model.json has them, too.
+// Older results drop their matrices to make room for those of this one. model.json has them, too.
 void CoordinatorCore::SetConfusionAside(JobRecord& job) {
   auto [validation, test] = Evaluated(job.snapshot);
   if (validation != nullptr) job.validation_confusion = std::exchange(validation->confusion, {});
@@ -388,11 +389,11 @@ void CoordinatorCore::SetConfusionAside(JobRecord& job) {
   }
 }
 
-// REQUIRES: the caller does not touch a job after it ended (with jobs_kept_max 0 it is gone).
-// Those that ended longest ago are forgotten first. Those that are to be cleared away are counted
-// apart: a later life clears for whom it knows.
+// Drops the jobs that ended longest ago. Jobs that are still to be cleared away have a separate
+// count, because a later life clears only the jobs that it knows. REQUIRES: the caller does not use
+// a job after it ended (with jobs_kept_max 0, its record is gone).
 void CoordinatorCore::ForgetOldJobs() {
-  std::vector<std::pair<int64_t, JobId>> over, clearing;  // by when they ended
+  std::vector<std::pair<int64_t, JobId>> over, clearing;  // ended jobs with the time of their end
   for (const auto& [id, job] : jobs_) {
     if (!spec::IsFinal(job.snapshot.state)) continue;
     (Leaves(job) && !job.cleared ? clearing : over).emplace_back(job.snapshot.ended_ms, id);

@@ -1,4 +1,4 @@
-// CoordinatorCore: what members say about their job.
+// CoordinatorCore: the members' messages about their job.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,11 +23,11 @@ Status CheckProgress(const spec::JobProgress& p) {
                                    ShortestDouble(p.phase_share));
 }
 
-// What is not so could not be read again from a journal.
+// Returns whether a journal can store the values and read them again.
 bool IsCounted(const spec::Metrics& m) { return m.rows >= 0 && std::isfinite(m.weight); }
 bool IsCounted(const std::optional<spec::Metrics>& m) { return !m || IsCounted(*m); }
 
-// Each evaluation has a step of its own.
+// Checks the ranges of a row. Each evaluation has a different step.
 Status CheckHistory(const HistoryEntry& m) {
   const spec::HistoryRow& row = m.row;
   const bool good = row.step >= 0 && row.step < std::numeric_limits<int64_t>::max() &&
@@ -40,7 +40,7 @@ Status CheckHistory(const HistoryEntry& m) {
                             std::to_string(row.step) + ", epoch " + ShortestDouble(row.epoch));
 }
 
-constexpr size_t kRootsKeptMax = 64;  // earlier generations whose root may still tell rows
+constexpr size_t kRootsKeptMax = 64;  // earlier generations whose root may still report rows
 
 bool Same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -84,9 +84,9 @@ CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, co
   const Fate fate = JudgeMessage(point, worker.at);
   if (fate == Fate::kDrop) return {};
   JobRecord& job = *FindJob(worker.at.job);
-  if (!IsMember(job, worker)) return {};  // it is yet to join, or has left
+  if (!IsMember(job, worker)) return {};  // it has yet to join, or has left
   if (fate == Fate::kError && point.generation.value <= job.generations) {
-    return {};  // it was in preparation and was given up meanwhile
+    return {};  // the core abandoned this prepared generation in the meantime
   }
   if (fate == Fate::kError) {
     Blame(job, worker,
@@ -98,7 +98,8 @@ CoordinatorCore::Place CoordinatorCore::Judge(Worker& worker, JobPoint point, co
   return {&job, &job.members[worker.place]};
 }
 
-// Index of the member that is the root of the summation tree. REQUIRES: the job has leaves.
+// Returns the index of the member that is the root of the summation tree. REQUIRES: the job has
+// leaves.
 size_t CoordinatorCore::RootPlace(const JobRecord& job) {
   plan::Ownership ownership;
   for (const LeafInterval& i : job.leaves) ownership.intervals.push_back({i.begin, i.end});
@@ -115,7 +116,7 @@ void CoordinatorCore::NoteRoot(JobRecord& job) {
   while (job.roots.size() > kRootsKeptMax) job.roots.erase(job.roots.begin());
 }
 
-// What only the root may report.
+// Returns an error if the worker is not the root. Only the root may report `what`.
 Status CoordinatorCore::CheckRoot(JobRecord& job, const Worker& worker, const char* what) {
   if (job.root_of != job.snapshot.generation) {
     job.root = RootPlace(job);
@@ -125,7 +126,7 @@ Status CoordinatorCore::CheckRoot(JobRecord& job, const Worker& worker, const ch
   return FailedPrecondition(std::string(what) + " came from another member than the root");
 }
 
-// The job fails because this worker said what cannot be true.
+// Fails the job because this worker sent an impossible message.
 void CoordinatorCore::Blame(JobRecord& job, const Worker& worker, Status error) {
   Fail(job, error.Wrap(Label(worker) + " broke the protocol"));
 }
@@ -145,10 +146,11 @@ void CoordinatorCore::Met(JobRecord& job) {
   out_.persist.push_back(TrainingStarted{job.snapshot.job, job.snapshot.training_ms});
 }
 
-// The first sign of training counts: the root's stream may be faster than another member's Ready.
+// The first sign of training counts, because the root's stream may be faster than another member's
+// MemberReady.
 void CoordinatorCore::EnterTraining(JobRecord& job) {
   job.moved_ms = now_ms_;
-  if (job.recovery.since_ms != 0) return;  // told before the members heard that one is lost
+  if (job.recovery.since_ms != 0) return;  // sent before the members knew of a lost one
   if (job.snapshot.state == spec::JobState::kTraining) return;
   job.snapshot.state = spec::JobState::kTraining;
   OrderEarlyEnd(job);
@@ -184,8 +186,8 @@ void CoordinatorCore::Obey(Worker& worker, const Progress& message) {
 }
 
 void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
-  // The root of an earlier generation reports rows late if its connection was lost. Such a row
-  // counts unless a newer generation has returned to an earlier state and reported another one.
+  // The root of an earlier generation reports rows late if its connection was lost. The row counts
+  // unless a newer generation has returned to an earlier state and reported another one.
   const bool earlier = message.job == worker.at.job && message.generation < worker.at.generation;
   const Place at = Judge(worker, earlier ? worker.at : JobPoint{message.job, message.generation},
                          "HistoryEntry");
@@ -204,8 +206,8 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
     Blame(job, worker, std::move(s));
     return;
   }
-  // Rows of one who was not counted among the members when it told the ones before: those come
-  // again, with the generation that it is in now.
+  // These rows are from a member that was not a member yet when it sent the earlier rows. It sends
+  // them again with the generation in which it is now.
   const int64_t end = HistoryEnd(job);
   if (message.number > end && message.first <= end) return;
   if (Knows(job, message, earlier)) return;
@@ -218,7 +220,7 @@ void CoordinatorCore::Obey(Worker& worker, const HistoryEntry& message) {
   Changed(job);
 }
 
-// It was told before, and not by members whose states were wrong, as turned out later.
+// Returns whether the row has been reported before, by members with a correct state.
 bool CoordinatorCore::Knows(const JobRecord& job, const HistoryEntry& message, bool earlier) {
   if (message.number >= HistoryEnd(job)) return false;
   if (earlier || message.number < job.history_begin) return true;
@@ -231,7 +233,7 @@ void CoordinatorCore::SetHistory(JobRecord& job, spec::HistoryRow row, int64_t n
     job.history[static_cast<size_t>(number - job.history_begin)] = std::move(row);
     return;
   }
-  if (number > HistoryEnd(job)) {  // nobody has those between any more
+  if (number > HistoryEnd(job)) {  // no member still has the rows in between
     job.history.clear();
     job.history_begin = number;
   }
@@ -241,7 +243,7 @@ void CoordinatorCore::SetHistory(JobRecord& job, spec::HistoryRow row, int64_t n
   ++job.history_begin;
 }
 
-// Rows beyond the job's end are of a state that turned out to be wrong.
+// Drops rows beyond the job's end, which belong to a state that turned out to be wrong.
 void CoordinatorCore::EndHistory(JobRecord& job, int64_t steps) {
   while (!job.history.empty() && job.history.back().step > steps) job.history.pop_back();
 }
@@ -273,7 +275,7 @@ void CoordinatorCore::Obey(Worker& worker, const JobDone& message) {
 
 void CoordinatorCore::On(const OutputChecked& event) {
   JobRecord* job = FindJob(event.job);
-  if (job == nullptr || !job->finishing) return;  // it has ended meanwhile
+  if (job == nullptr || !job->finishing) return;  // it has ended in the meantime
   const Finishing finishing = *std::exchange(job->finishing, std::nullopt);
   const spec::TrainingResult& result = finishing.result;
   const std::string output = Printable(job->submission.output, 1024);
@@ -287,7 +289,8 @@ void CoordinatorCore::On(const OutputChecked& event) {
                        "). See the log of that worker, then submit the job again."));
   }
   EndHistory(*job, result.steps);
-  spec::JobProgress& last = job->snapshot.progress;  // what came each second had not got to the end
+  // The periodic progress reports may stop before the end.
+  spec::JobProgress& last = job->snapshot.progress;
   last.step = result.steps;
   last.epoch = result.epochs;
   EndJob(*job, spec::JobState::kSucceeded, Status::Ok(), result);
@@ -300,14 +303,14 @@ void CoordinatorCore::CheckFinishing(JobRecord& job) {
                                     HumanDuration(now_ms_ - job.finishing->since_ms))});
 }
 
-// An error in the input or the spec is nobody's fault; others name the worker.
+// An error in the input or the spec names no worker. Other errors name the worker.
 void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
   if (JobRecord* job = FindJob(worker.at.job); job != nullptr && job->plan &&
                                                message.job == job->snapshot.job &&
                                                message.generation == job->plan->generation) {
     const std::string why = Label(worker) + " failed to prepare it: " + message.error.ToString();
     if (!IsMember(*job, worker)) job->expelled.insert(worker.id);
-    // Once ordered it may begin at any moment: then all must meet again.
+    // An ordered generation may begin at any moment, so all members must form a new one.
     return job->plan->ordered ? MemberLost(*job, why) : AbandonPlan(*job, why);
   }
   const Place at = Judge(worker, {message.job, message.generation}, "JobFailed");
@@ -316,15 +319,15 @@ void CoordinatorCore::Obey(Worker& worker, const JobFailed& message) {
     Blame(*at.job, worker, FailedPrecondition("JobFailed came without an error"));
     return;
   }
-  // Its root was fenced. Unless this job is being cancelled, an earlier life of the coordinator did
-  // that and forgot, or another coordinator did: the next generation tries again.
+  // The root was fenced. Unless this job is being cancelled, an earlier life of the coordinator
+  // fenced it without a record, or another coordinator did. The next generation tries again.
   if (message.error.code() == StatusCode::kAborted) {
     std::string why = message.error.Wrap(Label(worker)).ToString();
     if (!at.job->cancelling) return MemberLost(*at.job, why);
     at.job->cancelling->lost = std::move(why);
     return;
   }
-  if (!at.job->proceed.empty() && !at.member->ready) {  // a planned change that it could not follow
+  if (!at.job->proceed.empty() && !at.member->ready) {  // it could not follow a planned change
     JobRecord& job = *at.job;
     const std::string why = Label(worker) + " could not begin: " + message.error.ToString();
     job.expelled.insert(worker.id);

@@ -1,11 +1,11 @@
 // CoordinatorCore: the owners of jobs. A job belongs to the name in the certificate or token of its
-// submitter. Other requesters may look at it; only its owner and admins may end it. A job without
-// an owner may be ended by every operator.
+// submitter. Other requesters may look at it. Only its owner and admins may end it. Every operator
+// may end a job without an owner.
 //
-// Quotas bound what one owner may have at a time. A submission beyond the quota of waiting jobs is
-// refused. A job beyond a quota of running jobs or workers waits. It holds back later jobs of its
-// owner, which would otherwise pass it again and again, but no job of another owner. A running job
-// has its minimum of workers reserved, so that it can replace lost members.
+// Quotas limit what one owner may have at a time. The coordinator refuses a submission beyond the
+// quota of waiting jobs. A job beyond a quota of running jobs or workers waits. It holds back later
+// jobs of its owner, which would otherwise pass it again and again, but no job of another owner. A
+// running job has its minimum of workers reserved, so that it can replace lost members.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -20,7 +20,7 @@ namespace {
 
 std::string Named(const std::string& owner) { return "'" + Printable(owner, 128) + "'"; }
 
-// "1 running job", "2 running jobs".
+// Returns "1 running job" or "2 running jobs", for example.
 std::string Count(int64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
@@ -31,7 +31,8 @@ bool MayEnd(const std::string& owner, const Requester& by) {
 
 }  // namespace
 
-// The hash has a fixed size, so no owner and id are those of another pair.
+// The hash has a fixed size, so two different pairs of owner and id never give the same text to
+// hash.
 std::string RequestKey(const std::string& owner, const std::string& client_request_id) {
   return owner.empty() ? client_request_id : Sha256Hex(Sha256Hex(owner) + client_request_id);
 }
@@ -43,8 +44,8 @@ Status CoordinatorCore::CheckOwner(const JobRecord& job, const Requester& by) {
                           Printable(owner, 128) + " or an admin");
 }
 
-// An id of another owner is answered like an unknown one. An admin's own submission comes first,
-// then one that has not ended.
+// Answers an id of another owner like an unknown id. An admin's own submission comes first, then
+// one that has not ended.
 void CoordinatorCore::On(const WithdrawSubmission& event) {
   const JobRecord* found = nullptr;
   std::pair<bool, bool> best;
@@ -99,7 +100,7 @@ Status CoordinatorCore::CheckQuotas(const Submission& submission) const {
                            "of them has started, or cancel one.");
 }
 
-// Empty when no quota can hold a job back.
+// Returns an empty map if no quota can hold a job back.
 CoordinatorCore::OwnerUses CoordinatorCore::UsesOfOwners() const {
   OwnerUses uses;
   if (options_.owner_running_jobs_max == 0 && options_.owner_workers_max == 0) return uses;
@@ -127,7 +128,7 @@ bool CoordinatorCore::TooManyWorkers(const JobRecord& job, const OwnerUse& use) 
 }
 
 // Returns the waiting job by which a quota holds `job` back: itself or an older one of its owner.
-// None: no quota does. REQUIRES: asked in the order of the queue, with the same uses.
+// None: no quota does. REQUIRES: called in the order of the queue, with the same uses.
 JobId CoordinatorCore::HeldBehind(const JobRecord& job, OwnerUses& uses) const {
   const auto found = uses.find(job.submission.owner);
   if (found == uses.end()) return {};
@@ -151,7 +152,7 @@ std::string CoordinatorCore::WhyHeld(const JobRecord& job, OwnerUses& uses) cons
          std::to_string(options_.owner_workers_max) + " (owner_workers_max)";
 }
 
-// Number of workers that the job's owner may use beyond those that it uses now.
+// Returns the number of workers that the job's owner may use beyond those in use now.
 int64_t CoordinatorCore::RoomFor(const JobRecord& job) const {
   if (options_.owner_workers_max == 0 || job.submission.owner.empty()) {
     return std::numeric_limits<int64_t>::max();
@@ -160,8 +161,8 @@ int64_t CoordinatorCore::RoomFor(const JobRecord& job) const {
   return std::max<int64_t>(0, options_.owner_workers_max - used);
 }
 
-// A waiting job that only the workers of its owner's other jobs hold back gets what these have
-// beyond their minimum. True: one gives some up.
+// Gives a waiting job the workers that other jobs of its owner hold beyond their minimum, if only
+// the workers of these jobs hold it back. Returns true if one of them gives some up.
 bool CoordinatorCore::MakeRoom() {
   if (options_.owner_workers_max == 0) return false;
   OwnerUses uses = UsesOfOwners();

@@ -1,5 +1,6 @@
-// CoordinatorCore: planned changes of a job's membership: workers join, leave, exchange leaves. The
-// next generation is prepared while the present one trains; when all are ready the root ends it.
+// CoordinatorCore: planned changes of a job's members: workers join, leave, or exchange leaves. The
+// next generation is prepared while the present one trains. When all its members are ready, the
+// root ends the present one.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -25,7 +26,7 @@ bool CoordinatorCore::MayChange(const JobRecord& job) const {
          std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; });
 }
 
-// Milliseconds that the training will still take at the present pace; none: not known.
+// Returns the milliseconds that the training still takes at the present pace. None: unknown.
 std::optional<int64_t> CoordinatorCore::LeftMs(const JobRecord& job) const {
   const spec::JobProgress& p = job.snapshot.progress;
   if (p.step < 1 || p.steps_total < 1) return std::nullopt;
@@ -38,7 +39,7 @@ bool CoordinatorCore::IsMember(const JobRecord& job, const Worker& worker) {
   return worker.place < job.members.size() && job.members[worker.place].member.worker == worker.id;
 }
 
-// Orders the preparation of a generation of these workers. False: no tree spans them.
+// Orders the preparation of a generation of these workers. Returns false if no tree spans them.
 bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>& workers,
                                      const plan::Ownership& ownership, std::string why) {
   std::vector<WorkerId> ids;
@@ -85,12 +86,12 @@ bool CoordinatorCore::PlanGeneration(JobRecord& job, const std::vector<Worker*>&
 
 void CoordinatorCore::PlanEnded(JobRecord& job, const Plan& plan) {
   job.planned_ms = now_ms_;
-  // Leaves that move between the same workers, as they may every few seconds where these are
-  // unsteady, keep nobody out.
+  // Leaves may move between the same workers every few seconds if these are unsteady. These moves
+  // must not keep other workers from joining.
   if (plan.workers.size() != job.members.size()) job.shared_ms = now_ms_;
 }
 
-// Those who were to join are free again. What members loaded they drop with the next change.
+// Frees the workers that would have joined. Members drop what they loaded at the next change.
 void CoordinatorCore::AbandonPlan(JobRecord& job, const std::string& why) {
   if (!job.plan) return;
   const Plan plan = *std::exchange(job.plan, std::nullopt);
@@ -107,7 +108,7 @@ void CoordinatorCore::AbandonPlan(JobRecord& job, const std::string& why) {
                            std::to_string(plan.generation.value) + ": " + why);
 }
 
-// True when the message is about the generation in preparation.
+// Returns true if the message is about the generation in preparation.
 bool CoordinatorCore::ReadyForPlan(Worker& worker, const MemberReady& message) {
   JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr || !job->plan || job->snapshot.job != message.job ||
@@ -153,8 +154,8 @@ void CoordinatorCore::Obey(Worker& worker, const Switched& message) {
              planning->recovery.since_ms == 0 && message.job == worker.at.job &&
              message.generation > worker.at.generation &&
              message.generation.value <= planning->generations) {
-    // An earlier life of this coordinator ordered the change, and who was to join is not known any
-    // more: all meet again.
+    // An earlier life of this coordinator ordered the change, and no record remains of the workers
+    // that would join. All members form a new generation.
     return MemberLost(*planning, Label(worker) + " went on to generation " +
                                      std::to_string(message.generation.value) +
                                      ", which was ordered before the coordinator died");
@@ -166,13 +167,14 @@ void CoordinatorCore::Obey(Worker& worker, const Switched& message) {
   JobRecord& job = *at.job;
   job.moved_ms = now_ms_;
   if (!std::all_of(job.members.begin(), job.members.end(), [](auto& m) { return m.ready; })) return;
-  // Nobody needs the links of the generation before any more.
+  // No member needs the links of the generation before.
   for (WorkerId id : std::exchange(job.departing, {})) {
     if (Worker* worker = FindWorker(id)) LetGo(*worker, job);
   }
 }
 
-// The first member is in the planned generation, so all will be, or will miss each other.
+// Makes the planned generation the present one. Its first member is in it, so all members will be,
+// or will miss each other.
 void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
   const Plan plan = *std::exchange(job.plan, std::nullopt);
   std::vector<Worker*> workers;
@@ -197,7 +199,8 @@ void CoordinatorCore::CompletePlan(JobRecord& job, uint64_t round) {
   OrderEarlyEnd(job);
 }
 
-// A member that is not one any more: free again, or dismissed when it wanted to go.
+// Releases a worker that is no longer a member. It is free again, or dismissed if it wanted to
+// leave.
 void CoordinatorCore::LetGo(Worker& worker, const JobRecord& job) {
   if (worker.at.job != job.snapshot.job) return;
   Send(worker.session,
@@ -244,11 +247,11 @@ void CoordinatorCore::CheckPlan(JobRecord& job) {
   }
 }
 
-// ---- who leaves ------------------------------------------------------------------------------
+// ---- workers that leave ----------------------------------------------------------------------
 
 void CoordinatorCore::Obey(Worker& worker, const Leaving& message) {
   if (Drain(worker, Printable(message.reason, 200)).ok()) return;
-  // Nobody can take its place: waiting would only delay the end of a cluster.
+  // No worker can take its place, and waiting would only delay the end of a cluster.
   Obey(worker, Goodbye{message.reason});
 }
 
@@ -264,7 +267,7 @@ void CoordinatorCore::On(const DrainWorker& event) {
       {event.request, drained.ok() ? Result<WorkerId>(event.worker) : Result<WorkerId>(drained)});
 }
 
-// Notes that the worker is to go, as soon as its job can do without it.
+// Marks the worker to leave as soon as its job can continue without it.
 Status CoordinatorCore::Drain(Worker& worker, std::string why) {
   worker.leaving = true;
   worker.leaving_why = std::move(why);
@@ -282,7 +285,7 @@ Status CoordinatorCore::Drain(Worker& worker, std::string why) {
                             "when the job ends");
 }
 
-// Those who want to leave do, when workers enough are left.
+// Lets the members leave that want to, if enough workers remain.
 bool CoordinatorCore::ReleaseLeavers(JobRecord& job) {
   std::vector<Worker*> stay, go;
   std::string leavers;
@@ -298,7 +301,7 @@ bool CoordinatorCore::ReleaseLeavers(JobRecord& job) {
   const bool all_go = stay.empty();
   AddReplacements(job, stay);
   if (static_cast<int64_t>(stay.size()) < Least(job)) return false;
-  // Somebody must have the job state: the first of them goes with the next change.
+  // One member must have the job state. The first of them leaves with the next change.
   if (all_go) stay.insert(stay.begin(), go.front());
   if (static_cast<int64_t>(stay.size()) > job.snapshot.leaves) return false;
   const auto ownership = plan::PlanOwnership(static_cast<int32_t>(job.snapshot.leaves),
@@ -316,7 +319,7 @@ void CoordinatorCore::Obey(Worker& worker, const Uneven& message) {
                              " members"));
     return;
   }
-  // The first steps say little, and a short job is not worth a change.
+  // The first steps are not representative, and a short job is not worth a change.
   if (!MayChange(job) || now_ms_ - job.snapshot.training_ms < kWorthMs) return;
   const auto better = BetterOwnership(job.leaves, message.leaf_ms);
   if (!better) return;

@@ -1,4 +1,4 @@
-// CoordinatorCore: what members found in their shards, and the merge of it.
+// CoordinatorCore: the members' results for their shards, and the merge of these.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,7 +15,8 @@ namespace {
 
 using SharedResult = std::shared_ptr<const spec::ShardResult>;
 
-// A score without its totals. They are long where there are many classes, so they are not copied.
+// Returns a score without its totals. Totals are long if there are many classes, so they are not
+// copied.
 SharedResult WithoutSums(const spec::ShardScore& score, const SharedResult& shared) {
   if (score.totals.empty()) return shared;
   return std::make_shared<const spec::ShardResult>(
@@ -29,7 +30,7 @@ SharedResult WithoutSums(const spec::ShardScore& score, const SharedResult& shar
                        .unseen = score.unseen});
 }
 
-// A profile without its sums, and with the first skipped rows only.
+// Returns a profile without its sums, and with only the first skipped rows.
 SharedResult WithoutSums(const spec::ShardProfile& profile, size_t skipped_max,
                          const SharedResult& shared) {
   const bool sums = !profile.sample.keys.empty() || !profile.probe.keys.empty() ||
@@ -52,12 +53,12 @@ SharedResult WithoutSums(const SharedResult& result, size_t skipped_max) {
 
 }  // namespace
 
-// Puts the sums of all shards into those that ShardSums chooses.
+// Moves the sums of all shards into the results that ShardSums chooses.
 void CoordinatorCore::PutBackSums(ProfilingState& all) {
   std::optional<size_t> first, judged;
   for (size_t i = 0; i < all.shards.size(); ++i) {
     const auto* profile = std::get_if<spec::ShardProfile>(all.shards[i].get());
-    if (profile == nullptr) return;  // of a job that scores
+    if (profile == nullptr) return;  // the job scores
     if (!first && profile->failure.ok()) first = i;
     if (!judged && !profile->evidence.empty()) judged = i;
   }
@@ -76,13 +77,13 @@ void CoordinatorCore::PutBackSums(ProfilingState& all) {
 void CoordinatorCore::Obey(Worker& worker, const ProfilingProgress& message) {
   JobRecord* planning = FindJob(worker.at.job);
   if (planning != nullptr && planning->plan && planning->snapshot.job == message.job &&
-      planning->plan->generation == message.generation) {  // it reads the rows it is to have
+      planning->plan->generation == message.generation) {  // it loads the planned generation's rows
     if (!planning->plan->ready.contains(worker.id)) planning->plan->since_ms = now_ms_;
     return;
   }
   const Place at = Judge(worker, {message.job, message.generation}, "ProfilingProgress");
   if (at.job == nullptr) return;
-  if (at.job->snapshot.state != spec::JobState::kProfiling) {  // it reads the rows of its leaves
+  if (at.job->snapshot.state != spec::JobState::kProfiling) {  // it loads the rows of its leaves
     if (!at.member->ready) at.job->moved_ms = now_ms_;
     return;
   }
@@ -98,7 +99,8 @@ void CoordinatorCore::Obey(Worker& worker, const ProfilePart& message) {
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
   MemberState& member = *at.member;
-  // The member was given them by an earlier life of this coordinator, which has taken them all.
+  // An earlier life of this coordinator assigned these shards to the member and has received them
+  // all.
   if (job.profile != nullptr && member.shards.empty()) return;
   if (Status s =
           CheckProfile(*job.submission.input, job.submission.kind(), member.shards, message.shards);
@@ -244,7 +246,7 @@ void CoordinatorCore::On(const ProfileMerged& event) {
   Log(LogLevel::kInfo, ToString(event.job) + " profiled: " + HumanCount(job->profile->train_rows) +
                            " training rows");
   if (job->recovery.since_ms != 0) return;  // too few workers are left
-  // The same generation goes on, now with leaves.
+  // The same generation continues, now with leaves.
   const auto ownership = plan::PlanOwnership(static_cast<int32_t>(job->snapshot.leaves),
                                              static_cast<int32_t>(job->members.size()));
   for (const plan::LeafSpan& i : ownership.intervals) job->leaves.push_back({i.begin, i.end});
@@ -256,12 +258,12 @@ void CoordinatorCore::On(const ProfileMerged& event) {
   Changed(*job);
 }
 
-// The pass begins again, by the plan that follows from all rows. Members are released, because they
-// keep rows of the plan before.
+// Restarts the pass with the plan that follows from all rows. The core releases the members,
+// because they keep rows of the plan before.
 void CoordinatorCore::Replan(JobRecord& job, const Replanned& plan) {
   spec::JobSnapshot& s = job.snapshot;
   TakePlan(job, plan);
-  s.generation = {++job.generations};  // one without members
+  s.generation = {++job.generations};  // a generation without members
   ReleaseMembers(job, "its profiling pass begins again");
   QueueAgain(job);
   out_.persist.push_back(JobReplanned{s.job, plan});

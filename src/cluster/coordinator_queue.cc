@@ -1,4 +1,4 @@
-// CoordinatorCore: which job starts next, and why others wait.
+// CoordinatorCore: the choice of the job that starts next, and the reasons why others wait.
 #include <algorithm>
 #include <utility>
 
@@ -32,7 +32,7 @@ void CoordinatorCore::StartJobs() {
   ExplainQueue();
 }
 
-// Tells each waiting job what it waits for, and its watchers when that changed.
+// Updates the reason why each waiting job waits, and notifies its watchers of a change.
 void CoordinatorCore::ExplainQueue() {
   OwnerUses uses = UsesOfOwners();
   int64_t place = 0;
@@ -47,7 +47,8 @@ void CoordinatorCore::ExplainQueue() {
   }
 }
 
-// "needs 3 workers, 1 is free (2 busy with job-4)"; for others than the first, the job ahead.
+// Returns "needs 3 workers, 1 is free (2 busy with job-4)", for example, or the job ahead if the
+// job is not the first one.
 std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place, JobId ahead) const {
   if (place > 0) {
     return "number " + std::to_string(place + 1) + " in the queue, behind " + ToString(ahead);

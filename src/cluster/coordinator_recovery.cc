@@ -1,4 +1,4 @@
-// CoordinatorCore: members are lost, links break, states differ: the next generation forms.
+// CoordinatorCore: lost members, broken links, and states that differ. The next generation forms.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,12 +10,12 @@
 namespace espalier::cluster {
 namespace {
 
-// Generations in a row that may come to nothing, beside one for each member.
+// Generations in a row that may end without progress, in addition to one for each member.
 constexpr int64_t kFruitlessMax = 4;
 
 }  // namespace
 
-// How far the job is, in a number that grows: shards profiled, then steps.
+// Returns the job's progress as a number that grows: shards profiled, then steps.
 int64_t CoordinatorCore::Reached(const JobRecord& job) {
   if (job.profile != nullptr) {
     return static_cast<int64_t>(job.profile->shards.size()) + job.recovery.step;
@@ -46,7 +46,8 @@ void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
 }
 
 void CoordinatorCore::Regroup(JobRecord& job) {
-  if (Awaits() && MissesMembers(job)) {  // when they have come, or had the time to (CheckAwaited)
+  // Waits until they have returned, or had the time to (CheckAwaited).
+  if (Awaits() && MissesMembers(job)) {
     job.outdated = true;
     return;
   }
@@ -62,11 +63,11 @@ void CoordinatorCore::Regroup(JobRecord& job) {
 }
 
 int64_t CoordinatorCore::Least(const Submission& submission) {
-  // Once it has begun, those beyond its leaves are spares, and may take a lost one's place.
+  // Once the job has begun, members beyond its leaves are spares and may replace a lost member.
   return std::clamp<int64_t>(submission.workers_min, 1, std::max<int64_t>(1, submission.leaves));
 }
 
-// Members that are not known to be lost, in their order.
+// Returns the members that are not known to be lost, in their order.
 std::vector<CoordinatorCore::Worker*> CoordinatorCore::Survivors(const JobRecord& job) {
   std::vector<Worker*> out;
   for (const MemberState& m : job.members) {
@@ -77,10 +78,10 @@ std::vector<CoordinatorCore::Worker*> CoordinatorCore::Survivors(const JobRecord
   return out;
 }
 
-// Free workers in the place of lost members; while others may start from the queue, only as many as
-// the job cannot do without.
+// Adds free workers in place of lost members. While other jobs may start from the queue, it adds
+// only as many as the job cannot do without.
 void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>& workers) {
-  if (Awaits()) return;  // one that is free may be a member of another job who comes back
+  if (Awaits()) return;  // a free worker may be a returning member of another job
   int64_t wanted = Least(job);
   if (NextInQueue() == nullptr) {
     const auto has = std::max(wanted, static_cast<int64_t>(workers.size()));
@@ -94,7 +95,7 @@ void CoordinatorCore::AddReplacements(const JobRecord& job, std::vector<Worker*>
   }
 }
 
-// Shards that nobody present has are spread over all; what was taken already stays.
+// Spreads the shards that no present member has over all members. Results received so far stay.
 void CoordinatorCore::ProfileOn(JobRecord& job, std::vector<Worker*> workers) {
   const spec::InputPlan& input = *job.submission.input;
   const auto is_open = [&](int32_t k) {
@@ -148,8 +149,8 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
       return AwaitWorkers(job, workers.size());
     }
   }
-  // From the start, or a checkpoint; of asynchronous training also where its holder is lost. What
-  // the members tell next says where they are.
+  // The job starts from the beginning or from a checkpoint. Asynchronous training does so also if
+  // its holder is lost. The members' next reports state their progress.
   if (job.submission.star() || Survivors(job).empty()) job.snapshot.progress = {};
   workers.clear();
   for (WorkerId id : *order) workers.push_back(FindWorker(id));
@@ -166,8 +167,8 @@ void CoordinatorCore::TrainOn(JobRecord& job, std::vector<Worker*> workers) {
   }
 }
 
-// Takes the member out that most of the broken links have in common, then the one that others
-// complained about most, then the last.
+// Removes the member with the most broken links, then the member with the most reports against it,
+// then the last one.
 void CoordinatorCore::Expel(JobRecord& job, std::vector<Worker*>& workers) {
   const auto blame = [&](const Worker* w) {
     int64_t pairs = 0;
@@ -194,7 +195,7 @@ void CoordinatorCore::Expel(JobRecord& job, std::vector<Worker*>& workers) {
   queue_moved_ = true;
 }
 
-// A member that lost the generation before without having had its last total.
+// Handles a member that lost the generation before without having received its last total.
 bool CoordinatorCore::MissesSwitch(Worker& worker, const LinkBroken& message) {
   JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr || job->snapshot.state != spec::JobState::kTraining ||
@@ -206,7 +207,7 @@ bool CoordinatorCore::MissesSwitch(Worker& worker, const LinkBroken& message) {
   return true;
 }
 
-// A worker that is to join and cannot reach the member that has the state.
+// Handles a worker that wants to join and cannot reach the member that has the state.
 bool CoordinatorCore::CannotJoin(Worker& worker, const LinkBroken& message) {
   JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr || !job->plan || IsMember(*job, worker) ||
@@ -214,7 +215,7 @@ bool CoordinatorCore::CannotJoin(Worker& worker, const LinkBroken& message) {
     return false;
   }
   const std::string why = Label(worker) + " cannot join: " + message.why.ToString();
-  // Once ordered it may begin at any moment: then all must meet again.
+  // An ordered generation may begin at any moment, so all members must form a new one.
   job->plan->ordered ? MemberLost(*job, why) : AbandonPlan(*job, why);
   return true;
 }
@@ -226,13 +227,13 @@ void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
   JobRecord& job = *at.job;
   Worker* other = FindWorker(message.other);
   const bool lost = other == nullptr || other->at != worker.at;
-  // After a restart a member may be known to be lost some time before the next generation forms.
+  // After a restart, a member may be known to be lost some time before the next generation forms.
   const bool regroups = job.recovery.since_ms != 0 || job.outdated;
   if (message.why.ok() || message.other == worker.id || (lost && !regroups)) {
     Blame(job, worker, FailedPrecondition("LinkBroken names no other member and reason"));
     return;
   }
-  if (lost || job.recovery.since_ms != 0) return;  // the job waits for workers as it is
+  if (lost || job.recovery.since_ms != 0) return;  // the job waits for workers anyway
   Log(LogLevel::kWarning, ToString(job.snapshot.job) + ": " + Label(worker) + " lost its link to " +
                               Label(*other) + ": " + message.why.ToString());
   if (!other->session && !Awaits()) {
@@ -242,7 +243,7 @@ void CoordinatorCore::Obey(Worker& worker, const LinkBroken& message) {
   job.complaints.push_back({worker.id, other->id, message.why, now_ms_});
 }
 
-// Nobody died within a heartbeat: the link is what is broken.
+// No member died within a heartbeat, so the link is broken.
 void CoordinatorCore::CheckComplaints(JobRecord& job) {
   if (job.complaints.empty() || Awaits()) return;
   if (now_ms_ - job.complaints.front().since_ms < options_.heartbeat_interval_ms) return;
@@ -270,7 +271,7 @@ void CoordinatorCore::Obey(Worker& worker, const MemberReady& message) {
                              "round"));
     return;
   }
-  // A member is gone: the next generation will ask anew.
+  // A member is lost, and the next generation will ask again.
   if (job.recovery.since_ms != 0 || job.outdated) return;
   if (!job.proceed.empty()) {  // a repeated message
     Send(worker.session, job.proceed[worker.place]);

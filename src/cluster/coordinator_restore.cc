@@ -1,4 +1,4 @@
-// CoordinatorCore: from the journal and to it, and the time after a restart.
+// CoordinatorCore: reading the journal and writing it, and the time after a restart.
 #include <algorithm>
 #include <set>
 #include <type_traits>
@@ -10,7 +10,7 @@
 namespace espalier::cluster {
 namespace {
 
-// What a worker says it has seen is believed within reason, so that numbers never run out.
+// Upper limits for the numbers that the core accepts from workers, so that numbers never run out.
 constexpr uint64_t kIncarnationMax = uint64_t{1} << 62;
 constexpr uint64_t kForeignNumberMax = uint64_t{1} << 48;
 
@@ -18,7 +18,7 @@ constexpr uint64_t kForeignNumberMax = uint64_t{1} << 48;
 
 // ---- from the journal ------------------------------------------------------------------------
 
-// Entries about a job that is not known are of one that was refused or forgotten.
+// An entry about an unknown job belongs to a job that was refused or forgotten.
 void CoordinatorCore::Recall(const JournalEntry& entry) {
   std::visit([this](const auto& e) { Recall(e); }, entry);
 }
@@ -53,7 +53,7 @@ void CoordinatorCore::Recall(const GenerationStarted& e) {
   spec::JobSnapshot& s = job->snapshot;
   s.generation = std::max(s.generation, e.generation);
   job->generations = std::max(job->generations, e.generation.value);
-  if (e.members.empty()) s.started_ms = s.training_ms = 0;  // it gave its workers up
+  if (e.members.empty()) s.started_ms = s.training_ms = 0;  // it gave up its workers
   if (s.started_ms == 0) s.started_ms = e.at_ms;
   s.workers.clear();
   job->members.clear();
@@ -68,7 +68,7 @@ void CoordinatorCore::Recall(const GenerationStarted& e) {
   job->met = false;
 }
 
-// A job that waited for workers may have given these up: they are lost to it.
+// Removes members that another job took. A job that waited for workers may have given them up.
 void CoordinatorCore::LeaveOtherJobs(const GenerationStarted& e) {
   std::set<WorkerId> taken;
   for (const Member& member : e.members) taken.insert(member.worker);
@@ -100,7 +100,7 @@ void CoordinatorCore::Recall(const TrainingStarted& e) {
   if (job == nullptr) return;
   job->snapshot.training_ms = e.at_ms;
   job->met = true;
-  job->reverts = false;  // whoever trains has gone back
+  job->reverts = false;  // members that train have reverted
 }
 
 void CoordinatorCore::Recall(const GenerationReserved& e) {
@@ -125,7 +125,7 @@ void CoordinatorCore::Recall(const JobForgotten& e) {
   jobs_.erase(e.job);
 }
 
-void CoordinatorCore::Recall(const IncarnationTaken&) {}  // the journal's own affair
+void CoordinatorCore::Recall(const IncarnationTaken&) {}  // concerns only the journal
 
 void CoordinatorCore::Recall(const MergeTried& e) {
   if (JobRecord* job = FindJob(e.job)) job->merges_tried = e.times;
@@ -139,8 +139,8 @@ void CoordinatorCore::Recall(const JobReplanned& e) {
   if (JobRecord* job = FindJob(e.job)) TakePlan(*job, e.plan);
 }
 
-// Continues each job that the entries have not ended: a job in training waits for its members, and
-// one in its profiling pass repeats it.
+// Continues each job that the entries have not ended. A job in training waits for its members. A
+// job in its profiling pass repeats the pass.
 void CoordinatorCore::FinishRecall() {
   for (auto& [id, job] : jobs_) {
     spec::JobSnapshot& s = job.snapshot;
@@ -155,8 +155,8 @@ void CoordinatorCore::FinishRecall() {
     }
     awaiting_ = true;
     s.state = s.training_ms == 0 ? spec::JobState::kLoading : spec::JobState::kRecovering;
-    // Of members that have not met yet some may have had their order, of the life before, and links
-    // are of one incarnation: they meet in a generation of this one.
+    // Some members of a generation that was not complete yet may have their orders from the life
+    // before. Links belong to one incarnation, so the members form a generation of this one.
     job.outdated = !job.met;
     job.recovery.last_words = "the coordinator was restarted";
     if (!job.history.empty()) {
@@ -188,7 +188,7 @@ void CoordinatorCore::QueueAgain(JobRecord& job) {
 
 void CoordinatorCore::AwaitMember(JobRecord& job, size_t place) {
   const Member& member = job.members[place].member;
-  if (!member.worker) {  // it took part in another job since
+  if (!member.worker) {  // it took part in another job later
     job.outdated = true;
     return;
   }
@@ -204,7 +204,7 @@ void CoordinatorCore::AwaitMember(JobRecord& job, size_t place) {
   worker.place = place;
 }
 
-// With the first event: until then the time is not known.
+// Runs at the first event, because the time is unknown until then.
 void CoordinatorCore::BeginLife() {
   begun_ms_ = now_ms_;
   awaits_until_ms_ = now_ms_ + options_.liveness_limit_ms;
@@ -220,7 +220,7 @@ void CoordinatorCore::BeginLife() {
     if (job.submission.input == nullptr) {
       Fail(job, DataLoss("the journal does not hold the job's input; submit it again"));
     } else if (job.merges_tried >= options_.merges_tried_max) {
-      // It may be what ends the coordinator, which would never come to the other jobs.
+      // The merge may be what ends the coordinator, so that the other jobs would never run.
       Fail(job, Internal("the coordinator ended " + std::to_string(job.merges_tried) +
                          " times while it merged what workers found in the job's input; look for "
                          "the reason in its log, then submit the job again"));
@@ -232,7 +232,7 @@ void CoordinatorCore::BeginLife() {
                            std::to_string(workers_.size()) + " members of others awaited");
 }
 
-// The life before may have ended first.
+// Repeats the clearing, because the life before may have ended first.
 void CoordinatorCore::ClearAwayAgain() {
   for (auto& [id, job] : jobs_) {
     if (!spec::IsFinal(job.snapshot.state) || !Leaves(job) || job.cleared) continue;
@@ -243,11 +243,12 @@ void CoordinatorCore::ClearAwayAgain() {
 
 // ---- the time after a restart, or after being cut off ----------------------------------------
 
-// Nobody is declared dead in it and no job gets workers: they may be members who come back.
+// Returns whether the core waits for workers. In this time it declares no worker dead and gives no
+// job workers, because they may be members that return.
 bool CoordinatorCore::Awaits() const { return awaiting_ && now_ms_ < awaits_until_ms_; }
 
-// No stream ended, but none brings anything: since the liveness limit from one of the workers, and
-// from the others, who may have been heard up to a heartbeat later, almost as long.
+// Returns whether all streams are open but silent. One worker must be silent for the liveness
+// limit. The others may have sent messages up to a heartbeat later, so their limit is shorter.
 bool CoordinatorCore::HearsNobody() const {
   int64_t newest_ms = 0, oldest_ms = now_ms_;
   for (const auto& [id, worker] : workers_) {
@@ -260,7 +261,7 @@ bool CoordinatorCore::HearsNobody() const {
   return now_ms_ - oldest_ms >= limit && now_ms_ - newest_ms >= limit - slack;
 }
 
-// A worker was heard.
+// Ends the silence when a worker sends a message. All others get a liveness limit.
 void CoordinatorCore::ComeBack() {
   if (!std::exchange(cut_off_, false)) return;
   awaits_until_ms_ = now_ms_ + options_.liveness_limit_ms;
@@ -290,17 +291,17 @@ bool CoordinatorCore::MissesMembers(const JobRecord& job) {
   });
 }
 
-// The member of an earlier life of the coordinator that says this.
+// Returns the member of an earlier coordinator life that sends this Hello, or null.
 CoordinatorCore::Worker* CoordinatorCore::FindAwaited(const Hello& hello) {
   Worker* worker = FindWorker(hello.worker);
-  // Its name is what its certificate vouches for; the numbers are only what it says.
+  // The certificate vouches for the worker's name. The worker merely claims the numbers.
   const bool same = worker != nullptr && worker->awaited && worker->hello.name == hello.name &&
                     hello.job && worker->at.job == hello.job;
   return same ? worker : nullptr;
 }
 
-// Numbers that workers have seen are not used again, whatever the journal knew. False: the worker
-// has seen a coordinator newer than this one, which is not for it then.
+// Skips the numbers that workers have seen, regardless of the journal. Returns false if the worker
+// has seen a newer coordinator than this one and must not attach here.
 bool CoordinatorCore::HeedNumbers(SessionId id, const Hello& hello) {
   if (hello.worker.value < kForeignNumberMax) {
     next_worker_ = std::max(next_worker_, hello.worker.value + 1);
@@ -324,8 +325,8 @@ bool CoordinatorCore::HeedNumbers(SessionId id, const Hello& hello) {
   return true;
 }
 
-// The journal is older than the job's newest generation: its members stay, and a newer one forms
-// when all had the time to come.
+// Handles a journal that is older than the job's newest generation. The members stay, and a newer
+// generation forms when all had the time to return.
 void CoordinatorCore::HeedGeneration(JobRecord& job, Generation seen) {
   Generation& current = job.snapshot.generation;
   if (seen <= current || seen.value >= kForeignNumberMax) return;
@@ -346,7 +347,8 @@ void CoordinatorCore::HeedGeneration(JobRecord& job, Generation seen) {
 std::vector<JournalEntry> CoordinatorCore::Remember() const {
   std::vector<JournalEntry> out;
   if (next_worker_ > 1) out.push_back(WorkerIdGiven{{next_worker_ - 1}});
-  // Those that wait for workers first: a worker belongs to the last one that names it.
+  // Jobs that wait for workers come first, because a worker belongs to the last entry that names
+  // it.
   std::vector<JobId> ids;
   for (const bool waits : {true, false}) {
     for (const auto& [id, job] : jobs_) {
@@ -364,7 +366,7 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
       if (job.profile != nullptr) out.push_back(ProfileRecorded{id, job.profile});
       const TrainingStarted trains{id, s.training_ms};
       if (s.training_ms != 0) out.push_back(trains);
-      out.push_back(StartOf(job));  // these may not have met yet
+      out.push_back(StartOf(job));  // these members may not all have been ready yet
       if (job.met && !job.outdated && !job.reverts) out.push_back(trains);
     }
     if (!spec::IsFinal(s.state) && job.merges_tried != 0) {
@@ -382,7 +384,7 @@ std::vector<JournalEntry> CoordinatorCore::Remember() const {
   return out;
 }
 
-// The entry of the job's generation.
+// Returns the journal entry of the job's generation.
 GenerationStarted CoordinatorCore::StartOf(const JobRecord& job) {
   const spec::JobSnapshot& s = job.snapshot;
   GenerationStarted started{s.job,        s.generation,      {},         job.leaves,
@@ -391,7 +393,7 @@ GenerationStarted CoordinatorCore::StartOf(const JobRecord& job) {
   return started;
 }
 
-// A job whose acceptance could not be kept.
+// Removes a job whose acceptance the journal could not store.
 void CoordinatorCore::On(const JobRefused& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr) return;

@@ -1,5 +1,5 @@
-// CoordinatorCore: how running jobs share the workers beyond their minimum: evenly, and a job's
-// share changes at most once a rebalance interval.
+// CoordinatorCore: the sharing of workers among running jobs. The workers beyond the jobs' minimum
+// are shared evenly, and a job's share changes at most once per rebalance interval.
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@ int64_t CoordinatorCore::MostWorkers(const JobRecord& job) const {
   return most <= has ? most : has + std::min(RoomFor(job), most - has);
 }
 
-// Free workers go to the jobs with the smallest surplus, as far as these may grow.
+// Gives free workers to the jobs with the smallest surplus, as far as these may grow.
 void CoordinatorCore::ChangeJobs() {
   std::vector<JobRecord*> growing;
   for (auto& [id, job] : jobs_) {
@@ -37,7 +37,7 @@ void CoordinatorCore::ChangeJobs() {
   ShareEvenly();
 }
 
-// Takes its share of the free workers, `jobs` of which want some.
+// Takes the job's share of the free workers. `jobs`: number of jobs that want some.
 void CoordinatorCore::Grow(JobRecord& job, size_t jobs) {
   std::vector<Worker*> workers = Survivors(job);
   std::vector<Worker*> free = FreeFor(job);
@@ -61,7 +61,8 @@ void CoordinatorCore::Shrink(JobRecord& job, int64_t give, const std::string& wh
   PlanGeneration(job, stay, ownership, why);
 }
 
-// The jobs whose share may change now; none while a change goes on, which may set workers free.
+// Returns the jobs whose share may change now. Returns none while a change is in progress, which
+// may free workers.
 std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Settled() {
   std::vector<JobRecord*> settled;
   for (auto& [id, job] : jobs_) {
@@ -73,7 +74,7 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Settled() {
   return settled;
 }
 
-// The oldest job that waits for its minimum; null: none does.
+// Returns the oldest job that waits for its minimum. Null: none does.
 CoordinatorCore::JobRecord* CoordinatorCore::Needy() {
   for (auto& [id, job] : jobs_) {
     if (job.recovery.since_ms != 0) return &job;
@@ -81,14 +82,15 @@ CoordinatorCore::JobRecord* CoordinatorCore::Needy() {
   return NextInQueue();
 }
 
-// Workers that it lacks beyond its own and the free ones that it may take.
+// Returns the number of workers that the job needs beyond its own and the free ones that it may
+// take.
 int64_t CoordinatorCore::Missing(const JobRecord& job) {
   return Least(job) - static_cast<int64_t>(Survivors(job).size() + FreeFor(job).size());
 }
 
-// A job that waits for its minimum may have what others hold beyond theirs: always of the one that
-// holds most. To one that had begun before, younger jobs give all they have for what is missing
-// then (RegroupWaitingJobs).
+// Gives a job that waits for its minimum the workers that other jobs hold beyond theirs. Each comes
+// from the job that holds most. If the waiting job had begun before, younger jobs give up all their
+// workers for the rest (RegroupWaitingJobs).
 void CoordinatorCore::ShrinkFor(const JobRecord& needy) {
   const int64_t missing = Missing(needy);
   const std::vector<JobRecord*> settled = Settled();
@@ -105,7 +107,7 @@ void CoordinatorCore::ShrinkFor(const JobRecord& needy) {
 // REQUIRES: the jobs have that many workers beyond their minimum.
 void CoordinatorCore::TakeSurplus(const std::vector<JobRecord*>& jobs, int64_t wanted,
                                   const JobRecord& needy) {
-  std::vector<std::pair<JobRecord*, int64_t>> left;  // of each one's surplus
+  std::vector<std::pair<JobRecord*, int64_t>> left;  // rest of each job's surplus
   for (JobRecord* job : jobs) left.push_back({job, Surplus(*job)});
   const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
   for (int64_t n = 0; n < wanted; ++n) --std::max_element(left.begin(), left.end(), less)->second;
@@ -115,8 +117,8 @@ void CoordinatorCore::TakeSurplus(const std::vector<JobRecord*>& jobs, int64_t w
   }
 }
 
-// From the job with the largest surplus to the one with the smallest that may grow. What is given
-// is free first, and then joins.
+// Moves workers from the job with the largest surplus to the job with the smallest one that may
+// grow. The workers are free first, and then join.
 void CoordinatorCore::ShareEvenly() {
   JobRecord *rich = nullptr, *poor = nullptr;
   for (JobRecord* job : Settled()) {

@@ -1,5 +1,5 @@
-// CoordinatorCore: what becomes of a job's state: members whose states differ, and the state of a
-// job that is to be given up.
+// CoordinatorCore: members whose states differ, and the state of a job that the coordinator gives
+// up.
 #include <utility>
 
 #include "src/base/text.h"
@@ -10,7 +10,7 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "StatesDiffer");
   if (at.job == nullptr) return;
   JobRecord& job = *at.job;
-  if (job.recovery.since_ms != 0) return;  // another member has told
+  if (job.recovery.since_ms != 0) return;  // another member has reported it
   std::string who;
   std::vector<Worker*> wrong;
   for (int32_t m : message.members) {
@@ -40,10 +40,11 @@ void CoordinatorCore::Obey(Worker& worker, const StatesDiffer& message) {
   MemberLost(job, why);
 }
 
-// Has the survivor who is furthest write the job state as a checkpoint; if it cannot, the next one.
-// False: that goes on. Of members who are yet to go back the state is kept that they go back to,
-// from one who took part in agreeing on it before one who came later. Of others who came later says
-// nothing: of asynchronous training that one may have the only new state.
+// Makes the most advanced survivor write the job state as a checkpoint. If it cannot, the next one
+// writes it. Returns false while this is in progress. Members that have yet to revert write the
+// state to which they revert. Members that agreed on it come before those that joined later. For
+// members that do not revert, the time of joining does not matter: in asynchronous training, a late
+// member may have the only new state.
 bool CoordinatorCore::StateIsKept(JobRecord& job) {
   if (job.snapshot.training_ms == 0) return true;
   Keeping& k = job.keeping ? *job.keeping : job.keeping.emplace(Keeping{.since_ms = now_ms_});
@@ -80,8 +81,8 @@ void CoordinatorCore::Obey(Worker& worker, const StateKept& message) {
   const Place at = Judge(worker, {message.job, message.generation}, "StateKept");
   if (at.job == nullptr) return;
   if (!at.job->keeping || at.job->keeping->by != worker.id) {
-    // An earlier life of this coordinator asked for it: the member has stopped, and nobody else
-    // knows that the job was to be given up.
+    // An earlier life of this coordinator asked for the state. The member has stopped, and no other
+    // part of the system knows that the job was to be given up.
     if (at.job->recovery.since_ms == 0 && !at.job->leaves.empty()) {
       MemberLost(*at.job, Label(worker) + " stood still to keep the job's state");
     }

@@ -1,7 +1,8 @@
-// CoordinatorCore: delegation tokens of jobs. Each is worked on when the coordinator has it, which
-// tells when it ends, then when two thirds of the time until then have gone, when a member finds it
-// refused, and, after a failure, again and again: the job goes on as long as the old one lasts. A
-// token that was replaced is journalled before any member hears of it.
+// CoordinatorCore: delegation tokens of jobs. The coordinator renews each token when it receives
+// it, which reveals the expiry. It renews the token again after two thirds of the remaining time,
+// and when the token was refused for a member. After a failure it retries repeatedly. The job
+// continues as long as the old token lasts. The core writes a replaced token to the journal before
+// it sends the token to any member.
 #include <algorithm>
 #include <ctime>
 #include <utility>
@@ -12,11 +13,11 @@
 namespace espalier::cluster {
 namespace {
 
-constexpr int64_t kTokenPauseMs = 500;         // at least, between two works on one token
-constexpr int64_t kTokenRetryMs = 30'000;      // at most, after a failure
-constexpr int64_t kTokenFirstRetryMs = 5'000;  // while it is not known when it ends
+constexpr int64_t kTokenPauseMs = 500;         // minimum between two attempts for one token
+constexpr int64_t kTokenRetryMs = 30'000;      // maximum after a failure
+constexpr int64_t kTokenFirstRetryMs = 5'000;  // while the expiry is unknown
 
-// "2026-01-31 14:03:22 UTC" of milliseconds since 1970.
+// Returns "2026-01-31 14:03:22 UTC", for example, for milliseconds since 1970.
 std::string UtcTime(int64_t ms) {
   const std::time_t seconds = ms / 1000;
   std::tm parts{};
@@ -48,7 +49,7 @@ void CoordinatorCore::CheckTokens() {
 void CoordinatorCore::On(const TokenKept& event) {
   JobRecord* job = FindJob(event.job);
   const bool over = job == nullptr || spec::IsFinal(job->snapshot.state);
-  if (over) {  // a new one that nobody will use; what is to be cleared away may need the old one
+  if (over) {  // a new token is useless now; clearing may need the old one
     if (event.result.ok() && (job == nullptr || !HasToken(job->submission, event.result->text))) {
       out_.tokens.push_back({event.job, {event.file_system, event.result->text}, true});
     }
@@ -74,7 +75,7 @@ void CoordinatorCore::TakeToken(JobRecord& job, const std::string& file_system,
     if (token.file_system != file_system || token.text == kept.text) continue;
     token.text = kept.text;
     out_.persist.push_back(TokensReplaced{job.snapshot.job, job.submission.tokens});
-    for (const auto& [id, worker] : workers_) {  // members, and those who prepare to join them
+    for (const auto& [id, worker] : workers_) {  // members, and workers that prepare to join
       if (worker.at.job == job.snapshot.job) SendTokens(job, worker);
     }
     Log(LogLevel::kInfo, which + " was replaced");
@@ -86,7 +87,7 @@ void CoordinatorCore::TakeToken(JobRecord& job, const std::string& file_system,
   Changed(job);
 }
 
-// Said once for each reason.
+// Logs each reason once.
 void CoordinatorCore::TokenTrouble(JobRecord& job, const std::string& file_system,
                                    const Status& why) {
   TokenState& state = job.tokens[file_system];
@@ -96,7 +97,7 @@ void CoordinatorCore::TokenTrouble(JobRecord& job, const std::string& file_syste
   Changed(job);
 }
 
-// What its owner should know of its tokens.
+// Returns the problems of the job's tokens, for its owner.
 std::string CoordinatorCore::TroubleOf(const JobRecord& job) const {
   std::string text;
   for (const auto& [file_system, state] : job.tokens) {
@@ -119,7 +120,7 @@ void CoordinatorCore::Obey(Worker& worker, const TokenRefused& message) {
   if (it == job->tokens.end()) return;
   it->second.due_ms =
       std::min(it->second.due_ms, std::max(now_ms_, it->second.asked_ms + kTokenPauseMs));
-  SendTokens(*job, worker);  // what was sent before it came back may be lost
+  SendTokens(*job, worker);  // tokens sent before it reconnected may be lost
 }
 
 void CoordinatorCore::SendTokens(const JobRecord& job, const Worker& worker) {
@@ -135,8 +136,8 @@ void CoordinatorCore::CancelTokens(JobRecord& job) {
   job.tokens.clear();
 }
 
-// Of a job that has ended, tokens that are gone say that it is cleared away: nobody clears without
-// them, and where there were none they are as good as gone.
+// For a job that has ended, an empty token list in the journal means that it is cleared away. No
+// clearing is possible without the tokens. A job that had no tokens is marked in the same way.
 void CoordinatorCore::On(const JobCleared& event) {
   JobRecord* job = FindJob(event.job);
   if (job == nullptr || !spec::IsFinal(job->snapshot.state) || job->cleared) return;

@@ -1,4 +1,4 @@
-// CoordinatorCore: jobs that wait for workers enough, and those that must yield to them.
+// CoordinatorCore: jobs that wait for enough workers, and those that must yield to them.
 #include <algorithm>
 #include <utility>
 
@@ -35,7 +35,7 @@ bool CoordinatorCore::BelowMinimum(const JobRecord& job) {
 void CoordinatorCore::CheckRecovery(JobRecord& job) {
   const Recovery& r = job.recovery;
   if (r.since_ms == 0) return;
-  if (job.keeping || WaitedLong(job)) queue_moved_ = true;  // somebody may be to yield
+  if (job.keeping || WaitedLong(job)) queue_moved_ = true;  // another job may have to yield
   if (now_ms_ - r.since_ms < options_.below_min_timeout_ms || !BelowMinimum(job)) return;
   if (!StateIsKept(job)) return;
   const bool kept = job.keeping && !job.keeping->path.empty();
@@ -47,11 +47,11 @@ void CoordinatorCore::CheckRecovery(JobRecord& job) {
                                        : "")));
 }
 
-// ---- who yields --------------------------------------------------------------------------------
+// ---- jobs that yield -------------------------------------------------------------------------
 
-// Oldest first. When its survivors and the free workers do not suffice for one, younger jobs give
-// it theirs; when even they do not, or not yet, the younger ones wait behind it, unless all that is
-// free is of no use to it.
+// Handles the waiting jobs, oldest first. If its survivors and the free workers do not suffice for
+// a job, younger jobs give it theirs. If even these do not suffice, or not yet, the younger jobs
+// wait behind it, unless none of the free workers is of use to it.
 bool CoordinatorCore::RegroupWaitingJobs() {
   std::vector<JobId> waiting;
   for (const auto& [id, job] : jobs_) {
@@ -80,7 +80,7 @@ bool CoordinatorCore::RegroupWaitingJobs() {
   return true;
 }
 
-// Jobs that were to yield to this one, which they cannot help after all, or not yet.
+// Resumes the jobs that were to yield to this one, but cannot help it after all, or not yet.
 void CoordinatorCore::GoOn(const std::vector<JobId>& waiting, const JobRecord& older) {
   for (JobId id : waiting) {
     JobRecord& job = *FindJob(id);
@@ -89,9 +89,9 @@ void CoordinatorCore::GoOn(const std::vector<JobId>& waiting, const JobRecord& o
   }
 }
 
-// The younger jobs that must give up their workers for this one, and with which it has enough:
-// those that wait themselves, then those that run; of each the youngest first. None: there is no
-// need to, or no sense in it.
+// Returns the younger jobs that must give up their workers, so that this job has enough: waiting
+// jobs first, then running ones, and of each the youngest first. None: this is not necessary, or
+// would not suffice.
 std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
     const JobRecord& job, const std::vector<JobId>& waiting) {
   int64_t missing = Missing(job);
@@ -109,7 +109,7 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
     if (younger.recovery.since_ms != 0) take(younger);
   }
   if (missing <= 0) return yield;
-  int64_t surplus = 0;  // comes without anybody's end
+  int64_t surplus = 0;  // available without ending a job
   for (const auto& [id, other] : jobs_) surplus += MayChange(other) ? Surplus(other) : 0;
   if (surplus >= missing || !WaitedLong(job)) return {};
   for (auto it = jobs_.rbegin(); it->first != job.snapshot.job; ++it) {
@@ -118,8 +118,8 @@ std::vector<CoordinatorCore::JobRecord*> CoordinatorCore::Yielding(
   return missing > 0 ? std::vector<JobRecord*>{} : yield;
 }
 
-// It runs, by members (a merge of scores has none any more), and no change of them has begun, nor a
-// return to an earlier state.
+// Returns whether the job runs with members, and neither a change of them nor a return to an
+// earlier state has begun. (A merge of scores has no members.)
 bool CoordinatorCore::MayYield(const JobRecord& job) {
   const spec::JobState state = job.snapshot.state;
   const bool changes = (job.plan && job.plan->ordered) || !job.departing.empty() || job.outdated;
@@ -132,7 +132,7 @@ bool CoordinatorCore::WaitedLong(const JobRecord& job) const {
   return now_ms_ - job.recovery.since_ms >= limit;
 }
 
-// It stands still until its state is kept. When the older job does not need it any more it goes on.
+// Stops the job until its state is saved. If the older job no longer needs its workers, it resumes.
 void CoordinatorCore::BeginToYield(JobRecord& job, const JobRecord& older) {
   spec::JobSnapshot& s = job.snapshot;
   job.recovery.since_ms = now_ms_;
@@ -145,7 +145,7 @@ void CoordinatorCore::BeginToYield(JobRecord& job, const JobRecord& older) {
   Log(LogLevel::kWarning, ToString(s.job) + " " + s.waiting_because);
 }
 
-// The job is queued again; it will go on from its checkpoint.
+// Puts the job back in the queue. It will continue from its checkpoint.
 void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const JobRecord& older) {
   const JobId id = job.snapshot.job;
   NoteRoot(job);
@@ -153,7 +153,7 @@ void CoordinatorCore::GiveUpSurvivors(JobRecord& job, const JobRecord& older) {
     out_.persist.push_back(MergeTried{id, --job.merges_tried});
   }
   const std::string why = ToString(older.snapshot.job) + " is older and needs this worker";
-  job.snapshot.generation = {++job.generations};  // one without members
+  job.snapshot.generation = {++job.generations};  // a generation without members
   for (Worker* worker : Survivors(job)) {
     Send(worker->session, Release{options_.incarnation, id, job.snapshot.generation, why});
     worker->at = {};

@@ -1,4 +1,4 @@
-// CoordinatorCore: sessions, Hello, Goodbye, loss.
+// CoordinatorCore: sessions, Hello, Goodbye and the loss of workers.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace espalier::cluster {
 namespace {
 
-// What a worker may say of itself.
+// Limits for the texts in a worker's Hello.
 constexpr size_t kNameBytesMax = 256;
 constexpr size_t kArithmeticBytesMax = 1024;
 
@@ -40,15 +40,15 @@ void CoordinatorCore::On(const SessionOpened& event) {
 
 void CoordinatorCore::On(const SessionClosed& event) {
   const auto it = sessions_.find(event.session);
-  if (it == sessions_.end()) return;  // one that we closed
+  if (it == sessions_.end()) return;  // the core closed it
   const WorkerId worker = it->second.worker;
   sessions_.erase(it);
   if (!worker) return;
   Detach(*FindWorker(worker), event.why.ok() ? Unavailable("its connection closed") : event.why);
 }
 
-// A process that died and a network that hiccups look alike for a moment. A member that another one
-// misses too is dead; else it has a heartbeat to come back.
+// A dead process and a short network outage look alike for a moment. If another member also reports
+// the worker, it is dead. Otherwise it has a heartbeat to return.
 void CoordinatorCore::Detach(Worker& worker, Status why) {
   worker.session = {};
   worker.heard_ms = now_ms_;
@@ -64,7 +64,7 @@ void CoordinatorCore::Detach(Worker& worker, Status why) {
 
 void CoordinatorCore::On(const WorkerMessage& event) {
   const auto it = sessions_.find(event.session);
-  if (it == sessions_.end()) return;  // one that we closed
+  if (it == sessions_.end()) return;  // the core closed it
   ComeBack();
   Session& session = it->second;
   if (!session.worker) {
@@ -101,8 +101,8 @@ void CoordinatorCore::Obey(Worker& worker, const Heartbeat& message) {
   if (job.snapshot.state == spec::JobState::kTraining) job.moved_ms = now_ms_;
 }
 
-// A job that works, but not all of its members can. (While it is recovering without workers enough
-// the reason is another.)
+// Handles a job that works while not all of its members can. (A job that recovers without enough
+// workers has another reason.)
 void CoordinatorCore::TellWaiting(JobRecord& job) {
   spec::JobSnapshot& s = job.snapshot;
   if (s.state == spec::JobState::kRecovering) return;
@@ -122,7 +122,7 @@ void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
   const SessionId session = worker.session;
   const WorkerId id = worker.id;
   const std::string reason = Printable(message.reason, 200);
-  worker.leaving = false;  // the end of its job must not dismiss it as well
+  worker.leaving = false;  // the end of its job must not dismiss it again
   if (message.crashed) NoteCrash(worker, reason);
   Lose(id, (message.crashed ? "crashed: " : "left: ") + reason);
   Send(session, Dismiss{"goodbye"});
@@ -134,7 +134,7 @@ void CoordinatorCore::Obey(Worker& worker, const Goodbye& message) {
 void CoordinatorCore::NoteCrash(const Worker& worker, const std::string& signal) {
   JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr || spec::IsFinal(job->snapshot.state)) return;
-  // Processes that follow each other on a machine differ after the colon.
+  // Successive processes on a machine differ only after the colon.
   const std::string name = worker.hello.name.substr(0, worker.hello.name.find(':'));
   const std::string crash = Label(worker) + " by " + signal;
   if (!job->first_crash) {
@@ -192,7 +192,7 @@ Status CoordinatorCore::CheckHello(const Hello& hello) const {
   return Status::Ok();
 }
 
-// All attached workers compute alike. A refused worker tries again: others may leave.
+// All attached workers compute alike. A refused worker tries again, because others may leave.
 Status CoordinatorCore::CheckArithmetic(const Hello& hello) const {
   const std::string found = "the worker's arithmetic is '" + Printable(hello.arithmetic_id, 200);
   const std::string fix =
@@ -220,7 +220,7 @@ Status CoordinatorCore::CheckArithmetic(const Hello& hello) const {
   return Status::Ok();
 }
 
-// One certificate must leave places to others. A worker's name begins with that of its certificate.
+// One certificate must leave room for others. A worker's name begins with that of its certificate.
 Status CoordinatorCore::CheckShare(const Hello& hello) const {
   if (options_.workers_a_name_max == 0) return Status::Ok();
   const auto owner = [](const std::string& name) { return name.substr(0, name.find(':')); };
@@ -261,8 +261,9 @@ void CoordinatorCore::Attach(SessionId id, Session& session, const Hello& hello)
                            " threads, " + HumanBytes(static_cast<uint64_t>(hello.memory_bytes)));
 }
 
-// The same process on a new stream, before we noticed that the old one is dead: it keeps its id and
-// its job. Orders that the old stream may have lost are sent again; a worker drops what it has.
+// Handles the same process on a new stream, before the core has noticed that the old one is dead.
+// The worker keeps its id and its job. The core sends the orders again that the old stream may have
+// lost. A worker drops the orders that it has.
 void CoordinatorCore::Reattach(SessionId id, Session& session, Worker& worker, const Hello& hello) {
   if (worker.session) {
     sessions_.erase(worker.session);
@@ -305,14 +306,14 @@ void CoordinatorCore::Refuse(SessionId session, Status why) {
   Close(session, Status::Ok());
 }
 
-// As Refuse, but not for good: the worker may come back.
+// Like Refuse, but not final: the worker may return.
 void CoordinatorCore::SendAway(SessionId session, Status why) {
   Log(LogLevel::kWarning, "sent " + sessions_[session].peer + " away: " + why.ToString());
   sessions_.erase(session);
   Close(session, std::move(why));
 }
 
-// The worker is gone: forgets it; its job goes on without it. Its session is the caller's.
+// Removes the lost worker. Its job continues without it. The caller handles its session.
 void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
   const Worker worker = *FindWorker(id);
   workers_.erase(id);
@@ -324,7 +325,8 @@ void CoordinatorCore::Lose(WorkerId id, const std::string& why) {
   Log(LogLevel::kWarning, text);
   JobRecord* job = FindJob(worker.at.job);
   if (job == nullptr) return;
-  // Of several that are lost at once the first one's loss has made a generation without all.
+  // Several members may be lost at once. The first loss has then formed a generation without all of
+  // them.
   const bool member = IsMember(*job, worker) && worker.at.generation == job->snapshot.generation;
   if (member || (job->plan && job->plan->ordered)) {
     MemberLost(*job, text);

@@ -1,5 +1,5 @@
-// The one place that decides what becomes of a message about a job that coordinator and worker send
-// each other. (Messages between workers: collective/.)
+// The filter for job messages between coordinator and worker. (Messages between workers:
+// collective/.)
 //
 // Thread rule: pure function.
 #pragma once
@@ -16,12 +16,13 @@ struct JobPoint {
 };
 
 enum class Fate {
-  kObey,   // it belongs to what the receiver is doing
-  kDrop,   // it belongs to something over: another job, or an older generation
-  kError,  // it belongs to a generation that the receiver cannot have heard of from this sender
+  kObey,   // concerns the receiver's current work
+  kDrop,   // concerns finished work: another job, or an older generation
+  kError,  // names a generation that the sender cannot know
 };
 
-// `message`: what it names; `current`: what the receiver is doing (no job: 0, 0).
+// Returns what the receiver does with a message. `message`: the point that the message names.
+// `current`: the point where the receiver is (no job: 0, 0).
 inline Fate JudgeMessage(JobPoint message, JobPoint current) {
   if (!current.job || message.job != current.job) return Fate::kDrop;
   if (message.generation < current.generation) return Fate::kDrop;

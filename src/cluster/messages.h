@@ -14,20 +14,21 @@
 //   W -> C  JobDone         from the root, when the bundle is in place
 //   W -> C  JobFailed       from any member, at any time
 //   W -> C  LinkBroken      the sum cannot be finished: a member is lost or unreachable
-//   W -> C  StatesDiffer    the job states of the members differ, and which are in the minority
+//   W -> C  StatesDiffer    the job states of the members differ, with the members in the minority
 //   C -> W  NewTokens       a delegation token of the job was replaced
 //   W -> C  TokenRefused    a delegation token is refused; the member waits for another one
-//   C -> W  Release         the job is over here (done, failed or cancelled)
+//   C -> W  Release         the job is over for this worker (done, failed or cancelled)
 // When a member is lost, the others get StartTraining (or StartProfiling) of the next generation.
 // They keep their job state and rows, drop the rest of the generation before, and continue at
 // Proceed. When members join, leave or exchange leaves by plan, no member waits:
-//   C -> W  StartTraining   of the next generation, planned: rows are loaded next to the training
-//   W -> C  MemberReady     they are loaded
+//   C -> W  StartTraining   of the next generation, planned: rows are loaded during the training
+//   W -> C  MemberReady     the rows are loaded
 //   C -> W  SwitchOver      all are ready: the root stamps the end of this generation into a total
 //   W -> C  Switched        that total is applied, and the next generation has begun
-// A job that scores has no training: its profiling pass is the scoring. Members apply the model to
+// A scoring job has no training: its profiling pass is the scoring. Members apply the model to
 // their shards, and ProfilePart reports the results. The job is over when the coordinator has added
-// them up and put the predictions in place.
+// up the results and put the predictions in place.
+//
 // Each message about a job names job and generation. A worker obeys only the highest incarnation
 // that it has seen.
 //
@@ -51,7 +52,7 @@
 
 namespace espalier::cluster {
 
-// A worker taking part in a job; its index is its place in StartTraining::members.
+// A worker that takes part in a job. Its index is its place in StartTraining::members.
 struct Member {
   WorkerId worker;
   std::string name;     // for messages to people
@@ -59,7 +60,8 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
-// Half-open interval of leaves a member owns. The physical tree follows from all of them (plan/).
+// Half-open interval of the leaves of a member. All intervals together determine the physical tree
+// (plan/).
 struct LeafInterval {
   int32_t begin = 0;
   int32_t end = 0;
@@ -72,13 +74,13 @@ struct Hello {
   std::string version;  // kVersion of the worker's build
   std::string arithmetic_id;
   std::string session;      // random text, new at each start of the worker process
-  WorkerId worker;          // what an earlier Welcome gave, when re-attaching; else none
-  Incarnation incarnation;  // the highest seen; none at first
+  WorkerId worker;          // id from an earlier Welcome when re-attaching; otherwise none
+  Incarnation incarnation;  // highest one seen; none at first
   std::string name;         // for people; defaults to host:pid
   std::string address;      // host:port of the peer service
   int32_t threads = 1;
   int64_t memory_bytes = 0;
-  // What it is doing, when re-attaching.
+  // Current job and generation, when re-attaching.
   JobId job;
   Generation generation;
 };
@@ -86,14 +88,14 @@ struct Hello {
 struct Heartbeat {
   JobId job;
   Generation generation;
-  int64_t step = 0;             // committed
-  std::string waiting_because;  // what storage keeps it from getting on; empty: nothing
+  int64_t step = 0;             // last committed step
+  std::string waiting_because;  // reason why storage delays the worker; empty: no delay
 };
 
 // Results of shards. They are shared, because they are large and pass through several owners.
 using ShardResults = std::vector<std::shared_ptr<const spec::ShardResult>>;
 
-// What the member found in the next of its shards, in the order in which it was given them. The
+// The member's results for the next of its shards, in the order in which it received them. The
 // profiling pass ends with the last part.
 struct ProfilePart {
   JobId job;
@@ -101,7 +103,8 @@ struct ProfilePart {
   ShardResults shards;
 };
 
-// Progress of a profiling pass, for the progress view. While rows are loaded: a sign of life.
+// Progress of a profiling pass, for the progress view. While the member loads rows, it is a sign of
+// life.
 struct ProfilingProgress {
   JobId job;
   Generation generation;
@@ -112,42 +115,43 @@ struct ProfilingProgress {
 struct MemberReady {
   JobId job;
   Generation generation;
-  uint64_t round = 0;  // in flight in its job state (training/training_state.h): what it has not
-                       // applied yet; 1 at the start
+  uint64_t round = 0;  // round in flight in its job state (training/training_state.h), not applied
+                       // yet; 1 at the start
 };
 
-// The generation that was prepared has begun here; `round` is in flight in it.
+// The prepared generation has begun at this member. `round` is in flight in it.
 struct Switched {
   JobId job;
   Generation generation;
   uint64_t round = 0;
 };
 
-// Job states differ (training/training_state.h): nothing of the step in flight was applied, and the
-// member went back to the last state that all agreed on, or to none.
+// The job states differ (training/training_state.h). The member applied nothing of the step in
+// flight and went back to the last state that all members agreed on, or to none.
 struct StatesDiffer {
   JobId job;
   Generation generation;
   int64_t step = 0;
-  std::vector<int32_t> members;  // whose state is not the majority's; none: no majority
+  std::vector<int32_t> members;  // members outside the majority; none: no majority
 };
 
-// From the root: steps would be notably shorter if leaves were dealt out by what each member takes
-// for one.
+// Sent by the root: steps would be notably shorter if the leaves were split by each member's time
+// per leaf.
 struct Uneven {
   JobId job;
   Generation generation;
   int64_t step = 0;
-  std::vector<double> leaf_ms;  // by member
+  std::vector<double> leaf_ms;  // milliseconds, by member
 };
 
-// The worker wants to go (SIGTERM, `espalier drain`) and takes part until it is let go.
+// The worker wants to leave (SIGTERM, `espalier drain`) and takes part until the coordinator lets
+// it go.
 struct Leaving {
   std::string reason;
 };
 
-// The sums of this generation cannot be finished here. The member keeps its job state and its other
-// links and waits for the next generation.
+// The member cannot finish the sums of this generation. It keeps its job state and its other links
+// and waits for the next generation.
 struct LinkBroken {
   JobId job;
   Generation generation;
@@ -161,16 +165,16 @@ struct Progress {
   spec::JobProgress progress;
 };
 
-// From the root: an evaluation. Each generation begins with all that the job has had, and so does
-// each new stream: whoever listens takes the rows in their order, each once.
+// Sent by the root: an evaluation. Each generation and each new stream begin with all rows of the
+// job so far. The receiver takes the rows in order, each once.
 struct HistoryEntry {
   JobId job;
   Generation generation;
   spec::HistoryRow row;
-  int64_t number = 0;  // of the row, from 0
-  int64_t first = 0;   // of the oldest row that is still told; filled in by WorkerCore
+  int64_t number = 0;  // row number, from 0
+  int64_t first = 0;   // number of the oldest row that the worker still sends; set by WorkerCore
 };
-// Of longer histories coordinator and workers keep, and tell, the newest rows.
+// Number of newest rows that coordinator and workers keep, and send, of a longer history.
 inline constexpr int64_t kHistoryRowsMax = 10'000;
 
 struct JobDone {
@@ -185,22 +189,22 @@ struct JobFailed {
   Status error;
 };
 
-// The worker is going away by itself (SIGTERM), or has crashed: then `reason` names the signal.
+// The worker leaves by itself (SIGTERM), or it crashed. After a crash, `reason` names the signal.
 struct Goodbye {
   std::string reason;
   bool crashed = false;
 };
 
-// After KeepState: the job state is in a checkpoint, or `why` not.
+// Answers KeepState: the job state is in a checkpoint, or `why` states the reason why not.
 struct StateKept {
   JobId job;
   Generation generation;
-  int64_t step = 0;  // that the checkpoint is of; 0: there is no step to keep
-  std::string path;  // the directory of the checkpoint, for `resume`
+  int64_t step = 0;  // step of the checkpoint; 0: no step to save
+  std::string path;  // directory of the checkpoint, for `resume`
   Status why;
 };
 
-// A NameNode refuses the job's token (of whichever generation): another one is waited for.
+// A NameNode refuses the job's token, in any generation. The member waits for another token.
 struct TokenRefused {
   JobId job;
   std::string file_system;
@@ -219,8 +223,8 @@ struct Welcome {
   int64_t liveness_limit_ms = 5000;
 };
 
-// The coordinator will not have this worker (other version, other arithmetic). Final: the worker
-// ends with the message.
+// The coordinator rejects this worker (other version, other arithmetic). This is final: the worker
+// ends with this error.
 struct Refused {
   Status error;
 };
@@ -233,8 +237,8 @@ struct StartProfiling {
   std::shared_ptr<const spec::InputPlan> input;
   std::vector<int32_t> shards;  // indices into input->shards, ascending
   spec::StorageTokens tokens;
-  std::string request_id = {};  // of the submission: tells this job from all of other coordinators
-  std::string model_sha256 = {};  // as ScoringSubmission's
+  std::string request_id = {};    // id of the submission; unique among all coordinators
+  std::string model_sha256 = {};  // see ScoringSubmission
 };
 
 // The job's delegation tokens from now on: one was replaced.
@@ -244,7 +248,7 @@ struct NewTokens {
   spec::StorageTokens tokens;
 };
 
-// So many of the member's shards have arrived. Answers each ProfilePart.
+// Number of the member's shards that have arrived. Answers each ProfilePart.
 struct ProfileTaken {
   Incarnation incarnation;
   JobId job;
@@ -258,44 +262,45 @@ struct StartTraining {
   Generation generation;
   std::vector<Member> members;  // the receiver finds itself by its id
   std::shared_ptr<const spec::TableProfile> profile;
-  std::vector<LeafInterval> leaves;  // one a member, in member order; together all leaves
-  // A planned change: rows are loaded while the generation before still trains, MemberReady tells
-  // when they are; it begins after the step into whose total the root stamps it. Then a member that
-  // was not in the generation before fetches the state from `holder`.
+  std::vector<LeafInterval> leaves;  // one per member, in member order; together all leaves
+  // A planned change. The member loads rows while the generation before still trains, and reports
+  // MemberReady when it has them. The new generation begins after the step whose total the root
+  // stamps. Then a member that was not in the generation before fetches the state from `holder`.
   bool planned = false;
   int32_t holder = 0;  // member index
-  // The members' states were found to differ: each first goes back to the newest that all agreed
+  // The members' states differed. Each member first goes back to the newest state that all agreed
   // on.
   bool reverts = false;
-  // When the job was submitted, in ms since 1970: of two jobs with the same output the later one
-  // counts (bundle/writer_name.h).
+  // Time of the job's submission, in milliseconds since 1970. Of two jobs with the same output, the
+  // later one counts (bundle/writer_name.h).
   int64_t submitted_ms = 0;
 };
 
-// To the members of a generation when all of the next one are ready: the root stamps it.
+// Sent to the members of a generation when all of the next one are ready: the root stamps its end.
 struct SwitchOver {
   Incarnation incarnation;
   JobId job;
-  Generation generation;  // that ends
+  Generation generation;  // the generation that ends
   Generation next;
 };
 
-// To the members of a job that a client ends early: the root makes the next step the last one.
+// Sent to the members of a job that a client ends early: the root makes the next step the last one.
 struct EndTraining {
   Incarnation incarnation;
   JobId job;
   Generation generation;
 };
 
-// All members are ready. Those whose round in flight is older fetch the job state; then all begin
-// that round (again). Each member is told from whom, since not every pair may have a link.
+// All members are ready. Members whose round in flight is older fetch the job state. Then all
+// members begin that round (again). Each member gets its source, because not every pair may have a
+// link.
 struct Proceed {
   Incarnation incarnation;
   JobId job;
   Generation generation;
   uint64_t round = 0;
-  int32_t holder = 0;    // whose state this member takes; itself: its own is at `round`
-  bool fetched = false;  // others take it from this one, when it has it
+  int32_t holder = 0;    // source of the member's state; the member itself: its state is at `round`
+  bool fetched = false;  // other members take the state from this one, once it has the state
 };
 
 struct Release {
@@ -305,18 +310,19 @@ struct Release {
   std::string reason;
 };
 
-// Answer to Goodbye: the worker may end.
+// Answers Goodbye: the worker may end.
 struct Dismiss {
   std::string reason;
 };
 
-// Answer to each Heartbeat: how a worker notices a coordinator that is gone without a word.
+// Answers each Heartbeat, so that a worker notices a coordinator that disappeared without notice.
 struct Pulse {
   Incarnation incarnation;
 };
 
-// To a member of a job that waits for others, before it is given up: its state is to be written as
-// a checkpoint; when states differed the newest that all agreed on (as in StartTraining).
+// Sent to a member of a job that waits for others, before the job is given up. The member writes
+// its state as a checkpoint. With `reverts`, it writes the newest state that all members agreed on
+// (as in StartTraining).
 struct KeepState {
   Incarnation incarnation;
   JobId job;

@@ -11,10 +11,10 @@
 namespace espalier::cluster {
 namespace {
 
-// More than any shard has, of rows or of numbers that are not 0; sums over all shards of a job, of
-// which there are less than 2^20, stay in range, and so do products with the columns of one.
+// More rows, or numbers other than 0, than any shard has. Sums over all shards of a job, fewer than
+// 2^20, stay in range. So do products with the columns of a shard.
 constexpr int64_t kRowsMax = int64_t{1} << 40;
-// The totals of an evaluation begin with these (model/metrics.h).
+// The first totals of an evaluation (model/metrics.h).
 enum TotalsIndex : size_t { kRows = 0, kWeight = 1, kTotalsMin = 2 };
 constexpr size_t kColumnBytes = sizeof(spec::ColumnStats);
 
@@ -29,7 +29,7 @@ Status CheckColumns(const char* what, const std::vector<spec::ColumnStats>& colu
   for (size_t i = 0; i < columns.size(); ++i) {
     const spec::ColumnStats& c = columns[i];
     const bool counts = InRange(c.count) && InRange(c.nulls) && c.count + c.nulls <= rows;
-    // Moments may overflow; whether they are needed is the merge's to judge.
+    // Moments may overflow. The merge decides whether they are needed.
     const bool moments = (c.count == 0 || c.min <= c.max) && (c.m2 >= 0 || !std::isfinite(c.m2));
     if (!counts || !moments) {
       return FailedPrecondition("its statistics of " + std::string(what) + " " + std::to_string(i) +
@@ -64,7 +64,7 @@ Status CheckEvidence(const spec::Schema& schema, const std::vector<spec::ColumnE
   return Status::Ok();
 }
 
-// Of rows that are only looked at for warnings.
+// Checks the rows that serve only for warnings.
 Status CheckWarnings(const spec::ShardProfile& s) {
   const size_t rows = s.probe.keys.size(), values = s.probe.values.size();
   if (static_cast<int64_t>(rows) > s.train_rows || (rows > 0 && values % rows != 0) ||
@@ -101,7 +101,7 @@ Status CheckShard(const spec::InputPlan& input, const spec::ShardProfile& s) {
     return FailedPrecondition("it judges a plan that is not provisional");
   }
   ESPALIER_RETURN_IF_ERROR(CheckEvidence(schema, s.evidence));
-  if (!s.failure.ok()) return Status::Ok();  // nothing more of it is used
+  if (!s.failure.ok()) return Status::Ok();  // the rest of the profile is not used
   for (int64_t n : {s.train_rows, s.validation_rows, s.test_rows, s.dropped_rows, s.skipped_rows}) {
     if (!InRange(n)) return FailedPrecondition("a row count is " + std::to_string(n));
   }
@@ -146,7 +146,7 @@ Status CheckScore(spec::JobKind kind, const spec::ShardScore& s) {
   for (int64_t n : {s.rows, s.rejected, s.parts, s.reject_parts}) {
     if (!InRange(n)) return FailedPrecondition("a count of its score is " + std::to_string(n));
   }
-  // A part has at least a row.
+  // A part has at least one row.
   if (s.parts > s.rows + s.rejected || s.reject_parts > s.rejected) {
     return FailedPrecondition("its score tells of more files than rows");
   }
@@ -167,7 +167,7 @@ Status CheckScore(spec::JobKind kind, const spec::ShardScore& s) {
     return FailedPrecondition("its score is not of this kind of job");
   }
   if (kind == spec::JobKind::kPredict) return Status::Ok();
-  // The losses may be anything; these are what is counted, and must be a number of rows.
+  // The losses may have any value. These two are counts and must be plausible numbers of rows.
   const double rows = s.totals[kRows], weight = s.totals[kWeight];
   if (rows >= 0 && rows <= static_cast<double>(kRowsMax) && weight >= 0 && std::isfinite(weight)) {
     return Status::Ok();
@@ -201,7 +201,7 @@ std::vector<size_t> PlaceRuns(const spec::InputPlan& input,
   std::vector<size_t> place;
   std::vector<bool> taken(names.size(), false);
   for (const std::vector<int32_t>& run : runs) {
-    std::map<std::string, int64_t> bytes;  // by host
+    std::map<std::string, int64_t> bytes;  // indexed by host
     for (int32_t k : run) {
       const auto shard = static_cast<size_t>(k);
       if (shard >= input.hosts.size()) continue;

@@ -1,4 +1,4 @@
-// Who profiles which shards, and whether what a worker found can be true.
+// Assignment of shards to workers for the profiling pass, and validation of the workers' results.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -16,30 +16,30 @@
 
 namespace espalier::cluster {
 
-// Cuts the shards into one contiguous run a member, in order, balanced by bytes: a shard belongs to
-// the member in whose equal share of all bytes its middle lies (by number, when all are empty). A
-// member's run may be empty. Returns indices into `shards`, ascending, one list a member.
-// REQUIRES: members >= 1.
+// Cuts the shards into one contiguous run per member, in order, balanced by bytes. A shard belongs
+// to the member whose equal share of all bytes contains the middle of the shard. If all shards are
+// empty, the balance is by number. A member's run may be empty. Returns indices into `shards`,
+// ascending, one list per member. REQUIRES: members >= 1.
 std::vector<std::vector<int32_t>> AssignShards(const std::vector<spec::Shard>& shards, int members);
 
-// Which worker profiles which run: the worker (an index into `names`) of each run, each once. A run
-// goes to the worker whose disks hold most of its bytes, in order of the runs; the order of the
-// workers decides where that says nothing. `names[w]`: what worker w's host may be called.
-// REQUIRES: as many runs as workers.
+// Returns the worker (an index into `names`) that profiles each run, each worker once. In order of
+// the runs, each run goes to the worker whose disks hold most of its bytes. The order of the
+// workers breaks ties. `names[w]`: possible names of the host of worker w. REQUIRES: as many runs
+// as workers.
 std::vector<size_t> PlaceRuns(const spec::InputPlan& input,
                               const std::vector<std::vector<int32_t>>& runs,
                               const std::vector<std::vector<std::string>>& names);
 
-// OK when the shards of `found` are among those `given` (ascending), with counts and statistics
-// (or, of a job that scores, a score) within their ranges. The message names the shard and what is
-// wrong with it.
+// Returns OK if the shards of `found` are among those of `given` (ascending) and their values are
+// in range. The values are counts and statistics, or the score of a scoring job. The error names
+// the shard and the problem.
 Status CheckProfile(const spec::InputPlan& input, spec::JobKind kind,
                     const std::vector<int32_t>& given, const ShardResults& found);
 
-// Memory that the result of a shard takes.
+// Returns the memory of a shard's result, in bytes.
 int64_t MemoryBytes(const spec::ShardResult& result);
 
-// kInvalidArgument, with the setting that mends it, when the statistics of all shards will take
+// Returns kInvalidArgument, with the setting to change, if the statistics of all shards will take
 // more than `bytes_max`.
 Status CheckProfileSize(const spec::InputPlan& input, int64_t bytes_max);
 

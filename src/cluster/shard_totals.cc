@@ -7,7 +7,7 @@
 
 namespace espalier::cluster {
 
-// A node that is whole is joined with its sibling as soon as that is whole, too.
+// Adds a complete node to its sibling as soon as the sibling is complete, too.
 void ShardTotals::Add(int32_t shard, std::vector<double> totals) {
   ESPALIER_CHECK(0 <= shard && shard < shards_ && (width_ == 0 || totals.size() == width_),
                  std::to_string(shard) + " of " + std::to_string(shards_));

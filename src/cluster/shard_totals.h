@@ -1,8 +1,8 @@
-// The sum of what shards of an evaluation counted (model/metrics.h, totals), in the order of the
-// summation tree over all shards (plan/summation_tree.h): the same bits whichever comes first, and
-// of a run of shards no more is held than the few nodes that it makes up.
+// The sum of the totals of an evaluation's shards (model/metrics.h). It adds in the order of the
+// summation tree over all shards (plan/summation_tree.h), so the bits do not depend on the order of
+// arrival. For a run of shards, it holds only the few nodes that the run makes up.
 //
-// Thread rule: one thread an object.
+// Thread rule: one thread per object.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,20 @@ class ShardTotals {
   ShardTotals() = default;
   explicit ShardTotals(int32_t shards) : shards_(shards) {}
 
-  // REQUIRES: 0 <= shard < shards, each once; width() numbers, when that is not 0.
+  // Adds the totals of a shard. REQUIRES: 0 <= shard < shards, each once; width() numbers, if that
+  // is not 0.
   void Add(int32_t shard, std::vector<double> totals);
-  // How many numbers a shard has; 0: none has come yet.
+  // Returns the number of totals per shard. 0: no shard has arrived yet.
   size_t width() const { return width_; }
-  // Memory that is held.
+  // Returns the memory held, in bytes.
   int64_t bytes() const { return static_cast<int64_t>(nodes_.size() * width_ * sizeof(double)); }
-  // The sum; empty when there is no shard. REQUIRES: all have come.
+  // Returns the sum, or an empty vector if there are no shards. REQUIRES: all shards have arrived.
   std::vector<double> Take();
 
  private:
   int32_t shards_ = 0;
   size_t width_ = 0;
-  std::map<std::pair<int32_t, int32_t>, std::vector<double>> nodes_;  // by level and index
+  std::map<std::pair<int32_t, int32_t>, std::vector<double>> nodes_;  // indexed by level and index
 };
 
 }  // namespace espalier::cluster

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kLimitMsMax = 3'600'000;
 constexpr int64_t kOtherReasonEveryMs = 60'000;
-// Before a member gives up: time for the one before it to write the state, and for itself.
+// Time between the attempts of successive members to write the state, so that a member waits for
+// the one before it.
 constexpr int64_t kKeepTurnMs = 1000, kKeepTurnsMax = 30;
 
 }  // namespace
@@ -40,7 +41,7 @@ void WorkerCore::On(const LinkUp& event) {
 
 void WorkerCore::On(const LinkDown& event) {
   if (event.attempt != attempt_ || link_ == LinkState::kDown) return;
-  // Nobody's next attempt will mend that; one who was welcome once may be again.
+  // No further attempt fixes these errors. A worker that was welcome once may be welcome again.
   const bool not_believed = event.why.code() == StatusCode::kPermissionDenied ||
                             event.why.code() == StatusCode::kFailedPrecondition;
   const bool misconfigured = event.why.code() == StatusCode::kInvalidArgument;
@@ -49,7 +50,8 @@ void WorkerCore::On(const LinkDown& event) {
     End(event.why, not_believed);
     return;
   }
-  // One line for a series of failures, and, now and then, one for another reason than was told.
+  // Logs one line for a series of failures, and sometimes one for a reason that differs from the
+  // last logged one.
   const std::string why = event.why.ok() ? "it closed the stream" : event.why.ToString();
   const bool told =
       event.ours ||
@@ -59,7 +61,7 @@ void WorkerCore::On(const LinkDown& event) {
     told_why_ = why;
     told_why_ms_ = now_ms_;
   }
-  if (event.ours) {  // what is met next is told at once, be it what was told last
+  if (event.ours) {  // the next reason is logged at once, even if it repeats
     told_why_.clear();
     told_why_ms_ = now_ms_ - kOtherReasonEveryMs;
   }
@@ -72,7 +74,7 @@ void WorkerCore::Drop(const std::string& why) {
   BackOff();
 }
 
-// Doubles the wait up to its maximum; the jitter keeps workers from coming back all at once.
+// Doubles the wait up to its maximum. The jitter keeps workers from reconnecting all at once.
 void WorkerCore::BackOff() {
   link_ = LinkState::kDown;
   if (leaving_) {
@@ -89,7 +91,7 @@ void WorkerCore::BackOff() {
 
 void WorkerCore::On(const WorkerTick& event) {
   if (event.job_over) training_ = false;
-  // A pause of our own is not the coordinator's silence.
+  // A pause of this process does not count as silence of the coordinator.
   const int64_t gap = ticked_ms_ == 0 ? 0 : now_ms_ - ticked_ms_;
   if (gap > 2 * heartbeat_interval_ms_) heard_ms_ = std::min(now_ms_, heard_ms_ + gap);
   ticked_ms_ = now_ms_;
@@ -156,7 +158,7 @@ bool WorkerCore::ToldEnd() const {
   });
 }
 
-// True: the state of a training that stands still is yet to be written.
+// Returns true if the state of a stopped training is still to be written.
 bool WorkerCore::KeepsState() {
   if (!training_ || ToldEnd()) return false;
   if (keeping_ms_ != 0) return !kept_ && now_ms_ - keeping_ms_ < options_.keep_limit_ms;
@@ -253,7 +255,7 @@ void WorkerCore::Obey(const Refused& message) {
 
 void WorkerCore::Obey(const StartProfiling& message) {
   const JobPoint point{message.job, message.generation};
-  // An order for the generation we are in was sent again; an older one is over.
+  // A repeated order for the present generation needs no action, and an older generation is over.
   const bool same_job = point.job == at_.job;
   const bool old = same_job && point.generation <= at_.generation;
   if (!Current(message.incarnation) || leaving_ || !point.job || old) return;
@@ -262,7 +264,7 @@ void WorkerCore::Obey(const StartProfiling& message) {
   out_.push_back(RunProfiling{message});
 }
 
-// What was to be told of an older generation of the job is of no use any more.
+// Drops the reports of an older generation of the job, which are no longer of use.
 void WorkerCore::EnterGeneration(JobPoint at) {
   at_ = at;
   training_ = started_ = proceeds_ = false;

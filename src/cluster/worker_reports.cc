@@ -8,7 +8,7 @@
 namespace espalier::cluster {
 namespace {
 
-// The generation a report is about; Hello, Heartbeat and Goodbye are not reports.
+// Returns the generation of a report. Hello, Heartbeat and Goodbye are not reports.
 JobPoint PointOf(const FromWorker& message) {
   return std::visit(
       [](const auto& m) -> JobPoint {
@@ -24,7 +24,7 @@ JobPoint PointOf(const FromWorker& message) {
       message);
 }
 
-// These are only worth telling while they are new.
+// Returns whether a message is of use only while it is new.
 bool IsFleeting(const FromWorker& message) {
   return std::holds_alternative<ProfilingProgress>(message) ||
          std::holds_alternative<Progress>(message) || std::holds_alternative<Uneven>(message);
@@ -40,7 +40,7 @@ void WorkerCore::On(const Report& event) {
   const JobPoint point = PointOf(event.message);
   const bool planned = planned_ && point == JobPoint{at_.job, planned_};
   if (planned && point != at_) {
-    // Told once; when it gets lost with the link the coordinator plans anew.
+    // Sent once. If it gets lost with the link, the coordinator makes a new plan.
     if (std::holds_alternative<Switched>(event.message)) {
       EnterGeneration(point);
       training_ = started_ = proceeds_ = true;
@@ -76,7 +76,7 @@ void WorkerCore::ForgetParts() {
   shards_taken_ = 0;
 }
 
-// Of each kind the first one counts, but for history rows.
+// Keeps the first report of each kind, and all history rows.
 void WorkerCore::Keep(const FromWorker& message) {
   const auto* history = std::get_if<HistoryEntry>(&message);
   const bool again = std::any_of(reports_.begin(), reports_.end(), [&](const FromWorker& kept) {
