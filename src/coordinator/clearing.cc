@@ -21,7 +21,8 @@ bool IsAway(const Status& done) {
   return done.code() == StatusCode::kUnavailable || done.code() == StatusCode::kDeadlineExceeded;
 }
 
-// Of this output alone: its directory is full, or another job is filling it.
+// Returns whether the error concerns only this output: its directory is full, or another job is
+// filling it.
 bool IsTaken(const Status& done) { return done.code() == StatusCode::kResourceExhausted; }
 
 std::string Words(const cluster::ClearWork& work, const std::string& what, const Status& why) {
@@ -99,7 +100,7 @@ bool Clearing::Ended(Item item, const Status& done) {
     waiting_.push_back(std::move(item));
     return false;
   }
-  if (closed_) return false;  // it was cut short; the next life clears for it
+  if (closed_) return false;  // interrupted; the next life clears it
   if (!IsAway(done) && !IsTaken(done)) {
     LogWarning(Words(item.work, "", done));
     return true;

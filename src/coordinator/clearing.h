@@ -1,17 +1,19 @@
-// Removes what ended jobs have left next to their outputs (bundle/output.h, scoring/staging.h), one
-// job after the other. Of jobs that score it does so on the thread of the merges, after the merge
-// of the job itself: no merge puts an output in place meanwhile. Other merges come in between.
+// Removes the leftovers of ended jobs next to their outputs (bundle/output.h, scoring/staging.h),
+// one job after the other. For scoring jobs it does so on the merge thread, after the merge of that
+// job. So no merge puts an output in place in the meantime. Other merges may run in between.
 //
-//   fails                           is tried again soon, for some seconds: workers that were told
-//                                   to stop may write a last file meanwhile
-//   fails still, storage is away    waits, with all others of that file system, and is tried again
+//   Outcome                         Next step
+//   failure                         retries soon, for some seconds: workers that have to stop may
+//                                   still write a last file
+//   failure, storage unreachable    waits, with all other jobs on that file system, and retries
 //                                   until this process ends
-//   fails still, the output's       waits so alone
+//   failure, the output's           waits in the same way, but alone
 //   directory is full or another job is filling it
-//   fails still, for other reasons  is given up with a warning
+//   failure for another reason      gives up with a warning
 //
-// Jobs that ended in this life come first, then those of earlier lives: first the ones that failed
-// or were cancelled, for which more than an empty directory may be left.
+// Jobs that ended in this life of the coordinator come first, then those of earlier lives. Of the
+// latter, failed and cancelled jobs come first, because they may have left more than an empty
+// directory.
 //
 // Thread rule: all calls are safe from any thread.
 #pragma once
@@ -27,45 +29,46 @@
 
 namespace espalier::coordinator {
 
-inline constexpr int64_t kClearSoonMs = 500;         // until another try
-inline constexpr int64_t kClearTriesMs = 10'000;     // in which it is tried so
-inline constexpr int64_t kClearAwayMs = 5 * 60'000;  // until a file system is asked again
+inline constexpr int64_t kClearSoonMs = 500;         // until another attempt
+inline constexpr int64_t kClearTriesMs = 10'000;     // limit for these attempts
+inline constexpr int64_t kClearAwayMs = 5 * 60'000;  // the same for an unreachable file system
 
 class Clearing {
  public:
   struct Hooks {
     std::function<int64_t()> now_ms;
-    // To the thread for work of this kind, in order.
+    // Passes work to the thread for jobs of this kind, in order.
     std::function<void(spec::JobKind, std::function<void()>)> submit;
-    // On that thread.
+    // Clears a job, on that thread.
     std::function<Status(const cluster::ClearWork&)> clear;
-    std::function<void(const cluster::ClearWork&)> over;  // it was done or given up
+    std::function<void(const cluster::ClearWork&)> over;  // cleared or given up
   };
   explicit Clearing(Hooks hooks) : hooks_(std::move(hooks)) {}
 
   void Add(cluster::ClearWork work);
-  // Begins what has waited long enough. To be called again and again.
+  // Begins the work that has waited long enough. Call it repeatedly.
   void Continue();
-  // Whether anything is being done, or soon; not what waits for a file system.
+  // Returns whether work is in progress or begins soon. Work that waits for a file system does not
+  // count.
   bool open() const;
-  // Nothing more begins.
+  // Prevents new work from beginning.
   void Close();
   bool closed() const;
 
  private:
   struct Item {
     cluster::ClearWork work;
-    int64_t first_ms = 0;  // when it was tried first; 0: not yet
+    int64_t first_ms = 0;  // time of the first attempt; 0: none yet
     int64_t due_ms = 0;
-    bool away = false;  // its file system was, when it was tried last
+    bool away = false;  // its file system was unreachable at the last attempt
   };
 
   void Work(Item item);
-  // Where it is to be tried again, it is back among those that wait.
+  // Returns whether the item was cleared or given up. An item for another attempt waits again.
   bool Ended(Item item, const Status& done);
 
   const Hooks hooks_;
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   std::vector<Item> waiting_;
   bool working_ = false, closed_ = false;
 };

@@ -16,11 +16,11 @@
 namespace espalier::coordinator {
 namespace {
 
-constexpr int64_t kShutdownLimitMs = 2000;  // for open calls to end
+constexpr int64_t kShutdownLimitMs = 2000;  // limit for open calls to end
 constexpr int64_t kTicksAnInterval = 4;
 constexpr int64_t kStatusIntervalMs = 5000;
 constexpr int kTokenThreads = 4, kFenceThreads = 4;
-constexpr int64_t kWorkersACertificate = 8;  // may attach, at least
+constexpr int64_t kWorkersACertificate = 8;  // minimum that may attach
 
 int64_t SystemUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -93,7 +93,8 @@ storage::StorageOptions StorageOf(const config::CoordinatorOptions& options) {
 
 namespace {
 
-// What a job names must not be the coordinator's own: its key, people's tokens, the journal.
+// Returns the storage options for paths in jobs. A job must not name the coordinator's own files:
+// its key, people's tokens, the journal.
 storage::StorageOptions StorageOfJobs(const config::CoordinatorOptions& options) {
   storage::StorageOptions storage = StorageOf(options);
   storage.secrets = options.secrets;
@@ -173,14 +174,14 @@ Status CoordinatorDaemon::Run(const ServiceEnvironment& service, Reread reread) 
   reread_ = std::move(reread);
   WaitForSignal();
   service_->Ready();
-  Feed(cluster::Tick{});  // before any question: what was restored then knows the time
+  Feed(cluster::Tick{});  // before any request: restored jobs then know the time
   TickLater();
   loop_.run();
   AwaitWork(kShutdownLimitMs);
   return failure_;
 }
 
-// Milliseconds since 1970 by a clock that never goes back.
+// Returns milliseconds since 1970, from a clock that never goes back.
 int64_t CoordinatorDaemon::NowMs() const {
   return started_ms_ + std::chrono::duration_cast<std::chrono::milliseconds>(
                            std::chrono::steady_clock::now() - started_)
@@ -229,7 +230,8 @@ void CoordinatorDaemon::TellStatus() {
                    ", waiting: " + std::to_string(waiting) + "; listening on " + address());
 }
 
-// A job that is being submitted is none yet, but its client says so again when we are gone.
+// A submission in progress is not a job yet, but its client repeats it after this coordinator has
+// ended.
 bool CoordinatorDaemon::IdleTooLong() {
   if (options_.idle_limit_ms == 0) return false;
   bool idle = !intake_->busy() && !clearing_.open();
@@ -279,7 +281,7 @@ void CoordinatorDaemon::Feed(const cluster::CoordinatorEvent& event) {
   if (!stopping_) Perform(core_.Step(event, NowMs()));
 }
 
-// Log lines say what happened, not what was done: they need not wait.
+// Log lines report events, not completed actions, so they leave at once.
 void CoordinatorDaemon::Perform(cluster::CoordinatorActions actions) {
   for (const cluster::LogLine& line : actions.log) Write(line);
   actions.log.clear();
@@ -287,10 +289,11 @@ void CoordinatorDaemon::Perform(cluster::CoordinatorActions actions) {
   if (outbox_.wants_rewrite()) outbox_.Rewrite(core_.Remember());
 }
 
-// In the order that CoordinatorActions states, after their entries were kept.
+// Performs the actions in the order that CoordinatorActions states, after the journal has their
+// entries.
 void CoordinatorDaemon::Act(cluster::CoordinatorActions actions) {
   for (const cluster::ClearWork& work :
-       actions.clear) {  // before anybody hears that the job is over
+       actions.clear) {  // before any client learns that the job is over
     if (const auto it = wanted_.find(work.job); it != wanted_.end()) *it->second = false;
   }
   for (cluster::SendToWorker& send : actions.send)
@@ -317,7 +320,7 @@ void CoordinatorDaemon::Act(cluster::CoordinatorActions actions) {
   for (cluster::TokenWork& work : actions.tokens) StartTokenWork(std::move(work));
 }
 
-// Delegation tokens are worth what their owner may do: they travel in the clear on loopback alone.
+// A delegation token gives all rights of its owner, so it travels unencrypted only on loopback.
 Status CoordinatorDaemon::CheckTokens(const spec::SubmitRequest& request) const {
   const Result<config::Address> listen = config::ParseAddress(options_.listen);
   if (request.tokens.empty() || options_.tls.any() ||

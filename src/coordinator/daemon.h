@@ -1,11 +1,14 @@
-// The coordinator daemon: one control loop (Asio) that owns a CoordinatorCore, turns gRPC's calls,
-// timers and the I/O pool's results into its events, and performs its actions.
+// The coordinator daemon: one control loop (Asio) that owns a CoordinatorCore. The loop turns gRPC
+// calls, timers and the results of the I/O pools into the core's events, and performs its actions.
 //
-// Threads: the control loop, which never reads a file and never computes for long; gRPC's own,
-// which only post to the loop; the intake's for what a submission needs; a thread for merges (and
-// for what they leave behind), which may be long and must not delay submissions; a few for
-// delegation tokens, which wait for KDCs; a few for the outputs of jobs that train, which wait for
-// storage.
+// Threads:
+// - The control loop never reads a file and never computes for long.
+// - The threads of gRPC only post to the loop.
+// - The threads of the intake read the files that a submission needs.
+// - One thread merges results and clears away leftovers. This may be long and must not delay
+//   submissions.
+// - A few threads renew delegation tokens, which waits for KDCs.
+// - A few threads fence and check the outputs of training jobs, which waits for storage.
 #pragma once
 
 #include <atomic>
@@ -34,33 +37,34 @@
 
 namespace espalier::coordinator {
 
-// How the coordinator reaches files.
+// Returns how the coordinator accesses files.
 storage::StorageOptions StorageOf(const config::CoordinatorOptions& options);
 
 class CoordinatorDaemon : private rpc::CoordinatorHandler {
  public:
   using Reread = std::function<Result<config::CoordinatorOptions>()>;
 
-  // What Make would fail at but for the journal. Before that is opened: opening takes it over from
-  // a coordinator that may be running.
+  // Returns the errors that Make would return, except those of the journal. Call it before opening
+  // the journal, because opening takes the journal over from a coordinator that may be running.
   static Status Check(const config::CoordinatorOptions& options);
-  // Listens, and goes on from where the journal's past ends. REQUIRES: options are valid; signals
-  // SIGTERM, SIGINT and SIGHUP are this object's from now on.
+  // Listens, and continues where the journal's past ends. REQUIRES: the options are valid; this
+  // object owns the signals SIGTERM, SIGINT and SIGHUP from now on.
   static Result<std::unique_ptr<CoordinatorDaemon>> Make(const config::CoordinatorOptions& options,
                                                          OpenedJournal journal);
   ~CoordinatorDaemon() override;
 
-  // "host:port" as workers and clients on other machines can use it.
+  // Returns the "host:port" that workers and clients on other machines can use.
   std::string address() const;
-  // Serves until SIGTERM, SIGINT, or until there was no job to run for idle_limit_ms, then ends
-  // within seconds: streams of workers are closed (they look for the next coordinator), watchers
-  // told; without a durable journal jobs are cancelled, with one they go on and the next
-  // coordinator takes them over. An error: a newer coordinator has taken over, or the journal
-  // failed for too long (outbox.h). SIGHUP reads the options again, by `reread` on a pool: the log
-  // level changes at once, all else at the next start.
+  // Serves until SIGTERM or SIGINT, or until no job was active for idle_limit_ms, then ends within
+  // seconds. At the end it closes the workers' streams, so that the workers look for the next
+  // coordinator, and notifies the watchers. Without a durable journal, it cancels the jobs. With
+  // one, the jobs continue and the next coordinator takes them over. Returns an error if a newer
+  // coordinator has taken over, or if the journal failed for too long (outbox.h). On SIGHUP, it
+  // reads the options again, with `reread` on a pool. The log level changes at once, all other
+  // options at the next start.
   Status Run(const ServiceEnvironment& service = {}, Reread reread = {});
-  // Work of the intake, of the pool or of the journal that has not ended (a file system that hangs,
-  // say): destroying this object would wait for it.
+  // Returns whether work of the intake, the pools or the journal has not ended, for example because
+  // a file system hangs. The destructor waits for this work.
   bool busy() const { return busy_ > 0 || intake_->busy() || outbox_.busy(); }
 
  private:
@@ -83,7 +87,7 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
   void OnWorkers(rpc::CallerGone gone, rpc::Done<std::vector<spec::WorkerSnapshot>> done) override;
   void OnWatch(JobId job, std::shared_ptr<rpc::WatchSink> sink) override;
 
-  // All below: on the control loop.
+  // The functions below run on the control loop.
   int64_t NowMs() const;
   void Feed(const cluster::CoordinatorEvent& event);
   void Perform(cluster::CoordinatorActions actions);
@@ -95,11 +99,12 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
   void StartFence(cluster::FenceWork work);
   void StartCheck(cluster::CheckWork work);
   Clearing::Hooks ClearingHooks();
-  // Until no work is left, or for so long; somewhat longer for what jobs have left.
+  // Waits until no work is left, or for `limit_ms`. Waits somewhat longer for the removal of
+  // leftovers of jobs.
   void AwaitWork(int64_t limit_ms);
   void StartTokenWork(cluster::TokenWork work);
-  // From any thread: gives an answer that may be long, each in a turn of the loop of its own, to
-  // who has not gone away.
+  // Safe from any thread: gives an answer that may be long, in a separate turn of the loop, unless
+  // the caller has gone.
   void Tell(rpc::CallerGone gone, std::function<void()> answer);
   void TellNext();
   Status CheckTokens(const spec::SubmitRequest& request) const;
@@ -115,7 +120,7 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
   const config::CoordinatorOptions options_;
   const storage::StorageOptions storage_;
   const std::chrono::steady_clock::time_point started_;
-  const int64_t started_ms_;  // since 1970
+  const int64_t started_ms_;  // milliseconds since 1970
   boost::asio::io_context loop_;
   boost::asio::steady_timer timer_{loop_};
   boost::asio::signal_set signals_{loop_};
@@ -127,21 +132,21 @@ class CoordinatorDaemon : private rpc::CoordinatorHandler {
     rpc::CallerGone gone;
     std::function<void()> tell;
   };
-  std::deque<Answer> answers_;  // to give; the first one is posted
-  // Of merges of jobs that score, underway: whether the job still wants it.
+  std::deque<Answer> answers_;  // answers to give; the first one is posted
+  // For each running merge of a scoring job: whether the job still wants the result.
   std::map<JobId, std::shared_ptr<std::atomic<bool>>> wanted_;
   uint64_t next_request_ = 1;
   bool stopping_ = false;
-  std::unique_ptr<ServiceManager> service_;  // from Run on
+  std::unique_ptr<ServiceManager> service_;  // set from Run on
   int64_t next_status_ms_ = 0;
-  int64_t idle_since_ms_ = 0;  // 0: there is a job to run
+  int64_t idle_since_ms_ = 0;  // 0: a job is active
   Reread reread_;
   Status failure_;
   std::atomic<int> busy_{0};
   std::unique_ptr<rpc::CoordinatorServer> server_;
   Outbox outbox_;
   Clearing clearing_{ClearingHooks()};
-  // Destroyed first: their work posts to all above.
+  // Destroyed first, because their work posts to the members above.
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<JobPool> pool_;
   std::unique_ptr<JobPool> merging_;

@@ -1,5 +1,5 @@
-// CoordinatorDaemon: calls of workers and clients, from gRPC's threads, which only post to the
-// loop.
+// CoordinatorDaemon: calls of workers and clients. They arrive on gRPC's threads, which only post
+// to the loop.
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -76,8 +76,8 @@ void CoordinatorDaemon::OnDrain(WorkerId worker, rpc::Done<WorkerId> done) {
   });
 }
 
-// What workers have said meanwhile is heard between any two of these: a flood of them must not make
-// a living worker look like a lost one.
+// Between any two answers, the loop handles the messages of workers. A flood of requests must not
+// make a live worker look lost.
 void CoordinatorDaemon::Tell(rpc::CallerGone gone, std::function<void()> answer) {
   boost::asio::post(loop_, [this, gone = std::move(gone), answer = std::move(answer)]() mutable {
     answers_.push_back({std::move(gone), std::move(answer)});
@@ -85,8 +85,8 @@ void CoordinatorDaemon::Tell(rpc::CallerGone gone, std::function<void()> answer)
   });
 }
 
-// Who has gone away since has no turn: those who ask and go, again and again, cannot make the queue
-// longer than it takes to look at them.
+// Callers that have gone get no turn. Clients that repeatedly ask and disconnect thus cannot make
+// the queue longer than the time to skip them.
 void CoordinatorDaemon::TellNext() {
   boost::asio::post(loop_, [this] {
     while (!answers_.empty() && answers_.front().gone()) answers_.pop_front();

@@ -1,4 +1,4 @@
-// CoordinatorDaemon: work on pools, which reads and writes files or waits for others.
+// CoordinatorDaemon: work on pools, which reads and writes files or waits for other services.
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <thread>
@@ -78,7 +78,7 @@ Clearing::Hooks CoordinatorDaemon::ClearingHooks() {
     return ClearJob(work, storage);
   };
   hooks.over = [this](const cluster::ClearWork& work) {
-    if (clearing_.closed()) return;  // nobody hears of it: the next life clears with the tokens
+    if (clearing_.closed()) return;  // the loop is over: the next life clears with the tokens
     for (const spec::StorageToken& token : work.tokens) {
       const Status cancelled = CancelToken(token, PatienceOfIntake(storage_));
       if (!cancelled.ok()) LogInfo(ToString(work.job) + ": " + cancelled.ToString());
@@ -101,8 +101,8 @@ void CoordinatorDaemon::StartTokenWork(cluster::TokenWork work) {
   });
 }
 
-// What jobs that were cancelled have left is being removed, and without a journal nobody else will:
-// that may take longer, but must end before a service manager's patience does.
+// The daemon is removing the leftovers of cancelled jobs, and without a journal no later one will.
+// The removal may take longer, but must end before a service manager kills the process.
 void CoordinatorDaemon::AwaitWork(int64_t limit_ms) {
   for (int64_t ms = 0;; ms += kAwaitMs) {
     clearing_.Continue();

@@ -16,9 +16,8 @@ namespace espalier::coordinator {
 namespace {
 
 constexpr int64_t kSegmentBytesMax = int64_t{4} << 30;
-constexpr int kAttempts = 10;  // while other coordinators start and tidy up
-constexpr int64_t kSegmentsMax =
-    32;  // after which it is time for a rewrite: a start reads them all
+constexpr int kAttempts = 10;         // while other coordinators start and delete files
+constexpr int64_t kSegmentsMax = 32;  // then a rewrite is due, because a start reads all segments
 
 std::string Digits(uint64_t number) {
   char text[24];
@@ -26,7 +25,7 @@ std::string Digits(uint64_t number) {
   return text;
 }
 
-// A segment, as its name tells.
+// A segment, as identified by its name.
 struct SegmentName {
   uint64_t incarnation = 0, first = 0;
   bool snapshot = false;
@@ -37,8 +36,8 @@ struct SegmentName {
   }
 };
 
-// The number of the record after a segment. A snapshot counts as one more than it has, so that what
-// follows sorts behind it.
+// Returns the number of the record after a segment. A snapshot counts one more than it has, so that
+// the entries after it sort behind it.
 uint64_t After(const SegmentName& name, size_t records) {
   return name.first + records + (name.snapshot ? 1 : 0);
 }
@@ -84,25 +83,27 @@ class FileJournal : public Journal {
  private:
   Status CheckNotReplaced() const;
   std::string PathOf(const std::string& name) const { return directory_ + "/" + name; }
-  // The highest number that a coordinator has taken here.
+  // Returns the highest number that a coordinator has taken in this directory.
   Result<uint64_t> HighestLife() const;
   Status MakeLife(uint64_t number);
   Status TakeLife(int64_t now_us);
-  // kNotFound: somebody tidied up meanwhile.
+  // Reads the entries. kNotFound: another coordinator deleted files in the meantime.
   Result<std::vector<cluster::JournalEntry>> Load();
   Result<Segment> LoadSegment(const SegmentName& name) const;
   Status Write(const SegmentName& name, const std::vector<cluster::JournalEntry>& entries,
                int64_t* bytes);
-  // Deletes what the segment that was just written replaces; what cannot be deleted does no harm.
+  // Deletes the segments that the newly written one replaces. A file that cannot be deleted does no
+  // harm.
   void DeleteOlder(const SegmentName& than);
 
   std::string directory_;
   const std::unique_ptr<storage::FileSystem> files_;
-  uint64_t life_ = 0;     // our number
-  uint64_t log_ = 0;      // the number in the names of our segments: the first that we had
-  uint64_t next_ = 1;     // sequence
+  uint64_t life_ = 0;     // this coordinator's number
+  uint64_t log_ = 0;      // number in the names of its segments: the first one it had
+  uint64_t next_ = 1;     // sequence number
   int64_t segments_ = 0;  // since the last snapshot
-  // A snapshot whose writing failed but which may be there: it must go before anything is appended.
+  // A snapshot that may exist although its writing failed. It must be deleted before the next
+  // append.
   std::optional<SegmentName> doubtful_;
   Growth growth_;
 };
@@ -114,8 +115,8 @@ Result<uint64_t> FileJournal::HighestLife() const {
   return highest;
 }
 
-// The content tells this process from others: on HDFS it decides whose file it is when an answer
-// was lost.
+// The content distinguishes this process from others. On HDFS, it decides whose file it is after a
+// lost answer.
 Status FileJournal::MakeLife(uint64_t number) {
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
@@ -153,7 +154,7 @@ Result<Segment> FileJournal::LoadSegment(const SegmentName& name) const {
 
 Result<std::vector<cluster::JournalEntry>> FileJournal::Load() {
   ESPALIER_ASSIGN_OR_RETURN(const auto names, files_->Names(directory_));
-  std::vector<SegmentName> found;  // sorted by incarnation, then first; as the names are
+  std::vector<SegmentName> found;  // sorted by incarnation, then first, like the names
   for (const std::string& name : names) {
     const auto segment = ParseSegment(name);
     if (segment && segment->incarnation < life_) found.push_back(*segment);
@@ -229,7 +230,7 @@ Status FileJournal::Append(const std::vector<cluster::JournalEntry>& entries) {
 }
 
 Status FileJournal::Rewrite(const std::vector<cluster::JournalEntry>& entries) {
-  // One number is left out: an append that failed may have left a file of that number.
+  // Skips one number, because a failed append may have left a file with that number.
   const SegmentName name{log_, next_ + 1, true};
   doubtful_ = name;
   int64_t bytes = 0;

@@ -1,7 +1,7 @@
-// The command line of espalier-coordinator: a configuration file, flags that override it, and what
-// only a parent process asks for.
+// The command line of espalier-coordinator: a configuration file, flags that override it, and flags
+// that only a parent process uses.
 //
-// Thread rule: pure function, but for reading the configuration file.
+// Thread rule: pure function, except that it reads the configuration file.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ namespace espalier::coordinator {
 
 struct CoordinatorFlags {
   config::CoordinatorOptions options;
-  int ready_fd = -1;              // the address in use is written there, one line; -1: nowhere
-  bool exit_with_parent = false;  // end when the parent process does
+  int ready_fd = -1;                    // receives the address in use, as one line; -1: none
+  bool exit_with_parent = false;        // ends when the parent process does
   std::vector<std::string> notes = {};  // config::DaemonFlags::notes
-  // --help and --version: print this and end.
+  // --help and --version: the text to print before ending.
   std::optional<std::string> answer;
 };
 
-// kInvalidArgument: a flag, or the file, is wrong.
+// Parses the command line. kInvalidArgument: a flag, or the file, is wrong.
 Result<CoordinatorFlags> ParseCoordinatorFlags(int argc, const char* const* argv);
 
 }  // namespace espalier::coordinator

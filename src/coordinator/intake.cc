@@ -28,7 +28,7 @@ storage::StorageOptions PatienceOfIntake(storage::StorageOptions storage) {
   return storage;
 }
 
-// A job that names more counts for the default one.
+// A job that names more file systems counts for the default one.
 constexpr size_t kFileSystemsMax = 16;
 
 std::set<std::string> FileSystemsNamed(const std::string& job_yaml) {
@@ -115,7 +115,7 @@ void Intake::ReadNext() {
   }
 }
 
-// On a thread of the pool.
+// Runs on a thread of the pool.
 void Intake::Read(const Waiting& waiting) {
   Result<cluster::Submission> prepared = Cancelled("the submission was withdrawn");
   if (!*waiting.dropped) {
@@ -141,7 +141,7 @@ void Intake::End(const Waiting& read, Result<cluster::Submission> prepared) {
   GiveUpPlace(read);
   ReadNext();
   DropAbandoned();
-  if (*read.dropped) return;  // and the id may be another reading's by now
+  if (*read.dropped) return;  // another reading may have the id by now
   const std::string& key = read.request.client_request_id;
   std::vector<rpc::Done<JobId>> callers;
   for (Caller& caller : by_key_.at(key).callers) callers.push_back(std::move(caller.done));

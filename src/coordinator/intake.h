@@ -1,14 +1,15 @@
-// Submissions that are being read: between a client's call and CoordinatorCore.
+// Submissions between a client's call and CoordinatorCore, while the coordinator reads their files.
 //
-// Reading may wait for storage, so it has threads of its own, and every wait has an end: storage
-// that is away is given up before the client gives up (PatienceOfIntake), with its reason; and a
-// submission whose callers have all gone away, or that was withdrawn, is dropped, so that no job
-// starts of which its submitter was told that it failed.
+// Reading may wait for storage, so it has separate threads, and every wait ends. The intake gives
+// up on unreachable storage before the client gives up (PatienceOfIntake), and reports the reason.
+// It drops a submission that was withdrawn, or whose callers have all gone. So no job starts whose
+// submitter received a failure.
 //
 // Submissions on one file system take at most half of the threads and half of the places, so an
 // unreachable file system does not block jobs on others. Each spelling of a name counts separately.
 //
-// Thread rule: all calls from one thread, the one that `post` brings calls to; but busy() from any.
+// Thread rule: all calls from the thread to which `post` brings calls. busy() is safe from any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -27,10 +28,10 @@
 
 namespace espalier::coordinator {
 
-// The last of `reading_max` submissions that all wait for storage in vain still gets its answer
-// within ApiClientOptions::submit_timeout_ms.
+// With these limits, even the last of `reading_max` submissions that all wait for storage in vain
+// gets its answer within ApiClientOptions::submit_timeout_ms.
 struct IntakeLimits {
-  int threads = 32;  // they mostly wait
+  int threads = 32;  // these mostly wait
   int reading_max = 128;
 };
 
@@ -38,34 +39,35 @@ struct IntakeLimits {
 // text is searched and not parsed, so comments count.
 std::set<std::string> FileSystemsNamed(const std::string& job_yaml);
 
-// Storage as it is to be read at submit: somebody is waiting for the answer.
+// Returns the storage options for submissions, where a client waits for the answer.
 storage::StorageOptions PatienceOfIntake(storage::StorageOptions storage);
 
 class Intake {
  public:
   using Post = std::function<void(std::function<void()>)>;
-  // Takes a submission that was read, and those who wait for its job.
+  // Receives a submission that was read, and the callers that wait for its job.
   using Ready = std::function<void(cluster::Submission, std::vector<rpc::Done<JobId>>)>;
 
-  // `post` is called from any thread until the destructor returns, `ready` only by posted calls.
+  // Calls `post` from any thread until the destructor returns. Calls `ready` only in posted calls.
   Intake(const storage::StorageOptions& storage, const IntakeLimits& limits, Post post,
          Ready ready);
-  // Waits for what is being read.
+  // Waits for the submissions being read.
   ~Intake();
 
-  // One of the same owner that is being read already has one more caller. What cannot be a job is
-  // answered here, and so is one too many: kResourceExhausted.
+  // Adds a submission. If one of the same owner with the same id is being read already, adds one
+  // more caller to it. Answers an invalid submission at once, and one beyond the limit with
+  // kResourceExhausted.
   void Add(const std::string& owner, spec::SubmitRequest request, rpc::CallerGone gone,
            rpc::Done<JobId> done);
-  // Nothing comes of a submission of that id that is being read, if it is the requester's own or
-  // the requester is an admin.
+  // Drops a submission with that id while it is being read, if the requester is its owner or an
+  // admin.
   void Withdraw(const cluster::Requester& by, const std::string& client_request_id);
-  // Withdraws what nobody waits for any more. To be called every now and then.
+  // Drops submissions whose callers have all gone. Call it from time to time.
   void DropAbandoned();
-  // Drops everything; its callers get no answer from here.
+  // Drops all submissions. Their callers get no answer from the intake.
   void Close();
 
-  // Whether a thread is reading.
+  // Returns whether a thread is reading.
   bool busy() const { return reading_ > 0; }
 
  private:
@@ -76,16 +78,16 @@ class Intake {
   struct Reading {
     std::string owner;
     std::vector<Caller> callers;
-    std::shared_ptr<std::atomic<bool>> dropped;  // ends the waits of who reads it
+    std::shared_ptr<std::atomic<bool>> dropped;  // ends the waits of the reading thread
   };
-  // Submission that waits for a thread.
+  // A submission that waits for a thread.
   struct Waiting {
     std::string owner;
     spec::SubmitRequest request;  // its id is the key
     std::set<std::string> file_systems;
     std::shared_ptr<std::atomic<bool>> dropped;
   };
-  // Submissions on one file system.
+  // Number of submissions on one file system.
   struct Load {
     int taken = 0;    // waiting or being read
     int reading = 0;  // being read
@@ -103,8 +105,8 @@ class Intake {
   std::map<std::string, Reading> by_key_;  // RequestKey
   std::deque<Waiting> waiting_;
   std::map<std::string, Load> by_file_system_;
-  std::atomic<int> reading_{0};  // with those that wait, and those dropped that have not ended
-  JobPool pool_;                 // last: its jobs refer to what stands above
+  std::atomic<int> reading_{0};  // includes waiting submissions and dropped ones still being read
+  JobPool pool_;                 // last: its jobs refer to the members above
 };
 
 }  // namespace espalier::coordinator

@@ -1,11 +1,11 @@
-// What the coordinator must remember over a restart. Append returns when the entries are as safe as
-// this journal makes them; only then are they acted on (outbox.h).
+// The state that the coordinator keeps over a restart. Append returns when the entries are as safe
+// as this journal makes them. The coordinator acts on entries only after that (outbox.h).
 //
-// Where it is kept follows from `state_directory`:
-//   ""                     nowhere: jobs do not outlive the process
+// `state_directory` determines the kind of journal:
+//   ""                     none: jobs do not outlive the process
 //   a path                 an SQLite database in that directory (sqlite_journal.h)
 //   a URI: hdfs://, file:  files in that directory (file_journal.h), which coordinators on several
-//                          hosts may share: the one that started last is the one that counts
+//                          hosts may share: the one that started last owns it
 #pragma once
 
 #include <cstdint>
@@ -27,59 +27,61 @@ class Journal {
   virtual ~Journal() = default;
 
   // Adds the entries, all or none. Errors: kResourceExhausted, the disk is full; kAborted, a newer
-  // coordinator has taken over and this one must end; others: may go away by themselves. After an
-  // error the same or other entries may be appended: nothing of the failed ones is kept then. (If
-  // the process ends before that, they may turn out to be there.)
+  // coordinator has taken over and this one must end. Other errors may be temporary. After an
+  // error, the caller may append the same or other entries, and the failed ones are dropped. (If
+  // the process ends before that, the journal may still contain them.)
   virtual Status Append(const std::vector<cluster::JournalEntry>& entries) = 0;
 
-  // Replaces all entries by these, which say the same in fewer; all or none. Errors as of Append.
+  // Replaces all entries by these, which have the same content in fewer entries, all or none.
+  // Errors are those of Append.
   virtual Status Rewrite(const std::vector<cluster::JournalEntry>& entries) = 0;
-  // So much was appended since the last Rewrite that another one is worth its time.
+  // Returns whether so much was appended since the last Rewrite that another one is worthwhile.
   virtual bool wants_rewrite() const = 0;
 
-  // kAborted: a newer coordinator has taken over. Others say nothing of that.
+  // Returns kAborted if a newer coordinator has taken over. Other errors do not answer the
+  // question.
   virtual Status CheckOurs() { return Status::Ok(); }
 
-  // Whether the entries outlive the process.
+  // Returns whether the entries outlive the process.
   virtual bool durable() const = 0;
 
-  // Space that was set aside for entries about running jobs. Give back: after it the next Append
-  // may find room on a full disk; false when there was none. Set aside: while it fails, no new job
-  // should be taken.
+  // The disk space that is reserved for entries about running jobs. GiveBackReserve frees it, so
+  // that the next Append may succeed on a full disk, and returns false if none was reserved.
+  // SetReserveAside reserves it again. While that fails, the coordinator should accept no new job.
   virtual bool GiveBackReserve() = 0;
   virtual Status SetReserveAside() = 0;
 };
 
 struct OpenedJournal {
   std::unique_ptr<Journal> journal;
-  // The durable number of this life of the coordinator: more than any before it, and at least the
-  // time (microseconds since 1970), so that one without a state directory counts up as well.
+  // The durable number of this life of the coordinator. It is higher than any before it, and at
+  // least the time in microseconds since 1970, so that it also grows without a state directory.
   Incarnation incarnation;
-  std::vector<cluster::JournalEntry> past;  // what earlier lives appended, in order
+  std::vector<cluster::JournalEntry> past;  // entries of earlier lives, in order
 };
 
-// Opens or makes the journal and takes the incarnation. `now_us`: microseconds since 1970.
-// Errors: kDataLoss, naming file and record, when what is stored is damaged; kFailedPrecondition
-// when another process holds the directory; those of the file system. A record at the end that was
-// not written whole (it was never acted on) is cut off, with a line in the log.
+// Opens or creates the journal and takes the incarnation. `now_us`: microseconds since 1970.
+// Errors: kDataLoss, with file and record, if the journal is damaged; kFailedPrecondition if
+// another process holds the directory; those of the file system. An incomplete record at the end is
+// cut off, with a line in the log. No coordinator has acted on it.
 Result<OpenedJournal> OpenJournal(const std::string& state_directory,
                                   const storage::StorageOptions& storage, int64_t now_us);
 
-// Keeps nothing.
+// Creates a journal that stores nothing.
 std::unique_ptr<Journal> MakeForgetfulJournal();
 
-// ---- for the journals ------------------------------------------------------------------------
+// ---- for the implementations -----------------------------------------------------------------
 
-// CRC-32C of a record's place and content.
+// Returns the CRC-32C of a record's place and content.
 uint32_t RecordChecksum(uint64_t sequence, std::string_view bytes);
-// kDataLoss: what is wrong in which record of which file (0: in the file as such), and what can be
-// done.
+// Returns kDataLoss with the problem, the record (0: the file itself), the file, and a fix.
 Status Damaged(const std::string& path, uint64_t sequence, const std::string& what);
-// The entry of a record, after comparing its checksum.
+// Returns the entry of a record, after comparing its checksum.
 Result<cluster::JournalEntry> ReadRecord(const std::string& path, uint64_t sequence,
                                          uint32_t checksum, std::string_view bytes);
 
-// When to rewrite: when as much was appended as the last rewrite left, but not for a few MiB.
+// Decides when to rewrite: when more was appended than the last rewrite left, and more than a few
+// MiB.
 class Growth {
  public:
   void OnRewrite(int64_t bytes) { base_ = bytes, grown_ = 0; }

@@ -1,4 +1,4 @@
-// espalier-coordinator.
+// Entry point of espalier-coordinator.
 #include "src/base/standard_streams.h"
 #include "src/coordinator/program.h"
 

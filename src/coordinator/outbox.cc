@@ -13,7 +13,7 @@ constexpr auto kRetryInterval = std::chrono::seconds(1);
 constexpr auto kAskInterval = std::chrono::seconds(2);  // within a worker's liveness limit
 constexpr int64_t kEntriesWaitingMax = 1'000'000;
 
-// The job that an order to a worker is about.
+// Returns the job of an order to a worker.
 JobId JobOf(const cluster::ToWorker& message) {
   return std::visit(
       [](const auto& m) {
@@ -40,7 +40,7 @@ JobId JobOf(const cluster::JournalEntry& entry) {
       entry);
 }
 
-// Whether nothing of a step waits for its turn; what it logs does not.
+// Returns whether a step has no actions that wait for their turn. Log lines do not wait.
 bool IsNothing(const cluster::CoordinatorActions& a) {
   return a.send.empty() && a.close.empty() && a.reply.empty() && a.drained.empty() &&
          a.notify.empty() && a.work.empty() && a.fence.empty() && a.check.empty() &&
@@ -51,14 +51,14 @@ bool IsPulse(const cluster::SendToWorker& send) {
   return std::holds_alternative<cluster::Pulse>(send.message);
 }
 
-// To clients kUnavailable means that the coordinator is away.
+// A client takes kUnavailable to mean that the coordinator is unreachable.
 Status NoNewJobs(const Status& why) {
   const bool full = why.code() == StatusCode::kResourceExhausted;
   return {full ? StatusCode::kResourceExhausted : StatusCode::kAborted,
           "no new job is accepted: the coordinator's journal cannot be written: " + why.ToString()};
 }
 
-// Takes those out of `all` that promise nothing.
+// Moves the items out of `all` that depend on no journal entry.
 template <typename T, typename F>
 std::vector<T> TakeHarmless(std::vector<T>& all, F is_harmless) {
   const auto first = std::stable_partition(all.begin(), all.end(),
@@ -93,7 +93,7 @@ void Outbox::Push(cluster::CoordinatorActions actions) {
   at_once.send = TakeHarmless(actions.send, IsPulse);
   at_once.notify = TakeHarmless(actions.notify, [](const auto& n) { return n.progress_only; });
   if (!at_once.send.empty() || !at_once.notify.empty()) hooks_.perform(std::move(at_once));
-  // A disk may be away for a night, and heartbeats come all the while.
+  // A disk may be unavailable for a night, with heartbeats all the time.
   if (entries.empty() && IsNothing(actions)) return;
   const auto count = static_cast<int64_t>(entries.size());
   const uint64_t ticket = count == 0 ? 0 : next_ticket_++;
@@ -112,7 +112,8 @@ void Outbox::Rewrite(std::vector<cluster::JournalEntry> entries) {
   if (durable_ && !closed_) queue_.Push({0, true, std::move(entries)});
 }
 
-// Everything up to the batch of this ticket, and what waited only for its turn behind it.
+// Performs all actions up to the batch of this ticket, and the ones behind it that waited only for
+// their turn.
 void Outbox::Free(uint64_t ticket, bool wants_rewrite) {
   wants_rewrite_ = wants_rewrite;
   while (!waiting_.empty() && waiting_.front().ticket <= ticket) {
@@ -178,7 +179,7 @@ bool Outbox::TakeBatches() {
   return !queue_.closed();
 }
 
-// One that has nothing to write would keep its workers from a newer coordinator.
+// A coordinator with nothing to write would otherwise keep its workers from a newer one.
 Status Outbox::AskWhose() {
   const auto now = std::chrono::steady_clock::now();
   if (now - asked_ < kAskInterval) return Status::Ok();
@@ -213,7 +214,7 @@ Status Outbox::WriteAll() {
   return Status::Ok();
 }
 
-// A rewrite, or all batches up to the next one.
+// Writes one rewrite, or all batches up to the next rewrite.
 Status Outbox::WriteGroup() {
   LeaveOutRefused(batches_.front());
   if (batches_.front().rewrite) {
@@ -248,7 +249,7 @@ bool Outbox::RefuseJobs(const Status& why) {
   return any;
 }
 
-// That a number was used stays.
+// Removes the entries of refused jobs, except those that mark a number as used.
 void Outbox::LeaveOutRefused(Batch& batch) const {
   if (refused_.empty()) return;
   std::erase_if(batch.entries, [&](const cluster::JournalEntry& entry) {

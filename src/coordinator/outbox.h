@@ -1,23 +1,24 @@
-// Between CoordinatorCore and the world: keeps a step's actions back until what they must not
-// outrun is in the journal, and decides what happens when the journal cannot be written.
+// The gate between CoordinatorCore and the outside: holds a step's actions back until the journal
+// contains the entries on which they depend, and handles a journal that cannot be written.
 //
-// Actions leave in the order of their steps. Those of a step with journal entries, and all after
-// it, wait until the entries are kept; a thread of its own writes them, all that wait in one go, so
-// the control loop never waits for a disk. Pulses and mere progress leave at once: they
-// promise nothing, and a slow disk must not look like a dead coordinator.
+// Actions leave in the order of their steps. The actions of a step with journal entries, and of all
+// steps after it, wait until the entries are stored. A separate thread writes all waiting entries
+// at once, so the control loop never waits for a disk. Pulses and progress-only notifications leave
+// at once, because they depend on no entry and a slow disk must not look like a dead coordinator.
 //
 // "A full disk refuses new jobs and harms no running one":
-//   - A step that accepts a job whose entries cannot be written is undone: the client is told why,
-//     orders about the job are not sent, and `refuse` tells the core to forget it.
-//   - All other entries are about running jobs: the journal's reserve is given back to the disk,
-//     and if that does not help they wait, in order, and are tried again each second. What follows
-//     from them (orders of a new generation, the end of a job) waits with them; training itself
-//     does not need us.
+//   - If the entries of a step that accepts a job cannot be written, the outbox undoes the step.
+//     The client gets the reason, orders about the job are not sent, and `refuse` makes the core
+//     drop the job.
+//   - All other entries are about running jobs. The outbox gives the journal's reserve back to the
+//     disk. If that does not help, the entries wait, in order, and the outbox retries each second.
+//     The actions that depend on them (orders of a new generation, the end of a job) wait, too.
+//     Training itself does not need the coordinator.
 //   - While the reserve cannot be set aside again, `room` is an error, and no submission should
 //     reach the core.
-//   - Only when a newer coordinator has taken over, or too much waits, `fail` ends this one.
+//   - `fail` ends this coordinator only when a newer one has taken over, or too much waits.
 //
-// Thread rule: one thread (the control loop), on which the hooks are called, too.
+// Thread rule: one thread (the control loop). The outbox calls the hooks on this thread, too.
 #pragma once
 
 #include <atomic>
@@ -37,71 +38,71 @@
 namespace espalier::coordinator {
 
 struct OutboxHooks {
-  std::function<void(cluster::CoordinatorActions)> perform;  // all but `persist` and `log`
+  std::function<void(cluster::CoordinatorActions)> perform;  // except `persist` and `log`
   std::function<void(JobId, Status)> refuse;                 // the job was never accepted
   std::function<void(Status)> fail;
-  // Runs a call on the control loop; called by the writing thread.
+  // Runs a call on the control loop. The writing thread uses it.
   std::function<void(std::function<void()>)> post;
 };
 
 class Outbox {
  public:
   Outbox(std::unique_ptr<Journal> journal, OutboxHooks hooks);
-  // Waits for the disk. After it nothing is posted any more.
+  // Waits for the disk. Posts nothing after it has returned.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
   void Push(cluster::CoordinatorActions actions);
-  // Replaces what the journal holds, in its place among the pushes: `entries` say all that the
-  // steps pushed so far have left. Best effort.
+  // Replaces the content of the journal, at this point among the pushes. `entries`: the complete
+  // state after all steps pushed so far. Best effort.
   void Rewrite(std::vector<cluster::JournalEntry> entries);
   bool wants_rewrite() const { return wants_rewrite_; }
   bool durable() const { return durable_; }
-  // Steps that are held back: those with entries, and others that say something.
+  // Returns the number of steps held back: those with entries, and others with actions.
   int64_t held_back() const { return static_cast<int64_t>(waiting_.size()); }
-  // Whether the journal has room for new jobs.
+  // Returns OK if the journal has room for new jobs.
   const Status& room() const { return room_; }
-  // Writes what waits, if it can be written now, and performs what becomes free. Returns after
-  // `limit_ms` at the latest; `busy` tells whether the disk still keeps us then, and the destructor
-  // would wait for it. Nothing is pushed after it.
+  // Writes the waiting entries if possible, and performs the actions that become free. Returns
+  // after `limit_ms` at the latest. Then `busy` returns whether a write is still in progress, for
+  // which the destructor would wait. REQUIRES: nothing is pushed after it.
   void Close(int64_t limit_ms);
   bool busy() const { return busy_; }
 
  private:
-  // What the writing thread is given: entries to append, or to replace all (`rewrite`).
+  // Work of the writing thread: entries to append, or to replace all (`rewrite`).
   struct Batch {
     uint64_t ticket = 0;
     bool rewrite = false;
     std::vector<cluster::JournalEntry> entries;
   };
   struct Waiting {
-    uint64_t ticket = 0;  // of its batch; 0: it has none and waits for its turn
+    uint64_t ticket = 0;  // ticket of its batch; 0: no batch, waits for its turn
     int64_t entries = 0;
     cluster::CoordinatorActions actions;
   };
 
-  // On the loop.
+  // These run on the loop.
   void Free(uint64_t ticket, bool wants_rewrite);
   void Undo(JobId job, const Status& why);
-  // On the writing thread.
+  // These run on the writing thread.
   void Write();
-  // Waits for batches, at most for the time after which those that failed are tried again. False:
-  // there will be none.
+  // Waits for batches, but not beyond the retry of failed ones. Returns false if no more will
+  // arrive.
   bool TakeBatches();
-  // With nothing to write: whether a newer coordinator has taken over, now and then.
+  // Checks from time to time, with nothing to write, whether a newer coordinator has taken over.
   Status AskWhose();
   void Replaced(const Status& why);
-  // Writes from the front on; an error leaves what could not be written.
+  // Writes from the front on. After an error, the unwritten batches remain.
   Status WriteAll();
   Status WriteGroup();
-  // Takes out what accepts jobs; false when there is nothing such.
+  // Removes the entries that accept jobs. Returns false if there are none.
   bool RefuseJobs(const Status& why);
   void LeaveOutRefused(Batch& batch) const;
   void TellRoom(Status room);
   void Tell(std::function<void()> call);
 
-  const std::unique_ptr<Journal> journal_;  // the writing thread's
+  const std::unique_ptr<Journal> journal_;  // used only by the writing thread
   const OutboxHooks hooks_;
   const bool durable_;
   std::deque<Waiting> waiting_;
@@ -110,21 +111,21 @@ class Outbox {
   bool wants_rewrite_ = false, closed_ = false;
   Status room_;
 
-  // The writing thread's.
+  // Used only by the writing thread.
   std::deque<Batch> batches_;
   std::set<JobId> refused_;
   std::string room_told_ = Status::Ok().ToString();
   bool failed_ = false;
   std::chrono::steady_clock::time_point asked_ = {};
 
-  Queue<Batch> queue_;  // to the writing thread
-  Queue<bool> ended_;   // from it: it is over
+  Queue<Batch> queue_;  // batches for the writing thread
+  Queue<bool> ended_;   // signal of the writing thread: it has ended
   std::atomic<bool> busy_{false};
-  // What the writing thread told and the loop has not run yet: Close runs it, and what was posted
-  // then finds nothing, also when the outbox is gone.
+  // Calls from the writing thread that the loop has not run yet. Close runs them. The posted calls
+  // then find nothing, even after the outbox is destroyed.
   using Calls = Queue<std::function<void()>>;
   const std::shared_ptr<Calls> calls_ = std::make_shared<Calls>();
-  std::thread thread_;  // last: it uses all of the above. None for a journal that keeps nothing
+  std::thread thread_;  // last: it uses all members above. None for a journal that keeps nothing
 };
 
 }  // namespace espalier::coordinator

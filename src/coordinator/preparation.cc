@@ -33,7 +33,8 @@ namespace {
 
 constexpr size_t kProbeDigits = 16;
 
-// One that is broken off would leave its probe behind.
+// Probes the output. Cancellation is disabled, because an interrupted probe would leave its file
+// behind.
 Status Probe(const spec::OutputSpec& output, const spec::SubmitRequest& request,
              storage::StorageOptions storage) {
   storage.webhdfs.http.cancelled = {};
@@ -44,7 +45,7 @@ Status ProbeParts(const spec::ScoringSpec& job, const spec::SubmitRequest& reque
                   storage::StorageOptions storage) {
   storage.webhdfs.http.cancelled = {};
   const std::string output = scoring::PredictSpecOf(job).output;
-  // The same submission may be read by another coordinator, or by this one once more.
+  // Another coordinator, or this one again, may read the same submission.
   static std::atomic<int64_t> readings{0};
   char host[256] = {};
   (void)gethostname(host, sizeof(host) - 1);
@@ -55,13 +56,13 @@ Status ProbeParts(const spec::ScoringSpec& job, const spec::SubmitRequest& reque
                                scoring::StagingDirectory(output, request.client_request_id), who);
 }
 
-// A relative path would be taken from wherever this daemon happened to be started.
+// Rejects relative paths, which would depend on the directory where this daemon started.
 Status CheckAbsolute(const char* key, const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const Result<storage::Uri> uri = storage::ParseUri(path);
     if (path.empty() || !uri.ok() || uri->kind != storage::Uri::Kind::kLocal ||
         uri->path.starts_with('/')) {
-      continue;  // none, or told by who reads it
+      continue;  // empty, or the reader of the path reports the problem
     }
     return InvalidArgument(std::string(key) + ": found the relative path " + QuotedPath(path) +
                            ", expected an absolute one: whoever submits a job makes its paths "
@@ -145,7 +146,7 @@ Result<cluster::Submission> PrepareScoring(const spec::SubmitRequest& request,
     submission.output_place = storage::CanonicalPath(submission.output);
   submission.workers_min = job.workers.min;
   submission.workers_max = job.workers.max;
-  // No more workers than shards have anything to do.
+  // More workers than shards would have no work.
   const auto shards = static_cast<int64_t>(input.shards.size());
   submission.leaves = std::clamp<int64_t>(shards, 1, std::numeric_limits<int32_t>::max());
   submission.input = std::make_shared<const spec::InputPlan>(std::move(input));
@@ -153,8 +154,8 @@ Result<cluster::Submission> PrepareScoring(const spec::SubmitRequest& request,
   return submission;
 }
 
-// A token that cannot be renewed is replaced by one of the owner that it names: it must not be one
-// that the submitter has written.
+// Checks the tokens. A token that cannot be renewed is replaced by one of the owner that it names,
+// so the submitter must not have forged the token.
 Status CheckTokens(const spec::StorageTokens& tokens, const storage::StorageOptions& storage) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     const std::string& file_system = tokens[i].file_system;
@@ -177,7 +178,7 @@ Result<cluster::Submission> Prepare(const spec::SubmitRequest& request,
                                        : PrepareScoring(request, storage);
 }
 
-// To clients of a coordinator kUnavailable means that it is away itself; here storage is.
+// A client takes kUnavailable to mean that the coordinator is unreachable. In this case storage is.
 Status AsFailure(const Status& error) {
   if (error.code() != StatusCode::kUnavailable && error.code() != StatusCode::kDeadlineExceeded) {
     return error;
@@ -256,7 +257,7 @@ namespace {
 constexpr int kCheckTries = 5;
 constexpr int64_t kCheckAgainMs = 500;
 
-// Fences all writers of the job that `work`, a FenceWork or ClearWork, is about.
+// Fences all writers of the job of `work`, which is a FenceWork or ClearWork.
 template <typename Work>
 Status FenceWriters(const storage::FileSystem& files, const Work& work) {
   return bundle::FenceOutput(files, work.output, [&](const bundle::WriterName& writer) {

@@ -33,12 +33,12 @@ int Complain(const Status& status) {
   return usage ? kBadUsage : kFailed;
 }
 
-// False: the parent has died already.
+// Makes this process end with its parent. Returns false if the parent has died already.
 bool TieToParent(pid_t parent) {
   return prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent;
 }
 
-// Before anything else is opened: a number that is not ours now could be a socket's later.
+// Runs before any file is opened, because an unused number could become a socket later.
 Status CheckReadyFd(int fd) {
   if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) return Status::Ok();
   return InvalidArgument("--ready-fd: " + std::to_string(fd) + " is no open descriptor");
@@ -66,7 +66,7 @@ int64_t NowUs() {
       .count();
 }
 
-// Deletes the address file, if it is still ours.
+// Deletes the address file if it still has this coordinator's address.
 void RemoveAddressFile(const storage::FileSystem& files, const std::string& path,
                        const std::string& address) {
   const Result<std::string> text = files.ReadAll(path, 1024);
@@ -74,7 +74,7 @@ void RemoveAddressFile(const storage::FileSystem& files, const std::string& path
   if (Status s = files.Delete(path); !s.ok()) LogWarning(s.ToString());
 }
 
-// The command line, the file it names, and the environment where neither says anything.
+// Reads the command line, the file that it names, and the environment for unset options.
 Result<CoordinatorFlags> ReadFlags(int argc, char** argv) {
   ESPALIER_ASSIGN_OR_RETURN(CoordinatorFlags flags, ParseCoordinatorFlags(argc, argv));
   const storage::HadoopEnvironment hadoop = storage::ReadHadoopEnvironment(Variable);
@@ -119,7 +119,7 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   }
   if (Status s = CheckReadyFd(flags->ready_fd); !s.ok()) return Complain(s);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is then an error of the call
   OpenLog("espalier-coordinator", options.log_level, Variable("JOURNAL_STREAM"));
   for (const std::string& note : flags->notes) LogWarning(note);
   if (Status s = CoordinatorDaemon::Check(options); !s.ok()) return Complain(s);
@@ -137,7 +137,7 @@ int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap) {
   });
   const int code = end.ok() ? 0 : Complain(end);
   LogInfo("ended");
-  // A file system call that hangs must not keep the process.
+  // Exits without destructors, because a file system call that hangs would block them.
   if ((*daemon)->busy()) std::_Exit(code);
   return code;
 }

@@ -1,5 +1,5 @@
-// The whole program espalier-coordinator, but for its main function: a test gives it a journal that
-// behaves badly.
+// The program espalier-coordinator without its main function, so that a test can pass a faulty
+// journal.
 //
 // Thread rule: called once, by main.
 #pragma once
@@ -13,8 +13,9 @@ namespace espalier::coordinator {
 
 using JournalWrap = std::function<std::unique_ptr<Journal>(std::unique_ptr<Journal>)>;
 
-// The exit code: 0 ended by a signal, as asked; 1 failed; 2 wrong flags or configuration (a port
-// that is taken included). `wrap`, if any, gives the journal to use instead of the one opened.
+// Runs the program and returns the exit code: 0, ended by a signal, as requested; 1, failed; 2,
+// wrong flags or configuration (including a port in use). `wrap`, if set, returns the journal to
+// use instead of the opened one.
 int CoordinatorMain(int argc, char** argv, const JournalWrap& wrap = {});
 
 }  // namespace espalier::coordinator

@@ -14,7 +14,7 @@ namespace espalier::coordinator {
 namespace {
 
 constexpr size_t kRecordHeaderBytes = 8;
-constexpr size_t kHeaderTextBytes = kSegmentHeaderBytes - 9;  // before the checksum
+constexpr size_t kHeaderTextBytes = kSegmentHeaderBytes - 9;  // text before the checksum
 
 void PutNumber(uint32_t value, char* out) {
   for (int i = 0; i < 4; ++i) out[i] = static_cast<char>(value >> (8 * i));
@@ -36,7 +36,7 @@ std::string Header(uint64_t first, uint64_t count, uint64_t bytes) {
   return text;
 }
 
-// The number at a place of the header that holds 20 digits.
+// Returns the number at a position of the header that holds 20 digits.
 uint64_t HeaderNumber(std::string_view header, size_t place) {
   uint64_t value = 0;
   std::from_chars(header.data() + place, header.data() + place + 20, value);

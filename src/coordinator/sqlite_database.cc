@@ -25,7 +25,8 @@ std::string_view SqliteStatement::Bytes(int column) {
 }
 
 Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path) {
-  // For this user alone: it may hold delegation tokens. SQLite makes its other files alike.
+  // Only this user may read the file, because it may contain delegation tokens. SQLite gives its
+  // other files the same mode.
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file >= 0) {
     (void)fchmod(file, 0600);
@@ -38,7 +39,7 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& 
   std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(path, handle));
   if (code != SQLITE_OK) return database->Error("open");
   sqlite3_extended_result_codes(handle, 1);
-  // Exclusive first: WAL then needs no shared memory beside the file.
+  // Sets exclusive mode first, so that WAL needs no shared memory next to the file.
   ESPALIER_RETURN_IF_ERROR(database->Run("PRAGMA locking_mode = EXCLUSIVE"));
   ESPALIER_ASSIGN_OR_RETURN(const std::string mode, database->Text("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
@@ -89,7 +90,8 @@ Status SqliteDatabase::Transaction(const std::function<Status()>& body) {
   return done;
 }
 
-// SQLite passes the system's reason on only sometimes; else errno, cleared before the call, has it.
+// SQLite passes on the system's error only in some cases. In other cases, errno has it, which is
+// cleared before the call.
 Status SqliteDatabase::Error(const std::string& doing) const {
   const int reason = errno;
   const int code = sqlite3_errcode(handle_) & 0xff;

@@ -1,4 +1,5 @@
-// SQLite at arm's length: its handles, its errors as Status. Private to coordinator/.
+// SQLite behind a small interface: its handles as objects, its errors as Status. Private to
+// coordinator/.
 //
 // Thread rule: one thread at a time.
 #pragma once
@@ -15,7 +16,7 @@
 
 namespace espalier::coordinator {
 
-// A prepared statement. Bind, then Step until it returns false, then Reset.
+// A prepared statement. Call Bind, then Step until it returns false, then Reset.
 class SqliteStatement {
  public:
   ~SqliteStatement() { sqlite3_finalize(statement_); }
@@ -27,7 +28,7 @@ class SqliteStatement {
   void Bind(int parameter, std::string_view bytes) {
     sqlite3_bind_blob64(statement_, parameter, bytes.data(), bytes.size(), SQLITE_STATIC);
   }
-  // True: there is a row, whose columns are numbered from 0.
+  // Advances to the next row and returns true if there is one. Columns are numbered from 0.
   Result<bool> Step();
   void Reset() { sqlite3_reset(statement_), sqlite3_clear_bindings(statement_); }
   int64_t Integer(int column) { return sqlite3_column_int64(statement_, column); }
@@ -44,23 +45,23 @@ class SqliteStatement {
 
 class SqliteDatabase {
  public:
-  // Opens or makes the file, for this process alone, in WAL mode and synchronous=FULL.
+  // Opens or creates the file, for this process only, in WAL mode and synchronous=FULL.
   static Result<std::unique_ptr<SqliteDatabase>> Open(const std::string& path);
   ~SqliteDatabase() { sqlite3_close(handle_); }
   SqliteDatabase(const SqliteDatabase&) = delete;
   SqliteDatabase& operator=(const SqliteDatabase&) = delete;
 
   const std::string& path() const { return path_; }
-  // Statements without parameters whose rows do not matter.
+  // Runs statements without parameters, and ignores their rows.
   Status Run(const std::string& sql);
   Result<SqliteStatement> Prepare(const std::string& sql);
-  // The first column of the first row.
+  // Returns the first column of the first row.
   Result<int64_t> Integer(const std::string& sql);
   Result<std::string> Text(const std::string& sql);
-  // All or none of what `body` does.
+  // Runs `body` in a transaction. If it fails, none of its changes stay.
   Status Transaction(const std::function<Status()>& body);
-  // What the last call failed with: kResourceExhausted for a full disk, kDataLoss for a damaged
-  // file, kFailedPrecondition when another process has it open, else kUnavailable.
+  // Returns the error of the last call: kResourceExhausted for a full disk, kDataLoss for a damaged
+  // file, kFailedPrecondition if another process has it open, otherwise kUnavailable.
   Status Error(const std::string& doing) const;
 
  private:

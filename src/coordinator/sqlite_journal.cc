@@ -33,15 +33,15 @@ class SqliteJournal : public Journal {
 
  private:
   Status CheckFile();
-  // Inside a transaction. Sets `bytes` to what they take.
+  // Inserts entries inside a transaction. Sets `bytes` to their size.
   Status Insert(const std::vector<cluster::JournalEntry>& entries, int64_t* bytes);
-  // Runs a transaction again when giving back the reserve may have made room for it.
+  // Runs a transaction, and runs it again if the reserve, given back, may have made room for it.
   Status WithReserve(const std::function<Status()>& body);
 
   const std::unique_ptr<DirectoryLock> lock_;  // outlives the database
   const std::unique_ptr<SqliteDatabase> database_;
   DiskReserve reserve_;
-  int64_t next_ = 1;  // sequence
+  int64_t next_ = 1;  // sequence number
   Growth growth_;
 };
 

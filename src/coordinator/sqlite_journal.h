@@ -1,10 +1,15 @@
 // A journal in an SQLite database, for a coordinator that stays on one host.
 //
-// `journal.db` in the state directory, in WAL mode, synchronous=FULL: an appended entry survives a
-// power cut. One row of `life`: the incarnation and the sequence number of the first record; a row
-// of `record` each: sequence (without gaps), CRC-32C of (sequence, bytes), bytes
-// (rpc/journal_codec). SQLite itself cuts off what was not committed whole. `lock`: held while a
-// coordinator lives. `reserve`: DiskReserve.
+// The state directory contains these files:
+//   journal.db  the database, in WAL mode with synchronous=FULL: an appended entry survives a power
+//               cut. Table `life` has one row: the incarnation and the sequence number of the first
+//               record. Table `record` has a row per record: sequence (without gaps), CRC-32C of
+//               (sequence, bytes), bytes (rpc/journal_codec). SQLite itself cuts off incomplete
+//               transactions.
+//   lock        held while a coordinator lives
+//   reserve     DiskReserve
+//
+// Thread rule: as Journal's.
 #pragma once
 
 #include <string>
@@ -15,7 +20,8 @@ namespace espalier::coordinator {
 
 inline constexpr int64_t kDiskReserveBytes = int64_t{16} << 20;
 
-// As OpenJournal. On a full disk the reserve is given back: a coordinator must be able to return.
+// Opens the journal like OpenJournal. On a full disk it gives the reserve back, because a
+// coordinator must be able to restart.
 Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int64_t now_us);
 
 }  // namespace espalier::coordinator

@@ -39,7 +39,7 @@ Status DiskReserve::Fill() {
   close(fd);
   if (error == 0) return Status::Ok();
   Release();
-  // EFBIG: a limit of the process, which is as good as a full disk.
+  // EFBIG is a limit of the process, which has the same effect as a full disk.
   return storage::FileError(error == EFBIG ? ENOSPC : error,
                             "keep " + HumanBytes(static_cast<uint64_t>(bytes_)) + " in reserve in",
                             path_);

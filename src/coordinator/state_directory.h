@@ -1,5 +1,4 @@
-// What a coordinator does with a local state directory besides its journal: holds it for itself,
-// and keeps some of the disk in reserve.
+// The lock and the disk reserve in a coordinator's local state directory, next to its journal.
 //
 // Thread rule: one thread at a time.
 #pragma once
@@ -12,10 +11,10 @@
 
 namespace espalier::coordinator {
 
-// Holds a state directory for one process; released when the lock is destroyed.
+// Locks a state directory for one process. The destructor releases it.
 class DirectoryLock {
  public:
-  // Makes the directory when it is not there. kFailedPrecondition: another process holds it.
+  // Creates the directory if it does not exist. kFailedPrecondition: another process holds it.
   static Result<std::unique_ptr<DirectoryLock>> Take(const std::string& directory);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
@@ -26,15 +25,15 @@ class DirectoryLock {
   int fd_;
 };
 
-// A file of real blocks that is given back to the disk when what running jobs must write does not
-// fit any more. While it is not there, no new job is taken.
+// A file of allocated blocks. The coordinator gives it back to the disk when the entries of running
+// jobs no longer fit. While the file is missing, the coordinator accepts no new job.
 class DiskReserve {
  public:
   DiskReserve(std::string path, int64_t bytes) : path_(std::move(path)), bytes_(bytes) {}
-  // Makes the file if it is not there, or too short. kResourceExhausted: the disk is full; nothing
-  // is left behind then.
+  // Creates the file if it is missing or too short. kResourceExhausted: the disk is full. Then no
+  // file remains.
   Status Fill();
-  // Deletes the file; false when there was none.
+  // Deletes the file. Returns false if there was none.
   bool Release();
 
  private:

@@ -8,8 +8,8 @@
 namespace espalier::coordinator {
 namespace {
 
-// "alice" of "alice@REALM", "espalier" of "espalier/host@REALM": what HDFS calls us unless its
-// rules say otherwise. A token that was fetched by Hadoop's own protocol has the whole of it.
+// Returns "alice" for "alice@REALM" and "espalier" for "espalier/host@REALM". HDFS uses this name
+// unless its rules map names differently. A token from Hadoop's own protocol has the full name.
 std::string ShortName(const std::string& principal) {
   return principal.substr(0, principal.find_first_of("/@"));
 }
@@ -49,7 +49,7 @@ Result<cluster::KeptToken> KeepToken(const spec::StorageToken& token,
   if (renewed.ok() && *renewed < identity.ends_ms)
     return cluster::KeptToken{token.text, *renewed, {}};
   if (!renewed.ok() && renewed.status().code() != StatusCode::kPermissionDenied) {
-    return renewed.status();  // nobody is there to ask for another one either
+    return renewed.status();  // asking for a new token would fail, too
   }
   Result<cluster::KeptToken> fresh = Replace(token, storage, identity.owner);
   if (fresh.ok()) return fresh;

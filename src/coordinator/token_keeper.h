@@ -1,7 +1,7 @@
-// The calls about delegation tokens of jobs, which CoordinatorCore asks for by TokenWork.
+// The calls about delegation tokens of jobs that CoordinatorCore requests with TokenWork.
 //
-// Thread rule: safe from any thread; calls wait for NameNodes and KDCs within StorageOptions'
-// limits.
+// Thread rule: safe from any thread. Calls wait for NameNodes and KDCs within the limits of
+// StorageOptions.
 #pragma once
 
 #include "src/cluster/coordinator_actions.h"
@@ -9,18 +9,18 @@
 
 namespace espalier::coordinator {
 
-// Storage whose calls show these tokens.
+// Returns storage options whose calls present these tokens.
 storage::StorageOptions WithTokens(storage::StorageOptions storage,
                                    const spec::StorageTokens& tokens);
 
-// Renews the token by this process's own Kerberos identity. When renewing no longer moves its end,
-// or is refused, a new one of the same owner takes its place, if the NameNode lets us act for that
-// owner; else KeptToken::limit says why not, or, when the token cannot be renewed either, the
-// error.
+// Renews the token with this process's own Kerberos identity. If renewal is refused or no longer
+// extends the token, it requests a new one of the same owner. The NameNode must let this process
+// act for that owner. Otherwise KeptToken::limit states the reason. If the token cannot be renewed
+// either, returns the error.
 Result<cluster::KeptToken> KeepToken(const spec::StorageToken& token,
                                      const storage::StorageOptions& storage);
 
-// Makes it worthless.
+// Revokes the token.
 Status CancelToken(const spec::StorageToken& token, const storage::StorageOptions& storage);
 
 }  // namespace espalier::coordinator

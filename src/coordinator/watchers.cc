@@ -14,7 +14,7 @@ void Watchers::Add(JobId job, std::shared_ptr<rpc::WatchSink> sink) {
                                   " clients watch already, the limit of this coordinator"));
     return;
   }
-  // Others have what they have; only the new one is told.
+  // Sends only to the new watcher, because the others are up to date.
   std::vector<Watcher> others = std::exchange(watchers_[job], {});
   watchers_[job].push_back({std::move(sink)});
   if (!IsOver(job)) Tell(job);
@@ -23,7 +23,7 @@ void Watchers::Add(JobId job, std::shared_ptr<rpc::WatchSink> sink) {
   all.insert(all.begin(), others.begin(), others.end());
 }
 
-// Those that have gone away are forgotten first.
+// Returns the number of watchers, after removing those that have gone.
 int64_t Watchers::Count() {
   int64_t count = 0;
   for (auto& [job, watchers] : watchers_) {
@@ -37,7 +37,7 @@ void Watchers::Notify(const std::vector<cluster::JobChanged>& changes) {
   std::set<JobId> now;
   for (const cluster::JobChanged& change : changes) {
     if (!watchers_.contains(change.job)) continue;
-    if (IsOver(change.job) && !change.over) continue;  // the end is told when its turn has come
+    if (IsOver(change.job) && !change.over) continue;  // its own change reports the end
     (change.progress_only ? moved_ : now).insert(change.job);
   }
   for (JobId job : now) Tell(job);

@@ -1,9 +1,9 @@
-// The clients that follow jobs: each gets the whole history first, then every change of state at
-// once and progress at most ten times a second, and the final state always. Nobody is kept waiting:
-// one who reads too slowly is dropped by its sink, and there is a limit to how many may watch.
+// The clients that follow jobs. Each gets the whole history first. Then it gets every change of
+// state at once, progress at most ten times a second, and always the final state. A slow reader
+// delays no other client: its sink drops it. The number of watchers is limited.
 //
-// The core may know of an end before the journal does (outbox.h). Of an end nobody is told but by
-// a change that says so.
+// The core may know of an end before the journal does (outbox.h). Watchers therefore learn of an
+// end only from a change that has `over` set.
 //
 // Thread rule: one thread (the control loop).
 #pragma once
@@ -23,23 +23,23 @@ inline constexpr int64_t kProgressIntervalMs = 100;
 
 class Watchers {
  public:
-  // `watchers_max`: those that may watch at a time.
+  // `watchers_max`: limit for simultaneous watchers.
   Watchers(const cluster::CoordinatorCore* core, int64_t watchers_max)
       : core_(core), watchers_max_(watchers_max) {}
 
-  // Of a job that is over a Notify is to follow, in its turn.
+  // Adds a watcher. For a job that is over, a Notify must follow in its turn.
   void Add(JobId job, std::shared_ptr<rpc::WatchSink> sink);
-  // Tells what changed now, or keeps mere progress for FlushProgress.
+  // Sends the changes now, or keeps progress-only changes for FlushProgress.
   void Notify(const std::vector<cluster::JobChanged>& changes);
-  // Tells kept progress; true when there was any. Call every kProgressIntervalMs.
+  // Sends kept progress. Returns true if there was any. Call it every kProgressIntervalMs.
   void FlushProgress();
-  // Ends all streams: the coordinator goes away.
+  // Ends all streams because the coordinator ends.
   void CloseAll(const Status& why);
 
  private:
   struct Watcher {
     std::shared_ptr<rpc::WatchSink> sink;
-    int64_t history_sent = 0;  // rows told
+    int64_t history_sent = 0;  // rows sent
   };
   void Tell(JobId job);
   bool IsOver(JobId job) const;
@@ -48,7 +48,7 @@ class Watchers {
   const cluster::CoordinatorCore* core_;
   const int64_t watchers_max_;
   std::map<JobId, std::vector<Watcher>> watchers_;
-  std::set<JobId> moved_;  // progress not told yet
+  std::set<JobId> moved_;  // progress not sent yet
 };
 
 }  // namespace espalier::coordinator
