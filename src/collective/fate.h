@@ -1,5 +1,7 @@
-// The three fates of a message: older ones are dropped, those of the next generation or round are
-// held, anything else is a protocol error. This is the one place that decides.
+// The only filter for reduce messages. A member drops older messages, holds those of the next
+// generation or round, and treats all other mismatches as protocol errors.
+//
+// Thread rule: pure function.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +12,16 @@ namespace espalier::collective {
 
 enum class ReduceFate { kTake, kDrop, kHold, kError };
 
-// What a member compares messages with.
+// The values with which a member compares messages.
 struct ReduceIdentity {
-  Incarnation incarnation;  // the newest seen when the generation began
+  Incarnation incarnation;  // newest one seen when the generation began
   JobId job;
   Generation generation;
 };
 
-// `round` is the round the member is in. A message of a newer incarnation but the same generation
-// is taken: the coordinator's restart changes nothing between members.
+// Returns what the member does with a message. `round`: the member's present round. The member
+// takes a message of the same generation but a newer incarnation, because a restart of the
+// coordinator changes nothing between members.
 inline ReduceFate FateOf(const ReduceMessage& m, const ReduceIdentity& here, uint64_t round) {
   if (m.job != here.job) return ReduceFate::kDrop;
   if (m.generation < here.generation) return ReduceFate::kDrop;

@@ -35,7 +35,7 @@ class MemoryNetwork::MemoryLinks : public Links {
       box.ready.wait(lock, [&] { return box.closed || HasNews(box); });
       if (box.closed) return;
       if (DeliverBreak(box, lock) || !HasNews(box)) continue;
-      // Any sender with mail may be next.
+      // Any sender with messages may be next.
       std::vector<uint32_t> senders;
       for (const auto& [sender, mail] : box.from) {
         if (!mail.empty()) senders.push_back(sender);

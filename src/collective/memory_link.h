@@ -1,8 +1,8 @@
-// Links in memory, for tests: every member of a job in one process. Each member's mail is delivered
-// by a thread of its own; mail from one sender keeps its order, mail of different senders is mixed
-// by a seed.
+// Links in memory, for tests: every member of a job is in one process. A separate thread delivers
+// each member's messages. Messages from one sender keep their order. A seed mixes those of
+// different senders.
 //
-// Thread rule: Open and Cut from any thread.
+// Thread rule: Open and Cut are safe from any thread.
 #pragma once
 
 #include <condition_variable>
@@ -22,16 +22,16 @@ class MemoryNetwork : public std::enable_shared_from_this<MemoryNetwork> {
  public:
   static std::shared_ptr<MemoryNetwork> Make(uint32_t members, uint64_t seed);
 
-  // The links of member `self`. What is sent to a member before it has opened is kept for it.
-  // `listener` must outlive the links.
+  // Returns the links of member `self`. The network keeps messages to a member that has not opened
+  // its links yet. `listener` must outlive the links.
   std::unique_ptr<Links> Open(uint32_t self, Generation generation, LinkListener* listener);
-  // Breaks the link between two members: both hear of it, nothing more is delivered.
+  // Breaks the link between two members. Both get OnBroken, and no further messages.
   void Cut(uint32_t a, uint32_t b);
 
  private:
   class MemoryLinks;
   struct Mailbox {
-    std::mutex mutex;  // guards all below
+    std::mutex mutex;  // guards all members below
     std::condition_variable ready;
     std::map<uint32_t, std::deque<ReduceMessage>> from;
     std::map<uint32_t, bool> broken;  // sender -> reported

@@ -1,6 +1,6 @@
-// What members of a job send each other along the physical tree.
+// Messages that the members of a job exchange along the physical tree.
 //
-// Thread rule: values; payload bytes are immutable once a message exists.
+// Thread rule: values. Payload bytes are immutable once a message exists.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,7 @@ struct Payload {
   size_t size = 0;  // bytes
 };
 
-// Memory that is still being written; becomes a Payload by Freeze. 64-byte aligned, not
-// initialised.
+// Memory for writing, which Freeze turns into a Payload. 64-byte aligned, not initialised.
 struct MutablePayload {
   std::shared_ptr<void> owner;
   std::byte* data = nullptr;
@@ -30,7 +29,7 @@ struct MutablePayload {
 };
 MutablePayload AllocatePayload(size_t bytes);
 
-// A payload that owns a copy-free vector.
+// Makes a payload that owns the vector, without a copy.
 template <typename T>
 Payload MakePayload(AlignedVector<T> values) {
   auto owner = std::make_shared<const AlignedVector<T>>(std::move(values));
@@ -40,21 +39,21 @@ Payload MakePayload(AlignedVector<T> values) {
 }
 
 // kLeafUp: partial sums of the sender's own leaves. kJoinUp: partial sums of the subtree that the
-// sender joins. kDown: the total. kAcross: what one holder of the top sends the other, its part's
-// partial sums. kHello: first message on a link; names the sender.
+// sender joins. kDown: the total. kAcross: partial sums of one holder's part, for the other holder
+// of the top. kHello: first message on a link; names the sender.
 enum class MessageKind : uint8_t { kHello = 0, kLeafUp = 1, kJoinUp = 2, kDown = 3, kAcross = 4 };
 
 struct ReduceMessage {
   Incarnation incarnation;
   JobId job;
   Generation generation;
-  uint64_t round = 0;  // counts reductions of the job: a step's gradient, or an evaluation
+  uint64_t round = 0;  // counts the reductions of the job: gradients of steps, and evaluations
   MessageKind kind = MessageKind::kHello;
   uint32_t from = 0;    // member index
   uint32_t to = 0;      // member index
   uint32_t bucket = 0;  // index into the round's bucket table
-  Payload payload;      // kDown: one vector; else the vectors of the edge's canonical nodes, one
-                        // after another
+  Payload payload;      // kDown: one vector; otherwise the vectors of the edge's canonical nodes,
+                        // one after another
 };
 
 }  // namespace espalier::collective

@@ -10,8 +10,8 @@
 namespace espalier::collective {
 namespace {
 
-// At most this many messages of the next round are held: two inputs a bucket, and the other part or
-// the total.
+// Limit for the messages held for the next round: two inputs per bucket, and the other part or the
+// total.
 constexpr size_t kHeldMax = 3 * 65536;
 
 template <typename T>
@@ -28,14 +28,15 @@ void AddVectors(const BucketShape& shape, const std::byte* a, const std::byte* b
   Add<double>(a + at, b + at, out + at, shape.doubles);
 }
 
-// Joins the nodes of two inputs into the canonical nodes of their union. A position that is kept
-// adds up in its place of the result; one that is joined further up adds up in memory of its own.
+// Joins the nodes of two inputs into the canonical nodes of their union. A position that is kept is
+// added up in its place in the result. A position that is joined further up is added up in separate
+// memory.
 Payload Join(const plan::JoinPlan& plan, const BucketShape& shape, size_t left_nodes, size_t nodes,
              const Payload& left, const Payload& right) {
   const auto bytes = static_cast<size_t>(shape.bytes());
   MutablePayload result = AllocatePayload(plan.kept.size() * bytes);
   std::vector<const std::byte*> value(nodes);
-  std::vector<std::byte*> sum(nodes, nullptr);  // where a position adds up
+  std::vector<std::byte*> sum(nodes, nullptr);  // memory for the sum of each position
   std::vector<MutablePayload> scratch;
   for (size_t i = 0; i < nodes; ++i) {
     value[i] = i < left_nodes ? left.data + i * bytes : right.data + (i - left_nodes) * bytes;
@@ -55,7 +56,7 @@ Payload Join(const plan::JoinPlan& plan, const BucketShape& shape, size_t left_n
   return std::move(result).Freeze();
 }
 
-// Whether a message up the tree is what this source sends.
+// Returns whether this source sends a message of this kind up the tree.
 bool Sends(const plan::JoinSource& source, const ReduceMessage& m) {
   const plan::SourceKind kind =
       m.kind == MessageKind::kLeafUp ? plan::SourceKind::kLeavesOf : plan::SourceKind::kJoinOf;
@@ -115,7 +116,7 @@ ReduceActions TreeReducer::OnMessage(ReduceMessage message) {
 
 void TreeReducer::Take(ReduceMessage m, ReduceActions& actions) {
   const std::string sender = "member " + std::to_string(m.from);
-  // Before the first round all messages of this generation wait for it.
+  // Before the first round, the member holds all messages of this generation.
   const ReduceFate fate =
       begun_ ? FateOf(m, identity_, round_)
              : (FateOf(m, identity_, m.round) == ReduceFate::kTake ? ReduceFate::kHold

@@ -1,16 +1,17 @@
-// The tree reduce of one member, as a machine that does no I/O: what arrives goes in, what is to be
-// sent comes out.
+// The tree reduce of one member, as a state machine without I/O. Its input is received messages,
+// its output messages to send.
 //
-// A round reduces a table of buckets, each a vector of floats and doubles. A member hands in, per
-// bucket, the partial sums of its own leaves (its canonical nodes, one vector each, one after
-// another). They go to the join that takes them, its own or another member's; a join that has both
-// inputs of a bucket adds siblings left + right in leaf order, and passes the canonical nodes of
-// the union up. At the top the holders of the two parts send each other theirs, and both add left +
-// right: the total of the bucket, which travels down unchanged. Buckets are independent of each
-// other. Nothing depends on the order of arrival.
+// A round reduces a table of buckets, each a vector of floats and doubles. For each bucket, a
+// member passes in the partial sums of its own leaves (its canonical nodes, one vector each, one
+// after another). They go to the join that takes them, which is the member's own or another
+// member's. A join with both inputs of a bucket adds siblings left + right in leaf order, and
+// passes the canonical nodes of the union up. At the top, the holders of the two parts send each
+// other their parts, and both add left + right. The result is the total of the bucket, which
+// travels down unchanged. Buckets are independent of each other. Nothing depends on the order of
+// arrival.
 //
-// A failure sticks: after the first one the machine ignores everything; the next generation has a
-// machine of its own.
+// A failure is final: after the first one, the machine ignores all input. The next generation has a
+// new machine.
 //
 // Thread rule: one thread.
 #pragma once
@@ -26,7 +27,7 @@
 
 namespace espalier::collective {
 
-// So many floats, then so many doubles. REQUIRES: an even number of floats.
+// A number of floats, followed by a number of doubles. REQUIRES: an even number of floats.
 struct BucketShape {
   int64_t floats = 0;
   int64_t doubles = 0;
@@ -41,10 +42,11 @@ struct BucketTotal {
   Payload payload;
 };
 
-// What a call leads to. Sends come before totals: other members must not wait for this one's work.
+// The results of a call. Sends come before totals, so that other members do not wait for this
+// member's work.
 struct ReduceActions {
   std::vector<ReduceMessage> send;
-  std::vector<BucketTotal> totals;  // at most once a bucket a round
+  std::vector<BucketTotal> totals;  // at most once per bucket and round
   Status error;                     // the generation is over for this member
 };
 
@@ -52,17 +54,17 @@ class TreeReducer {
  public:
   TreeReducer(ReduceIdentity identity, plan::TreePlace place);
 
-  // Begins round `round` (the first may be any; each later one is the one before plus 1) and takes
-  // what was held for it. REQUIRES: the round before has all its totals.
+  // Begins round `round` and takes the messages held for it. The first round may have any number.
+  // Each later one is the previous number plus 1. REQUIRES: the previous round has all its totals.
   ReduceActions BeginRound(uint64_t round, RoundShape shape);
-  // The member's own partial sums of one bucket; once a bucket. Alone in the job: they are the
-  // total.
+  // Takes the member's own partial sums of a bucket, once per bucket. If the member is alone in the
+  // job, they are the total.
   ReduceActions OnOwn(uint32_t bucket, Payload nodes);
   ReduceActions OnMessage(ReduceMessage message);
 
   bool failed() const { return !failure_.ok(); }
-  // Members from which this round still lacks something, ascending; itself included when its own
-  // sums are missing.
+  // Returns the members whose input is missing in this round, ascending. The list includes this
+  // member if its own sums are missing.
   std::vector<int32_t> Missing() const;
 
  private:
@@ -76,10 +78,11 @@ class TreeReducer {
 
   void Take(ReduceMessage message, ReduceActions& actions);
   void TakeInput(uint32_t bucket, bool is_left, Payload nodes, ReduceActions& actions);
-  // This holder's part of the top; it goes across as well.
+  // Takes this holder's part of the top and sends it to the other holder.
   void TakeOwnPart(uint32_t bucket, Payload nodes, ReduceActions& actions);
   void TakePart(uint32_t bucket, bool is_left, Payload nodes, ReduceActions& actions);
-  // How many vectors this message must have, or 0 when this place expects no such message.
+  // Returns the number of vectors that this message must have, or 0 if this place expects no
+  // message of this kind.
   size_t VectorsExpected(const ReduceMessage& message) const;
   void FailTwice(uint32_t bucket, ReduceActions& actions);
   void TakeTotal(uint32_t bucket, Payload total, ReduceActions& actions);
@@ -92,7 +95,7 @@ class TreeReducer {
   bool begun_ = false;
   RoundShape shape_;
   std::vector<BucketState> buckets_;
-  std::vector<ReduceMessage> held_;  // of the next round, or before the first; bounded
+  std::vector<ReduceMessage> held_;  // messages of the next round, or before the first; limited
   Status failure_;
 };
 
