@@ -9,11 +9,12 @@
 namespace espalier::plan {
 namespace {
 
-constexpr int64_t kRowMultiple = 16;  // BLAS kernels work on blocks of so many rows
+constexpr int64_t kRowMultiple = 16;  // block size of the BLAS kernels, in rows
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Rows a chunk: as even as possible, whole kernel blocks where that keeps within the target.
+// Returns the rows per chunk: as even as possible, in whole kernel blocks if these keep within the
+// target.
 int64_t RowsPerChunk(const LayerDims& layer, int64_t element_bytes, int64_t chunk_bytes) {
   const int64_t fit = std::max<int64_t>(1, chunk_bytes / (layer.in * element_bytes));
   const int64_t even = CeilDiv(layer.out, CeilDiv(layer.out, fit));

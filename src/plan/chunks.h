@@ -1,13 +1,12 @@
-// How the flat vector of parameters (and of gradients) is cut into chunks, the unit in which
-// gradients are computed and applied, and how chunks are gathered into buckets, the unit in which
-// they are added and sent.
+// The division of the flat vector of parameters (and of gradients) into chunks and buckets. A chunk
+// is the unit in which gradients are computed and applied. A bucket is a run of chunks and the unit
+// in which gradients are added and sent.
 //
-// The flat vector holds, layer after layer and without padding, the weight [out, in] row-major and
-// then the bias [out], which the gain [out] and the shift [out] of a layer norm follow where there
-// is one. A table of parameters is a layer without bias, each row of it being a row of the weight.
-// A chunk is a run of whole rows of one layer's weight; the last chunk of a layer holds its bias
-// and what follows too. The cut is a function of the shapes alone, never of machines or
-// threads.
+// The flat vector holds the layers one after another without padding. A layer has the weight [out,
+// in] row-major, then the bias [out]. With a layer norm, the gain [out] and the shift [out] follow.
+// A table of parameters is a layer without bias, and each row of the table is a row of the weight.
+// A chunk is a run of whole rows of one layer's weight. The last chunk of a layer also holds its
+// bias and what follows it. The division depends only on the shapes, never on machines or threads.
 //
 // Example: one layer of 2 inputs and 3 outputs, 4-byte elements, chunks of 16 bytes:
 //   {layer 0, rows 0..2, offset 0, size 4}, {layer 0, rows 2..3, bias, offset 4, size 5}
@@ -21,19 +20,20 @@
 
 namespace espalier::plan {
 
-// What a chunk aims at. Measured on the leaf step of a 784-256-256-10 network (tools/benchmarks):
-// chunks of 128 KiB make it 5 % slower, for BLAS packs the activations anew for each; from 256 KiB
-// up it is equally fast, and the smaller the chunk, the better many threads share the work.
+// Target size of a chunk. The value was measured on the leaf step of a 784-256-256-10 network
+// (tools/benchmarks). Chunks of 128 KiB make the step 5 % slower, because BLAS packs the
+// activations again for each. From 256 KiB up, it is equally fast, and smaller chunks share the
+// work better among many threads.
 inline constexpr int64_t kChunkBytes = 256 << 10;
-// What a chunk never exceeds, unless a single row (or the tail alone) is larger.
+// Maximum size of a chunk, unless a single row (or the tail alone) is larger.
 inline constexpr int64_t kChunkBytesMax = 1 << 20;
 
 struct LayerDims {
-  int64_t in = 0;  // 0: a layer of biases alone
+  int64_t in = 0;  // 0: a layer with only biases
   int64_t out = 0;
   bool norm = false;
-  bool bias = true;  // REQUIRES: with norm, and with in = 0
-  // Elements of the bias and of what follows it.
+  bool bias = true;  // REQUIRES: true with norm, and with in = 0
+  // Returns the number of elements of the bias and the parts after it.
   int64_t tail() const { return norm ? 3 * out : bias ? out : 0; }
 };
 
@@ -48,31 +48,32 @@ struct Chunk {
   bool operator==(const Chunk&) const = default;
 };
 
-// The chunks in the order in which gradients are computed and sent: the layer with most weights
-// first (the lower index among equals), within a layer by row.
-// REQUIRES: out positive, element_bytes > 0, 0 < chunk_bytes <= kChunkBytesMax.
+// Returns the chunks in the order in which gradients are computed and sent: the layer with most
+// weights first (the lower index among equals), within a layer by row. REQUIRES: out positive,
+// element_bytes > 0, 0 < chunk_bytes <= kChunkBytesMax.
 std::vector<Chunk> MakeChunks(std::span<const LayerDims> layers, int64_t element_bytes,
                               int64_t chunk_bytes = kChunkBytes);
 
-// What a bucket holds at most, unless a single chunk is larger. Measured with two workers and the
-// network above: each message costs some 0.1 ms of wake-ups on both sides, so that four messages of
-// 256 KiB make a step a sixth longer than one of 1 MiB, although less of it hides behind computing.
+// Maximum size of a bucket, unless a single chunk is larger. The value was measured with two
+// workers and the network above. Each message costs some 0.1 ms of wake-ups on both sides. Four
+// messages of 256 KiB therefore make a step a sixth longer than one of 1 MiB, although computing
+// hides less of the latter.
 inline constexpr int64_t kBucketBytes = 1 << 20;
-// Chunks begin at multiples of this in a bucket, filled up with zeros.
+// Alignment of chunks in a bucket, with zeros as padding.
 inline constexpr int64_t kBucketAlignment = 64;  // bytes
 
 struct Bucket {
   int32_t chunk_begin = 0, chunk_end = 0;
-  int64_t size = 0;  // elements, with those that fill up
+  int64_t size = 0;  // elements, padding included
   bool operator==(const Bucket&) const = default;
 };
 struct BucketTable {
   std::vector<Bucket> buckets;
-  std::vector<int32_t> bucket_of;  // a chunk
-  std::vector<int64_t> offset_of;  // a chunk: elements from the bucket's begin
+  std::vector<int32_t> bucket_of;  // bucket of each chunk
+  std::vector<int64_t> offset_of;  // elements before each chunk in its bucket
 };
 
-// Runs of chunks in their order, each as long as fits.
+// Returns runs of chunks in their order, each as long as the limit allows.
 BucketTable MakeBuckets(std::span<const Chunk> chunks, int64_t element_bytes,
                         int64_t bucket_bytes = kBucketBytes);
 

@@ -11,13 +11,14 @@
 namespace espalier::plan {
 namespace {
 
-// Number of canonical nodes of [begin, end).
+// Returns the number of canonical nodes of [begin, end).
 int32_t NodeCount(int32_t begin, int32_t end, int32_t leaves) {
   return static_cast<int32_t>(CanonicalNodes(begin, end, leaves).size());
 }
 
-// Finds intervals top-down: a run of members on an interval is split into two runs on two parts,
-// both of at most nodes_max canonical nodes, such that the slowest member is as fast as it can be.
+// Finds intervals top-down. It splits a run of members on an interval into two runs on two parts,
+// both of at most nodes_max canonical nodes. The split makes the slowest member as fast as
+// possible.
 class IntervalSearch {
  public:
   IntervalSearch(int32_t leaves, std::span<const double> speeds, int32_t nodes_max)
@@ -35,9 +36,9 @@ class IntervalSearch {
 
  private:
   struct Choice {
-    double time = std::numeric_limits<double>::infinity();  // of the slowest member
-    int32_t cut = 0;                                        // leaf
-    int32_t members = 0;                                    // in the left part
+    double time = std::numeric_limits<double>::infinity();  // time of the slowest member
+    int32_t cut = 0;                                        // leaf at which to cut
+    int32_t members = 0;                                    // number in the left part
   };
   struct Candidate {
     double bound;
@@ -54,7 +55,8 @@ class IntervalSearch {
     if (count == 1) {
       best.time = size / Speed(first, 1);
     } else {
-      // The most promising few: a bound from the parts' total speeds prunes the rest.
+      // Tries only the most promising candidates. A bound from the parts' total speeds prunes the
+      // rest.
       constexpr size_t kTried = 3;
       std::vector<Candidate> candidates = Candidates(span, first, count);
       if (candidates.size() > kTried) candidates.resize(kTried);
@@ -74,7 +76,7 @@ class IntervalSearch {
       const LeafSpan covered = SpanOf(n, leaves_);
       widest = std::max(widest, RootLevel(covered.end - covered.begin));
     }
-    // Finer cuts than this leave more than nodes_max nodes on one side.
+    // Finer cuts leave more than nodes_max nodes on one side.
     const int32_t grain = 1 << std::max(0, widest - nodes_max_ - 1);
     std::vector<Candidate> candidates;
     for (int32_t cut = (span.begin / grain + 1) * grain; cut < span.end; cut += grain) {
@@ -84,7 +86,7 @@ class IntervalSearch {
       }
       const int32_t left = cut - span.begin, right = span.end - cut;
       const double wanted = Speed(first, count) * left / (left + right);
-      int32_t near = 1;  // members whose speed comes nearest to the left part's share
+      int32_t near = 1;  // members whose speed is nearest to the left part's share
       while (near < count - 1 && Speed(first, near) < wanted) ++near;
       for (int32_t members = near - 1; members <= near; ++members) {
         if (members < 1 || members > left || count - members > right) continue;
@@ -142,7 +144,7 @@ class TreeSearch {
     }
   }
 
-  // The join at the top of members lo..hi. REQUIRES: lo < hi.
+  // Returns the join at the top of members lo..hi. REQUIRES: lo < hi.
   int32_t Top(int32_t lo, int32_t hi) const { return best_[At(lo, hi)].top; }
 
  private:
@@ -168,7 +170,7 @@ class TreeSearch {
   std::vector<Cell> best_;
 };
 
-// Gives each member its place.
+// Assigns each member its place.
 class Placing {
  public:
   Placing(const Ownership& ownership, int32_t leaves)
@@ -213,14 +215,14 @@ class Placing {
     places_[right].top = std::move(top);
     if (cut > 0) Join(0, cut, -1);
     if (cut + 1 < last) Join(cut + 1, last, -1);
-    for (TreePlace& p : places_) {  // members that join nothing
+    for (TreePlace& p : places_) {  // members without a join
       if (p.joins || p.top) continue;
       p.down_from = p.leaves_to;
       places_[p.leaves_to].down_to.push_back(p.self);
     }
   }
 
-  // The join of members lo..hi. REQUIRES: lo < hi.
+  // Places the join of members lo..hi. REQUIRES: lo < hi.
   void Join(int32_t lo, int32_t hi, int32_t join_to) {
     const int32_t top = search_.Top(lo, hi);
     TreePlace& host = places_[top];

@@ -25,7 +25,7 @@ Range StepPositions(int64_t leaf_rows, int64_t steps, int64_t step) {
 
 namespace {
 
-// Bits of the smallest even power of two that holds `size` values, at least 2.
+// Returns the bits of the smallest even power of two that holds `size` values, at least 2.
 int EvenBits(int64_t size) {
   int bits = 2;
   while (bits < 62 && (int64_t{1} << bits) < size) bits += 2;
@@ -83,8 +83,8 @@ int64_t RowPermutation::At(int64_t position) const {
     case RowOrder::kWindow:
       break;
   }
-  // Each window of 8 blocks is shuffled within itself; then whole blocks are permuted. What is left
-  // of the last, shorter block stays behind them.
+  // Shuffles each window of 8 blocks within itself, then permutes whole blocks. The rest of the
+  // last, shorter block stays behind them.
   constexpr int64_t kWindowBlocks = 8;
   const int64_t window = block_rows_ * kWindowBlocks, first = position / window * window;
   const uint64_t stream = leaf_ << 32 | static_cast<uint64_t>(1 + first / window);

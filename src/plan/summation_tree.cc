@@ -21,8 +21,8 @@ int32_t RootLevel(int32_t leaves) {
 
 namespace {
 
-// The highest node that covers exactly this span: raises a node that ends at L, or starts at 0 and
-// covers all, to the level where its parent would cover more.
+// Returns the highest node that covers exactly this span. It raises a node that ends at L, or
+// starts at 0 and covers all, to the level where its parent would cover more.
 TreeNode Raise(TreeNode node, int32_t leaves) {
   while (node.level < RootLevel(leaves)) {
     const TreeNode parent{node.level + 1, node.index / 2};
@@ -39,7 +39,7 @@ std::vector<TreeNode> CanonicalNodes(int32_t begin, int32_t end, int32_t leaves)
                  std::to_string(begin) + ".." + std::to_string(end));
   std::vector<TreeNode> nodes;
   while (begin < end) {
-    // The largest node that starts here and does not reach beyond the interval.
+    // The largest node that starts here and ends within the interval.
     TreeNode node{0, begin};
     while (node.level < RootLevel(leaves) && node.index % 2 == 0) {
       const TreeNode parent{node.level + 1, node.index / 2};
