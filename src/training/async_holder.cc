@@ -73,7 +73,7 @@ AsyncActions AsyncHolder<T>::SwitchTo(Generation next) {
   return actions;
 }
 
-// Does whatever can be done now, and gives those an order who wait for one.
+// Performs all work that is possible now, and gives orders to the members that wait for one.
 template <typename T>
 void AsyncHolder<T>::Advance(AsyncActions& actions) {
   for (;;) {
@@ -130,7 +130,7 @@ void AsyncHolder<T>::TakePush(MemberState& member, AsyncActions& actions) {
   actions.rows += rows;
 }
 
-// True: all totals are there, and the machine goes on.
+// Returns true if all totals have arrived and the machine has continued.
 template <typename T>
 bool AsyncHolder<T>::Evaluate(const EvaluateAction& evaluation, AsyncActions& actions) {
   bool complete = true;

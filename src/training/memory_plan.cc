@@ -21,8 +21,8 @@ int64_t LeafStepRows(const TrainingPlan& plan) {
               std::max<int64_t>(1, plan.StepsPerEpoch()));
 }
 
-// Returns the number of parameter-sized vectors in one job state (training_state.h); of several
-// fits, at the end.
+// Returns the number of parameter-sized vectors in one job state (training_state.h). With several
+// fits, it is the number at the end.
 int64_t StateVectors(const spec::TrainSpec& train, bool accumulates) {
   const bool best = train.early_stopping && train.early_stopping->restore_best;
   const bool averages = train.averaging.kind != spec::AveragingKind::kNone;
@@ -30,18 +30,18 @@ int64_t StateVectors(const spec::TrainSpec& train, bool accumulates) {
   return 1 + model::SlotCount(train.optimizer) + accumulates + averages + best + fits;
 }
 
-// Returns the number of parameter-sized vectors on a worker: those of its states, the own and the
-// summed gradient, and for each pusher the parameters sent to it and the gradient received.
+// Returns the number of parameter-sized vectors on a worker. It has those of its states, its own
+// and the summed gradient, and for each pusher the parameters sent to it and the gradient received.
 int64_t VectorCount(int64_t state_vectors, const MemoryPart& part) {
   return part.states * state_vectors + 2 + 2 * part.pushers;
 }
 
-// Returns the numbers that a leaf keeps for its rows of a step: the inputs, and for each unit its
-// output, derivative and delta.
+// Returns the count of numbers that a leaf keeps for its rows of a step: the inputs, and for each
+// unit its output, derivative and delta.
 int64_t LeafNumbers(const TrainingPlan& plan) {
   const model::NetworkShape& shape = plan.shape;
   int64_t a_row = shape.sparse ? 0 : shape.row_numbers();
-  // Embedded inputs and their deltas; of a scaling layer all inputs, before it and after.
+  // Embedded inputs and their deltas. For a scaling layer, all inputs before and after it.
   if (shape.numbers.count > 0) a_row += 2 * shape.layers.front().in;
   if (shape.scaling_layer) a_row += 3 * shape.fan_in(0);
   for (const model::LayerShape& layer : plan.shape.layers) a_row += 3 * layer.out;

@@ -17,16 +17,16 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "states are written as memory has them");
 
 constexpr char kMagic[] = {'E', 'S', 'P', 'S'};
-// The first with TrainingNotes, several fits and what they choose, and with metrics of targets,
-// average precision and coverage. It is in no release yet, so its fields may still change.
+// The first layout with TrainingNotes, several fits and their choices, and with metrics of targets,
+// average precision and coverage. No release has it yet, so its fields may still change.
 constexpr uint32_t kLayout = 8;
 constexpr uint32_t kLayoutWithDescent = 7;
 constexpr uint32_t kLayoutWithAsync = 6;
-constexpr uint32_t kLayoutOldest = 5;  // that is read
+constexpr uint32_t kLayoutOldest = 5;  // oldest layout that is read
 constexpr size_t kCrcBytes = sizeof(uint32_t);
-constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // of a HistoryRow
+constexpr size_t kRowBytesMin = 14 * sizeof(int64_t);  // minimum size of a HistoryRow
 
-// The fields of a Metrics, for both directions. One that is missing does not compile.
+// Visits the fields of a Metrics, in both directions. A missing field is a compile error.
 template <typename M, typename Visitor>
 void VisitMetrics(M& m, Visitor& visit) {
   auto& [rows, weight, loss, accuracy, precision, recall, f1, auc, classes, confusion, rmse, mae,
@@ -178,7 +178,7 @@ class Writer {
   std::string out_;
 };
 
-// Reads what Writer wrote; after the first fault all values are zero.
+// Reads the output of Writer. After the first error, all values are zero.
 class Reader {
  public:
   Reader(std::string_view in, uint32_t layout) : in_(in), layout_(layout) {}
@@ -246,7 +246,7 @@ class Reader {
     using Element = typename A::value_type;
     int64_t size = 0;
     (*this)(size);
-    // What an element takes at least.
+    // Minimum size of an element.
     constexpr size_t kBytes = kIsPlain<Element>                           ? sizeof(Element)
                               : std::is_same_v<Element, spec::HistoryRow> ? kRowBytesMin
                                                                           : sizeof(int64_t);
@@ -269,7 +269,7 @@ Status Bad(const std::string& what) {
   return Status(StatusCode::kBadInput, "this is no job state that can be gone on with: " + what);
 }
 
-// Gives the layout.
+// Checks the bytes around the fields and returns the layout.
 Result<uint32_t> CheckEnvelope(std::string_view bytes, size_t element_bytes) {
   uint32_t layout = 0, element = 0, crc = 0;
   if (bytes.size() < sizeof kMagic + sizeof layout + sizeof element + kCrcBytes ||
@@ -293,8 +293,8 @@ Result<uint32_t> CheckEnvelope(std::string_view bytes, size_t element_bytes) {
   return layout;
 }
 
-// Whether nothing of it leads out of the job's vectors. Its numbers may be any: those of a damaged
-// state lead to other weights, which its checksum is there to prevent.
+// Returns whether all indices stay within the job's vectors. The numbers may have any value. A
+// damaged state would lead to other weights, which the checksum prevents.
 bool CouldBe(const TrainingPlan& plan, const model::LbfgsState& s) {
   if (!plan.Searches()) return s.pairs == 0 && !s.begun && s.objectives.empty();
   const int64_t history = plan.train.optimizer.history;
@@ -303,8 +303,8 @@ bool CouldBe(const TrainingPlan& plan, const model::LbfgsState& s) {
          s.objectives.size() <= model::kLbfgsMemory && s.verdict <= model::LbfgsVerdict::kStuck;
 }
 
-// Whether the phases after the decision have what the job chooses by the held-out rows, and only
-// they have it. The held-out rows may give no intervals.
+// Returns whether the phases after the decision, and only these, have the choices that the job
+// makes by the held-out rows. The held-out rows may give no intervals.
 template <typename T>
 bool CouldBeChosen(const TrainingPlan& plan, const TrainingState<T>& s) {
   const EnsembleState<T>& e = s.ensemble;
@@ -323,7 +323,8 @@ bool CouldBeChosen(const TrainingPlan& plan, const TrainingState<T>& s) {
          std::all_of(e.half_widths.begin(), e.half_widths.end(), positive);
 }
 
-// Whether the fits are those of the job, and the parameters those of a fit or of the model.
+// Returns an error unless the fits are those of the job, and the parameters those of a fit or of
+// the model.
 template <typename T>
 Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t size) {
   const EnsembleState<T>& e = s.ensemble;

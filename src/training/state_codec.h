@@ -1,10 +1,10 @@
-// The job state as bytes: what a member sends to one that lacks it, and what a checkpoint holds.
+// The job state as bytes, for members without it and for checkpoints.
 //
-// Little-endian. "ESPS", layout version (uint32), bytes of an element (uint32), then the fields in
-// the order of TrainingState::VisitFields: integers as int64, arrays as their number of elements
-// (int64) and the elements, optional values as a byte 0 or 1 and the value, text as its length
-// (int64) and bytes; at the end the CRC-32C of all before it (uint32). States of before are read
-// too: those of layout 6 lack DescentState, those of layout 5 also AsyncCounts.
+// Layout, little-endian: "ESPS", layout version (uint32), bytes of an element (uint32), the fields
+// in the order of TrainingState::VisitFields, and the CRC-32C of all preceding bytes (uint32).
+// Integers are int64. Arrays are their number of elements (int64) and the elements. Optional values
+// are a byte 0 or 1 and the value. Texts are their length (int64) and bytes. The decoder also reads
+// older layouts: layout 6 has no DescentState, and layout 5 also has no AsyncCounts.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -21,9 +21,9 @@ namespace espalier::training {
 template <typename T>
 std::string EncodeState(const TrainingState<T>& state);
 
-// kBadInput with what was found: damaged or cut off, of another layout or precision, or a state
-// that is not one of this plan's (other shapes, another optimizer, numbers that cannot be). Nothing
-// is reserved that the bytes do not hold.
+// Parses a state. Errors are kBadInput with the problem found: damaged or truncated, another layout
+// or precision, or a state that does not belong to this plan (other shapes, another optimizer,
+// impossible numbers). Reserves no more memory than the bytes justify.
 template <typename T>
 Result<TrainingState<T>> DecodeState(std::string_view bytes, const TrainingPlan& plan);
 

@@ -173,7 +173,7 @@ Action StepMachine<T>::OnNonfiniteGradient() {
 template <typename T>
 Action StepMachine<T>::NonfiniteStep(const std::string& where) {
   if (state_.lbfgs.begun && plan_.train.optimizer.line_search != spec::LineSearchKind::kNone) {
-    state_.lbfgs.nonfinite = true;  // a point too far away
+    state_.lbfgs.nonfinite = true;  // the point is too far
     return LeftOut();
   }
   if (!plan_.train.skip_nonfinite) {
@@ -223,8 +223,8 @@ std::optional<std::string> StepMachine<T>::EndNow() const {
   return std::nullopt;
 }
 
-// An iterate is what has metrics: a point on the way to one has none, nor has a pass that is cut
-// off, unless there is nothing else.
+// Handles the end of a pass of lbfgs. Only an iterate has metrics. A point on the way to one has
+// none, and neither does an interrupted pass, unless it is the only one.
 template <typename T>
 Action StepMachine<T>::AfterPass() {
   const model::LbfgsVerdict verdict = state_.lbfgs.verdict;
@@ -244,7 +244,8 @@ Action StepMachine<T>::AfterStep() {
   return EvaluateEpoch();
 }
 
-// Where no row had a weight nothing was learned, and the first weights would pass for a model.
+// If no row had a weight, the model has learned nothing, and its initial weights must not count as
+// a result.
 template <typename T>
 Action StepMachine<T>::EvaluateEpoch() {
   const auto rows = static_cast<int64_t>(state_.epoch_totals[model::kTotalRows]);
@@ -262,7 +263,7 @@ Action StepMachine<T>::EvaluateEpoch() {
   return AfterEvaluation();
 }
 
-// No step of the last epoch was finite.
+// Handles a last epoch without a finite step.
 template <typename T>
 Action StepMachine<T>::EndWithoutStep() {
   if (!state_.best_parameters.empty()) return End("divergence");
@@ -292,15 +293,14 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
   if (state_.phase == TrainingPhase::kDecision) return OnDecision(totals);
   spec::Metrics metrics = model::MetricsFromTotals(ShapeOfParameters(plan_, state_), plan_.targets,
                                                    model::TotalsKind::kEvaluation, totals);
-  if (!std::isfinite(
-          metrics.weight)) {  // those of training rows were added up by the profiling pass
+  if (!std::isfinite(metrics.weight)) {  // the profiling pass added up those of training rows
     return FailAction{BadInput(std::string("data.weight: the weights of all ") +
                                (state_.phase == TrainingPhase::kFinalTest ? "test" : "validation") +
                                " rows have no finite sum; look for extreme ones in the data")};
   }
-  // That the loss is no number comes of weights that have diverged, which nothing else may tell
-  // after the last step: its accuracies would pass for a result. Where validation rows have one, it
-  // comes of the test rows.
+  // A loss that is NaN means that the weights have diverged. After the last step this may be the
+  // only sign, and the accuracies would look like a result. If validation rows have a finite loss,
+  // the test rows are the cause.
   const bool sound = state_.phase == TrainingPhase::kFinalTest && plan_.HoldsOut();
   if (metrics.weight > 0 && std::isnan(metrics.loss) && !plan_.train.skip_nonfinite && !sound) {
     const bool restores = state_.phase == TrainingPhase::kEpochEvaluation;
@@ -356,7 +356,7 @@ void StepMachine<T>::Record() {
                           plan_.StepsTotal(), state_.rate_left);
   row.train = *state_.train;
   row.validation = state_.validation;
-  if (row.validation) {  // what grows with the classes is of the last evaluation alone
+  if (row.validation) {  // only the last evaluation keeps data that grows with the classes
     row.validation->classes = {};
     row.validation->confusion = {};
   }
@@ -366,7 +366,7 @@ void StepMachine<T>::Record() {
 template <typename T>
 Action StepMachine<T>::End(std::string why) {
   state_.final_validation = state_.validation;
-  state_.parameters = Evaluated();  // averaged weights are what is saved
+  state_.parameters = Evaluated();  // the result is the averaged weights
   state_.stopped_because = std::move(why);
   state_.averaged_updates = 0;
   const bool restores = !state_.best_parameters.empty() && state_.notes.kept_step != state_.step;
@@ -391,8 +391,8 @@ Action StepMachine<T>::FinalTestOrFinish() {
   return Begin();
 }
 
-// The last round is applied: a member whose last round is still in flight is behind, and must be
-// seen to be.
+// Counts the last round as applied. A member whose last round is still in flight is behind, and the
+// others must be able to see that.
 template <typename T>
 Action StepMachine<T>::Finish() {
   ++state_.round;

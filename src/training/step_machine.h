@@ -1,22 +1,22 @@
-// The sequence of one training job: which step, which update, which evaluation comes next, when it
-// ends and with which weights. Pure: computing, sending and writing are actions that the trainer
-// performs (src/worker/trainer.h); what they yield comes back in. Every member runs the same
-// machine on the same totals and so decides alike.
+// The sequence of one training job. StepMachine decides which step, update or evaluation comes
+// next, when the job ends, and with which weights. It does no I/O. Computing, sending and writing
+// are actions that the trainer performs (src/worker/trainer.h), and their results come back in.
+// Every member runs the same machine on the same totals and so makes the same decisions.
 //
 //   Begin -> Gradient -> (OnGradient) -> Update -> (OnUpdated) -> Gradient ...
 //                                                 after an epoch, and at the end:
 //                                              -> Evaluate(validation) -> (OnEvaluation) -> ...
 //   at the end, with the weights to be saved:  -> Evaluate(train, validation, test) -> Finish
 //
-// Several fits follow one another in the same way. Then come the trials of temperatures and of
-// shares of the constant answer, the choice of a threshold or of intervals, and the evaluations of
-// the model that all fits make.
+// Several fits follow one another in the same way. Trials of temperatures and of shares of the
+// constant answer follow. Then come the choice of a threshold or of intervals, and the evaluations
+// of the model made from all fits.
 //
-// With lbfgs an update comes after each pass over all rows, and moves to the next point that it
-// wants to know of (model/lbfgs.h); an evaluation comes with each new iterate, the start included.
+// With lbfgs, an update follows each pass over all rows, and moves to the next point that the
+// optimizer needs (model/lbfgs.h). An evaluation follows each new iterate, including the start.
 //
-// A round that was begun and never answered (the generation ended) is begun again by Resume, on
-// this machine or on another one with the same state.
+// If the generation ended during a round, Resume begins the round again, on this machine or on
+// another one with the same state.
 //
 // Thread rule: one thread.
 #pragma once
@@ -39,53 +39,53 @@
 
 namespace espalier::training {
 
-// Compute and reduce the gradient of `step` (0-based, over all fits), which is step `step_of_epoch`
-// of `epoch` of the fit.
+// Computes and reduces the gradient of `step` (0-based, over all fits), which is step
+// `step_of_epoch` of `epoch` of the fit.
 struct GradientAction {
   int64_t step = 0, epoch = 0, step_of_epoch = 0;
   int64_t fit = 0;
 };
-// Apply the total to state().parameters and state().slots: the commit (training/update.h). Where
-// several steps make an update, `add` only adds the total to state().accumulated, and the last of
-// them also applies that. With lbfgs, applying is Advance.
+// Applies the total to state().parameters and state().slots, which is the commit
+// (training/update.h). If several steps make an update, `add` only adds the total to
+// state().accumulated, and the last of them also applies the sum. With lbfgs, Advance applies it.
 struct UpdateAction {
   bool add = false, apply = true;
-  double inverse_weight = 0;  // of the weight of all rows whose gradients are applied
+  double inverse_weight = 0;  // 1 / weight of all rows whose gradients are applied
   double learning_rate = 0;
-  double decay_share = 1;  // of weight_decay
-  int64_t update = 0;      // 1-based count of updates, this one included
-  int64_t averaged = 0;    // 1-based count of those that are averaged, or 0: this one is not
+  double decay_share = 1;  // factor for weight_decay
+  int64_t update = 0;      // 1-based number of this update
+  int64_t averaged = 0;    // 1-based number among the averaged updates; 0: not averaged
 };
 // Sums of an evaluation over rows: TotalsKind::kEvaluation, the sums of the machine's Trials()
 // (model/trials.h), or residuals (model/decision.h).
 enum class Measure { kTotals, kTrials, kResiduals };
-// Evaluate the machine's EvaluationParts() on a set and reduce EvaluationSize(measure) sums.
+// Evaluates the machine's EvaluationParts() on a set and reduces EvaluationSize(measure) sums.
 struct EvaluateAction {
   spec::FileRole set = spec::FileRole::kValidation;
   Measure measure = Measure::kTotals;
 };
-// Weights to evaluate, and the rows.
+// The weights and the rows of one part of an evaluation.
 template <typename T>
 struct EvaluationPart {
   model::NetworkShape shape;
-  AlignedVector<T> made;          // the weights, where no vector of the state has them
-  const T* parameters = nullptr;  // into the state, or `made`
-  int64_t fold = -1;              // of the training rows; -1: all rows of the set
+  AlignedVector<T> made;          // the weights, if no vector of the state has them
+  const T* parameters = nullptr;  // points into the state or to `made`
+  int64_t fold = -1;              // fold of the training rows; -1: all rows of the set
 };
-// The job is over; state().parameters are the weights to save.
+// The job is over. state().parameters are the weights to save.
 struct FinishAction {
   int64_t steps = 0;
   double epochs = 0;
   spec::Metrics train;
   std::optional<spec::Metrics> validation, test;
-  // Of the evaluation whose weights these are, by fit, where the best are restored. All metrics are
-  // of these weights.
+  // Epochs of the evaluation with the saved weights, by fit, if the best weights are restored. All
+  // metrics are of these weights.
   std::vector<double> best_epochs;
   std::optional<spec::ChosenThreshold> threshold;
   std::optional<spec::PredictionIntervals> intervals;
-  int64_t skipped_steps = 0;  // that were not finite
-  // "epochs", "steps", "time", "request", "early stopping"; gd, lbfgs: "convergence"; lbfgs:
-  // "iterations", "line search"; where weights were restored: "divergence"
+  int64_t skipped_steps = 0;  // steps that were not finite
+  // "epochs", "steps", "time", "request" or "early stopping"; with gd and lbfgs also "convergence";
+  // with lbfgs also "iterations" and "line search"; with restored weights also "divergence".
   std::string stopped_because;
 };
 struct FailAction {
@@ -93,56 +93,58 @@ struct FailAction {
 };
 using Action = std::variant<GradientAction, UpdateAction, EvaluateAction, FinishAction, FailAction>;
 
-// What the members' leaves add to the totals of a step, after model/metrics.h's kTraining part.
+// Numbers that the members' leaves add to the totals of a step, after the kTraining part of
+// model/metrics.h.
 enum StepExtra : int64_t {
   kExtraNonfiniteLeaves = 0,  // sum of NonfiniteMark over leaves with a non-finite row
-  kExtraTimeIsUp = 1,         // from the root: kEndedByTime or kEndedByRequest, else 0
-  kExtraSwitch = 2,           // from the root: the generation that begins after this step, else 0
-  kExtraAgree = 3,            // 1 from the root: the states are compared in the next step too
+  kExtraTimeIsUp = 1,         // from the root: kEndedByTime or kEndedByRequest, otherwise 0
+  kExtraSwitch = 2,  // from the root: the generation that begins after this step, otherwise 0
+  kExtraAgree = 3,   // 1 from the root: the next step also compares the states
   kStepExtras = 4,
 };
 
-// Why the step is the last one: `max_time` is over, or a client wants the weights as they are.
+// Reason why a step is the last one: `max_time` is over, or a client wants the current weights.
 inline constexpr double kEndedByTime = 1, kEndedByRequest = 2;
 
-// 2^(512 - leaf), for leaves below 1024: the sum of distinct marks keeps the first leaf as its
-// exponent, and no mark is too small for a normal number.
+// Returns 2^(512 - leaf), for leaves below 1024. The sum of distinct marks has the first leaf as
+// its exponent, and every mark is a normal number.
 double NonfiniteMark(int32_t leaf);
 
-// What the machine needs to know of the job.
+// The properties of the job that the machine needs.
 struct TrainingPlan {
   spec::TrainSpec train;
   model::NetworkShape shape;
   std::vector<spec::FittedTarget> targets;
   int64_t train_rows = 0, validation_rows = 0, test_rows = 0;
-  std::vector<double> class_weights = {};  // Preprocessing's, of classes
-  // What training begins with in place of the seed's parameters; null: nothing.
+  std::vector<double> class_weights = {};  // weights of Preprocessing, by class
+  // Initial parameters in place of the seed's. Null: none.
   std::shared_ptr<const std::vector<spec::InitialTensor>> initial = nullptr;
 
-  // Training rows of a fit; with folds, about.
+  // Returns the training rows of a fit. With folds, the number is approximate.
   int64_t FitRows() const;
   bool HoldsOut() const { return validation_rows > 0 || spec::FoldsOf(train) > 0; }
-  // Whether the model is made of the weights of several fits.
+  // Returns whether the model consists of the weights of several fits.
   bool Averages() const { return spec::HasFits(train); }
   bool Assembles() const { return spec::Assembles(train); }
-  // Returns the most numbers that an evaluation of any kind reduces.
+  // Returns the maximum number of sums that an evaluation of any kind reduces.
   int64_t EvaluationNumbersMax() const;
-  // Whether a threshold or intervals are chosen by the held-out rows.
+  // Returns whether the job chooses a threshold or intervals by the held-out rows.
   bool Decides() const {
     return train.threshold.kind != spec::ThresholdKind::kNone || train.intervals > 0;
   }
 
   int64_t StepsPerEpoch() const;
-  // Steps of a fit at the most, by epochs and steps; 0 when only time ends the job.
+  // Returns the maximum steps of a fit, by epochs and steps. 0: only time ends the job.
   int64_t StepsTotal() const;
-  // Whose gradients make one update; an epoch's last update may be of fewer.
+  // Returns the number of steps whose gradients make one update. The last update of an epoch may
+  // have fewer.
   int64_t StepsPerUpdate() const;
-  // Whether the optimizer asks for evaluations at points: lbfgs.
+  // Returns whether the optimizer requests evaluations at points: lbfgs.
   bool Searches() const { return train.optimizer.kind == spec::OptimizerKind::kLbfgs; }
   bool Accumulates() const { return Searches() || StepsPerUpdate() > 1; }
 };
 
-// The network that state.parameters are of: that of a fit, or in the end the model.
+// Returns the network of state.parameters: that of a fit, or in the end that of the model.
 template <typename T>
 model::NetworkShape ShapeOfParameters(const TrainingPlan& plan, const TrainingState<T>& state);
 
@@ -151,21 +153,22 @@ class StepMachine {
  public:
   // Starts from the seed's initial parameters and those of plan.initial.
   explicit StepMachine(TrainingPlan plan);
-  // Goes on from a state; Resume comes first.
+  // Continues from a state. Resume must be the first call.
   StepMachine(TrainingPlan plan, TrainingState<T> state);
 
-  // The state of a run that has got another end, from which it goes on. With several fits, some of
-  // them finished before a later end: each fit goes on from its weights, with a new optimizer.
+  // Returns the state from which a finished run continues toward another end. With several fits,
+  // some may have finished before a later end. Each fit then continues from its weights, with a new
+  // optimizer.
   static TrainingState<T> WithEnd(TrainingPlan plan, TrainingState<T> state);
 
   Action Begin();
-  // The action of the round in flight, once more.
+  // Returns the action of the round in flight again.
   Action Resume() const;
   // `stats`: TotalsSize(shape, kTraining) + kStepExtras values.
   Action OnGradient(const std::vector<double>& stats);
   Action OnUpdated();
-  // Instead of OnUpdated: the total of the gradient holds a value that is no finite number, and
-  // nothing was applied.
+  // Replaces OnUpdated if the total of the gradient contains a non-finite value and nothing was
+  // applied.
   Action OnNonfiniteGradient();
   // `totals`: EvaluationSize(measure) values.
   Action OnEvaluation(const std::vector<double>& totals);
@@ -173,21 +176,21 @@ class StepMachine {
   TrainingState<T>& state() { return state_; }
   const TrainingState<T>& state() const { return state_; }
   const TrainingPlan& plan() const { return plan_; }
-  // The weights that EvaluateAction is about: the averaged ones, once there are any; those of the
-  // newest iterate, while lbfgs is at work.
+  // Returns the weights for an EvaluateAction: the averaged ones, if any, or those of the newest
+  // iterate while lbfgs runs.
   const AlignedVector<T>& Evaluated() const {
     if (plan_.Searches() && state_.stopped_because.empty())
       return state_.slots[model::kLbfgsIterate];
     return state_.averaged_updates > 0 ? state_.averaged : state_.parameters;
   }
-  // What an EvaluateAction is about: of the weights above, or of all fits. Valid until the state
+  // Returns the parts of an EvaluateAction: the weights above, or all fits. Valid until the state
   // changes.
   std::vector<EvaluationPart<T>> EvaluationParts() const;
   model::Trials Trials() const;
   int64_t EvaluationSize(Measure measure) const;
-  // Steps of this fit and of the ones after it, at the most, and those before; 0: unknown.
+  // Returns the maximum number of steps of this and later fits, plus the earlier steps. 0: unknown.
   int64_t AllSteps() const;
-  // Running metrics of the current epoch.
+  // Returns the running metrics of the current epoch.
   spec::Metrics EpochMetrics() const;
   double LearningRateNow() const;
 
@@ -195,15 +198,15 @@ class StepMachine {
   Action NonfiniteStep(const std::string& where);
   Action EndWithoutStep();
   Status Diverged() const;
-  // The step in flight adds nothing; an update of the steps before it may be due.
+  // Ends a step that adds nothing. An update of the steps before it may be due.
   Action LeftOut();
   UpdateAction MakeUpdate(bool add) const;
-  bool EndsGroup() const;  // the step in flight, of those that make an update
+  bool EndsGroup() const;  // the step in flight completes the steps of an update
   Action AfterStep();
-  Action AfterPass();  // of lbfgs
+  Action AfterPass();  // lbfgs only
   Action EvaluateEpoch();
   Action AfterEvaluation();
-  // Why the job is over, if it is.
+  // Returns the reason why the job is over, if it is.
   std::optional<std::string> EndNow() const;
   Action End(std::string why);
   // step_machine_fits.cc
@@ -222,16 +225,17 @@ class StepMachine {
   FinishAction Finished() const;
   std::optional<spec::PredictionIntervals> Intervals() const;
   void Record();
-  // The value of a metric of the last evaluation ("val_loss") or epoch ("loss").
+  // Returns a metric of the last evaluation ("val_loss") or epoch ("loss").
   std::optional<double> Value(std::string_view metric) const;
-  // Keeps the best; true when patience is over.
+  // Returns an error if this data does not have a metric that the job is judged by.
   Status CheckMetrics() const;
+  // Keeps the best evaluation. Returns true if patience is over.
   bool JudgeEarlyStopping();
   void JudgePlateau();
 
   TrainingPlan plan_;
   TrainingState<T> state_;
-  double step_weight_ = 0;  // between OnGradient and OnUpdated: of the step's total
+  double step_weight_ = 0;  // weight of the step's total, between OnGradient and OnUpdated
 };
 
 }  // namespace espalier::training

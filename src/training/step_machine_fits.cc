@@ -1,4 +1,4 @@
-// StepMachine: several fits, and the model that they make.
+// StepMachine: several fits, and the model made from them.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -12,7 +12,7 @@
 namespace espalier::training {
 namespace {
 
-// Where the biases of the last layer lie in the parameters.
+// Returns the offset of the last layer's biases in the parameters.
 size_t OutputBiases(const model::NetworkShape& shape) {
   const std::string name = "layers." + std::to_string(shape.layers.size() - 1) + ".bias";
   for (const spec::TensorInfo& t : model::Tensors(shape)) {
@@ -21,8 +21,8 @@ size_t OutputBiases(const model::NetworkShape& shape) {
   return 0;
 }
 
-// A prediction that is the same for all rows: the shares of the classes or labels, or the means of
-// the targets, in the units of training. `totals`: of an evaluation of these rows.
+// Returns a prediction that is the same for all rows: the shares of the classes or labels, or the
+// means of the targets, in the units of training. `totals`: sums of an evaluation of these rows.
 std::vector<double> ConstantAnswer(const model::NetworkShape& shape,
                                    const std::vector<double>& totals) {
   const double* parts = totals.data() + model::kTotalsFixed;
@@ -70,7 +70,8 @@ model::NetworkShape ShapeOfParameters(const TrainingPlan& plan, const TrainingSt
 template model::NetworkShape ShapeOfParameters(const TrainingPlan&, const TrainingState<float>&);
 template model::NetworkShape ShapeOfParameters(const TrainingPlan&, const TrainingState<double>&);
 
-// All but the number of rounds and steps, what the fits before have come to, and the history.
+// Resets the state except for the number of rounds and steps, the results of earlier fits, and the
+// history.
 template <typename T>
 void StepMachine<T>::BeginFit() {
   TrainingState<T> begun;
@@ -130,7 +131,7 @@ TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan plan, TrainingState<T> sta
     next.earlier.insert(next.earlier.end(), state.parameters.begin(), state.parameters.end());
     next.earlier_steps.push_back(std::min(taken, total - 1));
   }
-  // Fits of a run before, which this one has not reached.
+  // Fits of an earlier run that this one has not reached.
   const size_t reached = next.earlier_steps.size();
   if (e.earlier_steps.size() > reached) {
     const auto size = static_cast<size_t>(model::ParameterCount(plan.shape));
@@ -147,7 +148,7 @@ TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan plan, TrainingState<T> sta
   return std::move(machine.state_);
 }
 
-// A fit that time or a request cuts off is left out, if there are others.
+// Ends a fit. A fit that time or a request interrupts is left out if there are others.
 template <typename T>
 Action StepMachine<T>::EndFit() {
   EnsembleState<T>& e = state_.ensemble;
@@ -169,7 +170,7 @@ Action StepMachine<T>::EndFit() {
   return Begin();
 }
 
-// A fit that diverges before it has good weights is left out, and so are the ones after it.
+// Leaves out a fit that diverges before it has good weights, and all fits after it.
 template <typename T>
 Action StepMachine<T>::LeaveFitOut() {
   state_.stopped_because = "divergence";
@@ -195,13 +196,13 @@ Action StepMachine<T>::OnOutOfFold(const std::vector<double>& totals) {
 
 template <typename T>
 model::Trials StepMachine<T>::Trials() const {
-  const bool frozen = plan_.shape.layers.back().frozen;  // its weights stay
+  const bool frozen = plan_.shape.layers.back().frozen;  // keeps its weights
   return model::MakeTrials(plan_.train.calibrate && !frozen, state_.ensemble.answer);
 }
 
 template <typename T>
 Action StepMachine<T>::OnTrials(const std::vector<double>& sums) {
-  // The prior counts rows, in whatever unit their weights are.
+  // The prior counts rows, so sums by weight are converted to rows.
   std::vector<double> by_rows = sums;
   if (state_.validation && state_.validation->weight > 0) {
     const double rows = static_cast<double>(state_.validation->rows);
@@ -213,7 +214,7 @@ Action StepMachine<T>::OnTrials(const std::vector<double>& sums) {
   return Assemble();
 }
 
-// The model: all fits, their outputs divided by the temperature, and the constant answer.
+// Builds the model: all fits, with outputs divided by the temperature, and the constant answer.
 template <typename T>
 Action StepMachine<T>::Assemble() {
   EnsembleState<T>& e = state_.ensemble;
@@ -236,7 +237,7 @@ template <typename T>
 Action StepMachine<T>::OnDecision(const std::vector<double>& sums) {
   EnsembleState<T>& e = state_.ensemble;
   if (plan_.train.intervals > 0) {
-    // Too few rows with a weight give no intervals. Time may have cut fits off.
+    // Too few rows with a weight give no intervals. Time may have interrupted fits.
     const auto widths = model::HalfWidths(plan_.shape, plan_.train.intervals, sums);
     e.half_widths = widths.value_or(std::vector<double>());
   } else {
@@ -291,7 +292,7 @@ std::vector<EvaluationPart<T>> StepMachine<T>::EvaluationParts() const {
     parts.back().shape.fits = e.fit;
     return parts;
   }
-  // Each fit by itself, on the rows that it holds out.
+  // Evaluates each fit separately, on the rows that it holds out.
   const AlignedVector<T>& weights = finished ? state_.parameters : e.weights;
   for (int64_t k = 0; k < e.fit; ++k) {
     EvaluationPart<T> part{plan_.shape, {}, weights.data() + k * size, k};

@@ -1,4 +1,4 @@
-// What follows from evaluations: early stopping and the plateau schedule.
+// StepMachine: decisions after evaluations, by early stopping and the plateau schedule.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -9,7 +9,8 @@
 namespace espalier::training {
 namespace {
 
-// Whether `value` is better than `best` by more than min_delta. One that is not finite never is.
+// Returns whether `value` is better than `best` by more than min_delta. A non-finite value never
+// is.
 bool Gains(std::string_view metric, std::optional<double> value, std::optional<double> best,
            double min_delta) {
   if (metric.starts_with("val_")) metric.remove_prefix(4);
@@ -26,7 +27,7 @@ std::optional<double> StepMachine<T>::Value(std::string_view metric) const {
   return state_.validation ? spec::MetricValue(*state_.validation, metric.substr(4)) : std::nullopt;
 }
 
-// What is to be judged by a metric that this data does not have would only seem not to get better.
+// Rejects a metric that this data does not have. It would look like a metric that never improves.
 template <typename T>
 Status StepMachine<T>::CheckMetrics() const {
   const auto check = [this](const char* field, const std::string& metric) -> Status {
@@ -70,7 +71,8 @@ bool StepMachine<T>::JudgeEarlyStopping() {
   return false;
 }
 
-// The cooldown is PyTorch's ReduceLROnPlateau: an evaluation in it is no sign of anything.
+// Applies the plateau schedule. As in PyTorch's ReduceLROnPlateau, evaluations during the cooldown
+// do not count.
 template <typename T>
 void StepMachine<T>::JudgePlateau() {
   const spec::ScheduleSpec& schedule = plan_.train.schedule;

@@ -1,8 +1,8 @@
-// The job state: all that a member must hold to go on with a job. One struct, so that a joiner, a
-// checkpoint and a resumed run can never lack a part of it.
+// The job state: all data that a member needs to continue a job. It is one struct, so that a
+// joiner, a checkpoint and a resumed run always have all parts.
 //
-// Thread rule: owned by the trainer's thread; its pool writes `parameters` and `slots` during an
-// update and nobody reads meanwhile.
+// Thread rule: owned by the trainer's thread. Its pool writes `parameters` and `slots` during an
+// update, and no thread reads them in the meantime.
 #pragma once
 
 #include <cstdint>
@@ -17,104 +17,106 @@
 
 namespace espalier::training {
 
-// What the round in flight is for.
+// Purpose of the round in flight.
 enum class TrainingPhase : uint8_t {
   kSteps,            // the gradient of step `step`
   kEpochEvaluation,  // the validation set, after an epoch
   kFinalValidation,  // the validation set with the restored weights
   kFinalTest,        // the test set
-  kFinished,         // none: the job is over
+  kFinished,         // no round: the job is over
   kFinalTraining,    // the training set with the restored weights, or with the model of all fits
-  kOutOfFold,        // the rows that each fit holds out, by that fit
-  kTrials,           // the same, or the validation set: model/trials.h
-  kDecision,         // the same, of the model of all fits: model/decision.h
+  kOutOfFold,        // the rows that each fit holds out, with that fit
+  kTrials,           // the same rows, or the validation set: model/trials.h
+  kDecision,         // the same rows, with the model of all fits: model/decision.h
 };
 
-// Of gradient descent over all rows.
+// State of gradient descent over all rows.
 struct DescentState {
-  bool converged = false;  // the newest update moved the parameters less than step_tolerance asks
+  bool converged = false;  // the newest update moved the parameters less than step_tolerance
 };
 
-// What the result reports about the run.
+// Information about the run for the result.
 struct TrainingNotes {
-  // The best evaluation by early stopping's metric: the step whose weights are restored.
+  // The best evaluation by the metric of early stopping. Its step is the one whose weights are
+  // restored.
   std::optional<double> kept_value;
   int64_t kept_step = -1;
-  int64_t skipped_steps = 0;  // with on_nonfinite: skip
-  bool by_request = false;    // a client ends it early
+  int64_t skipped_steps = 0;  // counted with on_nonfinite: skip
+  bool by_request = false;    // a client ends the job early
 };
 
-// What the fits before this one have come to.
+// Results of the fits before this one.
 template <typename T>
 struct EnsembleState {
-  int64_t fit = 0;           // underway, counted from 0; once the fits are over, how many there are
-  int64_t begun_step = 0;    // TrainingState::step at its beginning
-  AlignedVector<T> weights;  // of the finished fits, one after another
-  std::vector<double> best_epochs;  // of the finished fits, where the best weights are restored
-  std::vector<double> steps;        // that each finished fit has taken, over all runs
-  std::vector<double> answer;       // the constant one; empty unless the job shrinks
-  double temperature = 1;           // that the outputs are divided by
-  double share = 0;                 // of the constant answer
+  int64_t fit = 0;                  // current fit, from 0; number of fits once they are over
+  int64_t begun_step = 0;           // TrainingState::step at the start of this fit
+  AlignedVector<T> weights;         // weights of the finished fits, one after another
+  std::vector<double> best_epochs;  // best epochs of finished fits, if their weights are restored
+  std::vector<double> steps;        // steps of each finished fit, over all runs
+  std::vector<double> answer;       // the constant answer; empty unless the job shrinks
+  double temperature = 1;           // divisor of the outputs
+  double share = 0;                 // share of the constant answer
   // Choices by the held-out rows: a threshold between two classes, and half-widths of prediction
   // intervals by target, in the units of training.
   std::optional<spec::ChosenThreshold> threshold;
   std::vector<double> thresholds;  // NetworkShape::thresholds
   std::vector<double> half_widths;
-  // Of a run that got a later end: the weights with which its fits go on, one after another, and
-  // the steps that each of them has taken.
+  // After a run got a later end: the weights from which its fits continue, one after another, and
+  // the steps that each fit has taken.
   AlignedVector<T> earlier;
   std::vector<double> earlier_steps;
 };
 
-// A member's state is always that of a moment between two rounds: all totals before `round` are
-// applied, none of `round` is.
+// A member's state is always between two rounds: all totals before `round` are applied, none of
+// `round` is.
 template <typename T>
 struct TrainingState {
-  AlignedVector<T> parameters;          // flat, see plan/chunks.h; with lbfgs, where loss and
-                                        // gradient are asked for, until the job ends; of several
-                                        // fits of the one underway, and then the model's
-  std::vector<AlignedVector<T>> slots;  // the optimizer's, each like parameters
+  AlignedVector<T> parameters;          // flat, see plan/chunks.h; with lbfgs, the point of the
+                                        // next loss and gradient until the job ends; with several
+                                        // fits, those of the current fit, and at the end those of
+                                        // the model
+  std::vector<AlignedVector<T>> slots;  // optimizer slots, each like parameters
   int64_t step = 0;                     // committed steps
-  int64_t updates = 0;                  // of them, those that changed the parameters; lbfgs:
-                                        // its iterations
-  uint64_t round = 0;  // reductions begun: the number of the newest, which is in flight; once the
-                       // job is finished, of the one that would be next
+  int64_t updates = 0;                  // steps that changed the parameters; with lbfgs: its
+                                        // iterations
+  uint64_t round = 0;  // reductions begun, which is the number of the newest one, in flight; once
+                       // the job is finished, the number of the next one
   TrainingPhase phase = TrainingPhase::kSteps;
   bool time_is_up = false;
-  std::vector<double> epoch_totals;    // what the steps of this epoch added up to (model/metrics.h)
-  std::optional<spec::Metrics> train;  // of the last finished epoch (or the part of one at the end)
-  std::optional<spec::Metrics> validation;  // of the last evaluation
-  std::vector<spec::HistoryRow> history;    // of all evaluations, without confusion matrices
-  std::vector<std::string> accepted;  // differences that were accepted when the job was resumed
-  // Early stopping. A gain is more than min_delta; the best evaluation may be a later one.
+  std::vector<double> epoch_totals;         // sums over the steps of this epoch (model/metrics.h)
+  std::optional<spec::Metrics> train;       // last finished epoch (or, at the end, part of one)
+  std::optional<spec::Metrics> validation;  // last evaluation
+  std::vector<spec::HistoryRow> history;    // all evaluations, without confusion matrices
+  std::vector<std::string> accepted;        // differences accepted when the job was resumed
+  // Early stopping. A gain is more than min_delta. The best evaluation may be a later one.
   int64_t evaluations_without_gain = 0;
   std::optional<double> best_value;
   int64_t best_step = -1;
-  AlignedVector<T> best_parameters;  // empty unless they are to be restored
-  // Gradients of steps whose update is to come: their sum, like parameters (empty where each step
-  // updates, but for lbfgs), and the weight of its rows.
+  AlignedVector<T> best_parameters;  // empty unless the job restores them
+  // Sum of the gradients whose update is still to come, like parameters, and the weight of its
+  // rows. The sum is empty if each step updates, except with lbfgs.
   AlignedVector<T> accumulated;
   double accumulated_weight = 0;
-  // Averaged weights, like parameters (empty unless the job averages), and how many updates they
-  // are of; 0 also once they have become the parameters, at the end.
+  // Averaged weights, like parameters (empty unless the job averages), and the number of updates in
+  // the average. The number is 0 again once they have become the parameters, at the end.
   AlignedVector<T> averaged;
   int64_t averaged_updates = 0;
-  // A plateau schedule: its best value, the evaluations since then, those that are still not to
-  // count, and what the reductions have left of the learning rate.
+  // A plateau schedule: its best value, the evaluations since then, the evaluations left in the
+  // cooldown, and the remaining factor of the learning rate after its reductions.
   std::optional<double> plateau_best;
   int64_t plateau_evaluations = 0, plateau_cooldown = 0;
   double rate_left = 1;
-  model::LbfgsState lbfgs;  // of that optimizer alone
-  spec::AsyncCounts async;  // of asynchronous training alone
+  model::LbfgsState lbfgs;  // only for that optimizer
+  spec::AsyncCounts async;  // only for asynchronous training
   DescentState descent;
   TrainingNotes notes;
   EnsembleState<T> ensemble;
-  // The end.
+  // The end of the job.
   std::string stopped_because;
   std::optional<spec::Metrics> final_validation, test;
 
-  // Calls visit(field) for each, in an order that never changes. A field that is missing here does
-  // not compile.
+  // Calls visit(field) for each field, in an order that never changes. A missing field is a compile
+  // error.
   template <typename State, typename Visitor>
   static void VisitFields(State& state, Visitor&& visit) {
     auto& [parameters, slots, step, updates, round, phase, time_is_up, epoch_totals, train,

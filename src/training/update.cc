@@ -62,8 +62,9 @@ void Advance(const TrainingPlan& plan, const UpdateAction& update,
   std::fill(state.accumulated.begin(), state.accumulated.end(), T{0});
 }
 
-// ApplyChunk for all of them. Where gradient descent ends by how little an update moves the
-// parameters, the state keeps whether this one did so; Spark has nothing to compare the first with.
+// Calls ApplyChunk for all chunks. If gradient descent ends once an update moves the parameters too
+// little, the state records whether this update did so. As in Spark, the first update does not
+// count, because it has no earlier one for comparison.
 template <typename T>
 void Apply(const TrainingPlan& plan, const UpdateAction& update,
            std::span<const plan::Chunk> chunks,

@@ -1,8 +1,8 @@
-// What an UpdateAction does to the job state: gradients of several steps are added up, applied, and
-// the weights averaged.
+// The effect of an UpdateAction on the job state: it accumulates gradients over steps, applies
+// them, and averages the weights.
 //
 // `total` is a chunk's gradient sum of the step, `chunk.size` elements. Thread rule: pure functions
-// over the state; no two threads have the same chunk.
+// of the state. No two threads may have the same chunk.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,19 @@
 
 namespace espalier::training {
 
-// All of it: the commit. `total_of` gives each chunk's total by the chunk's index; `each` shares
-// chunks out to threads. False: the total holds a value that is no finite number, and nothing was
-// changed.
+// Performs the whole update, which is the commit. `total_of` returns a chunk's total by the chunk's
+// index. `each` distributes chunks to threads. Returns false if the total contains a non-finite
+// value. Then nothing has changed.
 template <typename T>
 bool PerformUpdate(const TrainingPlan& plan, const UpdateAction& update,
                    std::span<const plan::Chunk> chunks,
                    const std::function<const T*(int64_t chunk)>& total_of,
                    const model::ForEach& each, TrainingState<T>& state);
 
-// Its parts, in their order.
+// The parts of the update, in order.
 
-// Whether the step's total is part of the update at all: it is not where a left out step only ends
-// a group of steps.
+// Returns whether the step's total is part of the update. It is not if a left-out step only ends a
+// group of steps.
 template <typename T>
 bool UsesTotal(const UpdateAction& update, const TrainingState<T>& state);
 
@@ -37,19 +37,19 @@ template <typename T>
 void AccumulateChunk(const UpdateAction& update, const plan::Chunk& chunk, const T* total,
                      TrainingState<T>& state);
 
-// The gradient sum that the update is made of: the accumulated one, or the total.
+// Returns the gradient sum of the update: the accumulated one, or the total.
 template <typename T>
 const T* UpdateGradient(const plan::Chunk& chunk, const T* total, const TrainingState<T>& state);
 
-// Changes the parameters and slots, averages, and empties the accumulated gradient. REQUIRES:
+// Changes the parameters and slots, averages, and clears the accumulated gradient. REQUIRES:
 // update.apply.
 template <typename T>
 void ApplyChunk(const TrainingPlan& plan, const UpdateAction& update, const plan::Chunk& chunk,
                 const T* total, double clip_scale, TrainingState<T>& state);
 
-// With lbfgs, in place of ApplyChunk: hands it the loss and the gradient of the pass that is
-// complete, moves the parameters to where it asks next, and empties the accumulated gradient.
-// `chunks` are all of them; `each` shares them out to threads. REQUIRES: update.apply.
+// Replaces ApplyChunk with lbfgs. Passes the loss and the gradient of the complete pass to lbfgs,
+// moves the parameters to its next point, and clears the accumulated gradient. `chunks`: all
+// chunks. `each`: distributes them to threads. REQUIRES: update.apply.
 template <typename T>
 void Advance(const TrainingPlan& plan, const UpdateAction& update,
              std::span<const plan::Chunk> chunks, const model::ForEach& each,
