@@ -1,16 +1,17 @@
-// What members and the holder of asynchronous training say to each other over the links of one
-// generation: letters. A letter is a header and parts; each is one message of the reduce, a kDown
-// from the holder (an order) or a kLeafUp to it (the answer): the order's number is its `round`,
-// the place in the letter its `bucket`, 0 being the header.
+// Letters: the messages between the members and the holder of asynchronous training, over the links
+// of one generation. A letter is a header and parts. Each of them is one message of the reduce: a
+// kDown from the holder (an order), or a kLeafUp to the holder (the answer). The order's number is
+// the message's `round`. The place in the letter is its `bucket`, and 0 is the header.
 //
 //   order    header, then with kGradient and kEvaluation the parameters, cut like a gradient
-//   answer   header, then a push: the gradient sum by buckets, statistics at the end of the last;
-//            or an evaluation: one part of totals; or nothing
+//   answer   header, then a push: the gradient sum by buckets, with statistics at the end of the
+//            last one; or an evaluation: one part of totals; or nothing
 //
-// What a partner may have sent is bounded: a letter has at most as many parts and bytes as a step's
-// sums, and there is no second one before the first was handed over.
+// The data from a partner is limited. A letter has at most as many parts and bytes as a step's
+// sums. A second letter may not arrive before the first one was handed over.
 //
-// Thread rule: any thread; Listen and Ignore from one, which handles no letter.
+// Thread rule: safe from any thread. Listen and Ignore are called from one thread, which handles no
+// letter.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +30,21 @@
 
 namespace espalier::worker {
 
-// As on the wire: so many doubles.
+// Places in the header. On the wire, the header is kLetterHeaderSize doubles.
 enum LetterHeader : size_t {
-  kLetterParts = 0,     // that follow
+  kLetterParts = 0,     // number of parts that follow
   kLetterTask = 1,      // AsyncTask
-  kLetterSet = 2,       // FileRole; orders alone have what follows
-  kLetterAgain = 3,     // 1: the rows of the last push once more
+  kLetterSet = 2,       // FileRole; this and the following are only for orders
+  kLetterAgain = 3,     // 1: repeat the rows of the last push
   kLetterStep = 4,      // committed steps
   kLetterAllBegan = 5,  // 1: every member has begun this generation
   kLetterNext = 6,      // kLevel: the next generation, or 0
-  kLetterRound = 7,     // kLevel: of the state to take
+  kLetterRound = 7,     // kLevel: round of the state to take
   kLetterHeaderSize = 8,
 };
 
 struct Letter {
-  int32_t member = 0;  // who has sent it; of an order: who gets it
+  int32_t member = 0;  // sender of an answer, or receiver of an order
   uint64_t number = 0;
   std::vector<double> header = std::vector<double>(kLetterHeaderSize, 0.0);
   std::vector<collective::Payload> parts;
@@ -51,8 +52,8 @@ struct Letter {
 
 class AsyncExchange final : public Exchange {
  public:
-  // `holder` is the member that has the parameters: the only one that others talk to.
-  // `parts_max`, `bytes_max`: of one letter.
+  // `holder`: the member with the parameters, and the only one with which the others communicate.
+  // `parts_max`, `bytes_max`: limits of one letter.
   AsyncExchange(collective::ReduceIdentity identity, int32_t self, int32_t holder,
                 std::vector<std::string> names, int64_t parts_max, int64_t bytes_max,
                 std::function<void(int32_t member, const Status& why)> on_broken = {});
@@ -63,17 +64,17 @@ class AsyncExchange final : public Exchange {
   bool broken() const override;
 
   struct Listener {
-    std::function<void(Letter)> on_letter;         // one at a time, on any thread; quick
-    std::function<void(const Status&)> on_failed;  // once, on any thread
-    // Whose link may break: that member has done its part.
+    std::function<void(Letter)> on_letter;  // one call at a time, on any thread; must be quick
+    std::function<void(const Status&)> on_failed;  // one call, on any thread
+    // Returns whether that member has done its part, so that its link may break.
     std::function<bool(int32_t member)> is_done;
   };
-  // From now on these hear of letters, of those too that have come already.
+  // Sets the listener for letters, including those that have arrived already.
   void Listen(Listener listener);
-  // Nobody is called any more when this returns; letters are kept again.
+  // Removes the listener. Afterwards no call is in progress, and letters are kept again.
   void Ignore();
 
-  // One thread at a time.
+  // Sends a letter. One thread at a time.
   void Send(const Letter& letter);
 
   int32_t self() const { return self_; }
@@ -84,10 +85,10 @@ class AsyncExchange final : public Exchange {
   void OnBroken(Generation generation, uint32_t member, Status why) override;
 
  private:
-  // A letter that is coming in.
+  // A letter that is being received.
   struct Incoming {
     Letter letter;
-    bool begun = false, waits = false;  // waits: it is whole and not handled
+    bool begun = false, waits = false;  // waits: complete and not handled
     int64_t bytes = 0;
   };
   Status TakeLocked(collective::ReduceMessage& message, bool& whole);
@@ -100,16 +101,17 @@ class AsyncExchange final : public Exchange {
   const std::function<void(int32_t, const Status&)> on_broken_;
   std::unique_ptr<collective::Links> links_;
 
-  // Guards the next, and is held while it is told of failures or asked. Taken before mutex_.
+  // Guards listener_. It is held during calls of the listener for failures and questions. Taken
+  // before mutex_.
   std::mutex listener_mutex_;
   std::shared_ptr<const Listener> listener_;
 
-  mutable std::mutex mutex_;        // guards all below but whole_
-  std::vector<Incoming> incoming_;  // by member
+  mutable std::mutex mutex_;        // guards all members below except whole_
+  std::vector<Incoming> incoming_;  // indexed by member
   Status failure_;
   bool broken_ = false;
 
-  EventDrain<int32_t> whole_;  // members whose letter is to be handed over
+  EventDrain<int32_t> whole_;  // members whose letter is ready to be handed over
 };
 
 }  // namespace espalier::worker

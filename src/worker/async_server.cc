@@ -69,7 +69,7 @@ void AsyncServer<T>::WithState(const std::function<void(training::AsyncHolder<T>
   turn->over.count_down();
 }
 
-// A member is done as soon as its answer is here: its link may break right after it.
+// A member is done as soon as its answer has arrived, because its link may break right after it.
 template <typename T>
 void AsyncServer<T>::OnAnswer(Letter letter) {
   Inbox& inbox = inboxes_[letter.member];
@@ -176,7 +176,8 @@ Letter AsyncServer<T>::MakeOrder(const training::AsyncOrder& order) {
   return letter;
 }
 
-// What a round is of, and the parameters in it, never change.
+// Returns the parameters as parts. The parameters of a round never change, so one copy serves all
+// its orders.
 template <typename T>
 const std::vector<collective::Payload>& AsyncServer<T>::Parameters() {
   const training::TrainingState<T>& state = machine_.state();

@@ -1,13 +1,14 @@
-// The holder's side of asynchronous training: takes the members' answers, has AsyncHolder decide,
-// and sends orders with the parameters that go with them. It has a thread of its own, which does
-// that in the order in which answers come, while the holder's thread and pool compute its own push.
-// There may always be one more answer that waits: applied on the threads that bring them (as sums
-// are, event_drain.h), they would keep one of those for good, and with it a member's stream, or the
-// holder's own loop.
+// The holder's side of asynchronous training: receives the members' answers, lets AsyncHolder
+// decide, and sends orders with their parameters. It works on a separate thread, in the order in
+// which answers arrive, while the holder's thread and pool compute the holder's own push. Answers
+// are not applied on the threads that bring them (as sums are, event_drain.h). One more answer may
+// always be waiting, so this would occupy one of those threads forever, and with it a member's
+// stream or the holder's own loop.
 //
-// What waits is bounded: a member answers an order, and gets the next one after that.
+// The number of waiting answers is limited, because a member answers an order before it gets the
+// next one.
 //
-// Thread rule: any thread, but Begin, which is called once and first.
+// Thread rule: safe from any thread, except Begin, which is the first call and happens once.
 #pragma once
 
 #include <atomic>
@@ -29,34 +30,35 @@ class AsyncServer {
  public:
   struct Hooks {
     std::function<int64_t()> now_us;
-    std::function<void(Letter)> on_own_order;     // the holder's own
+    std::function<void(Letter)> on_own_order;     // receives the holder's own orders
     std::function<void(const Status&)> on_error;  // the job fails
   };
-  // All references must outlive this, and the exchange's listener must be Ignored before its end.
+  // All references must outlive this object. The exchange's listener must be removed with Ignore
+  // before the destructor runs.
   AsyncServer(training::StepMachine<T>& machine, const LeafWork<T>& work, AsyncExchange& exchange,
               int32_t members, int64_t staleness, StepTimes& times, Hooks hooks);
-  // Drops what waits; the machine is as of a moment between two steps.
+  // Drops waiting answers. The machine is then between two steps.
   ~AsyncServer();
 
   void Begin();
-  void OnAnswer(Letter letter);  // of whoever it says, which is one of the members
+  void OnAnswer(Letter letter);  // `letter.member` is one of the members
   void OnOffered();
   void SwitchTo(Generation next);
 
-  // Calls it, when its turn has come, between two answers: nothing is applied meanwhile. Not to be
-  // called by hooks.
+  // Calls `what` in its turn between two answers. Nothing is applied during the call. Hooks must
+  // not call this.
   void WithState(const std::function<void(training::AsyncHolder<T>&)>& what);
-  // The member has said that it has done all that is to be done.
+  // Returns whether the member has reported the end of its work.
   bool IsDone(int32_t member) const { return inboxes_[member].done; }
   bool over() const { return over_; }
-  // Grows with whatever comes: while it does, nobody is missed.
+  // Returns a count that grows with each answer. While it grows, no member counts as missing.
   int64_t events() const { return events_; }
   int64_t rows_done() const { return rows_done_; }
 
  private:
-  // Of a member, for the threads that bring its answers.
+  // State of one member, for the threads that bring its answers.
   struct Inbox {
-    std::atomic<bool> waits{false};  // there is an answer that was not taken yet
+    std::atomic<bool> waits{false};  // an answer has not been taken yet
     std::atomic<bool> done{false};
   };
   void Do(std::function<void()> what);
@@ -73,18 +75,18 @@ class AsyncServer {
   StepTimes& times_;
   const Hooks hooks_;
 
-  std::vector<Inbox> inboxes_;  // by member
+  std::vector<Inbox> inboxes_;  // indexed by member
   std::atomic<int64_t> events_{0}, rows_done_{0};
   std::atomic<bool> over_{false}, stopped_{false};
 
-  // Of the thread, as are the machine and the times.
+  // Used only by the thread, like the machine and the times.
   training::AsyncHolder<T> holder_;
-  std::vector<uint64_t> orders_;  // numbers of the newest, by member
+  std::vector<uint64_t> orders_;  // numbers of the newest orders, by member
   int64_t last_step_us_ = 0;
-  uint64_t parameters_round_ = 0;                // of the state, when these were copied
-  std::vector<collective::Payload> parameters_;  // for all orders of a round
+  uint64_t parameters_round_ = 0;                // round of the state at the time of the copy
+  std::vector<collective::Payload> parameters_;  // shared by all orders of a round
 
-  JobPool thread_{1};  // ends before all else
+  JobPool thread_{1};  // ends before all other members
 };
 
 }  // namespace espalier::worker

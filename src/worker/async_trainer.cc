@@ -12,7 +12,7 @@
 namespace espalier::worker {
 namespace {
 
-constexpr int64_t kHousekeepPauseUs = 10'000;  // steps wait for it
+constexpr int64_t kHousekeepPauseUs = 10'000;  // because steps wait for it
 
 int64_t CountOwnRows(const training::TrainingPlan& plan, const TrainerOptions& options) {
   return plan::LeafRows(plan.train_rows, options.leaves, options.own.end - 1).end -
@@ -85,7 +85,7 @@ Result<TrainerEnd> AsyncTrainer<T>::Run() {
   exchange_.Listen(std::move(listener));
   Result<TrainerEnd> end = ObeyOrders();
   exchange_.Ignore();
-  server_.reset();  // what still waits is dropped, whatever the end
+  server_.reset();  // drops waiting answers, whatever the end
   return end;
 }
 
@@ -104,7 +104,7 @@ Result<TrainerEnd> AsyncTrainer<T>::ObeyOrders() {
   }
 }
 
-// A member without rows may wait long: only its link tells it that the holder is gone.
+// A member without rows may wait long. Only its link shows that the holder is lost.
 template <typename T>
 Result<Letter> AsyncTrainer<T>::WaitForOrder() {
   const int64_t limit_us = options_.reduce_timeout_ms * 1000;
@@ -149,7 +149,7 @@ Result<Letter> AsyncTrainer<T>::Perform(const Letter& order) {
   return answer;
 }
 
-// What comes over a link may be anything.
+// Validates an order, because data from a link may be anything.
 template <typename T>
 Status AsyncTrainer<T>::CheckOrder(const Letter& order) const {
   const std::vector<double>& header = order.header;
@@ -188,7 +188,7 @@ void AsyncTrainer<T>::ReadParameters(const Letter& order) {
 template <typename T>
 typename LeafWork<T>::Batch AsyncTrainer<T>::NextBatch(const Letter& order) {
   const auto step = static_cast<int64_t>(order.header[kLetterStep]);
-  if (batch_ < 0) {  // about as far in its own rows as the job is in all
+  if (batch_ < 0) {  // starts about as far in its own rows as the whole job is
     batch_ = plan::MulDiv(own_steps_, step, std::max<int64_t>(1, machine_.plan().StepsPerEpoch()));
   } else if (order.header[kLetterAgain] == 0) {
     ++batch_;

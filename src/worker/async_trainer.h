@@ -1,11 +1,13 @@
 // The step loop of one member of asynchronous training (SparkTorch's hogwild, with a bound on
-// staleness): gets an order with parameters, computes, answers, until the generation or the job is
-// over. At the holder there is the server too (async_server.h), which the own loop answers like
-// everybody else, but without a link; the loop also tells of what the server does.
+// staleness). It gets an order with parameters, computes, and answers, until the generation or the
+// job is over. At the holder, it also runs the server (async_server.h). The holder's own loop
+// answers the server like every other member, but without a link. It also reports the server's
+// progress.
 //
-// The rows of a push are those of the next batch of the member's own rows: an epoch of theirs is
-// cut like that of a job of their number. So each member goes through its own rows again and again,
-// the quick one more often, and `train.batch` is what a step's gradient is of, whoever computed it.
+// The rows of a push are the next batch of the member's own rows. The division of an epoch of these
+// rows is that of a job with this number of rows. So each member goes through its own rows
+// repeatedly, a fast member more often. `train.batch` is the batch size of a step's gradient,
+// regardless of the member that computed it.
 //
 // Thread rule: as Trainer's.
 #pragma once
@@ -31,7 +33,8 @@ namespace espalier::worker {
 template <typename T>
 class AsyncTrainer final : public StepLoop {
  public:
-  // All references must outlive the trainer. Whether this is the holder, the exchange says.
+  // All references must outlive the trainer. The exchange determines whether this member is the
+  // holder.
   AsyncTrainer(training::StepMachine<T>& machine, TrainerOptions options, const RowSource<T>& rows,
                ComputePool& pool, AsyncExchange& exchange, StepTimes& times, TrainerHooks hooks);
 
@@ -53,10 +56,10 @@ class AsyncTrainer final : public StepLoop {
   Status ComputeEvaluation(const Letter& order, Letter& answer);
   void Answer(Letter answer);
   Result<TrainerEnd> End(const Letter& order);
-  // The batch that comes next, with rows if the member has any.
+  // Returns the next batch, with rows if the member has any.
   typename LeafWork<T>::Batch NextBatch(const Letter& order);
-  // At the holder, now and then: tells of history and progress, keeps the state, ends by time or by
-  // plan.
+  // Runs from time to time at the holder: reports history and progress, keeps the state, and ends
+  // the job or generation by time or by plan.
   void Housekeep();
   void Report(bool evaluating, double evaluated_share);
 
@@ -64,18 +67,18 @@ class AsyncTrainer final : public StepLoop {
   TrainerOptions options_;
   AsyncExchange& exchange_;
   TrainerHooks hooks_;
-  const int64_t own_rows_, own_steps_;  // of an epoch
+  const int64_t own_rows_, own_steps_;  // per epoch
   LeafWork<T> work_;
   std::unique_ptr<AsyncServer<T>> server_;  // at the holder, until Run is over
-  AlignedVector<T> parameters_;             // of the order in hand
-  int64_t batch_ = -1;                      // of the own rows, counted from the job's begin
+  AlignedVector<T> parameters_;             // parameters of the current order
+  int64_t batch_ = -1;  // batch of the own rows, counted from the start of the job
   int64_t kept_house_us_ = 0, last_report_us_ = 0, last_report_rows_ = 0;
   double rows_per_second_ = 0;
 
   std::atomic<uint64_t> switch_to_{0};
   std::atomic<bool> ends_early_{false};
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::optional<Letter> order_;
   Status failure_;

@@ -1,5 +1,7 @@
-// A finished job's bundle: made of the weights and what is known of them, and put in place
+// Creates the bundle of a finished job from its weights and metadata, and puts it in place
 // (bundle/output.h).
+//
+// Thread rule: re-entrant function.
 #pragma once
 
 #include <functional>
@@ -15,8 +17,9 @@
 
 namespace espalier::worker {
 
-// Makes the bundle of `document` (but for its weights' hash) and writes it to document.job.output.
-// Returns the weights' SHA-256. Errors and `stop`: as PutBundle's.
+// Creates the bundle of `document`, fills in the hash of its weights, and writes it to
+// document.job.output. Returns the SHA-256 of the weights. Errors and `stop` are those of
+// PutBundle.
 template <typename T>
 Result<std::string> WriteBundle(const storage::FileSystem& files, bundle::ModelDocument document,
                                 const model::NetworkShape& shape,

@@ -17,7 +17,8 @@ Checkpointer::Checkpointer(const storage::FileSystem& files, std::string directo
 Checkpointer::~Checkpointer() { Stop(); }
 
 void Checkpointer::Begin(bundle::CheckpointHeader header, const bundle::WriterName& writer) {
-  // Time goes on over generations: one a minute must not mean none in a minute.
+  // The interval continues over generations, so frequent changes do not prevent a checkpoint every
+  // minute, for example.
   if (last_ms_ == 0) last_ms_ = now_ms_();
   header_ = std::move(header);
   writer_ = writer;

@@ -1,9 +1,9 @@
-// The root's checkpoints: written on a thread of their own while training goes on. A write that
-// takes longer than the time to the next one makes that one late, never the steps slow. A write
-// that fails is a warning with its path, and the next one is tried in its turn: a full disk must
+// The root's checkpoints, written on a separate thread while training continues. A write that takes
+// longer than the checkpoint interval delays the next checkpoint, but never the steps. A failed
+// write is a warning with its path, and the next one follows as scheduled, because a full disk must
 // not end a training.
 //
-// Thread rule: all calls from the job's thread; the files' calls are made on the writing thread.
+// Thread rule: all calls from the job's thread. The calls of `files` happen on the writing thread.
 #pragma once
 
 #include <atomic>
@@ -23,23 +23,24 @@ namespace espalier::worker {
 
 class Checkpointer {
  public:
-  // `files` must outlive this; `now_ms` is a clock that never goes back.
+  // `files` must outlive this object. `now_ms`: a clock that never goes back.
   Checkpointer(const storage::FileSystem& files, std::string directory, spec::CheckpointSpec spec,
                std::function<int64_t()> now_ms);
-  // Waits for the write that goes on.
+  // Waits for a write in progress.
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  // A generation begins with this worker as its root. `header.step` is where it starts, whose state
-  // need not be written. A write of an earlier generation that goes on may end.
+  // Begins a generation in which this worker is the root. `header.step` is its first step, whose
+  // state needs no checkpoint. A write of an earlier generation may complete.
   void Begin(bundle::CheckpointHeader header, const bundle::WriterName& writer);
-  // Whether the state of `step` should be written now: a multiple of every_steps was reached since
-  // the last one, or its time is up; false while a write goes on. REQUIRES: Begin was called.
+  // Returns whether to write the state of `step` now. This is the case if a multiple of every_steps
+  // was reached since the last write, or if the time for the next one has come. Returns false
+  // during a write. REQUIRES: Begin was called.
   bool Due(int64_t step) const;
   // Writes the state (EncodeState) of `step`. REQUIRES: Due.
   void Write(int64_t step, std::string state);
-  // Waits for the write that goes on; nothing is due any more.
+  // Waits for a write in progress. Due returns false from now on.
   void Stop();
 
  private:
@@ -56,11 +57,11 @@ class Checkpointer {
   const std::function<int64_t()> now_ms_;
   bundle::CheckpointHeader header_;
   bundle::WriterName writer_;
-  int64_t last_ms_ = 0;  // of the last write's beginning; its step is the header's
+  int64_t last_ms_ = 0;  // start of the last write; its step is the header's
   bool stopped_ = false;
   std::atomic<bool> busy_{false};
   Queue<Order> orders_;  // at most one
-  std::thread thread_;   // last: started when all else stands
+  std::thread thread_;   // last: started when all other members exist
 };
 
 }  // namespace espalier::worker

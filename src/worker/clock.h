@@ -1,4 +1,6 @@
-// The worker's clocks, which never go back. They count from some moment of the machine's.
+// The worker's clocks, which never go back. Their zero is an arbitrary time of the machine.
+//
+// Thread rule: safe from any thread.
 #pragma once
 
 #include <chrono>

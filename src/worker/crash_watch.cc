@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kSignals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
-// What the handler needs; written before it is installed.
+// Data of the handler, written before it is installed.
 std::array<struct sigaction, std::size(kSignals)> previous;
 pid_t reporter = 0;
 int to_loop = -1, from_loop = -1;
 
-// Only calls that are safe in a signal's handler.
+// Handles a crash. It makes only calls that are safe in a signal handler.
 void OnCrash(int signal, siginfo_t* info, void*) {
   const int error = errno;
   if (gettid() != reporter) {
@@ -34,7 +34,7 @@ void OnCrash(int signal, siginfo_t* info, void*) {
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     if (kSignals[i] == signal) sigaction(signal, &previous[i], nullptr);
   }
-  if (info->si_code <= 0) raise(signal);  // no instruction's fault: it would not come again
+  if (info->si_code <= 0) raise(signal);  // not caused by an instruction, so it would not recur
   errno = error;
 }
 

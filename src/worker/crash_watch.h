@@ -5,6 +5,8 @@
 // A crash of the loop's thread ends the process at once. So does a stack overflow, because the
 // handler runs on the stack of its thread. If the loop cannot report, the process ends after
 // kCrashReportMs.
+//
+// Thread rule: one thread, that of the event loop.
 #pragma once
 
 namespace espalier::worker {

@@ -37,7 +37,7 @@ constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr auto kEndLimit = std::chrono::seconds(5);
 constexpr int64_t kStatusIntervalMs = 2000;
 constexpr int64_t kExpiryIntervalMs = 10'000;
-constexpr int64_t kKeptShare = 2;  // of the memory, what shards that are kept may take
+constexpr int64_t kKeptShare = 2;  // kept shards take at most 1 / kKeptShare of the memory
 
 std::string HostName() {
   char name[256] = "localhost";
@@ -45,7 +45,7 @@ std::string HostName() {
   return name;
 }
 
-// Turns what a link says into events of the loop; names the attempt it belongs to.
+// Turns the calls of a link into events of the loop that name the link's attempt.
 class AttemptListener : public rpc::CoordinatorLinkListener {
  public:
   AttemptListener(uint64_t attempt, std::function<void(cluster::WorkerEvent)> post)
@@ -86,7 +86,7 @@ class Daemon {
     loop_.run();
     if (crashed_) crash_watch_.Die();
     service_.Stopping();
-    // A job's thread that hangs in a file system must not keep the process.
+    // Ends the process even if a job's thread hangs in a file system.
     std::thread([code = end_.ok() ? 0 : 1] {
       std::this_thread::sleep_for(kEndLimit);
       std::_Exit(code);
@@ -115,7 +115,8 @@ class Daemon {
     return core;
   }
 
-  // With a certificate its name, as no other is believed.
+  // Returns the worker's name. With a certificate, this is its name, because others reject any
+  // other.
   std::string OwnName() const {
     if (!options_.name.empty()) return options_.name;
     std::string name = HostName();
@@ -129,7 +130,7 @@ class Daemon {
     return name + ":" + std::to_string(getpid());
   }
 
-  // Where jobs read and write.
+  // Returns the storage options for jobs.
   storage::StorageOptions Storage() const {
     storage::StorageOptions storage{
         .hadoop_conf_dir = options_.hadoop_conf_dir,
@@ -170,11 +171,11 @@ class Daemon {
     });
   }
 
-  // Whoever answered as the coordinator was believed by the files of then; an authority may have
-  // taken its certificate back.
+  // Attaches again after the certificates were replaced. The present link was verified with the old
+  // files, and an authority may have revoked the coordinator's certificate since.
   void JudgeAgain() {
     if (security_.keychain == nullptr) return;
-    const auto now = security_.keychain->Current();  // which the listener shows, too
+    const auto now = security_.keychain->Current();  // which the listener presents, too
     if (!link_ || now == linked_by_) return;
     LogInfo("the certificates were replaced: attaching again");
     DropLink();
@@ -251,7 +252,7 @@ class Daemon {
       Result<std::string> address = rpc::FindCoordinator(options_.coordinator, *address_files_);
       asio::post(loop_, [this, attempt, address = std::move(address)] {
         if (attempt != newest_attempt_) return;
-        // Whatever keeps this side from reading it is no refusal of the coordinator's.
+        // A local failure to read the address is not a refusal by the coordinator.
         if (!address.ok()) {
           return Handle(cluster::LinkDown{attempt, Unavailable(address.status().ToString())});
         }
@@ -264,13 +265,13 @@ class Daemon {
     });
   }
   void Perform(cluster::Disconnect&) {
-    newest_attempt_ = 0;  // an address that is still being looked up comes too late
+    newest_attempt_ = 0;  // an address lookup in progress is then too late
     DropLink();
   }
   void Perform(cluster::SendToCoordinator& send) {
     if (link_) link_->Send(std::move(send.message));
   }
-  void Perform(struct cluster::RunProfiling& run) {  // there is a function of this name
+  void Perform(struct cluster::RunProfiling& run) {  // `struct`, because a function has this name
     if (runner_) return runner_->Profile(std::move(run.order));
     runner_ = std::make_unique<JobRunner>(
         RunnerOptions{options_.threads, options_.memory_bytes_max, options_.spill_directory,
@@ -303,7 +304,7 @@ class Daemon {
   void Perform(cluster::AbortJob& abort) {
     if (!runner_) return;
     runner_->Abort(Cancelled(abort.reason));
-    // Its threads end soon, but not at once: that wait is not the loop's.
+    // The job's threads end soon, but not at once. The loop must not wait for them.
     std::shared_ptr<JobRunner> last(std::move(runner_));
     teardown_.Submit([last]() mutable { last.reset(); });
   }
@@ -334,7 +335,7 @@ class Daemon {
     return link;
   }
 
-  // The link's destructor waits for gRPC, so it runs on the pool; its listener goes with it.
+  // The link's destructor waits for gRPC, so it runs on the pool, with the listener.
   void DropLink() {
     if (!link_) return;
     std::shared_ptr<rpc::CoordinatorLink> link(std::move(link_));
@@ -360,7 +361,7 @@ class Daemon {
   ServiceManager service_;
   int64_t next_status_ms_ = 0;
   int64_t next_expiry_ms_ = 0;
-  bool stopping_ = false;  // by a signal; WorkerCore sees to it that it ends
+  bool stopping_ = false;  // a signal arrived; WorkerCore ends the process
   asio::steady_timer timer_;
   asio::signal_set signals_;
   CrashWatch crash_watch_;
@@ -374,17 +375,17 @@ class Daemon {
   Status end_;
   bool not_believed_ = false;
   uint64_t newest_attempt_ = 0;
-  JobPool teardown_{1};  // of jobs, which may hang in a file system
-  JobPool pool_{2};      // last: its jobs refer to what stands above
+  JobPool teardown_{1};  // ends jobs, which may hang in a file system
+  JobPool pool_{2};      // last: its jobs refer to the members above
 };
 
-// What is needed of this machine: files and ports.
+// Checks and opens the files and ports that the worker needs on this machine.
 Result<std::unique_ptr<rpc::PeerNetwork>> Start(const config::WorkerOptions& options,
                                                 rpc::PeerOptions* peers) {
   ESPALIER_RETURN_IF_ERROR(
       config::CheckListen(options.listen, options.tls.any(), options.insecure));
   ESPALIER_ASSIGN_OR_RETURN(const int spill,
-                            data::OpenSpillFile(options.spill_directory));  // it can be
+                            data::OpenSpillFile(options.spill_directory));  // tests the directory
   close(spill);
   peers->keepalive_timeout_ms = options.peer_timeout_ms;
   if (options.tls.any()) {

@@ -1,6 +1,8 @@
-// The worker daemon: an event loop around WorkerCore. One thread runs the loop; links, the job's
-// thread and the signals only post events to it. It never computes and never blocks: what may take
-// long (reading the coordinator's address, tearing down a job) runs on a pool.
+// The worker daemon: an event loop around WorkerCore. One thread runs the loop. Links, the job's
+// thread and the signals only post events to it. The loop never computes and never blocks. Work
+// that may take long (reading the coordinator's address, tearing down a job) runs on a pool.
+//
+// Thread rule: one call at a time (CrashWatch).
 #pragma once
 
 #include <cstdint>
@@ -14,25 +16,25 @@
 
 namespace espalier::worker {
 
-// What the shell hands in beside the options.
+// Inputs from the program in addition to the options.
 struct WorkerSurroundings {
-  std::string arithmetic_id;  // of this process
+  std::string arithmetic_id;  // arithmetic of this process
   ServiceEnvironment service;
-  // Reads the options again when SIGHUP asks for it; called on a pool.
+  // Reads the options again after SIGHUP. Called on a pool.
   std::function<Result<config::WorkerOptions>()> reread;
-  StepProbe* probe = nullptr;  // of a test
+  StepProbe* probe = nullptr;  // only in tests
 };
 
 struct WorkerEnd {
-  Status why;  // OK: as asked
-  // The coordinator refused its certificate, token or role, or it does not believe the
+  Status why;  // OK: ended as requested
+  // The coordinator rejected this worker's certificate, token or role, or this worker rejects the
   // coordinator's.
   bool not_believed = false;
 };
 
-// Runs until SIGTERM or SIGINT, a Dismiss or a final refusal. SIGHUP reads the options again: the
-// log level changes at once, all else at the next start.
-// REQUIRES: the BLAS kernel is verified.
+// Runs until SIGTERM or SIGINT, a Dismiss, or a final refusal. On SIGHUP, it reads the options
+// again. The log level changes at once, all other options at the next start. REQUIRES: the BLAS
+// kernel is verified.
 WorkerEnd RunWorkerDaemon(const config::WorkerOptions& options,
                           const WorkerSurroundings& surroundings);
 

@@ -1,15 +1,15 @@
-// Events that many threads bring and one at a time handles, without a thread of its own: whoever
-// brings an event while nobody handles one handles it, and all that others bring meanwhile. A
-// hand-over to another thread costs more than adding 256 KiB, and on two cores made a step of two
-// workers 10 % longer.
+// Events that many threads post and one thread at a time handles, without a separate thread. A
+// thread that posts an event while no other thread handles one handles it, and all events that
+// arrive in the meantime. Handing events to another thread costs more than adding 256 KiB. On two
+// cores, it made a step of two workers 10 % longer.
 //
-// It is for what comes to an end, as a round does: a thread that handles events is kept for as long
-// as others bring more.
+// Use it only for work that ends, as a round does: a thread that handles events continues as long
+// as others post more.
 //
-// Handling computes as on a compute thread: sums must treat tiny numbers as every other thread
-// does.
+// Events are handled with the settings of a compute thread, because sums must treat tiny numbers as
+// all other threads do.
 //
-// Thread rule: any thread; Stop and WaitUntilIdle from none that handles.
+// Thread rule: safe from any thread. Stop and WaitUntilIdle are not called from a handler.
 #pragma once
 
 #include <immintrin.h>
@@ -39,7 +39,7 @@ class EventDrain {
     if (!draining_) Drain(lock);
   }
 
-  // Drops what is not handled yet, and whatever comes; waits for who handles one.
+  // Drops unhandled and later events, and waits for a handler in progress.
   void Stop() {
     std::unique_lock lock(mutex_);
     stopped_ = true;
@@ -47,7 +47,7 @@ class EventDrain {
     idle_.wait(lock, [this] { return !draining_; });
   }
 
-  // Waits until a moment when all that came has been handled.
+  // Waits until all posted events have been handled.
   void WaitUntilIdle() {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return !draining_; });
@@ -67,14 +67,14 @@ class EventDrain {
     }
     _mm_setcsr(mode);
     draining_ = false;
-    idle_.notify_all();  // under the lock: the destructor may be waiting for this very call
+    idle_.notify_all();  // under the lock: the destructor may be waiting for this call
   }
 
   const std::function<void(Event&)> handle_;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable idle_;
   std::deque<Event> events_;
-  bool draining_ = false;  // some thread is handling events
+  bool draining_ = false;  // a thread is handling events
   bool stopped_ = false;
 };
 

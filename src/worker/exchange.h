@@ -1,6 +1,6 @@
-// One member's links of one generation, and what goes over them.
+// One member's links of one generation, and the messages on them.
 //
-// Thread rule: Start before anything goes out; the others from any thread.
+// Thread rule: Start before any message is sent. The others are safe from any thread.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ class Exchange : public collective::LinkListener {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Takes the links, whose listener is this object. Not needed alone in a job.
+  // Takes the links, whose listener is this object. A job with only one member needs no links.
   virtual void Start(std::unique_ptr<collective::Links> links) = 0;
   // Ends every wait with this error.
   virtual void Abort(Status why) = 0;
-  // Whether a link broke; there is no cure within this generation.
+  // Returns whether a link broke. It stays broken for this generation.
   virtual bool broken() const = 0;
 };
 

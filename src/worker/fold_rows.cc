@@ -7,7 +7,7 @@
 namespace espalier::worker {
 namespace {
 
-constexpr uint64_t kFoldStream = ~uint64_t{0};  // no epoch has it
+constexpr uint64_t kFoldStream = ~uint64_t{0};  // not used by any epoch
 
 }  // namespace
 

@@ -54,7 +54,7 @@ void JobCheckpoints::DropUncompared() {
 
 Result<std::string> JobCheckpoints::Keep(const TrainingOrder& order, const HeldState& held,
                                          bool compared) {
-  checkpointer_.reset();  // what it still writes comes first
+  checkpointer_.reset();  // completes its write first
   of_ = {};
   if (compared) DropUncompared();
   bundle::CheckpointHeader header = HeaderOf(order.order, held.step, held.accepted);

@@ -1,6 +1,6 @@
-// What one worker does about a job's checkpoints: it writes those that are due while it is the
-// root, and the state at which the job stands still; it removes those that may be wrong, and, after
-// success, those that have served.
+// One worker's handling of a job's checkpoints. It writes the ones that are due while the worker is
+// the root, and the state at which the job stops. It removes the ones that may be wrong, and after
+// success the ones that are no longer needed.
 //
 // Thread rule: all calls from the job's thread.
 #pragma once
@@ -23,21 +23,23 @@ namespace espalier::worker {
 
 class JobCheckpoints {
  public:
-  // `files` and `spec` must outlive this.
+  // `files` and `spec` must outlive this object.
   JobCheckpoints(const storage::FileSystem& files, const spec::JobSpec& spec,
                  std::string arithmetic_id);
 
-  // Whether this root should write the state before the step; never where the job wants none.
+  // Returns whether this root should write the state before the step. Always false if the job wants
+  // no checkpoints.
   bool Due(const RootState& state);
-  // All members hold this state: writes it if it is due.
+  // Writes the state if it is due. REQUIRES: all members have this state.
   void WriteIfDue(const RootState& state);
-  // The state at which the job stands still, unless a checkpoint that is as far is there.
-  // `compared`: all members had agreed on it; what one member wrote alone may be what was wrong,
-  // and goes. Returns the directory that has it.
+  // Writes the state at which the job stops, unless a checkpoint of the same or a later step
+  // exists. Returns the directory that has it. `compared`: all members had agreed on the state. A
+  // checkpoint that only one member wrote may then contain the wrong state, and is removed.
   Result<std::string> Keep(const TrainingOrder& order, const HeldState& held, bool compared);
-  // Removes those that no other member had compared with its own.
+  // Removes the checkpoints that no other member had compared with its own state.
   void DropUncompared();
-  // After success: waits for the last one; those that nobody asked for have served and go.
+  // After success, waits for the last write and removes the checkpoints, unless the user asked for
+  // them.
   void End(const bundle::WriterName& writer);
 
  private:
@@ -48,8 +50,8 @@ class JobCheckpoints {
   const spec::JobSpec& spec_;
   const std::string arithmetic_id_;
   const std::string directory_;
-  std::unique_ptr<Checkpointer> checkpointer_;  // once this worker has been the root
-  Generation of_;                               // the generation it has begun with
+  std::unique_ptr<Checkpointer> checkpointer_;  // exists once this worker has been the root
+  Generation of_;                               // generation that it began last
 };
 
 }  // namespace espalier::worker

@@ -19,11 +19,11 @@
 namespace espalier::worker {
 namespace {
 
-// The network of a profiled job.
+// Returns the network of a profiled job.
 Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::TableProfile& profile) {
   auto shape = model::MakeNetworkShape(spec, spec::InputsOf(profile.preprocessing),
                                        spec::AnswersOf(spec.model.task, profile.preprocessing));
-  // Where it cannot be, the row loader refuses the profiling pass.
+  // If sparse rows are impossible, the row loader refuses the profiling pass.
   if (!shape.ok()) return shape;
   shape->sparse = profile.sparse && data::CanBeSparse(spec, profile.preprocessing);
   if (spec.model.task == spec::Task::kMultilabel) {
@@ -213,12 +213,13 @@ JobMember::End TypedJobMember<T>::Run(const TrainingOrder& order) {
 template <typename T>
 Status TypedJobMember<T>::Begin(const Place& place) {
   const TrainingOrder& order = place.order;
-  // The links open before states are read and rows loaded, which takes some longer than others.
+  // The links open before states are read and rows loaded, because some members need longer for
+  // these than others.
   Disconnect();
   Connect(place);
   unread_ = {};
   ESPALIER_RETURN_IF_ERROR(hooks_.find_state(order.order));
-  if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has been nowhere
+  if (order.order.reverts && begun_us_ != 0) Revert();  // a new member has no state to revert
   differs_ = false;
   ESPALIER_RETURN_IF_ERROR(rows_.Cover(RangesOf(place.own), place.order.order.generation));
   ESPALIER_RETURN_IF_ERROR(Reserve(place));
@@ -259,7 +260,7 @@ void TypedJobMember<T>::Connect(const Place& place) {
 template <typename T>
 void TypedJobMember<T>::TellBroken(const cluster::StartTraining& order, int32_t member,
                                    const Status& why) {
-  if (interrupted()) return;  // a newer generation: others drop their links of this one
+  if (interrupted()) return;  // a newer generation began: others drop their links of this one
   hooks_.tell(cluster::LinkBroken{order.job, order.generation, order.members[member].worker, why});
 }
 

@@ -1,4 +1,4 @@
-// JobMember: the step loop of one generation, and what is lent to it.
+// JobMember: the step loop of one generation, and the hooks for it.
 #include <algorithm>
 #include <utility>
 
@@ -134,7 +134,7 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     Withdraw();
     before_.reset();
   };
-  if (async()) {  // one member has the state: there is nothing to compare
+  if (async()) {  // only one member has the state, so there is no comparison
     hooks.on_agreed = [this, &place] { hooks_.on_agreed(RootStateOf(place, machine_.state())); };
     hooks.offer_state = [this, &place] { OfferState(place.order); };
     hooks.fetch_state = [this, &place](uint64_t round) {
@@ -143,7 +143,7 @@ TrainerHooks TypedJobMember<T>::Hooks(const Place& place) {
     if (hooks_.probe != nullptr) Probe(generation, hooks);
     return hooks;
   }
-  const bool alone = place.tree.size() == 1;  // then what is held is what all agree on
+  const bool alone = place.tree.size() == 1;  // then its own state is the agreed one
   if (!alone) hooks.on_compare = [this] { compared_ = machine_.state(); };
   hooks.on_agreed = [this, &place, alone] {
     if (alone) {

@@ -1,4 +1,4 @@
-// JobMember: generations that begin by plan, beside the training.
+// JobMember: generations that begin by plan, during the training.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ Status TypedJobMember<T>::Join(const Place& place) {
   hooks_.tell(
       cluster::MemberReady{order.order.job, order.order.generation, machine_.state().round});
   ESPALIER_RETURN_IF_ERROR(FetchState(order, order.order.holder, std::nullopt));
-  // Told first: a link that breaks at once must not be heard of before.
+  // Reports this first, because a link that breaks at once must not be reported before it.
   hooks_.tell(cluster::Switched{order.order.job, order.order.generation, machine_.state().round});
   Connect(place);
   return Status::Ok();
@@ -91,7 +91,7 @@ std::optional<TrainingOrder> TypedJobMember<T>::TakePrepared(Generation next) {
 template <typename T>
 void TypedJobMember<T>::SwitchTo(Generation next) {
   std::lock_guard lock(mutex_);
-  if (next <= running_) return;  // told again, and begun already
+  if (next <= running_) return;  // a repeated order; it has begun already
   switch_to_ = next;
   if (trainer_ != nullptr) trainer_->SwitchTo(next);
 }

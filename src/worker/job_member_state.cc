@@ -1,4 +1,4 @@
-// JobMember: how the job state comes to where a generation begins.
+// JobMember: bringing the job state to the start of a generation.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kFetchRetry = std::chrono::milliseconds(10);
 constexpr int64_t kFetchTimeoutMs = 60'000;
-constexpr int64_t kStateSlackBytes = int64_t{256} << 20;  // history, metrics
+constexpr int64_t kStateSlackBytes = int64_t{256} << 20;  // allowance for history and metrics
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Result<cluster::Proceed> TypedJobMember<T>::WaitForProceed(const TrainingOrder& 
   return *proceed_;
 }
 
-// Brings the state to the round that all begin, or lets others fetch it.
+// Brings the state to the round that all members begin, or offers it to others.
 template <typename T>
 Status TypedJobMember<T>::Level(const TrainingOrder& order,
                                 const espalier::cluster::Proceed& proceed) {
@@ -70,8 +70,8 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
                            static_cast<uint32_t>(holder_index)};
   rpc::StateFetch fetch;
   fetch.holder = holder.name;
-  // And the parameters, the best and the averaged ones, the accumulated gradient, and twice those
-  // of all fits.
+  // The slots, the parameters, the best and the averaged ones, the accumulated gradient, and twice
+  // those of all fits.
   const auto vectors =
       static_cast<int64_t>(machine_.state().slots.size()) + 4 + 2 * spec_.train.ensemble.fits;
   fetch.bytes_max =
@@ -96,11 +96,11 @@ Status TypedJobMember<T>::FetchState(const TrainingOrder& order, int32_t holder_
               holder.name + " in " + std::to_string((NowUs() - begin_us) / 1000) + " ms");
       return Status::Ok();
     }
-    // The holder may not have had its Proceed yet; of a planned change nobody knows when it comes.
+    // The holder may not have received its Proceed yet. The time of a planned change is unknown.
     const bool early = bytes.status().code() == StatusCode::kNotFound &&
                        (!round || NowUs() - begin_us < kFetchTimeoutMs * 1000);
     if (!early) {
-      if (exchange_) {  // tells of it, unless it has
+      if (exchange_) {  // reports the failure, unless it has already
         exchange_->OnBroken(key.generation, key.member, bytes.status());
       } else {
         broken_ = true;

@@ -18,10 +18,11 @@
 namespace espalier::worker {
 namespace {
 
-constexpr int64_t kLoadingTellUs = 1'000'000;  // how often it is told that rows are being read
-constexpr int64_t kCleaningMs = 3'000;         // for one call that cleans up after an interruption
+constexpr int64_t kLoadingTellUs = 1'000'000;  // interval of reports while rows are read
+constexpr int64_t kCleaningMs = 3'000;  // limit for one call that cleans up after an interruption
 
-// Its waits end when `cancelled`, and it tells what they are for.
+// Returns the file system of the job. Its waits end when `cancelled` becomes true. It passes the
+// reason for a wait to `on_trouble`.
 std::unique_ptr<storage::FileSystem> MakeFiles(storage::StorageOptions options,
                                                const std::atomic<bool>& cancelled,
                                                std::shared_ptr<const storage::TokenStore> tokens,
@@ -32,7 +33,7 @@ std::unique_ptr<storage::FileSystem> MakeFiles(storage::StorageOptions options,
   return storage::MakeFileSystem(std::move(options));
 }
 
-// Reaches the storage also while the job is interrupted, with little patience.
+// Returns a file system with short timeouts that also works while the job is interrupted.
 std::unique_ptr<storage::FileSystem> MakeCleaningFiles(
     storage::StorageOptions options, std::shared_ptr<const storage::TokenStore> tokens) {
   options.webhdfs.tokens = std::move(tokens);
@@ -159,8 +160,8 @@ Status JobRunner::ReadJob() {
     ESPALIER_ASSIGN_OR_RETURN(scoring_spec_, config::ParseScoring(job_yaml_, "job"));
   }
   const bool keeps = spec_.workers.cache_input && options_.shards;
-  if (options_.shards && !keeps) options_.shards->Clear();  // the memory is this job's
-  // First of all, as it gives up what is kept of other files.
+  if (options_.shards && !keeps) options_.shards->Clear();  // this job gets the memory
+  // Runs first, because it drops the kept shards of other files.
   auto table = keeps ? options_.shards->Use(spec_, input_) : nullptr;
   profile_room_ = std::make_shared<data::MemoryBudget>(
       options_.memory_bytes_max - (keeps ? options_.shards->bytes() : 0), options_.spill_directory,
@@ -199,7 +200,7 @@ Result<ProfileOne> JobRunner::WorkOf(const cluster::StartProfiling& order) {
     ESPALIER_ASSIGN_OR_RETURN(scoring_, ScoringWork::Make(*files_, *scoring_spec_, *order.input,
                                                           order.request_id, order.model_sha256));
   }
-  if (interrupted_) return OrderCame();  // what the job leaves may be removed already
+  if (interrupted_) return OrderCame();  // the job's leftovers may have been removed already
   ESPALIER_RETURN_IF_ERROR(scoring_->Begin(*files_, order.generation));
   return ProfileOne([this](const storage::FileSystem& files,
                            int32_t shard) -> Result<ShardOutcome> {
@@ -217,7 +218,8 @@ Status JobRunner::Perform(const cluster::StartProfiling& order) {
   ESPALIER_ASSIGN_OR_RETURN(const ProfileOne profile_one, WorkOf(order));
   ProfilingRunOptions run;
   run.threads = options_.threads;
-  // Half of what no others may take; the other half is for shards that are being read.
+  // Half of the memory that no other job may take. The other half is for shards that are being
+  // read.
   const int64_t others_bytes_max = shards_ ? shards_->kept_bytes_max() : 0;
   run.rows_bytes_max = (options_.memory_bytes_max - others_bytes_max) / 2;
   for (const data::ProfiledShard& kept : profiled_) {

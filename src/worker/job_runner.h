@@ -1,10 +1,10 @@
-// One job on one worker: profiles its shards, takes part in training generation after generation,
-// and at the root writes the bundle. Of a job that scores it only scores its shards. A thread of
-// its own performs the newest order; an order that comes meanwhile interrupts the one underway.
-// What it has to tell goes out by `report`.
+// One job on one worker. The runner profiles the job's shards, takes part in the training
+// generations, and at the root writes the bundle. For a scoring job, it only scores the shards. A
+// separate thread performs the newest order. An order that arrives in the meantime interrupts the
+// current one. `report` sends the runner's messages.
 //
-// Thread rule: all public calls from the daemon's loop; none blocks but the destructor, which waits
-// for the thread (call Abort first).
+// Thread rule: all public calls from the daemon's loop. Only the destructor blocks, because it
+// waits for the thread (call Abort first).
 #pragma once
 
 #include <atomic>
@@ -47,12 +47,13 @@ struct RunnerOptions {
   storage::StorageOptions storage;
   std::shared_ptr<ReadCache> cache;
   std::shared_ptr<ShardCache> shards;
-  StepProbe* probe = nullptr;  // of a test
+  StepProbe* probe = nullptr;  // only in tests
 };
 
 class JobRunner {
  public:
-  // Starts with the profiling pass. `peers` must outlive this; `report` is called on any thread.
+  // Starts with the profiling pass. `peers` must outlive this object. `report` is called on any
+  // thread.
   JobRunner(RunnerOptions options, rpc::PeerNetwork& peers, cluster::StartProfiling order,
             std::function<void(cluster::FromWorker)> report);
   ~JobRunner();
@@ -60,87 +61,90 @@ class JobRunner {
   JobRunner& operator=(const JobRunner&) = delete;
 
   JobId job() const { return job_; }
-  // A newer generation of the job: takes the place of what is underway.
+  // Begins a newer generation of the job, which replaces the current work.
   void Profile(cluster::StartProfiling order);
   void Train(TrainingOrder order);
-  // All members of that generation are ready.
+  // Reports that all members of that generation are ready.
   void Proceed(const espalier::cluster::Proceed& order);
-  // A generation that is to follow the one underway without a pause; or, when there is none here,
-  // one to join.
+  // Prepares a generation that follows the current one without a pause. If this worker has no
+  // current one, it joins the prepared one.
   void Prepare(TrainingOrder order);
-  // All members of it are ready: at the root, ends the one underway.
+  // Reports that all members of the prepared generation are ready. The root then ends the current
+  // one.
   void SwitchTo(Generation next);
   void EndEarly(Generation generation);
-  // The job state is to be written as a checkpoint, unless one that is as far is there; reports
-  // StateKept. Ends what is underway. `reverts`: the newest state that all members had, instead.
+  // An order to write the job state as a checkpoint, unless one of the same or a later step exists.
+  // The runner ends the current work and reports StateKept. `reverts`: writes the newest state that
+  // all members had instead.
   struct KeepOrder {
     cluster::JobPoint at;
     bool reverts = false;
   };
   void Keep(KeepOrder order);
-  // The job's delegation tokens from now on.
+  // Sets the job's delegation tokens.
   void TakeTokens(const spec::StorageTokens& tokens);
-  // Everything about the job ends within a fraction of a second, unless a file system hangs;
-  // nothing is reported any more.
+  // Ends all work on the job within a fraction of a second, unless a file system hangs. After that,
+  // the runner reports nothing.
   void Abort(Status why);
-  // The process has crashed: commits and checkpoints end before their next step, and nothing is
-  // reported any more. Takes no lock, because the thread that crashed may hold it.
+  // Handles a crash of the process: commits and checkpoints end before their next step, and the
+  // runner reports nothing more. Takes no lock, because the thread that crashed may hold it.
   void Freeze() { aborted_ = interrupted_ = true; }
-  // The last committed step.
+  // Returns the last committed step.
   int64_t step() const { return step_; }
-  // What storage keeps it from getting on; empty: nothing.
+  // Returns the reason why storage delays the job. Empty: no delay.
   std::string waiting_because() const;
-  // Trained, and told if it was the root's to tell: only the release is waited for.
+  // Returns whether the job is trained and the root has reported it, so that only the release is
+  // pending.
   bool over() const { return over_; }
 
  private:
   using Order = std::variant<cluster::StartProfiling, TrainingOrder, KeepOrder>;
 
   void Run();
-  // The next order; none: aborted.
+  // Returns the next order. None: aborted.
   std::optional<Order> WaitForOrder();
   void GiveOrder(Order order);
   Status ReadJob();
   Status Perform(const cluster::StartProfiling& order);
-  // Where the job's rows are read.
+  // Returns the file system for the job's rows.
   const storage::FileSystem& input_files() const {
     return cached_files_ ? *cached_files_ : *files_;
   }
-  // What the order says to do with each shard.
+  // Returns the work that the order requires for each shard.
   Result<ProfileOne> WorkOf(const cluster::StartProfiling& order);
   Status Perform(const TrainingOrder& order);
   Status Perform(const KeepOrder& order);
   template <typename T>
   Status Train(const TrainingOrder& order);
-  // The right to write the output in a generation (bundle/output.h); any thread.
+  // Gets the right to write the output in a generation (bundle/output.h). Safe from any thread.
   Status Reserve(const bundle::WriterName& writer);
   void ReleaseReserved();
   Result<std::unique_ptr<data::RowStore>> LoadRows(const spec::TableProfile& profile,
                                                    const OwnRows::Request& rows);
-  // Where the rows of one of the loader's shards come from: the profile of this job, or what is
-  // kept beyond it; neither: they are read.
+  // The source of the rows of one of the loader's shards: the profile of this job, or a shard kept
+  // in the cache. If both are null, the rows are read.
   struct Source {
     int32_t shard = 0;
     data::ProfiledShard* profiled = nullptr;
     std::shared_ptr<const KeptShard> kept;
   };
-  // The loader's shards in the order to load them in. Drops what the profiling pass kept of others.
-  // Those that it kept come first, so that their rows make room for the store's.
+  // Returns the loader's shards in loading order, and drops the rows that the profiling pass kept
+  // of other shards. Kept shards come first, so that their rows make room for the store's.
   std::vector<Source> KeptFirst(const data::RowLoader& loader);
   Status Load(data::RowLoader& loader, const storage::FileSystem& files, Source& source);
-  // What a member has before a generation that all begin together.
+  // Finds the state of a member before a generation that all members begin together.
   template <typename T>
   Status FindState(const cluster::StartTraining& order);
-  // What a new member of the job begins with.
+  // Finds the first state of a new member of the job.
   template <typename T>
   Status Begin(const cluster::StartTraining& order, TypedJobMember<T>& member);
-  // What a member of asynchronous training begins another generation with.
+  // Finds the state from which a member of asynchronous training begins another generation.
   template <typename T>
   Status BeginAgain(TypedJobMember<T>& member, const cluster::StartTraining& order);
   template <typename T>
   Result<std::optional<training::TrainingState<T>>> LoadNewest(const TypedJobMember<T>& member,
                                                                const cluster::StartTraining& order);
-  // Writes the bundle and tells the result.
+  // Writes the bundle and reports the result.
   template <typename T>
   Status Finish(const cluster::StartTraining& order, int32_t self, const TypedJobMember<T>& member,
                 const Trained& trained);
@@ -150,42 +154,41 @@ class JobRunner {
   const JobId job_;
   const std::string job_yaml_, request_id_;
   const std::shared_ptr<const spec::InputPlan> input_;
-  std::atomic<bool> interrupted_{false};  // the order underway is not to be gone on with
-  mutable std::mutex waiting_mutex_;      // guards the next; apart, as storage calls under locks
+  std::atomic<bool> interrupted_{false};  // the current order must not continue
+  mutable std::mutex waiting_mutex_;  // guards the next; separate because storage calls hold locks
   std::string waiting_because_;
   const std::function<void(cluster::FromWorker)> report_;
   const std::shared_ptr<storage::TokenStore> tokens_;
-  const std::unique_ptr<storage::FileSystem> files_;  // its waits end when interrupted
+  const std::unique_ptr<storage::FileSystem> files_;  // its waits end on interruption
   const std::unique_ptr<storage::FileSystem>
-      cleaning_;  // reaches the storage also when interrupted
+      cleaning_;  // reaches the storage even during interruption
   rpc::PeerNetwork& peers_;
-  // Of the job's thread.
+  // Used only by the job's thread.
   spec::JobSpec spec_;
-  std::unique_ptr<CachedFiles> cached_files_;  // of a job that is to use the cache
-  std::optional<spec::ScoringSpec>
-      scoring_spec_;                      // of a job that scores, in place of the one above
-  std::unique_ptr<ScoringWork> scoring_;  // of it, once its model is read
+  std::unique_ptr<CachedFiles> cached_files_;      // only for a job that uses the cache
+  std::optional<spec::ScoringSpec> scoring_spec_;  // scoring jobs; replaces spec_
+  std::unique_ptr<ScoringWork> scoring_;           // scoring jobs, once the model is read
   std::shared_ptr<data::MemoryBudget>
-      profile_room_;                   // of profiled_ and of the profiling pass underway
-  std::unique_ptr<JobShards> shards_;  // of a job that trains
+      profile_room_;                   // memory of profiled_ and of the current profiling pass
+  std::unique_ptr<JobShards> shards_;  // training jobs
   std::vector<data::ProfiledShard> profiled_;
-  std::unique_ptr<JobCheckpoints> checkpoints_;  // as long as there is a member
-  TrainingOrder newest_;                         // of the orders to train
-  Generation generation_;                        // underway, or the newest that ended here
+  std::unique_ptr<JobCheckpoints> checkpoints_;  // exists as long as a member does
+  TrainingOrder newest_;                         // newest order to train
+  Generation generation_;  // current one, or the newest that ended on this worker
   std::string arithmetic_id_;
-  bool begun_ = false;  // the member has read what it begins with
+  bool begun_ = false;  // the member has read its first state
   std::atomic<int64_t> step_{0};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> over_{false};
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::optional<Order> next_;
   std::set<bundle::WriterName> reserved_;
   std::optional<espalier::cluster::Proceed> proceed_;
   std::unique_ptr<JobMember> member_;  // set once, by the job's thread
 
-  std::thread thread_;  // last: started when all else stands
+  std::thread thread_;  // last: started when all other members exist
 };
 
 }  // namespace espalier::worker

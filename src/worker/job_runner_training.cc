@@ -1,4 +1,5 @@
-// The orders to train: what a member begins with, its generations, what its root writes at the end.
+// JobRunner: training orders. It handles the first state of a member, its generations, and the
+// output that its root writes at the end.
 #include <algorithm>
 #include <utility>
 
@@ -54,12 +55,12 @@ Status JobRunner::Train(const TrainingOrder& order) {
   newest_ = order;
   auto& member = static_cast<TypedJobMember<T>&>(*member_);
   JobMember::End end = member.Run(order);
-  if (end.order.order.generation > generation_) {  // changes by plan have led into a later one
+  if (end.order.order.generation > generation_) {  // planned changes have led to a later one
     newest_ = end.order;
     generation_ = newest_.order.generation;
   }
-  // The links stay up until the next order or the release: dropping them would take away what
-  // slower members have not read yet, and look like another death.
+  // The links stay up until the next order or the release. Dropping them would discard data that
+  // slower members have not read yet, and would look like another lost member.
   const bool goes_on = interrupted_ || end.broken || end.left;
   if (goes_on || !end.status.ok() || !end.root) ReleaseReserved();
   if (goes_on) return Status::Ok();
@@ -81,7 +82,8 @@ Status JobRunner::Reserve(const bundle::WriterName& writer) {
   return made;
 }
 
-// Another member, or this one in a later generation, is to write the output; or the job is over.
+// Releases the output. Either another member writes it, or this one in a later generation, or the
+// job is over.
 void JobRunner::ReleaseReserved() {
   std::set<bundle::WriterName> reserved;
   {
@@ -93,7 +95,7 @@ void JobRunner::ReleaseReserved() {
   const Status released = bundle::FenceOutput(
       files, spec_.output.path,
       [&](const bundle::WriterName& writer) { return reserved.contains(writer); });
-  if (!released.ok()) LogDebug(released.ToString());  // the coordinator clears, at the job's end
+  if (!released.ok()) LogDebug(released.ToString());  // the coordinator clears at the job's end
 }
 
 template <typename T>
@@ -119,7 +121,7 @@ Status JobRunner::FindState(const cluster::StartTraining& order) {
     found = BeginAgain(member, order);
   }
   if (found.ok() || interrupted_ || order.generation.value == 1) return found;
-  member.CouldNotRead(std::move(found));  // it may be that others have
+  member.CouldNotRead(std::move(found));  // other members may have read it
   return Status::Ok();
 }
 
@@ -140,9 +142,9 @@ Status JobRunner::Begin(const cluster::StartTraining& order, TypedJobMember<T>& 
   return Status::Ok();
 }
 
-// Of asynchronous training only one member has the newest state. When it is the one who is lost,
-// what was kept is further than what this one began with. When it is not, the others take it from
-// there.
+// Handles the loss of the holder in asynchronous training, where only one member has the newest
+// state. If the holder is lost, the checkpoint is further than the state from which this member
+// began. If it is not lost, the other members take the state from it.
 template <typename T>
 Status JobRunner::BeginAgain(TypedJobMember<T>& member, const cluster::StartTraining& order) {
   const auto holds = [&](const cluster::Member& m) { return m.worker == member.holder(); };

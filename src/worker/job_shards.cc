@@ -9,11 +9,11 @@
 namespace espalier::worker {
 namespace {
 
-// A shard's rows take hardly more bytes than so many times those in its file.
+// Estimated upper bound of a shard's decoded size, as a multiple of its size in the file.
 constexpr int64_t kGrowth = 8;
 constexpr int64_t kStoreSlackBytes = 4 << 20;
 
-// Not less than a store of these rows takes.
+// Returns an upper bound of the size of a store of these rows, in bytes.
 int64_t StoreBytes(const spec::InputPlan& input, const spec::TableProfile& profile,
                    const data::RowRanges& ranges) {
   const int64_t element = data::ElementBytes(profile.storage);
@@ -23,7 +23,7 @@ int64_t StoreBytes(const spec::InputPlan& input, const spec::TableProfile& profi
   int64_t rows = 0;
   for (const plan::Range& range : ranges) rows += range.size();
   if (!profile.sparse) return rows * (features * element + beside) + kStoreSlackBytes;
-  int64_t nonzeros = 0;  // of all rows of these shards
+  int64_t nonzeros = 0;  // sum over all rows of these shards
   for (const int32_t shard : data::ShardsOf(profile, ranges)) {
     nonzeros += profile.shards[static_cast<size_t>(shard)].nonzeros;
   }

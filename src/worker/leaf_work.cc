@@ -9,7 +9,8 @@
 namespace espalier::worker {
 namespace {
 
-// Rows of one evaluation call: a sparse network goes through its first weight once a call.
+// Returns the rows of one evaluation call. A sparse network reads its whole first weight once per
+// call.
 int64_t EvaluationRows(const model::NetworkShape& shape) {
   return (shape.sparse ? 8 : 1) * int64_t{128};
 }
@@ -130,13 +131,13 @@ void LeafWork<T>::RunLeaf(const T* parameters, const Batch& batch, int32_t own_i
                           const OnLeaf& on_leaf) {
   const int32_t leaf = options_.own.begin + own_index;
   const plan::Range range = RowsOfLeaf(spec::FileRole::kTrain, own_index);
-  // With folds: those of the range that the fit trains on.
+  // With folds: the rows of the range on which the fit trains.
   std::span<const int32_t> outside;
   if (!folds_.empty()) outside = folds_[own_index].Outside(batch.fit);
   const int64_t size_of_leaf = folds_.empty() ? range.size() : static_cast<int64_t>(outside.size());
   const plan::Range positions =
       plan::StepPositions(size_of_leaf, options_.steps_per_epoch, batch.step_of_epoch);
-  // A line search compares sums over all rows: they are always added in one order.
+  // A line search compares sums over all rows, so these are always added in one order.
   const plan::RowOrder kind = plan_.Searches() ? plan::RowOrder::kNone : OrderOf(options_.shuffle);
   const uint64_t seed = spec::FitSeed(plan_.train.seed, batch.fit);
   const plan::RowPermutation order(kind, options_.shuffle.window_rows, size_of_leaf, seed,
@@ -177,7 +178,7 @@ void LeafWork<T>::Gradients(const OnBucket& on_bucket, const std::function<bool(
   });
 }
 
-// The last bucket gets the statistics, which are known before any chunk is.
+// The last bucket gets the statistics, which are known before any chunk.
 template <typename T>
 void LeafWork<T>::OpenBuckets() {
   const size_t nodes = own_join_.kept.size();
@@ -205,7 +206,7 @@ void LeafWork<T>::ComputeChunk(uint32_t chunk_index) {
   const int64_t begin = table_.offset_of[chunk_index];
   const bool last = static_cast<int32_t>(chunk_index) + 1 == table_.buckets[bucket].chunk_end;
   const int64_t end = last ? table_.buckets[bucket].size : table_.offset_of[chunk_index + 1];
-  std::vector<T*> sum(passes_.size(), nullptr);  // where each leaf's subtree adds up
+  std::vector<T*> sum(passes_.size(), nullptr);  // where each leaf's subtree is added up
   for (size_t k = 0; k < own_join_.kept.size(); ++k) {
     auto* const node =
         reinterpret_cast<T*>(open_[bucket].nodes.data + k * round_shape_[bucket].bytes());
@@ -213,14 +214,14 @@ void LeafWork<T>::ComputeChunk(uint32_t chunk_index) {
     std::fill(node + begin + chunk.size, node + end, T{0});
   }
   std::vector<collective::MutablePayload> scratch;
-  size_t next = 0;  // in own_join_.steps, which join in the order in which leaves arrive
+  size_t next = 0;  // index in own_join_.steps, which join leaves in order of arrival
   const auto joins_leaf = [&](int32_t leaf) {
     return next < own_join_.steps.size() && own_join_.steps[next].from == leaf;
   };
   for (int32_t i = 0; i < static_cast<int32_t>(passes_.size()); ++i) {
     const model::LeafPass<T>& pass = *passes_[i];
     if (joins_leaf(i) && pass_rows_[i] == 0) {
-      ++next;  // An empty leaf is the identity of the sum.
+      ++next;  // an empty leaf is the identity of the sum
     } else if (joins_leaf(i) && pass.AccumulateIsExact(chunk, pass_rows_[i])) {
       pass.WeightGradient(chunk, sum[own_join_.steps[next++].into], true);
     } else {
@@ -229,7 +230,7 @@ void LeafWork<T>::ComputeChunk(uint32_t chunk_index) {
         sum[i] = reinterpret_cast<T*>(scratch.back().data);
       }
       if (pass_rows_[i] == 0) {
-        std::fill(sum[i], sum[i] + chunk.size, T{-0.0});  // x + -0.0 is x, for every x
+        std::fill(sum[i], sum[i] + chunk.size, T{-0.0});  // x + -0.0 is x for every x
       } else {
         pass.WeightGradient(chunk, sum[i], false);
       }
@@ -277,7 +278,7 @@ std::vector<std::vector<double>> LeafWork<T>::Evaluate(
       EvaluatePart(evaluation, part, static_cast<int32_t>(i), totals[i]);
     }
   });
-  if (cancelled()) return {};  // some rows were left out
+  if (cancelled()) return {};  // some rows were skipped
   return Join(std::move(totals));
 }
 

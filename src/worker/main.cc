@@ -1,4 +1,4 @@
-// espalier-worker; see program.h.
+// Entry point of espalier-worker; see program.h.
 #include "src/base/standard_streams.h"
 #include "src/worker/program.h"
 

@@ -8,7 +8,7 @@
 namespace espalier::worker {
 namespace {
 
-constexpr size_t kStoresMax = 8;  // then all are loaded anew as one
+constexpr size_t kStoresMax = 8;  // beyond this, all are loaded again as one
 constexpr std::array<spec::FileRole, data::kSets> kRoles = {
     spec::FileRole::kTrain, spec::FileRole::kValidation, spec::FileRole::kTest};
 

@@ -1,5 +1,5 @@
-// The rows of a worker's leaves, over the generations of a job: what is held is kept when the
-// leaves change, and only what lacks is loaded.
+// The rows of a worker's leaves, over the generations of a job. When the leaves change, held rows
+// stay and only missing ones are loaded.
 #pragma once
 
 #include <array>
@@ -17,37 +17,37 @@
 
 namespace espalier::worker {
 
-// Thread rule: Cover and Adopt from one thread while nobody gathers; Stage from any one thread
-// while neither runs; Find safe from several threads.
+// Thread rule: Cover and Adopt from one thread while no thread gathers. Stage from any one thread
+// while neither of these runs. Find is safe from several threads.
 class OwnRows {
  public:
   // Rows to load into a store.
   struct Request {
     data::RowRanges ranges;
-    Generation generation;                      // the one that waits for them
+    Generation generation;                      // the generation that waits for them
     int64_t memory_bytes = 0, spill_bytes = 0;  // held already
     std::function<bool()> cancelled;
   };
   using Load = std::function<Result<std::unique_ptr<data::RowStore>>(const Request&)>;
   explicit OwnRows(Load load) : load_(std::move(load)) {}
 
-  // Afterwards the rows of `wanted` are held, for `generation`. What is of no use any more is
-  // dropped first. After an error what was held and is wanted is still there. REQUIRES: ranges are
-  // unions of whole leaves' ranges, so that no leaf's rows lie in two stores.
+  // Makes the rows of `wanted` available, for `generation`. First drops rows that are no longer of
+  // use. After an error, wanted rows that were held are still there. REQUIRES: ranges are unions of
+  // whole leaves' ranges, so that no leaf's rows are in two stores.
   Status Cover(const data::RowRanges& wanted, Generation generation);
 
-  // Loads what Cover would have to load, beside what is in use; Adopt takes it over. What an
-  // earlier Stage loaded is dropped.
+  // Loads the rows that Cover would have to load, next to the rows in use. Adopt takes them over.
+  // Drops the rows that an earlier Stage loaded.
   Status Stage(const data::RowRanges& wanted, Generation generation,
                const std::function<bool()>& cancelled);
-  // Afterwards exactly what Stage was asked for is held.
+  // Makes exactly the rows available that Stage was called for.
   void Adopt(const data::RowRanges& wanted);
 
-  // The store that holds row `row` of the set. REQUIRES: it is covered.
+  // Returns the store with row `row` of the set. REQUIRES: the row is available.
   const data::RowStore& Find(spec::FileRole set, int64_t row) const;
 
  private:
-  // Parts of `wanted` that no store has, as few loads as they need.
+  // Returns the parts of `wanted` that no store has, in as few loads as possible.
   std::vector<data::RowRanges> Missing(const data::RowRanges& wanted) const;
   Status LoadAll(const std::vector<data::RowRanges>& parts, Generation generation,
                  const std::function<bool()>& cancelled,
@@ -58,14 +58,14 @@ class OwnRows {
   std::vector<std::unique_ptr<data::RowStore>> stores_, staged_;
 };
 
-// The trainer's view of them. `rows` must outlive this.
+// The trainer's view of the rows. `rows` must outlive this object.
 template <typename T>
 class StoredRows : public RowSource<T> {
  public:
   explicit StoredRows(const OwnRows& rows) : rows_(rows) {}
   void Gather(spec::FileRole set, std::span<const int64_t> rows, T* inputs, int32_t* codes,
               int32_t* labels, T* targets, T* weights, spec::SparseRows<T>* sparse) const override {
-    sparse->Clear();  // also where no row is: another leaf's may have been there
+    sparse->Clear();  // even without rows: another leaf's may be there
     if (rows.empty()) return;
     rows_.Find(set, rows[0]).Gather<T>(set, rows, inputs, codes, labels, targets, weights, sparse);
   }

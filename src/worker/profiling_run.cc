@@ -38,7 +38,7 @@ class ProfilingRun {
     std::vector<data::ProfiledShard> out;
     for (size_t i = 0; i < results_.size(); ++i) {
       auto& r = results_[i];
-      if (!r) continue;  // after a bad one
+      if (!r) continue;  // skipped after a bad one
       if (!r->ok()) return r->status();
       data::ProfiledShard& shard = out.emplace_back();
       shard.profile.shard = shards_[i];
@@ -53,7 +53,7 @@ class ProfilingRun {
     if (aborted_ || failed_) return;
     const spec::Shard& shard = input_.shards[shards_[i]];
     const int64_t size = shard.end - shard.begin;
-    int64_t read = 0;  // of this shard; a reader may look at some bytes beyond it, or twice
+    int64_t read = 0;  // bytes of this shard; a reader may read beyond it, or twice
     const auto count = [&](int64_t bytes) {
       const int64_t more = std::min(bytes, size - read);
       read += more;
@@ -127,13 +127,13 @@ class ProfilingRun {
   const ProfilingRunHooks& hooks_;
   std::atomic<bool> failed_{false};
 
-  std::mutex mutex_;  // guards all below while the pool runs
-  std::vector<std::optional<Result<ShardOutcome>>> results_;  // by place in shards_
-  std::vector<int64_t> bytes_;                                // of each result in a message
-  size_t sent_ = 0;                                           // shards that are sent or in part_
+  std::mutex mutex_;  // guards all members below while the pool runs
+  std::vector<std::optional<Result<ShardOutcome>>> results_;  // indexed by place in shards_
+  std::vector<int64_t> bytes_;                                // size of each result in a message
+  size_t sent_ = 0;  // number of shards that are sent or in part_
   data::SamplePruner pruner_;
   cluster::ShardResults part_;
-  int64_t part_us_ = 0;  // when the last part was sent
+  int64_t part_us_ = 0;  // time of the last part sent
   int64_t part_bytes_ = 0, kept_bytes_ = 0, bytes_read_ = 0, last_us_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Profiles or scores the shards of one member. A team of threads reads each shard once. Results are
-// sent in parts, in the order of the shards, as soon as they are complete, so that neither the
-// member nor a message ever holds all of them.
+// sent in parts, in the order of the shards, as soon as they are complete. So neither the member
+// nor a message ever holds all of them.
 //
 // Thread rule: Run on one thread; see the hooks.
 #pragma once
@@ -20,8 +20,8 @@ namespace espalier::worker {
 
 struct ProfilingRunOptions {
   int threads = 1;
-  // Decoded rows that may be kept for loading; beyond it, and where rows went to the spill
-  // directory, a shard's are dropped and read again.
+  // Memory for decoded rows that are kept for loading. Beyond this limit, and if rows went to the
+  // spill directory, a shard's rows are dropped and read again.
   int64_t rows_bytes_max = 0;
   // A part is sent when its message has `part_bytes`, or when a shard is done `part_interval_us`
   // after the part before. Shards that were sent are not read again when another member is lost.
@@ -33,8 +33,8 @@ struct ProfilingRunOptions {
 // Called on the reading threads, one call at a time.
 struct ProfilingRunHooks {
   std::function<int64_t()> now_us;                     // a clock that never goes back
-  std::function<void(cluster::ShardResults)> on_part;  // in the order of the shards
-  std::function<void(int64_t bytes)> on_bytes_read;    // of the shards so far; a few times a second
+  std::function<void(cluster::ShardResults)> on_part;  // called in the order of the shards
+  std::function<void(int64_t bytes)> on_bytes_read;    // total so far; a few calls per second
 };
 
 // A shard that was profiled or scored.
@@ -44,15 +44,15 @@ struct ShardOutcome {
   bool has_rows = false;
 };
 
-// Profiles or scores a shard through a file system that counts what is read. Called on several
+// Profiles or scores a shard through a file system that counts the bytes read. Called on several
 // threads at once.
 using ProfileOne =
     std::function<Result<ShardOutcome>(const storage::FileSystem& files, int32_t shard)>;
 
-// Returns what loading needs of the shards: their numbers, and decoded rows where they were kept.
-// The statistics have gone into the parts. Errors are those of `profile_one` and MeasureResult, the
-// first bad shard's in order, in whatever order they were found; kCancelled soon after `aborted`
-// became true.
+// Returns the data of the shards for loading: their numbers, and decoded rows if they were kept.
+// The statistics have gone into the parts. Errors are those of `profile_one` and MeasureResult. The
+// error is that of the first bad shard in order, regardless of when it was found. Returns
+// kCancelled soon after `aborted` became true.
 Result<std::vector<data::ProfiledShard>> RunProfiling(const storage::FileSystem& files,
                                                       const spec::InputPlan& input,
                                                       const std::vector<int32_t>& shards,

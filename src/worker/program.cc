@@ -1,4 +1,4 @@
-// Reads options, makes sure of the BLAS kernel, runs the daemon.
+// Reads the options, makes the process use the right BLAS kernel, and runs the daemon.
 #include "src/worker/program.h"
 
 #include <malloc.h>
@@ -25,7 +25,7 @@
 namespace espalier::worker {
 namespace {
 
-// EX_NOPERM of sysexits.h: starting again would not help (RestartPreventExitStatus of the service).
+// EX_NOPERM of sysexits.h: a restart does not help (RestartPreventExitStatus of the service).
 constexpr int kNotBelieved = 77;
 
 struct Flags {
@@ -34,9 +34,9 @@ struct Flags {
   bool version = false;
 };
 
-// OpenBLAS chooses its kernel and starts its threads when it is loaded: unless the environment asks
-// for this kernel and for no threads (ours are over leaves and chunks), start again with one that
-// does. The command line stays the same.
+// Restarts the program unless the environment requests this kernel and no OpenBLAS threads.
+// OpenBLAS chooses its kernel and starts its threads when it is loaded. (The worker's own threads
+// are over leaves and chunks.) The command line stays the same.
 Status EnsureKernel(const std::string& kernel, char** argv) {
   const auto is = [](const char* variable, const std::string& value) {
     const char* present = std::getenv(variable);
@@ -81,7 +81,7 @@ void FillDefaults(config::WorkerOptions& o) {
   o.secrets = hadoop.secrets;
 }
 
-// Gradient buffers come and go with each step: keep their memory instead of giving it back.
+// Keeps freed memory in the process, because every step allocates and frees gradient buffers.
 void TuneMalloc() {
   mallopt(M_MMAP_THRESHOLD, 256 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
@@ -92,7 +92,7 @@ int Fail(const Status& error, int code) {
   return code;
 }
 
-// Nothing: the answer to --help or --print-config is in `answer`.
+// Returns the options, or nothing if `answer` has the output of --help or --print-config.
 Result<std::optional<config::WorkerOptions>> ReadCommandLine(int argc, char** argv, Flags& flags,
                                                              std::string& answer) {
   CLI::App app("espalier-worker: computes gradients of training jobs for a coordinator");
@@ -124,7 +124,7 @@ Result<config::WorkerOptions> ReadAgain(int argc, char** argv) {
   Flags flags;
   std::string answer;
   ESPALIER_ASSIGN_OR_RETURN(const auto read, ReadCommandLine(argc, argv, flags, answer));
-  return *read;  // what is running was not asked for help
+  return *read;  // the running program's command line does not contain --help
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ int WorkerMain(int argc, char** argv, StepProbe* probe) {
     std::cout << VersionText("espalier-worker", *arithmetic);
     return 0;
   }
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error of the call
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is then an error of the call
   OpenLog(o.name.empty() ? "worker" : o.name, o.log_level, Variable("JOURNAL_STREAM"));
   for (const std::string& note : flags.options.notes) LogWarning(note);
   TuneMalloc();

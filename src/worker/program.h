@@ -1,4 +1,4 @@
-// The whole program espalier-worker, but for its main function: a test gives it a probe.
+// The program espalier-worker without its main function, so that a test can pass a probe.
 //
 // Thread rule: called once, by main.
 #pragma once
@@ -7,10 +7,10 @@
 
 namespace espalier::worker {
 
-// The exit code: 0 ended as asked; 1 failed; 2 wrong flags or configuration; 77 the coordinator
-// refused this worker's certificate, token or role, or is itself not believed: to start again mends
-// nothing.
-// `probe`, if any, must outlive the call.
+// Runs the program and returns the exit code: 0, ended as requested; 1, failed; 2, wrong flags or
+// configuration; 77, the coordinator rejected this worker's certificate, token or role, or this
+// worker rejected the coordinator, so a restart does not help. `probe`, if any, must outlive the
+// call.
 int WorkerMain(int argc, char** argv, StepProbe* probe = nullptr);
 
 }  // namespace espalier::worker

@@ -17,7 +17,7 @@
 namespace espalier::worker {
 namespace {
 
-// A piece costs memory, too; readers ask for some hundred KiB at a time.
+// Limit for pieces, because each costs memory, too. Readers read some hundred KiB at a time.
 constexpr int64_t kPiecesMax = 1 << 20;
 
 bool ReadFully(int fd, int64_t at, char* out, int64_t length) {
@@ -220,7 +220,7 @@ void ReadCache::Keep(const Key& key, int64_t offset, std::span<const char> bytes
     if (places.empty()) return;
     ++writing_;
   }
-  // Nobody knows of these places yet, so that this needs no lock.
+  // No other thread knows these places yet, so writing needs no lock.
   bool written = true;
   for (auto& [from, place] : places) {
     const char* const begin = bytes.data() + (from - offset);
@@ -264,7 +264,8 @@ ReadCache::Pieces ReadCache::Reserve(const Key& key, plan::Range wanted) {
 void ReadCache::Publish(const Key& key, const Pieces& places) {
   const auto file = files_.find(key);
   for (const auto& [from, place] : places) {
-    // Given up meanwhile; or another thread that read the same was quicker.
+    // The file may have been dropped in the meantime, or another thread may have published the same
+    // bytes.
     const plan::Range wanted{from, from + place.length};
     if (file != files_.end() && Missing(file->second, wanted) == std::vector<plan::Range>{wanted}) {
       file->second.pieces[from] = place;
@@ -299,7 +300,7 @@ bool ReadCache::MakeRoom(int64_t bytes) {
 }
 
 void ReadCache::Free(const Piece& place) {
-  // Where files have no holes all is given back when nothing is kept any more.
+  // If the file system supports no holes, all space is freed when nothing is left in the cache.
   if (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, place.at, place.length) == 0) {
     bytes_ -= place.length;
   }

@@ -99,7 +99,7 @@ Status Reducer::CountLocked(const collective::ReduceMessage& message) {
   }
   int64_t& received = received_bytes_[message.from];
   received += kMessageBytesMin + static_cast<int64_t>(message.payload.size);
-  // One round ahead at most, and messages of no payload count too.
+  // A partner is at most one round ahead. Messages without a payload count, too.
   const int64_t most = (rounds_begun_ + 1) * kVectorsARoundMax * round_bytes_max_;
   if (received <= most) return Status::Ok();
   return ResourceExhausted(names_[message.from] + " sent " + std::to_string(received) +

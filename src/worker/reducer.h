@@ -1,13 +1,17 @@
-// One member's reduce for one generation: a TreeReducer and its links, fed from many threads. The
-// compute pool hands in partial sums, the links hand in messages, and the trainer waits for totals.
+// One member's reduce for one generation: a TreeReducer and its links, with input from many
+// threads. The compute pool passes in partial sums, the links pass in messages, and the trainer
+// waits for totals.
 //
-// It has no thread of its own (event_drain.h). The daemon's loop never comes here.
+// It has no separate thread (event_drain.h). The daemon's loop never calls it.
 //
-// What a partner may have sent is bounded: it can be one round ahead of this member, and of each
-// round it sends no more than a few times the round's sums. Who sends more breaks the protocol and
-// ends the generation.
+// The data from a partner is limited. A partner can be one round ahead of this member, and for each
+// round it sends no more than a few times the round's sums. A partner that sends more breaks the
+// protocol and ends the generation.
 //
-// Alone in a job there is nothing to send: the sums handed in are the totals.
+// In a job with only one member, there is nothing to send: the sums passed in are the totals.
+//
+// Thread rule: BeginRound and WaitTotals on the trainer's thread. The others are safe from any
+// thread.
 #pragma once
 
 #include <condition_variable>
@@ -27,17 +31,17 @@
 
 namespace espalier::worker {
 
-// What one partner may send of a round, in vectors of all buckets: its nodes of both kinds (4 at
-// most each, while leaves move), the other part of the top (4) and the total.
+// Limit for one partner in a round, in vectors of all buckets: its nodes of both kinds (at most 4
+// each, while leaves move), the other part of the top (4), and the total.
 inline constexpr int64_t kVectorsARoundMax = 13;
-// A message counts for at least so much.
+// Minimum size that a message counts for.
 inline constexpr int64_t kMessageBytesMin = 64;
 
 class Reducer final : public Exchange {
  public:
-  // `names[i]` is what member i is called in messages; `round_bytes_max` what the sums of any round
-  // of the job take, one vector of each bucket (RoundBytesMax). `on_broken` is told of the first
-  // link that breaks, on the link's thread, before any wait ends.
+  // `names[i]`: the name of member i in messages. `round_bytes_max`: maximum size of the sums of
+  // any round of the job, in one vector of each bucket (RoundBytesMax). `on_broken` is called for
+  // the first link that breaks, on the link's thread, before any wait ends.
   Reducer(collective::ReduceIdentity identity, plan::TreePlace place,
           std::vector<std::string> names, int64_t round_bytes_max,
           std::function<void(int32_t member, const Status& why)> on_broken = {});
@@ -46,13 +50,13 @@ class Reducer final : public Exchange {
 
   void Start(std::unique_ptr<collective::Links> links) override;
 
-  // A round: the trainer calls BeginRound, its pool Contribute once a bucket (any thread, any
-  // order), the trainer WaitTotals.
+  // Calls of a round: the trainer calls BeginRound, its pool calls Contribute once per bucket (any
+  // thread, any order), and the trainer calls WaitTotals.
   void BeginRound(uint64_t round, collective::RoundShape shape);
   void Contribute(uint32_t bucket, collective::Payload own_nodes);
-  // The totals of all buckets. An error: a link broke, a peer broke the protocol, Abort was called,
-  // or nothing was finished within `timeout_ms` (it then names the members that were missing).
-  // Failures stick.
+  // Returns the totals of all buckets. Returns an error if a link broke, a peer broke the protocol,
+  // or Abort was called. It also returns one if the totals are not complete within `timeout_ms`.
+  // That error names the missing members. After a failure, all calls fail.
   Result<std::vector<collective::Payload>> WaitTotals(int64_t timeout_ms);
 
   void Abort(Status why) override;
@@ -70,11 +74,11 @@ class Reducer final : public Exchange {
     uint32_t bucket;
     collective::Payload nodes;
   };
-  // The waiting trainer wants to know who is missing.
+  // A request of the waiting trainer for the missing members.
   struct WhoIsMissing {};
   using Event = std::variant<Begin, Own, collective::ReduceMessage, WhoIsMissing>;
 
-  // OK when that member may have sent so much by now.
+  // Returns OK if that member may have sent this much by now.
   Status CountLocked(const collective::ReduceMessage& message);
   void Handle(Event& event);
   void Perform(collective::ReduceActions actions);
@@ -83,19 +87,19 @@ class Reducer final : public Exchange {
 
   const plan::TreePlace place_;
   const std::vector<std::string> names_;
-  collective::TreeReducer reducer_;  // of the thread that drains
+  collective::TreeReducer reducer_;  // used only by the thread that drains
   std::unique_ptr<collective::Links> links_;
 
   const int64_t round_bytes_max_;
   const std::function<void(int32_t, const Status&)> on_broken_;
 
-  EventDrain<Event> events_;  // bounded by the protocol: a round's buckets on each edge
+  EventDrain<Event> events_;  // limited by the protocol: a round's buckets on each edge
 
-  std::mutex count_mutex_;  // guards the two below
+  std::mutex count_mutex_;  // guards the two members below
   int64_t rounds_begun_ = 0;
-  std::vector<int64_t> received_bytes_;  // by member
+  std::vector<int64_t> received_bytes_;  // indexed by member
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::vector<collective::Payload> totals_;
   size_t missing_ = 0;

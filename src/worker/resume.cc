@@ -11,7 +11,7 @@
 namespace espalier::worker {
 namespace {
 
-// Where this job's checkpoints may lie, its own first.
+// Returns the possible directories of this job's checkpoints, its own first.
 std::vector<std::string> Directories(const spec::JobSpec& spec, const ResumeOptions& options) {
   std::vector<std::string> directories;
   if (spec.resume || options.trained_before) {
@@ -24,8 +24,8 @@ std::vector<std::string> Directories(const spec::JobSpec& spec, const ResumeOpti
   return directories;
 }
 
-// The furthest in any of the directories. What cannot be used in one is an error only if there is
-// nothing in the others.
+// Returns the furthest checkpoint in any of the directories. An unusable checkpoint is an error
+// only if the other directories have none.
 Result<bundle::FoundCheckpoint> Furthest(const storage::FileSystem& files,
                                          const std::vector<std::string>& directories,
                                          const bundle::CheckpointDemand& demand) {
@@ -49,8 +49,9 @@ Result<bundle::FoundCheckpoint> Furthest(const storage::FileSystem& files,
   return why;
 }
 
-// A job that keeps the preprocessing of an earlier model has other inputs once that model changes.
-// Earlier versions fitted the preprocessing again, so their states do not fit either.
+// Rejects a state whose inputs differ. A job that keeps the preprocessing of an earlier model has
+// other inputs once that model changes. Earlier versions fitted the preprocessing again, so their
+// states do not match either.
 Status CheckPreprocessing(const spec::JobSpec& spec, const bundle::FoundCheckpoint& found,
                           const spec::Preprocessing* fitted) {
   const std::string& text = found.checkpoint.header.preprocessing;
@@ -70,7 +71,7 @@ Status CheckPreprocessing(const spec::JobSpec& spec, const bundle::FoundCheckpoi
 
 }  // namespace
 
-// Goes on from a state whose run ended, or judged, by other rules than the job's.
+// Continues a state whose run ended, or judged evaluations, by other rules than the job's.
 template <typename T>
 void BeginWithOtherEnd(const training::TrainingPlan& plan, training::TrainingState<T>* state) {
   state->time_is_up = state->notes.by_request = false;
@@ -87,7 +88,7 @@ void BeginWithOtherEnd(const training::TrainingPlan& plan, training::TrainingSta
   }
 }
 
-// The best evaluation so far was by another rule.
+// Clears the best evaluation so far, which was chosen by another rule.
 template <typename T>
 void ForgetTheBest(training::TrainingState<T>* state) {
   state->best_parameters.clear();
@@ -120,7 +121,7 @@ Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::
     const StatusCode code = found.status().code();
     const bool unfit = code == StatusCode::kDataLoss || code == StatusCode::kFailedPrecondition;
     if (unfit) LogWarning(found.status().ToString());
-    // A file system that is away is no reason to begin anew.
+    // An unreachable file system is no reason to start from the beginning.
     if (!unfit && code != StatusCode::kNotFound) return found.status();
     return std::optional<training::TrainingState<T>>();
   }

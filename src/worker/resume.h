@@ -1,8 +1,10 @@
-// What a member begins a training job with: nothing, or the state of a checkpoint.
+// The start of a training job at a member: from nothing, or from the state of a checkpoint.
 //
-// A job that says `resume` goes on with that run, or with what it has itself written since. Any job
-// that has trained before and lost all its members goes on with its own newest checkpoint. Each
-// member reads for itself; the hand-over of states then brings all to the furthest.
+// A job with `resume` continues that run, or its own newer checkpoints. Any job that has trained
+// before and lost all its members continues from its own newest checkpoint. Each member reads for
+// itself. The exchange of states then brings all members to the furthest one.
+//
+// Thread rule: re-entrant function.
 #pragma once
 
 #include <optional>
@@ -21,14 +23,14 @@ struct ResumeOptions {
   std::string data_fingerprint;
   std::string arithmetic_id;
   bool trained_before = false;  // members of an earlier generation may have written checkpoints
-  bool reverts = false;  // states differed: only one that members had compared will do, or none
-  const spec::Preprocessing* preprocessing = nullptr;  // of the job, as it is fitted now
+  bool reverts = false;  // states differed: only a checkpoint that members had compared is valid
+  const spec::Preprocessing* preprocessing = nullptr;  // the job's, as fitted now
 };
 
-// The furthest of the checkpoints that this job can go on with; logs which, and which newer ones
-// were passed over and why. Nothing: the job begins anew. Errors: the job asks to be resumed and
-// there is nothing that it can go on with (kNotFound, kFailedPrecondition, kDataLoss); storage's
-// own.
+// Returns the state of the furthest checkpoint from which this job can continue. Logs the
+// checkpoint, and the newer ones that were skipped with the reasons. None: the job starts from the
+// beginning. Errors: the job has `resume` and no checkpoint fits (kNotFound, kFailedPrecondition,
+// kDataLoss); errors of the storage.
 template <typename T>
 Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::FileSystem& files,
                                                                  const spec::JobSpec& spec,

@@ -1,6 +1,6 @@
-// A job that scores, on one worker: the model, read once, and what is done with a shard.
+// A scoring job on one worker: its model, read once, and the scoring of shards.
 //
-// Thread rule: Begin before the generation's Score; Score from any thread.
+// Thread rule: Begin before the generation's Score. Score is safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,19 @@ namespace espalier::worker {
 
 class ScoringWork {
  public:
-  // Reads the model. `input`: as the coordinator has planned it, by the model.json of
-  // `model_sha256`. `request_id`: of the submission. Errors are those of LoadTrainedModel and
-  // ResumeScan.
+  // Reads the model. `input`: the plan of the coordinator, by the model.json of `model_sha256`.
+  // `request_id`: that of the submission. Errors are those of LoadTrainedModel and ResumeScan.
   static Result<std::unique_ptr<ScoringWork>> Make(const storage::FileSystem& files,
                                                    spec::ScoringSpec spec,
                                                    const spec::InputPlan& input,
                                                    const std::string& request_id,
                                                    const std::string& model_sha256);
 
-  // A generation of the job in which this worker is given shards: its parts, or the residuals of an
-  // evaluation, have a directory of their own.
+  // Begins a generation of the job in which this worker has shards. The generation has a separate
+  // directory for its parts, or for the residuals of an evaluation.
   Status Begin(const storage::FileSystem& files, Generation generation);
-  // Scores a shard through `files`, whose reads are watched. The rows draw on `room`. kCancelled
-  // soon after `cancelled` returns true.
+  // Scores a shard through `files`, whose reads are watched. The rows use the memory of `room`.
+  // kCancelled soon after `cancelled` returns true.
   Result<spec::ShardScore> Score(const storage::FileSystem& files, int32_t shard,
                                  data::MemoryBudget* room, const std::function<bool()>& cancelled);
 
@@ -52,9 +51,9 @@ class ScoringWork {
   const data::ClassIndex classes_;
   scoring::ScorerPool scorers_;
   data::ScanPlan scan_;
-  scoring::PartColumns columns_;  // of a prediction
-  std::string staging_;           // of what writes; else empty
-  scoring::PredictSpec predict_;  // its output is this generation's directory, of residuals too
+  scoring::PartColumns columns_;  // only for predictions
+  std::string staging_;           // empty unless the job writes files
+  scoring::PredictSpec predict_;  // its output is this generation's directory, for residuals too
   Generation generation_;
 };
 

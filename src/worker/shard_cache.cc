@@ -6,20 +6,21 @@
 namespace espalier::worker {
 namespace {
 
-// All of a job that decoding and the profiling pass look at: the rest only says how to train.
+// Returns the parts of a job on which decoding and the profiling pass depend. The rest concerns
+// only training.
 spec::JobSpec DecodingOf(const spec::JobSpec& job) {
   spec::JobSpec decoding;
   decoding.name.clear();
   decoding.data = job.data;
   decoding.model.task = job.model.task;
   decoding.model.precision = job.model.precision;
-  decoding.train.seed = job.train.seed;  // of the draw of validation rows
+  decoding.train.seed = job.train.seed;  // seed of the selection of validation rows
   return decoding;
 }
 
 int64_t BytesOf(const KeptShard& shard) {
   const spec::ShardProfile& s = shard.profile;
-  constexpr int64_t kEach = 64;  // of a text in a map, beside what it says
+  constexpr int64_t kEach = 64;  // overhead of a text in a map
   int64_t bytes = static_cast<int64_t>(sizeof(KeptShard)) + shard.rows.MemoryBytes();
   bytes += static_cast<int64_t>((s.features.size() + s.targets.size()) * sizeof(spec::ColumnStats));
   bytes += static_cast<int64_t>((s.sample.keys.size() + s.sample.values.size()) * 8);
@@ -56,7 +57,7 @@ class ShardCache::Table {
   std::map<int32_t, std::shared_ptr<const KeptShard>> shards_;
   int64_t bytes_ = 0;
   int64_t used_us_ = 0;
-  bool given_up_ = false;  // nothing is kept in it any more
+  bool given_up_ = false;  // the cache keeps no more shards in it
 };
 
 std::shared_ptr<ShardCache::Table> ShardCache::Use(const spec::JobSpec& job,
@@ -98,7 +99,7 @@ std::shared_ptr<const KeptShard> ShardCache::Keep(Table& table, KeptShard& shard
 }
 
 void ShardCache::Clear() {
-  std::vector<std::shared_ptr<Table>> tables;  // freed without the lock
+  std::vector<std::shared_ptr<Table>> tables;  // freed after the lock is released
   std::vector<std::map<int32_t, std::shared_ptr<const KeptShard>>> shards;
   std::lock_guard lock(mutex_);
   tables.swap(tables_);

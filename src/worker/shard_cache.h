@@ -1,15 +1,15 @@
-// Shards as an earlier job on this worker has profiled and decoded them, kept in its memory for the
-// jobs to come: those of a sweep differ in how they train, and mostly not in what they make of the
-// table (with folds, once a fold).
+// Shards that an earlier job on this worker has profiled and decoded, kept in memory for later
+// jobs. The jobs of a sweep differ in training and mostly decode the table in the same way (with
+// folds, once per fold).
 //
-// What is kept never changes and is shared. It serves another job only where all is equal that
-// decoding and the profiling pass depend on: of each file of the job path, length and time of
-// change, how they are cut, the schema, and what the job says of data, task, precision and the
-// seed. What comes out is what that job would have found itself.
+// Kept shards never change and are shared. They serve another job only if all inputs of decoding
+// and the profiling pass are equal. These are each file's path, length and time of change, the
+// division into shards, the schema, and the job's data, task, precision and seed. The result is
+// what that job would have computed itself.
 //
-// All together they take at most `bytes_max`; what does not fit is not kept, unless what is kept of
-// other files can make room. What no job uses for a while is given up, as is everything for a job
-// that needs the memory.
+// All shards together take at most `bytes_max`. A shard that does not fit is not kept, unless
+// dropping shards of other files makes room. The cache drops shards that no job uses for a while.
+// It drops all shards for a job that needs the memory.
 //
 // Thread rule: safe from any thread.
 #pragma once
@@ -33,42 +33,42 @@ struct ShardCacheOptions {
 };
 
 struct KeptShard {
-  std::shared_ptr<data::MemoryBudget> room;  // that the rows draw on
-  spec::ShardProfile profile;                // with its sample
+  std::shared_ptr<data::MemoryBudget> room;  // memory that the rows use
+  spec::ShardProfile profile;                // includes its sample
   data::ShardRows rows;
 };
 
 class ShardCache {
  public:
-  // What is kept of one input for all jobs that decode it alike. As long as a job has it, it does
-  // not expire.
+  // The kept shards of one input, for all jobs that decode it in the same way. It does not expire
+  // while a job has it.
   class Table;
 
   // `now_us`: a clock that never goes back.
   ShardCache(ShardCacheOptions options, std::function<int64_t()> now_us)
       : options_(options), now_us_(std::move(now_us)) {}
 
-  // For a job that begins. Gives up what is kept of other files and no job has.
+  // Returns the table for a job that begins. Drops the tables of other files that no job has.
   std::shared_ptr<Table> Use(const spec::JobSpec& job,
                              std::shared_ptr<const spec::InputPlan> input);
-  // Null: not kept.
+  // Returns a kept shard. Null: not kept.
   std::shared_ptr<const KeptShard> Find(const Table& table, int32_t shard) const;
-  // Keeps the shard (profile.shard) if there is room; then the caller's is empty. REQUIRES: its
-  // rows are not spilled.
+  // Keeps the shard (profile.shard) if there is room, and empties the caller's. REQUIRES: its rows
+  // are not spilled.
   std::shared_ptr<const KeptShard> Keep(Table& table, KeptShard& shard);
 
-  // Gives up everything. What somebody still has is freed when they are done.
+  // Drops all shards. Shards still in use are freed after their last use.
   void Clear();
-  // Gives up what no job has and none has used for `idle_us_max`. To be called now and then.
+  // Drops tables that no job has and none has used for `idle_us_max`. Call it from time to time.
   void Expire();
-  // What is kept now, and what more may be.
+  // Returns the size of the kept shards, and the size that may be added.
   int64_t bytes() const;
   int64_t room() const { return options_.bytes_max - bytes(); }
 
  private:
   const ShardCacheOptions options_;
   const std::function<int64_t()> now_us_;
-  mutable std::mutex mutex_;  // guards the next, and all that is in tables
+  mutable std::mutex mutex_;  // guards the next members and the content of the tables
   std::vector<std::shared_ptr<Table>> tables_;
   int64_t bytes_ = 0;
 };

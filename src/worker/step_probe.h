@@ -1,5 +1,7 @@
-// What a test hears of the steps of a training and of the shards of a scoring job, and may harm or
-// delay. The shipped program has no probe.
+// Events of training steps and scored shards for a test, which may corrupt or delay them. The
+// shipped program has no probe.
+//
+// Thread rule: see each function.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +16,16 @@ class StepProbe {
  public:
   virtual ~StepProbe() = default;
 
-  // Between two rounds, after `step` committed steps: the member's parameters. The job's thread.
+  // Called between two rounds, after `step` committed steps, with the member's parameters. On the
+  // job's thread.
   virtual void OnBoundary(int64_t step, std::span<std::byte> parameters) = 0;
-  // These rows (global indices) are what the leaf adds to `step` (0-based) in that generation; told
-  // before anything of it goes out. Any compute thread.
+  // Called with the rows (global indices) that the leaf adds to `step` (0-based) in that
+  // generation, before any part of the sum is sent. On any compute thread.
   virtual void OnLeaf(Generation generation, int64_t step, int64_t epoch, int32_t leaf,
                       std::span<const int64_t> rows) = 0;
-  // The total of `step` was applied. The job's thread.
+  // Called after the total of `step` was applied. On the job's thread.
   virtual void OnCommit(Generation generation, int64_t step) = 0;
-  // A shard of a job that scores was scored; before that is told. Any compute thread.
+  // Called after a shard of a scoring job was scored, before the report. On any compute thread.
   virtual void OnShardScored(int32_t shard) = 0;
 };
 

@@ -11,7 +11,7 @@ namespace espalier::worker {
 namespace {
 
 constexpr double kPaceSmoothing = 0.2;
-constexpr size_t kStepTimesMax = 1 << 20;  // the newest of a long job are left out
+constexpr size_t kStepTimesMax = 1 << 20;  // the newest steps of a long job are not recorded
 
 }  // namespace
 
@@ -77,7 +77,7 @@ Result<TrainerEnd> Trainer<T>::Run() {
     if (auto* finish = std::get_if<training::FinishAction>(&action)) {
       return TrainerEnd{std::move(*finish), {}};
     }
-    // An update is never left out: its gradient's statistics are counted already.
+    // An update is never skipped, because its gradient's statistics are counted already.
     auto* update = std::get_if<training::UpdateAction>(&action);
     if (aborted_ && update == nullptr) {
       std::lock_guard lock(abort_mutex_);
@@ -176,7 +176,7 @@ Result<training::Action> Trainer<T>::Perform(const training::UpdateAction& updat
   const int64_t begin_us = hooks_.now_us();
   const bool finite = training::PerformUpdate<T>(
       machine_.plan(), update, work_.chunks(),
-      // A step that is left out, and only ends a group, has no totals.
+      // A left-out step that only ends a group has no totals.
       [&](int64_t c) { return totals_.empty() ? nullptr : work_.ChunkOf(totals_, c); },
       [&](int64_t n, const auto& body) { pool_.ParallelFor(n, body); }, machine_.state());
   if (!finite) {

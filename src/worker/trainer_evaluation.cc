@@ -17,7 +17,7 @@ Result<training::Action> Trainer<T>::Perform(const training::EvaluateAction& eva
   const auto totals = work_.Evaluate(
       evaluate.set, parts, measured, [this] { return aborted_.load(); },
       [this](double share) { ReportEvaluation(share); });
-  if (totals.empty()) {  // some rows were left out: such a sum must not go out
+  if (totals.empty()) {  // some rows were skipped: the sum must not be sent
     std::lock_guard lock(abort_mutex_);
     return abort_reason_;
   }
@@ -33,7 +33,7 @@ Result<training::Action> Trainer<T>::Perform(const training::EvaluateAction& eva
   return next;
 }
 
-// The time of an evaluation is not part of the steps' pace.
+// Reports an evaluation. Its time does not count for the pace of steps.
 template <typename T>
 void Trainer<T>::ReportEvaluation(double evaluated_share) {
   const int64_t now = hooks_.now_us();

@@ -1,4 +1,4 @@
-// Trainer: what members tell each other of themselves in a step's totals.
+// Trainer: the numbers that members add about themselves to a step's totals.
 #include <map>
 #include <utility>
 

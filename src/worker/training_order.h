@@ -1,5 +1,5 @@
-// The coordinator's order to take part in a generation, as its member needs it: who owns which
-// leaves, and whom to connect to.
+// The coordinator's order to take part in a generation, in the form for a member: the owners of the
+// leaves, and the links to open.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -16,26 +16,28 @@
 
 namespace espalier::worker {
 
-// A generation to take part in, as order.members[self].
+// A generation in which to take part, as order.members[self].
 struct TrainingOrder {
   cluster::StartTraining order;
   int32_t self = 0;
 };
 
-// kFailedPrecondition: the intervals are not those of all `leaves`, one a member.
+// Returns the owners of the leaves. kFailedPrecondition: the intervals do not cover all `leaves`,
+// one per member.
 Result<plan::Ownership> OwnershipOf(const cluster::StartTraining& order, int64_t leaves);
 
-// The links to the member's neighbours in `places`, the generation's tree, or with `star` between
-// its root and all others. `round_bytes`: of the messages of a round at most.
+// Returns the links to the member's neighbours in `places`, the generation's tree. With `star`, the
+// links are between its root and all other members. `round_bytes`: limit for the messages of a
+// round.
 rpc::LinksRequest LinksOf(const TrainingOrder& order, const std::vector<plan::TreePlace>& places,
                           bool star, int64_t round_bytes);
 
-// A member as the writer of files of the job.
+// Returns a member as the writer of the job's files.
 inline bundle::WriterName WriterOf(const cluster::StartTraining& order, int32_t self) {
   return {order.job, order.generation, self, order.submitted_ms};
 }
 
-// The members as people shall see them, in their order.
+// Returns the members' names for messages to people, in member order.
 std::vector<std::string> NamesOf(const cluster::StartTraining& order);
 
 }  // namespace espalier::worker

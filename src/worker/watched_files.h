@@ -1,9 +1,9 @@
-// A file system that reports every read and can be stopped: the profiling pass shows its progress
-// within a large shard, and reading ends soon after an abort. Readers read some hundred KiB at
-// a time, so that both happen many times a second. Nothing is made after an abort either: whoever
-// removes what a job has left would miss it.
+// A file system that reports every read and can be stopped. With it, the profiling pass shows its
+// progress within a large shard, and reading ends soon after an abort. Readers read some hundred
+// KiB at a time, so both happen many times a second. After an abort, it creates no files either,
+// because the code that removes a job's leftovers would miss them.
 //
-// Thread rule: safe from any thread, as is what it stands on.
+// Thread rule: safe from any thread, if the underlying file system is.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ namespace espalier::worker {
 
 class WatchedFiles final : public storage::PassingFiles {
  public:
-  // `inner` must outlive this and its files. `may_go_on` is asked before each read from a file, and
-  // before a file or a directory is made; an error is the answer to that. `after_read` is told how
-  // many bytes came. Both are called on the calling threads, concurrently.
+  // `inner` must outlive this object and its files. `may_go_on` is called before each read from a
+  // file, and before a file or a directory is created. Its error becomes the result of the
+  // operation. `after_read` receives the number of bytes read. Both are called on the calling
+  // threads, concurrently.
   WatchedFiles(const storage::FileSystem& inner, std::function<Status()> may_go_on,
                std::function<void(int64_t bytes)> after_read)
       : storage::PassingFiles(inner), hooks_{std::move(may_go_on), std::move(after_read)} {}
