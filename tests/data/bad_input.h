@@ -17,7 +17,7 @@ struct BadCase {
   const char* what;
   Given given;
   StatusCode code;
-  std::string message;                    // DIR stands for the fixture's directory
+  std::string message;                    // what it Says; DIR stands for the fixture's directory
   std::optional<InputPosition> position;  // in the file, DIR as above
 };
 
@@ -32,7 +32,7 @@ std::vector<BadCase> ForbiddenFiles();
 
 // What the profile of a fixture's job says; OK when it finds no fault.
 Status AnswerTo(DataFixture& f);
-// Checks code, words, place, and that it is one line.
+// Checks code, key words, place, and that it is one line.
 void CheckAnswer(const BadCase& c, const DataFixture& f, const Status& error);
 // The same for each case in a fixture of its own. Returns how many kinds there are.
 size_t CheckAnswers(const std::vector<BadCase>& all);

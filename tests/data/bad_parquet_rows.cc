@@ -27,66 +27,37 @@ std::vector<BadCase> Features() {
   const Type list = arrow::list(arrow::float32());
   return {
       Feature("a null", arrow::int32(), "[1, 2, null]",
-              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
-              "V} to go "
-              "on without it",
-              3, "null"),
+              "the value is missing ... data.features.nulls", 3, "null"),
       Feature("a NaN", arrow::float64(), "[1, NaN, 3]",
-              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
-              "V} to go "
-              "on without it",
-              2, "nan"),
+              "the value is missing ... data.features.nulls", 2, "nan"),
       Feature("an infinite value", arrow::float64(), "[1, -Inf, 3]",
-              "the value is infinite; expected a finite number", 2, "-inf"),
+              "the value is infinite ... finite number", 2, "-inf"),
       Feature("a value too large for a float", arrow::float64(), "[1, 4e38, 3]",
-              "the value does not fit float32, whose largest is 3.4e38; set model.precision: "
-              "float64 or scale the data",
-              2, "4e+38"),
+              "the value ... does not fit float32 ... 3.4e38 ... model.precision: float64", 2,
+              "4e+38"),
       Feature("a text that is no number", arrow::utf8(), R"(["1", "2", "x"])",
-              "the value is not a number; name texts that mean null in data.null_values, or choose "
-              "other columns in data.features.columns, or make this one a category in "
-              "data.features.groups",
-              3, "x"),
+              "the value ... not a number ... data.null_values ... data.features.groups", 3, "x"),
       Feature("an empty text", arrow::utf8(), R"(["1", "", "3"])",
-              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
-              "V} to go "
-              "on without it",
-              2, ""),
+              "the value is missing ... data.features.nulls", 2, ""),
       Feature("a word of a dictionary", words, R"(["1", "x", "1"])",
-              "the value is not a number; name texts that mean null in data.null_values, or choose "
-              "other columns in data.features.columns, or make this one a category in "
-              "data.features.groups",
-              2, "x"),
+              "the value ... not a number ... data.null_values ... data.features.groups", 2, "x"),
       Feature("a text with an escape sequence", arrow::utf8(), "[\"1\", \"\\u001b[31m2\", \"3\"]",
-              "the value is not a number; name texts that mean null in data.null_values, or choose "
-              "other columns in data.features.columns, or make this one a category in "
-              "data.features.groups",
-              2, "\\x1b[31m2"),
+              "the value ... not a number ... data.null_values ... data.features.groups", 2,
+              "\\x1b[31m2"),
       Feature("an infinite element", list, "[[1, 2], [3, Inf], [5, 6]]",
-              "the value is infinite; expected a finite number", 2, "inf", "a[1]"),
+              "the value is infinite ... finite number", 2, "inf", "a[1]"),
       Feature("an element that is null", list, "[[1, 2], [3, null], [5, 6]]",
-              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
-              "V} to go "
-              "on without it",
-              2, "null", "a[1]"),
+              "the value is missing ... data.features.nulls", 2, "null", "a[1]"),
       Feature("a list that is null", list, "[[1, 2], [3, 4], null]",
-              "the value is missing; choose data.features.nulls: mean, median, drop or {constant: "
-              "V} to go "
-              "on without it",
-              3, "null", "a[0]"),
+              "the value is missing ... data.features.nulls", 3, "null", "a[0]"),
       Feature("a list too short", list, "[[1, 2], [3, 4], [5]]",
-              "the list has 1 value, expected 2 as in the first row; all lists of a vector column "
-              "need one length",
-              3, "a list of 1", "a[0]"),
+              "the list has 1 value, expected 2 ... first row", 3, "a list of 1", "a[0]"),
       Feature("a list too long", list, "[[1, 2], [3, 4, 5], [5, 6]]",
-              "the list has 3 values, expected 2 as in the first row; all lists of a vector column "
-              "need one length",
-              2, "a list of 3", "a[0]"),
+              "the list has 3 values, expected 2 ... first row", 2, "a list of 3", "a[0]"),
       {"a huge text",
        Classes({Json("a", arrow::utf8(), "[\"1\", \"" + std::string(1 << 20, 'x') + "\", \"3\"]")}),
        StatusCode::kBadInput,
-       "the value is not a number; name texts that mean null in data.null_values, or choose other "
-       "columns in data.features.columns, or make this one a category in data.features.groups",
+       "the value ... not a number ... data.null_values ... data.features.groups",
        AtRow(2, "a", std::string(80, 'x') + "...")},
   };
 }
@@ -114,32 +85,28 @@ BadCase Binary(const char* what, const Type& type, const char* json, std::string
 std::vector<BadCase> Labels() {
   const std::string longest(300, 'l');
   return {
-      Label("a label that is null", R"(["p", "q", null])",
-            "the label is missing; expected the name or number of a class", 3, "null"),
-      Label("a label of blanks", R"(["p", "  ", "q"])",
-            "the label is empty; expected the name or number of a class", 2, "  "),
+      Label("a label that is null", R"(["p", "q", null])", "the label is missing ... class", 3,
+            "null"),
+      Label("a label of blanks", R"(["p", "  ", "q"])", "the label is empty ... class", 2, "  "),
       Label("a label of 300 bytes", "[\"p\", \"q\", \"" + longest + "\"]",
-            "the label has 300 bytes; the name of a class has at most 256", 3,
-            std::string(80, 'l') + "..."),
+            "the label has 300 bytes ... at most 256", 3, std::string(80, 'l') + "..."),
       Label("a label of a mebibyte", "[\"p\", \"" + std::string(1 << 20, 'l') + "\", \"q\"]",
-            "the label has 1048576 bytes; the name of a class has at most 256", 2,
-            std::string(80, 'l') + "..."),
+            "the label has 1048576 bytes ... at most 256", 2, std::string(80, 'l') + "..."),
       Target("a target that is null", arrow::float32(), "[1, null, 3]",
-             "the label is missing; expected a number", 2, "null"),
+             "the label is missing ... a number", 2, "null"),
       Target("a target that is NaN", arrow::float32(), "[1, NaN, 3]",
-             "the label is missing; expected a number", 2, "nan"),
+             "the label is missing ... a number", 2, "nan"),
       Target("an infinite target", arrow::float64(), "[1, 2, Inf]",
-             "the label is infinite; expected a finite number", 3, "inf"),
+             "the label is infinite ... finite number", 3, "inf"),
       Target("a target too large for a float", arrow::float64(), "[1, 1e39, 3]",
-             "the label does not fit float32, whose largest is 3.4e38; set model.precision: "
-             "float64 or scale the data",
-             2, "1e+39"),
+             "the label ... does not fit float32 ... 3.4e38 ... model.precision: float64", 2,
+             "1e+39"),
       Target("a target that is text", arrow::utf8(), R"(["1", "2", "cat"])",
-             "the label is not a number; expected one, like 2.5 or 1e-3", 3, "cat"),
+             "the label ... not a number ... 2.5", 3, "cat"),
       Binary("a label that is neither 0 nor 1", arrow::int32(), "[0, 1, -1]",
-             "the label is neither 0 nor 1, as labels are with model.task: multilabel", 3, "-1"),
+             "the label ... neither 0 nor 1 ... model.task: multilabel", 3, "-1"),
       Binary("a bit that is null", arrow::boolean(), "[true, null, false]",
-             "the label is missing; expected a number", 2, "null"),
+             "the label is missing ... a number", 2, "null"),
   };
 }
 
@@ -162,26 +129,21 @@ BadCase Marker(const char* what, const Type& type, const char* json, std::string
 std::vector<BadCase> WeightsAndMarkers() {
   return {
       Weight("a weight below zero", arrow::float32(), "[1, -1, 1]",
-             "the weight is negative; expected a number of at least 0", 2, "-1"),
+             "the weight is negative ... at least 0", 2, "-1"),
       Weight("a weight that is null", arrow::float32(), "[1, 1, null]",
-             "the weight is missing; expected a number", 3, "null"),
+             "the weight is missing ... a number", 3, "null"),
       Weight("an infinite weight", arrow::float32(), "[1, Inf, 1]",
-             "the weight is infinite; expected a finite number", 2, "inf"),
+             "the weight is infinite ... finite number", 2, "inf"),
       Weight("a weight that is none in a float", arrow::float64(), "[1, 1e-40, 1]",
-             "the weight would count 0 in float32, whose smallest number above it is 1.2e-38; set "
-             "model.precision: float64 or scale the data",
-             2, "1e-40"),
+             "the weight ... 0 in float32 ... 1.2e-38 ... model.precision: float64", 2, "1e-40"),
       Weight("a weight that is text", arrow::utf8(), R"(["1", "much", "1"])",
-             "the weight is not a number; expected one, like 2.5 or 1e-3", 2, "much"),
+             "the weight ... not a number ... 2.5", 2, "much"),
       Marker("a marker of 2", arrow::int32(), "[0, 1, 2]",
-             "the validation column holds neither true nor false; expected 1, 0, true or false", 3,
-             "2"),
+             "the validation column ... neither true nor false", 3, "2"),
       Marker("a marker that is null", arrow::boolean(), "[false, null, true]",
-             "the validation column holds neither true nor false; expected 1, 0, true or false", 2,
-             "null"),
+             "the validation column ... neither true nor false", 2, "null"),
       Marker("a marker in words", arrow::utf8(), R"(["true", "false", "maybe"])",
-             "the validation column holds neither true nor false; expected 1, 0, true or false", 3,
-             "maybe"),
+             "the validation column ... neither true nor false", 3, "maybe"),
   };
 }
 

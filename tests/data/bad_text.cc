@@ -5,23 +5,17 @@ namespace espalier::data {
 namespace {
 
 const std::string kNotNumber =
-    "the value is not a number; name texts that mean null in data.null_values, or choose other "
-    "columns in data.features.columns, or make this one a category in data.features.groups";
+    "the value ... not a number ... data.null_values ... data.features.groups";
 
 const std::string kOtherForm =
-    "the value is not a plain number; set data.csv.decimal and data.csv.thousands to what the "
-    "numbers of the file have";
+    "the value ... not a plain number ... data.csv.decimal ... data.csv.thousands";
 
 const std::string kUnit =
-    "the value is not a plain number; take signs and units out of the file, or make the column a "
-    "category in data.features.groups";
+    "the value ... not a plain number ... signs and units ... data.features.groups";
 
-const std::string kMissing =
-    "the value is missing; choose data.features.nulls: mean, median, drop or {constant: V} to go "
-    "on "
-    "without it";
+const std::string kMissing = "the value is missing ... data.features.nulls";
 
-const std::string kInfinite = "the value is infinite; expected a finite number";
+const std::string kInfinite = "the value is infinite ... finite number";
 
 // A row after three good lines.
 Given Row(const std::string& content) { return Csv(kStart + content); }
@@ -62,8 +56,7 @@ std::vector<BadCase> Values() {
       {"too large for a double", Row("1,1e999,1\n"), StatusCode::kBadInput, kInfinite,
        At(4, "b", 15, "1e999")},
       {"too large for a float", Row("1,-4e38,1\n"), StatusCode::kBadInput,
-       "the value does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
-       "scale the data",
+       "the value ... does not fit float32 ... 3.4e38 ... model.precision: float64",
        At(4, "b", 15, "-4e38")},
       {"a hexadecimal number", Row("1,0x10,1\n"), StatusCode::kBadInput, kNotNumber,
        At(4, "b", 15, "0x10")},
@@ -79,10 +72,7 @@ std::vector<BadCase> Values() {
 std::vector<BadCase> MoreValues() {
   return {
       {"a sign alone", Row("1,-,1\n"), StatusCode::kBadInput,
-       "the value is missing; choose data.features.nulls: mean, median, drop or {constant: V} to "
-       "go on "
-       "without it",
-       At(4, "b", 15, "-")},
+       "the value is missing ... data.features.nulls", At(4, "b", 15, "-")},
       {"two signs", Row("1,+-2,1\n"), StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "+-2")},
       {"a unit", Row("1,2kg,1\n"), StatusCode::kBadInput, kUnit, At(4, "b", 15, "2kg")},
       {"a date", Row("2024-01-31,2,1\n"), StatusCode::kBadInput, kNotNumber,
@@ -114,89 +104,63 @@ std::vector<BadCase> OtherValues() {
 std::vector<BadCase> Records() {
   return {
       {"few fields", Row("1,2\n"), StatusCode::kBadInput,
-       "the row has 2 fields, expected 3 as in the header; is a delimiter missing, or one too many "
-       "(quote fields that hold one)?",
+       "the row has 2 fields, expected 3 ... the header ... delimiter missing",
        At(4, "", 13, "1,2")},
       {"many fields", Row("1,2,3,4\n"), StatusCode::kBadInput,
-       "the row has 4 fields, expected 3 as in the header; is a delimiter missing, or one too many "
-       "(quote fields that hold one)?",
+       "the row has 4 fields, expected 3 ... the header ... delimiter missing",
        At(4, "", 13, "1,2,3,4")},
       {"another delimiter", Row("1;2;3\n"), StatusCode::kBadInput,
-       "the row has 1 field, expected 3 as in the header; is a delimiter missing, or one too many "
-       "(quote fields that hold one)?",
+       "the row has 1 field, expected 3 ... the header ... delimiter missing",
        At(4, "", 13, "1;2;3")},
       {"blanks alone", Row("  \n"), StatusCode::kBadInput,
-       "the row has 1 field, expected 3 as in the header; is a delimiter missing, or one too many "
-       "(quote fields that hold one)?",
-       At(4, "", 13, "  ")},
+       "the row has 1 field, expected 3 ... the header ... delimiter missing", At(4, "", 13, "  ")},
       {"a quote left open", Row("1,\"2,1\n3,4,0\n"), StatusCode::kBadInput,
-       "a quoted field is not closed on its line; set csv.multiline: true if fields may hold line "
-       "breaks",
-       At(4, "", 15, "\"2,1")},
+       "a quoted field ... not closed ... csv.multiline: true", At(4, "", 15, "\"2,1")},
       {"text after a closing quote", Row("1,\"2\"3,1\n"), StatusCode::kBadInput,
-       "text follows a closing quote; expected the delimiter or the line's end (a quote inside a "
-       "quoted field is written twice)",
-       At(4, "", 15, "\"2\"3,1")},
+       "text follows a closing quote ... written twice", At(4, "", 15, "\"2\"3,1")},
       {"a NUL byte", Row(std::string("1,2\0,1\n", 7)), StatusCode::kBadInput,
-       "the record holds a NUL byte; is this a text file in UTF-8, or in UTF-16 with a byte order "
-       "mark?",
-       At(4, "", 13, "1,2\\x00,1")},
+       "the record ... NUL byte ... UTF-16", At(4, "", 13, "1,2\\x00,1")},
       {"a record without end", Row("1,2," + std::string(17 << 20, '7')), StatusCode::kBadInput,
-       "a record is longer than 16.0 MiB; is a quote left open, or is this not a CSV file?",
+       "a record ... longer than 16.0 MiB ... quote left open",
        At(4, "", 13, "1,2," + std::string(76, '7') + "...")},
-      {"no label", Row("1,2,\n"), StatusCode::kBadInput,
-       "the label is empty; expected the name or number of a class", At(4, "y", 17, "")},
-      {"a blank label", Row("1,2,  \n"), StatusCode::kBadInput,
-       "the label is empty; expected the name or number of a class", At(4, "y", 17, "  ")},
+      {"no label", Row("1,2,\n"), StatusCode::kBadInput, "the label is empty ... class",
+       At(4, "y", 17, "")},
+      {"a blank label", Row("1,2,  \n"), StatusCode::kBadInput, "the label is empty ... class",
+       At(4, "y", 17, "  ")},
       {"a label too long", Row("1,2," + std::string(300, 'l') + "\n"), StatusCode::kBadInput,
-       "the label has 300 bytes; the name of a class has at most 256",
-       At(4, "y", 17, std::string(80, 'l') + "...")},
+       "the label has 300 bytes ... at most 256", At(4, "y", 17, std::string(80, 'l') + "...")},
   };
 }
 
 // Fields that may be written in another way than the job says.
 std::vector<BadCase> Escapes() {
-  const std::string advice =
-      ". If backslashes escape quotes, as in files of Spark, set data.csv.escape: \"\\\\\"";
+  const std::string advice = " ... backslashes ... data.csv.escape: \"\\\\\"";
   const auto no_quote = [](spec::JobSpec& job) {
     job.data.csv.quote = spec::CsvOptions::kNoQuote;
     job.data.csv.escape = '\\';
   };
   return {
       {"a quote behind a backslash", Row("1,\"a\\\"b\",1\n"), StatusCode::kBadInput,
-       "text follows a closing quote; expected the delimiter or the line's end (a quote inside a "
-       "quoted field is written twice)" +
-           advice,
-       At(4, "", 15, "\"a\\\"b\",1")},
+       "text follows a closing quote ... written twice" + advice, At(4, "", 15, "\"a\\\"b\",1")},
       {"a quote behind a backslash at the end", Row("1,\"5\\\"\",1\n"), StatusCode::kBadInput,
-       "a quoted field is not closed on its line; set csv.multiline: true if fields may hold line "
-       "breaks" +
-           advice,
+       "a quoted field ... not closed ... csv.multiline: true" + advice,
        At(4, "", 15, "\"5\\\"\",1")},
       {"a delimiter behind a quote and a backslash", Row("1,\"5\\\", 6\",1\n"),
        StatusCode::kBadInput,
-       "the row has 4 fields, expected 3 as in the header. A backslash is before a delimiter: if "
-       "it is an escape, set data.csv.escape: \"\\\\\", and data.csv.quote: none if no field is "
-       "quoted",
+       "the row has 4 fields, expected 3 ... backslash ... data.csv.escape: \"\\\\\" ... "
+       "data.csv.quote: none",
        At(4, "", 13, "1,5\\, 6\",1")},
       {"two backslashes before a closing quote", Row("1,\"C:\\\\\",1\n"), StatusCode::kBadInput,
-       "a quoted field ends in two backslashes. Set data.csv.escape: \"\\\\\" if they mean one, as "
-       "in files of Spark, or data.csv.escape: none if they mean two",
+       "a quoted field ... two backslashes ... data.csv.escape: \"\\\\\" ... data.csv.escape: none",
        At(4, "", 13, "1,\"C:\\\\\",1")},
       {"a line that ends in an escape", With(Row("1,2\\\n3,1\n"), no_quote), StatusCode::kBadInput,
-       "the line ends in the escape character: its last field goes on in the next line, which "
-       "cannot be read. Write line breaks inside of fields as \\n",
-       At(4, "", 13, "1,2\\")},
+       "the line ends ... escape character ... as \\n", At(4, "", 13, "1,2\\")},
       {"a delimiter at one line's end", Row("1,2,1,\n"), StatusCode::kBadInput,
-       "the row has 4 fields, expected 3 as in the header. It ends with a delimiter that other "
-       "lines do not have: take it out",
-       At(4, "", 13, "1,2,1,")},
+       "the row has 4 fields, expected 3 ... ends with a delimiter", At(4, "", 13, "1,2,1,")},
       {"a value in the field without a name",
        With(Csv("a,b,y,\n1,2,0,\n3,4,1,5\n"),
             [](spec::JobSpec& job) { job.data.csv.extra_field = spec::ExtraField::kLast; }),
-       StatusCode::kBadInput,
-       "the last field has no name and is empty in the first rows, but not in this one. Name it in "
-       "the header, or set data.csv.extra_field: none if it is a column",
+       StatusCode::kBadInput, "the last field ... no name ... data.csv.extra_field: none",
        At(3, "", 14, "3,4,1,5")},
   };
 }
@@ -205,13 +169,9 @@ std::vector<BadCase> Escapes() {
 std::vector<BadCase> Lines() {
   return {
       {"a quote left open with multiline", With(Csv(kStart + "1,\"2\n3,4,0\n"), Multiline),
-       StatusCode::kBadInput,
-       "a quoted field is not closed before the end of the file; is a quote missing?",
-       At(4, "", 15, "\"2\\x0a3,4,0")},
+       StatusCode::kBadInput, "a quoted field ... end of the file", At(4, "", 15, "\"2\\x0a3,4,0")},
       {"text after a closing quote with multiline", With(Csv(kStart + "1,\"2\n\"3,1\n"), Multiline),
-       StatusCode::kBadInput,
-       "text follows a closing quote; expected the delimiter or the line's end (a quote inside a "
-       "quoted field is written twice)",
+       StatusCode::kBadInput, "text follows a closing quote ... written twice",
        At(4, "", 15, "\"2\\x0a\"3,1")},
       {"a line break in a number", With(Csv(kStart + "1,\"2\n3\",1\n"), Multiline),
        StatusCode::kBadInput, kNotNumber, At(4, "b", 15, "2\\x0a3")},
@@ -224,42 +184,37 @@ void Multilabel(spec::JobSpec& job) { job.model.task = spec::Task::kMultilabel; 
 std::vector<BadCase> Regression() {
   return {
       {"no target", Priced("a,w,y\n1,1,\n"), StatusCode::kBadInput,
-       "the label is missing; expected a number", At(2, "y", 10, "")},
+       "the label is missing ... a number", At(2, "y", 10, "")},
       {"a target that is text", Priced("a,w,y\n1,1,cat\n"), StatusCode::kBadInput,
-       "the label is not a number; expected one, like 2.5 or 1e-3", At(2, "y", 10, "cat")},
+       "the label ... not a number ... 2.5", At(2, "y", 10, "cat")},
       {"a target that is nan", Priced("a,w,y\n1,1,nan\n"), StatusCode::kBadInput,
-       "the label is missing; expected a number", At(2, "y", 10, "nan")},
+       "the label is missing ... a number", At(2, "y", 10, "nan")},
       {"an infinite target", Priced("a,w,y\n1,1,-inf\n"), StatusCode::kBadInput,
-       "the label is infinite; expected a finite number", At(2, "y", 10, "-inf")},
+       "the label is infinite ... finite number", At(2, "y", 10, "-inf")},
       {"a target too large for a float", Priced("a,w,y\n1,1,1e39\n"), StatusCode::kBadInput,
-       "the label does not fit float32, whose largest is 3.4e38; set model.precision: float64 or "
-       "scale the data",
+       "the label ... does not fit float32 ... 3.4e38 ... model.precision: float64",
        At(2, "y", 10, "1e39")},
       {"a label that is neither 0 nor 1", With(Priced("a,w,y\n1,1,0\n1,1,2\n"), Multilabel),
-       StatusCode::kBadInput,
-       "the label is neither 0 nor 1, as labels are with model.task: multilabel",
+       StatusCode::kBadInput, "the label ... neither 0 nor 1 ... model.task: multilabel",
        At(3, "y", 16, "2")},
       {"a label between 0 and 1", With(Priced("a,w,y\n1,1,0.5\n"), Multilabel),
-       StatusCode::kBadInput,
-       "the label is neither 0 nor 1, as labels are with model.task: multilabel",
+       StatusCode::kBadInput, "the label ... neither 0 nor 1 ... model.task: multilabel",
        At(2, "y", 10, "0.5")},
       {"a label that is null", With(Priced("a,w,y\n1,1,\n"), Multilabel), StatusCode::kBadInput,
-       "the label is missing; expected a number", At(2, "y", 10, "")},
+       "the label is missing ... a number", At(2, "y", 10, "")},
       {"a negative weight", Priced("a,w,y\n1,-1,2\n"), StatusCode::kBadInput,
-       "the weight is negative; expected a number of at least 0", At(2, "w", 8, "-1")},
+       "the weight is negative ... at least 0", At(2, "w", 8, "-1")},
       {"no weight", Priced("a,w,y\n1,,2\n"), StatusCode::kBadInput,
-       "the weight is missing; expected a number", At(2, "w", 8, "")},
+       "the weight is missing ... a number", At(2, "w", 8, "")},
       {"a weight that is text", Priced("a,w,y\n1,much,2\n"), StatusCode::kBadInput,
-       "the weight is not a number; expected one, like 2.5 or 1e-3", At(2, "w", 8, "much")},
+       "the weight ... not a number ... 2.5", At(2, "w", 8, "much")},
       {"an infinite weight", Priced("a,w,y\n1,inf,2\n"), StatusCode::kBadInput,
-       "the weight is infinite; expected a finite number", At(2, "w", 8, "inf")},
+       "the weight is infinite ... finite number", At(2, "w", 8, "inf")},
       {"a weight that is none in a float", Priced("a,w,y\n1,1e-40,2\n"), StatusCode::kBadInput,
-       "the weight would count 0 in float32, whose smallest number above it is 1.2e-38; set "
-       "model.precision: float64 or scale the data",
+       "the weight ... 0 in float32 ... 1.2e-38 ... model.precision: float64",
        At(2, "w", 8, "1e-40")},
       {"weights that add up to nothing", Priced("a,w,y\n1,0,2\n2,0,3\n"), StatusCode::kBadInput,
-       "data.weight: no training rows: all 2 rows have the weight 0, or a null that `nulls: drop` "
-       "leaves out; expected a weight above 0",
+       "data.weight: no training rows: all 2 rows ... `nulls: drop` ... weight above 0",
        InColumn("w")},
       {"a column that is text all the way",
        With(Priced("a,w,y\nred,1,2\nblue,1,3\n"),
@@ -274,8 +229,7 @@ std::vector<BadCase> Positions() {
       {"text for a number without header", With(Csv("1,2\n0,x\n"), NoHeader), StatusCode::kBadInput,
        kNotNumber, At(2, "1", 6, "x")},
       {"few fields without header", With(Csv("1,2\n0\n"), NoHeader), StatusCode::kBadInput,
-       "the row has 1 field, expected 2 as in the first row; is a delimiter missing, or one too "
-       "many (quote fields that hold one)?",
+       "the row has 1 field, expected 2 ... the first row ... delimiter missing",
        At(2, "", 4, "0")},
   };
 }
@@ -284,43 +238,34 @@ std::vector<BadCase> Positions() {
 std::vector<BadCase> Svm() {
   return {
       {"a pair without label", Svm("1:2 2:3\n"), StatusCode::kBadInput,
-       "the line starts with a pair; expected the label, then index:value pairs",
-       At(3, "", 12, "1:2", "DIR/a.libsvm")},
-      {"several labels", Svm("1,2 2:3\n"), StatusCode::kBadInput,
-       "the row has several labels; expected one", At(3, "", 12, "1,2", "DIR/a.libsvm")},
+       "the line starts ... a pair ... index:value", At(3, "", 12, "1:2", "DIR/a.libsvm")},
+      {"several labels", Svm("1,2 2:3\n"), StatusCode::kBadInput, "the row has several labels",
+       At(3, "", 12, "1,2", "DIR/a.libsvm")},
       {"a field without colon", Svm("1 2:3 x\n"), StatusCode::kBadInput,
-       "the row has a field without a colon; expected index:value",
-       At(3, "", 18, "x", "DIR/a.libsvm")},
+       "the row ... without a colon ... index:value", At(3, "", 18, "x", "DIR/a.libsvm")},
       {"a query id", Svm("1 qid:4 2:3\n"), StatusCode::kBadInput,
-       "the row has a query id (qid), as for ranking, which is not supported; take it out",
-       At(3, "", 14, "qid:4", "DIR/a.libsvm")},
+       "the row ... query id (qid) ... not supported", At(3, "", 14, "qid:4", "DIR/a.libsvm")},
       {"an index that is text", Svm("1 a:4\n"), StatusCode::kBadInput,
-       "what is before the colon is not a whole number; expected index:value",
+       "... before the colon ... whole number ... index:value",
        At(3, "", 14, "a:4", "DIR/a.libsvm")},
       {"a negative index", Svm("1 -1:4\n"), StatusCode::kBadInput,
-       "what is before the colon is not a whole number; expected index:value",
+       "... before the colon ... whole number ... index:value",
        At(3, "", 14, "-1:4", "DIR/a.libsvm")},
       {"an index of 0", Svm("1 0:4\n"), StatusCode::kBadInput,
-       "the index is 0, and indices count from 1. Set data.libsvm.zero_based: true if they count "
-       "from 0 in these files: index i is then column i + 1",
-       At(3, "", 14, "0:4", "DIR/a.libsvm")},
+       "the index is 0 ... data.libsvm.zero_based: true", At(3, "", 14, "0:4", "DIR/a.libsvm")},
       {"an index beyond the last, counted from 0",
        With(Svm("1 0:3 7:4\n"), [](spec::JobSpec& job) { job.data.libsvm.zero_based = true; }),
-       StatusCode::kBadInput,
-       "the index is above 6, which is column 7, the highest in data.features.columns; name all "
-       "columns there",
+       StatusCode::kBadInput, "the index is above 6 ... column 7 ... data.features.columns",
        At(3, "", 18, "7:4", "DIR/a.libsvm")},
       {"an index beyond the last", Svm("1 2:3 8:4\n"), StatusCode::kBadInput,
-       "the index is above 7, the highest in data.features.columns; name all indices there",
-       At(3, "", 18, "8:4", "DIR/a.libsvm")},
+       "the index is above 7 ... data.features.columns", At(3, "", 18, "8:4", "DIR/a.libsvm")},
       {"an index beyond all numbers", Svm("1 99999999999999999999:4\n"), StatusCode::kBadInput,
-       "the index is above 7, the highest in data.features.columns; name all indices there",
+       "the index is above 7 ... data.features.columns",
        At(3, "", 14, "99999999999999999999:4", "DIR/a.libsvm")},
       {"no value", Svm("1 2: 3:4\n"), StatusCode::kBadInput,
-       "nothing follows the colon; expected index:value", At(3, "", 14, "2:", "DIR/a.libsvm")},
+       "nothing follows the colon ... index:value", At(3, "", 14, "2:", "DIR/a.libsvm")},
       {"an index twice", Svm("1 2:3 3:4 2:3\n"), StatusCode::kBadInput,
-       "the index is in the row twice; each index may be there once",
-       At(3, "", 22, "2:3", "DIR/a.libsvm")},
+       "the index ... in the row twice", At(3, "", 22, "2:3", "DIR/a.libsvm")},
       {"a value that is text", Svm("1 2:3 5:abc\n"), StatusCode::kBadInput, kNotNumber,
        At(3, "5", 18, "abc", "DIR/a.libsvm")},
   };
@@ -330,8 +275,8 @@ std::vector<BadCase> MoreSvm() {
   return {
       {"an infinite value", Svm("1 5:inf\n"), StatusCode::kBadInput, kInfinite,
        At(3, "5", 14, "inf", "DIR/a.libsvm")},
-      {"CSV for LIBSVM", Svm("1,2,3\n"), StatusCode::kBadInput,
-       "the row has several labels; expected one", At(3, "", 12, "1,2,3", "DIR/a.libsvm")},
+      {"CSV for LIBSVM", Svm("1,2,3\n"), StatusCode::kBadInput, "the row has several labels",
+       At(3, "", 12, "1,2,3", "DIR/a.libsvm")},
   };
 }
 
