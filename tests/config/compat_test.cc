@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tests/config/parsed_job.h"
+#include "tests/testing/says.h"
 
 namespace espalier::config {
 namespace {
@@ -75,44 +76,32 @@ TEST_CASE("spark-mlp takes its first weights from a list or a file") {
 TEST_CASE("what is wrong in spark-mlp is one message with its place") {
   const std::string at = "job.yaml:3:", path = "compat.spark-mlp.";
   const std::pair<std::string, std::string> rows[] = {
-      {", maxIter: 0}}", at + "53: " + path +
-                             "maxIter: found '0', expected a whole number from 1 "
-                             "to 1000000000"},
+      {", maxIter: 0}}", at + "53: " + path + "maxIter: found '0' ... 1 to 1000000000"},
       {", solver: newton}}",
        at + "52: " + path + "solver: unknown value 'newton'; known here: l-bfgs, gd"},
       {", maxIters: 5}}", at + "44: unknown key 'maxIters'; did you mean 'maxIter'?"},
-      {", tol: -1}}", at + "49: " + path + "tol: found '-1', expected a number of at least 0"},
-      {", initialWeights: [1, 2]}}",
-       at + "44: " + path +
-           "initialWeights: found 2 numbers, expected the 64 that these layers "
-           "have"},
-      {", thresholds: [1, 2]}}", at + "44: " + path +
-                                     "thresholds: found 2 numbers, expected one a "
-                                     "class, 3: each at least 0, one at most 0"},
+      {", tol: -1}}", at + "49: " + path + "tol: found '-1' ... at least 0"},
+      {", initialWeights: [1, 2]}}", at + "44: " + path + "initialWeights: found 2 numbers ... 64"},
+      {", thresholds: [1, 2]}}", at + "44: " + path + "thresholds: found 2 numbers ... a class, 3"},
       {", thresholds: [0, 1, 0]}}",
-       at + "44: " + path +
-           "thresholds: found 3 numbers, expected one a class, 3: each at least 0, "
-           "one at most 0"},
-      {"}}\nmodel: {hidden: [3]}",
-       "job.yaml:4:8: model: found a map, expected no section model: "
-       "compat.spark-mlp.layers states the model"},
-      {"}}\ntrain: {seed: 3}",
-       "job.yaml:4:15: train.seed: found together with compat.spark-mlp, which says it already; "
-       "expected one of the two"},
+       at + "44: " + path + "thresholds: found 3 numbers ... a class, 3"},
+      {"}}\nmodel: {hidden: [3]}", "job.yaml:4:8: model: found a map ... compat.spark-mlp.layers"},
+      {"}}\ntrain: {seed: 3}", "job.yaml:4:15: train.seed: found together with compat.spark-mlp"},
   };
-  for (const auto& [text, message] : rows) CHECK(Error(kSpark + text) == message);
-  CHECK(Error(kHead + "compat: {spark-mlp: {layers: [4]}}") ==
-        "job.yaml:3:22: compat.spark-mlp.layers: found 1 numbers, expected 2 to 66: how many "
-        "features there are, the widths of the hidden layers, and how many classes there are");
-  CHECK(Error(kHead + "compat: {spark-mlp: {layers: [4, 0, 3]}}") ==
-        "job.yaml:3:22: compat.spark-mlp.layers: found a layer without units, expected at least 1 "
-        "in each");
-  CHECK(Error(kHead + "compat: spark-mlp") ==
-        "job.yaml:3:9: compat.spark-mlp: found 'spark-mlp', expected a map with its parameters");
-  CHECK(Error(kHead + "compat: {horovod: {}}") ==
-        "job.yaml:3:10: compat: unknown value 'horovod'; known here: spark-mlp, sparktorch");
-  CHECK(Error(kHead + "compat: [1]") ==
-        "job.yaml:3:9: compat: found a list, expected one of spark-mlp, sparktorch");
+  for (const auto& [text, message] : rows) CHECK_THAT(Error(kSpark + text), Says(message));
+  CHECK_THAT(Error(kHead + "compat: {spark-mlp: {layers: [4]}}"),
+             Says("job.yaml:3:22: compat.spark-mlp.layers: found 1 numbers, expected 2 to 66"));
+  CHECK_THAT(Error(kHead + "compat: {spark-mlp: {layers: [4, 0, 3]}}"),
+             Says("job.yaml:3:22: compat.spark-mlp.layers: found a layer without units"));
+  CHECK_THAT(
+      Error(kHead + "compat: spark-mlp"),
+      Says(
+          "job.yaml:3:9: compat.spark-mlp: found 'spark-mlp', expected a map with its parameters"));
+  CHECK_THAT(
+      Error(kHead + "compat: {horovod: {}}"),
+      Says("job.yaml:3:10: compat: unknown value 'horovod'; known here: spark-mlp, sparktorch"));
+  CHECK_THAT(Error(kHead + "compat: [1]"),
+             Says("job.yaml:3:9: compat: found a list, expected one of spark-mlp, sparktorch"));
 }
 
 const std::string kTorch = kHead + "model: {hidden: [8]}\ncompat: {sparktorch: {";
@@ -165,36 +154,30 @@ TEST_CASE("sparktorch's hogwild is asynchronous: each partition makes all iterat
 }
 
 TEST_CASE("what sparktorch cannot be is told in words") {
-  CHECK(Error(kTorch + "mode: hogwild}}") ==
-        "job.yaml:4:29: compat.sparktorch.mode: found hogwild without miniBatch, expected both: an "
-        "update is the gradient of that number of rows; for all rows of a partition write those of "
-        "the "
-        "table divided by partitions");
+  CHECK_THAT(Error(kTorch + "mode: hogwild}}"),
+             Says("job.yaml:4:29: compat.sparktorch.mode: found hogwild without miniBatch ... "
+                  "divided by partitions"));
   CHECK(
       Error(kTorch + "iters: 5}}\ntrain: {mode: async}").find("together with compat.sparktorch") !=
       std::string::npos);
-  CHECK(Error(kTorch + "miniBatch: 3}}") ==
-        "job.yaml:4:34: compat.sparktorch.miniBatch: found it without partitions, expected both: "
-        "miniBatch rows of each "
-        "partition are one global batch");
+  CHECK_THAT(
+      Error(kTorch + "miniBatch: 3}}"),
+      Says("job.yaml:4:34: compat.sparktorch.miniBatch: found it without partitions ... both"));
   for (const char* optimizer : {"lbfgs", "{lbfgs: {history: 5}}"}) {
-    CHECK(Error(kTorch + "iters: 5}}\ntrain: {optimizer: " + optimizer + "}") ==
-          "job.yaml:5:20: train.optimizer: found lbfgs together with compat.sparktorch, expected "
-          "another one: without miniBatch each update is of all rows, with sgd just as with gd");
+    CHECK_THAT(Error(kTorch + "iters: 5}}\ntrain: {optimizer: " + optimizer + "}"),
+               Says("job.yaml:5:20: train.optimizer: found lbfgs together with compat.sparktorch "
+                    "... without miniBatch"));
   }
-  CHECK(Error(kTorch + "mode: hogwild, miniBatch: 8, partitions: 2}}\ntrain: {optimizer: gd}") ==
-        "job.yaml:5:20: train.optimizer: found gd together with compat.sparktorch, expected "
-        "another one, such as sgd or adam: hogwild's updates are each of miniBatch rows");
-  CHECK(Error(kTorch + "miniBatch: 0}}") ==
-        "job.yaml:4:34: compat.sparktorch.miniBatch: found '0', expected -1 or a whole number "
-        "from 1 to 1048576");
-  CHECK(Error(kTorch + "iters: 5}}\ntrain: {epochs: 3}") ==
-        "job.yaml:5:17: train.epochs: found together with compat.sparktorch, which says it "
-        "already; expected one of the two");
-  CHECK(Error("data: {train: t, label: y, validation: {fraction: 0.1}}\noutput: m\n"
-              "compat: {sparktorch: {validationPct: 0.2}}") ==
-        "job.yaml:1:40: data.validation: found together with compat.sparktorch, which says it "
-        "already; expected one of the two");
+  CHECK_THAT(
+      Error(kTorch + "mode: hogwild, miniBatch: 8, partitions: 2}}\ntrain: {optimizer: gd}"),
+      Says("job.yaml:5:20: train.optimizer: found gd together with compat.sparktorch ... hogwild"));
+  CHECK_THAT(Error(kTorch + "miniBatch: 0}}"),
+             Says("job.yaml:4:34: compat.sparktorch.miniBatch: found '0' ... -1 ... 1 to 1048576"));
+  CHECK_THAT(Error(kTorch + "iters: 5}}\ntrain: {epochs: 3}"),
+             Says("job.yaml:5:17: train.epochs: found together with compat.sparktorch"));
+  CHECK_THAT(Error("data: {train: t, label: y, validation: {fraction: 0.1}}\noutput: m\n"
+                   "compat: {sparktorch: {validationPct: 0.2}}"),
+             Says("job.yaml:1:40: data.validation: found together with compat.sparktorch"));
 }
 
 }  // namespace

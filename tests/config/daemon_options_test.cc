@@ -7,6 +7,7 @@
 #include "src/config/address.h"
 #include "src/config/daemon_flags.h"
 #include "src/config/units.h"
+#include "tests/testing/says.h"
 
 namespace espalier::config {
 namespace {
@@ -56,48 +57,44 @@ TEST_CASE("options are read with their units") {
 }
 
 TEST_CASE("wrong options name line, column, what was found and how to mend it") {
-  CHECK(CoordinatorError("listn: x\n") ==
-        "c.yaml:1:1: unknown key 'listn'; did you mean 'listen'?");
-  CHECK(CoordinatorError("listen: 7700\n") ==
-        "c.yaml:1:9: listen: found '7700', expected host:port, such as 127.0.0.1:7700 or "
-        "[::1]:7700, or unix:/PATH");
-  CHECK(CoordinatorError("liveness_limit_ms: 1500\n") ==
-        "c.yaml:1:20: liveness_limit_ms: found 1500, expected at least twice "
-        "heartbeat_interval_ms, which is 1000");
-  CHECK(CoordinatorError("log_level: loud\n") ==
-        "c.yaml:1:12: log_level: unknown value 'loud'; known here: debug, info, warning, error, "
-        "off");
-  CHECK(CoordinatorError("jobs_kept_max: 0\n") ==
-        "c.yaml:1:16: jobs_kept_max: found 0, expected a whole number from 1 to 1000000");
-  CHECK(CoordinatorError("step_timeout_ms: 900 ms\n") ==
-        "c.yaml:1:18: step_timeout_ms: found 900, expected a whole number from 1000 to 2592000000");
-  CHECK(CoordinatorError("workers_max: 10001\n") ==
-        "c.yaml:1:14: workers_max: found 10001, expected a whole number from 1 to 10000");
-  CHECK(CoordinatorError("profile_bytes_max: 4KiB\n") ==
-        "c.yaml:1:20: profile_bytes_max: found 4096, expected a whole number from 1048576 to "
-        "1099511627776");
-  CHECK(CoordinatorError("watchers_max: 0\n") ==
-        "c.yaml:1:15: watchers_max: found 0, expected a whole number from 1 to 1000000");
-  CHECK(CoordinatorError("receive_bytes_max: 1MiB\n") ==
-        "c.yaml:1:20: receive_bytes_max: found 1048576, expected a whole number from 134217728 to "
-        "1099511627776");
-  CHECK(WorkerError("threads: -1\n") ==
-        "w.yaml:1:10: threads: found -1, expected a whole number from 0 to 1024");
-  CHECK(WorkerError("coordinator: 'host:0'\n") ==
-        "w.yaml:1:14: coordinator: found port 0, expected the port the coordinator listens on");
+  CHECK_THAT(CoordinatorError("listn: x\n"),
+             Says("c.yaml:1:1: unknown key 'listn'; did you mean 'listen'?"));
+  CHECK_THAT(CoordinatorError("listen: 7700\n"),
+             Says("c.yaml:1:9: listen: found '7700', expected host:port ... 127.0.0.1:7700 ... "
+                  "unix:/PATH"));
+  CHECK_THAT(
+      CoordinatorError("liveness_limit_ms: 1500\n"),
+      Says("c.yaml:1:20: liveness_limit_ms: found 1500 ... twice heartbeat_interval_ms ... 1000"));
+  CHECK_THAT(
+      CoordinatorError("log_level: loud\n"),
+      Says("c.yaml:1:12: log_level: unknown value 'loud'; known here: debug, info, warning, error, "
+           "off"));
+  CHECK_THAT(CoordinatorError("jobs_kept_max: 0\n"),
+             Says("c.yaml:1:16: jobs_kept_max: found 0 ... 1 to 1000000"));
+  CHECK_THAT(CoordinatorError("step_timeout_ms: 900 ms\n"),
+             Says("c.yaml:1:18: step_timeout_ms: found 900 ... 1000 to 2592000000"));
+  CHECK_THAT(CoordinatorError("workers_max: 10001\n"),
+             Says("c.yaml:1:14: workers_max: found 10001 ... 1 to 10000"));
+  CHECK_THAT(CoordinatorError("profile_bytes_max: 4KiB\n"),
+             Says("c.yaml:1:20: profile_bytes_max: found 4096 ... 1048576 to 1099511627776"));
+  CHECK_THAT(CoordinatorError("watchers_max: 0\n"),
+             Says("c.yaml:1:15: watchers_max: found 0 ... 1 to 1000000"));
+  CHECK_THAT(CoordinatorError("receive_bytes_max: 1MiB\n"),
+             Says("c.yaml:1:20: receive_bytes_max: found 1048576 ... 134217728 to 1099511627776"));
+  CHECK_THAT(WorkerError("threads: -1\n"), Says("w.yaml:1:10: threads: found -1 ... 0 to 1024"));
+  CHECK_THAT(WorkerError("coordinator: 'host:0'\n"),
+             Says("w.yaml:1:14: coordinator: found port 0"));
   CHECK_THAT(WorkerError("coordinator: 'hdfs://n:x/c'\n"),
              Catch::StartsWith("w.yaml:1:14: coordinator: "));
-  CHECK(WorkerError("tls: {server_name: mnist}\n") ==
-        "w.yaml:1:20: tls.server_name: found without tls.ca, expected both: without tls nobody "
-        "shows a certificate");
+  CHECK_THAT(WorkerError("tls: {server_name: mnist}\n"),
+             Says("w.yaml:1:20: tls.server_name: found without tls.ca"));
   CHECK_THAT(CoordinatorError("tls: {server_name: mnist}\n"), Catch::Contains("server_name"));
   for (const char* wrong : {"a b", "node:0", "unix:/a.socket"}) {
     CHECK_THAT(CoordinatorError("advertise: '" + std::string(wrong) + "'\n"),
                Catch::Contains("found '" + std::string(wrong) + "'"));
   }
-  CHECK(WorkerError("advertise: 'a b'\n") ==
-        "w.yaml:1:12: advertise: found 'a b', expected a host or host:port by which others "
-        "can reach this one");
+  CHECK_THAT(WorkerError("advertise: 'a b'\n"),
+             Says("w.yaml:1:12: advertise: found 'a b' ... host:port"));
   for (const char* where : {"hdfs://n/c", "hdfs:///c", "webhdfs://n:9870/c", "file:c"}) {
     CHECK(ParseOptions<WorkerOptions>("coordinator: '" + std::string(where) + "'\n", "w")
               ->coordinator == where);
@@ -223,15 +220,15 @@ TEST_CASE("flags take the amounts that files take") {
     wrong.values = {{key, text}};
     return OptionsFrom<WorkerOptions>(wrong).status().message();
   };
-  CHECK(refused("spill_bytes_max", "much") ==
-        "--spill-bytes-max: found 'much', expected a size such as `64MiB`, or bytes");
-  CHECK(
-      refused("sum_timeout_ms", "5 KiB") ==
-      "--sum-timeout-ms: found '5 KiB', expected milliseconds or a time such as `30s` or `5 min`");
-  CHECK(refused("threads", "3000000000") ==
-        "--threads: found '3000000000', expected a whole number");
-  CHECK(refused("log_level", "loud") ==
-        "--log-level: unknown value 'loud'; known here: debug, info, warning, error, off");
+  CHECK_THAT(refused("spill_bytes_max", "much"),
+             Says("--spill-bytes-max: found 'much' ... `64MiB`"));
+  CHECK_THAT(refused("sum_timeout_ms", "5 KiB"),
+             Says("--sum-timeout-ms: found '5 KiB' ... milliseconds ... `5 min`"));
+  CHECK_THAT(refused("threads", "3000000000"),
+             Says("--threads: found '3000000000', expected a whole number"));
+  CHECK_THAT(
+      refused("log_level", "loud"),
+      Says("--log-level: unknown value 'loud'; known here: debug, info, warning, error, off"));
 }
 
 std::string ShippedFile(const std::string& name) {
@@ -275,9 +272,10 @@ TEST_CASE("keys are read under their old names, with a note") {
   CHECK(c->profiling_timeout_ms == 2000);
   CHECK(c->profile_bytes_max == 1 << 20);
   CHECK(notes.size() == 3);
-  CHECK(WorkerError("spool_bytes_max: 5KiB\nspill_bytes_max: 5KiB\n") ==
-        "w.yaml:1:1: found spool_bytes_max and spill_bytes_max, which are one option; keep "
-        "spill_bytes_max");
+  CHECK_THAT(
+      WorkerError("spool_bytes_max: 5KiB\nspill_bytes_max: 5KiB\n"),
+      Says("w.yaml:1:1: found spool_bytes_max and spill_bytes_max, which are one option; keep "
+           "spill_bytes_max"));
   CHECK(WorkerError("spool_bytes_max: 5 apples\n").starts_with("w.yaml:1:18: spill_bytes_max: "));
   // Another daemon's option is unknown, whatever its name.
   CHECK(WorkerError("survey_bytes_max: 1MiB\n").starts_with("w.yaml:1:1: unknown key"));

@@ -5,6 +5,7 @@
 
 #include "src/spec/job_spec.h"
 #include "tests/config/parsed_job.h"
+#include "tests/testing/says.h"
 
 namespace espalier::config {
 namespace {
@@ -213,9 +214,8 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:28: unknown key 'lerning_rate'; did you mean 'learning_rate'?"},
       {kHead + "train: {optimizer: {adam: {momentum: 1}}}\n",
        "job.yaml:3:28: unknown key 'momentum'; known here: learning_rate, beta1, beta2, epsilon"},
-      {kHead + "name: a\nname: b\n",
-       "job.yaml:4:1: key 'name' appears twice; the first is in line 3"},
-      {"? [a]\n: b\n", "job.yaml:1:3: a key must be a word"},
+      {kHead + "name: a\nname: b\n", "job.yaml:4:1: key 'name' appears twice ... line 3"},
+      {"? [a]\n: b\n", "job.yaml:1:3: a key ... a word"},
       // Words.
       {kHead + "model: {activation: rellu}\n",
        "job.yaml:3:21: model.activation: unknown value 'rellu'; did you mean 'relu'?"},
@@ -227,7 +227,7 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
        "job.yaml:3:20: train.optimizer: found 2 keys, expected exactly one of sgd, momentum, "
        "nesterov, adam, adamw, adagrad, rmsprop, gd, lbfgs"},
       {kHead + "model: {loss: {mse: 3}}\n",
-       "job.yaml:3:21: model.loss.mse: found '3', expected the word alone, without a value"},
+       "job.yaml:3:21: model.loss.mse: found '3' ... without a value"},
       {kHead + "train: {on_nonfinite: stop}\n",
        "job.yaml:3:23: train.on_nonfinite: unknown value 'stop'; known here: fail, skip"},
       {kHead + "train: {optimizer: newton}\n",
@@ -250,70 +250,56 @@ TEST_CASE("a wrong job is one message with line, column, what was found and how 
       {kHead + "train: {batch: 99999999999999999999}\n",
        "job.yaml:3:16: train.batch: found '99999999999999999999', expected a whole number"},
       {kHead + "model: {hidden: 256}\n",
-       "job.yaml:3:17: model.hidden: found '256', expected a list of layer widths, such as [256, "
-       "256]"},
+       "job.yaml:3:17: model.hidden: found '256' ... a list ... [256, 256]"},
       {kHead + "model: {dropout: .nan}\n",
        "job.yaml:3:18: model.dropout: found '.nan', expected a number"},
       {kHead + "train: {max_time: 30}\n",
-       "job.yaml:3:19: train.max_time: found '30', expected a time such as `30s` or `5 min`"},
+       "job.yaml:3:19: train.max_time: found '30' ... `30s` or `5 min`"},
       {kHead + "train: {schedule: {cosine: {warmup: 3}}}\n",
-       "job.yaml:3:37: train.schedule.cosine.warmup: found '3', expected an amount such as `1 "
-       "epoch` or `100 steps`"},
+       "job.yaml:3:37: train.schedule.cosine.warmup: found '3' ... `1 epoch` or `100 steps`"},
       {kHead + "train: {leaves: many}\n",
        "job.yaml:3:17: train.leaves: found 'many', expected `auto` or a whole number"},
       {kHead + "train: {decay_biases: yes}\n",
        "job.yaml:3:23: train.decay_biases: found 'yes', expected true or false"},
       {kHead + "train: {seed: -1}\n",
-       "job.yaml:3:15: train.seed: found '-1', expected a whole number from 0 to "
-       "18446744073709551615"},
+       "job.yaml:3:15: train.seed: found '-1' ... 0 to 18446744073709551615"},
       {"output: m\ndata: {train: t, label: 0, csv: {delimiter: tab}}\n",
-       "job.yaml:2:45: data.csv.delimiter: found 'tab', expected one character, such as \",\" or "
-       "\"\\t\" (in double quotes), or whitespace"},
+       "job.yaml:2:45: data.csv.delimiter: found 'tab' ... one character ... \"\\t\" ... "
+       "whitespace"},
       {"output: m\ndata: {train: t, label: 0, features: {scale: divide}}\n",
-       "job.yaml:2:46: data.features.scale.divide: found no value, expected one, as in `scale: "
-       "{divide: 255}`"},
+       "job.yaml:2:46: data.features.scale.divide: found no value ... `scale: {divide: 255}`"},
       {"output: m\ndata: {train: t, label: 0, features: []}\n",
-       "job.yaml:2:38: data.features: found an empty list, expected columns or `auto`"},
+       "job.yaml:2:38: data.features: found an empty list ... `auto`"},
       {"output: m\ndata: {train: t, label: 0, shard_bytes: big}\n",
-       "job.yaml:2:41: data.shard_bytes: found 'big', expected a size such as `64MiB`, or bytes"},
+       "job.yaml:2:41: data.shard_bytes: found 'big' ... `64MiB`"},
       {"output: m\ndata: {train: s3://bucket/t, label: 0}\n",
-       "job.yaml:2:15: data.train: the scheme 's3' of 's3://bucket/t' is not one "
-       "that is read here; expected a path, file:///PATH, hdfs://HOST[:PORT]/PATH, "
-       "hdfs://NAMESERVICE/PATH, hdfs:///PATH, webhdfs://HOST:PORT/PATH or "
+       "job.yaml:2:15: data.train: the scheme 's3' of 's3://bucket/t' ... file:///PATH ... "
        "swebhdfs://HOST:PORT/PATH"},
       {"output: m\ndata: {train: t, label: 0, bad_rows: {policy: skip}}\n",
-       "job.yaml:2:38: data.bad_rows.limit: found nothing, expected `limit: N`, how many bad rows "
-       "`policy: skip` may leave out"},
+       "job.yaml:2:38: data.bad_rows.limit: found nothing, expected `limit: N` ... `policy: skip`"},
       // Bounds and what fields ask of each other, with the place of the value.
       {kHead + "train:\n  batch: 0\n",
-       "job.yaml:4:10: train.batch: found '0', expected `auto` or a number above 0"},
+       "job.yaml:4:10: train.batch: found '0' ... `auto` ... above 0"},
       {kHead + "model: {hidden: [4, 0]}\n",
-       "job.yaml:3:21: model.hidden[1]: found 0, expected a whole number from 1 to 65536"},
+       "job.yaml:3:21: model.hidden[1]: found 0 ... 1 to 65536"},
       {kHead + "train: {optimizer: {adam: {learning_rate: 0}}}\n",
        "job.yaml:3:43: train.optimizer.adam.learning_rate: found 0, expected a number above 0"},
       {"data:\n  train: t.csv\noutput: m\n",
-       "job.yaml:1:1: data.label: found nothing, expected the column to predict; add `label: "
-       "NAME_OR_POSITION` to data"},
-      {"data: {train: t, label: y}\n",
-       "job.yaml: output: found nothing, expected the directory to write the trained model to; add "
-       "`output: PATH`"},
+       "job.yaml:1:1: data.label: found nothing ... `label: NAME_OR_POSITION`"},
+      {"data: {train: t, label: y}\n", "job.yaml: output: found nothing ... `output: PATH`"},
       {kHead + "train: {early_stopping: {patience: 3}}\n",
-       "job.yaml:3:9: train.early_stopping: found no validation rows to judge by, expected "
-       "data.validation, for instance `validation: {fraction: 0.2}`"},
+       "job.yaml:3:9: train.early_stopping: found no validation rows ... `validation: {fraction: "
+       "0.2}`"},
       // Text that is not for us.
-      {"",
-       "job.yaml: data.train: found nothing, expected the training files; add `train: PATTERN` to "
-       "data"},
-      {"- a\n", "job.yaml:1:1: found no keys, expected lines such as `key: value`"},
-      {"name: a\nnotes: caf\xe9\n",
-       "job.yaml:2:11: found the byte \\xe9, which is not UTF-8; save the file as UTF-8"},
+      {"", "job.yaml: data.train: found nothing ... `train: PATTERN`"},
+      {"- a\n", "job.yaml:1:1: found no keys ... `key: value`"},
+      {"name: a\nnotes: caf\xe9\n", "job.yaml:2:11: found the byte \\xe9 ... UTF-8"},
       {"a: [1\n", "job.yaml:2:1: not valid YAML: end of sequence flow not found"},
-      {"a: &x 1\nb: *x\n",
-       "job.yaml:1:4: anchors (&name) are not supported here; write the value out"},
+      {"a: &x 1\nb: *x\n", "job.yaml:1:4: anchors (&name) ... not supported"},
       {"a: !!str 1\n", "job.yaml:1:4: tags (tag:yaml.org,2002:str) are not supported here"},
-      {kHead + "---\na: 1\n", "job.yaml: found a second document (after `---`), expected one"},
+      {kHead + "---\na: 1\n", "job.yaml: found a second document ... `---`"},
   };
-  for (const Row& row : rows) CHECK(Error(row.text) == row.message);
+  for (const Row& row : rows) CHECK_THAT(Error(row.text), Says(row.message));
 }
 
 TEST_CASE("a scalar in place of a map is refused with the keys of the map") {
@@ -334,8 +320,9 @@ TEST_CASE("paths may lie on HDFS; a scheme that is not known is told with those 
   CHECK(job->data.train ==
         std::vector<std::string>{"hdfs://n/x/*.csv", "hdfs:///y", "webhdfs://h:9870/z"});
   const std::string error = Error("data: {train: s3a://bucket/x, label: 0}\noutput: m\n");
-  CHECK_THAT(error, Catch::StartsWith("job.yaml:1:15: data.train: the scheme 's3a' of "
-                                      "'s3a://bucket/x' is not one that is read here"));
+  CHECK_THAT(
+      error,
+      Says("job.yaml:1:15: data.train: the scheme 's3a' of 's3a://bucket/x' ... hdfs:///PATH"));
 }
 
 std::string WithTrain(const std::string& train) {
@@ -356,19 +343,18 @@ TEST_CASE("checkpoints are every ten minutes unless the job says otherwise") {
   CHECK(checkpoint("checkpoint: {every: 30s}") == Spec{std::nullopt, 30'000, 3, true});
   CHECK(checkpoint("checkpoint: {every_steps: 7}") == Spec{7, std::nullopt, 3, true});
   CHECK(checkpoint("checkpoint: {every_steps: 7, every: 1 h}") == Spec{7, 3'600'000, 3, true});
-  CHECK(Error(WithTrain("checkpoint: {every: 1 epoch}")) ==
-        "job.yaml:3:29: train.checkpoint.every: found '1 epoch', expected a time such as `30s` or "
-        "`5 min`");
-  CHECK(Error(WithTrain("checkpoint: {every: 5 ms}")) ==
-        "job.yaml:3:29: train.checkpoint.every: found 5 ms, expected a time of at least 1 s, such "
-        "as `10 min`");
+  CHECK_THAT(Error(WithTrain("checkpoint: {every: 1 epoch}")),
+             Says("job.yaml:3:29: train.checkpoint.every: found '1 epoch' ... `30s` or `5 min`"));
+  CHECK_THAT(Error(WithTrain("checkpoint: {every: 5 ms}")),
+             Says("job.yaml:3:29: train.checkpoint.every: found 5 ms ... at least 1 s"));
   CHECK(Error(WithTrain("checkpoint: {every_steps: 0}")).find("every_steps: found 0") !=
         std::string::npos);
-  CHECK(Error(WithTrain("checkpoint: {keep: 0}")) ==
-        "job.yaml:3:28: train.checkpoint.keep: found 0, expected a whole number from 1 to 1000");
-  CHECK(Error(WithTrain("checkpoint: true")) ==
-        "job.yaml:3:21: train.checkpoint: found 'true', expected `none` or a map such as {every: "
-        "10 min, keep: 3}");
+  CHECK_THAT(Error(WithTrain("checkpoint: {keep: 0}")),
+             Says("job.yaml:3:28: train.checkpoint.keep: found 0 ... 1 to 1000"));
+  CHECK_THAT(
+      Error(WithTrain("checkpoint: true")),
+      Says(
+          "job.yaml:3:21: train.checkpoint: found 'true' ... `none` ... {every: 10 min, keep: 3}"));
 }
 
 TEST_CASE("a job is gone on with from a path, or from a path with what is accepted") {
@@ -384,8 +370,8 @@ TEST_CASE("a job is gone on with from a path, or from a path with what is accept
   CHECK(resume("resume: {from: hdfs:///runs/a, accept_data: true}") ==
         spec::ResumeSpec{"hdfs:///runs/a", true, false});
   CHECK(resume("resume: {from: a, accept_arithmetic: true}") == spec::ResumeSpec{"a", false, true});
-  CHECK(Error(head + "resume: {accept_data: true}") ==
-        "job.yaml:3:1: resume.from: found '', expected a path of 1 to 4096 bytes");
+  CHECK_THAT(Error(head + "resume: {accept_data: true}"),
+             Says("job.yaml:3:1: resume.from: found '', expected a path of 1 to 4096 bytes"));
 }
 
 }  // namespace

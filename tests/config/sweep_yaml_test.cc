@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "tests/testing/says.h"
+
 namespace espalier::config {
 namespace {
 
@@ -150,13 +152,13 @@ TEST_CASE("a job may stand in the sweep itself") {
 TEST_CASE("what is no sweep is one clear error") {
   const std::string start = "job: iris.yaml\noutput: out\n";
   const std::pair<std::string, std::string> cases[] = {
-      {"output: out\nfolds: 2\n", "job: found nothing, expected a job's file"},
+      {"output: out\nfolds: 2\n", "job: found nothing"},
       {"job: none.yaml\noutput: out\nfolds: 2\n", "cannot read the job file none.yaml"},
       {"job: iris.yaml\nfolds: 2\n", "output: found nothing, expected a directory"},
-      {start, "grid: found nothing to vary, expected grid, random or folds"},
+      {start, "grid: found nothing to vary"},
       {start + "gird: {a: [1]}\n", "did you mean 'grid'?"},
       {start + "grid: {}\n", "expected keys of the job"},
-      {start + "grid: {train.batch: 32}\n", "expected a list of values, such as [32, 64]"},
+      {start + "grid: {train.batch: 32}\n", "such as [32, 64]"},
       {start + "grid: {train.batch: []}\n", "expected a list of values"},
       {start + "grid: {train.batch: {uniform: [1, 2]}}\n", "expected a list of values"},
       {start + "grid: {output: [a, b]}\n", "which differs in each trial"},
@@ -164,17 +166,16 @@ TEST_CASE("what is no sweep is one clear error") {
       {start + "grid: {train: [{batch: 1}], train.batch: [1]}\n", "overlaps 'train'"},
       {start + "grid: {train.batch: [32]}\nrandom: {trials: 2, keys: {train.l1: [0]}}\n",
        "expected one of them"},
-      {start + "random: {trials: 2}\n", "expected both `trials: N` and `keys: {..}`"},
+      {start + "random: {trials: 2}\n", "`trials: N` and `keys: {..}`"},
       {start + "random: {trials: 2, keys: {train.l1: {uniform: [1, 0]}}}\n",
        "expected two numbers, the smaller one first"},
       {start + "random: {trials: 2, keys: {train.l1: {log_uniform: [0, 1]}}}\n",
        "expected two numbers above 0"},
       {start + "random: {trials: 2, keys: {train.l1: {whole: [0, 1.5]}}}\n",
        "expected two whole numbers"},
-      {start + "folds: 1\n", "folds: found 1, expected a whole number from 2 to 10000"},
+      {start + "folds: 1\n", "folds: found 1 ... 2 to 10000"},
       {start + "folds: 2\nparallel: 0\n", "parallel: found 0"},
-      {start + "grid: {train.batch: [8]}\nstratify: true\n",
-       "stratify: found true without folds, expected both"},
+      {start + "grid: {train.batch: [8]}\nstratify: true\n", "stratify: found true without folds"},
       {start + "folds: 2\nstratify: 2\n", "stratify: found '2', expected true or false"},
       {"job: {data: {train: t.csv, label: y}, model: {task: regression}}\noutput: o\nfolds: 2\n"
        "stratify: true\n",
@@ -182,22 +183,22 @@ TEST_CASE("what is no sweep is one clear error") {
       {start + "refit: true\ngrid: {train.batch: [1]}\n", "refit: found true without folds"},
       {"job: {data: {train: t.csv, label: y}, train: {calibrate: true}}\n"
        "output: o\nfolds: 2\nrefit: true\n",
-       "refit, so without folds, of trial 1"},
+       "without folds, of trial 1"},
       {start + "folds: 1000\ngrid: {train.seed: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}\n",
-       "makes 11000 jobs with its folds; at most 10000 are possible"},
+       "makes 11000 jobs with its folds"},
       {start + "folds: 2\nmetric: val_acuracy\n", "did you mean 'val_accuracy'?"},
       {"job: {preset: none, data: {train: t.csv, label: y}}\noutput: o\n"
        "grid: {train.batch: [1]}\n",
-       "and no validation rows; set `folds: 5`, or the job's data.validation"},
+       "no validation rows ... `folds: 5`"},
       {start + "grid: {train.batch: [32, 0]}\n", "sweep.yaml: trial 2 (train.batch: 0)"},
       {start + "grid: {train.btach: [32]}\n", "did you mean 'batch'?"},
-      {start + "grid: {model.hidden.width: [32]}\n", "model.hidden is a list in the job"},
+      {start + "grid: {model.hidden.width: [32]}\n", "model.hidden is a list"},
       {start + "folds: 2\ngrid: {data.validation.fraction: [0.1]}\n",
-       "folds: found it next to values of data.validation.fraction, which each fold replaces"},
+       "folds: found it next to ... data.validation.fraction"},
   };
   for (const auto& [text, words] : cases) {
     INFO(text);
-    CHECK_THAT(Error(text), Catch::Contains(words));
+    CHECK_THAT(Error(text), Says("... " + words));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/spec/job_spec.h"
+#include "tests/testing/says.h"
 
 namespace espalier::spec {
 
@@ -18,7 +19,7 @@ inline JobSpec GoodJob() {
   return job;
 }
 
-// A change of it, and the start of the error that it makes.
+// A change of it, and what the error that it makes Says.
 struct Row {
   std::function<void(JobSpec&)> change;
   std::string message;
@@ -28,7 +29,7 @@ inline void CheckRefused(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     JobSpec job = GoodJob();
     row.change(job);
-    CHECK_THAT(job.Validate().message(), Catch::StartsWith(row.message));
+    CHECK_THAT(job.Validate().message(), Says(row.message));
     CHECK(job.Validate().code() == StatusCode::kInvalidArgument);
   }
 }

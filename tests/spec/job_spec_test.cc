@@ -26,15 +26,13 @@ TEST_CASE("keys of values and dates out of their range are named") {
       {[](JobSpec& j) { j.data.csv.decimal = ';'; },
        "data.csv.decimal: found ';', expected '.' or ','"},
       {[](JobSpec& j) { j.data.csv.thousands = '.'; },
-       "data.csv.thousands: found '.', expected another character than that of data.csv.decimal"},
+       "data.csv.thousands: found '.' ... than ... data.csv.decimal"},
       {[](JobSpec& j) { j.data.csv.thousands = 'x'; },
-       "data.csv.thousands: found 'x', expected a comma, a point, a blank"},
+       "data.csv.thousands: found 'x' ... a point, a blank"},
       {[](JobSpec& j) { j.data.csv.escape = ','; },
-       "data.csv.escape: found ',', expected one character that cannot be part of a number, other "
-       "than the delimiter, or none"},
+       "data.csv.escape: found ',' ... part of a number ... delimiter"},
       {[](JobSpec& j) { j.data.csv.comment = '"'; },
-       "data.csv.comment: found '\"', expected one character that cannot be part of a number, "
-       "other than delimiter, quote and escape"},
+       "data.csv.comment: found '\"' ... part of a number ... quote and escape"},
       {[](JobSpec& j) {
          j.data.csv.delimiter = CsvOptions::kBlanks;
          j.data.csv.quote = ' ';
@@ -75,25 +73,17 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.data.features.groups.emplace_back().columns = {std::string("a")};
          j.data.features.groups[0].log1p = true;
        },
-       "data.features.groups[0].nulls: found {constant: -1}, expected a constant above -1 with "
-       "`log1p: true`, which makes log(1 + x) of it, too"},
-      {[](JobSpec& j) { j.data.train.clear(); },
-       "data.train: found nothing, expected the training files; add `train: PATTERN` to data"},
+       "data.features.groups[0].nulls: found {constant: -1} ... above -1 ... `log1p: true`"},
+      {[](JobSpec& j) { j.data.train.clear(); }, "data.train: found nothing ... `train: PATTERN`"},
       {[](JobSpec& j) { j.data.train = {""}; },
        "data.train: found '', expected a path of 1 to 4096 bytes"},
       {[](JobSpec& j) { j.data.label.clear(); },
-       "data.label: found nothing, expected the column to predict; add `label: NAME_OR_POSITION` "
-       "to "
-       "data"},
-      {[](JobSpec& j) { j.output.path.clear(); },
-       "output: found nothing, expected the directory to write the trained model to; add `output: "
-       "PATH`"},
+       "data.label: found nothing ... `label: NAME_OR_POSITION`"},
+      {[](JobSpec& j) { j.output.path.clear(); }, "output: found nothing ... `output: PATH`"},
       {[](JobSpec& j) { j.data.label.emplace_back(int64_t{1}); },
-       "data.label: found 2 columns, expected one for classification (several are for model.task: "
-       "regression or multilabel)"},
+       "data.label: found 2 columns, expected one ... model.task: regression"},
       {[](JobSpec& j) { j.data.csv.header = false; },
-       "data.label: found the name 'y' although the files have no header, expected a position, "
-       "counted from 0 (or set data.csv.header: true)"},
+       "data.label: found the name 'y' ... no header ... data.csv.header: true"},
       {[](JobSpec& j) { j.data.weight = std::string("y"); },
        "data.weight: found 'y', expected another column than the label"},
       {[](JobSpec& j) {
@@ -103,71 +93,63 @@ TEST_CASE("each field out of its range is named with what was found and what was
       {[](JobSpec& j) {
          j.data.features.columns = {ColumnRange{5, 2}};
        },
-       "data.features.columns: found '5..2', expected first..last, counted from 0, both included, "
-       "below 1048576"},
+       "data.features.columns: found '5..2', expected first..last ... below 1048576"},
       {[](JobSpec& j) {
          j.data.features.scale = {ScaleKind::kDivide, 0};
        },
        "data.features.scale.divide: found 0, expected a number other than 0"},
       {[](JobSpec& j) { j.data.validation.fraction = 1; },
-       "data.validation.fraction: found 1, expected a number of at least 0 and below 1"},
+       "data.validation.fraction: found 1 ... at least 0 ... below 1"},
       {[](JobSpec& j) {
          j.data.validation.fraction = 0.1;
          j.data.validation.files = {"v"};
        },
-       "data.validation: found 2 ways to choose the rows, expected one of fraction, column, files "
-       "and fold"},
+       "data.validation: found 2 ways ... fraction, column, files and fold"},
       {[](JobSpec& j) { j.data.validation.stratify = true; },
-       "data.validation.stratify: found true, expected `fraction` or `fold` with it: the share of "
-       "each "
-       "class"},
+       "data.validation.stratify: found true ... `fraction` or `fold`"},
       {[](JobSpec& j) {
          j.data.validation.fraction = 0.1;
          j.data.validation.stratify = true;
          j.model.task = Task::kRegression;
        },
-       "data.validation.stratify: found true, expected `model.task: classification` with it, "
-       "which has classes"},
+       "data.validation.stratify: found true ... `model.task: classification`"},
       {[](JobSpec& j) { j.data.bad_rows.skip = true; },
-       "data.bad_rows.limit: found 0, expected a whole number from 1 to 1000000000000"},
+       "data.bad_rows.limit: found 0 ... 1 to 1000000000000"},
       {[](JobSpec& j) {
          j.data.shuffle = {ShuffleKind::kWindow, 7};
        },
-       "data.shuffle.window: found 7, expected a whole number from 8 to 1000000000000"},
+       "data.shuffle.window: found 7 ... 8 to 1000000000000"},
       {[](JobSpec& j) { j.data.shard_bytes = 1; },
-       "data.shard_bytes: found 1, expected a whole number from 1024 to 1073741824"},
+       "data.shard_bytes: found 1 ... 1024 to 1073741824"},
       {[](JobSpec& j) { j.data.csv.delimiter = '\r'; },
-       "data.csv.delimiter: found '\\x0d', expected one character that cannot be part of a number"},
+       "data.csv.delimiter: found '\\x0d' ... part of a number"},
       {[](JobSpec& j) { j.data.csv.delimiter = '5'; },
-       "data.csv.delimiter: found '5', expected one character that cannot be part of a number"},
+       "data.csv.delimiter: found '5' ... part of a number"},
       {[](JobSpec& j) { j.data.csv.quote = ','; },
        "data.csv.quote: found ',', expected another character than the delimiter"},
       {[](JobSpec& j) {
          j.model.hidden = {16, 0};
        },
-       "model.hidden[1]: found 0, expected a whole number from 1 to 65536"},
+       "model.hidden[1]: found 0 ... 1 to 65536"},
       {[](JobSpec& j) { j.model.hidden.assign(65, 1); },
        "model.hidden: found 65 layers, expected at most 64"},
       {[](JobSpec& j) {
          j.model.activation = {Activation::kRelu, Activation::kTanh};
        },
-       "model.activation: found 2 activations, expected one for all hidden layers, or one for each "
-       "of the 0"},
+       "model.activation: found 2 activations ... one for all ... the 0"},
       {[](JobSpec& j) { j.model.dropout = {1}; },
-       "model.dropout: found 1, expected a number of at least 0 and below 1"},
+       "model.dropout: found 1 ... at least 0 ... below 1"},
       {[](JobSpec& j) { j.model.loss = Loss::kMse; },
-       "model.loss: found mse, expected softmax_cross_entropy or binary_cross_entropy for task "
+       "model.loss: found mse ... softmax_cross_entropy or binary_cross_entropy ... task "
        "classification"},
       {[](JobSpec& j) {
          j.model.task = Task::kRegression;
          j.model.loss = Loss::kSoftmaxCrossEntropy;
        },
-       "model.loss: found softmax_cross_entropy, expected mse, mae, huber, poisson or quantile "
-       "for task regression"},
-      {[](JobSpec& j) { j.train.batch = -1; },
-       "train.batch: found -1, expected a whole number from 0 to 1073741824"},
-      {[](JobSpec& j) { j.train.leaves = 1025; },
-       "train.leaves: found 1025, expected a whole number from 1 to 1024"},
+       "model.loss: found softmax_cross_entropy ... mse, mae, huber ... quantile ... task "
+       "regression"},
+      {[](JobSpec& j) { j.train.batch = -1; }, "train.batch: found -1 ... 0 to 1073741824"},
+      {[](JobSpec& j) { j.train.leaves = 1025; }, "train.leaves: found 1025 ... 1 to 1024"},
       {[](JobSpec& j) { j.train.epochs = -1; },
        "train.epochs: found -1, expected a number from 0 to 1000000000"},
       {[](JobSpec& j) { j.train.epochs = kNan; },
@@ -178,10 +160,9 @@ TEST_CASE("each field out of its range is named with what was found and what was
          j.train.schedule.kind = ScheduleKind::kCosine;
          j.train.max_time_ms = 1000;
        },
-       "train.schedule.cosine: found an end by time alone, expected train.epochs or train.steps, "
-       "which say where the curve ends"},
+       "train.schedule.cosine: found an end by time alone ... train.epochs or train.steps"},
       {[](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kStep; },
-       "train.schedule.step.every: found 0, expected the length of a stair, such as `3 epochs`"},
+       "train.schedule.step.every: found 0 ... `3 epochs`"},
       {[](JobSpec& j) {
          j.data.validation.fraction = 0.1;
          j.train.early_stopping = EarlyStopping{.metric = "val_acuracy"};
@@ -189,16 +170,13 @@ TEST_CASE("each field out of its range is named with what was found and what was
        "train.early_stopping.metric: found 'val_acuracy', expected one of val_loss, val_accuracy, "
        "val_precision, val_recall, val_f1, val_auc"},
       {[](JobSpec& j) { j.train.early_stopping = EarlyStopping{}; },
-       "train.early_stopping: found no validation rows to judge by, expected data.validation, for "
-       "instance `validation: {fraction: 0.2}`"},
-      {[](JobSpec& j) { j.train.clip_norm = -1; },
-       "train.clip_norm: found -1, expected a number of at least 0"},
+       "train.early_stopping: found no validation rows ... `validation: {fraction: 0.2}`"},
+      {[](JobSpec& j) { j.train.clip_norm = -1; }, "train.clip_norm: found -1 ... at least 0"},
       {[](JobSpec& j) {
          j.workers = {4, 2};
        },
        "workers.max: found 2, expected at least workers.min, which is 4"},
-      {[](JobSpec& j) { j.name = "a\nb"; },
-       "name: found 'a\\x0ab', expected 1 to 128 bytes without control characters"},
+      {[](JobSpec& j) { j.name = "a\nb"; }, "name: found 'a\\x0ab', expected 1 to 128 bytes"},
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "src/spec/job_spec.h"
 #include "tests/spec/good_job.h"
+#include "tests/testing/says.h"
 
 namespace espalier::spec {
 namespace {
@@ -15,32 +16,28 @@ TEST_CASE("layers and losses that cannot be are named with what was expected") {
          j.model.hidden = {4, 4, 4};
          j.model.dropout = {0, 0.5};
        },
-       "model.dropout: found 2 numbers, expected one for all hidden layers, or one for each of the "
-       "3"},
+       "model.dropout: found 2 numbers ... one for all ... the 3"},
       {[](JobSpec& j) {
          j.model.hidden = {4, 5, 4};
          j.model.residual = true;
        },
-       "model.residual: found true, expected two neighbours of the same width in model.hidden, "
-       "which such a link joins"},
+       "model.residual: found true ... same width ... model.hidden"},
       {[](JobSpec& j) { j.model.layer_norm = true; },
-       "model.layer_norm: found true, expected layers in model.hidden, which it is for"},
+       "model.layer_norm: found true ... model.hidden"},
       {[](JobSpec& j) { j.model.label_smoothing = 1; },
-       "model.loss.softmax_cross_entropy.label_smoothing: found 1, expected a number of at least 0 "
-       "and below 1"},
+       "model.loss.softmax_cross_entropy.label_smoothing: found 1 ... at least 0 ... below 1"},
       {[](JobSpec& j) {
          j.model.task = Task::kRegression;
          j.model.loss = Loss::kQuantile;
          j.model.quantile = 1;
        },
-       "model.loss.quantile.quantile: found 1, expected a number above 0 and below 1"},
+       "model.loss.quantile.quantile: found 1 ... above 0 ... below 1"},
       {[](JobSpec& j) {
          j.model.task = Task::kRegression;
          j.model.loss = Loss::kPoisson;
          j.model.target_scale = TargetScale::kStandard;
        },
-       "model.target_scale: found standard, expected none, or nothing: with loss poisson the "
-       "targets are counts, and a shifted count is none"},
+       "model.target_scale: found standard, expected none ... loss poisson"},
   });
 }
 
@@ -52,27 +49,20 @@ TEST_CASE("what asynchronous training cannot have is named") {
     };
   };
   CheckRefused({
-      {async(OptimizerKind::kGd),
-       "train.mode: found async, expected sync with optimizer gd, whose updates are of all rows at "
-       "one set of weights"},
-      {async(OptimizerKind::kLbfgs),
-       "train.mode: found async, expected sync with optimizer lbfgs, whose updates are of all rows "
-       "at one set of weights"},
+      {async(OptimizerKind::kGd), "train.mode: found async, expected sync ... optimizer gd"},
+      {async(OptimizerKind::kLbfgs), "train.mode: found async, expected sync ... optimizer lbfgs"},
       {[](JobSpec& j) {
          j.train.mode = TrainMode::kAsync;
          j.train.accumulate_steps = 2;
        },
-       "train.accumulate_steps: found 2, expected 1 with mode async, which applies each gradient "
-       "at "
-       "once; raise train.batch instead"},
+       "train.accumulate_steps: found 2, expected 1 ... mode async ... train.batch"},
       {[](JobSpec& j) { j.train.staleness = 3; },
-       "train.staleness: found a bound, expected nothing without mode async: a synchronous step is "
-       "never stale"},
+       "train.staleness: found a bound ... without mode async"},
       {[](JobSpec& j) {
          j.train.mode = TrainMode::kAsync;
          j.train.staleness = -1;
        },
-       "train.staleness: found -1, expected a whole number from 0 to 1000000"},
+       "train.staleness: found -1 ... 0 to 1000000"},
   });
 }
 
@@ -88,18 +78,16 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   CheckRefused({
       {[](JobSpec& j) { j.train.optimizer.alpha = 1; },
-       "train.optimizer.adam.alpha: found 1, expected a number of at least 0 and below 1"},
+       "train.optimizer.adam.alpha: found 1 ... at least 0 ... below 1"},
       {[](JobSpec& j) {
          j.train.schedule.kind = ScheduleKind::kPolynomial;
          j.train.schedule.power = 0;
        },
        "train.schedule.polynomial.power: found 0, expected a number above 0"},
       {[](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kExponential; },
-       "train.schedule.exponential.every: found 0, expected what `factor` is spread over, such as "
-       "`1 epoch`"},
+       "train.schedule.exponential.every: found 0 ... `factor` ... `1 epoch`"},
       {[](JobSpec& j) { j.train.schedule.kind = ScheduleKind::kPlateau; },
-       "train.schedule.plateau: found no validation rows to judge by, expected data.validation, "
-       "for instance `validation: {fraction: 0.2}`"},
+       "train.schedule.plateau: found no validation rows ... `validation: {fraction: 0.2}`"},
       {[](JobSpec& j) {
          j.train.schedule.kind = ScheduleKind::kPlateau;
          j.train.schedule.plateau.metric = "f1";
@@ -112,42 +100,40 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
        },
        "train.schedule.plateau.min_learning_rate: found 0.5, expected at most the optimizer's "
        "learning_rate"},
-      {[=](JobSpec& j) { j.train.l1 = kNan; },
-       "train.l1: found nan, expected a number of at least 0"},
+      {[=](JobSpec& j) { j.train.l1 = kNan; }, "train.l1: found nan ... at least 0"},
       {[](JobSpec& j) {
          j.train.optimizer.kind = OptimizerKind::kGd;
          j.train.accumulate_steps = 2;
        },
-       "train.accumulate_steps: found 2, expected nothing with optimizer gd, whose updates take a "
-       "whole epoch each"},
+       "train.accumulate_steps: found 2, expected nothing ... optimizer gd"},
       {[](JobSpec& j) {
          j.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
          j.train.optimizer.history = 101;
        },
-       "train.optimizer.lbfgs.history: found 101, expected a whole number from 1 to 100"},
+       "train.optimizer.lbfgs.history: found 101 ... 1 to 100"},
       {[](JobSpec& j) {
          j.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
          j.train.optimizer.max_line_search = 1;
        },
-       "train.optimizer.lbfgs.max_line_search: found 1, expected a whole number from 2 to 1000"},
+       "train.optimizer.lbfgs.max_line_search: found 1 ... 2 to 1000"},
       {[=](JobSpec& j) {
          j.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
          j.train.optimizer.tolerance = kNan;
        },
-       "train.optimizer.lbfgs.tolerance: found nan, expected a number of at least 0"},
+       "train.optimizer.lbfgs.tolerance: found nan ... at least 0"},
       {[](JobSpec& j) {
          j.train.optimizer = DefaultOptimizer(OptimizerKind::kGd);
          j.train.optimizer.step_tolerance = -1;
        },
-       "train.optimizer.gd.step_tolerance: found -1, expected a number of at least 0"},
+       "train.optimizer.gd.step_tolerance: found -1 ... at least 0"},
       {[](JobSpec& j) {
          j.train.averaging = {AveragingKind::kEma, 1, {}};
        },
-       "train.averaging.ema.decay: found 1, expected a number above 0 and below 1"},
+       "train.averaging.ema.decay: found 1 ... above 0 ... below 1"},
       {[](JobSpec& j) {
          j.train.class_weight.given = {{"a", 0}, {"b", 0}};
        },
-       "train.class_weight: found no weight above 0, expected one class that counts at least"},
+       "train.class_weight: found no weight above 0"},
       {[](JobSpec& j) {
          j.model.task = Task::kRegression;
          j.train.class_weight.balanced = true;
@@ -158,33 +144,29 @@ TEST_CASE("optimizers, schedules and updates that cannot be are named with what 
 }
 
 TEST_CASE("lbfgs refuses what changes its losses or its steps") {
-  const std::string chooses =
-      "expected nothing with optimizer lbfgs, which chooses its steps itself";
+  const std::string chooses = " ... nothing with optimizer lbfgs";
   const std::pair<std::function<void(JobSpec&)>, std::string> rows[] = {
       {[](JobSpec& j) { j.model.dropout = {0.2}; },
-       "model.dropout: found 0.2, expected 0 with optimizer lbfgs: a loss that changes between "
-       "evaluations cannot be searched"},
+       "model.dropout: found 0.2, expected 0 ... optimizer lbfgs"},
       {[](JobSpec& j) {
          j.train.schedule.warmup = {1, true};
        },
-       "train.schedule: found constant, " + chooses},
-      {[](JobSpec& j) { j.train.clip_norm = 1; }, "train.clip_norm: found 1, " + chooses},
-      {[](JobSpec& j) { j.train.clip_value = 1; }, "train.clip_value: found 1, " + chooses},
+       "train.schedule: found constant" + chooses},
+      {[](JobSpec& j) { j.train.clip_norm = 1; }, "train.clip_norm: found 1" + chooses},
+      {[](JobSpec& j) { j.train.clip_value = 1; }, "train.clip_value: found 1" + chooses},
       {[](JobSpec& j) { j.train.averaging.kind = AveragingKind::kMean; },
        "train.averaging: found mean, expected none with optimizer lbfgs"},
       {[](JobSpec& j) { j.train.skip_nonfinite = true; },
-       "train.on_nonfinite: found skip, expected fail with optimizer lbfgs, whose line search "
-       "steps back from such points by itself"},
+       "train.on_nonfinite: found skip, expected fail ... optimizer lbfgs"},
       {[](JobSpec& j) { j.train.accumulate_steps = 2; },
-       "train.accumulate_steps: found 2, expected nothing with optimizer lbfgs, whose updates take "
-       "a whole epoch each"},
+       "train.accumulate_steps: found 2, expected nothing ... optimizer lbfgs"},
   };
   for (const auto& [change, message] : rows) {
     JobSpec job = GoodJob();
     job.train.optimizer = DefaultOptimizer(OptimizerKind::kLbfgs);
     REQUIRE(job.Validate().ok());
     change(job);
-    CHECK(job.Validate().message() == message);
+    CHECK_THAT(job.Validate().message(), Says(message));
   }
 }
 

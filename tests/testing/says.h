@@ -9,7 +9,8 @@
 namespace espalier {
 
 // Matches a message that starts with what `key` has before its first " ... ", and has each further
-// piece somewhere behind the one before. A key that starts with "... " leaves the start open.
+// piece somewhere behind the one before. A key that starts with "... " leaves the start open. A
+// number at the end of a piece is a whole one: "1 to 10" is not in "1 to 100".
 class Says : public Catch::MatcherBase<std::string> {
  public:
   explicit Says(std::string key) : key_(std::move(key)) {}
@@ -21,7 +22,10 @@ class Says : public Catch::MatcherBase<std::string> {
     for (size_t begin = 0; begin <= key.size();) {
       const size_t end = std::min(key.find(gap, begin), key.size());
       const std::string piece = key.substr(begin, end - begin);
-      const size_t found = message.find(piece, at);
+      size_t found = message.find(piece, at);
+      while (found != std::string::npos && CutsNumber(message, found, piece.size())) {
+        found = message.find(piece, found + 1);
+      }
       if (found == std::string::npos || (begin == 0 && found != 0)) return false;
       at = found + piece.size();
       begin = end + gap.size();
@@ -32,6 +36,16 @@ class Says : public Catch::MatcherBase<std::string> {
   std::string describe() const override { return "says: " + key_; }
 
  private:
+  static bool IsDigit(char c) { return '0' <= c && c <= '9'; }
+
+  // Whether a part of the message has a digit at an end and another one lies next to it.
+  static bool CutsNumber(const std::string& message, size_t begin, size_t size) {
+    const auto both = [&](size_t i) {
+      return i > 0 && i < message.size() && IsDigit(message[i - 1]) && IsDigit(message[i]);
+    };
+    return size > 0 && (both(begin) || both(begin + size));
+  }
+
   std::string key_;
 };
 
