@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/data/fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -45,13 +46,10 @@ TEST_CASE("a weight for what is no class is told with the class that may be mean
   f.job.train.class_weight.given = {{"yess", 2}};
   const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kInvalidArgument);
-  CHECK(error.message() ==
-        "train.class_weight: names 'yess', which is the label of no training row; did you mean "
-        "'yes'?");
+  CHECK_THAT(error.message(), Says("train.class_weight: names 'yess' ... did you mean 'yes'?"));
   CHECK(error.position()->column == "y");
   f.job.train.class_weight.given = {{"yes", 0}, {"no", 0}};
-  CHECK(f.Profile().status().message() ==
-        "train.class_weight: all classes weigh 0, so that no row would count");
+  CHECK_THAT(f.Profile().status().message(), Says("train.class_weight: all classes weigh 0"));
 }
 
 TEST_CASE("balanced weights of labels are rows with 0 by rows with 1, within bounds") {
@@ -87,9 +85,8 @@ TEST_CASE("given weights of labels go by the names of their columns") {
   f.job.train.class_weight.given = {{"spamm", 3}};
   const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kInvalidArgument);
-  CHECK(error.message() ==
-        "train.class_weight: names 'spamm', which is no column of data.label; did you mean "
-        "'spam'?");
+  CHECK_THAT(error.message(),
+             Says("train.class_weight: names 'spamm' ... data.label ... did you mean 'spam'?"));
 }
 
 TEST_CASE("counts below 0 are refused for Poisson, and its targets are not scaled") {
@@ -99,8 +96,8 @@ TEST_CASE("counts below 0 are refused for Poisson, and its targets are not scale
   f.Train("x,y\n1,10\n2,0\n3,3\n");
   CHECK(f.Profile()->preprocessing.targets[0] == spec::FittedTarget{"y", 0, 1});
   f.Train("x,y\n1,10\n2,-2\n3,3\n");
-  CHECK(f.Profile().status().message() ==
-        "the target goes down to -2; model.loss: poisson is for counts and rates, from 0 up");
+  CHECK_THAT(f.Profile().status().message(),
+             Says("the target goes down to -2 ... model.loss: poisson"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "src/base/checksum.h"
 #include "src/base/text.h"
 #include "src/data/table/number.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -195,8 +196,7 @@ TEST_CASE("a record beyond the limit ends the read with its place") {
   CsvReader reader(file, {}, {0, file.info().length, false});
   REQUIRE(reader.Next() == CsvReader::Outcome::kRecord);
   REQUIRE(reader.Next() == CsvReader::Outcome::kFailed);
-  CHECK(reader.error().message() ==
-        "a record is longer than 16.0 MiB; is a quote left open, or is this not a CSV file?");
+  CHECK_THAT(reader.error().message(), Says("a record is longer than 16.0 MiB"));
   CHECK(reader.error().position()->offset == 4);
 }
 

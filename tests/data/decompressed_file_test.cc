@@ -108,8 +108,7 @@ TEST_CASE("a compressed file that is cut anywhere is an error") {
       const std::string name = hadoop ? "x.snappy" : "x.bin";
       const Whole cut = TextOf(f, f.dir.Put(name, whole.substr(0, size)));
       REQUIRE(cut.status.code() == StatusCode::kBadInput);
-      REQUIRE(cut.status.message().find("ends in the middle of its compressed text") !=
-              std::string::npos);
+      REQUIRE(cut.status.message().find("ends in the middle") != std::string::npos);
       REQUIRE(text.starts_with(cut.text));
     }
   }
@@ -147,38 +146,32 @@ TEST_CASE("what is wrong with a compressed file is said in words") {
   wrong_crc[wrong_crc.size() - 6] ^= 1;
   const std::string window_of_256_mib("\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00", 9);
   const Row rows[] = {
-      {"a.csv.gz", "1,2\n3,4\n", StatusCode::kBadInput,
-       "is not what its name says: its first bytes are not those of gzip text; write the file "
-       "again"},
+      {"a.csv.gz", "1,2\n3,4\n", StatusCode::kBadInput, "are not those of gzip text"},
       {"a.csv.zst", "1,2\n", StatusCode::kBadInput, "are not those of zstd text"},
       {"a.csv.bz2", "BZh91AY", StatusCode::kBadInput, "are not those of bzip2 text"},
       {"a.csv.lz4", "1,2\n3,4\n", StatusCode::kBadInput, "are not those of lz4"},
       {"a.csv.snappy", "1,2\n3,4\n", StatusCode::kBadInput,
        "are not those of snappy as Hadoop writes it"},
       {"a.snappy", std::string("\xFF\x06\0\0sNaPpY", 10), StatusCode::kUnimplemented,
-       "is compressed with snappy in its framing format, which cannot be read"},
+       "snappy in its framing format"},
       {"a.csv", std::string("\xFF\xFE\0\0a\0\0\0", 8), StatusCode::kUnimplemented,
-       "is text in UTF-32, which cannot be read"},
+       "is text in UTF-32"},
       {"a.zip", "PK\x03\x04....", StatusCode::kUnimplemented, "is a zip archive"},
       {"a.xz", "1,2\n", StatusCode::kBadInput, "are not those of xz text"},
       {"a.xz", Xz("1,2\n") + "garbage, garbage, garbage", StatusCode::kBadInput,
-       "is damaged: its data is corrupt, or bytes that are no xz follow it"},
+       "bytes that are no xz"},
       {"a.bz2", Bzip2("1,2\n") + "garbage", StatusCode::kBadInput,
-       "goes on after the end of its bzip2 text"},
-      {"a.lz4", Lz4("1,2\n") + "garbage", StatusCode::kBadInput,
-       "goes on after the end of its lz4 text"},
+       "after the end of its bzip2 text"},
+      {"a.lz4", Lz4("1,2\n") + "garbage", StatusCode::kBadInput, "after the end of its lz4 text"},
       {"a.snappy", HadoopBlocks(kSnappy, "1,2\n", 9, 9) + "garbage, garbage", StatusCode::kBadInput,
        "is damaged: a chunk has"},
       {"a.snappy", std::string("\0\0\0\x02\0\0\0\x03\x05\0a", 11), StatusCode::kBadInput,
-       "is damaged: a chunk is longer than its block"},
-      {"a.gz", Gzip("1,2\n") + "garbage", StatusCode::kBadInput,
-       "goes on after the end of its gzip text with bytes that are none"},
+       "is damaged: a chunk is longer"},
+      {"a.gz", Gzip("1,2\n") + "garbage", StatusCode::kBadInput, "after the end of its gzip text"},
       {"a.gz", Gzip("1,2\n") + std::string(512, '\0'), StatusCode::kBadInput, "goes on after"},
-      {"a.zst", Zstd("1,2\n") + "garbage", StatusCode::kBadInput,
-       "goes on after the end of its zstd text"},
+      {"a.zst", Zstd("1,2\n") + "garbage", StatusCode::kBadInput, "after the end of its zstd text"},
       {"a.gz", wrong_crc, StatusCode::kBadInput, "is damaged: incorrect data check"},
-      {"a.zst", window_of_256_mib, StatusCode::kBadInput,
-       "needs more than 128 MiB of memory to decompress; compress it without --long"},
+      {"a.zst", window_of_256_mib, StatusCode::kBadInput, "needs more than 128 MiB"},
   };
   for (const Row& row : rows) {
     const std::string path = f.dir.Put(row.name, row.content);
@@ -218,8 +211,8 @@ TEST_CASE("a decompression bomb is stopped") {
     const auto profile = f.Profile();
     INFO(name << ": " << profile.status().ToString());
     CHECK(profile.status().code() == StatusCode::kBadInput);
-    CHECK(profile.status().message().find(
-              "is taken for a decompression bomb (at most 2000 times") != std::string::npos);
+    CHECK(profile.status().message().find("decompression bomb (at most 2000 times") !=
+          std::string::npos);
   }
   // One record without an end is stopped by the limit of a record, long before.
   f.Train(Gzip("0,0," + std::string(40 << 20, '7')), "long.csv.gz");

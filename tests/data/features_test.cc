@@ -8,6 +8,7 @@
 #include "src/data/features/feature_decoder.h"
 #include "src/data/features/vocabulary.h"
 #include "tests/data/fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -206,13 +207,11 @@ TEST_CASE("many categories make wider codes, and too many are refused") {
   f.job.data.shard_bytes = 1 << 14;
   f.Train(rows(10'001));
   const std::string many =
-      "the column has more than 10,000 different values, too many for a vocabulary; hash them "
-      "(a group of data.features.groups with `type: categorical, hash: 1000` and this column), "
-      "make rare ones one value (with `min_count: 5` there), or leave it out if it is an "
-      "identifier";
-  CHECK(ErrorOf(f).find(many) != std::string::npos);
+      "... the column ... more than 10,000 different values ... `type: categorical, hash: 1000` "
+      "... `min_count: 5`";
+  CHECK_THAT(ErrorOf(f), Says(many));
   f.job.data.shard_bytes = 1 << 20;
-  CHECK(ErrorOf(f).find(many) != std::string::npos);
+  CHECK_THAT(ErrorOf(f), Says(many));
   f.job.data.features.groups[0].hash = 50;
   const Gathered hashed = f.AllRows();
   CHECK(hashed.codes[7] == HashedCode("v7", 50));
@@ -258,9 +257,8 @@ TEST_CASE("a vocabulary is of the values with min_count rows, however many there
     }
   }
   f.Train(Frequencies(10'001, 5));
-  CHECK_THAT(ErrorOf(f), Catch::Contains("10,001 values of the column have the 2 training rows of "
-                                         "its min_count, more than the 10,000 of a vocabulary; "
-                                         "raise min_count, or hash them"));
+  CHECK_THAT(ErrorOf(f), Says("... 10,001 values of the column ... 2 training rows ... min_count "
+                              "... 10,000 ... raise min_count"));
 }
 
 TEST_CASE("values of a column that are to be counted are bounded, in a shard and in all") {
@@ -310,7 +308,7 @@ TEST_CASE("rows that are left out are bounded in their categories, too") {
       text += "v" + std::to_string(i) + (dropped ? ",,1\n" : ",1,\n");  // a bad row has no label
     }
     f.Train(text + "v0,1,0\nv1,2,1\n");
-    CHECK(ErrorOf(f).find(many) != std::string::npos);
+    CHECK_THAT(ErrorOf(f), Says(many));
   }
 }
 
@@ -369,17 +367,16 @@ TEST_CASE("a value that does not fit its column's type is a bad row that says wh
     f.Train("c,y\n" + value + ",0\n" + value + ",1\n");
     return ErrorOf(f);
   };
-  CHECK(error(Group({"c"}, spec::FeatureType::kBoolean), "maybe")
-            .find("the value is neither true nor false; expected true, false, yes, no, 1 or 0") !=
+  CHECK(error(Group({"c"}, spec::FeatureType::kBoolean), "maybe").find("neither true nor false") !=
         std::string::npos);
-  CHECK(error(Group({"c"}, spec::FeatureType::kDate), "1/2/2024").find("the value is not a date") !=
+  CHECK(error(Group({"c"}, spec::FeatureType::kDate), "1/2/2024").find("is not a date") !=
         std::string::npos);
-  CHECK(error(Group({"c"}, spec::FeatureType::kDate), "1e300").find("the value is not a date") !=
+  CHECK(error(Group({"c"}, spec::FeatureType::kDate), "1e300").find("is not a date") !=
         std::string::npos);
   spec::FeatureGroup logs = Group({"c"});
   logs.log1p = true;
   CHECK(error(logs, "-1").find("expected a number above -1") != std::string::npos);
-  CHECK(error(logs, "x").find("the value is not a number") != std::string::npos);
+  CHECK(error(logs, "x").find("is not a number") != std::string::npos);
   spec::FeatureGroup strict = Categories({"c"});
   strict.nulls = spec::NullPolicy{spec::NullKind::kFail};
   CHECK(error(strict, "").find("the value is missing") != std::string::npos);
@@ -397,8 +394,8 @@ TEST_CASE("groups name columns of the files, each once") {
     return ErrorOf(f);
   };
   CHECK(error({Categories({"a"}), Categories({"b", "a"})})
-            .find("data.features.groups[1].columns: column 'a' is already in groups[0]; name it in "
-                  "one group, once") != std::string::npos);
+            .find("data.features.groups[1].columns: column 'a' is already in groups[0]") !=
+        std::string::npos);
   CHECK(
       error({Categories({"c"})}).find("data.features.groups[0].columns: there is no column 'c'") !=
       std::string::npos);

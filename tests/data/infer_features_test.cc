@@ -7,6 +7,7 @@
 #include "src/data/input/column_sample.h"
 #include "tests/data/compress.h"
 #include "tests/data/fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -67,7 +68,7 @@ TEST_CASE("what the spec says of a column is not judged by its values") {
   f.Train("a,city,y\n1,Rome,0\n2,Oslo,1\n");
   f.job.data.features.columns = {std::string("a"), std::string("city")};
   CHECK(f.Plan()->schema.rules.empty());
-  CHECK(f.Profile().status().message().starts_with("the value is not a number"));
+  CHECK_THAT(f.Profile().status().message(), Says("the value ... not a number"));
   f.job.data.features.columns.clear();
   spec::FeatureGroup group;
   group.columns = {std::string("city")};
@@ -239,7 +240,7 @@ TEST_CASE("columns that are no features are left out, and the schema keeps why")
   f.Train(Table("e", [](int) { return ""; }));
   CHECK(spec::InferredText(f.Plan()->schema) == "numeric: 1 other; left out: e (empty)");
   f.job.data.features.exclude = {std::string("a")};
-  CHECK_THAT(f.Plan().status().message(), Catch::Contains("no column is left for features"));
+  CHECK_THAT(f.Plan().status().message(), Catch::Contains("no column is left"));
 }
 
 TEST_CASE("exclude takes columns out by name, position and pattern") {

@@ -168,7 +168,7 @@ TEST_CASE("columns that say nothing in all rows are left out") {
   JudgedJob job(
       Table([](int64_t i, bool) { return "7,," + std::to_string(i % 50) + "." + Number(i); }));
   const auto judged = job.Judge();
-  CHECK_THAT(judged.status().message(), Catch::Contains("no column is left for features") &&
+  CHECK_THAT(judged.status().message(), Catch::Contains("no column is left") &&
                                             Catch::Contains("constant") &&
                                             Catch::Contains("empty"));
   JudgedJob other(Table([](int64_t i, bool) { return "7," + Number(i) + "," + Label(i); }));

@@ -75,7 +75,7 @@ TEST_CASE("a bad row in compressed text has its row and offset in the text") {
   for (const std::string& content : {Gzip(bad), Zstd(bad)}) {
     const std::string path = f.Train(content, "a.bin");
     const Status error = f.Profile().status();
-    CHECK(error.message().find("the value is not a number") != std::string::npos);
+    CHECK(error.message().find("is not a number") != std::string::npos);
     CHECK(error.position() == InputPosition{.file = path,
                                             .row = 30'002,
                                             .column = "b",
@@ -105,7 +105,7 @@ TEST_CASE(
   f.dir.Put("b.csv.gz", "a,b,y\n1,2,0\n");
   error = f.Plan().status();
   CHECK(error.position()->file == f.dir / "b.csv.gz");
-  CHECK(error.message().find("is not what its name says") != std::string::npos);
+  CHECK(error.message().find("not what its name says") != std::string::npos);
 }
 
 TEST_CASE("columns in another order are matched by name, file by file") {
@@ -215,8 +215,7 @@ TEST_CASE("with multiline a compressed file's fields hold line breaks") {
     CHECK((Rows(&f) == expected));
   }
   f.Train(Gzip(text + "4,\"never closed\n5,6,p\n"), "a.csv.gz");
-  CHECK(f.Profile().status().message().find("not closed before the end of the file") !=
-        std::string::npos);
+  CHECK(f.Profile().status().message().find("not closed before the end") != std::string::npos);
 }
 
 }  // namespace

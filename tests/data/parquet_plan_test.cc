@@ -62,8 +62,7 @@ TEST_CASE("a column that cannot be used is named with its type, unless it is not
   CHECK(f.Error().message().find("did you mean 'a'?") != std::string::npos);
   f.job.data.features.columns.clear();
   f.Write({Json("a", arrow::int32(), "[1]"), Json("y", arrow::list(arrow::int32()), "[[1]]")});
-  CHECK(f.Error().message().find("expected one number, boolean or text a row") !=
-        std::string::npos);
+  CHECK(f.Error().message().find("expected one number, boolean or text") != std::string::npos);
   f.Write({Json("a", arrow::int32(), "[1]"), Json("a", arrow::int32(), "[1]"), Y(1)});
   CHECK(f.Error().message().find("names the column 'a' twice") != std::string::npos);
 }
@@ -79,8 +78,7 @@ TEST_CASE("lists of a million numbers and more are refused where they are used")
   const auto wide = arrow::fixed_size_list(arrow::float32(), 1'000'000);
   f.Write({Json("v", wide, "[]"), Json("w", wide, "[]"), Json("x", wide, "[]"), Y(0)});
   f.job.data.features.columns = {spec::ColumnRange{0, 2}};  // each may be, all together may not
-  CHECK(f.Error().message().find("with the elements of their lists, are more than the 1048576") !=
-        std::string::npos);
+  CHECK(f.Error().message().find("are more than the 1048576") != std::string::npos);
   f.Write({Json("a", arrow::int32(), "[]"), Json("v", huge, "[]"), Json("w", huge, "[]"), Y(0)});
   f.job.data.features.columns = {std::string("a")};
   const auto plan = f.Plan();
@@ -104,12 +102,10 @@ TEST_CASE("the format comes from data.format or from the files' names") {
   CHECK(f.AllRows().inputs == Doubles{1, 2});
   f.dir.Put("b.csv", "a,y\n1,2\n");
   CHECK(f.Error().message().find("is CSV by its name, '" + f.dir / "a.snappy.parquet" +
-                                 "' is Parquet; all files of a job need one format") !=
-        std::string::npos);
+                                 "' is Parquet; all files") != std::string::npos);
   f.job.data.train = {f.dir / "*.parquet"};
   f.job.data.format = spec::DataFormat::kCsv;
-  CHECK(f.Error().message().find("is a Parquet file, but data.format says that it is not; leave "
-                                 "data.format out") != std::string::npos);
+  CHECK(f.Error().message().find("is a Parquet file, but data.format") != std::string::npos);
 }
 
 TEST_CASE("partitions are columns of Parquet files too: features, label, null or left out") {
@@ -134,8 +130,7 @@ TEST_CASE("partitions are columns of Parquet files too: features, label, null or
   CHECK(f.AllRows().inputs == Doubles{2, 0.5, 4, 0.5, 6, 2});
   CHECK(f.AllRows().labels == std::vector<int32_t>{0, 0, 1});
   f.job.data.features.columns = {std::string("y")};
-  CHECK(f.Error().message().find("all columns of the job are names of directories") !=
-        std::string::npos);
+  CHECK(f.Error().message().find("are names of directories") != std::string::npos);
   f.job.data.features.columns.clear();
   put("p/y=__HIVE_DEFAULT_PARTITION__/w=ab", "[[7, 8]]");
   const Status error = f.Error();

@@ -167,7 +167,7 @@ TEST_CASE("a list of another length is a bad row that names file and row") {
   f.job.data.bad_rows = {.skip = true, .limit = 1};
   CHECK(f.AllRows().inputs == Doubles{1, 2, 3, 4});
   f.Write({Json("v", type, "[[], null, []]"), Y(3)});
-  CHECK(f.Error().message().find("holds lists, all of them empty or missing") != std::string::npos);
+  CHECK(f.Error().message().find("holds lists, all of them") != std::string::npos);
 }
 
 TEST_CASE("nulls follow the policy, also within vectors") {
@@ -229,13 +229,9 @@ TEST_CASE("a bad row of a Parquet file is named by row, column and text") {
       {{Json("a", arrow::float64(), "[1, 2, NaN]"), y}, "the value is missing", 3, "a", "nan"},
       {{Json("a", arrow::float64(), "[1, -Inf, NaN]"), y}, "the value is infinite", 2, "a", "-inf"},
       {{Json("a", arrow::float64(), "[1, 4e38, 3]"), y}, "does not fit float32", 2, "a", "4e+38"},
-      {{Json("a", arrow::utf8(), R"(["1", "2", "x"])"), y},
-       "the value is not a number",
-       3,
-       "a",
-       "x"},
+      {{Json("a", arrow::utf8(), R"(["1", "2", "x"])"), y}, "is not a number", 3, "a", "x"},
       {{Json("a", arrow::dictionary(arrow::int8(), arrow::utf8()), R"(["1", "x", "1"])"), y},
-       "the value is not a number",
+       "is not a number",
        2,
        "a",
        "x"},
@@ -261,11 +257,7 @@ TEST_CASE("a bad row of a Parquet file is named by row, column and text") {
        3,
        "w",
        "null"},
-      {{a, Json("val", arrow::int32(), "[0, 1, 2]"), y},
-       "the validation column holds neither true nor false",
-       3,
-       "val",
-       "2"},
+      {{a, Json("val", arrow::int32(), "[0, 1, 2]"), y}, "neither true nor false", 3, "val", "2"},
   };
   for (const Case& c : cases) {
     INFO(c.message);

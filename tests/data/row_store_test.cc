@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/data/fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -146,10 +147,8 @@ TEST_CASE("bytes that changed between profile and load are data loss") {
   const Status error =
       LoadRows({*f.files, f.plan, f.job}, other, f.All(*profile), none, {}).status();
   CHECK(error.code() == StatusCode::kDataLoss);
-  CHECK(error.message() ==
-        "bytes 0 to 12 of '" + path +
-            "' are not what the profiling pass read (checksums differ); the file changed "
-            "or the disk failed: submit the job again when its input is at rest");
+  CHECK_THAT(error.message(),
+             Says("bytes 0 to 12 of '" + path + "' ... checksums differ ... submit the job again"));
 }
 
 TEST_CASE("rows that fit nowhere are an error with the numbers") {
@@ -162,17 +161,16 @@ TEST_CASE("rows that fit nowhere are an error with the numbers") {
   };
   const Status no_spill = load({.memory_bytes_max = 100});
   CHECK(no_spill.code() == StatusCode::kResourceExhausted);
-  CHECK(no_spill.message() ==
-        "the rows of this worker need 128 B more; its memory budget is 100 B and its spill is not "
-        "set up; raise one of them or add workers");
+  CHECK_THAT(no_spill.message(), Says("the rows ... worker need 128 B more ... memory budget is "
+                                      "100 B ... spill ... not set up ... add workers"));
   const Status small =
       load({.memory_bytes_max = 100, .spill_directory = f.dir.path(), .spill_bytes_max = 64});
   CHECK(small.message().find("its spill has 64 B of its limit left") != std::string::npos);
   const Status nowhere = load({.memory_bytes_max = 0,
                                .spill_directory = f.dir.Put("file", "") + "/spill",
                                .spill_bytes_max = 1 << 20});
-  CHECK(nowhere.message() == "cannot make the directory '" + (f.dir / "file/spill") +
-                                 "': a part of it is a file, not a directory");
+  CHECK_THAT(nowhere.message(), Says("cannot make the directory '" + (f.dir / "file/spill") +
+                                     "' ... not a directory"));
   // One that is not there yet is made.
   CHECK(load({.memory_bytes_max = 0,
               .spill_directory = f.dir / "deep/spill",

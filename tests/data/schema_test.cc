@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/data/fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -44,41 +45,39 @@ TEST_CASE("columns that cannot be are errors that help") {
     return schema.status().message();
   };
   data.label = {std::string("sexx")};
-  const std::string columns =
-      "the files have 6 columns: 'id', 'age', 'height', 'weight', 'is_val', 'sex'";
-  CHECK(message() == "data.label: there is no column 'sexx'; " + columns + "; did you mean 'sex'?");
+  const std::string columns = " ... 6 columns: 'id', 'age', 'height', 'weight', 'is_val', 'sex'";
+  CHECK_THAT(message(),
+             Says("data.label: there is no column 'sexx'" + columns + "; did you mean 'sex'?"));
   data.label = {std::string("zzzzzzzz")};
-  CHECK(message() == "data.label: there is no column 'zzzzzzzz'; " + columns);
+  CHECK_THAT(message(), Says("data.label: there is no column 'zzzzzzzz'" + columns) &&
+                            !Catch::Contains("did you mean"));
   data.label = {std::string("c")};
-  CHECK(message({"a", " c"}) ==
-        "data.label: there is no column 'c'; the files have 2 columns: 'a', ' c'; did you mean ' "
-        "c'?");
+  CHECK_THAT(
+      message({"a", " c"}),
+      Says("data.label: there is no column 'c' ... 2 columns: 'a', ' c'; did you mean ' c'?"));
   data.label = {std::string("zz")};
-  CHECK(message({"x", "y"}) ==
-        "data.label: there is no column 'zz'; the files have 2 columns: 'x', 'y'");
+  CHECK_THAT(message({"x", "y"}),
+             Says("data.label: there is no column 'zz' ... 2 columns: 'x', 'y'") &&
+                 !Catch::Contains("did you mean"));
   data.label = {int64_t{6}};
-  CHECK(message() == "data.label: there is no column 6; the files have 6 columns, counted from 0");
+  CHECK_THAT(message(), Says("data.label: there is no column 6 ... 6 columns ... from 0"));
   data.label = {int64_t{5}};
-  CHECK(
-      message({"5", "0", "0", "1", "2", "3"}) ==
-      "the header names '0' twice, in columns 1 and 2; rename one, or set csv.header: false if the "
-      "first line is data");
+  CHECK_THAT(message({"5", "0", "0", "1", "2", "3"}),
+             Says("the header names '0' twice, in columns 1 and 2 ... csv.header: false"));
   data.features.columns = {std::string("age"), int64_t{1}};
-  CHECK(message() == "data.features.columns: column 'age' is named twice; name it once");
+  CHECK_THAT(message(), Says("data.features.columns: column 'age' is named twice"));
   data.features.columns = {std::string("age"), std::string("sex")};
-  CHECK(message() == "data.features.columns: column 'sex' is the label; leave it out");
+  CHECK_THAT(message(), Says("data.features.columns: column 'sex' is the label ... leave it out"));
   data.features.columns = {spec::ColumnRange{4, 6}};
-  CHECK(message() ==
-        "data.features.columns: there is no column 6; the files have 6 columns, counted from 0");
+  CHECK_THAT(message(),
+             Says("data.features.columns: there is no column 6 ... 6 columns ... from 0"));
   data.features.columns.assign(10'000, spec::ColumnRange{0, 4});
-  CHECK(message() == "data.features.columns: names columns more than once; name each once");
+  CHECK_THAT(message(), Says("data.features.columns: names columns more than once"));
   data.features.columns.clear();
   data.label = {int64_t{0}};
-  CHECK(message({"y"}) ==
-        "data.features.columns: no column is left for features beside label, weight and validation "
-        "marker; the files have 1 column: 'y'");
+  CHECK_THAT(message({"y"}), Says("data.features.columns: no column is left ... 1 column: 'y'"));
   data.label = {int64_t{0}, std::string("id")};
-  CHECK(message() == "data.label: column 'id' is named twice; name it once");
+  CHECK_THAT(message(), Says("data.label: column 'id' is named twice"));
 }
 
 TEST_CASE("input is listed set by set, frozen and cut") {
@@ -119,34 +118,31 @@ TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
   const auto status = [&f] { return f.Plan().status(); };
   f.job.data.train = {f.dir / "*.csv"};
   CHECK(status().code() == StatusCode::kNotFound);
-  CHECK(status().message() == "data.train: no file matches '" + (f.dir / "*.csv") +
-                                  "' (names that start with _ or . and *._COPYING_ are left out)");
+  CHECK_THAT(status().message(), Says("data.train: no file matches '" + (f.dir / "*.csv") +
+                                      "' ... _ or . and *._COPYING_"));
   f.job.data.train = {f.dir / "none.csv"};
   CHECK(status().code() == StatusCode::kNotFound);
   CHECK(status().message() ==
         "data.train: cannot look up '" + (f.dir / "none.csv") + "': it does not exist");
   const std::string train = f.Train("a,y\n1,0\n");
   f.job.data.test = {f.dir / "t*.csv"};
-  CHECK(status().message() == "data.test: '" + train + "' is listed twice, by '" + train +
-                                  "' and by '" + (f.dir / "t*.csv") +
-                                  "'; each file may belong to one set, once");
+  CHECK_THAT(status().message(), Says("data.test: '" + train + "' is listed twice, by '" + train +
+                                      "' and by '" + (f.dir / "t*.csv") + "'"));
   f.job.data.test.clear();
   f.job.data.train = {train, f.dir.Put("other.csv", "a,z\n1,0\n")};
   CHECK(status().code() == StatusCode::kInvalidArgument);
-  CHECK(status().message() == "the header has 'z' in column 1, which '" + train +
-                                  "' does not have; all files need the same columns, in any order");
+  CHECK_THAT(status().message(),
+             Says("the header has 'z' in column 1, which '" + train + "' ... same columns"));
   const std::string other = f.dir / "other.csv";
   CHECK(status().position() ==
         InputPosition{.file = other, .row = 1, .column = "z", .offset = 2, .text = "z"});
   f.dir.Put("other.csv", "\na,y,a\n");
-  CHECK(
-      status().message() ==
-      "the header has 'a' in column 2 and in column 0; all files need the same columns, each once");
+  CHECK_THAT(status().message(), Says("the header has 'a' in column 2 ... column 0"));
   CHECK(status().position() ==
         InputPosition{.file = other, .row = 2, .column = "a", .offset = 5, .text = "a"});
   f.dir.Put("other.csv", "a\n");
-  CHECK(status().message() == "the header has no column 'y', which '" + train +
-                                  "' has; all files need the same columns, in any order");
+  CHECK_THAT(status().message(),
+             Says("the header has no column 'y', which '" + train + "' ... same columns"));
   CHECK(status().position() ==
         InputPosition{.file = other, .row = 1, .column = "y", .offset = 0, .text = "a"});
   f.Train("PK\x03\x04 archive");
@@ -154,7 +150,7 @@ TEST_CASE("inputs that cannot be listed are errors that name the pattern") {
   f.job.data.train = {"ftp://name/x"};
   CHECK(status().code() == StatusCode::kInvalidArgument);
   f.Train("\"a,y\n1,0\n");
-  CHECK(status().message().starts_with("the header: a quoted field is not closed"));
+  CHECK_THAT(status().message(), Says("the header: a quoted field ... not closed"));
   CHECK(status().position()->row == 1);
 }
 
@@ -186,7 +182,7 @@ TEST_CASE("a file of bad rows alone is told by the first of them, after a bounde
   f.Train("\n1,\"2\n3,\"4\n");
   Status error = f.Plan().status();
   CHECK(error.code() == StatusCode::kBadInput);
-  CHECK(error.message().find("a quoted field is not closed on its line") == 0);
+  CHECK_THAT(error.message(), Says("a quoted field ... not closed"));
   CHECK(error.position()->row == 2);
   CHECK(error.position()->offset == 3);
   f.Train("1 1 :2\n", "t.svm");

@@ -4,6 +4,7 @@
 
 #include "src/spec/sparse_rows.h"
 #include "tests/data/sparse_fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -73,8 +74,7 @@ TEST_CASE("sparse rows that will not fit are refused before any is read") {
   CHECK(make({.memory_bytes_max = 2 * StoreFixture::kRecordBytes}).ok());
   const Status refused = make({.memory_bytes_max = StoreFixture::kRecordBytes / 2});
   CHECK(refused.code() == StatusCode::kResourceExhausted);
-  CHECK(refused.message().find("the rows of this worker need 2.") == 0);
-  CHECK(refused.message().find("raise one of them or add workers") != std::string::npos);
+  CHECK_THAT(refused.message(), Says("the rows ... worker need 2. ... add workers"));
   CHECK(make(f.Spill(0, StoreFixture::kRecordBytes / 2)).code() == StatusCode::kResourceExhausted);
   CHECK(make(f.Spill(StoreFixture::kRecordBytes / 2, StoreFixture::kRecordBytes)).ok());
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/data/fixture.h"
+#include "tests/testing/says.h"
 
 namespace espalier::data {
 namespace {
@@ -47,7 +48,7 @@ TEST_CASE("a class with almost all rows gives a warning") {
       f, Rows("a,y", 2000,
               [](int i) { return std::to_string(Noise(i)) + (i % 200 == 0 ? ",x" : ",z"); }));
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].starts_with("99.5 % of the training rows have the class 'z'"));
+  CHECK_THAT(warnings[0], Says("99.5 % of the training rows ... 'z'"));
 }
 
 TEST_CASE("repeated rows give a warning, and rows in both sets") {
@@ -61,8 +62,8 @@ TEST_CASE("repeated rows give a warning, and rows in both sets") {
     f.job.data.shard_bytes = shard_bytes;
     const Strings warnings = Warnings(f, Rows("a,b,c,y", 4000, row));
     REQUIRE(warnings.size() == 2);
-    CHECK_THAT(warnings[0], Catch::Contains("of the training rows repeat another row"));
-    CHECK_THAT(warnings[1], Catch::Contains("of the validation rows are training rows as well"));
+    CHECK_THAT(warnings[0], Catch::Contains("training rows repeat"));
+    CHECK_THAT(warnings[1], Catch::Contains("validation rows are training rows"));
   }
 }
 
@@ -72,7 +73,7 @@ TEST_CASE("a column that alone predicts the label gives a warning") {
     return Warnings(f, Rows("a,b,y", 3000, row));
   };
   const auto label = [](int i) { return Noise(i + 5) % 2 == 0 ? "no" : "yes"; };
-  const std::string warning = "column 'b' alone predicts the label nearly perfectly";
+  const std::string warning = "column 'b' alone predicts";
   for (const auto& leak : std::vector<std::function<std::string(int)>>{
            [&](int i) { return std::string(label(i)) + "_code"; },
            [&](int i) { return std::to_string(Noise(i) + (label(i)[0] == 'n' ? 0 : 50'000)); },
@@ -105,7 +106,7 @@ TEST_CASE("rows in order of time warn of a random split") {
   f.job.data.validation.fraction = 0.2;
   const Strings warnings = Warnings(f, content);
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].starts_with("the rows are in the order of column 'day', while validation"));
+  CHECK_THAT(warnings[0], Says("the rows ... in the order ... 'day' ... validation"));
 }
 
 }  // namespace
