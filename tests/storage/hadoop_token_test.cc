@@ -5,6 +5,7 @@
 #include "src/base/base64.h"
 #include "src/storage/kerberos.h"
 #include "src/storage/token_store.h"
+#include "tests/testing/says.h"
 
 namespace espalier::storage {
 namespace {
@@ -46,7 +47,7 @@ TEST_CASE("damaged tokens are refused without a byte of them in the words") {
                                  text.substr(0, 40), text + "AAAA", std::string(20'000, 'A')}) {
     const Status status = ParseTokenText(bad).status();
     CHECK(status.code() == StatusCode::kInvalidArgument);
-    CHECK(status.message() == "a delegation token is damaged, or nothing that Hadoop writes");
+    CHECK_THAT(status.message(), Says("a delegation token is damaged"));
   }
   CHECK_FALSE(ParseTokenIdentity({.identifier = std::string("\0", 1)}).ok());
   CHECK_FALSE(ParseTokenIdentity({.identifier = std::string("\1\1a\0\0\0\0", 7)}).ok());
@@ -129,9 +130,9 @@ TEST_CASE("each failure of Kerberos is told apart, with how to mend it") {
   };
   for (const Case& c : {
            Case{"x; Server HTTP/10.0.0.1@R not found in Kerberos database",
-                StatusCode::kPermissionDenied, "the KDC knows no service of that host name; name"},
+                StatusCode::kPermissionDenied, "knows no service of that host name"},
            Case{"x; Client 'a@R' not found in Kerberos database", StatusCode::kPermissionDenied,
-                "the KDC does not know the principal of the keytab or ticket; is"},
+                "the principal of the keytab or ticket"},
            Case{"x; Clock skew too great", StatusCode::kPermissionDenied, "set them by NTP"},
            Case{"Failure unspecified at GSS-API level (Mechanism level: Clock skew too great (37))",
                 StatusCode::kPermissionDenied, "set them by NTP"},
@@ -140,8 +141,7 @@ TEST_CASE("each failure of Kerberos is told apart, with how to mend it") {
            Case{"x; Cannot contact any KDC for realm 'R'", StatusCode::kUnavailable,
                 "no KDC answers; is it up"},
            Case{"x; No Kerberos credentials available (default cache: FILE:/tmp/c)",
-                StatusCode::kPermissionDenied,
-                "neither a Kerberos ticket nor a keytab was found; name a"},
+                StatusCode::kPermissionDenied, "neither a Kerberos ticket nor a keytab"},
            Case{"x; Decrypt integrity check failed", StatusCode::kPermissionDenied,
                 "export the keytab again"},
        }) {

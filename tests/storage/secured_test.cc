@@ -94,8 +94,7 @@ TEST_CASE("a cancelled token is refused in words; a newer one of the job is used
   REQUIRE(CancelToken(Plain(), Prefix(), old).ok());
   const Status refused = files->Stat(path).status();
   CHECK(refused.code() == StatusCode::kPermissionDenied);
-  CHECK(refused.message().find("does not know its delegation token: it was cancelled") !=
-        std::string::npos);
+  CHECK(refused.message().find("delegation token: it was cancelled") != std::string::npos);
   CHECK(refused.message().find(old) == std::string::npos);
   tokens->Put(Prefix(), FreshToken());
   CHECK(files->Stat(path).ok());
@@ -136,7 +135,7 @@ TEST_CASE("only who may renew a token does, and acting for others needs leave") 
   const Status other = FetchToken(Plain(), Prefix(), "espalier", "bob").status();
   INFO(other.ToString());
   CHECK(other.code() == StatusCode::kPermissionDenied);
-  CHECK(other.message().find("does not let us act for another") != std::string::npos);
+  CHECK(other.message().find("act for another") != std::string::npos);
 }
 
 }  // namespace
