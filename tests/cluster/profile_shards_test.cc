@@ -3,6 +3,7 @@
 
 #include "src/base/random.h"
 #include "src/cluster/profiling_shards.h"
+#include "tests/testing/says.h"
 
 namespace espalier::cluster {
 namespace {
@@ -80,15 +81,16 @@ TEST_CASE("what a shard cannot hold is refused with words") {
   CHECK_FALSE(
       check([](spec::ShardProfile& s) { s.storage = static_cast<spec::StorageType>(9); }).ok());
   CHECK(check([](spec::ShardProfile& s) { s.nonzeros = 3; }).ok());
-  CHECK(check([](spec::ShardProfile& s) { s.nonzeros = 4; }).ToString() ==
-        "profile of shard 2 <- it counts 4 numbers that are not 0, of 3");
+  CHECK_THAT(check([](spec::ShardProfile& s) { s.nonzeros = 4; }).ToString(),
+             Says("profile of shard 2 <- it counts 4 numbers ... of 3"));
   CHECK_FALSE(check([](spec::ShardProfile& s) {
                 s.test_rows = int64_t{1} << 40;
                 s.nonzeros = s.test_rows + 1;
               }).ok());
-  CHECK(check([](spec::ShardProfile& s) {
-          s.train_weight = std::numeric_limits<double>::quiet_NaN();
-        }).ToString() == "profile of shard 2 <- its training weight is out of range");
+  CHECK_THAT(check([](spec::ShardProfile& s) {
+               s.train_weight = std::numeric_limits<double>::quiet_NaN();
+             }).ToString(),
+             Says("profile of shard 2 <- its training weight ... out of range"));
   const auto shard = std::make_shared<const spec::ShardResult>(good);
   CHECK(CheckProfile(input, spec::JobKind::kTrain, {1, 2, 3}, {shard}).ok());
   CHECK(CheckProfile(input, spec::JobKind::kTrain, {1, 3}, {shard}).ToString() ==
@@ -118,8 +120,8 @@ TEST_CASE("a score is that of its kind of job, and can be true") {
   const auto nothing = [](spec::ShardScore&) {};
   CHECK(check(spec::JobKind::kPredict, nothing).ok());
   CHECK(check(spec::JobKind::kEvaluate, nothing).ok());
-  CHECK(check(spec::JobKind::kTrain, nothing).message() ==
-        "the result of shard 0 is not of this kind of job");
+  CHECK_THAT(check(spec::JobKind::kTrain, nothing).message(),
+             Says("the result of shard 0 ... kind of job"));
   for (const spec::JobKind kind : {spec::JobKind::kPredict, spec::JobKind::kEvaluate}) {
     const auto profile = std::make_shared<const spec::ShardResult>(spec::ShardProfile());
     CHECK_FALSE(CheckProfile(input, kind, {0}, {profile}).ok());
@@ -178,14 +180,14 @@ TEST_CASE("evidence fits the plan and itself") {
                         {std::make_shared<const spec::ShardResult>(s)})
         .ToString();
   };
-  CHECK_THAT(check(), Catch::Contains("it judges a plan that is not provisional"));
+  CHECK_THAT(check(), Catch::Contains("is not provisional"));
   input.provisional = true;
   CHECK(check() == "OK");  // without statistics: it could not be read
   s.evidence[0].truths = 2;
   CHECK_THAT(check(), Catch::Contains("its evidence is out of range"));
   s.evidence[0].truths = 0;
   s.evidence[0].texts.counts["y"] = 7;
-  CHECK_THAT(check(), Catch::Contains("it counts more labels than its 1 rows"));
+  CHECK_THAT(check(), Catch::Contains("more labels than its 1"));
   s.evidence[0].column = 2;
   CHECK_THAT(check(), Catch::Contains("its evidence is out of range"));
 }
@@ -198,10 +200,8 @@ TEST_CASE("statistics that will not fit are refused with the setting that mends 
   CHECK(CheckProfileSize(input, 48'000'000).ok());
   const Status refused = CheckProfileSize(input, 47'999'999);
   CHECK(refused.code() == StatusCode::kInvalidArgument);
-  CHECK(refused.message() ==
-        "data.shard_bytes: 1,000 shards of 1,000 columns have statistics of 45.8 MiB, more than "
-        "the 45.8 MiB that this coordinator has room for (profile_bytes_max); use fewer, larger "
-        "shards");
+  CHECK_THAT(refused.message(), Says("data.shard_bytes: 1,000 shards of 1,000 columns ... 45.8 MiB "
+                                     "... 45.8 MiB ... profile_bytes_max ... larger shards"));
 }
 
 TEST_CASE("a run of shards goes to the worker whose disks hold most of it") {

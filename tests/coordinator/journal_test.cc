@@ -259,7 +259,7 @@ TEST_CASE("a segment that is missing or cut in the midst is an error") {
   CHECK_THAT(OpenJournal(directory, {}, 1).status().ToString(), Catch::Contains("cut short"));
   fs::remove(segments[1]);
   CHECK_THAT(OpenJournal(directory, {}, 1).status().ToString(),
-             Catch::Contains("it is missing before this file"));
+             Catch::Contains("missing before this file"));
 }
 
 // Changes the database behind the journal's back.
@@ -290,7 +290,7 @@ TEST_CASE(
   CHECK_THAT(problem("UPDATE record SET bytes = x'00' WHERE sequence = 2"),
              Catch::Contains("journal.db, record 2: its bytes have the checksum"));
   CHECK_THAT(problem("DELETE FROM record WHERE sequence = 2"),
-             Catch::Contains("record 2: it is missing; the next one is 3"));
+             Catch::Contains("record 2: it is missing"));
   const uint32_t checksum = RecordChecksum(3, std::string_view("x", 1));
   CHECK_THAT(problem("UPDATE record SET bytes = x'78', checksum = " + std::to_string(checksum) +
                      " WHERE sequence = 3"),

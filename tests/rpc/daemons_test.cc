@@ -216,7 +216,7 @@ TEST_CASE("a general client learns that a worker is well and what it offers") {
 bool NamesBoth(const std::string& message) {
   return message.find(kOtherVersion) != std::string::npos &&
          message.find(kVersion) != std::string::npos &&
-         message.find("install the same version on both") != std::string::npos;
+         message.find("the same version on both") != std::string::npos;
 }
 
 TEST_CASE("a coordinator refuses workers and clients of another version, with both named") {
