@@ -13,6 +13,7 @@
 #include "src/bundle/safetensors.h"
 #include "src/training/state_codec.h"
 #include "tests/storage/temporary_directory.h"
+#include "tests/testing/says.h"
 
 namespace espalier::bundle {
 namespace {
@@ -135,28 +136,25 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
   spec::TensorList wider = Network();
   wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
   wider[3] = {"layers.1.bias", {2}, 15, 2};
-  const std::string mend = ": a checkpoint is for a network of the same layers and inputs";
-  CHECK(model.Error({path, {}}, wider) == "train.initial: " + path +
-                                              ": found 13 parameters and hidden layers of [3]; the "
-                                              "network has 17 parameters and hidden "
-                                              "layers of [3]" +
-                                              mend);
+  const std::string mend = " ... the same layers and inputs";
+  CHECK_THAT(
+      model.Error({path, {}}, wider),
+      Says("train.initial: " + path +
+           ": found 13 parameters ... layers of [3] ... 17 parameters ... layers of [3]" + mend));
   // As many numbers, in layers of other widths.
   const std::string other =
       model.directory.Put("o.ckpt", CheckpointOf<float>(5, 50, spec::OptimizerKind::kAdam, {2, 1}));
-  CHECK(model.Error({other, {}}) ==
-        "train.initial: " + other +
-            ": found 13 parameters and hidden layers of [2, 1]; the network has 13 parameters and "
-            "hidden layers of [3]" +
-            mend);
+  CHECK_THAT(model.Error({other, {}}),
+             Says("train.initial: " + other +
+                  ": found 13 parameters ... layers of [2, 1] ... 13 parameters ... layers of [3]" +
+                  mend));
   // As many numbers, of which some are of a norm in the place of inputs: 1 of them, 6 + 4 units.
   const spec::TensorList normed = {
       {"layers.0.weight", {3, 1}, 0, 3},   {"layers.0.bias", {3}, 3, 3},
       {"layers.0.norm.weight", {1}, 6, 1}, {"layers.0.norm.bias", {1}, 7, 1},
       {"layers.1.weight", {1, 3}, 8, 3},   {"layers.1.bias", {1}, 11, 2}};
-  CHECK_THAT(model.Error({path, {}}, normed),
-             Catch::Contains("found 13 parameters and hidden layers of [3]; the network has 13 "
-                             "parameters and hidden layers of [3], normalised"));
+  CHECK_THAT(model.Error({path, {}}, normed), Says("... found 13 parameters ... layers of [3] ... "
+                                                   "13 parameters ... layers of [3], normalised"));
   wider[2] = {"layers.0.one_hot.0.weight", {3, 3}, 9, 9};
   CHECK_THAT(model.Error({path, {}}, wider), Catch::Contains("does not tell which values"));
   bytes.back() ^= 1;
@@ -218,9 +216,7 @@ TEST_CASE("weights of another network are refused by the first tensor that does 
   spec::TensorList wider = Network();
   wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
   wider[3] = {"layers.1.bias", {2}, 15, 2};
-  const std::string mend =
-      "; train a network of the same layers and inputs, or name the layers that are the same: "
-      "{from: MODEL, layers: [0]}";
+  const std::string mend = " ... the same layers and inputs ... {from: MODEL, layers: [0]}";
   CHECK(model.Error({model.path, {}}, wider) ==
         "train.initial: " + model.path +
             ": found one of [1, 3] for the tensor layers.1.weight of [2, 3]" + mend);
@@ -231,9 +227,8 @@ TEST_CASE("weights of another network are refused by the first tensor that does 
             ": found none for the tensor layers.0.norm.weight of [3, 2]" + mend);
   model.weights[7] = std::numeric_limits<float>::infinity();
   model.Put();
-  CHECK(model.Error({model.path, {}}) ==
-        "train.initial: " + model.path +
-            ": the tensor layers.0.bias has a value that is not finite");
+  CHECK_THAT(model.Error({model.path, {}}),
+             Says("train.initial: " + model.path + " ... tensor layers.0.bias ... not finite"));
 }
 
 TEST_CASE("tables of categories are taken where all their values are there") {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/base/random.h"
+#include "tests/testing/says.h"
 
 namespace espalier::bundle {
 namespace {
@@ -62,10 +63,10 @@ TEST_CASE("a broken file is refused with its reason") {
       {"abc", "safetensors: shorter than its 8-byte length"},
       {std::string(8, '\xff'),
        "safetensors: a header of 18446744073709551615 bytes in a file of 0"},
-      {File("nonsense", ""), "safetensors: the header is not a JSON object"},
-      {File("[1]", ""), "safetensors: the header is not a JSON object"},
+      {File("nonsense", ""), "safetensors: the header ... JSON object"},
+      {File("[1]", ""), "safetensors: the header ... JSON object"},
       {File(R"({"a":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}", ""),
-       "safetensors: the header is nested too deep"},
+       "safetensors: the header ... nested"},
       {File(R"({"a":{"dtype":"F32"}})", ""),
        "safetensors: tensor 'a' lacks dtype, shape or data_offsets"},
       {File(R"({"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}})", "ab"),
@@ -78,7 +79,7 @@ TEST_CASE("a broken file is refused with its reason") {
       {File(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", four),
        "safetensors: tensor 'a' has bytes 0 to 4 of 4, but its shape needs 8"},
       {File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", four + four),
-       "safetensors: a hole or an overlap before tensor 'a'"},
+       "safetensors: a hole ... before tensor 'a'"},
       {File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", four + four),
        "safetensors: bytes behind the last tensor"},
       {File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
@@ -89,7 +90,7 @@ TEST_CASE("a broken file is refused with its reason") {
   for (const Row& row : rows) {
     const auto view = DecodeSafetensors(row.bytes);
     REQUIRE_FALSE(view.ok());
-    CHECK(view.status().message() == row.message);
+    CHECK_THAT(view.status().message(), Says(row.message));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "tests/testing/says.h"
 #include "tests/training/driven_machine.h"
 
 namespace espalier::training {
@@ -60,9 +61,8 @@ TEST_CASE("weights of an evaluation without a finite sum fail the job by name") 
     totals[model::kTotalWeight] = std::numeric_limits<double>::infinity();
   });
   REQUIRE(std::holds_alternative<FailAction>(failed));
-  CHECK(std::get<FailAction>(failed).error.ToString() ==
-        "data.weight: the weights of all test rows have no finite sum; look for extreme ones in "
-        "the data");
+  CHECK_THAT(std::get<FailAction>(failed).error.ToString(),
+             Says("data.weight: ... test rows ... no finite sum"));
 }
 
 TEST_CASE("a step of weight 0 counts and updates nothing") {
@@ -84,8 +84,9 @@ TEST_CASE("a job none of whose rows has a weight fails rather than save its firs
       stats[model::kTotalWeight] = stats[model::kTotalLoss] = 0;
     });
     CHECK(s.letters == (epochs < 1 ? "GG" : "GGGG"));
-    CHECK(s.error.message() ==
-          "the training rows have no weight above 0; see data.weight and train.class_weight");
+    CHECK_THAT(
+        s.error.message(),
+        Says("the training rows ... no weight above 0 ... data.weight ... train.class_weight"));
   }
 }
 

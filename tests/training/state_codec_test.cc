@@ -10,6 +10,7 @@
 #include "src/base/random.h"
 #include "src/model/metrics.h"
 #include "src/training/update.h"
+#include "tests/testing/says.h"
 #include "tests/testing/scale.h"
 
 namespace espalier::training {
@@ -185,7 +186,7 @@ TEST_CASE("pairs and searches that lead nowhere are refused, and other hostile o
     TrainingState<float> bad = good;
     change(bad.lbfgs);
     CHECK_THAT(DecodeState<float>(EncodeState(bad), plan).status().message(),
-               Catch::Contains("its line search or its pairs cannot be"));
+               Catch::Contains("its line search or its pairs"));
   }
   const std::string bytes = EncodeState(good);
   for (uint64_t seed = 0; seed < 300 * TestScale(); ++seed) {
@@ -316,23 +317,22 @@ TEST_CASE("a state of another job is refused by what differs") {
   const auto error = [&](const TrainingPlan& plan) {
     return DecodeState<float>(bytes, plan).status().message();
   };
-  const std::string begin = "this is no job state that can be gone on with: ";
-  CHECK(DecodeState<double>(bytes, SmallPlan()).status().message() ==
-        begin + "it has numbers of 4 bytes, the job's have 8");
+  const std::string begin = "this is no job state ... ";
+  CHECK_THAT(DecodeState<double>(bytes, SmallPlan()).status().message(),
+             Says(begin + "numbers of 4 bytes ... 8"));
   TrainingPlan wider = SmallPlan();
   wider.shape = *model::MakeNetworkShape(spec::ModelSpec{}, 3, 2);
-  CHECK(error(wider) == begin + "it has 6 parameters, the job has 8");
+  CHECK_THAT(error(wider), Says(begin + "it has 6 parameters, the job has 8"));
   TrainingPlan sgd = SmallPlan();
   sgd.train.optimizer.kind = spec::OptimizerKind::kSgd;
-  CHECK(error(sgd) == begin + "its optimizer's state is not that of the job's optimizer");
+  CHECK_THAT(error(sgd), Says(begin + "its optimizer's state ... job's optimizer"));
   TrainingPlan more = SmallPlan();
   if (GENERATE(false, true)) {
     more.train.accumulate_steps = 2;
   } else {
     more.train.averaging.kind = spec::AveragingKind::kMean;
   }
-  CHECK(error(more) ==
-        begin + "its accumulated gradient or its averaged weights are not those of the job");
+  CHECK_THAT(error(more), Says(begin + "its accumulated gradient ... averaged weights"));
 }
 
 }  // namespace

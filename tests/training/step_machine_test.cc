@@ -8,6 +8,7 @@
 
 #include "src/model/metrics.h"
 #include "tests/model/golden.h"
+#include "tests/testing/says.h"
 #include "tests/training/driven_machine.h"
 
 namespace espalier::training {
@@ -162,7 +163,7 @@ TEST_CASE("a job whose last epoch was skipped fails") {
   };
   StepMachine<float> machine(plan);
   const Script s = Drive(machine, One, skip);
-  CHECK(s.error.message().starts_with("step 12: all steps of the last epoch were skipped"));
+  CHECK_THAT(s.error.message(), Says("step 12: all steps ... skipped"));
   plan.train.early_stopping = spec::EarlyStopping{.patience = 5};
   StepMachine<float> restoring(plan);
   const Script kept = Drive(restoring, One, skip);
@@ -189,10 +190,9 @@ TEST_CASE("a metric that the data does not have fails the job by name") {
   StepMachine<float> stopping(plan);
   const Script s = Drive(stopping, One);  // no row of either class
   CHECK(s.letters == "GUGUGUGUV");
-  CHECK(s.error.ToString() ==
-        "train.early_stopping.metric: val_auc has no value in this job: it is of "
-        "two classes, with rows of both among the validation rows; choose another one, such as "
-        "val_loss");
+  CHECK_THAT(
+      s.error.ToString(),
+      Says("train.early_stopping.metric: val_auc has no value ... two classes ... val_loss"));
   plan.train.early_stopping.reset();
   plan.train.schedule.kind = spec::ScheduleKind::kPlateau;
   plan.train.schedule.plateau.metric = "val_auc";
