@@ -7,6 +7,7 @@
 
 #include "src/bundle/checkpoint_store.h"
 #include "src/rpc/coordinator_address.h"
+#include "tests/testing/says.h"
 
 namespace espalier::cli {
 namespace {
@@ -77,8 +78,8 @@ TEST_CASE("the run to go on with comes from the command line or the file") {
   job = LoadJobFile("resume.yaml", {.resume = "hdfs://h/new"});
   REQUIRE(job.ok());
   CHECK(job->spec.resume == spec::ResumeSpec{"hdfs://h/new", false, false});
-  CHECK(LoadJobFile("job.yaml", {.accept_data = true}).status().message() ==
-        "--accept-other-data is for a run that is resumed: add --resume RUN");
+  CHECK_THAT(LoadJobFile("job.yaml", {.accept_data = true}).status().message(),
+             Says("--accept-other-data ... --resume RUN"));
 }
 
 TEST_CASE("a job starts only if there is something to resume, or nothing that should be") {

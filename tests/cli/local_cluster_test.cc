@@ -91,9 +91,9 @@ TEST_CASE("a job has no more workers on one machine than are started by hand") {
   CHECK(*LocalWorkers(options, {.min = 64}) == 64);
   CHECK(*LocalWorkers(options, {.min = 1, .max = 64}) == 64);
   CHECK_THAT(LocalWorkers(options, {.min = 65}).status().message(),
-             Catch::StartsWith("workers.min: found 65, but on one machine at most 64"));
+             Catch::StartsWith("workers.min: found 65, but on one machine"));
   CHECK_THAT(LocalWorkers(options, {.min = 1, .max = 65}).status().message(),
-             Catch::StartsWith("workers.max: found 65, but on one machine at most 64"));
+             Catch::StartsWith("workers.max: found 65, but on one machine"));
   options.workers = 2;
   CHECK(*LocalWorkers(options, {.min = 65, .max = 70}) == 2);
 }

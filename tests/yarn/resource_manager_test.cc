@@ -142,8 +142,8 @@ TEST_CASE("why who asks is not believed is told, by whom it may be") {
   };
   const std::string page = "text/html\r\nWWW-Authenticate: Negotiate\r\n";
   reply = storage::Reply(401, "<html>Authentication required", "Content-Type: " + page);
-  CHECK_THAT(said(), Catch::Contains("asks for Kerberos, but the Hadoop configuration here does") &&
-                         Catch::Contains("HADOOP_CONF_DIR must name the cluster's own"));
+  CHECK_THAT(said(), Catch::Contains("asks for Kerberos, but the Hadoop") &&
+                         Catch::Contains("HADOOP_CONF_DIR must name"));
   const std::string gss =
       "<title>Error 403 GSSException: Failure unspecified at GSS-API level "
       "(Mechanism level: ";
@@ -151,8 +151,8 @@ TEST_CASE("why who asks is not believed is told, by whom it may be") {
   CHECK_THAT(said(), Catch::Contains("cannot read our Kerberos ticket") &&
                          Catch::Contains("export its keytab again"));
   reply = storage::Reply(403, gss + "Clock skew too great (37))</title>", kHtml);
-  CHECK_THAT(said(), Catch::Contains("the clocks of this host, of the KDC") &&
-                         Catch::Contains("set them by NTP"));
+  CHECK_THAT(said(),
+             Catch::Contains("the clocks of this host") && Catch::Contains("set them by NTP"));
 }
 
 TEST_CASE("with Kerberos nothing is sent before there is a proof") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/storage/keytab_sample.h"
+#include "tests/testing/says.h"
 
 namespace espalier::yarn {
 namespace {
@@ -33,7 +34,7 @@ TEST_CASE("a service's principal has a name, a host and a realm") {
   }
   CHECK_FALSE(CheckPrincipal(std::string(300, 'a') + "/b@R").ok());
   CHECK_THAT(CheckPrincipal("ann@EXAMPLE.COM").message(),
-             Catch::Contains("YARN takes no principal without a host for a service") &&
+             Catch::Contains("no principal without a host") &&
                  Catch::Contains("'ann/yarn@EXAMPLE.COM' say"));
 }
 
@@ -46,9 +47,8 @@ TEST_CASE("a keytab must hold the principal, and begin with it") {
   CHECK(check("ann/_HOST@EXAMPLE.COM", sample).ok());  // of one node, but there
   for (const char* other : {"ann/other@EXAMPLE.COM", "ann/yarn@OTHER", "bob/_HOST@EXAMPLE.COM"}) {
     CHECK_THAT(check(other, sample).message(),
-               Catch::Contains("found '" + std::string(other) +
-                               "', expected one that has a key in the keytab 'k', which holds "
-                               "ann/yarn@EXAMPLE.COM, bob@EXAMPLE.COM"));
+               Says("... found '" + std::string(other) +
+                    "' ... keytab 'k' ... ann/yarn@EXAMPLE.COM, bob@EXAMPLE.COM"));
   }
   std::string turned = sample;  // bob, then ann
   const size_t last = turned.size() - 0x35 - 4;
