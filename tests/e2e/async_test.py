@@ -106,7 +106,7 @@ class AsyncTest(EspalierTest):
 
     def test_the_user_is_told_that_the_bits_do_not_come_again(self):
         out, err = self.espalier("train", self.job("shown", self.spec(epochs=2)), "--workers", 2)
-        self.assertIn("another run of the job gives other ones", err)
+        self.assertIn("another run of the job", err)
         self.assertIn("asynchronous: another run gives other weights", out)
 
     def test_a_pusher_that_is_killed_costs_nothing(self):

@@ -251,13 +251,13 @@ class ColumnsTest(EspalierTest):
         cases = [
             ({"columns": "town", "type": "categorical"},
              "data.features.groups[0].columns: there is no column 'town'"),
-            ({"columns": "city", "type": "boolean"}, "the value is neither true nor false"),
-            ({"columns": "city", "type": "date"}, "the value is not a date"),
-            ({"columns": "city"}, "the value is not a number"),
+            ({"columns": "city", "type": "boolean"}, "neither true nor false"),
+            ({"columns": "city", "type": "date"}, "is not a date"),
+            ({"columns": "city"}, "is not a number"),
             ({"columns": "city", "type": "categorical", "encode": {"embedding": 0}},
-             "groups[0].encode.embedding: found 0, expected a width of at least 1"),
+             "groups[0].encode.embedding: found 0"),
             ({"columns": "city", "type": "categorical", "nulls": "mean"},
-             "category, fail or drop: categories have no mean"),
+             "category, fail or drop"),
             ({"columns": "city", "typ": "categorical"}, "did you mean 'type'?")]
         for group, words in cases:
             spec = self.spec(data)

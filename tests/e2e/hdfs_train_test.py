@@ -1,5 +1,6 @@
 """Training from a real HDFS and into it; what is said when it is not as it should be."""
 import os
+import re
 import signal
 import time
 import unittest
@@ -154,23 +155,26 @@ class NamesTest(HdfsTest):
 
 
 class RefusalTest(HdfsTest):
+    def assert_says(self, key, message):
+        """As Says of tests/testing/says.h: the pieces between " ... ", the first at the start."""
+        self.assertRegex(message, "^" + ".*".join(map(re.escape, key.split(" ... "))))
+
     def test_input_that_is_not_there_or_not_what_it_should_be_is_named(self):
         self.put("file.csv", csv_text(table(10)))
         self.hdfs.files.mkdirs(self.home + "/empty")
         self.hdfs.files.mkdirs(self.home + "/nested/inner")
-        left_out = " (names that start with _ or . and *._COPYING_ are left out)"
+        left_out = " ... _ or . and *._COPYING_"
         for i, (name, message) in enumerate([
                 ("no.csv", "data.train: cannot look up '%s': it does not exist"),
                 ("no/*.csv", "data.train: no file matches '%s'" + left_out),
                 ("empty", "data.train: no file matches '%s'" + left_out),
-                ("nested", "data.train: '%s' holds the directory 'inner', which is not read: only "
-                 "directories named name=value are entered, as Hive and Spark write them; say "
-                 "which files are meant by patterns, such as '%s/*.csv' and '%s/*/*.csv'"),
+                ("nested", "data.train: '%s' holds the directory 'inner' ... not read "
+                 "... name=value ... '%s/*.csv' and '%s/*/*.csv'"),
                 ("file.csv/part", "data.train: cannot look up '%s': it does not exist")]):
             uri = self.uri(name)
             for command in ("train", "check"):
                 said = self.refused("%s-%d" % (command, i), self.spec(uri), command)
-                self.assertEqual(said, message.replace("%s", uri))
+                self.assert_says(message.replace("%s", uri), said)
 
     def test_a_directory_where_a_file_is_meant_is_opened_as_a_table(self):
         """Spark writes directories that are called t.csv."""
@@ -200,42 +204,36 @@ class RefusalTest(HdfsTest):
 
     def test_an_output_is_replaced_only_when_it_is_a_bundle_and_that_is_allowed(self):
         csv = self.put("t.csv", csv_text(table(50)))
-        mend = "; overwrite replaces only a bundle: name another place for the output"
+        mend = " ... overwrite ... another place"
         self.put("other/notes.txt", "mine")
         self.put("file", "mine")
         self.put("weights/weights.safetensors", "mine")
         for i, (name, overwrite, message) in enumerate([
-                ("other", False, "output: %s exists already; name another place, or replace it "
-                                 "with output: {path: %s, overwrite: true}"),
-                ("other", True, "output: %s holds 'notes.txt', which is not part of a bundle" +
-                 mend),
-                ("weights", True, "output: %s holds no model.json, so it is not a bundle" + mend),
+                ("other", False, "output: %s exists already ... {path: %s, overwrite: true}"),
+                ("other", True, "output: %s holds 'notes.txt' ... not part of a bundle" + mend),
+                ("weights", True, "output: %s holds no model.json" + mend),
                 ("file", True, "output: %s is a file" + mend)]):
             uri = self.uri(name)
             spec = self.spec(csv, output={"path": uri, "overwrite": overwrite})
-            self.assertEqual(self.refused("output-%d" % i, spec),
-                             message.replace("%s", uri))
+            self.assert_says(message.replace("%s", uri), self.refused("output-%d" % i, spec))
         self.assertEqual(self.hdfs.get(self.home + "/other/notes.txt"), b"mine")
         said = self.refused("below", self.spec(csv, output=self.uri("file/model")))
-        self.assertIn("a part of it is a file, not a directory", said)
+        self.assertIn("is a file, not a directory", said)
         said = self.refused("colon", self.spec(csv, output=self.uri("run-10:00")))
         self.assertIn("choose another name for it <- cannot make the directory", said)
         self.assertIn("run-10:00", said)
 
     def test_addresses_that_are_not_the_name_nodes_http_port_are_explained(self):
         node = self.hdfs.daemon("nn1")
-        advice = ("; name the NameNode's HTTP port, 9870 by default, as webhdfs://HOST:PORT/PATH, "
-                  "or give its Hadoop configuration by HADOOP_CONF_DIR")
+        advice = "9870 ... webhdfs://HOST:PORT/PATH ... HADOOP_CONF_DIR"
         data_node = self.hdfs.daemon("dn1")
-        as_rpc = "answers as an RPC port (by default 8020 or 9000), which does not serve WebHDFS"
-        as_data_node = ("answers as a DataNode (by default at port 9864), which does not know the "
-                        "names of files")
+        as_rpc, as_data_node = "answers as an RPC port", "answers as a DataNode"
         for address, how in ((node["rpc"], as_rpc), (data_node["rpc"], as_rpc),
                              (data_node["http"], as_data_node)):
             uri = "webhdfs://%s/t.csv" % address
-            self.assertEqual(self.refused("port", self.spec(uri)),
-                             "data.train: cannot look up '%s': the NameNode %s %s (its address is "
-                             "from the URI)%s" % (uri, address, how, advice))
+            self.assert_says("data.train: cannot look up '%s': the NameNode %s %s ... from the URI "
+                             "... %s" % (uri, address, how, advice),
+                             self.refused("port", self.spec(uri)))
             said = self.refused("output", self.spec(self.write("t.csv", csv_text(table(50))),
                                                     output="webhdfs://%s/model" % address))
             self.assertIn(how, said)
@@ -244,9 +242,9 @@ class RefusalTest(HdfsTest):
         self.assertEqual(self.trained("http", whole)["status"], "SUCCEEDED")
         del self.environment["HADOOP_CONF_DIR"]
         said = self.refused("default", self.spec(csv))
-        self.assertIn("is on the default file system, and fs.defaultFS is not set: ", said)
+        self.assertIn("fs.defaultFS is not set: ", said)
         self.assertIn("HADOOP_CONF_DIR", said)
-        self.assertTrue(said.endswith("or name the host: hdfs://HOST:PORT/PATH"), said)
+        self.assertTrue(said.endswith("hdfs://HOST:PORT/PATH"), said)
 
     @pytest.mark.long
     def test_an_hdfs_that_is_away_ends_each_command_in_time_with_one_error(self):
@@ -257,14 +255,13 @@ class RefusalTest(HdfsTest):
                      "; is HDFS running there? (its address is from dfs.namenode.http-address)",
                      "given up after "]
         unknown = "hdfs://no-such-service.invalid/t.csv"
-        unresolved = ["the NameNode no-such-service.invalid:9870 cannot be reached: its name is "
-                      "not known (its address is from the URI and the default port: no "
-                      "dfs.namenode.http-address in the Hadoop configuration in '%s' belongs to "
-                      "no-such-service.invalid)" % conf, "given up after "]
+        unresolved = ["the NameNode no-such-service.invalid:9870 cannot be reached: its name ",
+                      "the default port: no dfs.namenode.http-address ",
+                      "'%s' belongs to no-such-service.invalid)" % conf, "given up after "]
         blocks = "webhdfs://%s/t.csv" % self.hdfs.daemon("dn1")["data"]
         mute = ["cannot look up '%s': the NameNode %s broke off: " %
                 (blocks, self.hdfs.daemon("dn1")["data"]),
-                "; name the NameNode's HTTP port, 9870 by default", "given up after "]
+                "HTTP port, 9870 by default", "given up after "]
         cluster = Cluster(self, 1)
         self.addCleanup(self.hdfs.wait_ready)
         self.addCleanup(self.hdfs.start_namenode)

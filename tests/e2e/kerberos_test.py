@@ -128,14 +128,14 @@ class WordsTest(Kerberos):
         return "swebhdfs://%s:%s%s/t.csv" % (host, port, self.home)
 
     def test_neither_ticket_nor_keytab(self):
-        self.said("neither a Kerberos ticket nor a keytab was found; name a keytab by "
-                  "KRB5_CLIENT_KTNAME", "no.cache", "no.keytab, which is missing", **self.nobody())
+        self.said("neither a Kerberos ticket nor a keytab", "KRB5_CLIENT_KTNAME", "no.cache",
+                  "no.keytab, which is missing", **self.nobody())
 
     def test_a_ticket_that_has_expired(self):
         ticket = self.ticket("alice", "-l", "1s")
         wait_for("its end", lambda: self.has_ended(ticket))
         time.sleep(2)  # the KDC counts whole seconds
-        self.said("the Kerberos ticket has expired; get a new one with kinit", **ticket)
+        self.said("the Kerberos ticket has expired", "kinit", **ticket)
 
     def has_ended(self, ticket):
         try:
@@ -147,8 +147,8 @@ class WordsTest(Kerberos):
 
     def test_a_host_name_that_no_principal_has(self):
         port = self.hdfs.daemon("nn1")["http"].partition(":")[2]
-        self.said("the KDC knows no service of that host name; name the server by the host name "
-                  "in its principal", uri="webhdfs://127.0.0.1:%s/t.csv" % port)
+        self.said("the KDC knows no service", "the host name in its principal",
+                  uri="webhdfs://127.0.0.1:%s/t.csv" % port)
 
     def test_reverse_dns_does_not_choose_the_service(self):
         """127.0.0.1 is localhost to a reverse lookup, and HTTP/localhost is a service."""
@@ -160,29 +160,28 @@ class WordsTest(Kerberos):
 
     def test_clocks_that_differ(self):
         self.command_prefix = ["faketime", "+20 min"]
-        self.said("the clocks of this host, of the KDC and of the server differ by more than "
-                  "Kerberos allows", "set them by NTP", **self.ticket("alice"))
+        self.said("the clocks of this host", "differ by more", "set them by NTP",
+                  **self.ticket("alice"))
 
     @pytest.mark.long
     def test_a_kdc_that_is_away(self):
         with open(os.path.join(self.hdfs.dir, "kdc", "krb5.conf")) as f:
             away = re.sub(r"kdc = .*", "kdc = 127.0.0.1:1", f.read())
-        self.said("no KDC answers; is it up, and does krb5.conf (KRB5_CONFIG) name its address?",
+        self.said("no KDC answers", "krb5.conf (KRB5_CONFIG)",
                   KRB5_CONFIG=self.write("krb5.conf", away))
 
     def test_an_authority_that_is_not_known(self):
-        self.said("is not believed: its certificate is of an authority that",
-                  "name the PEM file of that authority by hadoop_ca (ESPALIER_HADOOP_CA)",
-                  "ssl-client.xml names the Java key store", uri=self.https())
+        self.said("is not believed", "certificate is of an authority",
+                  "hadoop_ca (ESPALIER_HADOOP_CA)", "ssl-client.xml", uri=self.https())
 
     def test_a_file_of_authorities_that_is_none(self):
-        self.said("holds no certificate in PEM form", uri=self.https(),
+        self.said("no certificate in PEM form", uri=self.https(),
                   ESPALIER_HADOOP_CA=self.write("ca.pem", "nothing\n"))
 
     def test_a_certificate_of_another_host_name(self):
-        self.said("the KDC knows no service of that host name", uri=self.https("127.0.0.1"),
+        self.said("the KDC knows no service", uri=self.https("127.0.0.1"),
                   ESPALIER_HADOOP_CA=hadoop_kdc.ca_file(self.hdfs.state))
-        self.said("its certificate is of another host name; name the host as the certificate does",
+        self.said("its certificate is of another host",
                   HADOOP_TOKEN_FILE_LOCATION=self.token_file(), **self.https_only("127.0.0.1"))
 
     def test_a_certificate_that_has_expired(self):
@@ -215,11 +214,11 @@ class WordsTest(Kerberos):
         job = self.job("words", self.spec(self.put()))
         self.environment.update(self.nobody(), HADOOP_TOKEN_FILE_LOCATION=self.token_file())
         err = wait_for("its end", lambda: self.espalier("check", job, code=None)[1], 60)
-        self.assertIn("its delegation token has expired; it is from the file that "
-                      "HADOOP_TOKEN_FILE_LOCATION names", err)
+        self.assertIn("its delegation token has expired", err)
+        self.assertIn("HADOOP_TOKEN_FILE_LOCATION names", err)
 
     def test_a_file_of_tokens_that_is_damaged(self):
-        self.said("the file of credentials is damaged, or nothing that Hadoop writes",
+        self.said("the file of credentials is damaged",
                   HADOOP_TOKEN_FILE_LOCATION=self.write("broken", "HDTS nothing"))
 
 
@@ -339,7 +338,7 @@ class TokensTest(Kerberos):
         source = self.put()
         cluster = TokenCluster(self, 1)
         job = cluster.submit(self.remote_job("of bob", source, epochs=10_000_000))
-        words = "does not let us act for another; its hadoop.proxyuser"
+        words = "act for another; its hadoop.proxyuser"
         wait_for("the warning", lambda: words in cluster.log("coordinator"), 60)
         self.assertRegex(cluster.log("coordinator"),
                          job + ": its delegation token of \\S+ ends at \\d{4}-")
@@ -352,9 +351,9 @@ class TokensTest(Kerberos):
         cluster.start_coordinator(listen="0.0.0.0:0")
         port = cluster.address.rpartition(":")[2]
         for host, words in (
-                ("127.0.0.1", "delegation tokens came over a connection that is not encrypted"),
+                ("127.0.0.1", "delegation tokens came over"),
                 # This machine as well, but not by an address that is known to be.
-                ("0.0.0.0", "would travel in the clear to the coordinator at 0.0.0.0")):
+                ("0.0.0.0", "in the clear to the coordinator at 0.0.0.0")):
             cluster.address = "%s:%s" % (host, port)
             _, err = cluster.espalier("submit", self.remote_job("clear", source), code=None)
             self.assertIn(words, err)
@@ -367,8 +366,8 @@ class TokensTest(Kerberos):
         cluster.principal = None
         cluster.restart_coordinator()
         _, err = cluster.espalier("submit", self.remote_job("short", source), "--detach", code=None)
-        self.assertIn("note: the job's delegation tokens cannot be renewed", err)
-        self.assertIn("neither a Kerberos ticket nor a keytab was found", err)
+        self.assertIn("delegation tokens cannot be renewed", err)
+        self.assertIn("neither a Kerberos ticket nor a keytab", err)
 
 
 if __name__ == "__main__":

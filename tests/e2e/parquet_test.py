@@ -69,8 +69,8 @@ class ParquetTest(EspalierTest):
             f.truncate(os.path.getsize(parquet) // 2)
         _, err = self.espalier("train", self.job("cut", self.spec(parquet)), "--workers", 1,
                                code=None)
-        self.assertIn("t.parquet' is not a whole Parquet file: it ends in", err)
-        self.assertIn("write or copy the file again", err)
+        self.assertRegex(err, "t.parquet' .*not a whole Parquet file: it ends in")
+        self.assertIn("copy the file again", err)
 
     def test_no_symbol_of_grpc_or_openssl_binds_to_arrow_or_parquet(self):
         for name in ("espalier", "espalier-coordinator", "espalier-worker"):

@@ -297,7 +297,7 @@ class ScoringJobsTest(EspalierTest):
         for job in ("job-1", "job-2"):
             wait_for(job + " ending", lambda job=job: cluster.status(job)["state"] == "FAILED", 60)
             out, err = cluster.espalier("watch", job, code=1)
-            self.assertIn("the model has changed since the job was submitted", out + err)
+            self.assertIn("the model has changed since", out + err)
         self.assertFalse(os.path.exists(self.path("scored")))
 
     def test_a_directory_that_is_there_already_stays(self):
@@ -352,7 +352,7 @@ class ScoringJobsTest(EspalierTest):
             _, err = cluster.espalier("predict", *arguments, code=2)
             self.assertIn(words, err)
         _, err = cluster.espalier("evaluate", model, data, "--report", self.path("there"), code=2)
-        self.assertIn("is a directory; expected a file for the report", err)
+        self.assertIn("is a directory; expected a file", err)
         _, err = cluster.espalier("evaluate", model, unlabelled, code=2)
         self.assertIn("price", err)
         self.assertFalse(os.path.exists(self.path("o")))

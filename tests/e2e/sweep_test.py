@@ -83,7 +83,7 @@ class SweepTest(EspalierTest):
         # Another job in the same place is refused.
         self.sweep("grid", job=dict(self.classes_spec(self.path("grid.csv"), seed=8)), **keys)
         _, err = self.espalier("sweep", path, code=2)
-        self.assertIn("is the bundle of another job", err)
+        self.assertIn("the bundle of another job", err)
 
     def test_folds_by_class_have_their_share_of_each_on_any_number_of_workers(self):
         path = self.sweep("shares", folds=4, stratify=True)
@@ -216,7 +216,7 @@ class SweepTest(EspalierTest):
                          model["weights_sha256"])
         again, _ = self.espalier("sweep", path)
         self.assertIn("4 of 4 jobs are done already", again)
-        self.assertIn("for the mean best epoch of the folds: %d" % epochs, again)
+        self.assertIn("mean best epoch of the folds: %d" % epochs, again)
 
     def test_a_table_that_has_changed_since_is_refused_until_the_runs_of_before_are_gone(self):
         csv = self.classes_csv("changed.csv", 400)
@@ -234,8 +234,8 @@ class SweepTest(EspalierTest):
         shutil.rmtree(self.path("changed.out", "trial-002", "fold-1"))
         for _ in range(2):  # also when nothing is left to do
             _, err = self.espalier("sweep", path, "--workers", 1, code=2)
-            self.assertIn("the table of trial-001/fold-0 has changed since the sweep began", err)
-            self.assertIn("name another output, or remove the bundles of before", err)
+            self.assertIn("the table of trial-001/fold-0 has changed", err)
+            self.assertIn("or remove the bundles", err)
         self.assertEqual(len(self.bundles("changed")), 3)
         # The same rows under a new time: who says so by removing sweep.json is believed, but what
         # the runs have read is compared.
@@ -275,7 +275,7 @@ class SweepTest(EspalierTest):
             f.write("\n")
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 2, (out, err))
-        self.assertIn("the table of trial-002 has changed since the sweep began", err)
+        self.assertIn("the table of trial-002 has changed", err)
 
     def model_of(self, run):
         with open(os.path.join(run["bundle"], "model.json")) as f:
@@ -320,7 +320,7 @@ class SweepTest(EspalierTest):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, err)
-        self.assertIn("goes on with what is left", err)
+        self.assertIn("with what is left", err)
         table = json_lines(out)[-1]
         self.assertEqual(table["status"], "CANCELLED")
         self.assertEqual([t["runs"][0]["status"] for t in table["trials"]],
@@ -351,7 +351,7 @@ class SweepTest(EspalierTest):
         os.kill(workers_of(process.pid)[0], signal.SIGKILL)
         _, err = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0)
-        self.assertIn("1 of 2 workers live, and a trial needs 2", err)
+        self.assertIn("1 of 2 workers live", err)
 
     def test_a_killed_client_leaves_jobs_that_the_next_call_takes_over(self):
         spec = dict(self.classes_spec(self.classes_csv("k.csv", 400), epochs=3000), name="k")

@@ -74,7 +74,7 @@ class TerminalTest(EspalierTest):
         self.assertIn("classification of 'label'", shown)
         shown = self.on_terminal("init", "points.csv", "--output", "other.yaml", code=2,
                                  answers=[("[label]: ", "\x04")])
-        self.assertIn("the input ended without a label. Add --label COLUMN", shown)
+        self.assertIn("without a label. Add --label COLUMN", shown)
         shown = self.on_terminal("init", "points.csv", "--output", "other.yaml", code=130,
                                  answers=[("[label]: ", "\x03")])
         self.assertFalse(os.path.exists(self.path("other.yaml")))
@@ -82,7 +82,7 @@ class TerminalTest(EspalierTest):
     def test_without_a_terminal_init_needs_the_label(self):
         self.table()
         out, err = self.espalier("init", "points.csv", "--json", code=2)
-        self.assertIn("Add the column to predict, for example --label label", err)
+        self.assertIn("for example --label label", err)
         self.assertEqual(json_lines(out)[-1]["error"]["code"], "INVALID_ARGUMENT")
         self.assertEqual(self.result("init", "points.csv", "--label", "label"),
                          {"status": "OK", "job": "points.yaml", "label": "label"})
@@ -99,7 +99,7 @@ class TerminalTest(EspalierTest):
         with open(self.path("points.csv")) as f:
             before = f.read()
         _, err = self.espalier(*init, "--output", "points.csv", "--force", code=2)
-        self.assertIn("is a file of the table", err)
+        self.assertIn("a file of the table", err)
         with open(self.path("points.csv")) as f:
             self.assertEqual(f.read(), before)
         os.mkdir(self.path("folder"))
