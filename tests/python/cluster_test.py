@@ -381,9 +381,9 @@ class SecureTest(EspalierTest):
         for options, error, words in (
                 ({"ca": os.path.join(stranger, "ca.crt")}, denied, "certificate is not believed"),
                 (dict(papers(stranger), ca=ca), denied, "the caller's certificate"),
-                ({"ca": ca, "token": TOKEN + "x"}, denied, "the token that was shown is not among"),
-                ({"ca": ca}, denied, "neither a certificate nor a token"),
-                ({}, mismatched, "this side speaks plain text and the other one TLS"),
+                ({"ca": ca, "token": TOKEN + "x"}, denied, "the token that was shown"),
+                ({"ca": ca}, denied, "neither a certificate"),
+                ({}, mismatched, "this side speaks plain text"),
                 ({"ca": ca, "token": TOKEN, "server_name": "elsewhere"}, denied,
                  "certificate is not believed")):
             with self.assertRaisesRegex(error, words) as told:
@@ -413,7 +413,7 @@ class SecureTest(EspalierTest):
         self.assertEqual(heard, [b""])
         plain = Cluster(self, 0)
         with self.assertRaisesRegex(espalier.FailedPreconditionError,
-                                    "this side speaks TLS and the other one plain text"):
+                                    "this side speaks TLS"):
             espalier.connect(plain.address, ca=os.path.join(folder, "ca.crt"), token=TOKEN)
 
 

@@ -86,16 +86,16 @@ class RulesTest(unittest.TestCase):
                 ("", "no element found"),
                 ("<configuration>\n<property>", "line 2: it is not well-formed XML"),
                 ('<?xml version="1.0" encoding="none"?><a/>', "not well-formed XML: "),
-                ("<html/>", "the outermost element is <html>; expected <configuration>"),
-                ('<!DOCTYPE c [<!ENTITY a "b">]><configuration/>', "a DOCTYPE is not allowed here"),
+                ("<html/>", "the outermost element is <html>"),
+                ('<!DOCTYPE c [<!ENTITY a "b">]><configuration/>', "a DOCTYPE is not allowed"),
                 (site("<property><value>1</value></property>"), "a property has no name"),
                 (site('<xi:include href="../secret.xml"/>'),
                  "it includes '../secret.xml'; only files of"),
-                (site('<xi:include href="http://h/x.xml"/>'), "only files of the same directory"),
+                (site('<xi:include href="http://h/x.xml"/>'), "only files of the same"),
                 (site('<xi:include href="none.xml"/>'),
                  "it includes 'none.xml' <- cannot read '.*/none.xml': No such"),
-                (site('<xi:include href="core-site.xml"/>'), "included too deep or in a circle"),
-                (site('<xi:include href="empty.xml"/>' * 65), "included too deep or in a circle"),
+                (site('<xi:include href="core-site.xml"/>'), "too deep or in a circle"),
+                (site('<xi:include href="empty.xml"/>' * 65), "too deep or in a circle"),
                 ("<configuration>" + "<a>" * 100, "nested too deep"),
                 (site("<property name='a' value='b'/>" * 20_001), "more than 20000 properties"),
                 ("<" * 100, "not well-formed")):
@@ -221,8 +221,7 @@ class SameAsTheProgramsTest(daemons.EspalierTest):
                 notes = _job_tokens.fetch_job_tokens([uri], None).notes
                 self.assertEqual(len(notes), 1)
                 self.assertRegex(notes[0], "^no delegation token of %s" % words)
-                self.assertIn(" goes with the job, as it is not known whether it is secured by "
-                              "Kerberos: ", notes[0])
+                self.assertIn(" secured by Kerberos: ", notes[0])
                 said = mock.patch("sys.stderr")
                 with espalier.connect(cluster.address) as client, said as stderr, \
                         self.assertRaises(espalier.EspalierError):
@@ -233,8 +232,8 @@ class SameAsTheProgramsTest(daemons.EspalierTest):
                 [daemons.program("espalier"), "submit", self.job("job", spec), "--coordinator",
                  cluster.address], capture_output=True, text=True, timeout=60,
                 env=dict(self.environment, **NO_KERBEROS, HADOOP_CONF_DIR=self.path("conf")))
-            self.assertRegex(done.stderr, r"(?m)^note: no delegation token of \S+ goes with the "
-                             "job, as it is not known whether it is secured by Kerberos: ")
+            self.assertRegex(done.stderr, r"(?m)^note: no delegation token of \S+ .* secured by "
+                             "Kerberos: ")
 
     def test_only_who_has_a_kerberos_identity_is_told_of_a_name_node_that_is_away(self):
         with mock.patch.dict(os.environ, dict(NO_KERBEROS, HADOOP_CONF_DIR="")):

@@ -105,9 +105,8 @@ resume: hdfs://other
                 mock.patch.object(_kerberos, "_LIBRARY", "libgssapi_none.so.2"):
             tokens, notes = _job_tokens.fetch_job_tokens(["hdfs://ns/a", "hdfs://other/b"], None)
         self.assertEqual((tokens, len(notes)), ([], 1))
-        self.assertRegex(notes[0], "^no delegation token of hdfs://ns goes with the job, so that "
-                         "the daemons must have a keytab of their own: Kerberos' library is missing"
-                         ": .* apt-get install libgssapi-krb5-2")
+        self.assertRegex(notes[0], "^no delegation token of hdfs://ns .* a keytab of their own: "
+                         "Kerberos' library is missing: .* apt-get install libgssapi-krb5-2")
 
     def test_no_token_is_sent_in_the_clear_to_another_machine(self):
         request = api_pb2.SubmitRequest()
@@ -120,8 +119,7 @@ resume: hdfs://other
         with _connection.Connection("192.0.2.1:7700", Security(), espalier.Limits()) as connection:
             client = espalier.Client(connection)
             with self.assertRaisesRegex(espalier.FailedPreconditionError, "a delegation token of "
-                                        "hdfs://ns would travel in the clear to the coordinator at "
-                                        "192.0.2.1:7700") as caught:
+                                        "hdfs://ns .* in the clear .* at 192.0.2.1:7700") as caught:
                 client._submit_once(request)
             self.assertNotIn("secret", str(caught.exception))
 

@@ -117,21 +117,21 @@ class LoadTest(Secured):
     def test_each_thing_that_is_missing_or_wrong_is_told(self):
         denied, away = espalier.PermissionDeniedError, espalier.UnavailableError
         self.said(espalier.NotFoundError, "there is no hdfs:///user/alice/none/model.json")
-        self.said(denied, r"(?s)neither a Kerberos ticket nor a keytab was found; name a keytab by "
-                  r"KRB5_CLIENT_KTNAME .*no\.cache.*no\.keytab, which is missing", **self.nobody())
+        self.said(denied, r"(?s)neither a Kerberos ticket nor a keytab .*KRB5_CLIENT_KTNAME "
+                  r".*no\.cache.*no\.keytab, which is missing", **self.nobody())
         empty = self.write("empty.keytab", "")
         self.said(denied, "empty.keytab is empty, or no keytab",
                   **dict(self.nobody(), KRB5_CLIENT_KTNAME="FILE:" + empty))
-        self.said(denied, "the KDC knows no service of that host name; name the server by the "
-                  "host name", self.web.replace("localhost", "127.0.0.1"))
+        self.said(denied, "the KDC knows no service .*name the server by",
+                  self.web.replace("localhost", "127.0.0.1"))
         with open(os.path.join(self.hdfs.dir, "kdc", "krb5.conf")) as f:
             other = f.read()
         gone = self.write("away.conf", re.sub(r"kdc = .*", "kdc = 127.0.0.1:1", other))
-        self.said(away, "no KDC answers; is it up, and does krb5.conf",
+        self.said(away, "no KDC answers.* krb5.conf",
                   KRB5_CONFIG=gone, KRB5CCNAME="MEMORY:away")
         self.said(espalier.FailedPreconditionError, "is not trusted: .*issuer", self.https)
-        self.said(espalier.InvalidArgumentError, "HADOOP_TOKEN_FILE_LOCATION names, .*broken': the "
-                  "file of credentials is damaged",
+        self.said(espalier.InvalidArgumentError, "HADOOP_TOKEN_FILE_LOCATION names, .*broken': .*"
+                  "credentials is damaged",
                   HADOOP_TOKEN_FILE_LOCATION=self.write("broken", "HDTS nothing"))
         self.said(espalier.NotFoundError, "HADOOP_TOKEN_FILE_LOCATION names, .*cannot be read",
                   HADOOP_TOKEN_FILE_LOCATION=self.path("nowhere"))
@@ -148,21 +148,21 @@ class LoadTest(Secured):
     def test_a_ticket_that_has_expired(self):
         ticket = self.ticket("alice", "-l", "1s")
         time.sleep(3)  # the KDC counts whole seconds
-        self.said(espalier.PermissionDeniedError, "the Kerberos ticket has expired; get a new one "
-                  "with kinit", **ticket)
+        self.said(espalier.PermissionDeniedError, "the Kerberos ticket has expired.* kinit",
+                  **ticket)
 
     def test_clocks_that_differ(self):
         done = subprocess.run(["faketime", "+20 min", sys.executable, "-c", LOAD,
                                "hdfs:///user/alice/none"], capture_output=True, text=True,
                               env=dict(os.environ, **self.ticket()))
         self.assertIn("PermissionDeniedError: hdfs:///user/alice/none/model.json: ", done.stderr)
-        self.assertIn("the clocks of this host, of the KDC and of the server differ", done.stderr)
+        self.assertIn("the clocks of this host", done.stderr)
 
     def test_a_token_that_was_cancelled(self):
         path = self.token_file()
         self.hdfs.run("fetchdt", "--cancel", path, env={"KRB5CCNAME": self.ticket()["KRB5CCNAME"]})
-        self.said(espalier.PermissionDeniedError, "does not know its delegation token: .*it is "
-                  "from the file that HADOOP_TOKEN_FILE_LOCATION names",
+        self.said(espalier.PermissionDeniedError, "does not know its delegation token: .*"
+                  "HADOOP_TOKEN_FILE_LOCATION names",
                   HADOOP_TOKEN_FILE_LOCATION=path, **self.nobody())
 
 
@@ -211,8 +211,7 @@ class SubmitTest(Secured):
         cluster, client = self.cluster(SecureCluster, self.nobody())
         os.environ.update(self.ticket())
         _, notes = self.result(client, "unrenewed")
-        self.assertIn("note: the job's delegation tokens cannot be renewed, and end after a day",
-                      notes)
+        self.assertIn("delegation tokens cannot be renewed", notes)
         self.assert_owner("unrenewed", "alice")
         self.assert_secret(cluster)
 
@@ -220,9 +219,9 @@ class SubmitTest(Secured):
         _, client = self.cluster(Cluster, hadoop_kdc.keytab_env(self.hdfs.state, "espalier"))
         os.environ.update(self.nobody())
         _, notes = self.result(client, "theirs")
-        self.assertIn("note: no delegation token of %s goes with the job, so that the daemons must "
-                      "have a keytab of their own: " % self.hdfs.uri, notes)
-        self.assertIn("neither a Kerberos ticket nor a keytab was found", notes)
+        self.assertRegex(notes, "note: no delegation token of %s goes .* a keytab of their own: " %
+                         self.hdfs.uri)
+        self.assertIn("neither a Kerberos ticket nor a keytab", notes)
         self.assert_owner("theirs", "espalier")
 
 

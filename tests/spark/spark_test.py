@@ -230,7 +230,7 @@ class SparkTest(daemons.EspalierTest):
                          copied.model().weights_sha256)
         for estimator, words in (
                 (classifier.copy().setLabelCol("held"), "labelCol: column 'held' is of type "
-                 "boolean, expected numbers or text in files"),
+                 "boolean"),
                 (classifier.copy().setLabelCol("none"), "labelCol: there is no column 'none'"),
                 (classifier.copy().setWeightCol("kind"), "weightCol: column 'kind' is of type"),
                 (classifier.copy().setValidationIndicatorCol("kind"),
