@@ -35,7 +35,7 @@ bool IsOfContent(const Status& error) {
          error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kDataLoss;
 }
 
-// The columns of Parquet whose values decide their type: text, and columns that may number the rows.
+// Parquet columns whose values decide their type: text, and columns that may number the rows.
 bool IsJudged(const ParquetColumn& column) {
   if (column.vector) return false;
   return column.family == ColumnFamily::kText ||
