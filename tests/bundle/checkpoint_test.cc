@@ -155,8 +155,9 @@ TEST_CASE(
   CHECK(AcceptedDifferences(header, later)->front().starts_with(kOtherEnd));
   CheckpointDemand demand = Demand();
   demand.data_fingerprint = "data-2";
-  CHECK_THAT(message(demand),
-             Says("its data is other (fingerprint data-1, now data-2) ... --accept-other-data"));
+  CHECK_THAT(
+      message(demand),
+      Says("its data is other data (fingerprint data-1, now data-2) ... --accept-other-data"));
   demand = Demand();
   demand.arithmetic_id = "arithmetic-2";
   CHECK_THAT(

@@ -129,25 +129,25 @@ TEST_CASE("weights come from a checkpoint, or from the newest whole one of a dir
   CHECK(model.Read({lbfgs, {}})->at(3).values == std::vector<double>{13});
 }
 
-TEST_CASE("a checkpoint that is damaged, of another network or of categories is told") {
+TEST_CASE("a checkpoint that is damaged, of another network or of categories is refused") {
   Model model;
   std::string bytes = CheckpointOf<float>(5, 50);
   const std::string path = model.directory.Put("c.ckpt", bytes);
   spec::TensorList wider = Network();
   wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
   wider[3] = {"layers.1.bias", {2}, 15, 2};
-  const std::string mend = " ... the same layers and inputs";
+  const std::string hint = " ... the same layers and inputs";
   CHECK_THAT(
       model.Error({path, {}}, wider),
       Says("train.initial: " + path +
-           ": found 13 parameters ... layers of [3] ... 17 parameters ... layers of [3]" + mend));
+           ": found 13 parameters ... layers of [3] ... 17 parameters ... layers of [3]" + hint));
   // As many numbers, in layers of other widths.
   const std::string other =
       model.directory.Put("o.ckpt", CheckpointOf<float>(5, 50, spec::OptimizerKind::kAdam, {2, 1}));
   CHECK_THAT(model.Error({other, {}}),
              Says("train.initial: " + other +
                   ": found 13 parameters ... layers of [2, 1] ... 13 parameters ... layers of [3]" +
-                  mend));
+                  hint));
   // As many numbers, of which some are of a norm in the place of inputs: 1 of them, 6 + 4 units.
   const spec::TensorList normed = {
       {"layers.0.weight", {3, 1}, 0, 3},   {"layers.0.bias", {3}, 3, 3},
@@ -216,15 +216,15 @@ TEST_CASE("weights of another network are refused by the first tensor that does 
   spec::TensorList wider = Network();
   wider[2] = {"layers.1.weight", {2, 3}, 9, 6};
   wider[3] = {"layers.1.bias", {2}, 15, 2};
-  const std::string mend = " ... the same layers and inputs ... {from: MODEL, layers: [0]}";
-  CHECK(model.Error({model.path, {}}, wider) ==
-        "train.initial: " + model.path +
-            ": found one of [1, 3] for the tensor layers.1.weight of [2, 3]" + mend);
+  const std::string hint = " ... the same layers and inputs ... {from: MODEL, layers: [0]}";
+  CHECK_THAT(model.Error({model.path, {}}, wider),
+             Says("train.initial: " + model.path +
+                  ": found one of [1, 3] for the tensor layers.1.weight of [2, 3]" + hint));
   CHECK(model.Read({model.path, {0}}, wider)->size() == 2);
   wider[0].name = "layers.0.norm.weight";
-  CHECK(model.Error({model.path, {0}}, wider) ==
-        "train.initial: " + model.path +
-            ": found none for the tensor layers.0.norm.weight of [3, 2]" + mend);
+  CHECK_THAT(model.Error({model.path, {0}}, wider),
+             Says("train.initial: " + model.path +
+                  ": found none for the tensor layers.0.norm.weight of [3, 2]" + hint));
   model.weights[7] = std::numeric_limits<float>::infinity();
   model.Put();
   CHECK_THAT(model.Error({model.path, {}}),

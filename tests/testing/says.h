@@ -1,4 +1,4 @@
-// What a message must say, so that its wording can change and its test need not.
+// A matcher for the parts of a message that identify it. Its wording can change without the test.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace espalier {
 
-// Matches a message that starts with what `key` has before its first " ... ", and has each further
-// piece somewhere behind the one before. A key that starts with "... " leaves the start open. A
-// number at the end of a piece is a whole one: "1 to 10" is not in "1 to 100".
+// Matches a message that contains the pieces of `key` in their order. " ... " separates pieces. The
+// message begins with the first piece, unless the key begins with "... ". A number at the end of a
+// piece is a whole number: "1 to 10" is not in "1 to 100".
 class Says : public Catch::MatcherBase<std::string> {
  public:
   explicit Says(std::string key) : key_(std::move(key)) {}

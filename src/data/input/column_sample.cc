@@ -219,12 +219,15 @@ class Sampler {
     return false;
   }
 
-  // A Parquet file with the columns to be looked at.
+  // Columns to sample, in the order of the file.
+  struct Wanted {
+    std::vector<int> columns;     // in the file
+    std::vector<size_t> sampled;  // in the schema
+  };
   struct Opened {
     std::unique_ptr<storage::ReadableFile> raw;
     std::unique_ptr<ParquetFile> parquet;
-    std::vector<int> columns;     // of the file
-    std::vector<size_t> sampled;  // of the schema
+    Wanted judged, typed;
   };
 
   Status SampleParquet() {
@@ -244,7 +247,8 @@ class Sampler {
     for (const size_t file : spread) {
       ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(file, true, typed));
       const size_t blocks = whole ? 1 : std::max<size_t>(1, kBlocks / count);
-      ESPALIER_RETURN_IF_ERROR(AddGroups(opened, blocks, whole));
+      ESPALIER_RETURN_IF_ERROR(AddGroups(*opened.parquet, opened.judged, blocks, whole, &failed_));
+      ESPALIER_RETURN_IF_ERROR(AddTyped(opened));
     }
     // Columns without values so far have the type of a later file.
     for (size_t i = 0, looked = count; i < files && looked < kSampledFiles && !untyped_.empty();
@@ -253,7 +257,7 @@ class Sampler {
       ++looked;
       const int64_t rows_before = rows_, bytes_before = bytes_;
       ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(i, false, false));
-      ESPALIER_RETURN_IF_ERROR(AddGroups(opened, 1, false));
+      ESPALIER_RETURN_IF_ERROR(AddGroups(*opened.parquet, opened.judged, 1, false, &failed_));
       rows_ = rows_before, bytes_ = bytes_before;
     }
     sample_.complete = whole;
@@ -289,34 +293,47 @@ class Sampler {
       const bool by_type = !labels_ && typed && IsTyped(column);
       if (!wanted || !(labels_ ? IsSampledLabel(column) : IsJudged(column) || by_type)) continue;
       sample_.typed[place->second] = by_type;
-      opened.columns.push_back(static_cast<int>(i));
-      opened.sampled.push_back(place->second);
+      Wanted& to = by_type ? opened.typed : opened.judged;
+      to.columns.push_back(static_cast<int>(i));
+      to.sampled.push_back(place->second);
     }
     return opened;
   }
 
-  // Adds rows of that number of groups with rows: a block of each, or `whole`: all.
-  Status AddGroups(const Opened& opened, size_t blocks, bool whole) {
+  // Adds rows of that number of groups with rows: a block of each, or `whole`: all. Sets *failed if
+  // the content cannot be read.
+  Status AddGroups(ParquetFile& parquet, const Wanted& wanted, size_t blocks, bool whole,
+                   bool* failed) {
     std::vector<size_t> groups;
-    for (size_t i = 0; i < opened.parquet->groups().size(); ++i) {
-      if (opened.parquet->groups()[i].rows > 0) groups.push_back(i);
+    for (size_t i = 0; i < parquet.groups().size(); ++i) {
+      if (parquet.groups()[i].rows > 0) groups.push_back(i);
     }
-    if (opened.columns.empty() || groups.empty()) return {};
+    if (wanted.columns.empty() || groups.empty()) return {};
     blocks = std::min(blocks, groups.size());
     const int64_t rows_max =
         whole ? std::numeric_limits<int64_t>::max()
               : std::max(kBlockRows, kSampledRows / static_cast<int64_t>(blocks));
     for (size_t i = 0; i < blocks; ++i) {
       const size_t group = groups[Spread(i, blocks, groups.size())];
-      const int64_t rows =
-          whole ? rows_max : std::min(rows_max, opened.parquet->groups()[group].rows);
-      for (ColumnSample& column : sample_.columns) column.BeginBlock();
-      const Status read = opened.parquet->ReadFirst(group, opened.columns, rows,
-                                                    [&](const arrow::RecordBatch& batch, int64_t) {
-                                                      return AddBatch(batch, opened.sampled);
-                                                    });
-      failed_ = failed_ || !read.ok();
+      const int64_t rows = whole ? rows_max : std::min(rows_max, parquet.groups()[group].rows);
+      for (const size_t column : wanted.sampled) sample_.columns[column].BeginBlock();
+      const Status read = parquet.ReadFirst(group, wanted.columns, rows,
+                                            [&](const arrow::RecordBatch& batch, int64_t) {
+                                              return AddBatch(batch, wanted.sampled);
+                                            });
+      *failed = *failed || !read.ok();
       if (!read.ok() && !IsOfContent(read)) return read;
+    }
+    return {};
+  }
+
+  // Adds all rows of the typed columns. If they cannot be read, the profiling pass reports it, and
+  // typed columns are not judged.
+  Status AddTyped(const Opened& opened) {
+    ESPALIER_RETURN_IF_ERROR(AddGroups(*opened.parquet, opened.typed, 1, true, &typed_failed_));
+    if (!typed_failed_) return {};
+    for (size_t c = 0; c < sample_.columns.size(); ++c) {
+      if (sample_.typed[c]) sample_.columns[c] = ColumnSample();
     }
     return {};
   }
@@ -353,6 +370,7 @@ class Sampler {
   TableSample sample_;
   int64_t rows_ = 0, bytes_ = 0;  // of what was read; of Parquet all rows of the files
   bool failed_ = false;           // a file could not be read to its end
+  bool typed_failed_ = false;     // the same for typed columns of Parquet
   bool compressed_ = false;
   std::set<size_t> begun_;            // files that can only be read from their begin, and were
   std::set<size_t> typed_, untyped_;  // columns with a type, and those that have none so far
