@@ -221,7 +221,8 @@ Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& hea
     const std::string other = !job.rest.empty() || demand.accept_end ? job.rest : job.end;
     if (!other.empty()) {
       return FailedPrecondition("it is of another job (" + other +
-                                "); go on with the job as it was, or train a new model");
+                                "); go on with the job as it was (a job of 0.1.0 with preset: "
+                                "none), or train a new model");
     }
     if (!job.files.empty() && !demand.accept_data) {
       return FailedPrecondition("it is of another job (" + job.files +

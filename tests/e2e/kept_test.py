@@ -1,7 +1,8 @@
 """What version 0.1.0 wrote can be used: a checkpoint, a bundle, and a coordinator's journal.
 
 `kept/0.1.0.json` has the files, compressed and as Base64, and the results of 0.1.0 itself. Its jobs
-have paths below /proc/self/cwd, so that they run in any directory.
+have paths below /proc/self/cwd, so that they run in any directory. The journal knows the table by
+its modification time.
 """
 import base64
 import json
@@ -39,7 +40,8 @@ class KeptTest(EspalierTest):
             os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
             with open(self.path(name), "wb") as f:
                 f.write(zlib.decompress(base64.b64decode("".join(lines))))
-        self.write("t.csv", table())
+        csv = self.write("t.csv", table())
+        os.utime(csv, ns=(self.kept["modified_ns"], self.kept["modified_ns"]))
 
     def spec(self, **train):
         spec = json.loads(json.dumps(self.kept["job"]))
@@ -77,7 +79,7 @@ class KeptTest(EspalierTest):
         self.assertEqual(states, {"done": "SUCCEEDED", "goes-on": "SUCCEEDED", "waits": "QUEUED"})
         for job, expected in (("job-1", "done"), ("job-2", "undisturbed")):
             status = self.result("status", job, "--coordinator", cluster.address)
-            self.assertEqual(status["result"]["weights_sha256"], self.kept[expected])
+            self.assertEqual(status["outcome"]["weights_sha256"], self.kept[expected])
 
 
 if __name__ == "__main__":
