@@ -59,17 +59,24 @@ Status MergeSample(const RowSample& more, RowSample* into) {
     uint64_t key = 0;
     const double* values = nullptr;
   };
-  std::vector<Row> rows;
-  for (const RowSample* sample : {static_cast<const RowSample*>(into), &more}) {
-    for (size_t i = 0; i < sample->keys.size(); ++i) {
-      rows.push_back({sample->keys[i], sample->values.data() + i * width});
-    }
-  }
-  // Of equal keys their values decide, not who came first.
-  std::sort(rows.begin(), rows.end(), [width](const Row& a, const Row& b) {
+  // The values of rows with equal keys decide, not the order of arrival.
+  const auto before = [width](const Row& a, const Row& b) {
     return a.key != b.key ? a.key < b.key
                           : std::memcmp(a.values, b.values, width * sizeof(double)) < 0;
-  });
+  };
+  const auto rows_of = [&](const RowSample& sample) {
+    std::vector<Row> rows(sample.keys.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i] = {sample.keys[i], sample.values.data() + i * width};
+    }
+    if (!std::is_sorted(rows.begin(), rows.end(), before)) {  // a worker's mistake, or equal keys
+      std::sort(rows.begin(), rows.end(), before);
+    }
+    return rows;
+  };
+  const std::vector<Row> old = rows_of(*into), added = rows_of(more);
+  std::vector<Row> rows(old.size() + added.size());
+  std::merge(old.begin(), old.end(), added.begin(), added.end(), rows.begin(), before);
   rows.resize(std::min(rows.size(), most));
   RowSample merged;
   merged.bins = more.bins;

@@ -9,6 +9,21 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Pointers, because checked operators of std::vector keep the compiler from vectorising the loops.
+void AddBytes(const uint8_t* row, int64_t columns, uint32_t* sums, uint32_t* squares) {
+  for (int64_t c = 0; c < columns; ++c) {
+    const uint32_t v = row[c];
+    sums[c] += v;
+    squares[c] += v * v;
+  }
+}
+void AddEnds(const uint8_t* row, int64_t columns, uint8_t* low, uint8_t* high) {
+  for (int64_t c = 0; c < columns; ++c) {
+    low[c] = std::min(low[c], row[c]);
+    high[c] = std::max(high[c], row[c]);
+  }
+}
+
 // Sums of bytes and of their squares are exact in 64 bits (and in 32 for a block of rows).
 std::vector<spec::ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, int64_t columns) {
   constexpr int64_t kBlockRows = 65536;  // 65536 * 255^2 < 2^32
@@ -19,16 +34,8 @@ std::vector<spec::ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, i
     std::fill(block_sums.begin(), block_sums.end(), 0);
     std::fill(block_squares.begin(), block_squares.end(), 0);
     for (int64_t r = begin; r < std::min(begin + kBlockRows, rows); ++r) {
-      const uint8_t* row = data + r * columns;
-      for (int64_t c = 0; c < columns; ++c) {
-        const uint32_t v = row[c];
-        block_sums[c] += v;
-        block_squares[c] += v * v;
-      }
-      for (int64_t c = 0; c < columns; ++c) {
-        low[c] = std::min(low[c], row[c]);
-        high[c] = std::max(high[c], row[c]);
-      }
+      AddBytes(data + r * columns, columns, block_sums.data(), block_squares.data());
+      AddEnds(data + r * columns, columns, low.data(), high.data());
     }
     for (int64_t c = 0; c < columns; ++c) {
       sums[c] += block_sums[c];

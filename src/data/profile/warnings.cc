@@ -158,11 +158,31 @@ class WarningFinder {
     return std::isfinite(squared) ? squared : 0;
   }
 
+  // At most the share of the rows that Predicted can find. It looks at the rows with the value of
+  // the first row alone, without sorting, and is below kPredicted for most columns.
+  double PredictedAtMost(size_t feature) const {
+    const double value = probed_.at(0, feature);
+    double label = 0;  // the label of more than half of these rows, if there is one
+    size_t votes = 0, rows = 0, with_label = 0;
+    for (size_t r = 0; r < probed_.rows(); ++r) {  // Boyer and Moore's majority vote
+      if (probed_.at(r, feature) != value) continue;
+      ++rows;
+      if (votes == 0) label = probed_.label(r);
+      votes = votes == 0 || probed_.label(r) == label ? votes + 1 : votes - 1;
+    }
+    for (size_t r = 0; r < probed_.rows(); ++r) {
+      with_label += probed_.at(r, feature) == value && probed_.label(r) == label;
+    }
+    const size_t wrong = rows - std::max(with_label, rows / 2);
+    return 1 - static_cast<double>(wrong) / static_cast<double>(probed_.rows());
+  }
+
   bool Leaks(size_t feature, size_t classes) const {
     constexpr double kPredicted = 0.99, kErrors = 0.1, kExplained = 0.995, kThere = 0.9;
     const spec::FeatureType type = schema().rule(feature).type;
-    const Pairs pairs = PairsOf(feature);
     if (type == spec::FeatureType::kDate) return false;
+    if (classifies() && PredictedAtMost(feature) < kPredicted) return false;
+    const Pairs pairs = PairsOf(feature);
     if (static_cast<double>(pairs.size()) < kThere * static_cast<double>(probed_.rows()))
       return false;
     const bool category = type == spec::FeatureType::kCategorical;
