@@ -1,4 +1,4 @@
-// Text as Hadoop's SnappyCodec and Lz4Codec write it (BlockCompressorStream). All lengths are four
+// Text that Hadoop's SnappyCodec or Lz4Codec wrote (BlockCompressorStream). All lengths are four
 // bytes, big-endian:
 //
 //   block: length of its text | chunk ...      until the chunks have that much text
@@ -15,7 +15,7 @@
 namespace espalier::data {
 namespace {
 
-// Length that raw snappy begins with, in groups of seven bits; -1: there is none.
+// Returns the length at the beginning of raw snappy, in groups of seven bits. -1: no valid length.
 int64_t SnappyLength(std::string_view chunk) {
   int64_t length = 0;
   for (size_t i = 0; i < std::min<size_t>(chunk.size(), 5); ++i) {
@@ -48,7 +48,7 @@ class BlockStream final : public DecompressionStream {
   }
 
  private:
-  // False: the file is over.
+  // Decompresses the next chunk into text_. False: the file has ended.
   Result<bool> TakeChunk() {
     given_ = 0;
     text_.clear();
@@ -82,7 +82,7 @@ class BlockStream final : public DecompressionStream {
     return length;
   }
 
-  // Moves so many bytes of the file to chunk_.
+  // Moves `bytes` bytes of the file to chunk_.
   Status Take(size_t bytes) {
     chunk_.clear();
     while (chunk_.size() < bytes) {
@@ -97,9 +97,9 @@ class BlockStream final : public DecompressionStream {
 
   const bool snappy_;
   std::unique_ptr<arrow::util::Codec> codec_;
-  int64_t block_left_ = 0;  // bytes of text
+  int64_t block_left_ = 0;  // bytes of text left in the block
   std::string chunk_, text_;
-  size_t given_ = 0;  // bytes of text_
+  size_t given_ = 0;  // bytes of text_ already returned
 };
 
 }  // namespace

@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b", kZstdMagic = "\x28\xb5\x2f\xfd";
 
-// zstd's skippable frames start with 0x184D2A5? (little-endian).
+// Skippable frames of zstd start with 0x184D2A5? (little-endian).
 bool StartsZstd(std::string_view bytes) {
   return bytes.starts_with(kZstdMagic) ||
          (bytes.size() >= 4 && (static_cast<uint8_t>(bytes[0]) & 0xF0) == 0x50 &&
           bytes.substr(1, 3) == "\x2a\x4d\x18");
 }
 
-// "BZh" and the size of blocks, then the mark of a block or of the end.
+// A bzip2 file starts with "BZh" and the block size, then the mark of a block or of the end.
 bool StartsBzip2(std::string_view bytes) {
   if (!bytes.starts_with("BZh") || bytes.size() < 10) return false;
   const std::string_view mark = bytes.substr(4, 6);
@@ -53,7 +53,7 @@ struct Kind {
   const char* what;
 };
 
-// Kinds of content that are taken for tables now and then.
+// Other kinds of content that users sometimes give as tables.
 constexpr Kind kOthers[] = {
     {std::string_view("\xFF\x06\0\0sNaPpY", 10), "compressed with snappy in its framing format"},
     {std::string_view("\xFF\xFE\0\0", 4), "text in UTF-32"},
@@ -71,7 +71,7 @@ const char* OtherKindOf(std::string_view first) {
   return nullptr;
 }
 
-// Whether a file of `length` bytes may start with a block of Hadoop's codecs.
+// Returns whether a file of `length` bytes may start with a block of Hadoop's codecs.
 bool StartsHadoopBlock(std::string_view bytes, int64_t length) {
   const auto number = [&](size_t at) {
     int64_t value = 0;
@@ -79,12 +79,13 @@ bool StartsHadoopBlock(std::string_view bytes, int64_t length) {
     return value;
   };
   if (bytes.size() < 4) return false;
-  if (number(0) == 0) return true;  // an empty one
+  if (number(0) == 0) return true;  // an empty block
   const int64_t chunk = bytes.size() < 8 ? 0 : number(4);
   return chunk > 0 && chunk <= std::min(kHadoopChunkBytesMax, length - 8);
 }
 
-// Whether none of these bytes is one that text does not have: a header may begin with a magic.
+// Returns whether all bytes may occur in text. The header of a text file may begin with a magic
+// number.
 bool MayBeText(std::string_view first) {
   return std::none_of(first.begin(), first.end(), [](unsigned char c) {
     return c < ' ' && c != '\t' && c != '\n' && c != '\r';

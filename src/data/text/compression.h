@@ -1,4 +1,5 @@
-// What the first bytes and the name of a file say of its content. Thread rule: pure functions.
+// Kind of a file's content, recognized from its first bytes and its name. Thread rule: pure
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,9 @@
 
 namespace espalier::data {
 
-// What a file that starts with `first` (kKindBytes of it, if it has as many) is, if that is told by
-// its first bytes: "a zip archive", "compressed with gzip"; else nullptr.
+// Returns the kind of a file that starts with `first`: "a zip archive", "compressed with gzip".
+// Returns nullptr if the bytes do not show the kind. `first` has kKindBytes, or all bytes of a
+// shorter file.
 inline constexpr size_t kKindBytes = 16;
 const char* KindOf(std::string_view first);
 
@@ -26,11 +28,13 @@ enum class Compression : uint8_t {
   kHadoopSnappy
 };
 
-// A chunk of Hadoop's codecs, compressed or not, has at most this many bytes; by default 256 KiB.
+// Maximum size in bytes of a chunk of Hadoop's codecs, compressed or not. Their default is 256 KiB.
 inline constexpr int64_t kHadoopChunkBytesMax = 32 << 20;
 
-// By the first bytes of the file. kUnimplemented: the content is of a known kind that cannot be
-// read as text here; kBadInput: the name has the extension of a codec and the content does not fit.
+// Returns the compression that the first bytes of the file show. Errors:
+//   kUnimplemented    the content is of a known kind that cannot be read as text
+//   kInvalidArgument  the content is Parquet, but the job reads the file as text
+//   kBadInput         the name has the extension of a codec, but the content is not of that codec
 Result<Compression> CompressionOf(const storage::ReadableFile& file);
 
 }  // namespace espalier::data

@@ -19,14 +19,14 @@ constexpr const char* kNulByte =
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
-// Two quotes stand for one with or without such an escape.
+// Two quotes mean one quote without an escape too, so the quote as its own escape changes nothing.
 int EscapeOf(const spec::CsvOptions& options) {
   const char escape = options.escape.value_or(spec::CsvOptions::kNoEscape);
   const bool none = escape == spec::CsvOptions::kNoEscape || escape == options.quote;
   return none ? -1 : static_cast<unsigned char>(escape);
 }
 
-// Places of `delimiter` in 64 bytes, as bits.
+// Returns the positions of `delimiter` in 64 bytes, as bits.
 uint64_t DelimiterBits(const char* p, __m256i delimiter) {
   const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32));
@@ -35,15 +35,15 @@ uint64_t DelimiterBits(const char* p, __m256i delimiter) {
   return uint64_t{b} << 32 | a;
 }
 
-// Writes where each field of a record without quotes ends; returns how many. Reads up to 63 bytes
-// beyond the text. `ends` has room for length + 9 entries.
+// Writes the end of each field of a record without quotes and returns the number of fields. Reads
+// up to 63 bytes beyond the text. `ends` has room for length + 9 entries.
 size_t SplitPlain(const char* text, uint32_t length, char delimiter, uint32_t* ends) {
   const __m256i wanted = _mm256_set1_epi8(delimiter);
   uint32_t* out = ends;
   for (uint32_t base = 0; base < length; base += 64) {
     uint64_t bits = DelimiterBits(text + base, wanted);
     if (length - base < 64) bits &= (uint64_t{1} << (length - base)) - 1;
-    // Eight at a time without looking: what is written beyond the count is overwritten later.
+    // Write eight at a time without a check. Later writes overwrite those beyond the count.
     for (int count = __builtin_popcountll(bits); count > 0; count -= 8) {
       for (int i = 0; i < 8; ++i) {
         out[i] = base + static_cast<uint32_t>(_tzcnt_u64(bits));
@@ -69,7 +69,7 @@ CsvReader::CsvReader(const storage::ReadableFile& file, const spec::CsvOptions& 
       length_(file.info().length),
       window_bytes_(window_bytes),
       skip_next_(range.skip_header) {
-  // One byte before the range tells whether a record starts at its begin.
+  // One byte before the range shows whether a record starts at its beginning.
   const int64_t before = range.look_back && !options.multiline ? kLookBackBytes : 1;
   window_offset_ = std::max<int64_t>(range.begin - before, 0);
 }
@@ -105,8 +105,8 @@ bool CsvReader::Fill() {
   const size_t kept = size_ - position_;
   const int64_t from = Offset(size_);
   if (TooLong(kept)) return false;
-  // Within the range whole windows; beyond it a little, to finish the last record. A record that
-  // does not fit doubles the window.
+  // Read whole windows within the range, and a little beyond it to finish the last record. A record
+  // that does not fit doubles the window.
   int64_t wanted = std::max<int64_t>(window_bytes_, kept);
   if (from < range_.end) {
     wanted = std::min(wanted, range_.end - from);
@@ -193,7 +193,7 @@ CsvReader::Outcome CsvReader::Next() {
 
 CsvReader::Outcome CsvReader::TakeNext() {
   for (;;) {
-    // Everything up to the range's end must pass by, for the checksum.
+    // The reader must read everything up to the end of the range, for the checksum.
     if (Offset(position_) >= range_.end) return Outcome::kEnd;
     record_offset_ = Offset(position_);
     size_t line_end = 0, next = 0;
@@ -312,7 +312,7 @@ bool CsvReader::TakeUnescapedField(size_t limit, size_t* p) {
 }
 
 CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end) {
-  // scratch_ gets kReadable bytes, then the fields without quotes, one byte between them.
+  // scratch_ gets kReadable bytes, then the fields without quotes, with one byte between fields.
   scratch_.assign(kReadable, '\0');
   fields_ = 0;
   raw_begins_.clear();
@@ -340,7 +340,7 @@ CsvReader::Quoted CsvReader::SplitQuoted(size_t begin, size_t limit, size_t* end
         while (p < limit && d[p] != delimiter && d[p] != '\n') ++p;
       }
       scratch_.append(d + run, p - run);
-      // The limit may lie lines behind this one.
+      // The limit may be several lines further on.
       const bool before_break = p < limit && d[p] == '\n' && scratch_.size() > field_begin;
       if (before_break && scratch_.back() == '\r') scratch_.pop_back();
     }
@@ -390,7 +390,7 @@ CsvReader::Outcome CsvReader::TakeEscaped(size_t line_end, size_t next) {
   return Outcome::kRecord;
 }
 
-// Finds the end of a record with quotes, over more and more lines while a quote is open.
+// Finds the end of a record with quotes. While a quote is open, takes in more lines.
 CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next, int64_t bytes_max) {
   size_t end = 0;
   for (;;) {
@@ -398,7 +398,7 @@ CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next, int64_t 
     if (limit > position_ && data()[limit - 1] == '\r') --limit;
     const Quoted how = SplitQuoted(position_ + text_skew_, limit, &end);
     if (how != Quoted::kOpen) {
-      if (end < limit) {  // lines were taken in that belong to later records
+      if (end < limit) {  // lines of later records were taken in
         const void* found = std::memchr(data() + end, '\n', *line_end - end);
         if (found != nullptr) {
           *line_end = static_cast<const char*>(found) - data();
@@ -410,7 +410,7 @@ CsvReader::Quoted CsvReader::SplitLines(size_t* line_end, size_t* next, int64_t 
     const bool more = static_cast<int64_t>(*next - position_) < bytes_max;
     if (!more || Offset(*next) >= length_) return how;
     // The line break is part of the field. Doubling keeps the work linear. FindLine may move the
-    // window; places relative to position_ stay.
+    // window, but positions relative to position_ stay valid.
     const size_t target = 2 * (*next - position_);
     while (*next - position_ < target && Offset(*next) < length_) {
       const size_t searched = *next - position_;
@@ -459,8 +459,8 @@ std::string CsvReader::EscapeHint(size_t begin, size_t end) const {
   return ". If backslashes escape quotes, as in files of Spark, set data.csv.escape: \"\\\\\"";
 }
 
-// Finds the closing quote of a field that is open at the end of its line: the lines up to there are
-// one bad record. FindLine may move the window; places relative to position_ stay.
+// Finds the closing quote of a field that is open at the end of its line. The lines up to there are
+// one bad record. FindLine may move the window, but positions relative to position_ stay valid.
 CsvReader::Outcome CsvReader::TakeOpenQuote(size_t line_end, size_t next) {
   const size_t field = raw_begins_.back(), line_size = line_end - position_;
   const size_t line_step = next - position_;

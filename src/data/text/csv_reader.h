@@ -1,37 +1,39 @@
-// Our own streaming CSV parser: records of a byte range of a file, in order, with their places.
+// Streaming CSV parser. It returns the records of a byte range of a file in order, with their
+// offsets.
 //
-// Grammar: a record is a line that ends in LF or CRLF or at the end of the file. Lines without any
-// byte are skipped, and those that start with the comment character. Fields are divided by the
-// delimiter. A field that starts with the quote runs to the closing quote; inside it the delimiter
-// is plain and two quotes stand for one; it is bad when something other than a delimiter or the
-// line's end follows the closing quote. A quote elsewhere in a field is plain text. A quoted line
-// break is part of the field with `multiline`, else the record is bad. A byte order mark (EF BB BF)
-// at the file's start is skipped. A NUL byte is bad.
+// Grammar: a record is a line that ends in LF, in CRLF or at the end of the file. Empty lines and
+// lines that start with the comment character are skipped. The delimiter separates fields. A field
+// that starts with the quote extends to the closing quote. Inside it, the delimiter is plain text,
+// and two quotes are one quote. The record is bad if the closing quote is followed by anything
+// except a delimiter or the end of the line. A quote elsewhere in a field is plain text. With
+// `multiline`, a quoted line break is part of the field. Without it, the record is bad. A byte
+// order mark (EF BB BF) at the start of the file is skipped. A NUL byte is bad.
 //
-// With the delimiter kBlanks, runs of blanks and tabs divide the fields, and those at a line's
-// begin and end are no part of it; a line of blanks alone is skipped.
+// With the delimiter kBlanks, runs of blanks and tabs separate fields. Blanks at the beginning and
+// end of a line are ignored, and lines that contain only blanks are skipped.
 //
-// The escape makes plain text of a quote or of another escape after it, inside a quoted field as
-// Spark writes it; before another character it is plain itself. With the quote kNoQuote it works in
-// all fields, as in Hive and MySQL: `\n` and `\r` are line feed and carriage return, `\N` stays,
-// and any other character after it is plain. A line that ends in it fails the read: the next line
-// goes on with its field. Where the options have no escape, a quoted field that ends in two
-// backslashes is bad: it may be Spark's spelling of one.
+// In a quoted field, the escape turns a quote or an escape after it into plain text, as in files of
+// Spark. Before any other character, the escape is itself plain text. With the quote kNoQuote, the
+// escape works in all fields, as in Hive and MySQL: `\n` and `\r` are line feed and carriage
+// return, `\N` is unchanged, and any other character after an escape is plain text. A line that
+// ends in the escape fails the read, because its last field continues on the next line. If the
+// options set no escape, a quoted field that ends in two backslashes is bad: in files of Spark they
+// may mean one.
 //
-// A record whose quote is open at the end of its line is bad without `multiline`. The lines up to
-// its closing quote belong to it, so that no part of it is read as a row. If no quote closes it
-// within kOpenQuoteBytesMax, the line alone is the bad record. A range that does not begin at 0 and
-// has `look_back` reads kLookBackBytes before its begin to find out whether a bad record reaches
-// into it.
+// Without `multiline`, a record whose quote is open at the end of its line is bad. It includes the
+// lines up to its closing quote, so that no part of it is read as a row. If no quote closes it
+// within kOpenQuoteBytesMax, only the line itself is the bad record. A range with `look_back` that
+// does not begin at 0 starts to read kLookBackBytes before its beginning, to find a bad record that
+// reaches into the range.
 //
-// A range owns the records that *start* in [begin, end): the reader goes on past `end` to finish
-// the last one, and one that does not begin at 0 first finds the next record's start, looking at
-// the byte before `begin`. So any cut of a file gives each record once (with `multiline`: only the
-// whole file).
+// A range owns the records that *start* in [begin, end). The reader continues past `end` to finish
+// the last one. A range that does not begin at 0 first finds the start of the next record, and
+// therefore also reads the byte before `begin`. Any division of a file into ranges returns each
+// record once. With `multiline`, the range must be the whole file.
 //
 //   "a,b\n1,2\n3,4\n" cut at 5: [0,5) owns `a,b` and `1,2` (starts at 4); [5,12) owns `3,4` (at 8).
 //
-// Thread rule: one thread a reader. The file must outlive it.
+// Thread rule: one thread per reader. The file must outlive the reader.
 #pragma once
 
 #include <cstdint>
@@ -48,21 +50,22 @@ namespace espalier::data {
 
 struct CsvRange {
   int64_t begin = 0;
-  int64_t end = 0;           // both in bytes of the file
-  bool skip_header = false;  // leave out the first record; only where begin is 0
+  int64_t end = 0;           // both are byte offsets in the file
+  bool skip_header = false;  // leave out the first record; only for begin 0
   bool look_back = false;    // bad records do not end the read
 };
 
 class CsvReader final : public RecordReader {
  public:
-  // A longer record fails the read: a quote is not closed, or this is no CSV file.
+  // Maximum size of a record in bytes. A longer one fails the read: a quote is not closed, or this
+  // is not a CSV file.
   static constexpr int64_t kRecordBytesMax = 16 << 20;
   static constexpr int64_t kWindowBytes = 512 << 10;
   static constexpr int64_t kOpenQuoteBytesMax = 64 << 10;
   static constexpr int64_t kLookBackBytes = 4 * kOpenQuoteBytesMax;
 
-  // REQUIRES: 0 <= begin <= end <= file.info().length; the whole file when that is
-  // DecompressedFile::kLengthUnknown.
+  // REQUIRES: 0 <= begin <= end <= file.info().length. If the length is
+  // DecompressedFile::kLengthUnknown, the range is the whole file.
   CsvReader(const storage::ReadableFile& file, const spec::CsvOptions& options,
             const CsvRange& range, int64_t window_bytes = kWindowBytes);
 
@@ -77,67 +80,69 @@ class CsvReader final : public RecordReader {
 
   int64_t Offset(size_t position) const { return window_offset_ + static_cast<int64_t>(position); }
   const char* data() const { return buffer_.data() + kPad; }
-  // True, and error_ is set, when the record at position_ has more bytes than it may.
+  // Returns true and sets error_ if the record at position_ exceeds kRecordBytesMax.
   bool TooLong(size_t record_bytes);
-  // Drops what is consumed and reads more. False: error_ is set.
+  // Drops consumed bytes and reads more. False: error_ is set.
   bool Fill();
-  // Finds the end of the line that goes on `searched` bytes after position_, and where the next
-  // line starts; at the end of the file both are there. False on failure.
+  // Finds the end of the line at position_ and the start of the next line. The search begins
+  // `searched` bytes after position_. At the end of the file, both results are that end. False:
+  // error_ is set.
   bool FindLine(size_t searched, size_t* line_end, size_t* next);
   // Moves to the first record that starts in the range.
   bool SkipPartialRecord();
-  // A line of blanks or a comment, where there are such lines. `content`: not empty, without its
-  // line feed.
+  // Returns whether the line is a comment or contains only blanks, if the options have lines like
+  // these. `content`: not empty, without its line feed.
   bool IsSkipped(std::string_view content) const;
-  // The first line that Excel reads the delimiter from.
+  // Returns whether this is the first line `sep=;`, from which Excel reads the delimiter.
   bool IsSeparatorLine(std::string_view content) const;
   bool IsDelimiter(char c) const;
   Outcome TakeRecord(size_t line_end, size_t next);
-  // Splits a record with quotes into scratch_. `limit`: the end of the line, or of the window.
+  // Splits a record with quotes into scratch_. `limit`: end of the line or of the window.
   enum class Quoted : uint8_t { kDone, kOpen, kJunk, kFailed };
   Quoted SplitQuoted(size_t begin, size_t limit, size_t* end);
-  // Takes a quoted field, with *p at its opening quote. False: it is open at the limit.
+  // Takes a quoted field. *p is at its opening quote. False: the field is still open at the limit.
   bool TakeQuotedField(size_t limit, size_t* p);
-  bool TakeUnescapedField(size_t limit, size_t* p);  // without an escape
+  bool TakeUnescapedField(size_t limit, size_t* p);  // the options have no escape
   Quoted SplitLines(size_t* line_end, size_t* next, int64_t bytes_max);
-  // Splits a line without quotes in which the escape occurs.
+  // Splits a line that contains the escape, for options without a quote.
   Outcome TakeEscaped(size_t line_end, size_t next);
   void EndField();
   Outcome TakeQuoted(size_t line_end, size_t next);
   Outcome TakeOpenQuote(size_t line_end, size_t next);
   Outcome TakeNext();
-  // What to set when a record that cannot be read has a quote behind a backslash; or nothing.
+  // Returns advice for a record that cannot be read and has a quote after a backslash. Otherwise
+  // returns an empty string.
   std::string EscapeHint(size_t begin, size_t end) const;
   Outcome Bad(const std::string& why, size_t begin, size_t end);
   void FoundEnd(int64_t end);
 
   const storage::ReadableFile& file_;
   const spec::CsvOptions options_;
-  const bool blanks_;      // runs of them divide the fields
+  const bool blanks_;      // runs of blanks separate fields
   const int escape_;       // -1: none
-  const char field_mark_;  // between fields in scratch_
-  CsvRange range_;  // and length_: the end is told by the first short read where it is unknown
-  int64_t length_;  // of the file
+  const char field_mark_;  // byte between fields in scratch_
+  CsvRange range_;         // ends at length_; if that is unknown, the first short read sets both
+  int64_t length_;         // length of the file
   const int64_t window_bytes_;
 
   std::vector<char> buffer_;   // kPad, the window, kPad
   size_t size_ = 0;            // bytes in the window
-  int64_t window_offset_ = 0;  // of the window's first byte, in the file
-  size_t position_ = 0;        // in the window: the next record
+  int64_t window_offset_ = 0;  // file offset of the window's first byte
+  size_t position_ = 0;        // start of the next record in the window
   bool started_ = false;
-  bool skip_next_ = false;  // the header is still to come
+  bool skip_next_ = false;  // the header has not been skipped yet
   bool window_has_nul_ = false;
 
-  std::vector<uint32_t> raw_begins_;  // of a record with quotes, relative to the record
+  std::vector<uint32_t> raw_begins_;  // fields of a record with quotes, relative to it
   bool quoted_ = false;
   bool may_be_escaped_ = false;  // a quoted field of the record ends in two backslashes
   std::string scratch_;
-  uint32_t text_skew_ = 0;  // 3 where a byte order mark stands before the text
+  uint32_t text_skew_ = 0;  // 3 if a byte order mark precedes the text
   uint32_t checksum_ = 0;
 };
 
-// Counts lines on demand, for error messages: the 1-based line in which `offset` lies. Each call
-// reads on from where the last one stopped when it can.
+// Counts lines on demand, for error messages. Returns the 1-based number of the line that contains
+// `offset`. A call with a larger offset continues from where the last call stopped.
 class LineCounter {
  public:
   explicit LineCounter(const storage::ReadableFile& file) : file_(file) {}
@@ -145,8 +150,8 @@ class LineCounter {
 
  private:
   const storage::ReadableFile& file_;
-  int64_t counted_ = 0;  // bytes
-  int64_t lines_ = 0;    // line ends in them
+  int64_t counted_ = 0;  // bytes counted
+  int64_t lines_ = 0;    // line ends in those bytes
 };
 
 }  // namespace espalier::data

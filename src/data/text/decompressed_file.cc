@@ -17,7 +17,7 @@ DecompressedFile::DecompressedFile(const storage::ReadableFile& raw, Compression
 
 DecompressedFile::~DecompressedFile() = default;
 
-// Fills `out` from where the stream is; fewer bytes at the end of the text only.
+// Fills `out` from the stream's position. Returns fewer bytes only at the end of the text.
 Result<size_t> DecompressedFile::ReadOn(std::span<char> out) const {
   size_t filled = 0;
   while (filled < out.size()) {

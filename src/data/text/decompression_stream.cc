@@ -112,7 +112,7 @@ class GzipStream final : public DecompressionStream {
   }
 
  private:
-  // A member starts with its magic; the two bytes may lie in two refills.
+  // A member starts with its magic number. The two bytes may be in two refills.
   Status StartMember() {
     if (!first_ && static_cast<uint8_t>(*input()) != 0x1f) return TrailingGarbage("gzip");
     const int made = ready_ ? inflateReset(&z_) : inflateInit2(&z_, 15 + 16);
@@ -173,7 +173,7 @@ class ZstdStream final : public DecompressionStream {
   bool in_frame_ = false, first_ = true;
 };
 
-// xz: liblzma goes on with further streams and padding by itself.
+// Stream for xz. liblzma handles further streams and padding itself.
 class XzStream final : public DecompressionStream {
  public:
   explicit XzStream(const storage::ReadableFile& raw) : DecompressionStream(raw) {
@@ -219,7 +219,7 @@ class XzStream final : public DecompressionStream {
   bool ready_ = false, done_ = false;
 };
 
-// bzip2 and frames of lz4, by Arrow.
+// Stream for bzip2 and for frames of lz4, through Arrow.
 class ArrowStream final : public DecompressionStream {
  public:
   ArrowStream(const storage::ReadableFile& raw, arrow::Compression::type type, const char* name)

@@ -1,4 +1,4 @@
-// One pass over the bytes of a compressed file. Thread rule: one thread a stream.
+// One pass over the bytes of a compressed file. Thread rule: one thread per stream.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@ class DecompressionStream {
   explicit DecompressionStream(const storage::ReadableFile& raw);
   virtual ~DecompressionStream() = default;
 
-  // Writes text to `out`; returns how many bytes, 0 at the end of the text only. REQUIRES: `out` is
-  // not empty. Errors: those of decompressed_file.h.
+  // Writes text to `out` and returns the number of bytes, which is 0 only at the end of the text.
+  // REQUIRES: `out` is not empty. Errors: as in decompressed_file.h.
   virtual Result<size_t> Next(std::span<char> out) = 0;
 
   int64_t text_position() const { return text_position_; }
 
  protected:
-  // Makes sure that there is input unless the file is over. False: it is over.
+  // Reads input if none is left. False: the file has ended.
   Result<bool> Refill();
 
   char* input() { return buffer_.data() + begin_; }
@@ -43,21 +43,22 @@ class DecompressionStream {
   Status TrailingGarbage(const char* format) const;
   Status NeedsMuchMemory(const char* advice) const;
 
-  // Counts text and stops bombs.
+  // Counts bytes of text and returns an error for a decompression bomb.
   Result<size_t> Count(size_t bytes);
 
  private:
   const storage::ReadableFile& raw_;
   std::vector<char> buffer_;
-  size_t begin_ = 0, end_ = 0;  // of the input that is not consumed
-  int64_t read_ = 0;            // bytes of the file
+  size_t begin_ = 0, end_ = 0;  // range of the input that is not consumed
+  int64_t read_ = 0;            // bytes read from the file
   int64_t text_position_ = 0;
 };
 
-// REQUIRES: not kNone.
+// Creates the stream for a codec. REQUIRES: `compression` is not kNone. `raw` must outlive the
+// stream.
 std::unique_ptr<DecompressionStream> MakeStream(Compression compression,
                                                 const storage::ReadableFile& raw);
-// The same of Hadoop's codecs (block_stream.cc).
+// Creates the stream for one of Hadoop's codecs (block_stream.cc).
 std::unique_ptr<DecompressionStream> MakeBlockStream(Compression compression,
                                                      const storage::ReadableFile& raw);
 

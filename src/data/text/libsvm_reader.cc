@@ -11,12 +11,12 @@
 namespace espalier::data {
 namespace {
 
-// Neither occurs within a line: each line is one field.
+// This delimiter and this quote never occur within a line, so each line is one field.
 constexpr spec::CsvOptions kLines = {.header = false, .delimiter = '\n', .quote = '\n'};
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
-// Takes the next token off `rest`; empty when there is none.
+// Takes the next token from `rest`. Returns an empty token if none is left.
 std::string_view NextToken(std::string_view* rest) {
   size_t begin = 0;
   while (begin < rest->size() && IsBlank((*rest)[begin])) ++begin;
@@ -44,7 +44,7 @@ size_t LibsvmColumns(const spec::DataSpec& data) {
       } else if (const auto* position = std::get_if<int64_t>(&entry)) {
         highest = std::max(highest, *position);
       } else {
-        const std::string& name = std::get<std::string>(entry);  // digits, as Validate saw to
+        const std::string& name = std::get<std::string>(entry);  // digits, checked by Validate
         int64_t position_in_text = 0;
         std::from_chars(name.data(), name.data() + name.size(), position_in_text);
         highest = std::max(highest, position_in_text);
@@ -204,7 +204,7 @@ void LibsvmReader::WriteDense(std::string_view label) {
   dense_ += ',';
   ends_[0] = static_cast<uint32_t>(label.size());
   size_t column = 1;
-  // Fields that are "0," up to, not including, `to`.
+  // Writes "0," for the columns up to `to`, which is excluded.
   const auto fill = [&](size_t to) {
     uint32_t end = static_cast<uint32_t>(dense_.size() - kReadable) + 1;
     dense_.append(zeros_, 0, 2 * (to - column));

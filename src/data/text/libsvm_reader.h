@@ -1,19 +1,21 @@
-// LIBSVM text as records of a table: column 0 is the label, column i the value of index i.
+// LIBSVM text as records of a table. Column 0 is the label, column i the value of index i.
 //
 //   +1 3:0.5 7:2 # a comment          with 8 columns: 1,0,0,0.5,0,0,0,2
 //
-// Grammar: a record is a line `LABEL INDEX:VALUE INDEX:VALUE ...`, divided by spaces and tabs; what
-// follows a `#` is a comment; lines without anything else are skipped. An index is a whole number
-// from 1 to columns - 1, or counted from 0 if the job says so: index i is then column i + 1. They
-// are in any order, each once a line; what is not there is 0. A value is any text: the row decoder
-// judges it. A + before a label that is a number is left out, so that `+1` and `1` are one class.
-// Bad records: a pair where the label should be, more than one label, no number before the colon,
-// nothing behind it, an index that is 0, too large or there twice, `qid`. Where no label is wanted
-// a line may do without: what has no colon at its begin is still a label, whatever it says, and
-// column 0 is empty where there is none.
-// Byte ranges own records as in csv_reader.h.
+// Grammar: a record is a line `LABEL INDEX:VALUE INDEX:VALUE ...`, separated by spaces and tabs. A
+// `#` starts a comment. Lines without other content are skipped. An index is an integer from 1 to
+// columns - 1. If the job counts from 0, index i is column i + 1. Indices are in any order, and
+// each appears at most once in a line. A missing index has the value 0. A value is any text, which
+// the row decoder checks. The + of a numeric label is removed, so that `+1` and `1` are one class.
 //
-// Thread rule: one thread a reader.
+// A record is bad if it starts with a pair instead of the label, has several labels, has no integer
+// before a colon or nothing after it, or contains `qid`. It is also bad if an index is 0 (counted
+// from 1), too large or repeated.
+//
+// If the job has no label, lines may omit it. Text without a colon at the beginning of a line is
+// still a label, whatever its content. Without that text, column 0 is empty.
+//
+// Byte ranges own records as in csv_reader.h. Thread rule: one thread per reader.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +28,14 @@
 
 namespace espalier::data {
 
-// The columns of a job's LIBSVM text, the label's included: one more than the highest position in
-// data.features.columns. 0: none is there.
+// Returns the number of columns of a job's LIBSVM text, including the label. It is one more than
+// the highest position in data.features.columns. 0: these name no column.
 size_t LibsvmColumns(const spec::DataSpec& data);
 
 class LibsvmReader final : public RecordReader {
  public:
-  // REQUIRES: as CsvReader; columns <= kColumnsMax.
-  // `sparse`: gives sparse records. `labels`: they are wanted.
+  // REQUIRES: as CsvReader; columns <= kColumnsMax. `sparse`: returns sparse records. `labels`: the
+  // job uses labels.
   LibsvmReader(const storage::ReadableFile& file, const spec::LibsvmOptions& options,
                const CsvRange& range, size_t columns,
                int64_t window_bytes = CsvReader::kWindowBytes, bool sparse = false,
@@ -48,13 +50,13 @@ class LibsvmReader final : public RecordReader {
 
  private:
   Outcome Take();
-  // Takes it off `rest`. False: error_ is set.
+  // Takes the label from `rest`. False: error_ is set.
   bool TakeLabel(std::string_view* rest, std::string_view* label);
-  // Stores *pair. False: error_ is set.
+  // Parses a pair and stores it. False: error_ is set.
   bool ParsePair(std::string_view token, Entry* pair);
   bool Bad(const std::string& why, std::string_view token);
   int64_t OffsetOf(std::string_view token) const;
-  // False: an index is there twice.
+  // Sorts the entries by column. False: an index appears twice, and error_ is set.
   bool Sort();
   void WriteDense(std::string_view label);
 
@@ -62,7 +64,7 @@ class LibsvmReader final : public RecordReader {
   const size_t columns_;
   const std::string zeros_;  // "0,0,0,..." for all columns
   const bool sparse_, labels_;
-  const uint32_t first_;  // the least index
+  const uint32_t first_;  // lowest index: 0 or 1
   std::string_view line_;
   std::string dense_;  // kReadable bytes, then the record
 };

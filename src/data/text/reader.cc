@@ -12,15 +12,16 @@
 namespace espalier::data {
 namespace {
 
-// Enough rows to estimate how many a shard has, and whether they are sparse.
+// Number of rows that is enough to estimate the rows of a shard and to see whether they are sparse.
 constexpr int64_t kRowsBeforeReserve = 256;
-// Rejects that make a piece.
+// Maximum number of rejects in a piece.
 constexpr size_t kPieceRejects = 1024;
-// Bytes of a text within which rows that are scored have their line. Counting lines reads the text
-// again.
+// Size of the beginning of a text, in bytes, for which scored rows get their line number. Counting
+// lines reads the text again.
 constexpr int64_t kLinesCounted = int64_t{64} << 20;
 
-// One shard that is being read: its rows are handed on in pieces, or without `take` kept.
+// A shard in the process of being read. It passes its rows on in pieces, or keeps them if `take` is
+// null.
 class TextShard final : public RowPlaces {
  public:
   TextShard(const ShardReader& reader, int shard, const TakePiece& take, TextScan* scan)
@@ -41,7 +42,7 @@ class TextShard final : public RowPlaces {
     }
   }
 
-  // Returns false if the first rows show that rows that are kept are not sparse.
+  // Returns false if the rows are to be kept and the first ones show that they are not sparse.
   Result<bool> Read() {
     for (int64_t taken = 0;;) {
       const TextScan::Outcome outcome = scan_.Next();
@@ -82,20 +83,20 @@ class TextShard final : public RowPlaces {
     const int64_t offset = offsets_[static_cast<size_t>(row)];
     return scan_.PlaceOf(offset, offset <= kLinesCounted);
   }
-  // The piece is the row that was just read.
+  // The piece ends with the row that was just read.
   InputPosition OfLabel(int /*set*/, int64_t /*row*/) override { return scan_.PlaceOfLabel(); }
 
  private:
   bool CountsLines() const { return scan_.reader().record_offset() <= kLinesCounted; }
 
-  // Makes room for the whole shard once enough rows are kept. Returns as Read.
+  // Reserves memory for the whole shard once enough rows are kept. Returns the same as Read.
   bool KeepRow(int64_t taken) {
     if (taken != kRowsBeforeReserve) return true;
     if (scan_.sparse() && !AreSparse(decoder_.sets(), static_cast<int64_t>(schema_.features.size()),
                                      CodedFeatures(schema_))) {
       return false;
     }
-    // The length of a text that is not the file's is unknown: its begin may be unlike the rest.
+    // The length of the text is unknown. The beginning of the file may not represent the rest.
     if (scan_.has_other_length()) return true;
     const auto read = static_cast<double>(scan_.reader().position() - range_.begin);
     decoder_.Reserve(std::min(1.0, read / static_cast<double>(range_.end - range_.begin)));
@@ -108,7 +109,7 @@ class TextShard final : public RowPlaces {
     Keep();
   }
 
-  // Keeps the columns of a record, also of a bad one: the fields that it has, by position.
+  // Keeps the columns of a record by position. A bad record may have only some of its fields.
   void Keep() {
     const RecordReader& record = scan_.reader();
     const size_t fields = scan_.has_fields() ? record.fields() - record.added() : 0;
@@ -116,7 +117,7 @@ class TextShard final : public RowPlaces {
     for (const size_t field : kept_fields_) {
       if (field < own) {
         kept_.AddField(field < fields ? record.shown(field) : std::string_view());
-      } else {  // the name of a directory, behind the record's own fields
+      } else {  // the name of a directory, after the record's fields
         const size_t at = fields + field - own;
         kept_.AddField(scan_.has_fields() ? record.shown(at) : std::string_view());
       }
@@ -155,9 +156,9 @@ class TextShard final : public RowPlaces {
   RowDecoder& decoder_;
   ShardRows rows_;
   UnusableRows unusable_;
-  std::vector<size_t> kept_fields_;  // where the kept columns are in the file
+  std::vector<size_t> kept_fields_;  // positions of the kept columns in the file
   KeptColumns kept_;
-  std::vector<int64_t> offsets_, slots_;  // kScoring: of the piece's rows
+  std::vector<int64_t> offsets_, slots_;  // kScoring: places of the piece's rows
 };
 
 class TextReader final : public ShardReader {

@@ -17,7 +17,7 @@
 namespace espalier::data {
 namespace {
 
-// Eight fields of one digit each, as in "0,0,7,0,0,0,1,0,": true when all are digits.
+// Parses eight fields of one digit each, as in "0,0,7,0,0,0,1,0,". Returns true if all are digits.
 inline bool EightDigits(const char* text, uint8_t* out) {
   const __m128i every_other =
       _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, -1, -1, -1, -1, -1, -1, -1, -1);
@@ -28,12 +28,12 @@ inline bool EightDigits(const char* text, uint8_t* out) {
   return _mm_testz_si128(over, over) != 0;
 }
 
-// The number in the one to three digits before `end`; *bad gets bits when it is no such number or
-// above 255. The four bytes before `end` are readable.
+// Returns the number in the one to three digits before `end`. Sets bits of *bad if the text is not
+// a number like this or is above 255. The four bytes before `end` are readable.
 inline uint32_t UpToThreeDigits(const char* end, uint32_t length, uint32_t* bad) {
   uint32_t x;
   std::memcpy(&x, end - 4, 4);
-  // The digits are at the top; what is before them becomes 0.
+  // The digits are in the high bytes. The mask clears the bytes before them.
   const uint32_t mask = static_cast<uint32_t>(0xFFFFFFFF00000000 >> ((8 * length) & 63));
   x = (x ^ 0x30303030) & mask;
   const uint32_t value = (x >> 24) + ((x >> 16) & 0xFF) * 10 + ((x >> 8) & 0xFF) * 100;
@@ -72,7 +72,7 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
     }
     return;
   }
-  size_t other = 0;  // of the features that are not plain
+  size_t other = 0;  // index among the features that are not plain
   const std::vector<int32_t>& others = features_.decoded();
   for (size_t slot = 0; slot < schema.features.size(); ++slot) {
     if (other < others.size() && others[other] == static_cast<int32_t>(slot)) {
@@ -190,7 +190,7 @@ bool RowDecoder::DecodeEntries(const RecordReader& reader) {
   drops_ = false;
   entry_slots_.clear();
   entries_.clear();
-  auto code = features_.decoded().begin();  // categories: they are there in all rows
+  auto code = features_.decoded().begin();  // categories, which are present in all rows
   const auto no_code = features_.decoded().end();
   const auto decode_code = [&](std::string_view text) {
     if (!DecodeOther(text, *code)) return false;
@@ -342,7 +342,7 @@ bool RowDecoder::CheckFields(const RecordReader& reader) {
   const size_t fields = reader.fields() - reader.added();
   const spec::CsvOptions& csv = job_.data.csv;
   if (fields != expected) {
-    bool backslash = false;  // before what was taken for a delimiter
+    bool backslash = false;  // before an apparent delimiter
     for (size_t i = 0; i + 1 < fields; ++i) {
       backslash = backslash || reader.field(i).ends_with('\\');
     }
@@ -373,10 +373,11 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
                       DecodeDigits(reader);
   if (!digits && !(sparse_ ? DecodeEntries(reader) : DecodeFeatures(reader))) return Outcome::kBad;
   if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
-  // As if it were not there; of rows that are only evaluated it makes no difference.
+  // A row with weight 0 is treated as absent. For rows that are only evaluated it makes no
+  // difference.
   const bool weightless = schema_.weight >= 0 && weight_ == 0 && role_ != spec::FileRole::kTest;
   const bool drops = (!digits && drops_) || weightless;
-  if (drops && draw_.by_part()) return Outcome::kDropped;  // before it is counted
+  if (drops && draw_.by_part()) return Outcome::kDropped;  // before the draw counts it
   const int set = SetOf(reader, drops);
   if (set < 0) return Outcome::kBad;
   if (drops) return Outcome::kDropped;

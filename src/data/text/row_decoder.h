@@ -1,4 +1,4 @@
-// One record of text to one row of numbers: only the columns in use are converted.
+// Converts one text record into one row of numbers. It parses only the columns in use.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace espalier::data {
 
-// What is wrong with a row; turned into a Status with its place by the caller.
+// Reason why a row is bad. The caller turns it into a Status with the position of the row.
 struct RowProblem {
   std::string message;
   int32_t column = -1;  // -1: the row as a whole
@@ -36,24 +36,25 @@ struct RowProblem {
 //   validation mark: other than 0, 1, true, false              bad row
 //   time of validation: neither a date nor a number            bad row
 //   too few or too many fields                                 bad row
-// With a schema without label columns, labels are 0. Labels (classification) and categories are the
-// text without surrounding spaces; which of them are null, ValueRules says.
-// Thread rule: one thread a decoder.
+// For a schema without label columns, labels are 0. Labels (classification) and categories are the
+// text without surrounding spaces. ValueRules decides which of them are null. Thread rule: one
+// thread per decoder.
 class RowDecoder {
  public:
   enum class Outcome : uint8_t { kRow, kDropped, kBad, kFailed };
 
-  // `schema`: in the order of the file's columns. `room` may be null; see DecodedRows. `sparse`: of
-  // sparse records, to sparse rows. REQUIRES: then DecodesSparse (sparse_choice.h).
+  // `schema`: in the order of the file's columns. `room` may be null (see DecodedRows). `sparse`:
+  // decodes sparse records into sparse rows. REQUIRES: `sparse` only if DecodesSparse
+  // (sparse_choice.h).
   RowDecoder(const TableSource& table, const spec::Schema& schema, int32_t file, MemoryBudget* room,
              bool sparse);
 
-  // Decodes the reader's record and adds it to its set. kBad: problem() says why; kFailed: error()
-  // does, there is no room.
+  // Decodes the reader's record and adds it to its set. kBad: problem() has the reason. kFailed:
+  // error() has the reason, which is missing memory.
   Outcome Add(const RecordReader& reader);
 
-  // Makes room, as far as there is memory, for the whole shard, of which the rows so far are the
-  // part `done` (0..1].
+  // Reserves memory for the whole shard, as far as it is available. `done`: fraction of the shard
+  // that the rows so far represent, in (0, 1].
   void Reserve(double done);
 
   const RowProblem& problem() const { return problem_; }
@@ -62,9 +63,9 @@ class RowDecoder {
   const FeatureDecoder& features() const { return features_; }
   const ShardTexts& texts() const { return features_.texts(); }
   ShardTexts TakeTexts() { return std::move(features_.texts()); }
-  // From now on categories are numbered anew.
+  // Starts the numbering of categories again.
   void ForgetCategories() { features_.ForgetCategories(); }
-  // Of the training rows so far, all of which are still in sets().
+  // Returns the sample of the training rows so far, all of which are still in sets().
   spec::RowSample Sample() const {
     return picker_.Take(sets_[static_cast<size_t>(spec::FileRole::kTrain)]);
   }
@@ -72,7 +73,7 @@ class RowDecoder {
   spec::RowSample TakePlaces() { return deciding_.TakePlaces(); }
 
  private:
-  // Columns [column, column + count) are the features [slot, slot + count), all plain.
+  // Columns [column, column + count) are the features [slot, slot + count). All are plain.
   struct Run {
     int32_t column = 0, count = 0, slot = 0;
   };
@@ -86,8 +87,9 @@ class RowDecoder {
   bool TakeNull(int32_t slot);
   bool DecodeLabel(const RecordReader& reader);
   bool DecodeWeight(const RecordReader& reader);
-  // Train, or validation where a hash or a column says so; -1: bad.
   std::string_view LabelText();
+  // Returns the set of the row, which a hash or a column decides for training files. -1: the row is
+  // bad.
   int SetOf(const RecordReader& reader, bool drops);
   bool Number(const RecordReader& reader, int32_t column, const char* what, double* value);
   bool Bad(std::string message, int32_t column);
@@ -99,20 +101,20 @@ class RowDecoder {
   const spec::FileRole role_;
   const int32_t file_;
   const bool classification_, float32_, sparse_;
-  int32_t empty_ = -1;  // the field that must be empty, or -1
+  int32_t empty_ = -1;  // field that must be empty; -1: none
   ValidationDraw draw_;
   ValidationColumn deciding_;
   RowPicker picker_;
   FeatureDecoder features_;
   std::vector<Run> runs_;
 
-  spec::StorageType type_ = spec::StorageType::kUint8;  // of the rows so far
-  std::vector<uint8_t> bytes_;        // the row, when all features are small whole numbers
+  spec::StorageType type_ = spec::StorageType::kUint8;  // narrowest type for the rows so far
+  std::vector<uint8_t> bytes_;        // the row, if all features are small integers
   std::vector<double> values_;        // the row otherwise
-  std::vector<int32_t> slots_;        // sparse: by column, the feature, or -1
-  std::vector<int32_t> entry_slots_;  // sparse: features of the row: not 0, or codes ...
-  std::vector<double> entries_;       // ... and their numbers
-  bool drops_ = false;                // a null says so
+  std::vector<int32_t> slots_;        // sparse: feature of each column; -1: none
+  std::vector<int32_t> entry_slots_;  // sparse: features of the row, nonzero or coded ...
+  std::vector<double> entries_;       // ... and their values
+  bool drops_ = false;                // a null drops the row
   int32_t label_ = 0;
   std::vector<double> targets_;
   double weight_ = 1;

@@ -49,8 +49,8 @@ void TextInput::MakeView(View* view) const {
 }
 
 void TextInput::WillRead(int64_t begin, int64_t end) const {
-  constexpr int64_t kLastRecord = 4096;     // the last record of a shard goes on in the next one
-  begin = std::max<int64_t>(begin - 1, 0);  // the reader may look back further, by a request more
+  constexpr int64_t kLastRecord = 4096;  // the last record of a shard continues in the next shard
+  begin = std::max<int64_t>(begin - 1, 0);  // looking back further costs one more request
   end = std::min(end + kLastRecord, raw_->info().length);
   raw_->WillRead(begin, end - begin);
 }

@@ -1,5 +1,4 @@
-// A file of text, opened: plain or compressed, UTF-8 or UTF-16, CSV or LIBSVM. Thread rule: one
-// thread.
+// An open text file: plain or compressed, UTF-8 or UTF-16, CSV or LIBSVM. Thread rule: one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +17,39 @@ namespace espalier::data {
 
 class TextInput {
  public:
-  // Opens a file of the plan, unchanged since it was listed. `whole`: the shard to be read is all
-  // of it; only then it may be compressed, or of another form than usual (text_file.h). Errors:
-  // those of OpenUnchanged, CompressionOf and decompressed_file.h.
+  // Opens a file of the plan that is unchanged since it was listed. `whole`: the shard to be read
+  // is the whole file. Only then may it be compressed or of an unusual form (text_file.h). Errors:
+  // as OpenUnchanged, CompressionOf and decompressed_file.h.
   static Result<std::unique_ptr<TextInput>> Open(const storage::FileSystem& files,
                                                  const spec::InputFile& file, bool whole);
 
-  // Open for reading the shard [begin, end), which the file is told of before its first byte is
-  // read: what looks at the content then costs no request of its own.
+  // Opens a file to read the shard [begin, end). Announces that range to the file before the first
+  // byte is read, so that the look at the content costs no separate request.
   static Result<std::unique_ptr<TextInput>> OpenShard(const storage::FileSystem& files,
                                                       const spec::InputFile& file, int64_t begin,
                                                       int64_t end);
 
-  // Whether the file can be read only from its begin, so that it is one shard.
+  // Returns whether the file can be read only from its beginning and is therefore one shard.
   bool is_one_shard() const {
     return compression_ != Compression::kNone || form_ != TextForm::kUsual;
   }
-  // Whether the length of the text is not that of the file.
+  // Returns whether the length of the text differs from that of the file.
   bool has_other_length() const { return text().info().length == DecompressedFile::kLengthUnknown; }
 
-  // Further views of the text, for counting lines while a reader is in the middle of it: of its
-  // records, and of former ones.
+  // Further views of the text, which count lines while a reader is in the middle of it. lines() is
+  // for records as they are read, places() for earlier records.
   const storage::ReadableFile& lines() const { return *lines_.top; }
   const storage::ReadableFile& places() const { return *places_.top; }
 
-  // Reads the records of the range, all of a file of one shard, in the job's format. `columns`
-  // and `sparse` are of LIBSVM text. The input must outlive the reader.
+  // Returns a reader for the records of the range, in the job's format. If the file is one shard,
+  // the range is all of it. `columns` and `sparse` are for LIBSVM text. The input must outlive the
+  // reader.
   std::unique_ptr<RecordReader> Records(const spec::DataSpec& data, CsvRange range, size_t columns,
                                         int64_t window_bytes = CsvReader::kWindowBytes,
                                         bool sparse = false) const;
 
  private:
-  // What is between the file and its text.
+  // Layers between the file and its text.
   struct View {
     std::unique_ptr<DecompressedFile> decompressed;
     std::unique_ptr<TextFile> text;
@@ -58,7 +58,7 @@ class TextInput {
 
   const storage::ReadableFile& text() const { return *text_.top; }
   void WillRead(int64_t begin, int64_t end) const;
-  // Finds out how the content is written.
+  // Detects the compression and the form of the content.
   Status LookAtContent();
   void MakeView(View* view) const;
 

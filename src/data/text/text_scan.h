@@ -1,5 +1,5 @@
-// Reads one shard of text of a plan record by record: each becomes a row of its decoder, or a bad
-// one with its place. Thread rule: one thread a scan.
+// Reads one text shard of a plan record by record. Each record becomes a row of the decoder, or a
+// bad row with its position. Thread rule: one thread per scan.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@ class TextScan {
  public:
   enum class Outcome : uint8_t { kRow, kDropped, kBad, kEnd, kFailed };
 
-  // `room` may be null. `sparse`: the rows are decoded sparse. REQUIRES: then DecodesSparse
+  // `room` may be null. `sparse`: decodes sparse rows. REQUIRES: `sparse` only if DecodesSparse
   // (sparse_choice.h).
   static Result<std::unique_ptr<TextScan>> Open(const TableSource& table, int shard,
                                                 MemoryBudget* room, bool sparse);
 
   Outcome Next();
 
-  // The last bad row, with its place; with `count_lines` also its line, for which the file is read
-  // up to there a second time.
+  // Returns the last bad row, with its position. With `count_lines`, adds its line, which costs a
+  // second read of the file up to that row.
   Status BadRow(bool count_lines);
-  // The same of the last dropped row.
+  // Returns the last dropped row in the same way.
   Status DroppedRow(bool count_lines);
-  // Of a record that began there: its file, offset and, with `count_lines`, its line. Reads the
-  // file a second time; once from its begin when called in the order of the file.
+  // Returns the file, the offset and (with `count_lines`) the line of the record that began at that
+  // offset. Counting reads the file a second time: once in total if the calls are in file order.
   InputPosition PlaceOf(int64_t record_offset, bool count_lines);
-  // Of the label of the last row, with its text. REQUIRES: there is one label.
+  // Returns the position of the last row's label, with its text. REQUIRES: the job has one label.
   InputPosition PlaceOfLabel();
   const Status& error() const { return error_; }
-  // Whether the last bad row was a record with fields.
+  // Returns whether the last bad row was a record with fields.
   bool has_fields() const { return !in_reader_; }
   const RecordReader& reader() const { return *reader_; }
   const spec::Schema& schema() const { return schema_; }  // in the order of the file's columns
@@ -55,11 +55,11 @@ class TextScan {
   const spec::InputFile& file_;
   const bool sparse_;
   const spec::Schema schema_;
-  LineCounter lines_;   // of records as they are read
-  LineCounter places_;  // of former ones
+  LineCounter lines_;   // for records as they are read
+  LineCounter places_;  // for earlier records
   const std::unique_ptr<RecordReader> reader_;
   RowDecoder decoder_;
-  bool in_reader_ = false;  // the last bad row was no record
+  bool in_reader_ = false;  // the reader returned the last bad row, so it has no fields
   Status error_;
 };
 
