@@ -65,22 +65,22 @@ std::optional<std::string> PlainDecimal(std::string_view text) {
 
 namespace {
 
-// Truth values of one kind: the texts of true, then as many of false. The first one of each names
-// it.
+// Truth values of one kind: texts for true, then as many texts for false. The first text of each
+// half is its name.
 using Truths = std::array<std::string_view, 12>;
 constexpr Truths kTruths = {"true",  "True",  "TRUE",  "t", "T", "1",
                             "false", "False", "FALSE", "f", "F", "0"};
 constexpr Truths kAnswers = {"yes", "Yes", "YES", "y", "Y", "yes",
                              "no",  "No",  "NO",  "n", "N", "no"};
 
-// The name of the truth value; empty: the text is none.
+// Returns the name of the truth value. Empty: the text is not one of this kind.
 std::string_view NameOfTruth(const Truths& truths, std::string_view text) {
   const auto found = std::find(truths.begin(), truths.end(), text);
   if (found == truths.end()) return {};
   return truths[found - truths.begin() < 6 ? 0 : 6];
 }
 
-// The kind of which all texts but the empty one are; null: none.
+// Returns the kind that contains all texts except empty ones. Null: none.
 template <typename Texts, typename F>
 const Truths* KindOf(const Texts& texts, F text_of) {
   for (const Truths* kind : {&kTruths, &kAnswers}) {
@@ -96,7 +96,7 @@ const Truths* KindOf(const Texts& texts, F text_of) {
   return nullptr;
 }
 
-// What all spellings of a label have in common; empty: it has one.
+// Returns the common form of all spellings of a label. Empty: the label has only one spelling.
 std::string SpellingOf(bool truths, const std::string& label) {
   if (truths) {
     for (const Truths* kind : {&kTruths, &kAnswers}) {
@@ -108,7 +108,7 @@ std::string SpellingOf(bool truths, const std::string& label) {
 
 using Counts = std::map<std::string, int64_t>;
 
-// Renames entries; of those with one new name the counts are added up.
+// Renames entries and adds up the counts of entries with the same new name.
 template <typename F>
 void Rename(Counts* counts, F name_of) {
   Counts joined;
@@ -116,7 +116,7 @@ void Rename(Counts* counts, F name_of) {
   *counts = std::move(joined);
 }
 
-// Entries that `name_of` gives one name, of two or more.
+// Returns whether `name_of` maps two or more entries to one name.
 template <typename F>
 bool AnyShared(const Counts& counts, F name_of) {
   std::map<std::string, int> sharing;
@@ -143,7 +143,7 @@ ClassIndex::ClassIndex(const std::vector<std::string>& classes) {
 
 int32_t ClassIndex::Of(const std::string& label) const {
   std::vector<std::string> names = {label, ClassText(label)};
-  if (label == "true") names = {label, "True", "TRUE"};  // among other words, too
+  if (label == "true") names = {label, "True", "TRUE"};  // also among other words
   if (label == "false") names = {label, "False", "FALSE"};
   for (const std::string& name : names) {
     const auto found =

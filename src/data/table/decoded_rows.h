@@ -1,7 +1,7 @@
-// Rows as numbers, row-major, in the narrowest exact type so far.
+// Rows as numbers, row-major, in the narrowest type that holds the rows so far exactly.
 //
-// A null among features is NaN (no other NaN gets in), so bytes hold rows without nulls only.
-// Thread rule: values.
+// A null feature is NaN, and no other NaN occurs, so rows stored as bytes contain no nulls. Thread
+// rule: values.
 #pragma once
 
 #include <array>
@@ -31,51 +31,53 @@ auto WithStorage(spec::StorageType type, F&& f) {
   return f(double{});
 }
 
-// The narrowest type that holds all of `values` exactly and is at least `least`.
+// Returns the narrowest type that holds all `values` exactly and is at least `least`.
 spec::StorageType NarrowestType(std::span<const double> values, spec::StorageType least);
 
-// Copies `count` numbers from one type to another that holds them.
-// REQUIRES: to_type is not narrower than from_type.
+// Copies `count` numbers from one type to another that holds them. REQUIRES: to_type is not
+// narrower than from_type.
 void Widen(spec::StorageType from_type, const void* from, spec::StorageType to_type, void* to,
            int64_t count);
 
-// The rows of one set in one shard.
+// Rows of one set in one shard.
 struct DecodedRows {
   DecodedRows() = default;
-  // Null: memory without a limit. Errors below are RowBytes'.
+  // Null: memory without a limit. The errors of the functions below are those of RowBytes.
   explicit DecodedRows(MemoryBudget* room)
       : features(room), columns(room), ends(room), labels(room), targets(room), weights(room) {}
 
-  bool sparse = false;  // only numbers that are not 0, and all codes of categories, are there
+  bool sparse = false;  // stores only nonzero numbers and all codes of categories
   spec::StorageType type = spec::StorageType::kUint8;
   int64_t rows = 0;
   RowBytes features;          // [rows, features] elements of `type`; sparse: [entries]
-  RowArray<int32_t> columns;  // sparse: [entries], the feature of each; ascending within a row
-  RowArray<int64_t> ends;     // sparse: [rows], where a row's entries end
+  RowArray<int32_t> columns;  // sparse: [entries], feature of each entry; ascending within a row
+  RowArray<int64_t> ends;     // sparse: [rows], end of each row's entries
   RowArray<int32_t> labels;   // classification, [rows]: index into the shard's label texts
   RowArray<double> targets;   // regression, [rows, targets]
-  RowArray<double> weights;   // [rows]; empty when the job has no weight column
+  RowArray<double> weights;   // [rows]; empty if the job has no weight column
 
-  // Makes the type at least `to`; the room that was reserved holds as many rows as before.
+  // Widens the type to at least `to`. The reserved memory holds as many rows as before.
   Status WidenTo(spec::StorageType to);
-  // Adds a row. REQUIRES: `type` holds the values. `row_bytes`: one for bytes already narrow.
+  // Adds a row. REQUIRES: `type` holds the values. AppendBytes takes values that are already bytes.
   Status AppendBytes(std::span<const uint8_t> row);
   Status AppendDoubles(std::span<const double> row);
-  // REQUIRES: sparse; both are of one length.
+  // Adds a sparse row. REQUIRES: sparse; `of` and `values` have the same length.
   Status AppendSparse(std::span<const int32_t> of, std::span<const double> values);
-  // Writes row `row` with its zeros to `out` [width], elements of `type`. REQUIRES: sparse.
+  // Writes row `row`, including its zeros, to `out` [width], as elements of `type`. REQUIRES:
+  // sparse.
   void Expand(int64_t row, int64_t width, void* out) const;
-  // Where the entries of a row begin. REQUIRES: sparse.
+  // Returns the index of a row's first entry. REQUIRES: sparse.
   int64_t begin(int64_t row) const { return row == 0 ? 0 : ends[static_cast<size_t>(row) - 1]; }
-  // Numbers that are not 0, of `width` a row, and all of the features `coded`, which are codes.
+  // Returns the number of nonzero values in rows of `width`, plus all values of the `coded`
+  // features.
   int64_t Nonzeros(int64_t width, std::span<const int32_t> coded) const;
-  // All that is there of the rows' features.
+  // Returns the bytes that the features of the rows take.
   size_t FeatureBytes() const {
     return features.size() + columns.bytes().size() + ends.bytes().size();
   }
-  // Forgets the rows, not their type; what was reserved is used again.
+  // Removes the rows but keeps their type and the reserved memory.
   void Clear();
-  bool spilled() const;  // some of it
+  bool spilled() const;  // at least one buffer is spilled
   int64_t MemoryBytes() const;
 };
 

@@ -11,11 +11,11 @@
 
 namespace espalier::data {
 
-// Opens a file of the plan. kDataLoss: its length or modification time is not as listed.
+// Opens a file of the plan. kDataLoss: its length or modification time differs from the listing.
 Result<std::unique_ptr<storage::ReadableFile>> OpenUnchanged(const storage::FileSystem& files,
                                                              const spec::InputFile& file);
 
-// Error that names data.shard_bytes if a plan has more than 10,000,000 shards.
+// Returns an error that names data.shard_bytes if a plan has more than 10,000,000 shards.
 Status CheckShardCount(size_t shards, int64_t shard_bytes);
 
 }  // namespace espalier::data

@@ -1,5 +1,5 @@
-// Chosen columns of a run of rows as they are in the input: fields of text, or the arrays of a
-// format that has its own.
+// Selected columns of a run of rows, exactly as in the input: text fields, or the arrays of a
+// format with its own types.
 //
 // Thread rule: one thread at a time.
 #pragma once
@@ -18,7 +18,7 @@ namespace espalier::data {
 class KeptArrays {
  public:
   virtual ~KeptArrays() = default;
-  // As KeptColumns::Text.
+  // Returns the same as KeptColumns::Text.
   virtual std::string_view Text(int64_t row, size_t column, std::string* scratch) const = 0;
 };
 
@@ -27,10 +27,10 @@ class KeptColumns {
   explicit KeptColumns(size_t columns = 0) : columns_(columns) {}
 
   size_t columns() const { return columns_; }
-  // Bytes of fields. Those of arrays are unknown.
+  // Returns the bytes of the text fields. The size of arrays is unknown.
   size_t bytes() const { return text_.size() + ends_.size() * sizeof(size_t); }
 
-  // Adds a field of text. Each row has columns() fields, row by row.
+  // Adds a text field. Fields arrive row by row, columns() of them per row.
   void AddField(std::string_view field) {
     text_ += field;
     ends_.push_back(text_.size());
@@ -46,8 +46,8 @@ class KeptColumns {
     arrays_ = nullptr;
   }
 
-  // Returns what a row holds: text as it is, numbers in their shortest form, dates and times as
-  // Arrow writes them. Null is empty. The result points into the columns or into *scratch.
+  // Returns the content of a row: text unchanged, numbers in their shortest form, dates and times
+  // as Arrow writes them, null as empty text. The result points into the columns or into *scratch.
   std::string_view Text(int64_t row, size_t column, std::string* scratch) const {
     if (arrays_ != nullptr) return arrays_->Text(row, column, scratch);
     const size_t field = static_cast<size_t>(row) * columns_ + column;
@@ -55,7 +55,7 @@ class KeptColumns {
     return std::string_view(text_).substr(begin, ends_[field] - begin);
   }
 
-  // Null for text.
+  // Returns the arrays, or null for text.
   const KeptArrays* arrays() const { return arrays_.get(); }
 
  private:

@@ -3,7 +3,7 @@
 namespace espalier::data {
 namespace {
 
-constexpr size_t kEntryBytes = 128;  // in texts and in the index, without the texts' own
+constexpr size_t kEntryBytes = 128;  // in the texts and the index, without the text itself
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Texts of a shard, numbered in order of appearance: of labels, of categories. Thread rule: values.
+// Texts of a shard (labels or categories), numbered in order of appearance. Thread rule: values.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ class LabelTexts {
   std::vector<std::string> texts_;
   std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> index_;
   int64_t bytes_ = 0;
-  std::vector<int32_t> of_byte_ = std::vector<int32_t>(256, -1);  // texts of one byte
+  std::vector<int32_t> of_byte_ = std::vector<int32_t>(256, -1);  // index of texts with one byte
 };
 
-// What the whole numbers in a shard's rows stand for.
+// Texts for the integer codes in a shard's rows.
 struct ShardTexts {
-  LabelTexts labels;                   // of DecodedRows::labels
-  std::vector<LabelTexts> categories;  // by feature with a vocabulary, in their order
+  LabelTexts labels;                   // texts for DecodedRows::labels
+  std::vector<LabelTexts> categories;  // one per feature with a vocabulary, in order
 };
 
 }  // namespace espalier::data

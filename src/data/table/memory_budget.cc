@@ -8,7 +8,7 @@
 namespace espalier::data {
 namespace {
 
-// Adds to what is taken unless that is more than the limit then.
+// Adds `bytes` to *taken unless the sum exceeds the limit.
 bool Take(size_t bytes, int64_t limit, std::atomic<int64_t>* taken) {
   const int64_t more = static_cast<int64_t>(bytes);
   if (taken->fetch_add(more) + more <= limit) return true;

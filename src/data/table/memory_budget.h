@@ -1,7 +1,7 @@
-// What the rows of shards may take while they are read: so many bytes of memory, beyond that files
-// in a spill directory, beyond that an error.
+// Budget for the rows of shards while they are read. Buffers take memory up to a limit, then files
+// in a spill directory up to another limit. Beyond both, they get an error.
 //
-// Thread rule: safe from any number of threads. Must outlive the buffers that draw on it.
+// Thread rule: safe from any number of threads. Ownership: the budget must outlive its buffers.
 #pragma once
 
 #include <atomic>
@@ -15,19 +15,21 @@ namespace espalier::data {
 
 class MemoryBudget {
  public:
-  // A buffer of at most so many bytes is not worth a file: it is had in any case.
+  // Size in bytes up to which a buffer is not worth a file. A buffer that small always gets its
+  // memory.
   static constexpr size_t kSmallBytes = 1 << 20;
-  // Reading itself has at least this, however small the budget: a batch, what was fetched.
+  // Minimum memory in bytes for reading itself (a batch, fetched data), however small the budget.
   static constexpr int64_t kReadingBytes = int64_t{32} << 20;
 
-  // `memory_bytes_max`: kReadingBytes where it is less. Without a directory nothing is spilled.
+  // A smaller `memory_bytes_max` is raised to kReadingBytes. Without a directory, nothing is
+  // spilled.
   MemoryBudget(int64_t memory_bytes_max, std::string spill_directory, int64_t spill_bytes_max);
 
-  // Takes memory if there is so much left.
+  // Takes memory if the limit allows it.
   bool TakeMemory(size_t bytes);
   void GiveMemory(size_t bytes) { memory_bytes_ -= static_cast<int64_t>(bytes); }
 
-  // Takes so much of the limit of spill files. kResourceExhausted says what the limits are.
+  // Takes bytes of the limit for spill files. kResourceExhausted: the message contains the limits.
   Status TakeSpill(size_t bytes);
   void GiveSpill(size_t bytes) { spill_bytes_ -= static_cast<int64_t>(bytes); }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t Place(char c) { return static_cast<unsigned char>(c); }
 
-// By character, whether a word for null begins with it.
+// For each character: whether a word for null begins with it.
 constexpr std::array<bool, 256> kNullWordStarts = [] {
   std::array<bool, 256> starts{};
   for (const std::string_view word : kNullWords) starts[Place(word.front())] = true;
@@ -21,8 +21,8 @@ constexpr size_t kLongestNullWord =
     std::max_element(kNullWords.begin(), kNullWords.end(),
                      [](auto a, auto b) { return a.size() < b.size(); }) -> size();
 
-// Whether a text begins as no word for null does: with two digits, or one and a point before
-// another.
+// Returns whether a text begins as no null word does: with two digits, or with a digit, a point and
+// a digit.
 bool StartsPlainly(std::string_view text) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   return text.size() >= 3 && is_digit(text[0]) &&

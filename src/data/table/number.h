@@ -1,4 +1,4 @@
-// Text to number. Exact: the nearest double, as fast_float and strtod give it.
+// Converts text to numbers. The result is exact: the nearest double, as from fast_float and strtod.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace espalier::data {
 
-// The usual words for null: of a number, a date, a truth value and the label of a class.
+// Words that usually mean null, for a number, a date, a truth value or the label of a class.
 inline constexpr std::array<std::string_view, 28> kNullWords = {
     "nan",    "NaN",     "NAN",      "NA",     "null",    "NULL", "\\N",      "Nan", "-nan", "-NaN",
     "na",     "n/a",     "N/A",      "#N/A",   "#NA",     "<NA>", "#N/A N/A", "NaT", "None", "Null",
@@ -26,16 +26,16 @@ enum class NumberKind : uint8_t {
   kNotNumber,
 };
 
-// Any text; spaces, tabs and returns around it and a leading + are allowed. Stores *value for
-// kNumber only.
+// Parses any text. Allows spaces, tabs and carriage returns around it and a leading +. Stores
+// *value only for kNumber.
 NumberKind ParseNumberSlowly(std::string_view text, double* value);
 
-// Tables of ParseDecimal: what it does at each place of the point, and for each number of digits.
+// Tables of ParseDecimal for each position of the decimal point and each number of digits.
 struct DecimalTables {
-  // Shuffles that take the byte `place` out of 16 and move those before it up by one; place 16: all
-  // stay.
+  // Shuffles that remove the byte `place` from 16 and move the bytes before it up by one. Place 16
+  // removes nothing.
   alignas(16) std::array<std::array<uint8_t, 16>, 17> squeeze{};
-  std::array<double, 17> divisor{};  // by place: 10^(digits behind the point)
+  std::array<double, 17> divisor{};  // by place: 10^(digits after the point)
   std::array<uint8_t, 32> last{};    // 16 bytes from here + n: ones in the last n
   static constexpr DecimalTables Make() {
     DecimalTables t;
@@ -54,15 +54,15 @@ struct DecimalTables {
 };
 inline constexpr DecimalTables kDecimalTables = DecimalTables::Make();
 
-// The same for plain decimals: at most 16 bytes of digits with at most one point, after at most one
-// minus sign. False: use ParseNumberSlowly. The 16 bytes before the text's end and the one at its
-// begin must be readable; what those before the begin are does not matter.
+// Parses a plain decimal: at most 16 bytes of digits with at most one point, after at most one
+// minus sign. False: use ParseNumberSlowly. The 16 bytes before the end of the text and the one at
+// its beginning must be readable. The content of bytes before the beginning does not matter.
 //
-// The digits lie in one vector, the last one at the top; the point is squeezed out by a shuffle,
-// and 16 digits become a number by three rows of multiplications (Mula, "SIMD-ized parsing of
-// numbers"; Langdale and Lemire, "Parsing gigabytes of JSON per second"). Up to 2^53 the number and
-// the power of ten are exact, so that their quotient is the nearest double (Clinger 1990). There is
-// no branch that depends on sign, length or the point's place, as these vary from field to field.
+// One vector holds the digits, the last one in its highest byte. A shuffle removes the point, and
+// three rows of multiplications turn 16 digits into a number (Mula, "SIMD-ized parsing of numbers";
+// Langdale and Lemire, "Parsing gigabytes of JSON per second"). Up to 2^53, the number and the
+// power of ten are exact, so their quotient is the nearest double (Clinger 1990). No branch depends
+// on the sign, the length or the position of the point, because these vary from field to field.
 inline bool ParseDecimal(const char* begin, const char* end, double* value) {
   constexpr const DecimalTables& t = kDecimalTables;
   const uint64_t negative = *begin == '-';
@@ -90,13 +90,14 @@ inline bool ParseDecimal(const char* begin, const char* end, double* value) {
   return true;
 }
 
-// REQUIRES: 16 readable bytes before `end`, and one at `begin`.
+// Parses any text, plain decimals first. REQUIRES: 16 readable bytes before `end`, and one at
+// `begin`.
 inline NumberKind ParseNumber(const char* begin, const char* end, double* value) {
   if (ParseDecimal(begin, end, value)) return NumberKind::kNumber;
   return ParseNumberSlowly({begin, static_cast<size_t>(end - begin)}, value);
 }
 
-// Without spaces, tabs and carriage returns at both ends.
+// Returns the text without spaces, tabs and carriage returns at both ends.
 std::string_view Trimmed(std::string_view text);
 
 }  // namespace espalier::data

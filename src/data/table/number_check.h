@@ -1,4 +1,4 @@
-// What the numbers of a column have in common. Thread rule: pure functions.
+// Properties that all numbers of a column share. Thread rule: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace espalier::data {
 
-// True when all are finite (in float too, when `float32`); NaN is not.
+// Returns whether all numbers are finite (with `float32`, also as floats). NaN is not finite.
 template <typename T>
 bool AllFinite(const T* values, int64_t count, bool float32) {
   if constexpr (std::is_integral_v<T>) return true;
@@ -44,7 +44,7 @@ bool IsFloat(T value) {
   return wide != wide || wide == static_cast<double>(static_cast<float>(wide));
 }
 
-// The narrowest type of at least `least` that holds all values exactly (see NarrowestType).
+// Returns the narrowest type of at least `least` that holds all values exactly (see NarrowestType).
 template <typename T>
 spec::StorageType TypeOf(const T* values, int64_t count, spec::StorageType least) {
   constexpr int64_t kBlock = 1024;

@@ -1,5 +1,5 @@
-// Rows with their zeros and without. Of features `coded`, ascending, which are codes of categories,
-// all are kept. Thread rule: pure functions.
+// Converts rows with zeros to rows without zeros. The features `coded` (ascending) are codes of
+// categories, whose values are always kept. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace espalier::data {
 
-// Whether few enough of the rows' numbers, `width` each, are not 0 (spec/sparse_rows.h).
+// Returns whether few enough of the rows' numbers, `width` per row, are nonzero
+// (spec/sparse_rows.h).
 bool AreSparse(const DecodedSets& sets, int64_t width, std::span<const int32_t> coded);
 bool AreSparse(int64_t rows, int64_t nonzeros, int64_t width);
 
-// The numbers of a row that are not 0, and all codes, in their order.
+// The nonzero numbers of a row and all codes, in order.
 template <typename T>
 struct Nonzeros {
   std::vector<int32_t> columns;
   std::vector<T> values;
 
-  // Replaces what was there by those of the row's `width` numbers.
+  // Replaces the content with the nonzero numbers of a row with `width` numbers.
   void Find(const T* row, int64_t width, std::span<const int32_t> coded) {
     columns.clear();
     values.clear();
@@ -41,14 +42,14 @@ struct Nonzeros {
   }
 };
 
-// Adds the numbers, and nothing else, of rows [begin, begin + count) with their zeros, `width`
-// numbers each, to rows without. Errors and REQUIRES: as PackSparse.
+// Adds only the numbers of the rows [begin, begin + count), `width` per row, to sparse rows. Errors
+// and REQUIRES: as PackSparse.
 Status PackNumbers(const DecodedRows& rows, int64_t begin, int64_t count, int64_t width,
                    std::span<const int32_t> coded, DecodedRows* sparse);
 
-// Adds rows with their zeros, `width` numbers each, to rows without, with all that belongs to
-// them. Errors: RowBytes'. REQUIRES: sparse.sparse; the type of `rows` is no narrower than that of
-// rows that were added before.
+// Adds rows with zeros, `width` numbers per row, and their labels, targets and weights to sparse
+// rows. Errors: as RowBytes. REQUIRES: sparse.sparse; the type of `rows` is not narrower than the
+// type of rows that were added before.
 Status PackSparse(const DecodedRows& rows, int64_t width, std::span<const int32_t> coded,
                   DecodedRows* sparse);
 

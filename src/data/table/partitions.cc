@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kNullValue = "__HIVE_DEFAULT_PARTITION__";
 
-// %2F and so on; what is no such code stays.
+// Decodes %2F and similar codes. Other text is unchanged.
 std::string Decoded(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -30,7 +30,7 @@ std::string Decoded(std::string_view text) {
   return out;
 }
 
-// The directories of a path, from the file upwards, until `take` says no.
+// Calls `take` for the directories of a path, from the file upwards, until it returns false.
 template <typename Take>
 void ForDirectories(std::string_view path, Take&& take) {
   for (size_t slash = path.rfind('/'); slash != std::string_view::npos && slash > 0;) {
@@ -79,7 +79,7 @@ class PartitionedReader final : public RecordReader {
 
  private:
   const std::unique_ptr<RecordReader> inner_;
-  std::string tail_;  // the fields, a byte before each
+  std::string tail_;  // fields, each after one separator byte
   std::vector<uint32_t> tail_ends_;
   std::string buffer_;
 };

@@ -1,11 +1,12 @@
-// Columns that Hive and Spark write as directories: 'p/y=0/z=a/part-0.csv' is a file whose rows all
-// have 0 in the column y and a in the column z. Names and values are percent-encoded there;
-// __HIVE_DEFAULT_PARTITION__ stands for null.
+// Columns that Hive and Spark write as directories. All rows of the file 'p/y=0/z=a/part-0.csv'
+// have 0 in column y and a in column z. Names and values in a path are percent-encoded.
+// __HIVE_DEFAULT_PARTITION__ means null.
 //
-// A file may have a column of the same name: the directory's value counts, as in Spark and Hive.
+// If a file has a column of the same name, the value of the directory takes precedence, as in Spark
+// and Hive.
 //
-// In a schema they are the last columns, Schema::partitions many; their values are read from each
-// file's path. Thread rule: pure functions; one thread a reader.
+// In a schema, these are the last Schema::partitions columns. Their values come from the path of
+// each file. Thread rule: pure functions; one thread per reader.
 #pragma once
 
 #include <memory>
@@ -21,34 +22,35 @@
 
 namespace espalier::data {
 
-// The partition columns of a job's files.
+// Partition columns of a job's files.
 struct Partitions {
   std::vector<std::string> names;  // sorted
-  std::set<std::string> texts;     // those with a value that is no number
-  // Leaves out columns that the files have themselves.
+  std::set<std::string> texts;     // columns with a value that is not a number
+  // Removes columns that the files themselves contain.
   void LeaveOut(const std::vector<std::string>& columns);
 };
 
-// The names of a listed file's partition columns, sorted: those of the directories name=value that
-// its pattern does not spell out (FileInfo::found_below). kInvalidArgument: a name is there twice.
+// Returns the sorted names of a listed file's partition columns. These are the directories
+// name=value that its pattern does not spell out (FileInfo::found_below). kInvalidArgument: a name
+// appears twice.
 Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file);
 
-// Logs that the directory's value of `column` counts, not that of the file.
+// Logs that the value of `column` in the directory takes precedence over the one in the file.
 void NoteShadowed(const std::string& path, const std::string& column);
 
-// An error for a job that names columns by position where a file has a column that its directories
-// give too.
+// Returns the error for a job that names columns by position, if a file contains a column that its
+// directories also provide.
 Status PositionsAreAmbiguous(const std::string& path, const std::string& column);
 
-// The value of the innermost directory `name=value` in `path`; absent: null.
+// Returns the value of the innermost directory `name=value` in `path`. Absent: null.
 std::optional<std::string> PartitionValue(const std::string& path, const std::string& name);
 
-// The values of the schema's partition columns, in order.
+// Returns the values of the schema's partition columns, in order.
 std::vector<std::optional<std::string>> PartitionValues(const spec::Schema& schema,
                                                         const std::string& path);
 
-// `reader`, with these fields after those of each record; null is the empty field. Without any it
-// is `reader` itself.
+// Returns a reader that appends these fields to each record of `reader`. A null becomes an empty
+// field. Without values, returns `reader` itself.
 std::unique_ptr<RecordReader> WithPartitions(std::unique_ptr<RecordReader> reader,
                                              const std::vector<std::optional<std::string>>& values);
 

@@ -13,9 +13,10 @@ namespace espalier::data {
 namespace {
 
 constexpr size_t kHugePageBytes = 2 << 20;
-// Below, the part of the last huge page that is not used would weigh too much.
+// Minimum size of a mapped buffer. Below it, the unused part of the last huge page would be too
+// large.
 constexpr size_t kMappedBytesMin = 8 << 20;
-// By which a file grows.
+// Limits for the growth of a file in one step.
 constexpr size_t kFileBytesMin = 4 << 20, kFileBytesMax = 256 << 20;
 
 bool IsMapped(size_t capacity) { return capacity >= kMappedBytesMin; }
@@ -116,7 +117,7 @@ Status RowBytes::Grow(size_t size) {
       return {};
     }
   }
-  // A file grows without a copy, but its blocks are taken at once.
+  // A file grows without a copy, but all its blocks are reserved at once.
   const size_t more = std::clamp(capacity_ / 4, kFileBytesMin, kFileBytesMax);
   return GrowFile(std::max(size, capacity_ + more));
 }

@@ -1,11 +1,11 @@
-// A growing buffer for the rows of a shard. Unlike a vector's, its new bytes are not written before
-// their owner writes them, and large ones lie in huge pages: of tables of floats, clearing and
-// mapping small pages took a third of the time of reading.
+// A growing buffer for the rows of a shard. Unlike a vector, it does not initialize new bytes, and
+// it keeps large contents in huge pages. For tables of floats, clearing and mapping small pages
+// took a third of the read time.
 //
-// With a MemoryBudget it lies in memory as long as there is room, then it moves to a mapped file in
-// the spill for good.
+// With a MemoryBudget, the buffer stays in memory while the budget allows it. Then it moves
+// permanently to a mapped file in the spill directory.
 //
-// Thread rule: values. A MemoryBudget must outlive them.
+// Thread rule: values. Ownership: a MemoryBudget must outlive its buffers.
 #pragma once
 
 #include <cstddef>
@@ -37,11 +37,12 @@ class RowBytes {
   bool spilled() const { return file_ != nullptr; }
   MemoryBudget* room() const { return room_; }
 
-  // Makes the capacity at least `capacity` if there is memory for it. Memory that was never written
-  // costs address space only.
+  // Raises the capacity to at least `capacity` if memory is available. Memory that is never written
+  // costs only address space.
   void Reserve(size_t capacity);
-  // Bytes from the old size on have undefined values. Capacity grows by a part of itself. Errors
-  // are those of MemoryBudget::TakeSpill and SpillFile; then it is as it was. Less never fails.
+  // Changes the size. Bytes beyond the old size have undefined values. Capacity grows by a fraction
+  // of itself. Errors: as MemoryBudget::TakeSpill and SpillFile; the buffer is then unchanged.
+  // Shrinking never fails.
   Status Resize(size_t size) {
     if (size > capacity_) ESPALIER_RETURN_IF_ERROR(Grow(size));
     size_ = size;
@@ -61,11 +62,11 @@ class RowBytes {
   MemoryBudget* room_ = nullptr;
   uint8_t* data_ = nullptr;
   size_t size_ = 0, capacity_ = 0;
-  size_t taken_ = 0;  // of the room's memory
+  size_t taken_ = 0;  // memory taken from the budget, in bytes
   std::unique_ptr<SpillFile> file_;
 };
 
-// The same of numbers.
+// A RowBytes of numbers.
 template <typename T>
 class RowArray {
  public:

@@ -9,7 +9,7 @@
 namespace espalier::data {
 namespace {
 
-// Between the values at `share` of the way from the first to the last. REQUIRES: sorted, not empty.
+// Interpolates at `share` of the way from the first value to the last. REQUIRES: sorted, not empty.
 double AtShare(std::span<const double> sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(place);
@@ -47,7 +47,7 @@ std::vector<ProbedRow> RowPicker::TakeProbed() {
 }
 
 void RowPicker::Offer(int32_t file, uint64_t position, int64_t row) {
-  static const PhiloxKey kKey = MakeKey(0, RandomUse::kSample);  // of the data alone, no seed
+  static const PhiloxKey kKey = MakeKey(0, RandomUse::kSample);  // data only, no seed
   const Picked offered = {RandomBits(kKey, static_cast<uint64_t>(file), position), row};
   if (static_cast<int64_t>(picked_.size()) == rows_max_) {
     if (picked_.front() < offered) return;
@@ -85,7 +85,7 @@ void SamplePruner::Prune(spec::RowSample* sample) {
   for (; kept < rows; ++kept) {
     const uint64_t key = sample->keys[kept];
     if (smallest_.size() == most) {
-      if (key > smallest_.front()) break;  // and so are all that follow
+      if (key > smallest_.front()) break;  // all later keys are larger too
       std::pop_heap(smallest_.begin(), smallest_.end());
       smallest_.pop_back();
     }

@@ -1,10 +1,10 @@
-// A sample of the training rows that depends on the data alone: the rows with the smallest keyed
-// hashes of their identity (file ordinal, byte offset | Parquet row index). However the shards are
-// cut, and whoever reads them, the smallest of the shards' smallest are the smallest of all
-// (bottom- k sampling; Cohen and Kaplan, "Summarizing data using bottom-k sketches", PODC'07).
-// Quartiles are taken from it.
+// A sample of the training rows that depends only on the data: the rows with the smallest keyed
+// hashes of their identity (file ordinal, byte offset | Parquet row index). The smallest of the
+// shards' smallest rows are the smallest of all, for any division into shards and any assignment to
+// workers (bottom-k sampling; Cohen and Kaplan, "Summarizing data using bottom-k sketches",
+// PODC'07). Quartiles are computed from it.
 //
-// Thread rule: one thread a picker; pure functions.
+// Thread rule: one thread per picker; pure functions.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ namespace espalier::data {
 // Finds the rows of a shard that may be in the sample.
 class RowPicker {
  public:
-  // Of a job whose scales and bins need no sample it picks nothing.
+  // Picks nothing for a job whose scales and bins do not use a sample.
   RowPicker(const spec::FeatureSpec& features, const spec::Schema& schema);
 
   bool any() const { return rows_max_ > 0; }
-  // The shard's training row number `row`, which is at `position` of its file.
+  // Offers the shard's training row number `row`, which is at `position` in its file.
   void Offer(int32_t file, uint64_t position, int64_t row);
-  // The picked rows of all that were offered, with their values.
+  // Returns the picked rows of all that were offered, with their values.
   spec::RowSample Take(const DecodedRows& train) const;
 
-  // Does the same for warnings, of any job with one label and not too many features. Their keys are
-  // cheap, because each row has one.
+  // Offers a row for the sample that warnings use, in any job with one label and not too many
+  // features. The keys are cheap to compute, because each row needs one.
   void Probe(int32_t file, uint64_t position, int64_t row) {
     if (probed_max_ == 0) return;
     uint64_t key = (position + static_cast<uint64_t>(file) * 0x9e3779b97f4a7c15) * kMix;
@@ -42,7 +42,7 @@ class RowPicker {
     probed_.push_back({key, row, position});
     if (probed_.size() == 2 * probed_max_) PruneProbed();
   }
-  // By key.
+  // Returns the probed rows, sorted by key.
   std::vector<ProbedRow> TakeProbed();
 
  private:
@@ -52,45 +52,46 @@ class RowPicker {
     auto operator<=>(const Picked&) const = default;
   };
   static constexpr uint64_t kMix = 0xff51afd7ed558ccd;
-  // Leaves the probed_max_ rows with the smallest keys.
+  // Keeps the probed_max_ rows with the smallest keys.
   void PruneProbed();
 
-  std::vector<int32_t> features_;  // those whose values are wanted
-  int64_t width_ = 0;              // of a row
+  std::vector<int32_t> features_;  // sampled features
+  int64_t width_ = 0;              // values per row
   int64_t rows_max_ = 0;
   bool bins_ = false;
-  std::vector<Picked> picked_;     // a heap, the largest key first
-  std::vector<ProbedRow> probed_;  // fewer than 2 * probed_max_, the wanted ones among them
+  std::vector<Picked> picked_;     // heap, largest key first
+  std::vector<ProbedRow> probed_;  // fewer than 2 * probed_max_, including the rows to keep
   size_t probed_max_ = 0;
-  uint64_t probed_cutoff_ = ~uint64_t{0};  // no wanted row has a larger key
+  uint64_t probed_cutoff_ = ~uint64_t{0};  // no row to keep has a larger key
 };
 
-// Leaves out of the samples of shards what cannot be in that of all, as enough rows with smaller
-// keys were seen before: so that those of many shards together are little to tell, whatever the
-// width. What is left out depends on the order of the shards, the sample of all does not.
+// Removes rows from the samples of shards that cannot be in the overall sample, because enough rows
+// with smaller keys were seen before. The samples of many shards together therefore stay small,
+// whatever their width. The removed rows depend on the order of the shards. The overall sample does
+// not.
 class SamplePruner {
  public:
   void Prune(spec::RowSample* sample);
 
  private:
-  std::vector<uint64_t> smallest_;  // keys of rows seen so far; a heap, the largest first
+  std::vector<uint64_t> smallest_;  // keys of rows seen so far; heap, largest first
 };
 
-// The values of each sampled feature, ascending. Parameters as of QuartilesOf.
+// Returns the values of each sampled feature, ascending. Parameters: as QuartilesOf.
 std::vector<std::vector<double>> SampledValues(std::span<const spec::ShardProfile> shards,
                                                std::span<const double> nulls);
 
-// Of a feature's values in the sample, by linear interpolation between them (R's type 7, NumPy's
-// default).
+// Quartiles of a feature's values in the sample, with linear interpolation between values (R's type
+// 7, NumPy's default).
 struct Quartiles {
   int64_t values = 0;
-  double low = 0, median = 0, high = 0;  // only when there are values
+  double low = 0, median = 0, high = 0;  // valid if values > 0
 };
 
 Quartiles QuartilesOf(std::span<const double> ascending);
-// Over the shards' samples, in shard order: one a feature that is scaled by quartiles. `nulls`: the
-// number that stands for such a feature's nulls; NaN: they are left out. REQUIRES: each sample has
-// nulls.size() values a row.
+// Returns the quartiles over the shards' samples, in shard order, for each feature that is scaled
+// by quartiles. `nulls`: replacement for nulls of each feature; NaN: nulls are left out. REQUIRES:
+// each sample has nulls.size() values per row.
 std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardProfile> shards,
                                    std::span<const double> nulls);
 

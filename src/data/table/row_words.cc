@@ -6,7 +6,7 @@
 namespace espalier::data {
 namespace {
 
-// Advice for the job of a training, and in its place that for a row that a model scores.
+// Advice for a training job, and its replacement for a row that a model scores.
 struct Advice {
   const char* training;
   const char* scoring;

@@ -1,4 +1,4 @@
-// What is said of a bad row, whatever the format of its file. Thread rule: pure functions.
+// Error messages for bad rows, the same for all file formats. Thread rule: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace espalier::data {
 
-inline constexpr size_t kLabelBytesMax = 256;  // of the name of a class
+inline constexpr size_t kLabelBytesMax = 256;  // maximum size of a class name
 
 enum class Fault : uint8_t {
   kMissing,
@@ -20,26 +20,27 @@ enum class Fault : uint8_t {
   kNotBinary
 };
 
-// Of the value of a feature. REQUIRES: neither kNegative nor kNotBinary.
+// Returns the message for the value of a feature. REQUIRES: neither kNegative nor kNotBinary.
 std::string FeatureFault(Fault fault);
-// Of a text that is not a number, which may be one in another form.
+// Returns the message for a text that is not a number, or is a number in another form.
 std::string NotNumberFault(std::string_view text);
-// Of another number, "label" or "weight".
+// Returns the message for another number: `what` is "label" or "weight".
 std::string NumberFault(const std::string& what, Fault fault);
-// Of the name of a class, which has so many bytes; `missing`: there is not even an empty one.
+// Returns the message for a class name of `bytes` bytes. `missing`: even an empty one is missing.
 std::string LabelFault(size_t bytes, bool missing = false);
-// Of a label that is a word for null.
+// Returns the message for a label that is a word for null.
 std::string MissingLabelFault(std::string_view text);
-// Of a vector of Spark's that is none (parquet_vectors.h).
+// Returns the message for an invalid Spark vector (parquet/vectors.h).
 std::string VectorFault();
-// Of a row without a value that the model was trained not to do without.
+// Returns the message for a row without a value that the model was trained to require.
 std::string DroppedFault();
-// Of the mark that tells validation rows.
+// Returns the message for an invalid mark of validation rows.
 std::string MarkFault();
-// Of a value that is not a date; `format`: its date_format, empty or "auto" for the usual forms.
+// Returns the message for a value that is not a date. `format`: its date_format; empty or "auto":
+// the usual forms.
 std::string DateFault(const std::string& format);
 
-// The same fault of a row that a model scores: without advice for the job of a training.
+// Returns the message for a row that a model scores, without the advice for a training job.
 std::string ScoringFault(const std::string& fault);
 
 }  // namespace espalier::data

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kColumnsListed = 10;
 
-// "the files have 3 columns: 'a', 'b', 'c'".
+// Returns, for example, "the files have 3 columns: 'a', 'b', 'c'".
 std::string ShownColumns(const std::vector<std::string>& names) {
   std::string out = "the files have " + std::to_string(names.size()) +
                     (names.size() == 1 ? " column: " : " columns: ");
@@ -24,7 +24,7 @@ std::string ShownColumns(const std::vector<std::string>& names) {
   return out + (names.size() > kColumnsListed ? ", ..." : "");
 }
 
-// An error about the record as a whole that is about `column`.
+// Returns an error at the position of the whole record, about `column`.
 Status RecordError(const HeaderRecord& record, const std::string& message,
                    const std::string& column = "") {
   InputPosition at = record.at;
@@ -32,7 +32,7 @@ Status RecordError(const HeaderRecord& record, const std::string& message,
   return InvalidArgument(message).At(std::move(at));
 }
 
-// An error about the record's field i, which stands for `column`.
+// Returns an error at the position of the record's field i, which holds `column`.
 Status FieldError(const HeaderRecord& record, size_t i, const std::string& message,
                   const std::string& column) {
   InputPosition at = record.at;
@@ -86,13 +86,13 @@ class Resolver {
                        column);
   }
 
-  // An error about a column that is there.
+  // Returns an error about a column of the files.
   Status Error(size_t column, const std::string& message) const {
     return FieldError(record_, column, message, Printable(names_[column]));
   }
 
-  // The columns of the features: those the spec names, or all that are free, and then those of
-  // groups that are not among them.
+  // Returns the columns of the features: those that the spec names, or all free ones. Then come
+  // columns of groups that are not among them.
   Result<std::vector<int32_t>> Columns(const std::vector<bool>& taken) {
     std::vector<int32_t> found;
     ESPALIER_RETURN_IF_ERROR(FindGroups());
@@ -116,7 +116,7 @@ class Resolver {
     return found;
   }
 
-  // Makes the features of columns: one each, of a date one a part.
+  // Adds the features of the columns: one per column, or one per part of a date.
   void AddFeatures(const std::vector<int32_t>& columns, spec::Schema* schema) const {
     bool ruled = false;
     for (const int32_t column : columns) {
@@ -143,7 +143,7 @@ class Resolver {
                                       const std::vector<spec::ColumnPattern>& entries) const {
     std::vector<int32_t> found;
     for (const auto& entry : entries) {
-      if (found.size() > names_.size()) {  // ranges that overlap, over and over
+      if (found.size() > names_.size()) {  // ranges that overlap repeatedly
         return RecordError(record_, field + ": names columns more than once; name each once");
       }
       if (const auto* range = std::get_if<spec::ColumnRange>(&entry)) {
@@ -186,7 +186,7 @@ class Resolver {
   }
 
  private:
-  // The columns of features.exclude, each entry of which must be of use.
+  // Finds the columns of features.exclude. Each entry must match a column.
   Status FindExcluded() {
     const std::string field = "data.features.exclude";
     excluded_.assign(names_.size(), false);
@@ -218,7 +218,7 @@ class Resolver {
   }
 
   std::vector<int32_t> Matching(const std::string& name) const {
-    std::string pattern;  // a bracket is that of a vector's element
+    std::string pattern;  // a bracket belongs to the name of a vector element
     for (const char c : name)
       pattern += c == '[' || c == '\\' ? std::string{'\\', c} : std::string{c};
     std::vector<int32_t> found;
@@ -228,14 +228,14 @@ class Resolver {
     return found;
   }
 
-  // Whether the name is what is between two blanks that divide columns.
+  // Returns whether the name is the empty text between two delimiters that are blanks.
   bool IsBlankRun(const std::string& name) const {
     const char delimiter = data_.csv.delimiter;
     return name.empty() && (delimiter == ' ' || delimiter == '\t') &&
            spec::FormatOf(data_) == spec::DataFormat::kCsv;
   }
 
-  // Names the delimiter of a file whose header is one field with another one in it.
+  // Suggests a delimiter for a file whose header is one field that contains another delimiter.
   std::string DelimiterHint() const {
     const bool csv = spec::FormatOf(data_) == spec::DataFormat::kCsv;
     if (names_.size() != 1 || !csv || !data_.csv.header) return "";
@@ -252,7 +252,7 @@ class Resolver {
     return "";
   }
 
-  // Which group each column belongs to.
+  // Finds the group of each column.
   Status FindGroups() {
     group_of_.assign(names_.size(), -1);
     for (size_t g = 0; g < data_.features.groups.size(); ++g) {
@@ -274,7 +274,7 @@ class Resolver {
     return {};
   }
 
-  std::vector<int32_t> group_of_;  // by column, -1: none
+  std::vector<int32_t> group_of_;  // by column; -1: none
   std::vector<int32_t> grouped_;   // columns, in the order of the groups
   std::vector<bool> excluded_;     // by column
   const spec::DataSpec& data_;
@@ -330,7 +330,7 @@ Status CheckHeaderNames(const spec::DataSpec& data, const HeaderRecord& header) 
     if (kind == NumberKind::kNotNumber) return {};
     numbers += kind == NumberKind::kNumber;
   }
-  const bool positions = names.size() > 2 && names == PositionNames(names.size());  // as of pandas
+  const bool positions = names.size() > 2 && names == PositionNames(names.size());  // as in pandas
   if (numbers == 0 || positions) return {};
   const auto is_used = [&names](const auto& column) {
     const auto* name = std::get_if<std::string>(&column);

@@ -1,6 +1,6 @@
-// The one way from the shards of a table to rows, for training and for scoring, in any format.
-//
-// data/text and data/parquet implement it; data/profile/make_shard_reader.h chooses between them.
+// The common interface that turns the shards of a table into rows, for training and for scoring, in
+// any format. data/text and data/parquet implement it. data/profile/make_shard_reader.h selects
+// one.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@
 
 namespace espalier::data {
 
-// A table: its files, their shards and columns, and how values become numbers. All three must
-// outlive what reads the table.
+// A table: its files, its plan (shards and columns), and the rules that turn values into numbers.
+// All three must outlive the readers of the table.
 struct TableSource {
   const storage::FileSystem& files;
   const spec::InputPlan& plan;
@@ -27,45 +27,45 @@ struct TableSource {
 };
 
 struct ReadOptions {
-  // Budget for rows and for reading them; null: memory without a limit.
+  // Budget for rows and for reading them. Null: memory without a limit.
   MemoryBudget* room = nullptr;
   RowRules rules = RowRules::kTraining;
-  // Bytes of features, or of kept fields, that make a piece. 0: each row of text is a piece. A
-  // piece of Parquet is a batch in any case.
+  // Size of a piece in bytes of features or of kept fields. 0: each row of text is a piece. A piece
+  // of Parquet is always a batch.
   size_t piece_bytes = 512 << 10;
-  // Positions in the schema of the columns that pieces also keep as they are in the input. The
-  // positions must outlive the reader.
+  // Schema positions of the columns that pieces also keep unchanged from the input. The positions
+  // must outlive the reader.
   std::span<const int32_t> kept = {};
-  // Text and Spark's vectors may be decoded without zeros (features/sparse_choice.h).
+  // Allows text and Spark vectors to be decoded without zeros (features/sparse_choice.h).
   bool sparse = true;
 };
 
-// Where the rows of a piece are in the input. Valid as long as the piece.
+// Input positions of the rows of a piece. Valid as long as the piece.
 class RowPlaces {
  public:
   virtual ~RowPlaces() = default;
-  // Returns the position of a row of RowPiece::rows. Reads text again up to that row.
-  // REQUIRES: RowRules::kScoring.
+  // Returns the position of a row of RowPiece::rows. Reads text again up to that row. REQUIRES:
+  // RowRules::kScoring.
   virtual InputPosition OfRow(int64_t row) = 0;
-  // Returns the position and the text of the label of a row of one set. Reads text again, too.
-  // REQUIRES: piece_bytes is 0; the job is a classification.
+  // Returns the position and the text of a row's label in one set. Also reads text again. REQUIRES:
+  // piece_bytes is 0; the job is a classification.
   virtual InputPosition OfLabel(int set, int64_t row) = 0;
 };
 
-// The rows that follow those of the last piece, in the order of the file. Valid during the call.
+// The rows after those of the last piece, in file order. Valid during the call.
 struct RowPiece {
   const DecodedSets& sets;
-  // Labels of this and earlier pieces. Categories also, but kScoring: of this piece alone.
+  // Labels of this and earlier pieces. Categories: the same, but with kScoring only of this piece.
   const ShardTexts& texts;
-  const KeptColumns& kept;  // kScoring: columns of rows and rejects, in the order of the input
-  // kScoring: rows since the last piece that have no numbers. Those of text have their line in its
-  // first 64 MiB only, because counting lines reads the text again.
+  const KeptColumns& kept;  // kScoring: columns of rows and rejects, in input order
+  // kScoring: errors of the rows since the last piece that could not be decoded. For text, they
+  // include the line only in the first 64 MiB, because counting lines reads the text again.
   const std::vector<Status>& rejects;
-  // kScoring: the number of each row among rows and rejects, in the order of the input.
+  // kScoring: number of each row among rows and rejects, in input order.
   std::span<const int64_t> slots;
   RowPlaces& places;
 
-  // The rows of a table that is scored, whose files all have the role kTest.
+  // Returns the rows of a table that is scored. All its files have the role kTest.
   const DecodedRows& rows() const { return sets[kTestSet]; }
 };
 using TakePiece = std::function<Status(const RowPiece& piece)>;
@@ -80,18 +80,21 @@ class ShardReader {
   const TableSource& table() const { return table_; }
   const ReadOptions& options() const { return options_; }
 
-  // Reads a shard and returns all of its rows. Whole shards are decoded without zeros only if their
-  // first rows are sparse. Validation rows by fraction are chosen by a keyed hash of (file ordinal,
-  // byte offset of the row | Parquet row index), so not by how shards are cut.
+  // Reads a shard and returns all its rows. Whole shards are decoded without zeros only if their
+  // first rows are sparse. A keyed hash of (file ordinal, byte offset of the row | Parquet row
+  // index) selects validation rows by fraction, so the selection does not depend on the division
+  // into shards.
   //
-  // Errors: the first bad row (kBadInput, with file, row, column, byte offset and text), or with
-  // data.bad_rows skip one more than the limit; with kScoring there are rejects instead. kDataLoss:
-  // the file changed since it was listed. kResourceExhausted: the room is used up.
+  // Errors:
+  //   kBadInput           the first bad row, with file, row, column, byte offset and text; with
+  //                       data.bad_rows skip, the first one above the limit; kScoring has rejects
+  //   kDataLoss           the file changed since it was listed
+  //   kResourceExhausted  the memory budget is used up
   // REQUIRES: `shard` indexes plan.shards.
   Result<ShardRows> Read(int shard) const { return Read(shard, nullptr); }
 
-  // Reads a shard in pieces: `take` gets the rows, and the result has neither rows nor texts. An
-  // error of `take` ends the reading. Null: as Read(shard).
+  // Reads a shard in pieces. `take` receives the rows, so the result has neither rows nor texts. An
+  // error from `take` ends the read. Null: as Read(shard).
   virtual Result<ShardRows> Read(int shard, const TakePiece& take) const = 0;
 
  private:

@@ -1,4 +1,4 @@
-// The rows of one shard, as every reader gives them, and the rules that all readers keep.
+// The rows of one shard, as every reader returns them, and the rules that all readers follow.
 #pragma once
 
 #include <array>
@@ -14,22 +14,23 @@
 
 namespace espalier::data {
 
-// Distinct labels beyond which a classification job is refused: it is an identifier or a number.
+// Maximum number of distinct labels in a classification job. A column with more is probably an
+// identifier or a number.
 inline constexpr size_t kClassesMax = 10'000;
-// Skipped rows that are described, a shard and a job.
+// Number of skipped rows that are described, per shard and per job.
 inline constexpr size_t kSkippedKept = 10;
 
 // Values of a probed row in ShardProfile::probe in addition to its features: label, file, position.
 inline constexpr int64_t kProbeBeside = 3;
-// A training row that warnings look at: its number in the shard, and its identity in the file.
+// A training row that warnings examine: its number in the shard and its identity in the file.
 struct ProbedRow {
-  uint64_t key = 0;  // a hash of file and position
+  uint64_t key = 0;  // hash of file and position
   int64_t row = 0;
   uint64_t position = 0;
   auto operator<=>(const ProbedRow&) const = default;
 };
 
-// A shard's rows, by set (FileRole as index), in the order of the file. Thread rule: values.
+// Rows of a shard by set (FileRole as index), in file order. Thread rule: values.
 struct ShardRows {
   ShardRows() = default;
   explicit ShardRows(MemoryBudget* room)
@@ -40,35 +41,36 @@ struct ShardRows {
   std::vector<Status> skipped_first;
   ShardTexts texts;
   DecodedSets sets;
-  spec::RowSample sample;         // row_sample.h; not of rows that are read in pieces
-  std::vector<ProbedRow> probed;  // likewise
-  spec::RowSample places;         // features/validation_column.h, likewise
-  bool spilled() const;           // some of it
+  spec::RowSample sample;         // row_sample.h; empty for rows read in pieces
+  std::vector<ProbedRow> probed;  // the same
+  spec::RowSample places;         // the same; features/validation_column.h
+  bool spilled() const;           // at least one set is spilled
   int64_t MemoryBytes() const;
 };
 
-// More rows of a shard are bad than data.bad_rows tolerates; `last` describes the last one.
+// Returns the error for more bad rows in a shard than data.bad_rows allows. `last`: the last bad
+// row.
 Status TooManySkipped(const spec::BadRows& policy, const Status& last);
 
-// The rules by which training and scoring read a shard.
+// Rules for reading a shard in training and in scoring.
 enum class RowRules : uint8_t {
-  // A bad row is an error, or with data.bad_rows skip it is counted, as are dropped rows. A shard
-  // numbers its categories once, and there is a limit to them.
+  // A bad row is an error. With data.bad_rows skip it is only counted, as dropped rows are. A shard
+  // numbers its categories once, and their number is limited.
   kTraining,
   // Bad and dropped rows are rejects. Each piece numbers its categories, without a limit.
   kScoring,
 };
 
-// Applies the rules to the rows of a shard that have no numbers, in the order of the file.
-// `describe` makes the row's error. It is called only if the error is shown. Rejects have advice
-// for the row, not for the job of a training.
+// Applies the rules to the rows of a shard that could not be decoded, in file order. `describe`
+// makes the error of the row. It is called only if the error is shown. Rejects contain advice for
+// the row, not for a training job.
 class UnusableRows {
  public:
-  // `rows` gets the counts. Both must outlive this.
+  // `rows` receives the counts. `policy` and `rows` must outlive this.
   UnusableRows(RowRules rules, const spec::BadRows& policy, ShardRows* rows)
       : scoring_(rules == RowRules::kScoring), policy_(policy), rows_(*rows) {}
 
-  // An error ends the reading.
+  // Handles a bad row. An error ends the read.
   template <typename F>
   Status TakeBad(F&& describe) {
     if (scoring_) {
@@ -99,7 +101,7 @@ class UnusableRows {
   std::vector<Status> rejects_;
 };
 
-// kBadInput for a shard with more than kClassesMax labels.
+// Returns kBadInput for a shard with more than kClassesMax labels.
 Status CheckLabels(size_t labels, const std::string& file, const std::string& column);
 
 }  // namespace espalier::data

@@ -1,10 +1,10 @@
-// Memory for rows: on the heap, or a mapped file in a spill directory. The file's pages are the
-// system's to write out and to take back: they do not count as the process's own memory.
+// Memory for rows, on the heap or as a mapped file in a spill directory. The system writes the
+// pages of the file out and reads them back, so they do not count as memory of the process.
 //
-// A spill file is unlinked as soon as it is open, so that it is gone when the process is. Its name
-// is random and must not exist before, so the directory may be one that other users can write to,
-// such as /tmp: they can neither foresee nor open the file, and nothing of theirs is removed. Its
-// blocks are reserved at once: a full disk is an error here and not a signal later.
+// A spill file is unlinked as soon as it is open, so it disappears with the process. Its name is
+// random and must not exist before. The directory may therefore be writable by other users, as /tmp
+// is: they can neither predict nor open the file, and none of their files is removed. All blocks
+// are reserved immediately, so that a full disk is an error at this point and not a signal later.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@
 
 namespace espalier::data {
 
-// Makes a file in the directory, which is made if it does not exist. Returns its descriptor, which
-// the caller closes.
+// Creates a file in the directory, which is created if it does not exist. Returns its descriptor,
+// which the caller closes.
 Result<int> OpenSpillFile(const std::string& directory);
 
-// A mapped file that grows. Thread rule: as plain memory.
+// A mapped file that grows. Thread rule: as for plain memory.
 class SpillFile {
  public:
-  // An empty one. Makes the directory when it is not there.
+  // Creates an empty file, and the directory if it does not exist.
   static Result<std::unique_ptr<SpillFile>> Make(const std::string& directory);
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  // Makes it `bytes` long, which is more than before; the new ones are zero and data() may be
-  // another place. After an error it is as it was.
+  // Grows the file to `bytes`, which is more than before. New bytes are zero, and data() may
+  // change. After an error, the file is unchanged.
   Status Grow(size_t bytes);
   char* data() const { return data_; }
 
@@ -42,7 +42,7 @@ class SpillFile {
   size_t size_ = 0;
 };
 
-// Zeroed bytes on a 64-byte boundary. Thread rule: as plain memory.
+// Zeroed bytes on a 64-byte boundary. Thread rule: as for plain memory.
 class Region {
  public:
   static Result<std::unique_ptr<Region>> InMemory(size_t bytes);
@@ -60,7 +60,7 @@ class Region {
       : data_(data), size_(size), file_(std::move(file)) {}
   char* const data_;
   const size_t size_;
-  const std::unique_ptr<SpillFile> file_;  // that the bytes lie in; null: in memory
+  const std::unique_ptr<SpillFile> file_;  // file that holds the bytes; null: in memory
 };
 
 }  // namespace espalier::data

@@ -1,4 +1,4 @@
-// From columns to rows. Thread rule: pure functions.
+// Copies columns to rows. Thread rule: pure functions.
 #pragma once
 
 #include <immintrin.h>
@@ -10,7 +10,7 @@
 
 namespace espalier::data {
 
-// Row r of a lane is [data + r * stride, + count), and goes to [slot, slot + count) of its row.
+// Row r of a lane is [data + r * stride, + count). It is copied to [slot, slot + count) of its row.
 template <typename T>
 struct Lane {
   const T* data = nullptr;
@@ -18,11 +18,12 @@ struct Lane {
   int32_t slot = 0, count = 1;
 };
 
-// Elements of 16 bytes: blocks of that many lanes and rows are turned in registers.
+// Elements in 16 bytes. Blocks of this many lanes and rows are transposed in registers.
 template <typename T>
 inline constexpr size_t kTurned = 16 / sizeof(T);
 
-// Interleaves the elements of two registers: of their first halves (kLow) or their second ones.
+// Interleaves the elements of two registers, from their first halves (kLow) or from their second
+// ones.
 template <typename T, bool kLow>
 __m128i Interleaved(__m128i a, __m128i b) {
   if constexpr (sizeof(T) == 1) return kLow ? _mm_unpacklo_epi8(a, b) : _mm_unpackhi_epi8(a, b);
@@ -31,8 +32,8 @@ __m128i Interleaved(__m128i a, __m128i b) {
   return kLow ? _mm_unpacklo_epi64(a, b) : _mm_unpackhi_epi64(a, b);
 }
 
-// Turns kTurned lanes, of which row `row` and those after it are wanted: interleaving the first
-// half of the registers with the second one, log2(kTurned) times, is a transposition.
+// Transposes kTurned lanes from row `row` on, one block of kTurned rows. Interleaving the first
+// half of the registers with the second half, log2(kTurned) times, is a transposition.
 template <typename T>
 void TurnBlock(const Lane<T>* lanes, int64_t row, T* const* targets) {
   constexpr size_t n = kTurned<T>;
@@ -52,7 +53,7 @@ void TurnBlock(const Lane<T>* lanes, int64_t row, T* const* targets) {
   }
 }
 
-// Whether kTurned lanes from the first on are whole columns that go side by side.
+// Returns whether the first kTurned lanes are whole columns with consecutive slots.
 template <typename T>
 bool CanTurn(std::span<const Lane<T>> lanes) {
   if (lanes.size() < kTurned<T>) return false;
@@ -64,7 +65,7 @@ bool CanTurn(std::span<const Lane<T>> lanes) {
   return true;
 }
 
-// Rows [begin, end) of a lane, one by one.
+// Copies rows [begin, end) of a lane one by one.
 template <typename T>
 void CopyLane(const Lane<T>& lane, std::span<const int64_t> rows, size_t begin, size_t end,
               T* const* targets) {
@@ -79,9 +80,9 @@ void CopyLane(const Lane<T>& lane, std::span<const int64_t> rows, size_t begin, 
   }
 }
 
-// Copies the rows `rows` (ascending) of all lanes; row rows[i] goes to targets[i]. Walks tiles of
-// rows, so that the lines of memory that a tile writes stay in the cache; row by row over all lanes
-// was slower, for bytes and for floats.
+// Copies the rows `rows` (ascending) of all lanes. Row rows[i] goes to targets[i]. The loop runs
+// over tiles of rows, so that the cache lines that a tile writes stay in the cache. Copying row by
+// row over all lanes was slower, for bytes and for floats.
 template <typename T>
 void Transpose(std::span<const Lane<T>> lanes, std::span<const int64_t> rows, T* const* targets) {
   constexpr size_t kTileRows = 64;

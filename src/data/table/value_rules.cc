@@ -9,7 +9,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Texts that look like another one of a single byte.
+// Text that looks like a single other byte.
 struct Lookalike {
   std::string_view text;
   char byte;
@@ -30,8 +30,8 @@ bool ReplaceAll(const std::array<Lookalike, N>& lookalikes, std::string* text) {
   return any;
 }
 
-// Takes separators out of the digits before the decimal sign or the exponent. False: they are not
-// where separators of thousands are.
+// Removes separators from the digits before the decimal sign or the exponent. False: they are not
+// at the positions of thousands separators.
 bool JoinThousands(char separator, std::string* text) {
   const auto is_part = [separator](char c) { return IsDigit(c) || c == separator; };
   const auto begin = std::find_if(text->begin(), text->end(), IsDigit);
@@ -54,7 +54,7 @@ bool JoinThousands(char separator, std::string* text) {
   return true;
 }
 
-// Digits, of which the decimal sign and separators say how they are meant. False: no number.
+// Reads digits and infers the decimal sign and the separators. False: not a number.
 bool ReadDigits(std::string text, WrittenNumber* out) {
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.erase(0, 1);
   if (text.empty() || !(IsDigit(text[0]) || text[0] == ',' || text[0] == '.')) return false;

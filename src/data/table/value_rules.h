@@ -1,4 +1,4 @@
-// What the texts of a job's columns mean: which are null, and how numbers are written.
+// Rules for the texts of a job's columns: which texts are null, and the form of numbers.
 //
 // Thread rule: const and safe from any number of threads.
 #pragma once
@@ -14,43 +14,45 @@ namespace espalier::data {
 
 class ValueRules {
  public:
-  // Null is what kNullWords (number.h) lists; numbers have a point.
+  // Default rules: kNullWords (number.h) are null, and numbers have a decimal point.
   ValueRules() = default;
-  // `csv`: the texts are of a CSV file, whose numbers may have csv.decimal and csv.thousands.
+  // `csv`: the texts come from a CSV file, whose numbers may use csv.decimal and csv.thousands.
   ValueRules(const spec::DataSpec& data, bool csv);
 
-  // Whether a plain decimal means what ParseDecimal makes of it.
+  // Returns whether ParseDecimal reads plain decimals correctly under these rules.
   bool plain() const { return decimal_ == '.' && thousands_ == 0 && null_numbers_.empty(); }
-  // As ParseNumberSlowly. Null, in addition: one of data.null_values. Thousands are separated in
-  // groups of three digits, or of two before a last one of three; a blank is also a no-break space.
+  // Parses a number like ParseNumberSlowly, with data.null_values as additional nulls. Thousands
+  // separators divide groups of three digits, or groups of two before a last group of three. A
+  // blank as separator includes the no-break space.
   NumberKind ParseNumber(std::string_view text, double* value) const;
-  // Whether a number is one of data.null_values.
+  // Returns whether a number is one of data.null_values.
   bool IsNullNumber(double value) const;
   bool has_null_numbers() const { return !null_numbers_.empty(); }
-  // Whether a category is null: it is empty, \N or one of data.null_values. REQUIRES: trimmed.
+  // Returns whether a category is null: empty, \N or one of data.null_values. REQUIRES: trimmed.
   bool IsNullCategory(std::string_view text) const;
-  // Whether the label of a class is missing: it is empty, \N, or one of data.null_values, or
-  // without them one of kNullWords. REQUIRES: trimmed.
+  // Returns whether the label of a class is missing: empty, \N or one of data.null_values. Without
+  // data.null_values, kNullWords are missing too. REQUIRES: trimmed.
   bool IsNullLabel(std::string_view text) const;
 
  private:
   char decimal_ = '.', thousands_ = 0;
-  bool listed_ = false;  // the job has null_values
+  bool listed_ = false;  // the job sets null_values
   std::vector<std::string> nulls_;
   std::vector<double> null_numbers_;
 };
 
-// What keeps a text from being a number, where a person sees one at once.
+// Features of a text that a person reads as a number but a parser does not.
 struct WrittenNumber {
   bool decimal_comma = false;  // "28,7"
   bool either_comma = false;   // "1,234"
-  char thousands = 0;          // what surely separates groups of digits: "1,234.5"
+  char thousands = 0;          // certain separator of digit groups: "1,234.5"
   bool sign = false;           // U+2212, "5-" or "(5)"
   bool currency = false, percent = false;
   bool quoted = false;  // ="5" or '5
-  std::string unit;     // behind it: "kg"
+  std::string unit;     // text after the number: "kg"
 };
-// Reads a text that is no number by default. False: it is not one in any of these ways.
+// Reads a text that is not a number by default. False: it is not a number in any of these ways
+// either.
 bool ReadWrittenNumber(std::string_view text, WrittenNumber* out);
 
 }  // namespace espalier::data
