@@ -24,8 +24,9 @@ std::vector<Value> CountValues(std::span<const double> ascending) {
   return values;
 }
 
-// Marks the heavy values: those with more rows than the rest has for each bin that remains. Marking
-// a value leaves fewer bins and fewer rows, so that others may become heavy. Returns their number.
+// Marks the heavy values: those with more rows than the rest has for each remaining bin. Each mark
+// leaves fewer bins and rows, so other values may become heavy. Returns the number of marked
+// values.
 int64_t MarkHeavy(std::vector<Value>& values, int64_t bins) {
   int64_t marked = 0;
   while (true) {
@@ -70,14 +71,14 @@ double PlaceAmong(std::span<const double> edges, double x) {
   if (x >= edges.back()) return static_cast<double>(edges.size() - 1);
   const auto above = std::upper_bound(edges.begin(), edges.end(), x);
   const double low = *(above - 1), high = *above;
-  // Halves, whose difference does not overflow.
+  // The difference of halves does not overflow.
   const double share = (x / 2 - low / 2) / (high / 2 - low / 2);
   return static_cast<double>(above - edges.begin() - 1) + std::min(share, 1.0);
 }
 
 double SmoothClip(double z) {
   const double third = z / 3;
-  if (std::fabs(third) > 1e100) return z > 0 ? 3 : -3;  // its square might overflow
+  if (std::fabs(third) > 1e100) return z > 0 ? 3 : -3;  // the square might overflow
   return z / std::sqrt(1 + third * third);
 }
 

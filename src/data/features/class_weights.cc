@@ -26,8 +26,8 @@ std::vector<double> Balanced(const std::vector<std::string>& classes,
   return weights;
 }
 
-// One weight a name, 1 for those that nothing is said of. `place` gives a name's place among
-// `names`, or their number where it is none of them; then `what_not` says what it is not.
+// Returns one weight per name, which is 1 if none is given. `place` returns the index of a name in
+// `names`, or their number if it is not one of them. `what_not` then describes the error.
 Result<std::vector<double>> Given(const std::vector<spec::ClassWeight>& given,
                                   const std::vector<std::string>& names,
                                   const std::function<size_t(const std::string&)>& place,
@@ -102,7 +102,7 @@ Result<std::vector<double>> FitPositiveWeights(const spec::ClassWeights& wanted,
   std::vector<double> weights;
   for (const spec::ColumnStats& s : stats) {
     const auto rows = static_cast<double>(s.count);
-    const double ones = std::round(s.mean * rows);  // as the mean of so many 0 and 1 it is whole
+    const double ones = std::round(s.mean * rows);  // an integer: the values are 0 and 1
     const bool both = ones > 0 && ones < rows;
     weights.push_back(
         both ? std::clamp((rows - ones) / ones, 1 / kPositiveWeightMax, kPositiveWeightMax) : 1.0);

@@ -10,7 +10,7 @@
 namespace espalier::data {
 namespace {
 
-// A column with as few values may be a category although its values have a unit: "2WD", "4WD".
+// A column with this few values may be a category although its values have a unit: "2WD", "4WD".
 constexpr size_t kGradesMax = 20;
 
 bool IsWord(std::string_view text) { return text.size() > 1 && BooleanWord(text).has_value(); }
@@ -49,7 +49,7 @@ Undecided NumberUndecided(const ColumnSample::Texts& texts) {
   return found;
 }
 
-// Of a column whose values are not mainly numbers, dates or truth values by default.
+// Examines a column whose values are not mainly numbers, dates or truth values by default.
 std::optional<Undecided> FindUndecided(const ColumnSample& sample) {
   const ColumnSample::Texts& texts = *sample.texts();
   if (sample.dates() > 0 && Half(sample.dates(), sample)) return std::nullopt;

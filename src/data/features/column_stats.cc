@@ -24,7 +24,7 @@ void AddEnds(const uint8_t* row, int64_t columns, uint8_t* low, uint8_t* high) {
   }
 }
 
-// Sums of bytes and of their squares are exact in 64 bits (and in 32 for a block of rows).
+// Sums of bytes and of their squares are exact in 64 bits, and in 32 bits for a block of rows.
 std::vector<spec::ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, int64_t columns) {
   constexpr int64_t kBlockRows = 65536;  // 65536 * 255^2 < 2^32
   std::vector<uint64_t> sums(columns), squares(columns);
@@ -55,7 +55,7 @@ std::vector<spec::ColumnStats> StatsOfBytes(const uint8_t* data, int64_t rows, i
   return stats;
 }
 
-// ---- floats: sums over columns side by side in registers ----
+// ---- floats: sums of adjacent columns in registers ----
 
 typedef double Four __attribute__((vector_size(32)));
 typedef int64_t FourWhole __attribute__((vector_size(32)));
@@ -68,7 +68,7 @@ Four Load(const T* from) {
   return __builtin_convertvector(raw, Four);
 }
 
-// The sums of all columns after some rows.
+// Sums of all columns over the rows so far.
 struct Sums {
   explicit Sums(int64_t columns)
       : sums(columns), low(columns, kInfinity), high(columns, -kInfinity), nulls(columns) {}
@@ -98,9 +98,9 @@ void AddColumn(const T* data, int64_t rows, int64_t columns, int64_t c, Sums* to
   to->high[c] = high;
 }
 
-// Adds `rows` rows of the columns [c, c + 4 * kFours), each sum in the order of the rows as in
-// AddColumn. Nulls show by a sum that is none; then (as for sums beyond double) once more with
-// care.
+// Adds `rows` rows of the columns [c, c + 4 * kFours). Each sum is in row order, as in AddColumn. A
+// sum that is NaN shows nulls (or sums beyond double). The rows are then added once more, with
+// checks.
 template <int kFours, bool kNulls = false, typename T>
 void AddColumns(const T* data, int64_t rows, int64_t columns, int64_t c, Sums* to) {
   Four sum[kFours], low[kFours], high[kFours];
@@ -116,7 +116,7 @@ void AddColumns(const T* data, int64_t rows, int64_t columns, int64_t c, Sums* t
       const Four v = Load(row + 4 * i);
       if constexpr (kNulls) {
         sum[i] += v == v ? v : Four{};
-        nulls[i] -= v != v;  // which is -1 where it holds
+        nulls[i] -= v != v;  // the comparison is -1 if true
       } else {
         sum[i] += v;
       }
@@ -175,7 +175,7 @@ void AddColumns(const T* data, int64_t rows, int64_t columns, int64_t c,
   }
 }
 
-// Adds all rows, a tile that stays in the cache at a time.
+// Adds all rows, one tile at a time, so that a tile stays in the cache.
 template <typename T, typename... To>
 void AddRows(const T* data, int64_t rows, int64_t columns, To&&... to) {
   constexpr int64_t kTileBytes = 256 << 10, kTileRowsMin = 16;

@@ -1,4 +1,4 @@
-// Moments of columns, in double. Thread rule: pure functions.
+// Computes moments of columns, in double. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace espalier::data {
 
-// Over row-major [rows, columns] numbers of `type`, NaN being null. Bytes are summed exactly, in
-// whole numbers; others in two passes (mean first, then squares with the correction term of Chan,
-// Golub and LeVeque, "Algorithms for computing the sample variance", 1983).
+// Returns the statistics of row-major [rows, columns] numbers of `type`, with NaN as null. Bytes
+// are summed exactly, in integers. Other types use two passes: the mean first, then squares with
+// the correction term of Chan, Golub and LeVeque, "Algorithms for computing the sample variance",
+// 1983.
 std::vector<spec::ColumnStats> StatsOf(spec::StorageType type, const void* data, int64_t rows,
                                        int64_t columns);
 
-// The same of sparse rows: the same bits for bytes, other last bits for others, whose zeros are
-// added at once.
+// Returns the same for sparse rows. For bytes all bits are equal. For other types the last bits may
+// differ, because the zeros are added at once.
 std::vector<spec::ColumnStats> StatsOfSparse(const DecodedRows& rows, int64_t columns);
 
-// The statistics of both: the pairwise update of the same paper. Order matters in the last bits.
+// Merges two statistics by the pairwise update of the same paper. The order changes the last bits.
 spec::ColumnStats Merged(const spec::ColumnStats& a, const spec::ColumnStats& b);
 
 }  // namespace espalier::data

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t kDaySeconds = 86'400;
 
-// Days since 1970 and back: Hinnant, "chrono-compatible low-level date algorithms", 2013.
+// Converts dates to days since 1970 and back: Hinnant, "chrono-compatible low-level date
+// algorithms", 2013.
 int64_t DaysOf(int64_t year, int64_t month, int64_t day) {
   year -= month <= 2;
   const int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -40,7 +41,7 @@ Civil CivilOf(int64_t days) {
   return {year_of_era + era * 400 + (month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1};
 }
 
-// Absent for what no calendar has, such as 30 February.
+// Returns nothing for a day that does not exist, such as 30 February.
 std::optional<int64_t> DayOf(const Civil& date) {
   if (date.month < 1 || date.month > 12) return std::nullopt;
   const int64_t days = DaysOf(date.year, date.month, date.day);
@@ -60,13 +61,13 @@ class Scanner {
     return true;
   }
   bool Skip(char c) { return Skip(std::string_view(&c, 1)); }
-  // At least one.
+  // Skips blanks. False: there is not one.
   bool SkipBlanks() {
     const size_t end = std::min(text_.find_first_not_of(' '), text_.size());
     text_.remove_prefix(end);
     return end > 0;
   }
-  // Whichever of the words comes, in any case; `short_too`: its first three letters will do.
+  // Reads one of the words, in any case. `short_too`: its first three letters are enough.
   template <size_t N>
   bool Word(const std::array<std::string_view, N>& words, bool short_too, int64_t* out) {
     for (size_t i = 0; i < N; ++i) {
@@ -81,7 +82,7 @@ class Scanner {
     }
     return false;
   }
-  // A number of `least_digits` to `most_digits` digits, from `least` to `most`.
+  // Reads a number with `least_digits` to `most_digits` digits, in the range `least` to `most`.
   bool Digits(size_t least_digits, size_t most_digits, int64_t least, int64_t most, int64_t* out) {
     size_t count = 0;
     *out = 0;
@@ -94,7 +95,7 @@ class Scanner {
   bool Digits(size_t count, int64_t least, int64_t most, int64_t* out) {
     return Digits(count, count, least, most, out);
   }
-  // The digits after a point, as a fraction of 1. Those after the ninth do not count.
+  // Reads the digits after a point as a fraction of 1. Digits after the ninth are ignored.
   bool Fraction(double* out) {
     int64_t digits = 0, scale = 1;
     size_t count = 0;
@@ -120,7 +121,7 @@ constexpr std::array<std::string_view, 7> kWeekdays = {
     "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
 constexpr std::array<std::string_view, 2> kHalves = {"AM", "PM"};
 
-// Z, UTC, GMT or an offset.
+// Reads Z, UTC, GMT or an offset.
 bool ParseZone(Scanner& scan, double* seconds) {
   if (scan.Skip("UTC") || scan.Skip("GMT") || scan.Skip('Z')) return true;
   const bool east = scan.Skip('+');
@@ -133,7 +134,7 @@ bool ParseZone(Scanner& scan, double* seconds) {
   return true;
 }
 
-// "23:59", "23:59:58.5", or without colons "2359", "235958.5".
+// Reads "23:59", "23:59:58.5", or without colons "2359", "235958.5".
 bool ParseTime(Scanner& scan, bool colons, double* seconds) {
   int64_t hour = 0, minute = 0, second = 0;
   double fraction = 0;
@@ -152,14 +153,14 @@ bool ParseTime(Scanner& scan, bool colons, double* seconds) {
   return scan.done();
 }
 
-// The day of one of ParseDate's forms. `compact`: without separators.
+// Reads a day in one of the forms of ParseDate. `compact`: without separators.
 std::optional<int64_t> ParseDay(Scanner& scan, bool* compact) {
   Civil date{};
   Scanner other = scan;
   *compact = false;
   if (scan.Digits(4, 1, 9999, &date.year) && (scan.Skip('-') || scan.Skip('/'))) {
     const char* separator = scan.rest().data() - 1;
-    const size_t least = *separator == '-' ? 2 : 1;  // as ISO 8601 has it
+    const size_t least = *separator == '-' ? 2 : 1;  // as in ISO 8601
     if (!scan.Digits(least, 2, 1, 12, &date.month) || !scan.Skip(*separator) ||
         !scan.Digits(least, 2, 1, 31, &date.day)) {
       return std::nullopt;
@@ -183,7 +184,7 @@ std::optional<int64_t> ParseDay(Scanner& scan, bool* compact) {
   return DayOf(date);
 }
 
-// What a text says, field by field.
+// Content of a text, field by field.
 struct Clock {
   Civil date{1970, 1, 1};
   int64_t yearday = 0, hour = 0, minute = 0, second = 0, half = -1;
@@ -249,7 +250,7 @@ std::optional<double> SecondsOf(const Clock& c) {
          c.fraction + c.offset;
 }
 
-// Up to `scan`'s end, or where the format ends.
+// Reads up to the end of `scan` or of the format.
 bool ReadFormat(std::string_view format, Scanner& scan, Clock* clock) {
   for (size_t i = 0; i < format.size(); ++i) {
     const bool read = format[i] == ' ' ? scan.SkipBlanks()
@@ -400,7 +401,7 @@ std::optional<std::string> MomentText(int64_t units, int64_t units_a_second) {
   const int64_t days = units / units_a_day - (units % units_a_day < 0 ? 1 : 0);
   std::optional<std::string> text = DateText(days);
   if (!text) return text;
-  const int64_t rest = units % units_a_day;  // days * units_a_day might not fit
+  const int64_t rest = units % units_a_day;  // days * units_a_day might overflow
   const int64_t of_day = rest < 0 ? rest + units_a_day : rest, second = of_day / units_a_second;
   char time[32];
   std::snprintf(time, sizeof time, " %02d:%02d:%02d", static_cast<int>(second / 3600),
@@ -408,7 +409,7 @@ std::optional<std::string> MomentText(int64_t units, int64_t units_a_second) {
   *text += time;
   const int64_t fraction = of_day % units_a_second;
   if (fraction == 0) return text;
-  std::string digits = std::to_string(units_a_second + fraction);  // with its zeros, after a 1
+  std::string digits = std::to_string(units_a_second + fraction);  // with leading zeros, after a 1
   digits.erase(digits.find_last_not_of('0') + 1);
   *text += "." + digits.substr(1);
   return text;

@@ -90,7 +90,7 @@ std::optional<bool> BooleanWord(std::string_view text) {
 
 double Log1p(double x) {
   constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;
-  // 1 + x = 2^e m with m near 1; small x keep their digits in m - 1 = f.
+  // 1 + x = 2^e m, with m near 1. A small x keeps its digits in m - 1 = f.
   int exponent = 0;
   double f = x;
   if (x < -0.25 || x > 0.4) {
@@ -99,7 +99,7 @@ double Log1p(double x) {
     f = m - 1;
   }
   const double s = f / (2 + f), square = s * s;
-  double sum = 0;  // the series of artanh, from its last term
+  double sum = 0;  // series of artanh, from its last term
   for (int n = 25; n >= 3; n -= 2) sum = (sum + 1.0 / n) * square;
   const double e = exponent;
   return e * kLn2High + (2 * s + (2 * s * sum + e * kLn2Low));

@@ -1,7 +1,7 @@
-// From what a column holds to the number of a feature that is not that number itself: logarithms,
+// Decodes a column value into the number of a feature, if that is not the value itself: logarithms,
 // booleans, parts of dates, codes of categories.
 //
-// Thread rule: one thread a decoder.
+// Thread rule: one thread per decoder.
 #pragma once
 
 #include <array>
@@ -20,22 +20,23 @@
 
 namespace espalier::data {
 
-// Values of a vocabulary, and different values of a column, in a shard and in all, beyond which it
-// cannot have one: the others must be counted, too, to know that they have too few rows.
+// Maximum number of values in a vocabulary, and of different values of a column in one shard and in
+// total. The second limit is higher, because rare values must be counted too before they are known
+// to be rare.
 inline constexpr size_t kCategoriesMax = 10'000, kCategoriesCountedMax = 1'000'000;
 inline constexpr size_t kCategoryBytesMax = 256;
 
-// Different values that a column may have if those that min_count rows have shall be a vocabulary.
+// Returns the maximum number of different values of a column with this min_count.
 size_t CategoriesCountedMax(int64_t min_count);
 
-// kBadInput for a column with more of them.
+// Returns kBadInput for a column with more different values than that.
 Status TooManyCategories(int64_t min_count, const std::string& file, const std::string& column);
-// The same for one of which `found` values have min_count rows.
+// Returns kBadInput for a column of which `found` values have min_count rows.
 Status TooManyFrequent(size_t found, int64_t min_count, const std::string& file,
                        const std::string& column);
 
-// MurmurHash3 (x86, 32 bits, seed 0) of a text's bytes, modulo `buckets`: of a category's ClassText
-// its bucket.
+// Returns MurmurHash3 (x86, 32 bits, seed 0) of a text's bytes, modulo `buckets`. For the ClassText
+// of a category, it is the bucket.
 int64_t HashedCode(std::string_view text, int64_t buckets);
 
 // Words of a boolean column, in addition to 1 and 0.
@@ -45,42 +46,42 @@ inline constexpr std::array<std::string_view, 10> kFalseWords = {
     "false", "False", "FALSE", "no", "No", "NO", "f", "F", "n", "N"};
 std::optional<bool> BooleanWord(std::string_view text);
 
-// log(1 + x) for x > -1, to a few units in the last place, and the same on every machine:
-// additions, multiplications and divisions alone, 2 artanh(x / (2 + x)).
+// Returns log(1 + x) for x > -1, correct to a few units in the last place. It is the same on every
+// machine, because it uses only additions, multiplications and divisions: 2 artanh(x / (2 + x)).
 double Log1p(double x);
 
 class FeatureDecoder {
  public:
-  // `csv`: of a CSV file (ValueRules).
+  // `csv`: the texts come from a CSV file (ValueRules).
   FeatureDecoder(const spec::DataSpec& data, const spec::Schema& schema, bool csv);
 
   const ValueRules& rules() const { return rules_; }
 
-  // The features that this decodes, ascending; the others are plain numbers.
+  // Returns the features that this class decodes, ascending. The others are plain numbers.
   const std::vector<int32_t>& decoded() const { return decoded_; }
-  // What a null means for a feature.
+  // Returns how nulls of a feature are handled.
   spec::NullKind nulls(size_t feature) const { return options_[feature].nulls->kind; }
   bool is_date(size_t feature) const { return options_[feature].type == spec::FeatureType::kDate; }
   bool is_category(size_t feature) const {
     return options_[feature].type == spec::FeatureType::kCategorical;
   }
 
-  // The number of what a column says, NaN for null. An error says what is wrong with the value.
-  // `text` absent: null. A date is what its date_format says; without one what ParseDate reads, or
-  // a number as SecondsOfNumber has it. A category's code counts from 0 in order of appearance, or
-  // is its bucket.
+  // Stores the number for the content of a column, or NaN for null. `text` absent: null. Returns a
+  // message if the value is bad. A date is read by its date_format. Without one, it is read by
+  // ParseDate or as a number by SecondsOfNumber. The code of a category counts from 0 in order of
+  // appearance, or is its bucket.
   std::optional<std::string> Decode(size_t feature, std::optional<std::string_view> text,
                                     double* value);
-  // The same for a date that the column holds as seconds since 1970; NaN is null.
+  // Stores the number for a date given as seconds since 1970, where NaN is null.
   std::optional<std::string> DecodeSeconds(size_t feature, double seconds, double* value) const;
 
-  // The texts of the codes so far. Those of labels are the caller's to fill.
+  // Returns the texts of the codes so far. The caller fills those of labels.
   ShardTexts& texts() { return texts_; }
   const ShardTexts& texts() const { return texts_; }
-  // From now on categories are numbered anew.
+  // Starts the numbering of categories again.
   void ForgetCategories();
-  // kBadInput for a label with more than kClassesMax of them, or in training another column with
-  // more than its CategoriesCountedMax.
+  // Returns kBadInput for a label with more than kClassesMax texts. In training, also returns it
+  // for another column with more than CategoriesCountedMax texts.
   Status CheckTexts(const std::string& file, RowRules rules) const;
 
  private:
@@ -90,9 +91,9 @@ class FeatureDecoder {
   const spec::Schema& schema_;
   const ValueRules rules_;
   std::vector<spec::FeatureOptions> options_;       // by feature
-  std::vector<std::optional<DateFormat>> formats_;  // by feature; absent: ParseDate's
+  std::vector<std::optional<DateFormat>> formats_;  // by feature; absent: as ParseDate
   std::vector<int32_t> decoded_;
-  std::vector<int32_t> vocabulary_of_;  // by feature: in texts_.categories, or -1
+  std::vector<int32_t> vocabulary_of_;  // by feature: index in texts_.categories; -1: none
   ShardTexts texts_;
   std::vector<int32_t> feature_of_;  // by vocabulary
 };

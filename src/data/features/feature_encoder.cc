@@ -107,7 +107,7 @@ void FeatureEncoder::EncodeSparse(spec::StorageType type, const SparseRecord& ro
     rows->values.push_back(static_cast<T>(input));
   };
   auto far = far_.begin();
-  const auto add_far_zeros = [&](int64_t to) {  // that come before feature `to`
+  const auto add_far_zeros = [&](int64_t to) {  // those before feature `to`
     for (; far != far_.end() && *far < to; ++far) {
       add(place_[*far], (0 - shift[*far]) * factor[*far]);
     }
@@ -223,7 +223,7 @@ void FeatureEncoder::EncodeRows(spec::StorageType job, const DecodedRows& rows,
     EncodeCodes(rows.type, row, &maps, codes);
     bool moved = rows.type < job;
     if (moved) Widen(rows.type, row, job, scratch.data(), features_);
-    // The row itself may fit.
+    // The row itself may fit the narrower type.
     if (rows.type > job) moved = Narrow(rows.type, row, job, scratch.data());
     EncodeNumbers(moved ? job : rows.type, moved ? scratch.data() : row, inputs);
   }
@@ -251,8 +251,8 @@ void FeatureEncoder::EncodeSparseRows(const DecodedRows& rows, const CodeMaps& m
   });
 }
 
-// Whether a row's numbers are exact in a narrower type; then stores them there. Codes stay out of
-// it: those of a piece of a table are others than those of the job.
+// Returns whether a row's numbers are exact in a narrower type, and if so stores them there. Codes
+// are not included, because the codes in a piece of a table differ from those of the job.
 bool FeatureEncoder::Narrow(spec::StorageType from, const void* row, spec::StorageType to,
                             void* out) const {
   return WithStorage(from, [&](auto wide) {

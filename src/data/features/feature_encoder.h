@@ -1,4 +1,4 @@
-// From rows as they are stored or were decoded to what the network is given of them, by the fitted
+// Encodes rows, as they are stored or decoded, into the inputs of the network. Uses the fitted
 // preprocessing.
 //
 // Thread rule: const and safe from any number of threads.
@@ -21,46 +21,47 @@ class FeatureEncoder {
   FeatureEncoder() = default;
   explicit FeatureEncoder(const spec::Preprocessing& preprocessing);
 
-  int64_t features() const { return features_; }  // numbers a stored row
-  int64_t dense() const { return dense_; }        // numbers that are given, with pairs
+  int64_t features() const { return features_; }  // numbers per stored row
+  int64_t dense() const { return dense_; }        // inputs per row, including pairs
   int64_t coded() const { return static_cast<int64_t>(coded_.size()); }
-  // The features that are codes, ascending.
+  // Returns the features that are codes, ascending.
   const std::vector<int32_t>& coded_features() const { return coded_features_; }
 
-  // Writes a row's numbers to `inputs` [dense]: (x - shift) * factor, nulls replaced first, and
-  // after it 1 for null and 0 for others where the feature has an indicator; bytes are computed in
-  // T, wider numbers in double and then rounded to T. Numbers that are clipped or have bins are
-  // always computed in double. Those with bins come last, each as its scaled number and its place
-  // among its bins (bins.h). Its codes go to `codes` [coded], -1 for none;
-  // a category is stored as its code, or as the number of codes when it has none.
-  // `row` has `features` numbers of `type`.
+  // Writes a row's numbers to `inputs` [dense] as (x - shift) * factor, after replacing nulls. If
+  // the feature has an indicator, the next input is 1 for null and 0 otherwise. Bytes are computed
+  // in T. Wider numbers are computed in double and then rounded to T. Numbers that are clipped or
+  // have bins are always computed in double. Those with bins come last, each as its scaled number
+  // and its position among its bins (bins.h). Codes go to `codes` [coded], with -1 for none. A
+  // category is stored as its code, or as the number of codes if it has none. `row` has `features`
+  // numbers of `type`.
   template <typename T>
   void Encode(spec::StorageType type, const void* row, T* inputs, int32_t* codes) const;
 
-  // Adds a sparse row, as of a sparse store, whose values are of `type`, to `rows`: the same inputs
-  // but for rounding, as what they differ by from those of a row of zeros; of columns far from 0
-  // (sparse_rows.h) the inputs themselves, in every row. Its codes go to `codes`; `maps`: as they
-  // were decoded, null: as stored. REQUIRES: PrepareSparse; the row has all its codes.
+  // Adds a sparse row, with values of `type`, to `rows`. The inputs are the same except for
+  // rounding. They are stored as differences from the inputs of a row of zeros. For columns far
+  // from 0 (sparse_rows.h), the inputs themselves are stored, in every row. Codes go to `codes`.
+  // `maps`: codes are as decoded; null: as stored. REQUIRES: PrepareSparse; the row contains all
+  // its codes.
   template <typename T>
   void EncodeSparse(spec::StorageType type, const SparseRecord& row, const CodeMaps* maps,
                     spec::SparseRows<T>* rows, int32_t* codes) const;
-  // Clears `rows`, which point to this from then on.
+  // Clears `rows`, which refer to this encoder from then on.
   template <typename T>
   void BeginSparse(spec::SparseRows<T>* rows) const;
-  // Call once.
+  // Prepares sparse encoding. Call once.
   void PrepareSparse();
 
-  // Rows [begin, begin + count) as they were decoded, with the texts of their categories: the same
-  // bits as a row store gives in a job whose rows are of type `job`; rows with numbers that such a
-  // store could not hold are computed as the wider numbers that they are. How many categories lie
-  // beside a row, and so how wide their codes are here, makes no difference. Only -0, which bytes
-  // cannot hold, may be 0 here or there.
+  // Encodes rows [begin, begin + count) as they were decoded, with the texts of their categories.
+  // The result has the same bits as from a row store in a job whose rows have the type `job`. Rows
+  // with numbers that such a store could not hold are computed as the wider numbers. The number of
+  // categories next to a row, and thus the width of their codes, makes no difference. The only
+  // exception is -0, which bytes cannot hold: it may be 0 in one of the two results.
   template <typename T>
   void EncodeRows(spec::StorageType job, const DecodedRows& rows, const CodeMaps& maps,
                   int64_t begin, int64_t count, T* inputs, int32_t* codes) const;
 
-  // The same of a job that multiplies its rows sparse: adds them to `out`, whether they were
-  // decoded sparse or not and whatever their type. REQUIRES: PrepareSparse.
+  // Does the same for a job that multiplies its rows sparse, and adds the rows to `out`. The rows
+  // may be decoded sparse or dense and may have any type. REQUIRES: PrepareSparse.
   template <typename T>
   void EncodeSparseRows(const DecodedRows& rows, const CodeMaps& maps, int64_t begin, int64_t count,
                         spec::SparseRows<T>* out, int32_t* codes) const;
@@ -72,7 +73,7 @@ class FeatureEncoder {
   };
   struct Number {
     int64_t feature = 0, input = 0;
-    int64_t indicator = -1;  // an input, or -1: none
+    int64_t indicator = -1;  // index of an input; -1: none
     bool clips = false;
     std::vector<double> bin_edges = {};
   };
@@ -93,7 +94,7 @@ class FeatureEncoder {
   void EncodeMixed(const From* row, T* inputs) const;
   template <typename T>
   void EncodeNumbers(spec::StorageType type, const void* row, T* inputs) const;
-  // Of coded feature `k`, whose number in the row is `code`.
+  // Returns the code of coded feature `k`, whose number in the row is `code`.
   int32_t CodeOf(size_t k, int32_t code, const CodeMaps* maps) const;
   void EncodeCodes(spec::StorageType type, const void* row, const CodeMaps* maps,
                    int32_t* codes) const;
@@ -102,10 +103,10 @@ class FeatureEncoder {
   Scaling<float> float_scaling_;  // by feature
   Scaling<double> double_scaling_;
   AlignedVector<double> null_values_;
-  std::vector<float> float_base_;  // sparse: a row of zeros, empty if it is encoded as zeros
+  std::vector<float> float_base_;  // sparse: inputs of a row of zeros; empty if all are 0
   std::vector<double> double_base_;
-  std::vector<int32_t> far_;         // sparse: the features far from 0, ascending; 0 in the base
-  std::vector<int32_t> place_;       // sparse, by feature: its input, or of coded feature k: ~k
+  std::vector<int32_t> far_;         // sparse: features far from 0, ascending; 0 in the base
+  std::vector<int32_t> place_;       // sparse, by feature: its input; for coded feature k: ~k
   std::vector<bool> has_indicator_;  // sparse, by feature
   bool plain_ = true;                // each feature is one input, in order and without a clip
   std::vector<Number> numbers_;

@@ -19,21 +19,21 @@ double Deviation(const spec::ColumnStats& s) {
   return std::sqrt(s.m2 / static_cast<double>(s.count));
 }
 
-// The number that stands for a null where the job names one; none: NaN.
+// Returns the number that replaces a null if the job specifies one, otherwise NaN.
 double NullConstant(const spec::FeatureOptions& options) {
   if (options.nulls->kind != spec::NullKind::kConstant)
     return std::numeric_limits<double>::quiet_NaN();
   return options.log1p ? Log1p(options.nulls->constant) : options.nulls->constant;
 }
 
-// As the network sees the column: with the constant in place of its nulls.
+// Returns the statistics that the network sees, with the constant in place of nulls.
 spec::ColumnStats WithNulls(const spec::FeatureOptions& options, const spec::ColumnStats& s) {
   const double v = NullConstant(options);
   if (v != v) return s;
   return Merged(s, {.count = s.nulls, .mean = v, .min = v, .max = v});
 }
 
-// `quartiles`: of the robust scales and of the median.
+// `quartiles`: for the robust scales and the median.
 spec::FittedFeature FitNumber(const spec::FeatureOptions& options, const spec::ColumnStats& s,
                               const Quartiles& quartiles) {
   spec::FittedFeature f;
@@ -102,15 +102,15 @@ std::vector<double> SampledNulls(const spec::Schema& schema, const spec::Feature
   return nulls;
 }
 
-// "signup", or of a date "signup.year".
+// Returns the name of a feature: "signup", or "signup.year" for a date.
 std::string NameOfFeature(const spec::Schema& schema, size_t feature) {
   const std::string& column = schema.names[static_cast<size_t>(schema.features[feature])];
   const spec::FeatureRule rule = schema.rule(feature);
   return rule.type == spec::FeatureType::kDate ? column + "." + spec::NameOf(rule.part) : column;
 }
 
-// Whether all moments are in January 1970, as numbers of days or years are when they are read as
-// seconds. False, too, if the parts of the date do not show it.
+// Returns whether all moments are in January 1970, as happens when numbers of days or years are
+// read as seconds. Returns false too if the parts of the date do not show it.
 bool IsFirstMonth(const spec::InputPlan& plan, std::span<const spec::ColumnStats> stats,
                   size_t feature) {
   constexpr double kMonthSeconds = 31 * 86'400;
@@ -130,7 +130,7 @@ bool IsFirstMonth(const spec::InputPlan& plan, std::span<const spec::ColumnStats
   return is_shown;
 }
 
-// At the first feature of each column of dates.
+// Checks each column of dates once, at its first feature.
 Status CheckMoments(const spec::InputPlan& plan, std::span<const spec::ColumnStats> stats,
                     size_t feature) {
   const spec::Schema& schema = plan.schema;
@@ -192,8 +192,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
       if (spec::IsBinned(job.data.features, rule)) {
         const spec::NumberOptions& numbers = job.data.features.numbers;
         fitted.embedding = numbers.width;
-        // A column whose sampled rows are all null has one bin, from its least to its largest
-        // value.
+        // A column whose sampled rows are all null has one bin, from its minimum to its maximum.
         fitted.bin_edges = sample.empty() ? BinEdges(std::vector{s.min, s.max}, numbers.bins)
                                           : BinEdges(sample, numbers.bins);
       }
@@ -229,7 +228,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
 
 spec::StorageType StorageWithCodes(std::span<const spec::FittedFeature> features,
                                    spec::StorageType least) {
-  for (const spec::FittedFeature& f : features) {  // a value without code is stored as `codes`
+  for (const spec::FittedFeature& f : features) {  // a value without a code is stored as `codes`
     if (f.codes > 255) least = std::max(least, spec::StorageType::kFloat32);
   }
   return least;

@@ -1,5 +1,5 @@
-// From the statistics of the training rows to the preprocessing of features. Thread rule: pure
-// functions.
+// Computes the preprocessing of features from the statistics of the training rows. Thread rule:
+// pure functions.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,25 @@
 
 namespace espalier::data {
 
-// One a feature of the schema: scales and null values by merge.h's formulas, by what the feature's
-// group says; vocabularies of `categories`, one a feature with a vocabulary; quartiles of the
-// `samples` of all shards, in shard order. Where nulls are a constant, it counts in a column's
-// scale as often as there are nulls. `earlier`, if any, is kept (keep_fitted.h). kBadInput: a
-// column without any value (unless nulls are a constant), statistics that overflow.
+// Returns one entry per feature of the schema. Scales and replacements for nulls follow the
+// formulas of merge.h and the options of the feature's group. `categories`: counts for each feature
+// with a vocabulary. `samples`: source of the quartiles, in shard order. If nulls are a constant,
+// each null counts as that constant in the column's scale. `earlier`, if present, is kept
+// (keep_fitted.h). kBadInput: a column without any value (unless nulls are a constant), or
+// statistics that overflow.
 Result<std::vector<spec::FittedFeature>> FitFeatures(
     const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
     std::span<const spec::ShardProfile> samples,
     std::vector<std::map<std::string, int64_t>> categories,
     const spec::EarlierFit* earlier = nullptr);
 
-// The narrowest type that holds the codes too, at least `least`.
+// Returns the narrowest type, at least `least`, that also holds the codes.
 spec::StorageType StorageWithCodes(std::span<const spec::FittedFeature> features,
                                    spec::StorageType least);
 
-// Whether a value that the network sees can be told in the job's precision.
+// Returns whether a value that the network sees is finite in the job's precision.
 bool Fits(spec::Precision precision, double value);
-// The error for a column whose statistics cannot.
+// Returns the error for a column whose statistics are not.
 Status Overflow(const spec::InputPlan& plan, const std::string& name,
                 const spec::ColumnStats& stats);
 

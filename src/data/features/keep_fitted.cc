@@ -14,7 +14,7 @@ bool HasOthers(const spec::FittedFeature& f) {
   return f.codes > static_cast<int64_t>(f.vocabulary.size());
 }
 
-// In the order of a vocabulary: null, then whole numbers by value, or texts by their bytes.
+// Sorts like a vocabulary: null, then integers by value or texts by their bytes.
 void SortTexts(std::vector<std::string>* texts) {
   const bool numeric = std::all_of(texts->begin(), texts->end(), [](const std::string& text) {
     return text.empty() || WholeNumber(text).has_value();

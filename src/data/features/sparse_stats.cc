@@ -8,7 +8,7 @@
 namespace espalier::data {
 namespace {
 
-// Calls f(column, value) for each entry, rows in their order.
+// Calls f(column, value) for each entry, in row order.
 template <typename T, typename F>
 void ForEntries(const DecodedRows& rows, F f) {
   const T* values = reinterpret_cast<const T*>(rows.features.data());
@@ -16,7 +16,7 @@ void ForEntries(const DecodedRows& rows, F f) {
     f(static_cast<size_t>(rows.columns[e]), values[e]);
 }
 
-// The moments of bytes, in whole numbers: as of rows with their zeros.
+// Computes the moments of bytes in integers, as for rows with their zeros.
 void FitBytes(const DecodedRows& rows, std::vector<spec::ColumnStats>* stats) {
   struct Whole {
     uint64_t sum = 0, squares = 0;
@@ -35,8 +35,8 @@ void FitBytes(const DecodedRows& rows, std::vector<spec::ColumnStats>* stats) {
   }
 }
 
-// Those of wider numbers: mean first, then squares with the correction term (column_stats.h). The
-// zeros, (*zeros)[c] of a column, come last, all alike.
+// Computes the moments of wider numbers: the mean first, then squares with the correction term
+// (column_stats.h). The zeros, (*zeros)[c] in column c, are added last, all at once.
 template <typename T>
 void FitWide(const DecodedRows& rows, const std::vector<int64_t>& zeros,
              std::vector<spec::ColumnStats>* stats) {

@@ -23,7 +23,7 @@ bool IsNo(std::string_view text) {
   return text == "0" || text == "false" || text == "False" || text == "FALSE";
 }
 
-// The places where `sorted` changes, as indices of the first of equal values, without 0.
+// Returns the indices at which `sorted` changes: the first of each run of equal values, without 0.
 std::vector<size_t> Changes(const std::vector<double>& sorted) {
   std::vector<size_t> changes;
   for (size_t i = 1; i < sorted.size(); ++i) {
@@ -88,7 +88,7 @@ std::string ValidationColumn::fault() const {
 }
 
 void ValidationColumn::Offer(uint64_t position, double place) {
-  static const PhiloxKey kKey = MakeKey(0, RandomUse::kSample);  // of the data alone, no seed
+  static const PhiloxKey kKey = MakeKey(0, RandomUse::kSample);  // data only, no seed
   const std::pair offered(RandomBits(kKey, file_, position), place);
   if (static_cast<int64_t>(picked_.size()) == spec::SampledRowsMax(1, true)) {
     if (picked_.front() < offered) return;
@@ -126,12 +126,12 @@ Result<PlaceBounds> ChooseBounds(const spec::ValidationSpec& v, const spec::RowS
   }
   const auto rows = static_cast<double>(sorted.size());
   std::vector<size_t> cuts = {0};
-  size_t next = 0;  // the first change that may be a cut
+  size_t next = 0;  // first change that may be a cut
   for (size_t k = 1; k < parts; ++k) {
     const double wanted = v.fold ? rows * static_cast<double>(k) / static_cast<double>(parts)
                                  : rows * (1 - v.fraction);
     const auto off = [&](size_t i) { return std::abs(static_cast<double>(changes[i]) - wanted); };
-    const size_t last = changes.size() - (parts - k);  // one is left for each further cut
+    const size_t last = changes.size() - (parts - k);  // leaves one change for each further cut
     size_t best = next;
     while (best < last && off(best + 1) < off(best)) ++best;
     cuts.push_back(changes[best]);

@@ -34,7 +34,7 @@ namespace espalier::data {
 
 class ValidationColumn {
  public:
-  // For the rows of a shard of training file `file`. `schema`: that of the plan.
+  // For the rows of a shard of training file `file`. `schema`: schema of the plan.
   ValidationColumn(const spec::JobSpec& job, const spec::Schema& schema, int32_t file);
 
   bool active() const { return active_; }
@@ -51,19 +51,19 @@ class ValidationColumn {
   std::optional<double> PlaceOf(std::string_view text);
   void Offer(uint64_t position, double place);
 
-  const spec::ValidationSpec& validation_;  // of a job that outlives this
+  const spec::ValidationSpec& validation_;  // part of a job that outlives this
   const bool active_, seeks_;
   const uint64_t file_;
   const PhiloxKey key_;
-  std::string format_;  // of dates, as given
+  std::string format_;  // date format, as given
   std::optional<DateFormat> dates_;
   std::optional<bool> has_numbers_;  // whether the rows so far have numbers; absent: no row yet
-  std::vector<std::pair<uint64_t, double>> picked_;  // key and place; a heap, the largest key first
+  std::vector<std::pair<uint64_t, double>> picked_;  // key and place; heap, largest key first
 };
 
 struct PlaceBounds {
   std::optional<double> from, to;  // absent: no bound
-  int64_t rows = 0, of = 0;        // sampled rows inside, and all of them
+  int64_t rows = 0, of = 0;        // sampled rows inside, and all sampled rows
 };
 
 // Returns the bounds of the validation rows. With `fraction` they have the highest places. With

@@ -9,9 +9,9 @@
 namespace espalier::data {
 namespace {
 
-// What the numbers of a stratum are for.
+// Purposes of the random numbers of a stratum.
 constexpr uint64_t kPhase = 0, kPlace = 1;
-constexpr double kFar = 0x1p62;  // no file has so many rows
+constexpr double kFar = 0x1p62;  // no file has this many rows
 
 }  // namespace
 
@@ -29,7 +29,7 @@ bool ValidationDraw::Draws(uint64_t position) const {
   return static_cast<int64_t>(place * static_cast<double>(*validation_.of)) == *validation_.fold;
 }
 
-// With the next row. A run has a row at least, the fraction being below 1.
+// Begins a run with the next row. A run has at least one row, because the fraction is below 1.
 void ValidationDraw::BeginRun(Stratum* s) const {
   if (validation_.fold) {
     const uint64_t seed = RandomBits(s->key, kPlace, static_cast<uint64_t>(s->run));
@@ -43,7 +43,7 @@ void ValidationDraw::BeginRun(Stratum* s) const {
   ++s->run;
   const double end = std::floor(static_cast<double>(s->run) / fraction_ + s->phase);
   s->run_end = static_cast<int64_t>(std::min(end, kFar));  // a fraction may be almost 0
-  // A class of one row is of use in training alone.
+  // A class with one row is useful only in training.
   const bool spares = validation_.exact && s->rows == 0 && s->run_end > 1;
   const int64_t begin = s->rows + spares;
   s->drawn = begin + static_cast<int64_t>(place * static_cast<double>(s->run_end - begin));

@@ -35,7 +35,7 @@ void FitVocabulary(const std::map<std::string, int64_t>& texts_seen,
     });
   }
   if (options.zero_rare) {
-    // Without a frequent value all rows share one code.
+    // Without a frequent value, all rows share one code.
     feature->codes = std::max<int64_t>(1, static_cast<int64_t>(texts.size()));
     return;
   }

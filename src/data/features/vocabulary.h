@@ -1,4 +1,4 @@
-// From the counted values of a categorical column to its codes. Thread rule: pure functions,
+// Computes the codes of a categorical column from its counted values. Thread rule: pure functions,
 // values.
 #pragma once
 
@@ -13,26 +13,27 @@
 
 namespace espalier::data {
 
-// The vocabulary of a column whose training rows hold these texts: values, of which those with the
-// same ClassText are one, that at least min_count rows have, as whole numbers when all are such,
-// else bytewise; null, the empty text, is a value like others. With zero_rare null and rarer values
-// have no code. A column of at most one_hot_max values, null not counted, keeps all of them and
-// loses its embedding. `feature` gets its codes and texts.
+// Stores the vocabulary of a column whose training rows contain these texts. Values with the same
+// ClassText are one value. The vocabulary has the values with at least min_count rows, as integers
+// if all are integers, otherwise in byte order. Null (the empty text) is a value like any other.
+// With zero_rare, null and rarer values have no code. A column of at most one_hot_max values
+// (without null) keeps all of them and has no embedding. `feature` receives the codes and texts.
 void FitVocabulary(const std::map<std::string, int64_t>& texts_seen,
                    const spec::CategoryOptions& options, spec::FittedFeature* feature);
 
-// By feature with a vocabulary, then by place in a shard's texts: the value's code. A value without
-// one has the number of codes.
+// Code of each value, by feature with a vocabulary and then by position in a shard's texts. A value
+// without a code has the number of codes.
 using CodeMaps = std::vector<std::vector<int32_t>>;
 
-// The vocabularies of a job or a model.
+// Vocabularies of a job or a model.
 class Vocabularies {
  public:
   Vocabularies() = default;
   explicit Vocabularies(const spec::Preprocessing& preprocessing);
 
-  const std::vector<int64_t>& features() const { return features_; }  // that have one, ascending
-  // Adds the codes of texts beyond those that `maps` knows.
+  // Returns the features with a vocabulary, ascending.
+  const std::vector<int64_t>& features() const { return features_; }
+  // Adds the codes of texts that `maps` does not contain yet.
   void Extend(const std::vector<LabelTexts>& categories, CodeMaps* maps) const;
 
  private:
