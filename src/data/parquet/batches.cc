@@ -13,7 +13,7 @@
 namespace espalier::data {
 namespace {
 
-// "00112233-4455-6677-8899-aabbccddeeff" of 16 bytes.
+// Converts values of 16 bytes to the form "00112233-4455-6677-8899-aabbccddeeff".
 arrow::Result<std::shared_ptr<arrow::Array>> TextsOf(std::shared_ptr<arrow::Array> array) {
   constexpr int kBytes = 16;
   constexpr const char* kDigits = "0123456789abcdef";
@@ -48,7 +48,7 @@ arrow::Result<std::shared_ptr<arrow::Array>> TextsOf(std::shared_ptr<arrow::Arra
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ColumnsOf(
     const arrow::RecordBatch& batch, const std::vector<const ParquetSourceColumn*>& columns,
     arrow::MemoryPool* pool) {
-  // Arrow reads the columns in the order in which they are first asked for.
+  // Arrow reads the columns in the order in which they are first requested.
   std::vector<int> tops;
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
@@ -127,7 +127,7 @@ arrow::Status ParquetBatches::Next(int64_t left, std::shared_ptr<arrow::RecordBa
       return arrow::Status::OK();
     }
   }
-  // One row beyond the end, if a column has it, tells that there are too many.
+  // One row beyond the end, if a column has it, shows that there are too many.
   if (rows == 0 && left == 0 && plain_.HasMore()) rows = 1;
   ARROW_ASSIGN_OR_RAISE(const int64_t got, plain_.Read(rows));
   if (others_ != nullptr && got != (others == nullptr ? 0 : rows)) {

@@ -1,7 +1,7 @@
-// The rows of one row group as record batches: columns of plain numbers by PlainColumns, the others
-// by Arrow's own reader.
+// Reads the rows of one row group as record batches. PlainColumns reads columns of plain numbers,
+// and Arrow's reader reads the others.
 //
-// Arrow's exceptions pass through: callers catch them. Thread rule: one thread.
+// Errors: exceptions of Arrow pass through, and callers catch them. Thread rule: one thread.
 #pragma once
 
 #include <arrow/memory_pool.h>
@@ -18,17 +18,18 @@
 
 namespace espalier::data {
 
-// How a column of a file is read.
+// Describes how to read a column of a file.
 struct ParquetSourceColumn {
   std::shared_ptr<arrow::Field> field;
-  std::vector<int> leaves;        // Parquet's own columns
+  std::vector<int> leaves;        // leaf columns of Parquet
   bool plain = false;             // PlainColumns::CanRead
-  bool uuid = false;              // 16 bytes a value, which become text
-  int top = 0;                    // number of the file's column that it is, or that it lies in
-  std::vector<std::string> path;  // from there: names of fields within structs
+  bool uuid = false;              // values of 16 bytes, which become text
+  int top = 0;                    // index of the top-level column that it is or is part of
+  std::vector<std::string> path;  // field names within structs, from there
 };
 
-// From the batches that Arrow reads, where fields of one struct are one column, to `columns`.
+// Selects `columns` from the batches that Arrow reads, in which the fields of one struct are one
+// column.
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ColumnsOf(
     const arrow::RecordBatch& batch, const std::vector<const ParquetSourceColumn*>& columns,
     arrow::MemoryPool* pool);
@@ -37,16 +38,17 @@ class ParquetBatches {
  public:
   using Column = ParquetSourceColumn;
 
-  // `reader` must outlive it.
+  // `reader` must outlive this.
   ParquetBatches(parquet::arrow::FileReader& reader, arrow::MemoryPool* pool)
       : reader_(reader), pool_(pool), plain_(pool) {}
 
-  // Starts with a row group and `columns` of it, in batches of at most `batch_rows`. The columns
-  // must stay until the last batch.
+  // Starts with a row group and some of its `columns`, in batches of at most `batch_rows`. The
+  // columns must stay valid until the last batch.
   arrow::Status Start(int group, const std::vector<const Column*>& columns, int64_t batch_rows);
 
-  // The next batch, of which the group should have `left` rows left; null where it ends. More than
-  // `left` rows: the group holds more than that. The batch is valid until the next call.
+  // Stores the next batch, or null at the end of the group. `left`: rows that the group should
+  // still have. A batch with more rows shows that the group has more than that. Valid until the
+  // next call.
   arrow::Status Next(int64_t left, std::shared_ptr<arrow::RecordBatch>* batch);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kTypeShown = 120;
 
-// The elements' type of a list, or null.
+// Returns the element type of a list, or null.
 const arrow::DataType* ElementType(const arrow::DataType& type) {
   switch (type.id()) {
     case arrow::Type::LIST:

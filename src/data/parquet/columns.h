@@ -1,5 +1,5 @@
-// What the columns of a Parquet file are to a job: numbers, text, vectors. Thread rule: pure
-// functions.
+// Describes the columns of a Parquet file as a job sees them: numbers, text, vectors. Thread rule:
+// pure functions.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -13,42 +13,42 @@
 
 namespace espalier::data {
 
-// Columns of the same family, over all files, hold the same kind of value.
+// Kind of value. A column must have the same family in all files.
 enum class ColumnFamily : uint8_t {
-  kNumber,     // whole numbers of any width, float16/32/64, decimal
+  kNumber,     // integers of any width, float16/32/64, decimal
   kBoolean,    // 0 or 1 as a number; true or false as a label
-  kText,       // also binary; as a number: what the text says, as in CSV
+  kText,       // also binary; as a number: parsed as in CSV
   kDate,       // as a number: days since 1970
   kTimestamp,  // as a number: seconds since 1970
   kTime,       // as a number: seconds since midnight
   kDuration,   // as a number: seconds
-  kNull,       // no value at all: of any family, as the other files have it
+  kNull,       // no value at all; takes the family that other files have
   kUnsupported,
 };
 
 struct ParquetColumn {
   std::string name;
-  ColumnFamily family = ColumnFamily::kUnsupported;  // of a vector: that of its elements
+  ColumnFamily family = ColumnFamily::kUnsupported;  // for a vector: family of its elements
   bool vector = false;      // a list of numbers or booleans, or one of Spark's vectors
   bool spark = false;       // one of Spark's vectors
-  int64_t width = 1;        // numbers a row; of a vector of any length 0, until it is known
-  std::string type;         // as people write it
-  std::vector<int> leaves;  // Parquet's own columns
-  bool nested = false;      // a field of a struct, by its dotted name: "a.b"
+  int64_t width = 1;        // numbers per row; 0: a vector whose length is not known yet
+  std::string type;         // type name for messages
+  std::vector<int> leaves;  // leaf columns of Parquet
+  bool nested = false;      // a field of a struct, with its dotted name: "a.b"
 };
 
-// Dictionaries count as what they hold.
+// Returns the family of a type. A dictionary has the family of its values.
 ColumnFamily FamilyOf(const arrow::DataType& type);
-// Name, family, vector, width and type of a field; not its leaves.
+// Returns the name, family, vector flags, width and type of a field, but not its leaves.
 ParquetColumn DescribeColumn(const arrow::Field& field);
 
-// The columns of a file, then its partition columns (partitions.h), as text.
+// Returns the columns of a file followed by its partition columns (partitions.h), as text.
 std::vector<ParquetColumn> WithPartitionColumns(std::vector<ParquetColumn> columns,
                                                 std::span<const std::string> partitions);
 
-// The name of one element of a vector: "v[3]".
+// Returns the name of one element of a vector: "v[3]".
 std::string ElementName(const std::string& vector, int64_t element);
-// The reverse; false when the name has not this form.
+// Parses the name of an element. False: the name has another form.
 bool ParseElementName(const std::string& name, std::string* vector, int64_t* element);
 
 }  // namespace espalier::data

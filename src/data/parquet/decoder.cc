@@ -167,7 +167,7 @@ void ParquetDecoder::CheckNumber(int32_t source, int32_t column, const char* wha
   }
 }
 
-// As if such rows were not there; of rows that are only evaluated it makes no difference.
+// Treats rows with weight 0 as absent. For rows that are only evaluated it makes no difference.
 void ParquetDecoder::DropWeightless() {
   if (role_ == spec::FileRole::kTest) return;
   const Numbers& weights = numbers_[projection_.weight];

@@ -1,7 +1,7 @@
-// Batches of columns to rows of numbers, by the same rules as RowDecoder (row_decoder.h) has for
-// CSV: what is null, bad or dropped, which set a row belongs to, and which type is narrow enough.
+// Decodes batches of columns into rows of numbers, by the same rules as RowDecoder (row_decoder.h)
+// applies to CSV: which values are null, bad or dropped, the set of a row, and the narrowest type.
 //
-// A batch is checked column by column, then its good rows are transposed into the shard's rows.
+// A batch is checked column by column. Then its good rows are transposed into the shard's rows.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -27,46 +27,47 @@
 
 namespace espalier::data {
 
-// Decodes the batches of one shard, in the order of the file. Thread rule: one thread a decoder.
-// `rows` and `unusable` must outlive it.
+// Decodes the batches of one shard, in file order. Thread rule: one thread per decoder. `rows` and
+// `unusable` must outlive it.
 class ParquetDecoder {
  public:
   ParquetDecoder(const TableSource& table, int32_t file, ParquetProjection projection,
                  ShardRows* rows, UnusableRows* unusable);
 
-  // Rows are without their zeros, and Spark's vectors are not spelled out, unless the rows of the
-  // first batch that has any are not sparse (pack_sparse.h). REQUIRES: no row was added;
-  // MayBeSparse (sparse_choice.h).
+  // Decodes rows without their zeros and does not expand Spark vectors. If the rows of the first
+  // nonempty batch are not sparse (pack_sparse.h), the decoder returns to rows with zeros.
+  // REQUIRES: no row was added; MayBeSparse (sparse_choice.h).
   void SkipZeros();
   bool skips_zeros() const { return skips_zeros_; }
-  // Makes room for the whole shard, as far as there is memory. REQUIRES: zeros are kept.
+  // Reserves memory for the whole shard, as far as it is available. REQUIRES: zeros are kept.
   void Reserve(int64_t rows);
 
-  // The batches until the next call are of the row group that begins with this row of the file.
+  // Starts a row group, which begins with this row of the file. It applies to the batches that
+  // follow.
   void BeginGroup(int64_t first_row) { group_ = first_row; }
-  // Adds the rows of a batch, whose columns are the projection's. Errors: that of UnusableRows for
-  // a bad row, with its position; kResourceExhausted: the memory budget is used up.
+  // Adds the rows of a batch with the columns of the projection. Errors: that of UnusableRows for a
+  // bad row, with its position. kResourceExhausted: the memory budget is used up.
   Status Add(const arrow::RecordBatch& batch, int64_t first_row);
 
   const FeatureDecoder& features() const { return features_; }
   const ShardTexts& texts() const { return features_.texts(); }
   ShardTexts TakeTexts() { return std::move(features_.texts()); }
-  // From now on categories are numbered anew.
+  // Starts the numbering of categories again.
   void ForgetCategories() { features_.ForgetCategories(); }
-  // Of the training rows so far, all of which are still in the shard's rows.
+  // Returns the sample of the training rows so far, all of which are still in the shard's rows.
   spec::RowSample Sample() const {
     return picker_.Take(rows_->sets[static_cast<size_t>(spec::FileRole::kTrain)]);
   }
   std::vector<ProbedRow> TakeProbed() { return picker_.TakeProbed(); }
   spec::RowSample TakePlaces() { return deciding_.TakePlaces(); }
-  // Those of the last batch that became rows.
+  // Returns the rows of the last batch that were added.
   const std::vector<int64_t>& good() const { return good_; }
-  // Where one of these stands.
+  // Returns the position of one of these rows.
   InputPosition PlaceOf(int64_t good) const {
     return {.file = path_, .row = first_row_ + good_[static_cast<size_t>(good)] + 1};
   }
-  // The position and the text of the label of a row of the last batch, by set and number in it.
-  // REQUIRES: the batch is still there.
+  // Returns the position and the text of a row's label, by its set and its number in the last
+  // batch. REQUIRES: the batch is still valid.
   InputPosition PlaceOfLabel(int set, int64_t row) const;
 
  private:
@@ -89,7 +90,7 @@ class ParquetDecoder {
   void DropWeightless();
   Status ReadLabels();
   Status ChooseSets();
-  // Finds the rows to append and reports the others.
+  // Collects the rows to append and reports the others.
   Status TakeStates();
   InputPosition PlaceOf(int64_t row, int32_t column, int32_t source, int64_t element) const;
   Status Append();
@@ -97,7 +98,7 @@ class ParquetDecoder {
   Status AppendDense();
   template <typename T>
   Status AppendFeatures();
-  // Replaces entry_slots_ and entries_ by the row's numbers that are not 0, and its codes.
+  // Replaces entry_slots_ and entries_ with the nonzero numbers of the row and its codes.
   void FindEntries(int64_t row);
   int64_t CountEntries();
   Status KeepZeros();
@@ -115,26 +116,26 @@ class ParquetDecoder {
   RowPicker picker_;
   ShardRows* const rows_;
   UnusableRows* const unusable_;
-  int64_t group_ = 0;  // its first row
+  int64_t group_ = 0;  // first row of the group
 
-  // Of the batch:
+  // State of the current batch:
   const arrow::RecordBatch* batch_ = nullptr;
   int64_t first_row_ = 0, count_ = 0;
   std::vector<Numbers> numbers_;         // by source
-  std::vector<Numbers> of_run_;          // by run of features; they may lie in numbers_
+  std::vector<Numbers> of_run_;          // by run of features; may point into numbers_
   std::vector<State> states_;            // by row
-  std::map<int64_t, Problem> problems_;  // of bad rows: the first one of each
+  std::map<int64_t, Problem> problems_;  // first problem of each bad row
   std::vector<int32_t> label_of_;        // by row
   std::vector<uint8_t> set_of_;          // by row
   std::vector<int64_t> good_;            // rows to append
   std::vector<char> scratch_;            // converted columns
-  std::vector<int32_t> entry_slots_;     // of a row
+  std::vector<int32_t> entry_slots_;     // features of a row's entries
   std::vector<double> entries_;
 
   bool skips_zeros_ = false, has_rows_ = false;
-  spec::StorageType type_ = spec::StorageType::kUint8;  // of the rows so far
+  spec::StorageType type_ = spec::StorageType::kUint8;  // narrowest type for the rows so far
   FeatureDecoder features_;
-  std::array<int32_t, 256> small_labels_;  // of whole numbers: in labels_, -1 before it is met
+  std::array<int32_t, 256> small_labels_;  // label index of integers 0 to 255; -1: not seen yet
 };
 
 }  // namespace espalier::data

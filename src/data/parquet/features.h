@@ -1,5 +1,5 @@
-// Features of Parquet columns that are not the numbers which these hold. Thread rule: one thread a
-// decoder.
+// Decodes Parquet columns into features that differ from the numbers in the column. Thread rule:
+// one thread per decoder.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -14,8 +14,8 @@
 
 namespace espalier::data {
 
-// One number a row, made by `decoder` of what the column says; NaN for null. `bad` is told of rows
-// with a value that is none. kBadInput: the column holds a vector a row.
+// Returns one number per row, which `decoder` makes from the column value. NaN: null. Calls `bad`
+// for each row with an invalid value. kBadInput: the column holds a vector per row.
 Result<Numbers> DecodeColumn(const arrow::Array& array, size_t feature, FeatureDecoder* decoder,
                              const std::function<void(int64_t row, std::string problem)>& bad);
 

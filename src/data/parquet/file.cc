@@ -27,16 +27,16 @@
 namespace espalier::data {
 namespace {
 
-constexpr int64_t kHoleBytesMax = 1 << 20;    // between columns: read rather than skipped
-constexpr int64_t kRangeBytesMax = 64 << 20;  // of one request
+constexpr int64_t kHoleBytesMax = 1 << 20;    // gap between columns that is read, not skipped
+constexpr int64_t kRangeBytesMax = 64 << 20;  // size of one request
 
 void AddLeaves(const parquet::arrow::SchemaField& field, std::vector<int>* leaves) {
   if (field.is_leaf()) leaves->push_back(field.column_index);
   for (const auto& child : field.children) AddLeaves(child, leaves);
 }
 
-// How the column is read. Sets the family of bytes whose logical type is not text, which Arrow does
-// not know.
+// Describes how to read a column. Sets the family of bytes with a logical type other than text,
+// which Arrow does not recognize.
 ParquetBatches::Column SourceOf(const parquet::arrow::SchemaField& field,
                                 const parquet::SchemaDescriptor& schema, ParquetColumn* column) {
   ParquetBatches::Column source = {field.field, column->leaves};
@@ -112,7 +112,7 @@ Status ParquetFile::Parse(const std::string& footer) {
     properties.set_page_checksum_verification(true);
     parquet::ArrowReaderProperties arrow_properties(false);
     arrow_properties.set_pre_buffer(false);
-    // In nanoseconds the moments of INT96 begin in 1677 and end in 2262.
+    // In nanoseconds, INT96 could only represent moments from 1677 to 2262.
     arrow_properties.set_coerce_int96_timestamp_unit(arrow::TimeUnit::MICRO);
     ARROW_ASSIGN_OR_RAISE(
         reader_, parquet::arrow::FileReader::Make(
@@ -166,7 +166,7 @@ std::vector<std::string> ParquetFile::index_columns() const {
   if (!pandas.ok()) return names;
   size_t at = pandas->find(kKey);
   if (at == std::string::npos) return names;
-  // A RangeIndex is an object here, because it has no column.
+  // A RangeIndex is an object at this place, because it has no column.
   for (at += kKey.size(); at < pandas->size() && (*pandas)[at] != ']';) {
     if ((*pandas)[at] == '{') return {};
     if ((*pandas)[at++] != '"') continue;

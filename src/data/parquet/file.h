@@ -1,11 +1,12 @@
-// One Parquet file through Arrow's reader, which sees memory only: we fetch what it needs by large
-// ranges and hand it the bytes.
+// One Parquet file, read through Arrow. This class fetches the required bytes in large ranges, so
+// that Arrow's reader only accesses memory. It translates Arrow's exceptions and statuses.
 //
-// Arrow's exceptions and statuses become ours here. Memory: the bytes of the wanted columns of one
-// row group (at most kGroupBytesMax), as a MemoryBudget has it, and what decoding a batch of it
-// takes (at most kDecodeBytesMax; a page that claims more is an error, not an allocation).
+// Memory: the bytes of the selected columns of one row group (at most kGroupBytesMax, charged to a
+// MemoryBudget), and the memory to decode a batch of it (at most kDecodeBytesMax). A page that
+// claims more is an error, not an allocation.
 //
-// Thread rule: one thread a ParquetFile. The ReadableFile and the MemoryBudget must outlive it.
+// Ownership: the ReadableFile and the MemoryBudget must outlive the ParquetFile. Thread rule: one
+// thread per ParquetFile.
 #pragma once
 
 #include <arrow/memory_pool.h>
@@ -37,8 +38,8 @@ namespace espalier::data {
 class ParquetSource;
 
 struct ParquetGroup {
-  int64_t begin = 0;      // where its first column starts, bytes in the file
-  int64_t first_row = 0;  // in the file, from 0
+  int64_t begin = 0;      // file offset of its first column, in bytes
+  int64_t first_row = 0;  // index in the file, from 0
   int64_t rows = 0;
 };
 
@@ -47,40 +48,43 @@ class ParquetFile {
   static constexpr int64_t kGroupBytesMax = int64_t{2} << 30;
   static constexpr int64_t kDecodeBytesMax = int64_t{2} << 30;
 
-  // Reads and checks the footer. Errors: see parquet_footer.h; row counts or places of row groups
-  // that cannot be (kBadInput). `room` may be null: then memory.
+  // Reads and checks the footer. Errors: see footer.h; kBadInput also for impossible row counts or
+  // positions of row groups. `room` may be null: memory without a limit.
   static Result<std::unique_ptr<ParquetFile>> Open(const storage::ReadableFile& file,
                                                    MemoryBudget* room = nullptr);
   ~ParquetFile();
 
-  // Those of the file, then fields of structs by their dotted names, where no column has the name.
+  // Returns the columns of the file. Then come fields of structs by their dotted names, unless a
+  // column already has the name.
   const std::vector<ParquetColumn>& columns() const { return columns_; }
   const std::vector<ParquetGroup>& groups() const { return groups_; }
   int64_t footer_begin() const { return footer_begin_; }
-  // The columns that are the index of the pandas frame that wrote the file.
+  // Returns the columns that are the index of the pandas frame that wrote the file.
   std::vector<std::string> index_columns() const;
 
-  // CRC-32C of the footer and of all that ReadGroup has fetched, in order.
+  // Returns the CRC-32C of the footer and of all bytes that ReadGroup has fetched, in order.
   uint32_t checksum() const { return checksum_; }
 
-  // Calls `take` with the rows of a group in batches of at most `batch_rows`, each with the wanted
-  // columns only, in the order of `columns` (positions in columns(), ascending, at least one), and
-  // the number of its first row in the file. A batch is valid during the call. Page checksums are
-  // verified where there are any. Stops at the first error of its own or of `take`;
-  // kResourceExhausted: the row group is more than there is room for.
+  // Calls `take` with the rows of a group in batches of at most `batch_rows`, and with the number
+  // of each batch's first row in the file. A batch contains only the `columns`, in this order.
+  // (They are positions in columns(), ascending, at least one.) It is valid during the call. Page
+  // checksums are verified if present. Stops at the first error, including errors of `take`.
+  // kResourceExhausted: the row group does not fit in the available memory.
   using TakeBatch = std::function<Status(const arrow::RecordBatch& batch, int64_t first_row)>;
   Status ReadGroup(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                    const TakeBatch& take);
 
-  // The same of the first `rows` rows from a group on; reads as many pages as that takes.
+  // Does the same for the first `rows` rows, starting with a group. Reads only as many pages as
+  // needed.
   Status ReadFirst(size_t group, const std::vector<int>& columns, int64_t rows,
                    const TakeBatch& take);
 
-  // The length of the first vector in a column of them that is not empty; 0 when there is none.
-  // Reads as many pages as that takes.
+  // Returns the length of the first nonempty vector in a column of vectors; 0 if there is none.
+  // Reads only as many pages as needed.
   Result<int64_t> FirstWidth(int column);
 
-  // Whether the first page of the file has a checksum; true for a file without rows.
+  // Returns whether the first page of the file has a checksum. Returns true for a file without
+  // rows.
   Result<bool> PagesHaveChecksums() const;
 
  private:
@@ -90,27 +94,27 @@ class ParquetFile {
 
   ParquetFile(const storage::ReadableFile& file, MemoryBudget* room);
   Status Parse(const std::string& footer);
-  // Adds the fields of a struct, and of structs in it, as columns.
+  // Adds the fields of a struct, and of structs inside it, as columns.
   void AddNested(const parquet::arrow::SchemaField& parent, int top,
                  const std::vector<std::string>& path);
   Status FindGroups();
   Result<Span> ChunkOf(size_t group, int leaf) const;
   Status Fetch(size_t group, const std::vector<int>& leaves);
-  // A part of a group of which `group_bytes` are wanted.
+  // Fetches a part of a group. `group_bytes`: bytes to fetch for the whole group.
   Status FetchSpan(const Span& span, size_t group, int64_t group_bytes);
   Status ReadBatches(size_t group, const std::vector<int>& columns, int64_t batch_rows,
                      const TakeBatch& take);
-  // A reader of its own, which reads pages one by one instead of whole columns.
+  // Returns a separate reader that reads pages one by one instead of whole columns.
   Result<std::unique_ptr<parquet::arrow::FileReader>> PageReader();
-  // Calls `take` with batches of the group by that reader until it says that it is enough.
+  // Calls `take` with batches of the group from that reader until `take` returns true.
   using TakeUntil = std::function<Result<bool>(const arrow::RecordBatch& batch)>;
   Status ReadPages(parquet::arrow::FileReader* reader, size_t group,
                    const std::vector<int>& columns, const TakeUntil& take);
-  // Our error for one of Arrow's, about a row group or (-1) the footer.
+  // Translates an error of Arrow about a row group or (-1) the footer.
   Status Explain(const arrow::Status& error, int64_t group) const;
-  // The same for an error in reading `columns` of a group; names the column, which Arrow does not.
+  // Translates an error in reading `columns` of a group. Names the column, which Arrow does not.
   Status ExplainGroup(const arrow::Status& error, size_t group, const std::vector<int>& columns);
-  // The first of them that cannot be read by itself; empty: all can.
+  // Returns the first column that cannot be read alone. Empty: all can.
   std::string FirstBadColumn(size_t group, const std::vector<int>& columns);
 
   const storage::ReadableFile& file_;
@@ -122,9 +126,9 @@ class ParquetFile {
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::unique_ptr<ParquetBatches> batches_;
-  std::vector<ParquetBatches::Column> sources_;  // of columns_
+  std::vector<ParquetBatches::Column> sources_;  // for columns_
   std::vector<ParquetColumn> columns_;
-  std::unordered_set<std::string> names_;  // of columns_
+  std::unordered_set<std::string> names_;  // names of columns_
   std::vector<ParquetGroup> groups_;
 };
 

@@ -12,12 +12,12 @@ namespace espalier::data {
 namespace {
 
 constexpr std::string_view kMagic = "PAR1", kEncryptedMagic = "PARE";
-constexpr int64_t kEndBytes = 8;          // the footer's length and the magic
-constexpr int64_t kFirstRead = 64 << 10;  // most footers fit
-// Structs, lists and maps within each other; FileMetaData itself has about eight.
+constexpr int64_t kEndBytes = 8;          // length of the footer and the magic number
+constexpr int64_t kFirstRead = 64 << 10;  // most footers fit in it
+// Maximum depth of nested structs, lists and maps. FileMetaData itself uses about eight levels.
 constexpr int kThriftDepthMax = 24;
 
-// Reads Thrift's compact protocol. After a fault ok() is false and all else is void.
+// Reads Thrift's compact protocol. After a fault, ok() is false and all other results are invalid.
 class Thrift {
  public:
   enum Type : uint8_t {
@@ -41,7 +41,8 @@ class Thrift {
   bool ok() const { return ok_; }
   void Fail() { ok_ = false; }
 
-  // Calls `take(id, type)` for each field of a struct; what it does not read (false) is skipped.
+  // Calls `take(id, type)` for each field of a struct. Skips fields that `take` does not read
+  // (false).
   template <typename Take>
   void Fields(int depth, Take&& take) {
     int64_t id = 0;
@@ -75,7 +76,8 @@ class Thrift {
     return static_cast<int64_t>(n >> 1) ^ -static_cast<int64_t>(n & 1);
   }
 
-  // The next field's type, kStop at the struct's end; *id goes on from the last field's.
+  // Returns the type of the next field, or kStop at the end of the struct. Updates *id, which is
+  // relative to the last field.
   Type Field(int64_t* id) {
     const uint8_t head = Byte();
     if (!ok_ || head == 0) return kStop;
@@ -85,7 +87,7 @@ class Thrift {
     return ok_ ? static_cast<Type>(type) : kStop;
   }
 
-  // A list's number of elements, each of which has at least one byte.
+  // Returns the number of elements in a list. Each element has at least one byte.
   uint64_t List(Type* element) {
     const uint8_t head = Byte();
     const uint64_t size = (head >> 4) == 15 ? Varint() : head >> 4;
@@ -161,7 +163,7 @@ class Thrift {
   bool ok_ = true;
 };
 
-// SchemaElement: field 5 is num_children. -1 on a fault.
+// Returns field 5 of SchemaElement, num_children. -1: a fault.
 int64_t ReadChildren(Thrift& in) {
   int64_t children = 0;
   in.Fields(1, [&](int64_t id, Thrift::Type type) {
@@ -172,11 +174,11 @@ int64_t ReadChildren(Thrift& in) {
   return in.ok() && children >= 0 ? children : -1;
 }
 
-// The row groups: 1 columns of a RowGroup, 3 meta_data of a ColumnChunk, 4 codec of its
-// ColumnMetaData.
+// Reads the codecs of all row groups: field 1 of a RowGroup is its columns, field 3 of a
+// ColumnChunk is meta_data, and field 4 of ColumnMetaData is the codec.
 struct RowGroups {
   std::optional<int64_t> unknown_codec;
-  int64_t chunks = 0, most = 0;  // of all groups, and of the one that has most
+  int64_t chunks = 0, most = 0;  // in all groups, and the most in one group
 };
 RowGroups ReadRowGroups(Thrift& in) {
   constexpr int64_t kCodecs = 8;
@@ -208,13 +210,13 @@ RowGroups ReadRowGroups(Thrift& in) {
 
 enum class SchemaForm { kGood, kDamaged, kDeep };
 
-// The schema is its tree in depth-first order, each element with the number of its children.
-// `columns`: those without any.
+// Checks the schema, which is its tree in depth-first order. Each element has the number of its
+// children. `columns`: receives the number of elements without children.
 SchemaForm ReadSchema(Thrift& in, int64_t* columns) {
   Thrift::Type element = Thrift::kStop;
   const uint64_t size = in.List(&element);
   if (!in.ok() || element != Thrift::kStruct || size == 0) return SchemaForm::kDamaged;
-  std::vector<int64_t> open;  // children still to come, of each group we are in
+  std::vector<int64_t> open;  // remaining children of each open group
   for (uint64_t i = 0; i < size; ++i) {
     const int64_t children = ReadChildren(in);
     if (children < 0 || (i > 0 && open.empty())) return SchemaForm::kDamaged;
@@ -241,7 +243,7 @@ Status Encrypted(const std::string& path) {
       .At({.file = path});
 }
 
-// The footer's length, from the last eight bytes.
+// Returns the length of the footer from the last eight bytes.
 Result<int64_t> FooterLength(std::string_view end, int64_t file_length, const std::string& path) {
   const std::string_view magic = end.substr(4);
   if (magic == kEncryptedMagic) return Encrypted(path);
@@ -318,7 +320,7 @@ Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
   int64_t columns = 0;
   bool encrypted = false;
   in.Fields(0, [&](int64_t id, Thrift::Type type) {
-    encrypted = encrypted || id == 8;  // its algorithm, of files with a plain footer
+    encrypted = encrypted || id == 8;  // algorithm, in encrypted files with a plain footer
     if (type != Thrift::kList || (id != 2 && id != 4)) return false;
     if (id == 4) {
       groups = ReadRowGroups(in);
@@ -356,7 +358,7 @@ Status CheckParquetMetadata(std::string_view bytes, const std::string& path) {
 }
 
 bool PageHasChecksum(std::string_view bytes) {
-  // PageHeader: type, uncompressed size, compressed size, and 4: crc.
+  // Fields of PageHeader: type, uncompressed size, compressed size, and 4: crc.
   Thrift in(bytes);
   int64_t id = 0;
   for (Thrift::Type type = in.Field(&id); in.ok() && type != Thrift::kStop && id <= 4;

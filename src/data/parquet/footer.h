@@ -1,8 +1,8 @@
-// The end of a Parquet file, looked at before a library parses it: a damaged, hostile or foreign
-// file gets a clear answer here, and nothing in a footer can make the parser recurse without bound.
+// Checks the end of a Parquet file before a library parses it. A damaged, hostile or foreign file
+// gets a clear error here. No content of a footer can make the parser recurse without limit.
 //
-// A Parquet file is "PAR1", pages, a footer (FileMetaData in Thrift's compact protocol), the
-// footer's length (4 bytes, little endian) and "PAR1". Format:
+// A Parquet file is "PAR1", pages, a footer (FileMetaData in Thrift's compact protocol), the length
+// of the footer (4 bytes, little endian) and "PAR1". Format:
 // https://parquet.apache.org/docs/file-format/ and the Thrift compact protocol specification.
 //
 // Thread rule: pure functions.
@@ -18,33 +18,38 @@
 namespace espalier::data {
 
 inline constexpr int64_t kParquetFooterBytesMax = 256 << 20;
-// Groups within groups: a list of numbers takes three.
+// Maximum depth of nested groups. A list of numbers takes three levels.
 inline constexpr int kParquetNestingMax = 32;
 
-// Column chunks of all row groups: three bytes each here are near a thousand in Arrow's hands.
+// Maximum number of column chunks over all row groups. Three bytes per chunk in the file are almost
+// a thousand in Arrow's memory.
 inline constexpr int64_t kParquetChunksMax = 1'000'000;
 
 struct ParquetFooter {
-  std::string bytes;  // FileMetaData alone
-  int64_t begin = 0;  // in the file
+  std::string bytes;  // FileMetaData only
+  int64_t begin = 0;  // offset in the file
 };
 
-// Reads the footer with one request, or two when it is long, and checks magic, length, form and
-// nesting. kBadInput says what is wrong and what to do; kUnimplemented: the file is encrypted;
-// kResourceExhausted: the footer is longer than kParquetFooterBytesMax, or has too many chunks.
+// Reads the footer with one request, or two if it is long. Checks magic number, length, form and
+// nesting. Errors:
+//   kBadInput           the footer is invalid; the message says what to do
+//   kUnimplemented      the file is encrypted
+//   kResourceExhausted  the footer is longer than kParquetFooterBytesMax or has too many chunks
 Result<ParquetFooter> ReadParquetFooter(const storage::ReadableFile& file);
 
-// OK when the file starts as a Parquet file does.
+// Returns OK if the file starts like a Parquet file.
 Status CheckParquetHead(const storage::ReadableFile& file);
 
-// The form of FileMetaData, the nesting of its schema and its codecs (kUnimplemented: one that the
-// format does not know; Arrow would take it for none). `path` is for the message.
+// Checks the form of FileMetaData, the nesting of its schema and its codecs. kUnimplemented: a
+// codec that the format does not define, which Arrow would treat as no compression. `path`: for the
+// message.
 Status CheckParquetMetadata(std::string_view bytes, const std::string& path);
 
-// Whether the page header at the start of `bytes` carries a checksum; false too when it is none.
+// Returns whether the page header at the start of `bytes` has a checksum. Returns false if `bytes`
+// are not a page header.
 bool PageHasChecksum(std::string_view bytes);
 
-// An error that the content of a Parquet file is not what it should be: `why`, then what to do.
+// Returns the error for invalid content of a Parquet file: `why`, followed by advice.
 Status DamagedParquet(const std::string& path, const std::string& why);
 
 }  // namespace espalier::data

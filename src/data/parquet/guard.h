@@ -1,4 +1,4 @@
-// Arrow's exceptions as statuses. Thread rule: pure function.
+// Converts Arrow's exceptions to statuses. Thread rule: pure function.
 #pragma once
 
 #include <arrow/status.h>
@@ -9,7 +9,7 @@
 
 namespace espalier::data {
 
-// Runs `body`, which calls Arrow, and turns exceptions into statuses.
+// Runs `body`, which calls Arrow, and converts exceptions to statuses.
 template <typename F>
 arrow::Status Guarded(F&& body) {
   try {

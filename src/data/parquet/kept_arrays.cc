@@ -9,8 +9,8 @@
 namespace espalier::data {
 namespace {
 
-// Whether ColumnTexts says exactly what a value is: not so of decimals, dates and times, which are
-// approximate or bare numbers there.
+// Returns whether ColumnTexts writes exactly the value. Decimals, dates and times are excluded,
+// because ColumnTexts may write another form or a bare number.
 bool IsPlain(const arrow::DataType& type) {
   if (type.id() == arrow::Type::DICTIONARY) {
     return IsPlain(*static_cast<const arrow::DictionaryType&>(type).value_type());

@@ -21,7 +21,7 @@ class ParquetArrays final : public KeptArrays {
   using Arrays = std::vector<std::shared_ptr<arrow::Array>>;
 
   static Result<std::unique_ptr<ParquetArrays>> Make(Arrays arrays);
-  // Returns the arrays of kept columns, or null if these are text. Parquet alone keeps arrays.
+  // Returns the arrays of kept columns, or null if these are text. Only Parquet keeps arrays.
   static const ParquetArrays* Of(const KeptColumns& kept) {
     return static_cast<const ParquetArrays*>(kept.arrays());
   }
@@ -33,7 +33,7 @@ class ParquetArrays final : public KeptArrays {
   explicit ParquetArrays(Arrays arrays) : arrays_(std::move(arrays)) {}
 
   const Arrays arrays_;
-  std::vector<std::unique_ptr<ColumnTexts>> texts_;  // by array; null where Arrow writes it
+  std::vector<std::unique_ptr<ColumnTexts>> texts_;  // by array; null: Arrow writes the texts
 };
 
 }  // namespace espalier::data

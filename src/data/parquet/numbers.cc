@@ -32,7 +32,7 @@ constexpr Native kNativeOf = [] {
   return static_cast<Native>(kSize + (std::is_signed_v<T> ? 1 : 0));
 }();
 
-// Room for `count` numbers that `numbers` owns.
+// Allocates `count` numbers that `numbers` owns.
 template <typename T>
 T* Own(Numbers* numbers, int64_t count) {
   std::shared_ptr<T[]> room(new T[count > 0 ? count : 1]);
@@ -42,7 +42,7 @@ T* Own(Numbers* numbers, int64_t count) {
   return room.get();
 }
 
-// Numbers of type To, one a row, by `value(row)`; NaN where the array is null.
+// Returns numbers of type To, one per row, from `value(row)`. NaN where the array is null.
 template <typename To, typename F>
 Numbers Converted(const arrow::Array& array, F&& value) {
   Numbers numbers;
@@ -58,7 +58,7 @@ Numbers Converted(const arrow::Array& array, F&& value) {
   return numbers;
 }
 
-// The values as they lie in the array; those of nulls are anything.
+// Returns the values directly from the array. Those of nulls are arbitrary.
 template <typename T>
 Numbers Raw(const arrow::Array& array) {
   Numbers numbers;
@@ -67,22 +67,23 @@ Numbers Raw(const arrow::Array& array) {
   return numbers;
 }
 
-// Values that lie in the array as T.
+// Returns values that the array stores as T.
 template <typename T>
 Numbers Plain(const arrow::Array& array) {
   if (array.null_count() == 0) return Raw<T>(array);
   const T* values = array.data()->GetValues<T>(1);
-  // Up to 16 bits a float is exact; a float stays one.
+  // Up to 16 bits fit exactly in a float. A float remains a float.
   using To = std::conditional_t<sizeof(T) <= 2 || std::is_same_v<T, float>, float, double>;
   return Converted<To>(array, [values](int64_t r) { return values[r]; });
 }
 
-// Whole numbers in units of 1 / divisor.
+// Converts integers in units of 1 / divisor.
 template <typename T>
 Numbers Scaled(const arrow::Array& array, int64_t divisor) {
   const T* values = array.data()->GetValues<T>(1);
-  // Nanoseconds since 1970 have more digits than a double. Up to 2^53 the quotient is rounded once.
-  // Above, the whole seconds are exact, and the error of the rest is far below their last bit.
+  // Nanoseconds since 1970 have more digits than a double. Up to 2^53, the quotient is rounded
+  // once. Above, the whole seconds are exact, and the error of the rest is far below their last
+  // bit.
   constexpr int64_t kNanos = 1'000'000'000, kExact = int64_t{1} << 53;
   if (divisor == kNanos) {
     return Converted<double>(array, [=](int64_t r) {
@@ -126,7 +127,8 @@ Numbers Halves(const arrow::Array& array) {
       array, [bits](int64_t r) { return arrow::util::Float16::FromBits(bits[r]).ToFloat(); });
 }
 
-// The nearest double. Dividing two exact numbers rounds once; else the text decides.
+// Returns the nearest double. The quotient of two exact numbers is rounded once. Otherwise the text
+// is parsed.
 template <typename Decimal>
 double DecimalNumber(const Decimal& value, int32_t scale) {
   static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -162,7 +164,7 @@ Numbers Decimals(const arrow::Array& array) {
       array, [&](int64_t r) { return DecimalNumber(Decimal(values.GetValue(r)), scale); });
 }
 
-// Calls f with the array of texts; false when it is none.
+// Calls f with the array of texts. False: the array does not contain text.
 template <typename F>
 bool WithTexts(const arrow::Array& array, F&& f) {
   switch (array.type_id()) {
@@ -186,7 +188,7 @@ bool WithTexts(const arrow::Array& array, F&& f) {
   }
 }
 
-// What the texts say, as in CSV.
+// Parses the texts as in CSV.
 template <typename Array>
 Numbers ParsedTexts(const Array& texts, bool words, const ValueRules& rules) {
   std::vector<int64_t> not_numbers;
@@ -231,7 +233,7 @@ Result<Numbers> FromDictionary(const arrow::Array& array, bool words, const Valu
   return numbers;
 }
 
-// Shortest, and a whole number without exponent.
+// Writes the shortest form, and an integer without exponent.
 template <typename T>
 std::string_view Written(T value, std::string* scratch) {
   scratch->resize(32);
@@ -248,7 +250,7 @@ std::string_view Written(T value, std::string* scratch) {
   return {begin, static_cast<size_t>(end.ptr - begin)};
 }
 
-// The exact digits of a decimal; absent for other types.
+// Returns the exact digits of a decimal. Absent: other types.
 std::optional<std::string> TextOfDecimal(const arrow::Array& array, int64_t row) {
   std::string digits;
   switch (array.type_id()) {
@@ -270,7 +272,8 @@ std::optional<std::string> TextOfDecimal(const arrow::Array& array, int64_t row)
   return PlainDecimal(digits).value_or(digits);
 }
 
-// Of a date or a time stamp; absent for others, and for years that nobody writes.
+// Returns the text of a date or a timestamp. Absent: other types, and years outside the range of
+// dates.
 std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) {
   switch (array.type_id()) {
     case arrow::Type::DATE32:
@@ -288,7 +291,7 @@ std::optional<std::string> TextOfMoment(const arrow::Array& array, int64_t row) 
   }
 }
 
-// Numbers of which some mean null.
+// Returns numbers, some of which mean null.
 Result<Numbers> WithNullNumbers(const arrow::Array& array, bool words, const ValueRules& rules) {
   ESPALIER_ASSIGN_OR_RETURN(const Numbers all, NumbersOf(array, false, 1, words));
   return Converted<double>(array, [&](int64_t r) {
@@ -372,7 +375,7 @@ Result<std::unique_ptr<ColumnTexts>> ColumnTexts::Make(const arrow::Array& array
   if (array.type_id() == arrow::Type::DICTIONARY) {
     const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
     ESPALIER_ASSIGN_OR_RETURN(texts->dictionary_, Make(*dictionary.dictionary(), moments));
-  } else if (array.type_id() == arrow::Type::INT64) {  // exact beside nulls, too
+  } else if (array.type_id() == arrow::Type::INT64) {  // exact even with nulls
     texts->numbers_ = Raw<int64_t>(array);
   } else if (array.type_id() == arrow::Type::UINT64) {
     texts->numbers_ = Raw<uint64_t>(array);

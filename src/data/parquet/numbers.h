@@ -1,4 +1,4 @@
-// An Arrow array as numbers, or as texts. Thread rule: pure functions.
+// Converts an Arrow array to numbers or to texts. Thread rule: pure functions.
 #pragma once
 
 #include <arrow/type_fwd.h>
@@ -16,7 +16,7 @@
 
 namespace espalier::data {
 
-// How numbers lie in memory.
+// Memory layout of a number.
 enum class Native : uint8_t {
   kUint8,
   kInt8,
@@ -60,16 +60,16 @@ auto WithNative(Native native, F&& f) {
 
 class SparkVectors;
 
-// Row-major [rows, width]. Nulls are NaN; only kFloat and kDouble have them.
+// Row-major numbers [rows, width]. Nulls are NaN, so only kFloat and kDouble have them.
 struct Numbers {
   Native native = Native::kDouble;
-  const void* data = nullptr;  // in the array, or in `owned`
+  const void* data = nullptr;  // in the array or in `owned`
   int64_t width = 1;
   std::shared_ptr<void> owned;
   std::shared_ptr<const SparkVectors> vectors;             // instead of `data`
-  std::vector<int64_t> not_numbers;                        // rows of text that is no number
-  std::vector<std::pair<int64_t, int64_t>> wrong_lengths;  // row, length of its vector
-  std::vector<int64_t> faults;                             // rows of what is no vector
+  std::vector<int64_t> not_numbers;                        // rows with text that is not a number
+  std::vector<std::pair<int64_t, int64_t>> wrong_lengths;  // row and length of its vector
+  std::vector<int64_t> faults;                             // rows whose value is not a vector
 
   template <typename T>
   const T* as() const {
@@ -82,39 +82,38 @@ struct Numbers {
   }
 };
 
-// The numbers of a column of a supported family (parquet_columns.h); `vector`: of its
-// lists or Spark's vectors (parquet_vectors.h), which have `width` numbers. Whole numbers above
-// 2^53 in decimals and texts become the nearest double. `words`: in texts, BooleanWord's are 1 and
-// 0. `spelled`: as VectorNumbers has it. `rules`: which numbers and texts outside of vectors are
-// null. The array must outlive the numbers. kInternal: the type is not supported, which planning
-// has refused.
+// Returns the numbers of a column with a supported family (columns.h). `vector`: the column has
+// lists or Spark vectors (vectors.h) with `width` numbers. Integers above 2^53 in decimals and
+// texts become the nearest double. `words`: in texts, words of BooleanWord are 1 and 0. `spelled`:
+// as in VectorNumbers. `rules`: numbers and texts outside vectors that are null. The array must
+// outlive the numbers. kInternal: the type is not supported, although planning rejects it.
 Result<Numbers> NumbersOf(const arrow::Array& array, bool vector, int64_t width, bool words = false,
                           bool spelled = true, const ValueRules& rules = {});
 
-// The texts of a column, as labels are written: numbers in their shortest form (a whole one without
-// point and exponent, decimals with all their digits), true and false, text as it is, dates and
-// time stamps as DateText and MomentText write them (features/dates.h), or as the numbers that they
-// are as features. The array must outlive it.
+// Texts of a column, in the form of labels. Numbers have their shortest form: integers have no
+// point or exponent, and decimals have all their digits. Booleans are true and false, and text is
+// unchanged. Dates and timestamps are written by DateText and MomentText (features/dates.h), or as
+// the numbers of a feature. The array must outlive this.
 class ColumnTexts {
  public:
   enum class Moments : uint8_t { kTexts, kNumbers };
   static Result<std::unique_ptr<ColumnTexts>> Make(const arrow::Array& array,
                                                    Moments moments = Moments::kTexts);
-  // Absent for null and NaN. It lies in the array or in *scratch.
+  // Returns the text of a row, which is in the array or in *scratch. Absent: null or NaN.
   std::optional<std::string_view> At(int64_t row, std::string* scratch) const;
-  // The column's whole numbers; nullptr when it has others, text or nulls.
+  // Returns the column's numbers if all values are integers. nullptr: other numbers, text or nulls.
   const Numbers* whole() const;
 
  private:
   ColumnTexts(const arrow::Array& array, Moments moments) : array_(array), moments_(moments) {}
   const arrow::Array& array_;
   const Moments moments_;
-  Numbers numbers_;                          // of arrays that are not text
-  std::unique_ptr<ColumnTexts> dictionary_;  // of a dictionary: its values
+  Numbers numbers_;                          // for arrays that are not text
+  std::unique_ptr<ColumnTexts> dictionary_;  // values of a dictionary array
 };
 
-// For messages: what stands in a row (or in an element of its list, when element >= 0), shortened
-// and printable; "null" for null.
+// Returns the value of a row for messages, shortened and printable, with "null" for null. If
+// element >= 0, returns that element of its list.
 std::string ShownValue(const arrow::Array& array, int64_t row, int64_t element);
 
 }  // namespace espalier::data

@@ -1,4 +1,4 @@
-// ParquetFile's ways of looking at the first rows of columns, page by page.
+// The functions of ParquetFile that read the first rows of columns, page by page.
 #include <arrow/array.h>
 #include <arrow/record_batch.h>
 #include <parquet/arrow/reader.h>

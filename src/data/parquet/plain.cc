@@ -12,8 +12,8 @@
 namespace espalier::data {
 namespace {
 
-// Reads `rows` rows of a column over the borders of pages; fewer where it ends. Values lie in
-// `values` without gaps, their number in *values_read.
+// Reads `rows` rows of a column across page boundaries, or fewer at its end. `values` receives the
+// values without gaps, and *values_read their number.
 template <typename Type>
 arrow::Result<int64_t> ReadRows(parquet::ColumnReader& column, int64_t rows, int16_t* levels,
                                 typename Type::c_type* values, int64_t* values_read) {
@@ -31,7 +31,7 @@ arrow::Result<int64_t> ReadRows(parquet::ColumnReader& column, int64_t rows, int
   return done;
 }
 
-// The values of a column with nulls to where they belong, and the bits that tell which there are.
+// Moves the values of a column with nulls to their rows and sets the validity bits.
 template <typename From, typename T>
 void Spread(const From* dense, const int16_t* levels, int64_t rows, T* values, uint8_t* bits) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -114,7 +114,7 @@ arrow::Status PlainColumns::ReadAs(int64_t rows, size_t index, int64_t* least) {
     for (int64_t r = 0; r < got; ++r) values[r] = static_cast<T>(dense[r]);
   }
   std::shared_ptr<arrow::Array>& array = arrays_[index];
-  // The same array of the same memory, with other values.
+  // The array uses the same memory, which now has other values.
   const bool same = array != nullptr && array->length() == got && array->data()->buffers[0] == bits;
   if (same) return arrow::Status::OK();
   array = arrow::MakeArray(

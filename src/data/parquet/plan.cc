@@ -19,9 +19,9 @@
 namespace espalier::data {
 namespace {
 
-constexpr int kFootersAtOnce = 16;  // each is mostly waiting for a file system far away
+constexpr int kFootersAtOnce = 16;  // each mostly waits for a remote file system
 
-// What people call a column's values: "numbers", "lists of 3 numbers".
+// Returns the name of a column's values for messages: "numbers", "lists of 3 numbers".
 std::string Kind(const ParquetColumn& column) {
   static constexpr const char* kNames[] = {"numbers",   "booleans",    "text",
                                            "dates",     "time stamps", "times of day",
@@ -31,12 +31,12 @@ std::string Kind(const ParquetColumn& column) {
   return "lists of " + (column.width > 0 ? std::to_string(column.width) + " " : "") + name;
 }
 
-// "numbers (int32)".
+// Returns, for example, "numbers (int32)".
 std::string KindAndType(const ParquetColumn& column) {
   return Kind(column) + " (" + column.type + ")";
 }
 
-// What a plan needs of a file; the parsed footer itself, which may be large, is let go.
+// Parts of a file that a plan uses. The parsed footer itself, which may be large, is freed.
 struct Outline {
   std::vector<ParquetColumn> columns;
   std::vector<ParquetGroup> groups;
@@ -45,10 +45,11 @@ struct Outline {
 };
 
 Result<Outline> OutlineOf(const storage::FileSystem& files, const spec::InputFile& file) {
-  if (file.length == 0) return Outline{};  // no rows: Hive writes empty buckets so
+  if (file.length == 0) return Outline{};  // no rows; Hive writes empty buckets as empty files
   ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, file));
   const auto parquet = ParquetFile::Open(*opened);
-  // After the footer, so that one read serves the head and the first page; but said first.
+  // Comes after the footer, so that one read serves the head and the first page. Its error takes
+  // precedence.
   ESPALIER_RETURN_IF_ERROR(CheckParquetHead(*opened));
   if (!parquet.ok()) return parquet.status();
   ESPALIER_ASSIGN_OR_RETURN(const bool checked, (*parquet)->PagesHaveChecksums());
@@ -96,7 +97,7 @@ class ParquetPlanner {
     return Cut(outline, i);
   }
 
-  // Notes the names in the spec that may be those of fields within structs.
+  // Collects the names in the spec that may be fields within structs.
   void FindDotted() {
     const auto note = [this](const auto& column) {
       const auto* name = std::get_if<std::string>(&column);
@@ -116,8 +117,8 @@ class ParquetPlanner {
     }
   }
 
-  // The columns that the directories do not give, and of fields within structs those that the spec
-  // names; places_ has their positions in the file.
+  // Returns the columns that the directories do not provide. Includes fields within structs only if
+  // the spec names them. Stores their positions in the file in places_.
   Result<std::vector<ParquetColumn>> WithoutShadowed(const std::vector<ParquetColumn>& columns,
                                                      const std::string& path) {
     std::vector<ParquetColumn> own;
@@ -149,7 +150,7 @@ class ParquetPlanner {
     return BadInput(QuotedPath(path) + " has no columns").At({.file = path});
   }
 
-  // The vector, for the name of one of its elements; else the name itself.
+  // Returns the vector for the name of one of its elements. Otherwise returns the name itself.
   std::string WithoutElement(const std::string& name) const {
     std::string vector;
     int64_t element = 0;
@@ -158,7 +159,7 @@ class ParquetPlanner {
     return found != index_.end() && columns_[found->second].vector ? vector : name;
   }
 
-  // The columns in use, with vectors as one column.
+  // Finds the columns in use. A vector is one column.
   Status FixSchema(const std::string& path) {
     first_ = columns_;
     first_path_ = path;
@@ -171,13 +172,13 @@ class ParquetPlanner {
         const std::string vector = WithoutElement(*name);
         const bool element = vector != *name;
         *name = vector;
-        return element && !seen.insert(vector).second;  // a further element of it
+        return element && !seen.insert(vector).second;  // a further element of the same vector
       });
     };
     join(whole.features.columns);
     for (spec::FeatureGroup& group : whole.features.groups) join(group.columns);
     std::erase_if(whole.features.exclude, [&](const spec::ColumnPattern& entry) {
-      const auto* name = std::get_if<std::string>(&entry);  // an element may go without the others
+      const auto* name = std::get_if<std::string>(&entry);  // an element may be excluded alone
       return name != nullptr && WithoutElement(*name) != *name;
     });
     ESPALIER_ASSIGN_OR_RETURN(schema_, MakeSchema(whole, NamesOf(columns_), Record()));
@@ -206,7 +207,7 @@ class ParquetPlanner {
     const auto is_nested = [](const ParquetColumn& column) {
       return column.family == ColumnFamily::kUnsupported;
     };
-    // Without other columns an error names the first of them with its type.
+    // If these are the only columns, an error names the first of them with its type.
     const auto others = std::count_if(first_.begin(), first_.end(), std::not_fn(is_nested));
     const auto roles = static_cast<int64_t>(data_.label.size()) + (data_.weight ? 1 : 0) +
                        (data_.validation.deciding() ? 1 : 0);
@@ -272,7 +273,7 @@ class ParquetPlanner {
     return {};
   }
 
-  // The widths of vectors in use that are not known yet.
+  // Finds the widths of vectors in use that are not known yet.
   Status FindWidths(const spec::InputFile& file) {
     for (const auto& [position, field] : used_) {
       ParquetColumn& wanted = first_[position];
@@ -291,14 +292,14 @@ class ParquetPlanner {
     return {};
   }
 
-  // Of lists of any length: their column is looked at, in few files.
+  // Returns the width of lists with variable length. Few files need a read of the column.
   Result<int64_t> FirstWidth(const spec::InputFile& file, int column) const {
     ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files_, file));
     ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*opened));
     return parquet->FirstWidth(column);
   }
 
-  // Said once: without checksums a flipped bit in a page can pass for a value.
+  // Warns once. Without checksums, a flipped bit in a page can pass for a value.
   void WarnOfPages(const std::string& path) {
     if (std::exchange(warned_, true)) return;
     LogWarning("the pages of " + QuotedPath(path) +
@@ -319,7 +320,7 @@ class ParquetPlanner {
     return CheckShardCount(plan_.shards.size(), shard_bytes_);
   }
 
-  // Vectors in use become their elements, and the spec is resolved against the result.
+  // Replaces vectors in use by their elements, and resolves the spec against the result.
   Status ExpandSchema() {
     std::vector<std::string> names;
     std::vector<spec::ColumnRange> places;  // by column of the first file
@@ -388,14 +389,14 @@ class ParquetPlanner {
   const int64_t shard_bytes_;
   Partitions partitions_;
   spec::InputPlan& plan_;
-  std::vector<ParquetColumn> columns_;             // of the file at hand
-  std::unordered_map<std::string, size_t> index_;  // of its names
-  std::vector<int> places_;                        // in the file, without partition columns
-  std::set<std::string> noted_;                    // columns of NoteShadowed
-  std::set<std::string> dotted_;                   // of FindDotted
-  std::vector<ParquetColumn> first_;               // of the first file, with widths as found
+  std::vector<ParquetColumn> columns_;             // columns of the current file
+  std::unordered_map<std::string, size_t> index_;  // index of their names
+  std::vector<int> places_;           // positions in the file, without partition columns
+  std::set<std::string> noted_;       // columns of NoteShadowed
+  std::set<std::string> dotted_;      // names from FindDotted
+  std::vector<ParquetColumn> first_;  // columns of the first file, with the widths found so far
   std::string first_path_;
-  spec::Schema schema_;                  // over first_, vectors being one column
+  spec::Schema schema_;                  // over first_, where a vector is one column
   std::map<int32_t, std::string> used_;  // position in first_, field of the spec
   bool warned_ = false;
 };

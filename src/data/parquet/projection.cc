@@ -8,7 +8,7 @@
 namespace espalier::data {
 namespace {
 
-// A column of the file and, of a vector, one of its elements; column -1: not there.
+// A column of the file and, for a vector, one of its elements. Column -1: missing.
 struct Place {
   int column = -1;
   int64_t element = 0;
@@ -41,7 +41,7 @@ class ColumnFinder {
     return place;
   }
 
-  // How many elements of a vector the schema has.
+  // Returns the number of elements of a vector that the schema has.
   int64_t WidthOf(const std::string& vector) const {
     const auto found = widths_.find(vector);
     return found == widths_.end() ? 0 : found->second;
@@ -53,7 +53,7 @@ class ColumnFinder {
   std::unordered_map<std::string, int64_t> widths_;
 };
 
-// Adjacent elements of one vector become one run.
+// Adds a feature. Adjacent elements of one vector become one run.
 void AddFeature(const ParquetProjection::Run& run, ParquetProjection* out) {
   if (run.plain && !out->features.empty()) {
     ParquetProjection::Run& last = out->features.back();

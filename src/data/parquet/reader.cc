@@ -26,30 +26,30 @@
 namespace espalier::data {
 namespace {
 
-// Of a batch: enough to make the cost of a batch small, few enough to stay near the processor.
-// Where Spark's vectors are spelled out, which may take a thousand times their bytes in the file,
-// these 32 MiB of doubles are kept to even if that is one row.
+// Numbers per batch: enough to make the overhead of a batch small, few enough to stay in the cache.
+// Expanded Spark vectors may take a thousand times their bytes in the file. For them this limit (32
+// MiB of doubles) applies even if a batch then has only one row.
 constexpr int64_t kBatchNumbers = 4 << 20;
 constexpr int64_t kBatchRowsMin = 64, kBatchRowsMax = 64 << 10;
-// A footer may say anything. More numbers than these in a shard are not begun with; room for more
-// than these a byte of the file is not reserved before they are there.
+// A footer may claim any size. A shard with more numbers than the first limit is not read. Memory
+// for more numbers per byte of the file than the second limit is not reserved in advance.
 constexpr int64_t kShardNumbersMax = int64_t{1} << 32;
 constexpr int64_t kNumbersAByte = 64;
 
 struct OpenShard {
   std::unique_ptr<ParquetFile> parquet;
-  std::vector<size_t> groups;  // those of the shard that have rows
-  int64_t rows = 0;            // of theirs
+  std::vector<size_t> groups;  // groups of the shard that have rows
+  int64_t rows = 0;            // rows in these groups
   ParquetProjection projection;
-  std::vector<int> columns;                           // of the projection, those that the file has
-  std::vector<std::optional<std::string>> constants;  // and of the others the value
+  std::vector<int> columns;  // columns of the projection that the file contains
+  std::vector<std::optional<std::string>> constants;  // values of the other columns
 
-  bool vectors = false;  // Spark's are among the columns
+  bool vectors = false;  // the columns include Spark vectors
 
   int64_t width() const { return std::max<int64_t>(projection.numbers_a_row, 1); }
 };
 
-// A batch with the columns that are the same in all rows after its own.
+// Appends the columns that have the same value in all rows.
 Result<std::shared_ptr<arrow::RecordBatch>> WithConstants(
     const arrow::RecordBatch& batch, const std::vector<std::optional<std::string>>& constants) {
   arrow::ArrayVector columns = batch.columns();
@@ -66,7 +66,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> WithConstants(
                                   std::move(columns));
 }
 
-// More numbers than `numbers_max` in the rows of a shard.
+// Returns the error for a shard whose rows have more than `numbers_max` numbers.
 Status TooManyNumbers(const OpenShard& opened, const std::string& path, int64_t numbers_max) {
   const size_t first = opened.groups.front(), last = opened.groups.back();
   const std::string groups =
@@ -113,13 +113,14 @@ Result<OpenShard> Open(const storage::ReadableFile& file, const TableSource& tab
     opened.groups.push_back(i);
     opened.rows += group.rows;
   }
-  // Where few numbers may be kept, more are begun with.
+  // If only few numbers may be kept, a larger shard is allowed.
   const int64_t times = MayBeSparse(table.job, schema) ? spec::kSparseShare : 1;
   ESPALIER_RETURN_IF_ERROR(CheckNumbers(opened, path, kShardNumbersMax * times));
   return opened;
 }
 
-// Decodes the row groups of a shard in turn. `after_batch` sees each batch once its rows are there.
+// Decodes the row groups of a shard in turn. Calls `after_batch` after the rows of each batch are
+// added.
 template <typename AfterBatch>
 Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, AfterBatch&& after_batch) {
   ParquetFile& file = *opened.parquet;
@@ -141,8 +142,8 @@ Status ReadGroups(const OpenShard& opened, ParquetDecoder& decoder, AfterBatch&&
   return {};
 }
 
-// Keeps the rows of a shard without their zeros if its first batch has few other numbers: packs
-// them, unless the decoder has left out the zeros.
+// Keeps the rows of a shard without their zeros if its first batch has few nonzero numbers. Packs
+// them unless the decoder has already omitted the zeros.
 class Packer {
  public:
   Packer(const spec::JobSpec& job, const spec::Schema& schema, MemoryBudget* room,
@@ -154,10 +155,10 @@ class Packer {
         packed_(room) {
     for (DecodedRows& set : packed_.sets) set.sparse = true;
   }
-  // Whether the rows keep their zeros; not before all is decided.
+  // Returns whether the rows keep their zeros. False while this is undecided.
   bool keeps_zeros() const { return !undecided_ && !sparse_; }
 
-  // Takes the rows of a batch, unless all stay where they are.
+  // Packs the rows of a batch, unless they stay as they are.
   Status Take(DecodedSets* sets) {
     if (undecided_) Decide(*sets);
     for (size_t i = 0; packs() && i < sets->size(); ++i) {
@@ -166,7 +167,7 @@ class Packer {
     }
     return {};
   }
-  // All rows again.
+  // Returns all rows.
   void Finish(DecodedSets* sets) {
     if (packs()) *sets = std::move(packed_.sets);
   }
@@ -187,7 +188,7 @@ class Packer {
   ShardRows packed_;
 };
 
-// One shard that is being read.
+// A shard in the process of being read.
 class ParquetShard final : public RowPlaces {
  public:
   ParquetShard(const ShardReader& reader, const spec::Shard& range, const OpenShard& opened)
@@ -243,7 +244,7 @@ class ParquetShard final : public RowPlaces {
   InputPosition OfLabel(int set, int64_t row) override { return decoder_.PlaceOfLabel(set, row); }
 
  private:
-  // Makes room for all rows, once they are known to keep their zeros.
+  // Reserves memory for all rows after it is known that they keep their zeros.
   Status Reserve(const Packer& packer) {
     if (reserved_ || !packer.keeps_zeros()) return {};
     reserved_ = true;

@@ -1,6 +1,6 @@
-// ShardReader for Parquet files: a shard is a run of row groups, those that start in its byte
-// range. Rows are identified by their index in the file. Besides rows, one row group as it is in
-// the file draws on the reader's room.
+// ShardReader for Parquet files. A shard is a run of row groups: those that start in its byte
+// range. Rows are identified by their index in the file. The reader's memory budget holds the rows
+// and the raw bytes of one row group.
 //
 // Thread rule: re-entrant.
 #pragma once

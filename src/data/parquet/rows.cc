@@ -1,4 +1,4 @@
-// The good rows of a batch to the shard's rows.
+// Appends the good rows of a batch to the shard's rows.
 #include <arrow/record_batch.h>
 
 #include <algorithm>
@@ -163,7 +163,7 @@ Status ParquetDecoder::AppendSparse() {
 
 Status ParquetDecoder::Append() {
   const auto width = static_cast<int64_t>(schema_.features.size());
-  // With their zeros the rows of a dense batch take less room than without.
+  // Rows of a dense batch take less memory with their zeros than without them.
   if (skips_zeros_ && !has_rows_ &&
       !AreSparse(static_cast<int64_t>(good_.size()), CountEntries(), width)) {
     ESPALIER_RETURN_IF_ERROR(KeepZeros());

@@ -1,7 +1,8 @@
-// A file as Arrow's reader sees it: what was fetched by large ranges is served from memory, what
-// was not is read from the file.
+// A file as Arrow's reader sees it. Bytes that were fetched in large ranges are served from memory.
+// Other bytes are read from the file.
 //
-// Thread rule: one thread a ParquetSource. The ReadableFile must outlive it.
+// Ownership: the ReadableFile must outlive the ParquetSource. Thread rule: one thread per
+// ParquetSource.
 #pragma once
 
 #include <arrow/buffer.h>
@@ -18,11 +19,11 @@
 
 namespace espalier::data {
 
-// Fetched bytes that Arrow may keep slices of.
+// Fetched bytes, of which Arrow may keep slices.
 class FetchedBytes final : public arrow::Buffer {
  public:
   explicit FetchedBytes(MemoryBudget* room) : Buffer(nullptr, 0), bytes_(room) {}
-  // Their content is undefined then. Errors: RowBytes'.
+  // Changes the size. The content is then undefined. Errors: as RowBytes.
   Status Resize(int64_t size);
   char* room() { return reinterpret_cast<char*>(bytes_.data()); }
   int64_t room_bytes() const { return static_cast<int64_t>(bytes_.capacity()); }
@@ -33,16 +34,16 @@ class FetchedBytes final : public arrow::Buffer {
 
 class ParquetSource : public arrow::io::RandomAccessFile {
  public:
-  // What is kept draws on `room`, which may be null.
+  // Memory for kept bytes is charged to `room`, which may be null.
   ParquetSource(const storage::ReadableFile& file, MemoryBudget* room) : file_(file), room_(room) {}
 
-  // A buffer of `size` bytes for Keep; their content is undefined. Errors: RowBytes'.
+  // Returns a buffer of `size` bytes for Keep, with undefined content. Errors: as RowBytes.
   Result<std::shared_ptr<FetchedBytes>> Room(int64_t size);
-  // Reads within [offset, offset + bytes->size()) are answered from `bytes` from now on.
+  // Serves reads within [offset, offset + bytes->size()) from `bytes` from now on.
   void Keep(int64_t offset, std::shared_ptr<FetchedBytes> bytes);
-  // Forgets what was kept; a later Room may use its memory again.
+  // Drops the kept bytes. A later Room may reuse their memory.
   void Drop();
-  // The first error of the file itself.
+  // Returns the first error of the file itself.
   const Status& error() const { return error_; }
 
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t size) override;

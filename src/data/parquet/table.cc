@@ -25,8 +25,8 @@ Status FromArrow(const arrow::Status& status) {
   return Internal("making a Parquet file: " + status.ToString());
 }
 
-// Builders of dictionaries do not know of an order; what is appended is looked up in the
-// dictionary.
+// Dictionary builders ignore the order of a dictionary. The builder looks up each appended value in
+// its own dictionary.
 bool Fits(const arrow::DataType& type, const arrow::DataType& builder) {
   const auto is_dictionary = [](const arrow::DataType& t) {
     return t.id() == arrow::Type::DICTIONARY;
@@ -82,7 +82,7 @@ Status ParquetTable::AppendKept(const KeptColumns& kept, int64_t first, int64_t 
       }
       const arrow::ArraySpan span(*array.data());
       ESPALIER_RETURN_IF_ERROR(FromArrow(builder->AppendArraySlice(span, first, rows)));
-      if (array.length() > 0) {  // about: as large as its rows are on the average
+      if (array.length() > 0) {  // estimate from the average size of a row
         bytes_ += arrow::util::TotalBufferSize(array) / array.length() * rows;
       }
       continue;

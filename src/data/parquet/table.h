@@ -1,8 +1,9 @@
-// A Parquet file made in memory, run of rows by run of rows: kept columns (of Parquet in their own
-// types, of text as text), a column of words, columns of numbers, one of reasons.
+// Builds a Parquet file in memory, one run of rows at a time. Its columns are the kept columns
+// (with their types from Parquet, or as text), a column of words, columns of numbers and a column
+// of reasons.
 //
-// One row group, Snappy, with checksums of pages. The same calls give the same bytes.
-// Thread rule: one thread.
+// The file has one row group, with Snappy and page checksums. The same calls produce the same
+// bytes. Thread rule: one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +19,28 @@ namespace espalier::data {
 
 class ParquetTable {
  public:
-  // Names of the columns, in order; `word` or `reason` empty: there is no column of them.
+  // Column names, in order. If `word` or `reason` is empty, that column is omitted.
   ParquetTable(std::vector<std::string> kept, std::string word, std::vector<std::string> numbers,
                std::string reason = {});
   ~ParquetTable();
 
-  // Adds rows. `words`: what word_of [rows] indexes, -1 is null; `values` [rows, numbers]
-  // row-major, NaN is null; `reasons` [rows], empty texts are null, or none at all; `first`: which
-  // row of `kept` is the first of these. kResourceExhausted: no memory; kInternal: a kept column
+  // Adds rows. `words`: texts that word_of [rows] indexes; -1 is null. `values`: [rows, numbers],
+  // row-major; NaN is null. `reasons`: [rows], where empty texts are null, or empty. `first`: index
+  // of the first of these rows in `kept`. kResourceExhausted: no memory. kInternal: a kept column
   // changed its type.
   Status Append(const KeptColumns& kept, int64_t rows, const std::vector<std::string>& words,
                 std::span<const int32_t> word_of, std::span<const double> values,
                 std::span<const std::string> reasons = {}, int64_t first = 0);
 
-  // About what the file will have, uncompressed.
+  // Returns the approximate size of the uncompressed content in bytes.
   int64_t bytes() const { return bytes_; }
   int64_t rows() const { return rows_; }
 
-  // The file; then there are no rows any more. REQUIRES: rows() > 0.
+  // Returns the file and removes all rows. REQUIRES: rows() > 0.
   Result<std::string> Finish();
 
  private:
-  struct Columns;  // Arrow's builders
+  struct Columns;  // builders of Arrow
   Status StartKept(const KeptColumns& kept);
   Status AppendKept(const KeptColumns& kept, int64_t first, int64_t rows);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kSparse = 0, kDense = 1;  // Spark's types
 
-// Where the list of a row lies among the elements.
+// Position of a row's list among the elements.
 struct List {
   int64_t begin = 0, length = 0;
 };
@@ -48,7 +48,7 @@ std::shared_ptr<arrow::Array> FieldOf(const arrow::Array& array, const char* nam
   return static_cast<const arrow::StructArray&>(array).GetFieldByName(name);
 }
 
-// Room for `rows` vectors that `numbers` owns.
+// Allocates `rows` vectors that `numbers` owns.
 double* OwnVectors(Numbers* numbers, int64_t rows, int64_t width) {
   const auto room = std::make_shared<std::vector<double>>(static_cast<size_t>(rows * width));
   numbers->native = Native::kDouble;
@@ -58,7 +58,7 @@ double* OwnVectors(Numbers* numbers, int64_t rows, int64_t width) {
   return room->data();
 }
 
-// Lists that are there, of one length and one after the other need no copy.
+// Consecutive lists of one length and without nulls need no copy.
 Result<Numbers> FromLists(const arrow::Array& array, int64_t width) {
   const int64_t rows = array.length();
   const std::shared_ptr<arrow::Array> elements = Elements(array);
@@ -90,7 +90,7 @@ Result<Numbers> FromLists(const arrow::Array& array, int64_t width) {
   return numbers;
 }
 
-// Sets what is wrong with its rows.
+// Finds the rows with wrong lengths and faults.
 Numbers CheckedVectors(const SparkVectors& vectors, int64_t rows, int64_t width) {
   Numbers numbers;
   numbers.width = width;
@@ -168,7 +168,7 @@ bool SparkVectors::IsVector(int64_t row) const {
   if (ListAt(*indices_, row).length != entries.count) return false;
   const auto length = static_cast<double>(Length(row));
   double last = -1;
-  for (int64_t e = 0; e < entries.count; ++e) {  // a null index is NaN, and fails too
+  for (int64_t e = 0; e < entries.count; ++e) {  // also fails for a null index, which is NaN
     const double index = index_.At(entries.indices + e);
     if (!(index > last && index < length)) return false;
     last = index;

@@ -1,6 +1,7 @@
-// Columns that hold a vector a row: lists of numbers, and Spark's vectors, dense or sparse, as it
-// writes them: struct<type: tinyint, size: int, indices: list<int>, values: list<double>>, where
-// type 1 is dense (values alone), 0 sparse (values at indices, all others 0, of `size`).
+// Columns with one vector per row: lists of numbers, and Spark vectors, dense or sparse. Spark
+// writes them as struct<type: tinyint, size: int, indices: list<int>, values: list<double>>. Type 1
+// is dense (only values). Type 0 is sparse: values at indices, all others 0, with `size` numbers in
+// total.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -19,34 +20,35 @@ namespace espalier::data {
 
 bool IsSparkVector(const arrow::DataType& type);
 
-// How many numbers the vector in a row has; 0 for null and for one of Spark's that says nothing.
-// REQUIRES: a column of vectors.
+// Returns the number of elements in the vector of a row; 0 for null and for an invalid Spark
+// vector. REQUIRES: a column of vectors.
 int64_t VectorLength(const arrow::Array& array, int64_t row);
 
-// A column of Spark's vectors, read where they lie.
+// A column of Spark vectors, read in place.
 class SparkVectors {
  public:
-  // The array must outlive it.
+  // The array must outlive the result.
   static Result<std::unique_ptr<SparkVectors>> Make(const arrow::Array& array);
 
   bool IsNull(int64_t row) const;
-  // Its length; below 0: what stands there is no vector.
+  // Returns the length of the vector in a row. Below 0: the value is not a vector.
   int64_t Length(int64_t row) const;
-  // Whether its entries are those of a vector. REQUIRES: Length(row) >= 0.
+  // Returns whether the entries are valid for a vector. REQUIRES: Length(row) >= 0.
   bool IsVector(int64_t row) const;
-  // Calls f(element, value), ascending, for those of elements [begin, end) that the row names; of a
-  // null for all, with NaN. REQUIRES: the row is null, or a vector of at least `end` numbers.
+  // Calls f(element, value) in ascending order for the elements in [begin, end) that the row names.
+  // For a null, calls f for all of them with NaN. REQUIRES: the row is null or a vector of at least
+  // `end` numbers.
   template <typename F>
   void ForEntries(int64_t row, int64_t begin, int64_t end, F f) const;
 
  private:
   struct Entries {
     bool dense = false;
-    int64_t indices = 0, values = 0, count = 0;  // where they begin, and how many there are
+    int64_t indices = 0, values = 0, count = 0;  // begin of each list, and number of entries
   };
   explicit SparkVectors(const arrow::Array& array);
   Entries At(int64_t row) const;
-  // The first of the entries whose index is not below `index`.
+  // Returns the first entry whose index is at least `index`.
   int64_t FirstAt(const Entries& entries, int64_t index) const;
 
   const arrow::Array& array_;
@@ -73,12 +75,13 @@ void SparkVectors::ForEntries(int64_t row, int64_t begin, int64_t end, F f) cons
   }
 }
 
-// NumbersOf for vectors of `width`; a null is a row of nulls. Rows with other lengths are in
-// wrong_lengths, those of Spark's that are no vectors in faults; their numbers are 0. `spelled`:
-// false leaves Spark's as `vectors`, where the numbers of such rows must not be asked for.
+// Returns the numbers of vectors with `width` elements. A null vector is a row of nulls. Rows with
+// other lengths are in wrong_lengths, and invalid Spark vectors are in faults. Their numbers are 0.
+// `spelled`: false returns Spark vectors as `vectors`, and the caller must not read the numbers of
+// these rows.
 Result<Numbers> VectorNumbers(const arrow::Array& array, int64_t width, bool spelled = true);
 
-// For messages: an element as ShownValue shows it, "a vector of 3" when element is below 0.
+// Returns an element for messages, as in ShownValue, or "a vector of 3" if element is below 0.
 std::string ShownElement(const arrow::Array& array, int64_t row, int64_t element);
 
 }  // namespace espalier::data
