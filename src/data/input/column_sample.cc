@@ -27,34 +27,35 @@ size_t OwnColumns(const spec::Schema& schema) {
   return schema.names.size() - static_cast<size_t>(schema.partitions);
 }
 
-// Whether an error is about the content of the file. The profiling pass, which reads all of it,
-// reports such an error with its row. Other errors, such as storage that does not answer, must not
+// Returns whether an error is about the content of the file. The profiling pass, which reads all of
+// it, reports this error with its row. Other errors, such as storage that does not answer, must not
 // decide the type of a column.
 bool IsOfContent(const Status& error) {
   return error.code() == StatusCode::kBadInput || error.code() == StatusCode::kUnimplemented ||
          error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kDataLoss;
 }
 
-// Parquet columns whose values decide their type: text, and columns that may number the rows.
+// Returns whether the values of a Parquet column decide its type: text, and columns that may number
+// the rows.
 bool IsJudged(const ParquetColumn& column) {
   if (column.vector) return false;
   return column.family == ColumnFamily::kText ||
          (column.family == ColumnFamily::kNumber && IsUnnamed(column.name));
 }
-// The columns of Parquet whose type is that of the file.
+// Returns whether a Parquet column takes its type from the file.
 bool IsTyped(const ParquetColumn& column) {
   if (column.vector || IsJudged(column)) return false;
   return column.family == ColumnFamily::kNumber || column.family == ColumnFamily::kBoolean ||
          column.family == ColumnFamily::kDate || column.family == ColumnFamily::kTimestamp;
 }
-// Labels may be anything that is a text.
+// Returns whether a column can be sampled as a label: anything that can be written as text.
 bool IsSampledLabel(const ParquetColumn& column) {
   return !column.vector &&
          (column.family == ColumnFamily::kText || column.family == ColumnFamily::kNumber ||
           column.family == ColumnFamily::kBoolean);
 }
 
-// Training files that are not empty.
+// Returns the training files that are not empty.
 std::vector<const spec::InputFile*> TrainingFiles(const spec::InputPlan& plan) {
   std::vector<const spec::InputFile*> files;
   for (const spec::InputFile& file : plan.files) {
@@ -63,7 +64,8 @@ std::vector<const spec::InputFile*> TrainingFiles(const spec::InputPlan& plan) {
   return files;
 }
 
-// Item `i` of `count` at equal distances among `all`, from the first to the last one.
+// Returns the index of item `i` of `count` items spread evenly over `all`, from the first to the
+// last.
 size_t Spread(size_t i, size_t count, size_t all) {
   return count < 2 ? 0 : i * (all - 1) / (count - 1);
 }
@@ -96,15 +98,15 @@ class Sampler {
   }
 
  private:
-  // A block of text: the first rows that begin in a range of a file, up to a number.
+  // A block of text: the first rows, up to a maximum number, that begin in a range of a file.
   struct Block {
-    size_t file = 0;  // of training_
+    size_t file = 0;  // index in training_
     int64_t begin = 0, end = 0;
     int64_t rows_max = 0, bytes_max = 0;
   };
 
-  static constexpr int64_t kSmallRows = 65'536;  // of a small Parquet table that is read as a whole
-  static constexpr int64_t kTypedBytesMax = 16 << 20;  // of such a table, to read all its columns
+  static constexpr int64_t kSmallRows = 65'536;  // rows of a small Parquet table, read as a whole
+  static constexpr int64_t kTypedBytesMax = 16 << 20;  // size to read all columns of it
   bool small() const { return total_bytes_ <= kWholeTableBytes; }
 
   void Forget() {
@@ -118,9 +120,9 @@ class Sampler {
     begun_.clear();
   }
 
-  // Rows of the training files, by those that were read.
+  // Estimates the rows of the training files from the rows that were read.
   int64_t EstimatedRows() const {
-    constexpr double kCompression = 4;  // of text, about
+    constexpr double kCompression = 4;  // typical compression of text
     if (rows_ == 0) return 0;
     const double row =
         static_cast<double>(bytes_) / static_cast<double>(rows_) / (compressed_ ? kCompression : 1);
@@ -134,10 +136,10 @@ class Sampler {
     return SpreadBlocks();
   }
 
-  // Reads all rows of a table of few rows. False: it has more, and the first ones were read.
+  // Reads all rows of a table with few rows. False: it has more, and only the first ones were read.
   Result<bool> ReadWhole() {
-    constexpr int64_t kBytesMax = 16 << 20;  // of few rows
-    constexpr int64_t kSurely = 4;           // times as many rows as expected are surely too many
+    constexpr int64_t kBytesMax = 16 << 20;  // limit for a table with few rows
+    constexpr int64_t kSurely = 4;  // excess over the expected rows that is certainly too much
     if (training_.size() > kSampledFiles) return false;
     for (size_t i = 0; i < training_.size(); ++i) {
       Block block = {.file = i, .end = training_[i]->length, .bytes_max = kBytesMax - bytes_};
@@ -158,9 +160,9 @@ class Sampler {
     const int64_t step = total_bytes_ / (kBlocks - 1);
     int64_t last = total_bytes_ - step;
     size_t file = 0;
-    int64_t file_begin = 0;  // among the bytes of all files
+    int64_t file_begin = 0;  // position among the bytes of all files
     for (int i = 0; i < kBlocks; ++i) {
-      if (i == 1 && rows_ > 0) {  // where the last rows begin, about
+      if (i == 1 && rows_ > 0) {  // approximate beginning of the last rows
         last = std::max(last, total_bytes_ - std::max<int64_t>(1, kBlockRows * bytes_ / rows_));
       }
       const int64_t begin = i == kBlocks - 1 ? last : i * step;
@@ -176,8 +178,8 @@ class Sampler {
     return {};
   }
 
-  // Whether the range ended before the limits. A file that can only be read from its begin gives
-  // its first rows, once.
+  // Returns whether the range ended before the limits. For a file that can only be read from its
+  // beginning, adds its first rows, once.
   Result<bool> AddText(Block block) {
     const spec::InputFile& file = *training_[block.file];
     ESPALIER_ASSIGN_OR_RETURN(const auto input, TextInput::Open(files_, file, true));
@@ -194,7 +196,7 @@ class Sampler {
     const CsvRange range = {block.begin, block.end, header};
     const bool sparse = spec::FormatOf(data_, file.path) == spec::DataFormat::kLibsvm;
     const auto reader = input->Records(data_, range, own, kWindowBytes, sparse);
-    const size_t fields = sparse ? 1 : own;  // the label alone
+    const size_t fields = sparse ? 1 : own;  // only the label
     compressed_ = compressed_ || input->has_other_length();
     int64_t bytes = 0;
     for (int64_t row = 0; row < block.rows_max && bytes <= block.bytes_max; ++row) {
@@ -250,7 +252,7 @@ class Sampler {
       ESPALIER_RETURN_IF_ERROR(AddGroups(*opened.parquet, opened.judged, blocks, whole, &failed_));
       ESPALIER_RETURN_IF_ERROR(AddTyped(opened));
     }
-    // Columns without values so far have the type of a later file.
+    // Columns without values so far take the type of a later file.
     for (size_t i = 0, looked = count; i < files && looked < kSampledFiles && !untyped_.empty();
          ++i) {
       if (std::find(spread.begin(), spread.end(), i) != spread.end()) continue;
@@ -265,8 +267,8 @@ class Sampler {
     return {};
   }
 
-  // `all`: the columns that are wanted, otherwise those that had no values alone. `typed`: also
-  // columns with the type of the file.
+  // `all`: opens all selected columns, otherwise only those without values so far. `typed`: also
+  // opens columns that take their type from the file.
   Result<Opened> OpenParquet(size_t file, bool all, bool typed) {
     Opened opened;
     ESPALIER_ASSIGN_OR_RETURN(opened.raw, OpenUnchanged(files_, *training_[file]));
@@ -300,8 +302,8 @@ class Sampler {
     return opened;
   }
 
-  // Adds rows of that number of groups with rows: a block of each, or `whole`: all. Sets *failed if
-  // the content cannot be read.
+  // Adds rows of `blocks` row groups that have rows: a block of each, or with `whole` all rows. Sets
+  // *failed if the content cannot be read.
   Status AddGroups(ParquetFile& parquet, const Wanted& wanted, size_t blocks, bool whole,
                    bool* failed) {
     std::vector<size_t> groups;
@@ -366,14 +368,14 @@ class Sampler {
   const bool labels_;
   const ValueRules rules_;
   std::optional<DateFormat> format_;
-  int64_t total_bytes_ = 0;  // of the training files
+  int64_t total_bytes_ = 0;  // size of the training files
   TableSample sample_;
-  int64_t rows_ = 0, bytes_ = 0;  // of what was read; of Parquet all rows of the files
+  int64_t rows_ = 0, bytes_ = 0;  // what was read; for Parquet, all rows of the files
   bool failed_ = false;           // a file could not be read to its end
   bool typed_failed_ = false;     // the same for typed columns of Parquet
   bool compressed_ = false;
-  std::set<size_t> begun_;            // files that can only be read from their begin, and were
-  std::set<size_t> typed_, untyped_;  // columns with a type, and those that have none so far
+  std::set<size_t> begun_;            // files read that can only be read from the beginning
+  std::set<size_t> typed_, untyped_;  // columns with a type, and columns without one so far
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What some values of each column look like. The sample depends on the listing and the files alone.
-// Thread rule: re-entrant.
+// Samples some values of each column. The sample depends only on the listing and the files. Thread
+// rule: re-entrant.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,36 @@
 
 namespace espalier::data {
 
-// Training files of at most kWholeTableBytes or kSampledRows rows, and not more than kSampledFiles,
-// are read as a whole. Of larger tables the sample has blocks of kBlockRows rows each:
-//   text      at kBlocks places, at equal distances over the bytes of all training files; the last
-//             one at their end. Of a file that can only be read from its begin: its first rows
-//   Parquet   at the begin of up to kBlocks row groups, at equal distances, of up to kSpreadFiles
+// The sample contains all rows of training files with at most kWholeTableBytes or kSampledRows
+// rows, if there are at most kSampledFiles of them. For larger tables it consists of blocks of
+// kBlockRows rows:
+//   text      kBlocks blocks at equal distances over the bytes of all training files, the last one
+//             at their end. A file that can only be read from its beginning: its first rows
+//   Parquet   the beginnings of up to kBlocks row groups, at equal distances, of up to kSpreadFiles
 //             files
 inline constexpr int64_t kWholeTableBytes = 1 << 20;
 inline constexpr int64_t kSampledRows = 1000, kBlockRows = 64;
 inline constexpr int kSampledFiles = 16, kBlocks = 16, kSpreadFiles = 4;
-// Bytes of a block of text, beyond which it has one row.
+// Maximum size of a text block in bytes. A block beyond it has one row.
 inline constexpr int64_t kBlockBytesMax = 256 << 10;
 
 struct TableSample {
   std::vector<ColumnSample> columns;  // by column of the schema
-  std::vector<bool> index;            // which of them are the index of a data frame
-  std::vector<bool> typed;            // columns whose type is that of the file
-  bool complete = false;              // all training rows are in it
-  // Of the training files, by the rows that were read and their bytes; exact if complete, and of a
-  // single Parquet file.
+  std::vector<bool> index;            // columns that are the index of a data frame
+  std::vector<bool> typed;            // columns whose type comes from the file
+  bool complete = false;              // the sample has all training rows
+  // Number of training rows, estimated from the bytes of the rows that were read. It is exact for a
+  // complete sample and if all Parquet files were read.
   int64_t rows = 0;
   bool exact = false;
 };
 
-// Samples the columns of text or CSV files. In Parquet it samples text, unnamed columns and labels;
-// of a table that is read as a whole also numbers, truth values, dates and time stamps (`typed`).
-// Columns in the names of directories are not sampled.
+// Samples the columns of text and CSV files. In Parquet, samples text, unnamed columns and labels.
+// If a Parquet table is read as a whole, also samples numbers, booleans, dates and timestamps
+// (`typed`). Columns from the names of directories are not sampled.
 Result<TableSample> SampleColumns(const storage::FileSystem& files, const spec::DataSpec& data,
                                   const spec::InputPlan& plan);
-// The same of the labels alone. Other columns are empty in the result.
+// Samples only the labels in the same way. Other columns are empty in the result.
 Result<TableSample> SampleLabels(const storage::FileSystem& files, const spec::DataSpec& data,
                                  const spec::InputPlan& plan);
 

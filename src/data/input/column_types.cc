@@ -13,7 +13,7 @@
 namespace espalier::data {
 namespace {
 
-// "text" wins over "number", and both over "empty".
+// "text" takes precedence over "number", and both over "empty".
 std::vector<std::string> TextTypes(const std::vector<ColumnSample>& samples) {
   std::vector<std::string> types;
   for (const ColumnSample& s : samples) {
@@ -22,7 +22,7 @@ std::vector<std::string> TextTypes(const std::vector<ColumnSample>& samples) {
   return types;
 }
 
-// Those of columns that stand in the names of directories.
+// Adds the values of columns from the names of directories.
 void AddPartitions(const spec::InputPlan& plan, std::vector<ColumnSample>* samples) {
   const spec::Schema& schema = plan.schema;
   for (const spec::InputFile& file : plan.files) {

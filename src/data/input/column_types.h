@@ -1,4 +1,4 @@
-// What type each column has, for people. Thread rule: re-entrant.
+// Returns the types of columns for display. Thread rule: re-entrant.
 #pragma once
 
 #include <string>
@@ -11,9 +11,10 @@
 
 namespace espalier::data {
 
-// By column of the schema: of Parquet the type in the first file; of text "number", "text" or, of
-// columns that are empty there, "empty", after the first rows (column_sample.h).
-// Columns that stand in the names of directories are text in this sense, whatever the format.
+// Returns one type per column of the schema. For Parquet, it is the type in the first file. For
+// text, it is "number" or "text" by the first rows (column_sample.h), or "empty" for a column
+// without values in them. Columns from the names of directories follow the rule for text in every
+// format.
 Result<std::vector<std::string>> ColumnTypes(const storage::FileSystem& files,
                                              const spec::DataSpec& data,
                                              const spec::InputPlan& plan);

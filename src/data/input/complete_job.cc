@@ -18,7 +18,7 @@
 namespace espalier::data {
 namespace {
 
-// Columns that the model uses. A date counts once.
+// Returns the number of columns that the model uses. A date counts once.
 int64_t FeatureColumns(const spec::Schema& schema) {
   int64_t columns = 0;
   for (size_t i = 0; i < schema.features.size(); ++i) {
@@ -27,7 +27,7 @@ int64_t FeatureColumns(const spec::Schema& schema) {
   return columns;
 }
 
-// Rows of shards that could not be read, by the evidence on their labels.
+// Returns the number of rows in shards that could not be read, from the evidence for their labels.
 int64_t FailedRows(const spec::InputPlan& plan, std::span<const spec::ShardProfile> profiles) {
   int64_t rows = 0;
   for (const spec::ShardProfile& shard : profiles) {
@@ -51,7 +51,7 @@ std::string MomentOrNumber(double seconds) {
   return text.value_or(ShortestDouble(seconds));
 }
 
-// Which rows the bounds hold out, for people.
+// Returns a text that describes the validation rows within the bounds.
 std::string BoundsText(const std::string& column, bool groups, const PlaceBounds& bounds) {
   const double percent =
       100 * static_cast<double>(bounds.rows) / static_cast<double>(std::max<int64_t>(1, bounds.of));
@@ -65,7 +65,7 @@ std::string BoundsText(const std::string& column, bool groups, const PlaceBounds
          ", by column " + Quoted(column) + ": " + share;
 }
 
-// The job with the bounds of its validation rows. REQUIRES: `yaml` is a job with a map of
+// Returns the job with the bounds of its validation rows. REQUIRES: `yaml` is a job with a map of
 // data.validation.
 Result<std::string> WithBounds(const std::string& yaml, const PlaceBounds& bounds) {
   ESPALIER_ASSIGN_OR_RETURN(config::YamlNode root, config::ParseYaml(yaml, "job"));
@@ -129,7 +129,7 @@ Result<std::optional<JobCompletion::Completed>> JobCompletion::Judge(
   if (plan.provisional) ESPALIER_RETURN_IF_ERROR(JudgeColumnsAndTask(job, profiles, &completed));
   if (job.data.validation.seeks_bounds()) {
     ESPALIER_ASSIGN_OR_RETURN(job,
-                              config::ParseJob(completed.yaml, "job"));  // its share may differ
+                              config::ParseJob(completed.yaml, "job"));  // its fraction may differ
     ESPALIER_RETURN_IF_ERROR(BoundValidation(job, profiles, &completed));
   }
   if (completed.input.notes.empty()) return std::optional<Completed>();
@@ -163,7 +163,7 @@ Status JobCompletion::BoundValidation(const spec::JobSpec& job,
                                       Completed* completed) {
   spec::RowSample places;
   for (const spec::ShardProfile& shard : profiles) {
-    if (!shard.failure.ok()) return {};  // it has no places yet
+    if (!shard.failure.ok()) return {};  // this shard has no places yet
     ESPALIER_RETURN_IF_ERROR(spec::MergeSample(shard.places, &places));
   }
   ESPALIER_ASSIGN_OR_RETURN(const PlaceBounds bounds, ChooseBounds(job.data.validation, places));

@@ -1,5 +1,5 @@
-// A submitted job, completed by the first rows of its table: the preset fills the keys that are not
-// given (config/preset.h).
+// Completes a submitted job from the first rows of its table: the preset fills the keys that are
+// not given (config/preset.h).
 //
 // Thread rule: re-entrant. Reads files and keeps no state.
 #pragma once
@@ -19,30 +19,32 @@ namespace espalier::data {
 
 class JobCompletion {
  public:
-  // Parses and validates, as far as that is possible without the table. Errors as of
+  // Parses a job and validates it as far as possible without the table. Errors: as
   // config::ParseJob.
   static Result<JobCompletion> Read(std::string_view yaml_text, std::string_view name_for_messages);
 
-  // Paths, output, resources and all else that no preset fills are those of the complete job.
+  // Returns the job before completion. Keys that no preset fills (paths, output, resources and
+  // others) have the values of the complete job.
   const spec::JobSpec& job() const { return likely_; }
 
   struct Completed {
     spec::JobSpec job;
-    std::string yaml;       // ParseJob of it gives `job`
-    spec::InputPlan input;  // PlanInput of it
-    std::string task_why;   // why the job has its task, where the labels decided; else empty
-    // Whether the profiling pass has more to decide, see Judge.
+    std::string yaml;       // ParseJob of it returns `job`
+    spec::InputPlan input;  // result of PlanInput
+    std::string task_why;   // reason for the task if the labels decided it; otherwise empty
+    // Returns whether the profiling pass must decide more (see Judge).
     bool open() const { return input.provisional || job.data.validation.seeks_bounds(); }
   };
-  // Lists the files, and looks at the first rows and at the labels in them. Errors: those of
-  // PlanInput, and of config::ParseJob.
+  // Lists the files and reads the first rows and their labels. Errors: as PlanInput and
+  // config::ParseJob.
   Result<Completed> Complete(const storage::FileSystem& files) const;
 
-  // Completes an open job by the profiles of all shards: JudgeTable judges a provisional plan, and
-  // ChooseBounds finds the validation rows of `group` or `time`. Absent: the job stays as it is,
-  // and the profiles are to be merged. Otherwise all shards are to be profiled again by the job and
-  // the plan that this returns. The plan is not provisional. The job is still open if some shard
-  // could not be read.
+  // Completes an open job from the profiles of all shards. JudgeTable judges a provisional plan,
+  // and ChooseBounds finds the validation rows of `group` or `time`.
+  //
+  // Absent: the job is unchanged, and the caller merges the profiles. Otherwise the caller profiles
+  // all shards again by the returned job and plan. That plan is not provisional. The job is still
+  // open if a shard could not be read.
   Result<std::optional<Completed>> Judge(const spec::InputPlan& plan, const std::string& yaml,
                                          std::span<const spec::ShardProfile> profiles) const;
 

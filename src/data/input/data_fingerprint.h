@@ -1,5 +1,5 @@
-// What names the rows of a job, and what is made of them: a job only goes on from checkpoints that
-// have the same. Thread rule: a pure function.
+// Identifies the rows of a job and their preprocessing. A job only resumes from checkpoints with
+// the same fingerprint. Thread rule: a pure function.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace espalier::data {
 
-// SHA-256, in hexadecimal, over the bounds, checksums and row counts of all shards, and over what
-// earlier versions made otherwise of the same bytes, where the job has any of that. `profile`: all
-// but its fingerprint; `robust`: how many features are scaled by quartiles; `respelt`: whether any
-// category is not as its ClassText.
+// Returns a SHA-256 in hexadecimal. It covers the bounds, checksums and row counts of all shards.
+// It also covers features of the job for which earlier versions made other numbers from the same
+// bytes. `profile`: complete except for its fingerprint. `robust`: number of features scaled by
+// quartiles. `respelt`: whether any category differs from its ClassText.
 std::string DataFingerprint(const spec::InputPlan& plan, const spec::TableProfile& profile,
                             int64_t robust, bool respelt);
 

@@ -12,14 +12,14 @@
 namespace espalier::data {
 namespace {
 
-// The position that a text of digits is; -1: it is none.
+// Returns the position that a text of digits means. -1: not a position.
 int64_t PositionOf(const std::string& text) {
   int64_t position = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), position);
   return error == std::errc() && end == text.data() + text.size() ? position : -1;
 }
 
-// Whether a key names the column at `position` of files without header, or one behind it.
+// Returns whether a key names the column at `position`, or a later one, in files without a header.
 bool UsesColumn(const spec::DataSpec& data, int64_t position) {
   const auto reaches = [position](const auto& column) {
     using Column = std::decay_t<decltype(column)>;

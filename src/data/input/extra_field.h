@@ -1,5 +1,5 @@
-// The field that the records of a CSV file have beyond the names of its header: the empty one
-// behind a delimiter at each line's end, or the row names that R writes first.
+// Finds a field in the records of a CSV file that has no name in the header: the empty field after
+// a delimiter at the end of each line, or the row names that R writes first.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace espalier::data {
 
-// What the first records of a file have in common, its header left aside.
+// Properties that the first records of a file share, without its header.
 class FirstRecords {
  public:
   static constexpr int64_t kRecordsMax = 100, kBytesMax = 1 << 20;
@@ -23,11 +23,12 @@ class FirstRecords {
   void Add(const RecordReader& reader);
 
   int64_t records() const { return records_; }
-  size_t fields() const { return fields_; }        // of each; 0: they differ
-  bool ends_empty() const { return ends_empty_; }  // the last field of each is
-  // The first fields number the rows, from 0 or 1.
+  size_t fields() const { return fields_; }        // number in each record; 0: they differ
+  bool ends_empty() const { return ends_empty_; }  // the last field of each record is empty
+  // Returns whether the first fields number the rows, from 0 or 1.
   bool is_counted() const { return records_ > 0 && counted_; }
-  // The first fields are in quotes and all different, as R writes the names of rows.
+  // Returns whether the first fields are quoted and all different, like the row names that R
+  // writes.
   bool is_named() const { return records_ > 0 && named_; }
 
  private:
@@ -38,16 +39,16 @@ class FirstRecords {
   std::set<std::string> names_;
 };
 
-// Where the extra field is. kOpenHeader: there is none, but the header ends with a delimiter.
+// Position of the extra field. kOpenHeader: no extra field, but the header ends with a delimiter.
 enum class Extra : uint8_t { kNone, kFirst, kLast, kOpenHeader };
 
-// Decides by csv.extra_field and the first records. A header "a,b," ends with a delimiter.
-// With kAuto, a file with a header has
+// Finds the extra field from csv.extra_field and the first records. A header "a,b," ends with a
+// delimiter. With kAuto, a file with a header has
 //   kLast    if each record has one field more than there are names, and it is empty
 //   kFirst   if each record has one field more, and the first ones are row numbers or row names
-// and a file without header has kLast if the last fields are empty and no key uses their position.
-// kInvalidArgument: each record has one field more, but which is extra is not clear.
-// `record`: the header, or the first record of a file without.
+// A file without a header has kLast if the last fields are empty and no key uses their position.
+// kInvalidArgument: each record has one field more, but it is unclear which one is extra. `record`:
+// the header, or the first record of a file without a header.
 Result<Extra> FindExtraField(const spec::DataSpec& data, bool header, const HeaderRecord& record,
                              const FirstRecords& first);
 

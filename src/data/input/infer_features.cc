@@ -17,10 +17,10 @@
 namespace espalier::data {
 namespace {
 
-// Makes those columns of a Parquet table dates that have such a type in the first file with values.
+// Makes columns of a Parquet table dates if the first file with values has a date type for them.
 Status FindDates(const storage::FileSystem& files, const spec::InputPlan& plan,
                  std::vector<spec::FeatureType>* types) {
-  constexpr int kFilesMax = 16;  // of which all but the last have a column without values
+  constexpr int kFilesMax = 16;  // all but the last have a column without values
   std::map<std::string, bool> is_date;
   bool all_known = false;
   int looked_at = 0;
@@ -46,7 +46,7 @@ Status FindDates(const storage::FileSystem& files, const spec::InputPlan& plan,
   return {};
 }
 
-// A job without a label is an autoencoder's: its features are numbers to be given back.
+// A job without a label trains an autoencoder, whose features are numbers to reconstruct.
 Status CheckGivenBack(const std::string& column, spec::FeatureType type) {
   static constexpr const char* kWords[] = {"numbers", "truth values", "dates", "categories"};
   if (type == spec::FeatureType::kNumeric || type == spec::FeatureType::kBoolean) return {};
@@ -121,7 +121,7 @@ class Inference {
   const spec::DataSpec& data_;
   spec::InputPlan& plan_;
   const spec::DataFormat format_;
-  std::vector<bool> open_;  // by column: the spec says nothing of this feature
+  std::vector<bool> open_;  // by column: the spec does not describe this feature
   std::vector<spec::FeatureType> types_;
   std::vector<std::optional<spec::LeftOutReason>> reasons_;
 };

@@ -32,15 +32,15 @@ const char* WordsOf(spec::LeftOutReason reason) {
   }
 }
 
-// What the shards count of features and labels. Texts are added up with those of the smallest
-// hashes alone, so vocabularies of any size are judged in bounded memory.
+// Counts of features and labels over all shards. Only the texts with the smallest hashes are added
+// up, so vocabularies of any size are judged in limited memory.
 struct TableCounts {
   std::vector<spec::ColumnStats> features, targets;
   std::vector<spec::ColumnStats> clean_features, clean_targets;  // of shards without evidence
   std::vector<spec::TextCounts> categories;                      // by feature with a vocabulary
   std::vector<spec::ColumnEvidence> evidence;
   spec::TextCounts labels;
-  const Status* failure = nullptr;  // the first one
+  const Status* failure = nullptr;  // first one
 };
 
 TableCounts Count(std::span<const spec::ShardProfile> profiles) {
@@ -112,7 +112,8 @@ class TableJudge {
     return nullptr;
   }
 
-  // What the shards say of a column, whose features are [first, last). Nothing: too little.
+  // Returns the sample of a column with features [first, last) from all shards. Nothing: too little
+  // data.
   std::optional<ColumnSample> SampleOf(size_t first, size_t last, size_t vocabulary) const {
     const spec::FeatureRule rule = plan_.schema.rule(first);
     const spec::ColumnEvidence* evidence = EvidenceOf(plan_.schema.features[first]);
@@ -126,7 +127,7 @@ class TableJudge {
       }
       AddNulls(first, &sample);
     } else if (first < stats.size()) {
-      // Of the parts of a date one that differs, if there is one.
+      // Of the parts of a date, use one that varies, if there is one.
       size_t shown = first;
       for (size_t i = first; i < last; ++i) {
         const spec::ColumnStats& s = stats[i];
@@ -138,7 +139,7 @@ class TableJudge {
     return sample;
   }
 
-  // Nulls of a category have no text, unless they are one.
+  // Nulls of a category have no text, unless null is a category.
   void AddNulls(size_t feature, ColumnSample* sample) const {
     if (feature >= all_.features.size()) return;
     for (int64_t i = 0; i < std::min<int64_t>(1, all_.features[feature].nulls); ++i) {
@@ -204,7 +205,7 @@ class TableJudge {
     return {};
   }
 
-  // What all rows say of a column, and of several.
+  // Result for a column by all rows, in the words for one column and for several.
   struct Finding {
     std::string one, several;
     auto operator<=>(const Finding&) const = default;
@@ -219,7 +220,8 @@ class TableJudge {
     group->second.push_back(name);
   }
 
-  // One note for all columns with the same finding: an image has dozens of constant columns.
+  // Adds one note for all columns with the same finding. An image can have dozens of constant
+  // columns.
   void NoteColumns() {
     constexpr size_t kNamed = 5;
     for (const auto& [finding, names] : other_columns_) {
@@ -249,7 +251,7 @@ class TableJudge {
     if (evidence != nullptr) sample.AddTexts(evidence->texts, rules_, nullptr);
     if (sample.values() == 0) return;
     LabelTask task = TaskOfLabel(sample);
-    // Numbers stay numbers, however many shards hold nothing but few whole ones.
+    // Numbers remain numbers, even if shards contain only few integers.
     const bool numbers = 2 * sample.numbers() >= sample.values();
     if (job_.model.task == spec::Task::kRegression && numbers) return;
     if (task.task == job_.model.task) return;
@@ -270,7 +272,7 @@ class TableJudge {
   const spec::DataFormat format_;
   const ValueRules rules_;
   std::optional<DateFormat> dates_;
-  std::vector<std::pair<Finding, std::vector<std::string>>> other_columns_;  // in their order
+  std::vector<std::pair<Finding, std::vector<std::string>>> other_columns_;  // in the order found
   TableJudgement judgement_;
 };
 

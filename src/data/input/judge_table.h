@@ -1,9 +1,9 @@
-// The judgement of a provisional plan by the profiling pass. Thread rule: re-entrant.
+// Judges a provisional plan by the profiling pass. Thread rule: re-entrant.
 //
-// A sample of the rows judges `features: auto` and the task when a job is submitted. The pass reads
-// all rows and judges again, by the same rules (features/column_judgement.h), from what the shards
-// counted: statistics of columns, the texts of vocabularies and labels, and evidence of shards with
-// values of another type. That depends on the shards alone.
+// At submission, a sample of the rows decides `features: auto` and the task. The profiling pass
+// reads all rows and decides again, by the same rules (features/column_judgement.h). It uses what
+// the shards counted: statistics of columns, the texts of vocabularies and labels, and evidence
+// from shards with values of another type. The result depends only on the shards.
 #pragma once
 
 #include <optional>
@@ -21,15 +21,15 @@ struct TableJudgement {
   spec::Schema schema;
   spec::Task task = spec::Task::kClassification;
   std::string task_why;
-  std::vector<std::string>
-      notes;  // a line for each difference from the plan; none: the plan is right
+  std::vector<std::string> notes;  // one line per difference from the plan; none: the plan is right
 };
 
-// `profiles`: of all shards. Counts of categories of all may be in the first one, and evidence of
-// all in the first one that has any.
-// `task_open`: the labels choose the task. kInvalidArgument: a column needs a decision of a person,
-// or no feature is left. If the plan is right, the failure of the first shard that has one.
-// REQUIRES: plan.provisional.
+// `profiles`: profiles of all shards. The first one may hold the counts of categories of all, and
+// the first one with evidence may hold the evidence of all. `task_open`: the labels decide the
+// task.
+//
+// kInvalidArgument: a column needs a decision by the user, or no feature is left. If the plan is
+// right but shards failed, returns the failure of the first of them. REQUIRES: plan.provisional.
 Result<TableJudgement> JudgeTable(const spec::InputPlan& plan, const spec::JobSpec& job,
                                   std::span<const spec::ShardProfile> profiles, bool task_open);
 

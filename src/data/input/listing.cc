@@ -22,20 +22,20 @@
 namespace espalier::data {
 namespace {
 
-// Beginnings of files that are read, and places of blocks that are asked for, at a time: each is
-// mostly waiting for a file system far away.
+// Number of parallel reads of file beginnings and of parallel requests for block locations. Each
+// one mostly waits for a remote file system.
 constexpr int kFilesAtOnce = 16;
-// Of a file that begins with bad rows: how much of it is looked at for a good one.
+// Limits for the search for a good row in a file that begins with bad rows.
 constexpr int64_t kBadRowsMax = 1000, kBadBytesMax = 1 << 20;
 
-// What the first record of a file tells.
+// Results from the first record of a file.
 struct FirstRecord {
   bool any = false;
   HeaderRecord record;
-  FirstRecords rows;       // of CSV
+  FirstRecords rows;       // CSV only
   int64_t end = 0;         // first byte after the record
-  bool one_shard = false;  // the file is
-  Status bad;              // without any: the first bad row
+  bool one_shard = false;  // the file is one shard
+  Status bad;              // first bad row, if no record was found
 };
 
 const char* NameOf(spec::DataFormat format) {
@@ -118,7 +118,7 @@ class Planner {
   }
 
  private:
-  // All files of a job have the same partition columns.
+  // Adds the partition columns of a file, which must be the same for all files of a job.
   Status AddPartitions(const storage::FileInfo& info) {
     ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, PartitionNames(info));
     if (plan_.files.empty()) {
@@ -146,7 +146,7 @@ class Planner {
     return {};
   }
 
-  // A file and its compressed copy hold the same rows.
+  // Finds files next to a compressed copy of themselves, which holds the same rows.
   Status FindTwins() const {
     for (const auto& [path, pattern] : patterns_) {
       const auto plain = patterns_.find(std::string(spec::WithoutCodec(path)));
@@ -160,7 +160,7 @@ class Planner {
     return {};
   }
 
-  // The format is that of the files, whatever brought them in.
+  // Sets the format by the files, however they were selected.
   Status FixFormat() {
     if (plan_.files.empty()) return {};
     const spec::DataFormat format = spec::FormatOf(data_, plan_.files[0].path);
@@ -194,7 +194,8 @@ class Planner {
       first.bad = BadInput(where + reader.error().message())
                       .At(reader.error().position().value_or(InputPosition{}))
                       .At({.file = file.path, .row = row});
-      // Without header bad rows are the profiling pass's to judge; with one nothing can go on.
+      // Without a header, the profiling pass decides about bad rows. With one, the job cannot
+      // continue.
       if (spec::HasHeader(data_)) return first.bad;
     }
     for (int64_t i = 0; outcome == RecordReader::Outcome::kBadRecord && i < kBadRowsMax &&
@@ -214,8 +215,8 @@ class Planner {
                  .row = row,
                  .offset = reader.record_offset(),
                  .text = Printable(reader.record())};
-    if (reader.fields() >
-        kColumnsMax) {  // before each takes a hundred bytes, of many files at once
+    // Checked before each field takes a hundred bytes, in several files at once.
+    if (reader.fields() > kColumnsMax) {
       InputPosition at = record.at;
       at.column = "";
       return InvalidArgument("the files have " + std::to_string(reader.fields()) +
@@ -233,7 +234,7 @@ class Planner {
     return first;
   }
 
-  // Looks at the rows after the first record as long as they may have an extra field.
+  // Reads rows after the first record while they may have an extra field.
   void SampleRows(RecordReader& reader, FirstRecord* first) const {
     const HeaderRecord& record = first->record;
     const bool header = spec::HasHeader(data_);
@@ -256,7 +257,7 @@ class Planner {
     const bool header = spec::HasHeader(data_);
     HeaderRecord& record = first.record;
     ESPALIER_ASSIGN_OR_RETURN(const Extra extra, TakeExtra(&first, !first_file->empty()));
-    const size_t own = record.fields.size();  // of the file, beyond the extra one
+    const size_t own = record.fields.size();  // fields of the file, without the extra one
     std::vector<size_t> taken;
     if (header) {
       ESPALIER_ASSIGN_OR_RETURN(taken, TakeShadowed(&record));
@@ -283,8 +284,8 @@ class Planner {
     return {};
   }
 
-  // Finds the extra field of a CSV file, and takes it out of the record where it is there.
-  // `further`: the schema is known.
+  // Finds the extra field of a CSV file and removes it from the record if it is there. `further`:
+  // the schema is already known.
   Result<Extra> TakeExtra(FirstRecord* first, bool further) {
     if (data_.format != spec::DataFormat::kCsv) return Extra::kNone;
     const bool header = spec::HasHeader(data_);
@@ -303,9 +304,9 @@ class Planner {
     return extra;
   }
 
-  // Fills InputFile::columns, which has the places of the fields that are in use, or nothing for
-  // their order. `taken`: fields that the directories give; `own`: how many fields there are,
-  // without the extra one.
+  // Fills InputFile::columns with the positions of the fields in use, or with nothing if they are
+  // in schema order. `taken`: fields that the directories provide. `own`: number of fields without
+  // the extra one.
   void SetLeftOut(std::vector<size_t> taken, Extra extra, size_t own, spec::InputFile* file) const {
     if (extra == Extra::kFirst) {
       for (size_t& field : taken) ++field;
@@ -316,7 +317,7 @@ class Planner {
     if (extra == Extra::kLast) file->columns[own] = spec::InputFile::kEmpty;
   }
 
-  // Takes out the fields that the directories give too.
+  // Removes the fields that the directories also provide.
   Result<std::vector<size_t>> TakeShadowed(HeaderRecord* record) {
     const std::vector<std::string> fields = record->fields;
     std::vector<size_t> taken = TakeColumns(record, partitions_.names);
@@ -343,7 +344,8 @@ class Planner {
     };
     shard_bytes = whole_strata(shard_bytes);
     for (int64_t begin = 0; begin < length;) {
-      // A short rest belongs to the shard before it: a request for a few bytes costs as much time.
+      // A short rest belongs to the shard before it, because a request for few bytes takes as much
+      // time.
       const bool last = data_.csv.multiline || length - begin - shard_bytes < shard_bytes / 2;
       int64_t end = last ? length : begin + shard_bytes;
       end = std::max(end, std::min(whole_strata(header_end), length));
@@ -355,15 +357,15 @@ class Planner {
 
   const storage::FileSystem& files_;
   spec::DataSpec data_;        // with the format of the files
-  size_t libsvm_columns_ = 0;  // of LIBSVM text
+  size_t libsvm_columns_ = 0;  // LIBSVM text only
   Partitions partitions_;
   std::set<std::string> noted_;  // columns of NoteShadowed
   std::set<Extra> noted_extra_;
   spec::InputPlan plan_;
-  std::map<std::string, std::string> patterns_;  // path -> the pattern that listed it
+  std::map<std::string, std::string> patterns_;  // path -> pattern that listed it
 };
 
-// The hosts that hold most of the shard, sorted.
+// Returns the hosts that store the largest part of the shard, sorted.
 std::vector<std::string> HoldersOf(const spec::Shard& shard,
                                    const std::vector<storage::BlockLocation>& blocks) {
   std::map<std::string, int64_t> bytes;
@@ -407,7 +409,7 @@ void FindHosts(const storage::FileSystem& files, spec::InputPlan* plan) {
   constexpr size_t kFilesAsked = 4096;
   using Blocks = std::vector<storage::BlockLocation>;
   plan->hosts.assign(plan->shards.size(), {});
-  size_t shard = 0;  // the next one; they are in the order of the files
+  size_t shard = 0;  // next shard; they are in file order
   const auto ask = [&](int64_t i) {
     const spec::InputFile& file = plan->files[i];
     if (file.length == 0) return Blocks();

@@ -1,4 +1,4 @@
-// From patterns to a frozen input: which files, how long, which columns, cut into which shards.
+// Turns patterns into a frozen input: the files, their lengths, their columns and their shards.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,30 @@
 
 namespace espalier::data {
 
-// Lists the training patterns, then validation.files, then the test patterns; each pattern's files
-// sorted bytewise. Fixes the schema by the spec and the first file that has a record, checks the
-// header of each other file against it (the same names in any order: InputFile::columns), and cuts
-// shards of `shard_bytes`, a file's last one of half as many to half as many more (with
-// csv.multiline, and of compressed files and those of text_file.h, one a file; a file's header lies
-// wholly in its first shard; empty files have no shard). With validation.stratify or exact they are
-// cut at whole strata only (validation_draw.h).
+// Lists the files of the training patterns, then of validation.files, then of the test patterns.
+// The files of each pattern are in byte order of their names. The spec and the first file with a
+// record determine the schema. The header of each other file must have the same names in any order
+// (InputFile::columns).
 //
-// Errors name the pattern or the file: nothing matches a pattern (kNotFound), a file listed twice,
-// content that cannot be read as text, all training files empty, and what schema.h says.
+// Cuts shards of `shard_bytes`. The last shard of a file has between half and one and a half times
+// that size. A file is one shard with csv.multiline, if it is compressed, or in a form of
+// text_file.h. The first shard of a file contains its whole header, and empty files have no shard.
+// With validation.stratify or exact, shards are cut only between whole strata (validation_draw.h).
+//
+// Errors name the pattern or the file: no file matches a pattern (kNotFound), a file is listed
+// twice, content cannot be read as text, all training files are empty, and the errors of schema.h.
 // Thread rule: re-entrant.
 Result<spec::InputPlan> PlanTable(const storage::FileSystem& files, const spec::DataSpec& data,
                                   int64_t shard_bytes);
 
-// The same for a job: with `columns: auto` it also finds what the columns hold (infer_features.h).
+// Plans the input of a job. With `columns: auto` it also infers the content of columns
+// (infer_features.h).
 Result<spec::InputPlan> PlanInput(const storage::FileSystem& files, const spec::DataSpec& data,
                                   int64_t shard_bytes);
 
-// Fills InputPlan::hosts from where the file system says the blocks are. Files beyond the first few
-// thousand, and those of which nothing is known, get none: it is a hint.
+// Fills InputPlan::hosts with the hosts that store the blocks, according to the file system. Files
+// beyond the first few thousand and files with unknown locations get no hosts, because hosts are
+// only a hint.
 void FindHosts(const storage::FileSystem& files, spec::InputPlan* plan);
 
 }  // namespace espalier::data

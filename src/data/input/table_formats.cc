@@ -15,8 +15,8 @@
 namespace espalier::data {
 namespace {
 
-constexpr int kLooksAtOnce = 16;  // each mostly waits for a distant file system
-// Directories above a file, of which a path has fewer.
+constexpr int kLooksAtOnce = 16;  // each mostly waits for a remote file system
+// Limit for the directories above a file. A path has fewer.
 constexpr int kAncestorsMax = 256;
 
 struct Table {
@@ -28,8 +28,8 @@ bool IsDigits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// base_0000005, base_0000005_v0000012, delta_0000001_0000002, delta_0000001_0000001_0000, and the
-// same with delete_delta_.
+// Matches base_0000005, base_0000005_v0000012, delta_0000001_0000002, delta_0000001_0000001_0000,
+// and the same with delete_delta_.
 bool IsAcidName(std::string_view name) {
   const auto starts = [&name](std::string_view prefix) {
     if (!name.starts_with(prefix)) return false;
@@ -52,7 +52,7 @@ bool IsIcebergFile(std::string_view name) {
 
 std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// The directory above; empty: there is none.
+// Returns the directory above. Empty: `path` has none.
 std::string Above(const std::string& path, const std::string& root) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos || path.size() <= root.size() + 1) return "";
@@ -63,7 +63,7 @@ class Search {
  public:
   explicit Search(const storage::FileSystem& files) : files_(files) {}
 
-  // Adds the directories above `path`. The last `found` of them were found by a pattern.
+  // Adds the directories above `path`. A pattern found the last `found` of them.
   void AddAbove(const std::string& path, int32_t found) {
     const auto uri = storage::ParseUri(path);
     const std::string root = uri.ok() ? uri->prefix : "";
@@ -76,7 +76,7 @@ class Search {
 
   void Add(const std::string& directory) { directories_.emplace(directory, true); }
 
-  // Also adds the same directories without symbolic links, which end at the root.
+  // Also adds the same directories without symbolic links, up to the root.
   void AddRealPaths() {
     std::vector<std::string> given;
     for (const auto& [directory, found] : directories_) given.push_back(directory);
@@ -88,7 +88,7 @@ class Search {
     }
   }
 
-  // The first table, in the order of paths.
+  // Returns the first table in path order.
   Result<std::optional<Table>> Find() const {
     const std::vector<std::pair<std::string, bool>> all(directories_.begin(), directories_.end());
     std::optional<Table> first;
@@ -118,8 +118,8 @@ class Search {
       return std::optional<Table>({Above(directory, ""), "a transactional (ACID) table of Hive",
                                    std::string(NameOf(directory))});
     }
-    // A directory that a pattern found takes one request. Those above may hold anything, and may
-    // allow no listing.
+    // A directory that a pattern found takes one request. The directories above may contain
+    // anything and may not allow a listing.
     if (found) {
       const auto names = files_.Names(directory);
       if (names.ok()) return LookIn(directory, *names);
@@ -161,7 +161,7 @@ class Search {
   std::map<std::string, bool> directories_;  // whether a pattern found it
 };
 
-// The directories of a pattern that it spells out, without the last segment's name.
+// Returns the directories that a pattern spells out, without the name of its last segment.
 std::string Fixed(const std::string& pattern) {
   size_t end = 0;
   for (size_t begin = 0; begin <= pattern.size();) {
