@@ -20,7 +20,7 @@ double NumberOfText(const std::string& text) {
   return static_cast<double>(spec::HashOfText(text) >> 12);
 }
 
-// Wang Yi's wyhash mixes two words by a multiplication of 64 by 64 bits.
+// Mixes two words by a product of 64 by 64 bits, as in Wang Yi's wyhash.
 uint64_t Fold(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -29,7 +29,7 @@ constexpr uint64_t kSeed = 0xa0761d6478bd642f, kOther = 0xe7037ed1a0b428db;
 
 uint64_t BitsOf(double value) {
   if (value != value) return ~uint64_t{0};
-  return std::bit_cast<uint64_t>(value + 0.0);  // 0 of -0
+  return std::bit_cast<uint64_t>(value + 0.0);  // 0 for -0
 }
 
 uint64_t HashOfWords(const uint64_t* words, size_t count) {
@@ -39,8 +39,8 @@ uint64_t HashOfWords(const uint64_t* words, size_t count) {
   return h;
 }
 
-// Hashes rows of any storage type alike: as bytes if all features are bytes, which is the type of
-// whole shards of small numbers, otherwise as doubles.
+// Hashes equal rows of any storage type to the same value. If all features are bytes, it hashes
+// bytes, which is the type of whole shards of small numbers. Otherwise it hashes doubles.
 class RowHasher {
  public:
   explicit RowHasher(const RowTexts& texts)
@@ -67,14 +67,14 @@ class RowHasher {
     return HashOfWords(words_.data(), count + 1);
   }
 
-  // Hashes a few features alone.
+  // Hashes only a few features.
   template <typename T>
   uint64_t HashFew(const T* row) const {
     constexpr size_t kFew = 4;
     std::array<uint64_t, kFew> words{};
     const size_t step = std::max<size_t>(1, width_ / kFew);
     for (size_t k = 0; k < std::min(kFew, width_); ++k) words[k] = Word(row, k * step);
-    // Two products that do not wait for each other.
+    // The two products do not depend on each other.
     return Fold(words[0] ^ kSeed, words[1] ^ kOther) ^ Fold(words[2] ^ kOther, words[3] ^ ~kSeed);
   }
 
@@ -111,7 +111,7 @@ namespace {
 struct AlikeRows {
   int64_t train = 0, validation = 0;
 };
-// The rows with the smallest hashes.
+// Rows with the smallest hashes.
 using AlikeByHash = std::map<uint64_t, AlikeRows>;
 
 constexpr uint64_t kUpper = 0xffffffff00000000;
@@ -128,7 +128,7 @@ std::optional<AlikeByHash> CountBelow(const ShardRows& rows, const RowTexts& tex
     WithStorage(decoded.type, [&](auto type) {
       const auto* features = reinterpret_cast<const decltype(type)*>(decoded.features.data());
       for (int64_t r = 0; r < decoded.rows; ++r) {
-        // The upper half is of a few features, so that most rows need no more than that.
+        // The upper half covers only a few features, so that most rows need no other hash.
         const auto* row = features + r * texts.features();
         const uint64_t upper = hasher.HashFew(row) & kUpper;
         if (upper > cutoff) continue;

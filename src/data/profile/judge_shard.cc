@@ -19,10 +19,10 @@
 namespace espalier::data {
 namespace {
 
-// One column that is looked at.
+// Evidence from one column.
 class EvidenceColumn {
  public:
-  // `label`: all values are texts.
+  // `label`: treats all values as texts.
   EvidenceColumn(int32_t column, bool label) : label_(label) { found_.column = column; }
 
   void Add(std::string_view text, const ValueRules& rules, const DateFormat* format) {
@@ -42,7 +42,7 @@ class EvidenceColumn {
 
   spec::ColumnEvidence Take() {
     spec::TextCounts texts;
-    spec::AddTexts(found_.texts, &texts);  // leaves those with the smallest hashes
+    spec::AddTexts(found_.texts, &texts);  // keeps those with the smallest hashes
     found_.texts = std::move(texts);
     return std::move(found_);
   }
@@ -66,7 +66,7 @@ class EvidenceColumn {
   spec::ColumnEvidence found_;
 };
 
-// The columns of text of a Parquet file.
+// Returns the names of the text columns of a Parquet file.
 Result<std::set<std::string>> TextColumns(const storage::FileSystem& files,
                                           const spec::InputFile& file) {
   ESPALIER_ASSIGN_OR_RETURN(const auto opened, OpenUnchanged(files, file));
@@ -78,7 +78,7 @@ Result<std::set<std::string>> TextColumns(const storage::FileSystem& files,
   return names;
 }
 
-// A table of one shard alone, of which no column is decoded.
+// Returns a plan with a single shard, in which no column is decoded.
 spec::InputPlan Undecoded(const spec::InputPlan& plan, int shard) {
   const spec::Shard& range = plan.shards[static_cast<size_t>(shard)];
   spec::InputPlan alone;

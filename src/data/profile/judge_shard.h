@@ -1,4 +1,5 @@
-// What the columns of a shard hold, whatever the plan reads them as. Thread rule: re-entrant.
+// Examines the columns of a shard, independently of how the plan reads them. Thread rule:
+// re-entrant.
 #pragma once
 
 #include <vector>
@@ -10,9 +11,9 @@
 
 namespace espalier::data {
 
-// Reads a shard again and looks at the values of all its records as texts: of the columns that
-// `columns: auto` judges (OpenColumns) and of a label, by position; in Parquet of those of text.
-// REQUIRES: the plan is provisional, and the shard is of training rows.
+// Reads a shard again and examines the values of all its records as texts. It examines the columns
+// that `columns: auto` judges (OpenColumns) and the label, by position. In Parquet it examines only
+// text columns. REQUIRES: the plan is provisional; the shard has training rows.
 Result<std::vector<spec::ColumnEvidence>> JudgeShard(const TableSource& table, int shard,
                                                      MemoryBudget* room);
 

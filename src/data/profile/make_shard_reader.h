@@ -1,4 +1,4 @@
-// The ShardReader of a table, by the format of its files. Thread rule: re-entrant.
+// Creates the ShardReader of a table by the format of its files. Thread rule: re-entrant.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace espalier::data {
 
-// REQUIRES: the plan's files have one format, as planning sees to.
+// REQUIRES: the plan's files have one format, which planning ensures.
 std::unique_ptr<ShardReader> MakeShardReader(const TableSource& table,
                                              const ReadOptions& options = {});
 

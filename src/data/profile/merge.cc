@@ -165,7 +165,7 @@ class Merger {
                          : "fraction";
   }
 
-  // Which key left no row to train on.
+  // Returns the error for no training rows, with the key that left none.
   Status NoTraining() const {
     const spec::ValidationSpec& v = job_.data.validation;
     const LeftOut out = LeftOutOf(spec::FileRole::kTrain);
@@ -250,7 +250,8 @@ class Merger {
     return out;
   }
 
-  // The first file of a set without rows; with row and offset where it holds the header only.
+  // Returns the position of the first file in a set without rows. Includes row and offset if the
+  // file holds only the header.
   InputPosition AtEmpty(spec::FileRole role) const {
     const LeftOut out = LeftOutOf(role);
     const bool nothing = out.dropped == 0 && out.skipped == 0;
@@ -318,8 +319,8 @@ class Merger {
     return {};
   }
 
-  // A feature that is constant in the training rows is always given to the network as 0: what comes
-  // back means that constant.
+  // Uses the features as targets. The network always receives 0 for a feature that is constant in
+  // the training rows, so the output means that constant.
   void TakeFeaturesAsTargets() {
     for (const spec::FittedFeature& f : result_.preprocessing.features) {
       result_.preprocessing.targets.push_back({f.name, f.shift, f.factor == 0 ? 1 : f.factor});
@@ -333,10 +334,10 @@ class Merger {
 
   bool keeps_answers() const { return earlier_ != nullptr && earlier_->answers; }
 
-  // Drawn validation rows whose class has no training row make a class too: the network has an
-  // output for it that nothing trains, and the metrics count these rows as mistakes. A rare class
-  // would otherwise fail the fold that holds out all its rows. With a single class in training the
-  // job still fails.
+  // Adds the classes of drawn validation rows whose class has no training row. The network has an
+  // output for each of them, which no row trains, and the metrics count these rows as mistakes.
+  // Otherwise a rare class would fail the fold that holds out all its rows. A job with a single
+  // class in training still fails.
   void AddHeldOutClasses() {
     std::map<std::string, int64_t> joined = labels_;
     JoinSpellings(&joined);
@@ -359,7 +360,7 @@ class Merger {
     }
   }
 
-  // Notes the classes that have rows among the held-out ones alone.
+  // Records the classes whose rows are all held out.
   void NoteUntrained() {
     const std::vector<std::string>& classes = result_.preprocessing.classes;
     const ClassIndex index(classes);
@@ -442,7 +443,7 @@ class Merger {
     return {};
   }
 
-  // Adds the classes of the earlier model, in its spelling, to the labels.
+  // Adds the classes of the earlier model to the labels, in its spelling.
   void JoinEarlierClasses() {
     const std::vector<std::string>& classes = earlier_->preprocessing.classes;
     const ClassIndex index(classes);
@@ -496,7 +497,7 @@ class Merger {
   std::vector<std::map<std::string, int64_t>> categories_;
   spec::RowCounts alike_;
   spec::RowSample probe_;
-  bool respelt_ = false;  // some category is not as its ClassText
+  bool respelt_ = false;  // some category differs from its ClassText
   int64_t robust_ = 0;    // features with quartiles or bins
   bool bins_ = false;     // some feature has bins
   spec::StorageType storage_ = spec::StorageType::kUint8;

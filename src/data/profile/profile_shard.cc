@@ -15,7 +15,7 @@
 namespace espalier::data {
 namespace {
 
-// Per label: rows of the training set, and rows of the others.
+// Counts per label the rows of the training set and the rows of the other sets.
 void CountLabels(const ShardRows& rows, spec::ShardProfile* profile) {
   const std::vector<std::string>& texts = rows.texts.labels.texts();
   std::vector<int64_t> train(texts.size()), other(texts.size());
@@ -28,7 +28,7 @@ void CountLabels(const ShardRows& rows, spec::ShardProfile* profile) {
   }
 }
 
-// How many rows have each code of a feature, of which there are `codes`.
+// Returns the number of rows with each of the `codes` codes of a feature.
 std::vector<int64_t> CountCodes(const DecodedRows& rows, int64_t width, int64_t feature,
                                 size_t codes) {
   std::vector<int64_t> counts(codes);
@@ -36,7 +36,7 @@ std::vector<int64_t> CountCodes(const DecodedRows& rows, int64_t width, int64_t 
     const auto* values = reinterpret_cast<const decltype(type)*>(rows.features.data());
     for (int64_t r = 0; r < rows.rows; ++r) {
       int64_t at = r * width + feature;
-      if (rows.sparse) {  // where all codes are
+      if (rows.sparse) {  // all codes are present
         const int32_t* const columns = rows.columns.data();
         at = std::lower_bound(columns + rows.begin(r), columns + rows.ends[r], feature) - columns;
       }
@@ -46,7 +46,7 @@ std::vector<int64_t> CountCodes(const DecodedRows& rows, int64_t width, int64_t 
   return counts;
 }
 
-// How many training rows have each value of the categorical features.
+// Counts the training rows with each value of the categorical features.
 void CountCategories(const ShardRows& rows, const spec::FeatureSpec& features,
                      const spec::Schema& schema, spec::ShardProfile* profile) {
   const DecodedRows& train = rows.sets[kTrainSet];
@@ -104,7 +104,7 @@ spec::ShardProfile ProfileOf(const ShardRows& rows, const spec::Schema& schema,
   return profile;
 }
 
-// Leaves out columns whose texts the profile counts already.
+// Removes columns whose texts the profile counts already.
 void DropCounted(const TableSource& table, std::vector<spec::ColumnEvidence>* evidence) {
   const spec::Schema& schema = table.plan.schema;
   std::set<int32_t> counted;
@@ -129,8 +129,8 @@ Result<ProfiledShard> ProfileShard(const ShardReader& reader, int shard) {
   const bool bad = rows.ok() ? rows->skipped > 0 : rows.status().code() == StatusCode::kBadInput;
   const bool training = table.plan.files[file].role == spec::FileRole::kTrain;
   if (table.plan.provisional && bad) {
-    // The merge judges by all rows whether that row is bad, or the plan. A row of another set waits
-    // for that too.
+    // The merge decides from all rows whether that row is bad or the plan is wrong. A row of
+    // another set waits for this decision too.
     if (training) {
       auto evidence = JudgeShard(table, shard, reader.options().room);
       if (!evidence.ok()) return rows.ok() ? evidence.status() : rows.status();

@@ -1,5 +1,5 @@
-// The profiling pass: each shard is read once; counted, checked, checksummed, and its rows are kept
-// as numbers so that the row store need not read them again.
+// The profiling pass: reads each shard once, and counts, checks and checksums it. Keeps its rows as
+// numbers, so that the row store does not have to read them again.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@ namespace espalier::data {
 
 struct ProfiledShard {
   spec::ShardProfile profile;
-  // Emptied to save memory: loading then reads the shard again.
+  // False if the rows were freed to save memory. Loading then reads the shard again.
   bool has_rows = true;
   ShardRows rows;
 };
 
-// Reads a shard and counts: labels as text (classification), regression targets as numbers, columns
-// over training rows. Errors are those of ShardReader::Read. By a provisional plan a bad row is not
-// an error: the profile then has evidence (JudgeShard), and a failure if the shard has no rows.
-// REQUIRES: the reader's rules are kTraining. Thread rule: re-entrant.
+// Reads a shard and counts labels as text (classification), regression targets as numbers, and
+// columns over training rows. Errors: as ShardReader::Read. With a provisional plan, a bad row is
+// not an error. The profile then has evidence (JudgeShard), and a failure if the shard has no rows.
+// REQUIRES: the rules of the reader are kTraining. Thread rule: re-entrant.
 Result<ProfiledShard> ProfileShard(const ShardReader& reader, int shard);
 
-// Where a label occurs first in a shard, in validation and test rows if there are both kinds; an
-// empty position when it does not.
+// Returns the first position of a label in the validation and test rows of a shard. Returns an
+// empty position if the label does not occur there.
 Result<InputPosition> FindEvaluationLabel(const TableSource& table, int shard,
                                           const std::string& label);
 

@@ -11,11 +11,12 @@
 namespace espalier::data {
 namespace {
 
-// Records are copied so many rows at a time: few enough that what is left at the end of a slab is
-// little.
+// Number of rows whose records are copied at a time. It is small, so that little space is left
+// unused at the end of a slab.
 constexpr int64_t kRecordRows = 128;
-// A slab is as large as what is expected still to come, within these. Where more comes, each is
-// larger than the one before, so that they, and so the spill directory's files, stay few.
+// Limits for the size of a slab, which is the number of bytes still expected. If more records come,
+// each slab is larger than the one before. Slabs, and files in the spill directory, therefore
+// remain few.
 constexpr int64_t kSlabBytesMin = 256 << 10, kSlabBytesMax = 1 << 30;
 
 int64_t Aligned(int64_t bytes) {
@@ -27,7 +28,7 @@ int64_t RowsOf(const spec::ShardProfile& s, size_t set) {
   return set == 0 ? s.train_rows : set == 1 ? s.validation_rows : s.test_rows;
 }
 
-// The part of `range` that lies in [first, first + count).
+// Returns the part of `range` within [first, first + count).
 plan::Range Common(plan::Range range, int64_t first, int64_t count) {
   const int64_t begin = std::max(range.begin, first);
   return {begin, std::max(begin, std::min(range.end, first + count))};
@@ -49,7 +50,7 @@ std::vector<int32_t> ShardsOf(const spec::TableProfile& profile, const RowRanges
   return shards;
 }
 
-// Of sparse rows: of what says where they are.
+// For sparse rows, returns the bytes of the pointers to their records.
 int64_t RowLoader::FeatureBytesOf(plan::Range range) const {
   return range.size() * (store_->sparse_
                              ? static_cast<int64_t>(sizeof(uint8_t*))
@@ -131,7 +132,7 @@ Status RowLoader::Reserve() {
     if (has_weights_) set.weights = reinterpret_cast<double*>(take(n * 8));
     if (classification_) set.labels = reinterpret_cast<int32_t*>(take(n * 4));
   }
-  // Reading is left what the records will not take.
+  // Reading gets the memory that the records will not take.
   int64_t memory = std::max<int64_t>(options_.memory_bytes_max - store_->memory_bytes_, 0);
   int64_t spill = options_.spill_directory.empty()
                       ? 0
@@ -201,7 +202,7 @@ void RowLoader::LearnTexts(const ShardTexts& texts, Read* read) const {
   vocabularies_.Extend(texts.categories, &read->codes);
 }
 
-// Replaces a shard's code by that of the job, unless the shard has none such.
+// Replaces a shard's code by that of the job. False: the shard does not have the code.
 template <typename T>
 bool ReplaceCode(const std::vector<int32_t>& codes, T* code) {
   if (!(*code >= 0 && static_cast<size_t>(*code) < codes.size())) return false;
@@ -270,7 +271,7 @@ int64_t RowLoader::RecordBytes() const {
       held += Common(range, first_rows_[shard][set], RowsOf(s, set)).size();
       all += RowsOf(s, set);
     }
-    // As if its rows were alike.
+    // This assumes that the rows of a shard are alike.
     const double share = static_cast<double>(held) / static_cast<double>(all);
     bytes += share * static_cast<double>(s.nonzeros) * static_cast<double>(entry_bytes) +
              static_cast<double>(held * SparseRecordBytes(1, store_->storage_));
@@ -332,7 +333,7 @@ Status RowLoader::Copy(int32_t shard, const DecodedSets& rows, const ShardTexts&
     const DecodedRows& from = rows[set];
     const int64_t first = first_rows_[shard][set] + read->rows[set];
     read->rows[set] += from.rows;
-    // More or others than the profiling pass saw would not fit.
+    // Rows beyond those that the profiling pass read, or rows of a wider type, would not fit.
     if (read->rows[set] > RowsOf(profile_.shards[shard], set) || from.type > store_->storage_) {
       return Changed(shard);
     }

@@ -6,9 +6,9 @@ namespace espalier::data {
 namespace {
 
 constexpr int64_t kCacheLine = 64;
-constexpr int64_t kPrefetchedBytes = 512;  // of a record whose length is not known yet
+constexpr int64_t kPrefetchedBytes = 512;  // part of a record whose length is not known yet
 
-// Asks for a row ahead of its use: rows come in shuffled order, mostly from main memory.
+// Prefetches a row. Rows come in shuffled order, mostly from main memory.
 void Prefetch(const char* row, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += kCacheLine) _mm_prefetch(row + i, _MM_HINT_T0);
 }

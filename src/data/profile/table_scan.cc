@@ -15,7 +15,7 @@
 namespace espalier::data {
 namespace {
 
-// Planning speaks of a job's fields; here there is none.
+// Rewords errors of planning, which name fields of a job. A scan has no job file.
 Status Reworded(const Status& error) {
   constexpr std::array<std::pair<const char*, const char*>, 4> kWords = {{
       {"data.train: ", ""},
@@ -33,13 +33,13 @@ Status Reworded(const Status& error) {
 
 class ScanPlanner {
  public:
-  // `weighted`: where labels are wanted and the model's rows had weights, these are, too.
+  // `weighted`: if labels are requested and the model's rows had weights, reads weights too.
   ScanPlanner(const storage::FileSystem& files, const ScanRequest& request, bool weighted)
       : files_(files), request_(request), model_(request.schema), weighted_(weighted) {}
 
   Result<ScanPlan> Plan() {
     spec::DataSpec& data = Begin();
-    auto groups = std::exchange(data.features.groups, {});  // which name columns of the old table
+    auto groups = std::exchange(data.features.groups, {});  // they name training columns
     ESPALIER_ASSIGN_OR_RETURN(const spec::DataFormat format, FormatOfFirst(data));
     const bool named = IsNamed(format);
     ChooseColumns(format);
@@ -80,12 +80,12 @@ class ScanPlanner {
 
  private:
   bool labels() const { return request_.labels; }
-  // The columns that stand in the files themselves.
+  // Returns the number of columns in the files themselves.
   static size_t Own(const spec::Schema& schema) {
     return schema.names.size() - static_cast<size_t>(schema.partitions);
   }
 
-  // The model's job, of other files, as whose columns none are chosen yet.
+  // Starts with the model's job for other files, without any columns.
   spec::DataSpec& Begin() {
     plan_.job = request_.job;
     plan_.sparse = request_.sparse;
@@ -115,7 +115,7 @@ class ScanPlanner {
     if (format == spec::DataFormat::kLibsvm) ByIndex(&data);
   }
 
-  // That of the first file; planning refuses others.
+  // Returns the format of the first file. Planning rejects files of other formats.
   Result<spec::DataFormat> FormatOfFirst(const spec::DataSpec& data) const {
     if (data.format) return *data.format;
     auto listed = files_.List(data.train.front());
@@ -135,7 +135,7 @@ class ScanPlanner {
     if (weighted_ && model_.weight >= 0) data->weight = model_.names[model_.weight];
   }
 
-  // Each once, in the order of the features: several may be made of one column.
+  // Returns each column once, in feature order. Several features may come from one column.
   std::vector<int32_t> FeatureColumns() const {
     std::vector<int32_t> columns;
     std::vector<bool> seen(model_.names.size());
@@ -146,7 +146,7 @@ class ScanPlanner {
     return columns;
   }
 
-  // From the columns, as they were planned, to the model's features.
+  // Maps the planned columns to the model's features.
   Status RepeatFeatures() {
     spec::Schema& schema = plan_.input.schema;
     std::map<std::string, int32_t> places;
@@ -164,7 +164,8 @@ class ScanPlanner {
     return {};
   }
 
-  // What decodes and encodes rows goes by the model's features, one rule each.
+  // Checks that there is one rule per feature of the model, because decoding and encoding rely on
+  // it.
   Status CheckFeatures() const {
     const spec::Schema& schema = plan_.input.schema;
     if (schema.features.size() == model_.features.size() && schema.rules == model_.rules) return {};
@@ -175,7 +176,8 @@ class ScanPlanner {
         "; score with the model that they were planned for");
   }
 
-  // Column i of LIBSVM text is the feature of index i, and column 0 its label.
+  // Checks the features for LIBSVM text, in which column i is the feature of index i and column 0
+  // is the label.
   Status CheckIndices() const {
     for (const int32_t c : model_.features) {
       if (static_cast<size_t>(c) >= Own(model_)) {
@@ -191,7 +193,7 @@ class ScanPlanner {
   }
 
   void ByIndex(spec::DataSpec* data) const {
-    auto& columns = data->features.columns;  // as ranges: there may be very many
+    auto& columns = data->features.columns;  // as ranges, because there may be many
     for (const int32_t c : FeatureColumns()) {
       auto* last = columns.empty() ? nullptr : &std::get<spec::ColumnRange>(columns.back());
       if (last != nullptr && last->last + 1 == c) {
@@ -204,7 +206,7 @@ class ScanPlanner {
     for (const int32_t c : model_.label) data->label.emplace_back(int64_t{c});
   }
 
-  // All columns were planned as features: those of the model take their place.
+  // Replaces the features, which planning took from all columns, by those of the model.
   Status ByPosition() {
     spec::Schema& schema = plan_.input.schema;
     const size_t own = Own(schema), model_own = Own(model_);
@@ -265,7 +267,8 @@ class ScanPlanner {
     return {};
   }
 
-  // A Parquet file may lack columns that no job uses, and they may hold anything.
+  // Checks the columns to keep in every file. A Parquet file may omit columns that no job uses, and
+  // they may have any content.
   Status CheckKeptInFiles() const {
     for (const spec::InputFile& file : plan_.input.files) {
       if (file.length == 0) continue;
@@ -303,7 +306,7 @@ Result<ScanPlan> PlanScan(const storage::FileSystem& files, const ScanRequest& r
   Result<ScanPlan> plan = ScanPlanner(files, request, true).Plan();
   const int32_t weight = request.labels ? request.schema.weight : -1;
   if (plan.ok() || weight < 0) return plan;
-  // Perhaps the weights' column alone is missing, which no answer depends on.
+  // If only the weight column is missing, no prediction depends on it.
   Result<ScanPlan> bare = ScanPlanner(files, request, false).Plan();
   if (!bare.ok()) return bare;
   const std::vector<std::string>& names = bare->input.schema.names;

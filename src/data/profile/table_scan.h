@@ -1,6 +1,6 @@
-// A table read to be scored by a model that was trained on another: its columns found by name, its
-// rows in order and in pieces, those that cannot be scored told apart, and chosen columns kept as
-// they stand.
+// Reads a table to be scored by a model that was trained on another table. Finds the columns by
+// name, reads the rows in order and in pieces, separates rows that cannot be scored, and keeps
+// selected columns unchanged.
 #pragma once
 
 #include <cstdint>
@@ -20,42 +20,44 @@ namespace espalier::data {
 
 struct ScanPlan {
   spec::InputPlan input;      // all files have the role kTest
-  spec::JobSpec job;          // to decode rows by
+  spec::JobSpec job;          // rules to decode rows
   std::vector<int32_t> kept;  // positions in the schema
-  // Text and Spark's vectors are decoded sparse where they were for the training, if the model
-  // multiplies sparse.
+  // If the model multiplies rows sparse, text and Spark vectors are decoded sparse as in training.
   bool sparse = false;
 };
 
 struct ScanRequest {
-  const spec::JobSpec& job;       // the model's: CSV's options, rules for nulls, precision
-  const spec::Schema& schema;     // of the table that it was trained on
+  const spec::JobSpec& job;       // job of the model: CSV options, rules for nulls, precision
+  const spec::Schema& schema;     // schema of the training table
   std::vector<std::string> data;  // patterns
-  bool labels = false;  // labels (or targets) and, where the model has them, weights are wanted
-  std::vector<std::string> keep;           // columns, by name (without header by position)
-  std::optional<spec::DataFormat> format;  // unset: by the files' names
+  bool labels = false;            // read labels (or targets) and, if the model has them, weights
+  std::vector<std::string> keep;  // columns, by name (without a header by position)
+  std::optional<spec::DataFormat> format;  // unset: by the names of the files
   int64_t shard_bytes = 16 << 20;
-  bool sparse = false;  // the model's job multiplied its rows sparse (sparse_choice.h)
+  bool sparse = false;  // the model's job multiplied rows sparse (sparse_choice.h)
   bool raw = false;     // as DataSpec::raw
 };
 
-// Lists the files, finds the columns and cuts the shards. With a header (Parquet always has one)
-// the model's columns are found by name, and further ones are left alone; without one they are
-// those at the same positions, and where labels are not wanted and the files have exactly as many
-// columns less as the model has labels, those of the table without them. LIBSVM text has the
-// model's indices. Where columns have names and that of the weights is not among them, or the text
-// is LIBSVM's, the schema has no weight: each row counts 1.
+// Lists the files, finds the columns and cuts the shards. With a header (Parquet always has one),
+// the columns of the model are found by name, and further columns are ignored. Without a header,
+// they are the columns at the same positions. If labels are not requested and the files have fewer
+// columns by exactly the number of labels, they are the positions in the training table without its
+// labels. LIBSVM text has the indices of the model.
 //
-// Errors: kInvalidArgument, a column is missing, or kept twice, or holds lists; PlanTable's.
+// The schema has no weight, so that each row counts 1, for LIBSVM text and for named columns that
+// do not include the weight column.
+//
+// Errors: kInvalidArgument, if a column is missing, kept twice or holds lists; those of PlanTable.
 // Thread rule: re-entrant.
 Result<ScanPlan> PlanScan(const storage::FileSystem& files, const ScanRequest& request);
 
-// The same plan from its input, which PlanScan has made elsewhere of the same request: reads
-// nothing. kInvalidArgument: a kept column is not in it.
+// Returns the same plan from its input, which PlanScan made in another process from the same
+// request. Reads nothing. kInvalidArgument: a column to keep is not in the input.
 Result<ScanPlan> ResumeScan(const storage::FileSystem& files, const ScanRequest& request,
                             spec::InputPlan input);
 
-// Reads the table: its rows in pieces, as RowRules::kScoring has it. Both must outlive the reader.
+// Creates the reader of the table, which returns rows in pieces by RowRules::kScoring. `files` and
+// `scan` must outlive the reader.
 std::unique_ptr<ShardReader> MakeScanReader(const storage::FileSystem& files, const ScanPlan& scan,
                                             MemoryBudget* room = nullptr);
 

@@ -6,8 +6,8 @@
 namespace espalier::data {
 namespace {
 
-// The quantile of the standard normal distribution, within 5e-4: Abramowitz and Stegun, "Handbook
-// of Mathematical Functions", 26.2.23. REQUIRES: 0 < q < 1.
+// Returns a quantile of the standard normal distribution, within 5e-4: Abramowitz and Stegun,
+// "Handbook of Mathematical Functions", 26.2.23. REQUIRES: 0 < q < 1.
 double NormalQuantile(double q) {
   const double t = std::sqrt(-2 * std::log(std::min(q, 1 - q)));
   const double z = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
@@ -22,7 +22,7 @@ double TargetStart(const spec::ModelSpec& model, const spec::ColumnStats& stats,
   if (stats.count == 0) return 0;
   const double count = static_cast<double>(stats.count);
   switch (spec::EffectiveLoss(model)) {
-    case spec::Loss::kPoisson:  // where all counts are 0: half a count in all
+    case spec::Loss::kPoisson:  // if all counts are 0: half a count in total
       return std::log(std::max(stats.mean, 0.5 / count));
     case spec::Loss::kQuantile: {
       const double deviation = std::sqrt(stats.m2 / count);

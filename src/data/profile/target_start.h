@@ -1,4 +1,4 @@
-// Where the outputs of a regression begin. Thread rule: a pure function.
+// Computes the initial outputs of a regression. Thread rule: a pure function.
 #pragma once
 
 #include "src/spec/input.h"
@@ -6,9 +6,9 @@
 
 namespace espalier::data {
 
-// The constant answer that suits the loss, as an output of the network: the mean (mse, mae, huber),
-// the logarithm of the mean (poisson), or the quantile of a normal distribution with the targets'
-// mean and deviation (quantile). `fitted` has shift and factor.
+// Returns the constant prediction that fits the loss, as an output of the network. It is the mean
+// (mse, mae, huber), the logarithm of the mean (poisson), or the quantile of a normal distribution
+// with the mean and deviation of the targets (quantile). `fitted`: provides shift and factor.
 double TargetStart(const spec::ModelSpec& model, const spec::ColumnStats& stats,
                    const spec::FittedTarget& fitted);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kColumnsNamed = 5;
 
 std::string Percent(double share) {
-  const double percent = std::floor(share * 1000) / 10;  // never more than it is
+  const double percent = std::floor(share * 1000) / 10;  // rounded down
   return ShortestDouble(percent) + " %";
 }
 
@@ -92,7 +92,7 @@ class WarningFinder {
     }
   }
 
-  // A value of the feature and the label of each probed row, by value.
+  // Pairs of a feature's value and the label, one per probed row, sorted by value.
   using Pairs = std::vector<std::pair<double, double>>;
   Pairs PairsOf(size_t feature) const {
     Pairs pairs;
@@ -104,7 +104,7 @@ class WarningFinder {
     return pairs;
   }
 
-  // Share of the rows with the most frequent label among them.
+  // Returns the fraction of rows with the most frequent label among them.
   static double Commonest(std::vector<double> labels) {
     if (labels.empty()) return 1;
     std::sort(labels.begin(), labels.end());
@@ -118,9 +118,9 @@ class WarningFinder {
     return static_cast<double>(best) / static_cast<double>(labels.size());
   }
 
-  // Predicts each row by its value, or of a number also by the values next to it: rows with the
-  // commonest label of their value. One value alone says nothing of a category. Of numbers the
-  // labels along the values may change a few times only.
+  // Predicts the label of each row as the most common label of its value, and returns the fraction
+  // of correct predictions. A value that occurs once is no evidence for a category. For a number,
+  // the labels may change only a few times along the sorted values.
   static double Predicted(const Pairs& pairs, bool category, size_t classes) {
     double right = 0, last = 0;
     size_t changes = 0;
@@ -208,7 +208,7 @@ class WarningFinder {
     }
   }
 
-  // A number that grows with time, made of the parts of a date in features [first, last).
+  // Returns a number that grows with time, from the parts of a date in features [first, last).
   double TimeOf(size_t row, size_t first, size_t last) const {
     constexpr double kDay = 86'400;
     double time = 0;

@@ -1,5 +1,5 @@
-// What is likely wrong with a table, for people. It has no effect on the model. Thread rule: pure
-// functions.
+// Finds probable problems of a table and describes them to the user. They do not affect the model.
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct WarningFacts {
   const spec::RowSample& probe;
 };
 
-// A line for each of these, of tables of at least kWarnedRowsMin training rows:
+// Returns a line for each of these problems, for tables with at least kWarnedRowsMin training rows:
 //   label      one class has at least 99 % of the training rows
 //   duplicates at least 1 % of the training rows repeat another one; at least 1 % of the validation
 //              rows are training rows too. By the rows of RowCounts, features and label
 //   leak       a number or a category alone predicts the label in 99 % of the probed rows, with at
-//              most a tenth of the errors that the most frequent class makes; of a regression a
+//              most a tenth of the errors that the most frequent class makes; for a regression, a
 //              number whose correlation with the label has a square of at least 0.995
 //   time       a date column orders the rows, and validation rows are drawn at random
 inline constexpr int64_t kWarnedRowsMin = 100;
