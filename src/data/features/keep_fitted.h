@@ -16,10 +16,11 @@
 namespace espalier::data {
 
 // Returns the earlier feature with the name of `fitted`, and with the values of both. Returns
-// `fitted` unchanged if no earlier feature has that name, if one of them is a number and the other
-// a category, or if one is hashed. Two parts come from `fitted`: the replacement for nulls, if the
-// earlier job had none or this job has a constant, and the scale of a number that was constant
-// before. `options`: options of the feature in this job. kInvalidArgument: log1p differs.
+// `fitted` unchanged if no earlier feature has that name, or if one of the two is hashed. Does the
+// same if one is a number and the other a category. Two parts come from `fitted`: the replacement
+// for nulls, if the earlier job had none or this job has a constant, and the scale of a number that
+// was constant before. `options`: options of the feature in this job. kInvalidArgument: log1p
+// differs.
 Result<spec::FittedFeature> Kept(const spec::EarlierFit& earlier, spec::FittedFeature fitted,
                                  const spec::FeatureOptions& options);
 

@@ -5,8 +5,8 @@
 // of the hash into equal parts, so that each row is in exactly one fold.
 //
 // Stratified split (`stratify`): every class has the same fraction. Folds are fractions of 1/of.
-// The rows of a run are distributed over the folds in an order drawn for the run, so that each row
-// is in exactly one fold here too. With `exact`, all rows count as one class of this scheme.
+// The rows of a run are distributed over the folds in an order drawn for the run. Each row is
+// therefore in exactly one fold here too. With `exact`, all rows count as one class of this scheme.
 //
 // The rule must not depend on the division into shards and must not need a separate pass. It
 // therefore uses parts of the file that no shard divides: kStratumBytes of (decompressed) text, or

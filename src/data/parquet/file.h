@@ -1,9 +1,9 @@
 // One Parquet file, read through Arrow. This class fetches the required bytes in large ranges, so
 // that Arrow's reader only accesses memory. It translates Arrow's exceptions and statuses.
 //
-// Memory: the bytes of the selected columns of one row group (at most kGroupBytesMax, charged to a
-// MemoryBudget), and the memory to decode a batch of it (at most kDecodeBytesMax). A page that
-// claims more is an error, not an allocation.
+// Memory: the bytes of the selected columns of one row group (at most kGroupBytesMax) are charged
+// to a MemoryBudget. Decoding a batch of it takes at most kDecodeBytesMax. A page that claims more
+// is an error, not an allocation.
 //
 // Ownership: the ReadableFile and the MemoryBudget must outlive the ParquetFile. Thread rule: one
 // thread per ParquetFile.

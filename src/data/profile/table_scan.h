@@ -40,9 +40,9 @@ struct ScanRequest {
 
 // Lists the files, finds the columns and cuts the shards. With a header (Parquet always has one),
 // the columns of the model are found by name, and further columns are ignored. Without a header,
-// they are the columns at the same positions. If labels are not requested and the files have fewer
-// columns by exactly the number of labels, they are the positions in the training table without its
-// labels. LIBSVM text has the indices of the model.
+// they are the columns at the same positions. If labels are not requested, the files may omit
+// exactly the label columns. The positions are then those of the training table without its labels.
+// LIBSVM text has the indices of the model.
 //
 // The schema has no weight, so that each row counts 1, for LIBSVM text and for named columns that
 // do not include the weight column.

@@ -7,8 +7,9 @@
 namespace espalier::data {
 
 // Returns the constant prediction that fits the loss, as an output of the network. It is the mean
-// (mse, mae, huber), the logarithm of the mean (poisson), or the quantile of a normal distribution
-// with the mean and deviation of the targets (quantile). `fitted`: provides shift and factor.
+// (mse, mae, huber) or the logarithm of the mean (poisson). For the loss quantile, it is the
+// quantile of a normal distribution with the targets' mean and deviation. `fitted`: provides shift
+// and factor.
 double TargetStart(const spec::ModelSpec& model, const spec::ColumnStats& stats,
                    const spec::FittedTarget& fitted);
 

@@ -82,8 +82,8 @@ class ShardReader {
 
   // Reads a shard and returns all its rows. Whole shards are decoded without zeros only if their
   // first rows are sparse. A keyed hash of (file ordinal, byte offset of the row | Parquet row
-  // index) selects validation rows by fraction, so the selection does not depend on the division
-  // into shards.
+  // index) selects validation rows by fraction. The selection therefore does not depend on the
+  // division into shards.
   //
   // Errors:
   //   kBadInput           the first bad row, with file, row, column, byte offset and text; with

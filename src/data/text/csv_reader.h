@@ -22,9 +22,9 @@
 //
 // Without `multiline`, a record whose quote is open at the end of its line is bad. It includes the
 // lines up to its closing quote, so that no part of it is read as a row. If no quote closes it
-// within kOpenQuoteBytesMax, only the line itself is the bad record. A range with `look_back` that
-// does not begin at 0 starts to read kLookBackBytes before its beginning, to find a bad record that
-// reaches into the range.
+// within kOpenQuoteBytesMax, only the line itself is the bad record. With `look_back`, a range that
+// does not begin at 0 starts to read kLookBackBytes earlier, to find a bad record that reaches into
+// it.
 //
 // A range owns the records that *start* in [begin, end). The reader continues past `end` to finish
 // the last one. A range that does not begin at 0 first finds the start of the next record, and

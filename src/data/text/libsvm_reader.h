@@ -8,9 +8,9 @@
 // each appears at most once in a line. A missing index has the value 0. A value is any text, which
 // the row decoder checks. The + of a numeric label is removed, so that `+1` and `1` are one class.
 //
-// A record is bad if it starts with a pair instead of the label, has several labels, has no integer
-// before a colon or nothing after it, or contains `qid`. It is also bad if an index is 0 (counted
-// from 1), too large or repeated.
+// A record is bad if it starts with a pair instead of the label, has several labels or contains
+// `qid`. It is bad if the text before a colon is not an integer or nothing follows the colon. It is
+// also bad if an index is 0 (counted from 1), too large or repeated.
 //
 // If the job has no label, lines may omit it. Text without a colon at the beginning of a line is
 // still a label, whatever its content. Without that text, column 0 is empty.
