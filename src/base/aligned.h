@@ -1,5 +1,5 @@
-// Buffers on 64-byte boundaries: Eigen's reductions and packets depend on addresses, and the same
-// bits on every machine need the same alignment everywhere.
+// Buffers on 64-byte boundaries. Eigen's reductions and packets depend on addresses, so identical
+// bits on every machine require the same alignment everywhere.
 #pragma once
 
 #include <cstddef>

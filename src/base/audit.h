@@ -1,5 +1,6 @@
-// The audit: a line of the log for each order, written at every log level but `off`, to systemd's
-// journal as a notice.
+// The audit log: one line per order. It is written at every log level except `off`. systemd's
+// journal receives it as a notice.
+//
 // Thread rule: safe from any thread.
 #pragma once
 

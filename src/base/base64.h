@@ -1,4 +1,6 @@
-// Base64 (RFC 4648), of texts below 1 GiB. Thread rule: pure functions.
+// Base64 (RFC 4648) for texts below 1 GiB.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <optional>
@@ -7,11 +9,11 @@
 
 namespace espalier {
 
-// With + and /, padded: section 4.
+// Encodes with + and / and padding (section 4).
 std::string Base64(std::string_view bytes);
-// With - and _, without padding: section 5, as in URLs.
+// Encodes with - and _ and without padding (section 5), as in URLs.
 std::string Base64Url(std::string_view bytes);
-// Of either alphabet, padded or not; nothing: the text is not Base64.
+// Decodes either alphabet, padded or not. Returns nothing if the text is not Base64.
 std::optional<std::string> FromBase64(std::string_view text);
 
 }  // namespace espalier

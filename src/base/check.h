@@ -1,5 +1,8 @@
-// ESPALIER_CHECK: our own broken invariant ends the process with its numbers. Never for input,
-// network, disk or peers: those return a Status. Stays on in every configuration.
+// ESPALIER_CHECK ends the process, with its numbers, if an invariant of our own code is broken. It
+// is never used for input, network, disk or peers, which return a Status. It stays on in every
+// configuration.
+//
+// Thread rule: safe from any thread.
 #pragma once
 
 #include <string>
@@ -12,7 +15,7 @@ namespace espalier {
 
 }  // namespace espalier
 
-// `detail` is evaluated only on failure.
+// Evaluates `detail` only on failure.
 #define ESPALIER_CHECK(condition, detail)                                \
   do {                                                                   \
     if (!(condition)) [[unlikely]]                                       \

@@ -1,5 +1,7 @@
-// Checksums. Crc32c (Castagnoli) notices that bytes of a shard or a message changed; Sha256 names
-// content (weights, specs). Thread rule: values and pure functions.
+// Checksums. Crc32c (Castagnoli) detects changed bytes in a shard or a message. Sha256 identifies
+// content (weights, specs).
+//
+// Thread rule: values and pure functions.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +12,11 @@
 
 namespace espalier {
 
-// CRC-32C of `size` bytes, continuing from `crc` (0 to start). Uses the processor's instruction.
+// Returns the CRC-32C of `size` bytes, continuing from `crc` (0 to start). Uses the processor's
+// instruction.
 uint32_t Crc32c(const void* data, size_t size, uint32_t crc = 0);
 
-// SHA-256, fed piece by piece.
+// SHA-256 of data that arrives in pieces.
 class Sha256 {
  public:
   Sha256();
@@ -21,7 +24,7 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   void Update(const void* data, size_t size);
-  // 64 lower-case hexadecimal digits. REQUIRES: called once, last.
+  // Returns 64 lower-case hexadecimal digits. REQUIRES: called once, last.
   std::string FinishHex();
 
  private:

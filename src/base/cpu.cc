@@ -1,4 +1,4 @@
-// Built with -march=x86-64: nothing here may need more than the processor it reports on.
+// Built with -march=x86-64, because this code runs before the processor has been checked.
 #include "src/base/cpu.h"
 
 #include <unistd.h>

@@ -1,11 +1,13 @@
-// The processor check. All our code is built for x86-64-v3; on an older processor the first such
-// instruction would end the process with an illegal-instruction signal. Linking this library into a
-// program makes it check before any other static initialiser and end with words and exit code 1.
+// The processor check. All our code is built for x86-64-v3. On an older processor, the first
+// instruction of that level would end the process with an illegal-instruction signal. A program
+// that links this library runs the check before any other static initializer. If the check fails,
+// the program prints a message and exits with code 1.
 #pragma once
 
 namespace espalier {
 
-// The x86-64-v3 features that this processor lacks, e.g. "avx2 fma"; empty when none.
+// Returns the x86-64-v3 features missing from this processor, for example "avx2 fma". Empty if none
+// is missing.
 const char* MissingCpuFeatures();
 
 }  // namespace espalier

@@ -1,4 +1,6 @@
-// Closes a file descriptor at the end of its scope. Thread rule: a value of one thread.
+// FileDescriptor closes a file descriptor at the end of its scope.
+//
+// Thread rule: a value of one thread.
 #pragma once
 
 #include <unistd.h>
@@ -7,7 +9,7 @@ namespace espalier {
 
 class FileDescriptor {
  public:
-  // Owns it from now on; negative: there is none, and errno still says why.
+  // Takes ownership of `fd`. If it is negative, there is nothing to close, and errno is unchanged.
   explicit FileDescriptor(int fd) : fd_(fd) {}
   ~FileDescriptor() {
     if (fd_ >= 0) close(fd_);

@@ -1,5 +1,7 @@
-// The names of things that move between machines. Identity is not an address: a WorkerId is given
-// once by a coordinator and never used again for another worker; host:port is an attribute.
+// Identifiers that move between machines. Identity is not an address: a coordinator assigns a
+// WorkerId once and never reuses it for another worker. host:port is an attribute.
+//
+// Thread rule: values.
 #pragma once
 
 #include <compare>
@@ -8,7 +10,7 @@
 
 namespace espalier {
 
-// A number that cannot be mixed up with another kind of number. 0 is "none".
+// A number that cannot be mixed up with another kind of number. 0 means none.
 template <typename Tag>
 struct Number {
   uint64_t value = 0;

@@ -1,4 +1,4 @@
-// Many slow things at once, used one after the other.
+// InOrder runs many slow tasks at once and uses their results one after the other.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,13 @@
 
 namespace espalier {
 
-// Calls `make(i)` for 0 <= i < count on up to `threads` threads of its own, and `take(i, made)` on
-// the caller's thread in the order of i. At most twice `threads` things are being made or wait to
-// be taken. The first error of `take` ends it and is returned, after the calls of `make` that were
-// running: so the outcome does not depend on which of them was faster.
+// Calls `make(i)` for 0 <= i < count on up to `threads` separate threads. Calls `take(i, made)` on
+// the caller's thread, in the order of i. At most twice `threads` items are in progress or waiting
+// for `take`.
+//
+// The first error of `take` ends the run. InOrder returns it after the running calls of `make` have
+// finished. The result therefore does not depend on which of them was faster.
+//
 // `make` must be safe from several threads, also while `take` runs for a smaller i.
 template <typename T>
 Status InOrder(int64_t count, int threads, const std::function<T(int64_t)>& make,

@@ -14,7 +14,7 @@
 namespace espalier {
 namespace {
 
-// Above all levels that a least one can be.
+// Above all levels that SetLogLevel accepts.
 constexpr auto kAudit = spdlog::level::critical;
 
 spdlog::level::level_enum LevelOf(LogLevel level) {
@@ -33,7 +33,7 @@ spdlog::level::level_enum LevelOf(LogLevel level) {
   return spdlog::level::off;
 }
 
-// The level as syslog's digit, by which the journal sorts; see sd-daemon(3).
+// Writes the level as syslog's digit, by which the journal sorts; see sd-daemon(3).
 class PriorityFlag : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -65,7 +65,7 @@ class LevelName : public spdlog::custom_flag_formatter {
   }
 };
 
-// Whether standard error is the stream that the journal handed us, and not somewhere it was led.
+// Returns whether standard error is the journal's stream, and not redirected.
 bool LeadsToJournal(const std::string& journal_stream) {
   struct stat info;
   return !journal_stream.empty() && fstat(STDERR_FILENO, &info) == 0 &&
@@ -74,7 +74,7 @@ bool LeadsToJournal(const std::string& journal_stream) {
 
 bool IsControl(char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7f; }
 
-// One line, which cannot change what a terminal shows.
+// Writes one line without control characters, which could change what a terminal shows.
 void Write(spdlog::level::level_enum level, const std::string& message) {
   if (std::none_of(message.begin(), message.end(), IsControl)) {
     return spdlog::log(level, "{}", message);

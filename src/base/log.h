@@ -1,6 +1,7 @@
-// Logging: one line an event, to standard error, `time level daemon message key=value`. The shells
-// open it; every room may write. To systemd's journal, which has its own times, each line is
-// `<priority>daemon message`. A line break within a message is written as \n.
+// Logging to standard error: one line per event, `time level daemon message key=value`. The shells
+// open the log, and every room may write to it. Lines for systemd's journal, which has its own
+// times, are `<priority>daemon message`. A line break within a message is written as \n.
+//
 // Thread rule: safe from any thread.
 #pragma once
 
@@ -11,12 +12,12 @@ namespace espalier {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
-// Sets the name shown on each line and the least level written. Call once, in main.
-// `journal_stream`: the environment's JOURNAL_STREAM; the lines are the journal's when it names the
-// file (DEVICE:INODE) that standard error is.
+// Sets the name on each line and the lowest level to write. Call once, in main. `journal_stream` is
+// the value of JOURNAL_STREAM in the environment. If it names the file (DEVICE:INODE) of standard
+// error, the lines have the format of the journal.
 void OpenLog(std::string_view program, LogLevel least, const std::string& journal_stream = "");
 
-// From now on.
+// Sets the lowest level to write from now on.
 void SetLogLevel(LogLevel least);
 
 void LogDebug(const std::string& message);

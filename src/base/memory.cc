@@ -10,7 +10,7 @@
 namespace espalier {
 namespace {
 
-// The number in a file; `most` where there is none ("max", or no such file).
+// Returns the number in a file, or `most` if it has no number ("max") or does not exist.
 int64_t Limit(const std::string& file, int64_t most) {
   std::ifstream in(file);
   std::string text;
@@ -20,7 +20,7 @@ int64_t Limit(const std::string& file, int64_t most) {
   return error == std::errc() && end != text.data() && bytes > 0 ? std::min(bytes, most) : most;
 }
 
-// Of the group and of all above it.
+// Returns the lowest limit of the group and its ancestors.
 int64_t LimitUpwards(const std::string& root, std::string group, const std::string& name,
                      int64_t most) {
   for (;; group.resize(group.rfind('/'))) {

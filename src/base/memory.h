@@ -1,4 +1,6 @@
-// How much memory there is. Thread rule: re-entrant functions.
+// Memory limits of this process and errors of allocations.
+//
+// Thread rule: re-entrant functions.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +11,14 @@
 
 namespace espalier {
 
-// What this process may have, in bytes: the machine's, or less in a container.
+// Returns the memory available to this process, in bytes: that of the machine, or less in a
+// container.
 int64_t PhysicalMemoryBytes();
 
-// The least limit of the control groups that `membership` (as of /proc/self/cgroup) names and of
-// those above them, below `root` (/sys/fs/cgroup): memory.max, or memory.limit_in_bytes of version
-// 1. Groups that do not stand there (a container sees its own as the root) are passed over; at most
-// `most`.
+// Returns the lowest limit of the control groups in `membership` (as in /proc/self/cgroup) and of
+// their ancestors, at most `most`. The groups are below `root` (/sys/fs/cgroup). The limit is
+// memory.max, or memory.limit_in_bytes of version 1. Groups that do not exist there are skipped,
+// because a container sees its own group as the root.
 int64_t ControlGroupMemoryBytes(const std::string& membership, const std::string& root,
                                 int64_t most);
 

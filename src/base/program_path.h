@@ -1,10 +1,11 @@
-// Which file to execute to get a running program again, and where its fellows lie.
+// The file to execute in order to start a running program again, and to find the programs installed
+// with it.
 //
-// Usually that is /proc/self/exe. A program that a loader was told to run, as the launcher of the
-// relocatable tarball does (src/launcher), finds the loader there; its own path is then argv[0],
-// which the launcher sets to the absolute path of itself.
+// Usually this file is /proc/self/exe. The launcher of the relocatable tarball (src/launcher)
+// starts a program through a loader, and /proc/self/exe is then the loader. In that case argv[0]
+// holds the program's path, because the launcher sets it to its own absolute path.
 //
-// Thread rule: call from main, before there are threads.
+// Thread rule: call from main, before other threads exist.
 #pragma once
 
 #include <string>
@@ -13,11 +14,11 @@
 
 namespace espalier {
 
-// The absolute path; kInternal when neither tells it.
+// Returns the absolute path. kInternal if neither source has it.
 Result<std::string> ProgramPath(const std::string& argv0);
 
-// Makes the file name in argv[0] the name that ps and pgrep show: behind the launcher it would be
-// the loader's.
+// Makes the file name in argv[0] the name that ps and pgrep show. Otherwise a program behind the
+// launcher would have the loader's name.
 void ShowProgramName(const std::string& argv0);
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-// The one way data moves between our threads: a closable FIFO.
+// Queue: a closable FIFO. It is the only way to move data between our threads.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,14 @@
 
 namespace espalier {
 
-// Unbounded by itself: what may be in flight is bounded by the protocol of each user, which says
-// so. Thread rule: all calls safe from any thread.
+// An unbounded queue. The protocol of each user bounds the number of items in flight and documents
+// the bound.
+//
+// Thread rule: all calls are safe from any thread.
 template <typename T>
 class Queue {
  public:
-  // False when the queue is closed; the item is then dropped.
+  // Returns false, and drops the item, if the queue is closed.
   bool Push(T item) {
     {
       std::lock_guard lock(mutex_);
@@ -26,13 +28,13 @@ class Queue {
     ready_.notify_one();
     return true;
   }
-  // Waits for an item. Empty when the queue is closed and drained.
+  // Waits for an item. Returns nothing if the queue is closed and drained.
   std::optional<T> Pop() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return closed_ || !items_.empty(); });
     return TakeLocked();
   }
-  // As Pop, but gives up after `timeout`.
+  // Like Pop, but gives up after `timeout`.
   template <typename Rep, typename Period>
   std::optional<T> PopFor(std::chrono::duration<Rep, Period> timeout) {
     std::unique_lock lock(mutex_);

@@ -13,9 +13,9 @@ namespace espalier {
 namespace {
 
 constexpr int64_t kWatchdogUsecMax = int64_t{86'400} * 1'000'000;
-constexpr int64_t kExtensionMs = 15'000;  // also for the end itself, once it begins
+constexpr int64_t kExtensionMs = 15'000;  // also covers the end of the process itself
 
-// A socket that sends to `name`; -1: none.
+// Returns a socket connected to `name`, or -1.
 int ConnectTo(const std::string& name) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -30,7 +30,7 @@ int ConnectTo(const std::string& name) {
   return -1;
 }
 
-// The positive number that `text` is, at most `limit`; 0: it is none.
+// Parses a positive number of at most `limit`. Returns 0 if `text` is not one.
 int64_t Number(const std::string& text, int64_t limit) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

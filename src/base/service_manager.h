@@ -1,9 +1,9 @@
-// What a daemon tells the service manager that started it (systemd: Type=notify and WatchdogSec),
-// as datagrams of NAME=VALUE lines to the socket that NOTIFY_SOCKET names; see sd_notify(3).
-// Without a socket nothing is told. A datagram that cannot be sent is lost: the manager's limits
-// see to it.
+// Notifications from a daemon to the service manager that started it (systemd: Type=notify and
+// WatchdogSec). They are datagrams of NAME=VALUE lines to the socket in NOTIFY_SOCKET; see
+// sd_notify(3). Without a socket, nothing is sent. A datagram that cannot be sent is lost. The
+// manager's limits handle that case.
 //
-// Thread rule: one thread, the daemon's loop: that it still says "alive" is the proof.
+// Thread rule: one thread, the daemon's loop. Its calls prove that the loop is alive.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace espalier {
 
-// As the environment says; empty: not set.
+// Settings from the environment; empty: not set.
 struct ServiceEnvironment {
   std::string notify_socket;  // NOTIFY_SOCKET: an absolute path, or @ and an abstract name
-  std::string watchdog_usec;  // WATCHDOG_USEC: the process is killed after such a silence
-  std::string watchdog_pid;   // WATCHDOG_PID: which process that is said of
+  std::string watchdog_usec;  // WATCHDOG_USEC: the manager kills the process after this silence
+  std::string watchdog_pid;   // WATCHDOG_PID: process that the watchdog applies to
 };
 
 ServiceEnvironment ReadServiceEnvironment(
@@ -24,22 +24,22 @@ ServiceEnvironment ReadServiceEnvironment(
 
 class ServiceManager {
  public:
-  // An address or a number that makes no sense counts as none.
+  // Treats an invalid address or number as absent.
   explicit ServiceManager(const ServiceEnvironment& environment);
   ~ServiceManager();
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
   void Ready() { Tell("READY=1"); }
-  // Ready ends it. `now_us` is of CLOCK_MONOTONIC.
+  // Reports the start of a reload, which Ready ends. `now_us` is from CLOCK_MONOTONIC.
   void Reloading(int64_t now_us) { Tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)); }
   void Stopping() { Tell("STOPPING=1"); }
-  // While it stops: more time than the unit's TimeoutStopSec, which ends soon after nobody calls
-  // this any more. Call it as often as Beat.
+  // Asks for more time than the unit's TimeoutStopSec. Call it during a stop, as often as Beat. The
+  // extended time ends soon after the last call.
   void StillStopping(int64_t now_ms);
-  // A line for people (`systemctl status`); told only when it differs from the last one.
+  // Sends a line for `systemctl status`, if it differs from the last one.
   void Status(const std::string& line);
-  // Says "alive" twice in the watchdog's time; call it more often than that.
+  // Sends a keep-alive twice in the watchdog's time. Call it more often than that.
   void Beat(int64_t now_ms);
   bool listens() const { return socket_ >= 0; }
 

@@ -1,8 +1,9 @@
-// Errors as values. A Status is either OK or a code, a message a person can act on, where in the
-// input it happened (when it did) and the error that caused it. A Result<T> is a T or a Status.
-// We throw no exceptions; a library's are caught at the edge of the room that uses it.
+// Errors as values. A Status is OK or an error with a code and a message that a user can act on. It
+// may also hold the position in the input and the error that caused it. A Result<T> is a T or a
+// Status. We throw no exceptions. The room that uses a library catches the library's exceptions at
+// its edge.
 //
-// Thread rule: values; share nothing.
+// Thread rule: values, which share nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +20,32 @@ namespace espalier {
 enum class StatusCode : uint8_t {
   kOk = 0,
   kInvalidArgument = 1,    // the spec, a flag or a call is wrong; nothing was started (exit code 2)
-  kNotFound = 2,           // a file or an id that should be there is not
-  kAlreadyExists = 3,      // an output that must not exist does
+  kNotFound = 2,           // an expected file or id is missing
+  kAlreadyExists = 3,      // an output that must not exist already exists
   kPermissionDenied = 4,   // the system or a peer refuses
-  kBadInput = 5,           // the content of a data file is wrong; `position` says where
-  kDataLoss = 6,           // bytes changed under us: a checksum differs, a file is cut short
+  kBadInput = 5,           // the content of a data file is wrong; see `position`
+  kDataLoss = 6,           // bytes have changed: a checksum differs, a file is truncated
   kResourceExhausted = 7,  // a limit was reached: memory, disk, message size, queue
   kUnavailable = 8,        // a peer cannot be reached (now)
-  kDeadlineExceeded = 9,   // a wait ended without its event
+  kDeadlineExceeded = 9,   // a wait timed out
   kFailedPrecondition = 10,  // the call does not fit the state (versions differ, job has ended)
-  kCancelled = 11,           // a person or a shutdown asked for the end
-  kAborted = 12,             // the generation this belonged to is over
-  kUnimplemented = 13,       // a known feature that this build lacks
+  kCancelled = 11,           // a user or a shutdown requested the end
+  kAborted = 12,             // the generation of this work is over
+  kUnimplemented = 13,       // a known feature that is missing from this build
   kInternal = 14,            // our own fault
 };
 
-// "INVALID_ARGUMENT" and so on: the field's (gRPC's) names.
+// Returns the field's (gRPC's) name: "INVALID_ARGUMENT" and so on.
 const char* StatusCodeName(StatusCode code);
 
-// Where in an input file an error lies. Empty or absent members are unknown.
+// The position of an error in an input file. Empty or absent members are unknown.
 struct InputPosition {
   std::string file;
-  std::optional<int64_t> row;     // 1-based line where the record starts, header and empty lines
-                                  // counted; in Parquet the 1-based row
-  std::string column;             // header name, else the 0-based position in decimal
+  // 1-based line at which the record starts, counting header and empty lines; Parquet: 1-based row
+  std::optional<int64_t> row;
+  std::string column;             // header name, otherwise the 0-based position in decimal
   std::optional<int64_t> offset;  // byte offset of the record or field in the (decompressed) file
-  std::string text;               // what was found, shortened to 80 bytes and made printable
+  std::string text;               // text found, shortened to 80 bytes and made printable
 
   bool operator==(const InputPosition&) const = default;
 };
@@ -58,17 +59,18 @@ class [[nodiscard]] Status {
 
   bool ok() const { return rep_ == nullptr; }
   StatusCode code() const;
-  // The message of this error alone, without its causes.
+  // Returns the message of this error, without its causes.
   const std::string& message() const;
   const std::optional<InputPosition>& position() const;
-  // The error that caused this one; OK when it is the first.
+  // Returns the error that caused this one, or OK if this is the first.
   const Status& cause() const;
 
-  // The same error with a position. An existing position is kept where the new one is silent.
+  // Returns the same error with a position. Members missing from the new position keep their
+  // existing values.
   Status At(InputPosition position) const;
-  // A new error with the same code and position whose cause is this one.
+  // Returns a new error with the same code and position, whose cause is this one.
   Status Wrap(std::string context) const;
-  // "context <- cause <- cause"; with the position when there is one.
+  // Returns "context <- cause <- cause", with the position if known.
   std::string ToString() const;
 
  private:

@@ -8,7 +8,8 @@
 namespace espalier {
 namespace {
 
-// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+// Returns the number of insertions, deletions, substitutions and swaps of adjacent letters (optimal
+// string alignment).
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -30,8 +31,8 @@ std::string_view WithoutSpacesAround(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-// One character of UTF-8; `bytes` is 0 where the text has none: a byte that starts nothing, a
-// sequence cut short, longer than need be, of a surrogate or beyond U+10FFFF.
+// One UTF-8 character. `bytes` is 0 if the text does not start with a valid one. Invalid are bytes
+// that start no character, truncated and overlong sequences, surrogates and codes beyond U+10FFFF.
 struct Character {
   uint32_t code = 0;
   size_t bytes = 0;
@@ -71,8 +72,8 @@ bool InRanges(uint32_t code, std::span<const CodeRange> ranges) {
   return false;
 }
 
-// From Unicode's general categories Cc, Cf, Zl, Zp, Co and noncharacters, and the variation
-// selectors.
+// The hidden ranges come from Unicode's general categories Cc, Cf, Zl, Zp, Co, the noncharacters
+// and the variation selectors.
 bool IsShown(uint32_t code) {
   static constexpr CodeRange kHidden[] = {
       {0x0, 0x1F},      {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},

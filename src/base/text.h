@@ -1,4 +1,6 @@
-// Words and numbers for people. Thread rule: pure functions.
+// Text for messages: spelling suggestions, printable text, and numbers with units.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,38 +11,42 @@
 
 namespace espalier {
 
-// The candidate that differs least from `word`, if it is near enough to be meant: it differs only
-// by spaces around it, or in at most a third of the word's letters (in one, if the word is short)
-// and not in all of them (edit distance).
+// Returns the candidate most similar to `word`, if it is close enough to be the intended one: it
+// differs only by surrounding spaces, or by a small edit distance. The distance is at most a third
+// of the word's letters (one letter, if the word is short), and less than all of them.
 std::optional<std::string> Nearest(std::string_view word, std::span<const std::string> candidates);
 
-// Of the character of UTF-8 that `text`, which is not empty, begins with; 0: it begins with none.
+// Returns the length of the UTF-8 character at the start of `text`, in bytes; 0 if there is none.
+// REQUIRES: `text` is not empty.
 size_t CharacterBytes(std::string_view text);
 
-// `text` as it may be shown: cut to at most `bytes_max` bytes, not within a character, with "...";
-// UTF-8 passes, and what is not UTF-8 or not seen for what it is (control characters, marks that
-// turn the direction of writing, characters of no width, line separators, characters for private
-// use or for none) is written as \xNN, byte by byte. The result is valid UTF-8 without line breaks.
+// Returns `text` in a form that is safe to show: valid UTF-8 without line breaks. Text beyond
+// `bytes_max` bytes is cut between characters and replaced by "...". These are written as \xNN,
+// byte by byte:
+// - bytes that are not UTF-8
+// - characters that are invisible or misleading: control characters, marks that change the
+//   direction of writing, characters of no width, line separators, private-use and unassigned
+//   characters
 std::string Printable(std::string_view text, size_t bytes_max = 80);
 
-// A path or a pattern as it stands in messages: printable, in quotes, at most 1024 bytes of it.
+// Returns a path or a pattern for messages: printable, in quotes, at most 1024 bytes of it.
 std::string QuotedPath(std::string_view path);
-// Printable text in single quotes, of at most 80 bytes, for error messages.
+// Returns printable text in single quotes for error messages, at most 80 bytes.
 std::string Quoted(std::string_view text);
 
-// For text that went through Printable. How many columns of a terminal it takes: East Asian
-// characters and pictures take two, combining accents none.
+// Returns the number of terminal columns of a text that went through Printable. East Asian
+// characters and pictures take two columns, combining accents none.
 size_t DisplayColumns(std::string_view text);
-// Its longest beginning that takes at most `columns_max` of them.
+// Returns the longest prefix of that text that takes at most `columns_max` columns.
 std::string_view FirstColumns(std::string_view text, size_t columns_max);
 
-// 1536 -> "1.5 KiB".
+// Formats bytes: 1536 -> "1.5 KiB".
 std::string HumanBytes(uint64_t bytes);
-// Milliseconds to "850 ms", "12.3 s", "4 min 5 s", "2 h 3 min".
+// Formats milliseconds: "850 ms", "12.3 s", "4 min 5 s", "2 h 3 min".
 std::string HumanDuration(int64_t ms);
-// 1234567 -> "1,234,567".
+// Formats a count: 1234567 -> "1,234,567".
 std::string HumanCount(int64_t n);
-// The shortest decimal text that reads back as exactly `value` (std::to_chars).
+// Returns the shortest decimal text that reads back as exactly `value` (std::to_chars).
 std::string ShortestDouble(double value);
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-// A fixed team of threads for loops (compute) and for jobs (input and output).
+// Fixed pools of threads for loops (compute) and for jobs (input and output).
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,15 @@
 
 namespace espalier {
 
-// Runs `body(index)` for 0 <= index < count on `threads` threads, the caller being one of them.
-// Which thread runs which index is left open: bodies must not depend on it. If a body
-// throws, no further body begins, and the first exception is rethrown once the running ones return.
+// Runs `body(index)` for 0 <= index < count on `threads` threads, including the caller's. The
+// assignment of indices to threads is not specified, so bodies must not depend on it. If a body
+// throws, no further body starts. The first exception is rethrown after the running bodies have
+// returned.
+//
 // Thread rule: one ParallelFor at a time, from one thread.
 class ComputePool {
  public:
-  // `on_start` runs once on each of the pool's own threads (it sets MXCSR, say).
+  // Runs `on_start` once on each of the pool's own threads (for example, to set MXCSR).
   explicit ComputePool(int threads, std::function<void()> on_start = {});
   ~ComputePool();
   ComputePool(const ComputePool&) = delete;
@@ -47,7 +49,8 @@ class ComputePool {
   std::function<void()> on_start_;
 };
 
-// Runs jobs in order of submission on `threads` threads. The destructor lets queued jobs run.
+// Runs jobs in order of submission on `threads` threads. The destructor runs the queued jobs first.
+//
 // Thread rule: Submit is safe from any thread.
 class JobPool {
  public:

@@ -1,5 +1,5 @@
 // The version of this build. Clients, coordinators and workers of different versions refuse each
-// other, naming both.
+// other, with an error that names both versions.
 #pragma once
 
 namespace espalier {
