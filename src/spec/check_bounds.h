@@ -1,4 +1,4 @@
-// The bounds of each field, by its Key.
+// Checks each field of a spec against the bounds of its Key.
 //
 // Thread rule: one thread.
 #pragma once
@@ -26,12 +26,12 @@ class BoundsVisitor {
  public:
   explicit BoundsVisitor(Findings& findings) : findings_(findings) {}
 
-  // `path` is the place of `value`, and `key` its declaration.
+  // Checks `value`, which is at `path` and declared by `key`.
   template <typename T>
   void Check(const std::string& path, const Key& key, const T& value) {
     const Bounds& bounds = key.bounds;
     if constexpr (std::is_same_v<T, int64_t>) {
-      // Whole numbers have both bounds or none.
+      // Integers have both bounds or none.
       if (std::isfinite(bounds.min) && std::isfinite(bounds.max)) {
         findings_.Whole(path, value, static_cast<int64_t>(bounds.min),
                         static_cast<int64_t>(bounds.max));
@@ -59,8 +59,7 @@ class BoundsVisitor {
   template <typename T>
   void Check(const std::string& path, const Key& key, const std::vector<T>& values) {
     if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double> || HasFields<const T>) {
-      const bool alone =
-          values.size() == 1 && key.list == nullptr;  // it may be a value, not a list
+      const bool alone = values.size() == 1 && key.list == nullptr;  // a single value, not a list
       for (size_t i = 0; i < values.size(); ++i) {
         Check(alone ? path : path + "[" + std::to_string(i) + "]", key, values[i]);
       }

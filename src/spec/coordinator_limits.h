@@ -1,5 +1,5 @@
-// Limits and timeouts of a coordinator. config/daemon_options.h declares their ranges and meanings;
-// cluster/coordinator_core.h obeys them.
+// Limits and timeouts of a coordinator. config/daemon_options.h declares their ranges and meanings.
+// cluster/coordinator_core.h applies them.
 //
 // Thread rule: values.
 #pragma once

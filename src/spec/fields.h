@@ -1,7 +1,6 @@
-// The only list of the fields of jobs. YAML and the bounds follow from it; for jobs that train also
-// the fingerprint and model.json.
-// `Fields(f, s)` calls f(Key, member) for each member of a struct of the spec, in order; `s` may be
-// const.
+// The only list of the fields of jobs. YAML and the bounds follow from it. For training jobs, the
+// fingerprint and model.json follow from it too. `Fields(f, s)` calls f(Key, member) for each
+// member of a struct of the spec, in order. `s` may be const.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -326,7 +325,7 @@ void Fields(F&& f, Is<JobSpec> auto& s) {
   f(Key("checkpoint").Yaml("train.checkpoint"), s.checkpoint);
   f("resume", s.resume);
 }
-// The section `predict` or `evaluate`.
+// Fields of the section `predict` or `evaluate`.
 template <typename F>
 void Fields(F&& f, Is<ScoringSpec> auto& s) {
   f(Key("model").Path(), s.model);

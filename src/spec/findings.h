@@ -1,5 +1,5 @@
-// What the parts of Validate share. The first finding wins; each names the field's path in YAML,
-// what was found and what was expected.
+// Findings: the first error that Validate finds. Each error names the field's path in YAML, the
+// value found and the value expected.
 //
 // Thread rule: one thread.
 #pragma once
@@ -20,7 +20,7 @@ namespace espalier::spec {
 inline constexpr size_t kListMax = 10'000;  // patterns, feature entries
 inline constexpr size_t kTextMax = 4096;    // bytes of a path or a name
 
-// Keeps the first finding.
+// Records the first finding and ignores later ones.
 class Findings {
  public:
   void Expect(bool ok, const std::string& path, const std::string& found,
@@ -48,7 +48,7 @@ class Findings {
   Status Take() const { return first_; }
 
  private:
-  // "a number above 0 and at most 10".
+  // Returns, for example, "a number above 0 and at most 10".
   static std::string Words(const Bounds& b) {
     const bool lower = std::isfinite(b.min), upper = std::isfinite(b.max);
     if (lower && upper && !b.above && !b.below) {
@@ -68,7 +68,7 @@ class Findings {
   Status first_;
 };
 
-// The bounds of each field's Key.
+// Checks the bounds of each field's Key.
 void CheckBounds(Findings& f, const JobSpec& job);
 void CheckBounds(Findings& f, const ScoringSpec& scoring);
 void CheckModel(Findings& f, const ModelSpec& model);

@@ -1,5 +1,6 @@
-// The canonical text: one line a field, `path=value`. Text is length-prefixed, lists and variants
-// carry their size or alternative, so that two jobs have the same text only if they are the same.
+// The canonical text: one line per field, `path=value`. Texts have a length prefix, and lists and
+// variants contain their size or alternative. Two jobs therefore have the same text only if they
+// are the same.
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -37,7 +38,7 @@ class Canon {
   }
   template <typename T>
   void Write(const std::string& path, const std::optional<T>& value) {
-    if (!value) return Line(path, "not given");  // `none` may be a value
+    if (!value) return Line(path, "not given");  // `none` may be a regular value
     Write(path, *value);
   }
   template <typename T>
@@ -60,7 +61,8 @@ class Canon {
   std::string text_ = "espalier job 1\n";
 };
 
-// "hdfs://namenode:9000/a/b" -> "hdfs:///a/b": the same files, whichever address serves them.
+// Maps "hdfs://namenode:9000/a/b" to "hdfs:///a/b". The files are the same, regardless of the
+// address that serves them.
 std::string WithoutAddress(const std::string& path) {
   const size_t scheme = path.find("://");
   if (scheme == std::string::npos) return path;

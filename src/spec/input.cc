@@ -52,7 +52,7 @@ std::string InferredText(const Schema& schema) {
   for (size_t i = 0; i < schema.features.size(); ++i) {
     const FeatureRule rule = schema.rule(i);
     std::vector<int32_t>& of_type = columns[rule.type];
-    const int32_t column = schema.features[i];  // a date's are side by side
+    const int32_t column = schema.features[i];  // the parts of a date are adjacent
     if (rule.group < 0 && (of_type.empty() || of_type.back() != column)) of_type.push_back(column);
   }
   std::string text;
@@ -129,8 +129,8 @@ bool IsSampled(const FeatureSpec& features, const FeatureRule& rule) {
 
 int64_t SampledRowsMax(int64_t robust_features) {
   constexpr int64_t kNumbers = 64 << 10;
-  constexpr int64_t kNumbersMost = 4
-                                   << 20;  // of a message, which has room for more than statistics
+  // Limited by the message, which also carries statistics.
+  constexpr int64_t kNumbersMost = 4 << 20;
   if (robust_features == 0) return 0;
   const int64_t rows = std::clamp(kNumbers / robust_features, kSampledRowsGood, kSampledRowsMost);
   return std::max(std::min(rows, kNumbersMost / robust_features), kSampledRowsMin);

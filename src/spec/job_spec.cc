@@ -12,11 +12,11 @@
 
 namespace espalier::spec {
 
-constexpr int64_t kAsyncLeavesMin = 16;  // unless a number is given
+constexpr int64_t kAsyncLeavesMin = 16;  // unless the job sets a number
 
 namespace {
 
-constexpr int64_t kRateBatch = 256;  // the batch that the learning rate is for
+constexpr int64_t kRateBatch = 256;  // batch that the default learning rate is meant for
 constexpr int64_t kMostBatch = 8192;
 
 // A value for fewer rows than `below`.
@@ -27,14 +27,14 @@ struct ByRows {
 
 }  // namespace
 
-// Rows -> batch and rows -> epochs are measured (docs/presets.md). From 120,000 rows on a batch is
-// about 1/240 of the rows, so that as many workers as possible share it.
+// Measured values for batch and epochs by the number of rows (docs/presets.md). From 120,000 rows
+// on, a batch is about 1/240 of the rows, so that as many workers as possible can share it.
 int64_t BatchFor(int64_t train_rows) {
   constexpr ByRows kBatches[] = {{500, 32}, {2'000, 64}, {8'000, 128}, {30'000, kRateBatch}};
   for (const ByRows& entry : kBatches) {
     if (train_rows < entry.below) return entry.value;
   }
-  // The power of two that is nearest to rows / 240 by its logarithm.
+  // The power of two nearest to rows / 240 by logarithm.
   int64_t batch = 2 * kRateBatch;
   const double exact = static_cast<double>(train_rows) / 240;
   while (batch < kMostBatch && exact * exact > 2.0 * static_cast<double>(batch * batch)) batch *= 2;
@@ -88,8 +88,8 @@ JobSpec Sized(JobSpec job, int64_t train_rows) {
 int64_t LeafCount(const TrainSpec& train) {
   if (train.leaves) return *train.leaves;
   const auto per_leaf = static_cast<uint64_t>(std::max<int64_t>(train.batch / 64, 1));
-  // Without promised bits they only say how many workers may take part; each must have rows in each
-  // step.
+  // In async mode, leaves do not determine bits. They only limit the number of workers, each of
+  // which needs rows in each step.
   const auto rows = static_cast<uint64_t>(std::max<int64_t>(train.batch, 1));
   const int64_t least =
       train.mode == TrainMode::kAsync
@@ -136,7 +136,8 @@ TargetScale EffectiveTargetScale(const ModelSpec& model) {
   return EffectiveLoss(model) == Loss::kPoisson ? TargetScale::kNone : TargetScale::kStandard;
 }
 
-// PyTorch's defaults, but for the learning rate of plain gradient descent, which has none there.
+// The defaults of PyTorch, except for the learning rate of plain gradient descent, which has no
+// default there.
 OptimizerSpec DefaultOptimizer(OptimizerKind kind) {
   OptimizerSpec o;
   o.kind = kind;
@@ -147,8 +148,8 @@ OptimizerSpec DefaultOptimizer(OptimizerKind kind) {
   return o;
 }
 
-// An update of all rows takes an epoch whatever the batch is; of a larger one it takes fewer sums,
-// and more workers can share it.
+// An update from all rows takes an epoch with any batch size. A larger batch needs fewer sums, and
+// more workers can share it.
 int64_t DefaultBatch(OptimizerKind kind) {
   const bool whole = kind == OptimizerKind::kLbfgs || kind == OptimizerKind::kGd;
   return whole ? 8192 : TrainSpec().batch;

@@ -1,6 +1,6 @@
-// Key: the declaration of one field of a job, in spec/fields.h. From it follow its line in the
-// canonical text, its key in YAML and in model.json, and its bounds. Conditions between
-// fields are in spec/validate*.cc.
+// Key: the declaration of one field of a job, in spec/fields.h. It determines the field's line in
+// the canonical text, its key in YAML and in model.json, and its bounds. Conditions between fields
+// are in spec/validate*.cc.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -30,9 +30,9 @@ struct Key {
 
   constexpr Key(const char* n) : name(n) {}  // NOLINT: a name alone is a declaration
 
-  // In the canonical text and in model.json of format 1. It never changes.
+  // Name in the canonical text and in model.json of format 1. It never changes.
   const char* name;
-  // In YAML; "": the reader of its struct sees to it, or it has no key there.
+  // Key in YAML. "": the reader of its struct handles the field, or it has no key in YAML.
   const char* yaml = name;
   Bounds bounds = {};
   Unit unit = Unit::kNone;
@@ -44,13 +44,13 @@ struct Key {
   const char* no_character = nullptr;
   // Example of a list, for a field that is not a single value in YAML; nullptr: it may be one.
   const char* list = nullptr;
-  // The text, or each text of the list, is a path or URI. A struct with such a text may be written
-  // as the path alone.
+  // The text, or each text of the list, is a path or a URI. A struct with this member may be
+  // written in YAML as the path alone.
   bool path = false;
-  // The keys of its struct are keys of the map around it.
+  // The keys of its struct are keys of the enclosing map.
   bool inlined = false;
-  // The field is left out where it has the first value of its type: files from before the field
-  // mean that, and jobs that do not use it keep their fingerprint.
+  // The field is left out if it has the default value of its type. Files written before the field
+  // existed imply that value, and jobs that do not use the field keep their fingerprint.
   bool later = false;
 
   constexpr Key In(Bounds b) const {
@@ -97,7 +97,7 @@ struct Key {
   constexpr bool Belongs(Kind kind) const {
     return kinds == 0 || (kinds >> static_cast<uint32_t>(kind) & 1) != 0;
   }
-  // In messages.
+  // Returns the name to show in messages.
   constexpr const char* Shown() const { return yaml[0] == '\0' ? name : yaml; }
   template <typename Member>
   bool LeftOut(const Member& member) const {

@@ -1,5 +1,7 @@
-// The words of the job's enumerations, as YAML and JSON spell them: one table an enumeration, for
-// writing, for reading and for "did you mean". Thread rule: pure functions.
+// The words for the job's enumerations in YAML and JSON. One table per enumeration serves writing,
+// reading and "did you mean".
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <optional>
@@ -19,7 +21,7 @@ struct EnumName {
   const char* name;
 };
 
-// Specialised for every enumeration that has words: `kAll` lists each enumerator once.
+// Specialized for every enumeration that has words. `kAll` lists each enumerator once.
 template <typename E>
 struct Names;
 

@@ -1,5 +1,5 @@
-// What a person asks for when a trained model is to be applied to a table by a cluster: a job that
-// predicts, or one that evaluates. config/ makes it from YAML; defaults stand here.
+// ScoringSpec: a job that applies a trained model to a table, as requested by a user. It predicts
+// or evaluates. config/ makes it from YAML. This file is the only place for its defaults.
 //
 // Thread rule: values.
 #pragma once
@@ -16,45 +16,46 @@ namespace espalier::spec {
 
 enum class JobKind : uint8_t { kTrain, kPredict, kEvaluate };
 
-// What part files of predictions are.
+// File format of the part files of predictions.
 enum class PartFormat { kCsv, kParquet };
 
-// The columns that a classification adds to a table.
+// Columns that a classification adds to a table.
 enum class AnswerColumn { kPrediction, kProbabilities };
 
-// What becomes of a row that cannot be scored.
+// How to handle a row that cannot be scored.
 enum class OnBadRow {
-  kEmpty,   // a line without a prediction, with the reason
-  kReject,  // left out of the predictions, and written to the rejects
-  kFail,    // the first one ends the prediction
+  kEmpty,   // write a line without a prediction, with the reason
+  kReject,  // leave it out of the predictions and write it to the rejects
+  kFail,    // fail the prediction at the first one
 };
 
 struct ScoringSpec {
   std::string name;                       // absent: "predict" or "evaluate"
-  JobKind kind = JobKind::kPredict;       // not kTrain
+  JobKind kind = JobKind::kPredict;       // kPredict or kEvaluate
   std::string model;                      // a bundle's directory
   std::vector<std::string> data;          // patterns or directories, in order
-  std::optional<DataFormat> data_format;  // absent: by the files' names
-  bool raw = false;                       // as DataSpec::raw
+  std::optional<DataFormat> data_format;  // absent: from the files' names
+  bool raw = false;                       // like DataSpec::raw
   WorkerRange workers;
-  // Of a prediction the directory of the part files; of an evaluation the file of its report, an
-  // HTML page, which takes the place of one that is there; no path: no report.
+  // Prediction: directory of the part files. Evaluation: file of its HTML report, which replaces an
+  // existing file; no path: no report.
   OutputSpec output;
-  // Of predictions alone:
-  std::optional<PartFormat> format;   // absent: by the extension of the output, else CSV
-  std::vector<std::string> keep;      // columns of the data to copy to the output
+  // Predictions only:
+  std::optional<PartFormat> format;   // absent: from the extension of the output, otherwise CSV
+  std::vector<std::string> keep;      // data columns to copy to the output
   std::vector<AnswerColumn> columns;  // classification; empty: both
-  bool spreadsheet_safe = false;      // CSV: an apostrophe before text that may be a formula
+  bool spreadsheet_safe = false;      // CSV: puts an apostrophe before text that may be a formula
   OnBadRow on_bad_row = OnBadRow::kEmpty;
-  // More rows that cannot be scored are an error; absent: only when none can be.
+  // Maximum number of rows that cannot be scored. Absent: the job fails only if no row can be
+  // scored.
   std::optional<int64_t> rejects_limit;
   bool operator==(const ScoringSpec&) const = default;
 
-  // As JobSpec::Validate.
+  // Validates like JobSpec::Validate.
   Status Validate() const;
 };
 
-// The format in force.
+// Returns the effective format.
 PartFormat FormatOf(const ScoringSpec& spec);
 
 }  // namespace espalier::spec

@@ -7,7 +7,7 @@ namespace espalier::spec {
 std::vector<std::string> HostNames(const std::string& worker_name, const std::string& address) {
   std::vector<std::string> names;
   for (const std::string& text : {worker_name, address}) {
-    if (text.starts_with("unix:")) continue;  // a path, on this machine
+    if (text.starts_with("unix:")) continue;  // a path on this machine
     const std::string host = text.substr(0, text.rfind(':'));
     names.push_back(host);
     if (host.find_first_not_of("0123456789.") == std::string::npos) continue;

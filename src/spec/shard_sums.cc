@@ -7,7 +7,7 @@
 
 namespace espalier::spec {
 
-// FNV-1a, then the finalizer of MurmurHash3: the same on every machine.
+// FNV-1a, then the finalizer of MurmurHash3. The result is the same on every machine.
 uint64_t HashOfText(const std::string& text) {
   uint64_t h = 0xcbf29ce484222325;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -18,14 +18,14 @@ uint64_t HashOfText(const std::string& text) {
 
 namespace {
 
-// Leaves the texts with the smallest hashes.
+// Keeps the texts with the smallest hashes.
 void Prune(TextCounts* texts) {
   if (texts->counts.size() <= TextCounts::kTextsCounted) return;
   std::vector<std::pair<uint64_t, std::map<std::string, int64_t>::iterator>> all;
   for (auto it = texts->counts.begin(); it != texts->counts.end(); ++it) {
     all.emplace_back(HashOfText(it->first), it);
   }
-  // Of equal hashes the text decides.
+  // The text decides between equal hashes.
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : a.second->first < b.second->first;
   });
@@ -53,13 +53,13 @@ Status MergeSample(const RowSample& more, RowSample* into) {
     return FailedPrecondition("its sample is not of as many rows as those of others");
   }
   const auto most = static_cast<size_t>(SampledRowsMax(static_cast<int64_t>(width), more.bins));
-  // Most shards have nothing to add, which should not cost a copy of it all.
+  // Most shards add nothing. Returning here avoids a copy of the whole sample.
   if (into->keys.size() == most && more.keys.front() > into->keys.back()) return Status::Ok();
   struct Row {
     uint64_t key = 0;
     const double* values = nullptr;
   };
-  // The values of rows with equal keys decide, not the order of arrival.
+  // The values decide between equal keys, so that the order of arrival does not matter.
   const auto before = [width](const Row& a, const Row& b) {
     return a.key != b.key ? a.key < b.key
                           : std::memcmp(a.values, b.values, width * sizeof(double)) < 0;
@@ -108,7 +108,7 @@ int64_t AddCategories(const CategoryCounts& more, CategoryCounts* into) {
 void AddText(const std::string& text, int64_t rows, TextCounts* into) {
   into->rows += rows;
   into->counts[text] += rows;
-  // Not each time: to prune costs as much as to add them all.
+  // Prunes only sometimes, because pruning costs as much as adding all texts.
   if (into->counts.size() > 2 * TextCounts::kTextsCounted) Prune(into);
 }
 
@@ -124,9 +124,9 @@ double DifferentTexts(const TextCounts& texts) {
   if (!texts.more || counted < 2) return static_cast<double>(counted);
   uint64_t largest = 0;
   for (const auto& [text, rows] : texts.counts) largest = std::max(largest, HashOfText(text));
-  // By the density of their hashes (Bar-Yossef and others, "Counting distinct elements in a data
-  // stream", 2002), or where the error allows it by the rows of each, which is more exact where
-  // nearly all rows differ.
+  // Estimates by the density of the hashes (Bar-Yossef and others, "Counting distinct elements in a
+  // data stream", 2002). If the error permits, estimates by the rows of each text. That is more
+  // exact if nearly all rows differ.
   const double k = static_cast<double>(counted);
   const double by_hash = (k - 1) / std::ldexp(static_cast<double>(largest), -64);
   double rows = 0;
@@ -186,7 +186,7 @@ int64_t ShardSums::bytes() const {
 
 Status ShardSums::Add(const ShardProfile& profile) {
   evidence_bytes += AddEvidence(profile.evidence, &evidence);
-  if (!profile.failure.ok()) return Status::Ok();  // it has nothing more
+  if (!profile.failure.ok()) return Status::Ok();  // no other member is filled
   const size_t columns = profile.categories.size();
   if (!categories.empty() && columns != categories.size()) {
     return FailedPrecondition("it counts the values of " + std::to_string(columns) +

@@ -23,7 +23,7 @@ enum class JobState : uint8_t {
   kProfiling,  // the profiling pass of training; all of scoring
   kLoading,
   kTraining,
-  kRecovering,  // members were lost: the next generation forms, or waits for workers
+  kRecovering,  // members were lost; the next generation forms or waits for workers
   kSucceeded,
   kFailed,
   kCancelled
@@ -34,7 +34,7 @@ inline bool IsFinal(JobState s) { return s >= JobState::kSucceeded; }
 // Progress of training.
 struct JobProgress {
   int64_t step = 0;         // committed
-  int64_t steps_total = 0;  // expected at most
+  int64_t steps_total = 0;  // expected maximum
   double epoch = 0;         // completed epochs, fractional
   double epochs_total = 0;
   double loss = 0;      // running, of this epoch
@@ -42,7 +42,7 @@ struct JobProgress {
   double learning_rate = 0;
   double rows_per_second = 0;
   std::string phase;       // "training", "evaluating", "writing"
-  double phase_share = 0;  // completed part of an evaluation, 0 to 1
+  double phase_share = 0;  // completed share of an evaluation, 0 to 1
 };
 
 struct TrainingResult {
@@ -60,12 +60,12 @@ struct TrainingResult {
   double step_ms_p99 = 0;
   int64_t skipped_rows = 0;
   std::optional<AsyncCounts> async = {};  // asynchronous training only
-  std::vector<double> best_epochs = {};   // of the saved weights, by fit, where the best are
-                                          // restored
-  int64_t skipped_steps = 0;              // with on_nonfinite: skip
-  int64_t fits = 1;                       // that the model averages
+  // epoch of the saved weights, per fit, if the best weights are restored
+  std::vector<double> best_epochs = {};
+  int64_t skipped_steps = 0;  // with on_nonfinite: skip
+  int64_t fits = 1;           // number of fits that the model averages
   std::optional<ChosenThreshold> threshold = {};
-  std::string positive = {};  // class that the threshold is of
+  std::string positive = {};  // class whose probability the threshold applies to
   std::optional<PredictionIntervals> intervals = {};
 };
 
@@ -79,27 +79,30 @@ struct JobSnapshot {
   std::string name;
   std::string owner;  // name of the submitter; empty: the job has no owner
   JobState state = JobState::kQueued;
-  std::string waiting_because;  // queued; recovering without enough workers; storage is unreachable
-  std::string trouble;          // problem with its delegation tokens that will stop it soon
+  // queued; recovering without enough workers; storage is unreachable
+  std::string waiting_because;
+  // problem with its delegation tokens that will stop it soon
+  std::string trouble;
   std::string output;
   std::vector<std::string> workers;  // names
-  std::string inferred;              // what `columns: auto` found besides numbers (InferredText)
-  // What the profiling pass has judged otherwise than the sample of the rows, and what is likely
-  // wrong with the table; a line each.
+  // Types other than numbers that `columns: auto` found (InferredText).
+  std::string inferred;
+  // Decisions that the profiling pass made differently from the sample of the rows, and likely
+  // problems in the table. One line each.
   std::vector<std::string> notes;
   int64_t leaves = 0;
   Generation generation;
   int64_t input_bytes = 0, profiling_bytes_done = 0;
   JobProgress progress;
   JobResult result;
-  Status error;  // of a job that failed or was cancelled
-  // Milliseconds since 1970; 0 when not reached.
+  Status error;  // error of a failed or cancelled job
+  // Milliseconds since 1970; 0: not reached yet.
   int64_t submitted_ms = 0, started_ms = 0, training_ms = 0, ended_ms = 0;
   // Durations of the consecutive phases, in ms.
   int64_t start_phase_ms = 0, profiling_phase_ms = 0, train_phase_ms = 0;
 
   bool has_result() const { return !std::holds_alternative<std::monostate>(result); }
-  // The result, or nullptr where the job has none of this kind.
+  // Return the result, or nullptr if the job has no result of this kind.
   const TrainingResult* trained() const { return std::get_if<TrainingResult>(&result); }
   TrainingResult* trained() { return std::get_if<TrainingResult>(&result); }
   const ScoringResult* scored() const { return std::get_if<ScoringResult>(&result); }
@@ -116,7 +119,8 @@ struct WorkerSnapshot {
   int64_t last_heard_ms = 0;  // age of the newest message, in ms
 };
 
-// One message to a watcher: the snapshot, and the history rows that the watcher has not received.
+// One message to a watcher: the snapshot, and the history rows that the watcher has not received
+// yet.
 struct JobUpdate {
   JobSnapshot snapshot;
   std::vector<HistoryRow> history;
@@ -124,9 +128,9 @@ struct JobUpdate {
 
 struct SubmitRequest {
   std::string version;            // the client's kVersion
-  std::string client_request_id;  // random text: a repeated submission is the same job
-  std::string job_yaml;           // paths absolute
-  StorageTokens tokens = {};      // for the secured file systems it names
+  std::string client_request_id;  // random text that makes a repeated submission the same job
+  std::string job_yaml;           // with absolute paths
+  StorageTokens tokens = {};      // for the secured file systems in the job
 };
 
 }  // namespace espalier::spec

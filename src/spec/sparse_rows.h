@@ -1,5 +1,6 @@
-// Wide rows of which most numbers are 0: when they are kept as the others alone, and a batch of
-// such rows as the first layer takes it. Codes of categories lie beside them, as beside other rows.
+// Wide rows whose numbers are mostly 0, stored as their nonzero numbers only. SparseRows is a batch
+// of these rows, as the first layer reads it. Codes of categories are stored separately, as for
+// other rows.
 //
 // Thread rule: values.
 #pragma once
@@ -11,16 +12,17 @@
 
 namespace espalier::spec {
 
-// From so many features on that are numbers, rows may be sparse ...
+// Minimum number of numeric features for sparse rows.
 inline constexpr int64_t kSparseFeaturesMin = 1024;
-// ... if at most one number in so many is not 0. Measured (tools/benchmarks/sparse_step.cc): with
-// 1,024 features the sparse first layer is then a tenth faster than BLAS over all numbers and at
-// one in eight half as fast; with 16,384 twice as fast.
+// Rows are sparse if at most one number in kSparseShare is nonzero. Measured
+// (tools/benchmarks/sparse_step.cc): with 1,024 features, the sparse first layer is then 10 %
+// faster than BLAS over all numbers. At one in eight, it has half the speed. With 16,384 features,
+// it is twice as fast.
 inline constexpr int64_t kSparseShare = 16;
-// An input is kept as what it differs by from a scaled 0. Of a column whose scaled 0 is farther
-// from 0 than this, as of years or times in seconds, that would be lost in rounding: its inputs are
-// kept as they are, in every row. Hardly a row of such a column is 0: of standardized ones one in
-// 257.
+// An input is stored as its difference from a scaled 0. If a column's scaled 0 is farther from 0
+// than this (years, times in seconds), rounding would lose the difference. The inputs of the column
+// are then stored unchanged, in every row. Few rows of these columns are 0: for standardized
+// columns, one in 257.
 inline constexpr double kSparseBaseMax = 16;
 inline bool IsFarFromZero(double shift, double factor) {
   return std::fabs(shift * factor) > kSparseBaseMax;
@@ -28,11 +30,12 @@ inline bool IsFarFromZero(double shift, double factor) {
 
 template <typename T>
 struct SparseRows {
-  std::vector<int64_t> ends;     // [rows]: where a row's entries end; the next one's begin there
+  // [rows]: end of a row's entries; the next row's entries begin there.
+  std::vector<int64_t> ends;
   std::vector<int32_t> columns;  // [entries], ascending within a row
-  std::vector<T> values;         // [entries]: by how much the input differs from the base
-  // [columns of numbers]: the inputs of a row without entries; owned by who filled the rows. Empty:
-  // all 0.
+  std::vector<T> values;         // [entries]: difference between the input and the base
+  // [numeric columns]: the inputs of a row without entries. Owned by the code that filled the rows.
+  // Empty: all 0.
   std::span<const T> base;
 
   void Clear() {

@@ -9,10 +9,10 @@
 
 namespace espalier::spec {
 
-// SECRET: its bearer acts as its owner. It appears in no log and no snapshot.
+// SECRET: its bearer acts as its owner. It never appears in a log or a snapshot.
 struct StorageToken {
-  std::string file_system;  // prefix of the paths on it (storage/uri.h): "hdfs://ns"
-  std::string text;         // in the form that WebHDFS writes
+  std::string file_system;  // prefix of the paths on the file system (storage/uri.h): "hdfs://ns"
+  std::string text;         // in WebHDFS format
   bool operator==(const StorageToken&) const = default;
 };
 using StorageTokens = std::vector<StorageToken>;

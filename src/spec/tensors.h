@@ -1,5 +1,6 @@
-// The list of parameter tensors of a network: their names, shapes and places in the one flat
-// vector.
+// The list of a network's parameter tensors: their names, shapes and offsets in the flat vector.
+//
+// Thread rule: values.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace espalier::spec {
 
-// Row-major; `offset` counts elements in the flat vector.
+// One tensor, row-major. `offset` counts elements in the flat vector.
 struct TensorInfo {
   std::string name;  // "layers.0.weight" ([out, in]), "layers.0.bias" ([out])
   std::vector<int64_t> shape;
@@ -19,11 +20,11 @@ struct TensorInfo {
 
 using TensorList = std::vector<TensorInfo>;
 
-// First values of one tensor that come from an earlier model; double holds those of float exactly.
+// Initial values of one tensor from an earlier model. A double represents every float exactly.
 struct InitialTensor {
   int64_t offset = 0;          // in the flat vector
-  std::vector<double> values;  // NaN: the drawn value stays
-  // The fits that begin with it, of a model of several: those whose number modulo `fits` is `fit`.
+  std::vector<double> values;  // NaN: the random value stays
+  // Fits of an ensemble that start with these values: those whose number modulo `fits` is `fit`.
   int64_t fit = 0, fits = 1;
 };
 

@@ -1,4 +1,4 @@
-// JobSpec::Validate: the bounds of each field, then what fields require of each other. `model` and
+// JobSpec::Validate checks the bounds of each field, then conditions between fields. `model` and
 // `train` are in validate_train.cc.
 #include <algorithm>
 #include <cctype>
@@ -72,7 +72,7 @@ void CheckColumns(Findings& f, const DataSpec& data, const std::string& path,
   }
 }
 
-// The directives of data/features/dates.h.
+// Checks that the format consists of the directives of data/features/dates.h.
 void CheckDateFormat(Findings& f, const std::string& path, const std::string& format) {
   if (format.empty() || format == "auto") return;
   const std::string expected =
@@ -148,7 +148,8 @@ void CheckGroup(Findings& f, const DataSpec& data, const std::string& path,
   }
 }
 
-// What an autoencoder gives back are the numbers of its columns.
+// Checks that the features of an autoencoder are plain numbers of columns, because those are its
+// outputs.
 void CheckPlainFeatures(Findings& f, const FeatureSpec& features) {
   f.Expect(features.numbers.embedding == NumberEmbedding::kNone, "data.features.numbers.embedding",
            NameOf(features.numbers.embedding), "none with task autoencoder");
@@ -213,7 +214,7 @@ void CheckFeatures(Findings& f, const DataSpec& data) {
   }
 }
 
-// Validation rows by group or time.
+// Checks validation rows by group or time.
 void CheckPlaces(Findings& f, const DataSpec& data) {
   const ValidationSpec& v = data.validation;
   f.Expect(!(v.group && v.time), "data.validation", "group and time", "one of them");
@@ -269,7 +270,7 @@ void CheckCsv(Findings& f, const CsvOptions& csv) {
   };
   const std::string expected = "one character that cannot be part of a number";
   const bool control = csv.delimiter > 0 && csv.delimiter < 0x20 && csv.delimiter != '\n' &&
-                       csv.delimiter != '\r';  // Hive's is \x01
+                       csv.delimiter != '\r';  // Hive uses \x01
   const bool blanks = csv.delimiter == CsvOptions::kBlanks;
   const bool no_quote = csv.quote == CsvOptions::kNoQuote;
   f.Expect(blanks || control || usable(csv.delimiter), "data.csv.delimiter",
@@ -316,7 +317,7 @@ void CheckNullValues(Findings& f, const DataSpec& data) {
   }
 }
 
-// LIBSVM text: column 0 is the label, column i the feature of index i.
+// Checks LIBSVM text. Column 0 is the label, and column i is the feature with index i.
 void CheckLibsvm(Findings& f, const DataSpec& data) {
   if (FormatOf(data) != DataFormat::kLibsvm) return;
   const std::vector<ColumnRef> first = {int64_t{0}};
@@ -403,7 +404,8 @@ Status JobSpec::Validate() const {
                             [](unsigned char c) { return c < 0x20 || c == 0x7F; }),
            "name", Quoted(name), "1 to 128 bytes without control characters");
   CheckBounds(f, *this);
-  if (const Status status = f.Take(); !status.ok()) return status;  // below they are computed with
+  // The checks below compute with these values.
+  if (const Status status = f.Take(); !status.ok()) return status;
   CheckData(f, data, model.task);
   CheckModel(f, model);
   CheckTrain(f, *this);

@@ -1,4 +1,4 @@
-// What fields of `model` and `train` require of each other. Bounds of single fields: fields.h.
+// Conditions between fields of `model` and `train`. The bounds of single fields are in fields.h.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace espalier::spec {
 namespace {
 
-constexpr double kParametersMax = 2147483648.0;  // 2^31, in the hidden layers
+constexpr double kParametersMax = 2147483648.0;  // 2^31, over all hidden layers
 
 void CheckHidden(Findings& f, const ModelSpec& model) {
   f.Expect(model.hidden.size() <= 64, "model.hidden",
@@ -75,7 +75,8 @@ void CheckLoss(Findings& f, const ModelSpec& model) {
       "none, or nothing: with loss poisson the targets are counts, and a shifted count is none");
 }
 
-// What L-BFGS cannot go with: it compares the objective at points, and chooses the steps itself.
+// Checks options that conflict with L-BFGS, which compares the objective at points and chooses the
+// steps itself.
 void CheckLbfgs(Findings& f, const JobSpec& job) {
   const TrainSpec& train = job.train;
   if (train.optimizer.kind != OptimizerKind::kLbfgs) return;
@@ -101,7 +102,8 @@ void CheckLbfgs(Findings& f, const JobSpec& job) {
            "fail with optimizer lbfgs, whose line search steps back from such points by itself");
 }
 
-// What cannot be had of single pushes: a sum over several steps belongs to one set of weights.
+// Checks options that conflict with single pushes. A sum over several steps belongs to one set of
+// weights.
 void CheckAsync(Findings& f, const TrainSpec& train) {
   if (train.mode == TrainMode::kSync) {
     f.Expect(!train.staleness, "train.staleness", "a bound",
@@ -117,8 +119,8 @@ void CheckAsync(Findings& f, const TrainSpec& train) {
            "1 with mode async, which applies each gradient at once; raise train.batch instead");
 }
 
-// A metric to judge by: one of the validation rows ("val_loss"), or one of the running values of
-// the training rows ("loss").
+// Checks a metric that decides: one of the validation rows ("val_loss"), or a running value of the
+// training rows ("loss").
 void CheckMetric(Findings& f, const std::string& path, const std::string& metric,
                  const JobSpec& job) {
   const std::vector<std::string> names = MetricNames(job.model.task);
@@ -137,7 +139,7 @@ void CheckMetric(Findings& f, const std::string& path, const std::string& metric
            "data.validation, for instance `validation: {fraction: 0.2}`");
 }
 
-// Of the schedules that lower the rate by a factor.
+// Checks the factor of a schedule that lowers the learning rate.
 void CheckFactor(Findings& f, const std::string& path, double factor, bool one_too) {
   f.Expect(factor > 0 && (one_too ? factor <= 1 : factor < 1), path + ".factor",
            ShortestDouble(factor),
@@ -205,8 +207,8 @@ void CheckClassWeights(Findings& f, const JobSpec& job) {
   f.Expect(given.empty() || sum > 0, path, "no weight above 0", "one class that counts at least");
 }
 
-// Choices by the held-out rows after the last fit. `sequential`: the optimizer and the mode allow
-// them.
+// Checks the choices on the held-out rows after the last fit. `sequential`: the optimizer and the
+// mode permit these choices.
 void CheckDecision(Findings& f, const JobSpec& job, bool sequential) {
   const TrainSpec& train = job.train;
   const bool holds_out = job.data.validation.any() || FoldsOf(train) > 0;
@@ -272,7 +274,7 @@ void CheckEnsemble(Findings& f, const JobSpec& job) {
   CheckDecision(f, job, sequential);
 }
 
-// How gradients become updates, and updates the weights to save.
+// Checks how gradients become updates, and how updates become the weights to save.
 void CheckUpdates(Findings& f, const TrainSpec& train) {
   const OptimizerKind kind = train.optimizer.kind;
   const bool whole_epochs = kind == OptimizerKind::kGd || kind == OptimizerKind::kLbfgs;
@@ -285,7 +287,7 @@ void CheckUpdates(Findings& f, const TrainSpec& train) {
   f.Within(path + ".start", a.start.amount, kNotNegative);
 }
 
-// Layers by number; `hidden` + 1 there are.
+// Checks layer numbers. The network has `hidden` + 1 layers.
 void CheckLayers(Findings& f, const std::string& path, const std::vector<int64_t>& layers,
                  int64_t hidden) {
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -296,7 +298,7 @@ void CheckLayers(Findings& f, const std::string& path, const std::vector<int64_t
   }
 }
 
-// What training begins from, and what of it stays.
+// Checks the start of training and the frozen parts.
 void CheckBegin(Findings& f, const JobSpec& job) {
   const auto hidden = static_cast<int64_t>(job.model.hidden.size());
   if (job.train.initial) {
