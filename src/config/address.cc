@@ -22,8 +22,8 @@ bool IsIpv6(const std::string& host) {
   return inet_pton(AF_INET6, host.c_str(), &unused) == 1;
 }
 
-// What is no number that the system would take for an IPv4 address, as a container's name of twelve
-// digits.
+// Returns whether the system would not read `host` as an IPv4 address. The name of a container with
+// twelve digits is a host name.
 bool IsHostName(const std::string& host) {
   constexpr size_t kNumberDigitsMax = 10;
   const bool digits = std::all_of(host.begin(), host.end(),
@@ -39,7 +39,8 @@ bool IsHostName(const std::string& host) {
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kSocketPathMarks = "/._-+=@~";
 
-// gRPC takes an address for a URI, and a list where there are commas: what stands for itself there.
+// Returns whether a path is safe in an address. gRPC parses addresses as URIs, and as lists at
+// commas, so only characters without a special meaning are accepted.
 bool IsSocketPath(std::string_view path) {
   return path.size() > 1 && path.size() <= kSocketPathBytesMax && path[0] == '/' &&
          path[1] != '/' && std::all_of(path.begin(), path.end(), [](unsigned char c) {

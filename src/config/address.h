@@ -1,5 +1,6 @@
-// host:port, or the path of a Unix socket, as daemons listen on and are reached by. Thread rule:
-// pure functions; no name is looked up.
+// Addresses of daemons, to listen on or to connect to: host:port, or the path of a Unix socket.
+//
+// Thread rule: pure functions. No names are resolved.
 #pragma once
 
 #include <cstddef>
@@ -10,38 +11,42 @@
 
 namespace espalier::config {
 
-inline constexpr size_t kSocketPathBytesMax = 107;  // the kernel's limit, without the final zero
+inline constexpr size_t kSocketPathBytesMax = 107;  // limit of the kernel, without the final zero
 
 struct Address {
-  std::string host;  // a name, IPv4 or IPv6 address, without brackets
+  std::string host;  // name, IPv4 or IPv6 address, without brackets
   int port = 0;
-  std::string path;  // not empty: a Unix socket, without host and port
+  std::string path;  // nonempty: a Unix socket, without host and port
   bool operator==(const Address&) const = default;
 };
 
-// "localhost:7700", "10.0.0.5:7700", "[::1]:7700", or "unix:/absolute/path" of at most
-// kSocketPathBytesMax plain characters. Port 0 to 65535; 0 means "any free one" to a listener. The
-// message of an error says what is wrong with `text`, not where it stood.
+// Parses "localhost:7700", "10.0.0.5:7700", "[::1]:7700", or "unix:/absolute/path" of at most
+// kSocketPathBytesMax plain characters. Ports are 0 to 65535. For a listener, port 0 means any free
+// port. An error describes the problem with `text`, but not the place of `text`.
 Result<Address> ParseAddress(std::string_view text);
 std::string ToString(const Address& address);
 
-// Whether one may connect to it: not so port 0.
+// Returns whether a client can connect to the address. Port 0 is not dialable.
 bool IsDialable(const Address& address);
 
-// 127.0.0.0/8, ::1, "localhost" or a Unix socket: reachable from this machine alone.
+// Returns whether the address is 127.0.0.0/8, ::1, "localhost" or a Unix socket. These are
+// reachable only from this machine.
 bool IsLoopback(const Address& address);
 
-// What others are told to dial: `advertise` (host, or host:port) with the port that is listened on
-// where it names none. When it is empty `listening` itself, or, where that is every address of this
-// machine (0.0.0.0, [::]), its name `own_host` if that is not empty.
+// Returns the address that other processes connect to. If `advertise` (host, or host:port) is set,
+// it is that address, with the listener's port if it has no port. Otherwise it is `listening`. If
+// `listening` is every address of this machine (0.0.0.0, [::]) and `own_host` is set, the host is
+// `own_host`.
 std::string AdvertisedAddress(const std::string& advertise, const std::string& listening,
                               const std::string& own_host);
 
-// Whether `where` names a file that holds an address: file:PATH, hdfs://... or webhdfs://...
+// Returns whether `where` is a file that holds an address: file:PATH, hdfs://..., webhdfs://... or
+// swebhdfs://...
 bool IsAddressFile(std::string_view where);
 
-// Whether a daemon may listen there: on loopback, with TLS, or with `insecure` spelled out. A Unix
-// socket is the user's alone and takes no TLS: certificates name hosts.
+// Checks that a daemon may listen on the address: on loopback, with TLS, or with explicit
+// `insecure`. A Unix socket belongs to its user and does not support TLS, because certificates name
+// hosts.
 Status CheckListen(std::string_view listen, bool secured, bool insecure);
 
 }  // namespace espalier::config

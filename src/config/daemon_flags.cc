@@ -20,7 +20,7 @@ std::string FlagOf(const std::string& key) {
   return flag;
 }
 
-// Sentences, without their periods.
+// Splits a text into sentences, without their periods.
 std::vector<std::string> SentencesOf(std::string_view text) {
   std::vector<std::string> out(1);
   for (size_t i = 0; i < text.size(); ++i) {
@@ -28,7 +28,7 @@ std::vector<std::string> SentencesOf(std::string_view text) {
     if (text[i] == '.' && (last || (i + 2 < text.size() && text[i + 1] == ' ' &&
                                     text[i + 2] >= 'A' && text[i + 2] <= 'Z'))) {
       if (!last) out.emplace_back();
-      ++i;  // and the space
+      ++i;  // also skips the space
     } else {
       out.back() += text[i];
     }
@@ -36,7 +36,7 @@ std::vector<std::string> SentencesOf(std::string_view text) {
   return out;
 }
 
-// The first sentence of its meaning, and its default if that is not a value.
+// Returns the first sentence of the description, and the default if it is not a plain value.
 std::string HelpOf(const Option& option) {
   const std::vector<std::string> sentences = SentencesOf(option.doc);
   std::string help = sentences.front();
@@ -46,7 +46,7 @@ std::string HelpOf(const Option& option) {
   return help;
 }
 
-// What stands for its value in the help.
+// Returns the placeholder for the value in the help.
 const char* TypeName(const Option& option, bool number) {
   switch (option.unit) {
     case Option::Unit::kMilliseconds:
@@ -59,7 +59,7 @@ const char* TypeName(const Option& option, bool number) {
   return number ? "NUMBER" : "TEXT";
 }
 
-// Rules of roles are lists: only a file holds them.
+// Role rules are lists, which only a file can hold.
 template <typename T>
 constexpr bool kHasFlag = !std::is_same_v<T, std::vector<security::RoleRule>>;
 
@@ -94,7 +94,7 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags) {
                                            flags.values[key] = text;
                                            flags.notes.push_back(note);
                                          })
-        ->group("");  // not in the help
+        ->group("");  // hidden in the help
   }
   app.footer(
       "TIME: milliseconds, or a value with a unit, such as 30s or '5 min'. SIZE: bytes, or a value "

@@ -18,19 +18,20 @@ class App;
 
 namespace espalier::config {
 
-// What the command line holds.
+// Values from the command line.
 struct DaemonFlags {
   std::string config;                         // path or URI; "": no file
-  std::map<std::string, std::string> values;  // text of each given flag, by its option's key
+  std::map<std::string, std::string> values;  // text of each given flag, by the key of its option
   bool print_config = false;
-  std::vector<std::string> notes;  // old names that were given, for the log
+  std::vector<std::string> notes;  // old names in use, for the log
 };
 
 // Declares the flags. `flags` must outlive the parse.
 template <typename Options>
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags);
 
-// Defaults, file and flags, in this order; not validated. Adds to `flags.notes`.
+// Returns the options from defaults, file and flags, in this order. They are not validated. Adds to
+// `flags.notes`.
 template <typename Options>
 Result<Options> OptionsFrom(DaemonFlags& flags);
 

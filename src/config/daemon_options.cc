@@ -35,7 +35,7 @@ Status InRange(const std::string& field, int64_t value, int64_t min, int64_t max
                          std::to_string(max));
 }
 
-// A printable text of bounded length.
+// Checks that a text is printable and within its length.
 Status Plain(const std::string& field, const std::string& value, size_t bytes_max) {
   const bool clean = std::none_of(value.begin(), value.end(),
                                   [](unsigned char c) { return c < 0x20 || c == 0x7F; });
@@ -62,7 +62,7 @@ Status CheckCoordinator(const std::string& where) {
   return InvalidArgument("coordinator: found port 0, expected the port the coordinator listens on");
 }
 
-// A host alone, or host:port.
+// Checks that the value is a host alone, or host:port.
 Status CheckAdvertise(const std::string& advertise) {
   if (advertise.empty()) return {};
   Result<Address> address = ParseAddress(advertise);
@@ -100,7 +100,7 @@ Status ReadRole(Reader& r, const YamlNode& node, const std::string& path,
   return {};
 }
 
-// ---- what follows from the declarations -------------------------------------------------------
+// ---- code that follows from the declarations ---------------------------------------------------
 
 // Checks each value against its declared range.
 class RangeCheck {
@@ -156,7 +156,7 @@ class KeyTable {
     readers_[key] = members.back().read;
   }
   const std::vector<Field>& fields() const { return fields_; }
-  // By the whole key, such as "tls.ca".
+  // Returns the readers by full key ("tls.ca").
   const std::map<std::string, ReadValue>& readers() const { return readers_; }
 
  private:
@@ -186,7 +186,7 @@ class KeyTable {
   std::map<std::string, ReadValue> readers_;
 };
 
-// Replaces keys by the names that they have now, with a note for each.
+// Replaces old names of keys by the current ones, with a note for each.
 Status UseNewNames(const Reader& reader, const std::map<std::string, ReadValue>& known,
                    YamlNode* root, std::vector<std::string>* notes) {
   if (root->kind != YamlNode::Kind::kMap) return {};
@@ -205,7 +205,7 @@ Status UseNewNames(const Reader& reader, const std::map<std::string, ReadValue>&
   return {};
 }
 
-// A number with the largest unit that divides it.
+// Formats a number with the largest unit that divides it.
 std::string WithUnit(int64_t value, Option::Unit unit) {
   using Units = std::vector<std::pair<int64_t, const char*>>;
   static const Units kTimes = {{kDayMs, " d"}, {3'600'000, " h"}, {60'000, " min"}, {1000, " s"}};
@@ -219,7 +219,7 @@ std::string WithUnit(int64_t value, Option::Unit unit) {
   return std::to_string(value);
 }
 
-// Writes a configuration file: each option with its meaning as a comment above it.
+// Writes a configuration file. The description of each option is a comment above it.
 class ConfigurationWriter {
  public:
   explicit ConfigurationWriter(const std::string& program) {
@@ -257,7 +257,7 @@ class ConfigurationWriter {
  private:
   static constexpr size_t kColumns = 100;
 
-  // A map is one line, below the meanings of all its members.
+  // Writes a map on one line, below the descriptions of all its members.
   void EndMap() {
     if (!map_.empty()) text_ += map_ + ": {" + members_ + "}\n";
     map_.clear();
@@ -298,14 +298,14 @@ class ConfigurationWriter {
     }
   }
 
-  // host:port, which needs no quotes outside of a flow map.
+  // Returns whether the text is host:port, which needs no quotes outside a flow map.
   static bool IsPlainAddress(const std::string& text) {
     const Result<Address> address = ParseAddress(text);
     return address.ok() && address->path.empty() && text[0] != '[';
   }
 
   std::string text_;
-  std::string map_, members_;  // of the map that has begun
+  std::string map_, members_;  // the map in progress
 };
 
 template <typename Options>

@@ -46,7 +46,7 @@ struct CoordinatorOptions : spec::CoordinatorLimits {
   std::vector<std::string> secrets;  // files that prove the identity of the daemon
   bool operator==(const CoordinatorOptions&) const = default;
 
-  // Names the first option that is out of its range ("liveness_limit_ms: found ...").
+  // Returns an error for the first option that is out of range ("liveness_limit_ms: found ...").
   Status Validate() const;
 };
 
@@ -404,21 +404,21 @@ void Describe(F&& f, DescribedAs<WorkerOptions> auto& o) {
 
 // ---- files -----------------------------------------------------------------------------------
 
-// Parse and Validate. An empty text gives all defaults. Errors carry file, line and column like
-// those of ParseJob.
+// Parses and validates the options. An empty text gives all defaults. Errors contain file, line and
+// column, as in ParseJob. Appends notes about old names to `notes`.
 template <typename Options>
 Result<Options> ParseOptions(std::string_view yaml_text, std::string_view name_for_messages,
                              std::vector<std::string>* notes = nullptr);
-// "spool_directory is now called spill_directory".
+// Returns "spool_directory is now called spill_directory".
 std::string RenamedNote(std::string_view before, std::string_view now);
 
-// Sets each option from its text, as a file would write it. `name_of(key)` is its name in messages.
-// The result is not validated.
+// Sets each option from its text, in the form of a configuration file. `name_of(key)` is its name
+// in messages. The result is not validated.
 template <typename Options>
 Status SetOptions(const std::map<std::string, std::string>& texts,
                   std::string (*name_of)(const std::string& key), Options& options);
 
-// A configuration file with these values and the meaning of each option as a comment.
+// Returns a configuration file with these values. The description of each option is a comment.
 std::string ConfigurationText(const CoordinatorOptions& options);
 std::string ConfigurationText(const WorkerOptions& options);
 

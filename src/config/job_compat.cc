@@ -10,7 +10,7 @@
 namespace espalier::config {
 namespace {
 
-// A number within bounds; `what` says which.
+// Reads a number within bounds. `what` describes the expected value.
 template <typename T>
 ReadValue Within(Reader& reader, T& out, T min, T max, std::string what) {
   return [&reader, &out, min, max, what](const YamlNode& node, const std::string& path) -> Status {
@@ -20,7 +20,7 @@ ReadValue Within(Reader& reader, T& out, T min, T max, std::string what) {
   };
 }
 
-// One of two words; `second` says which.
+// Reads one of two words. Sets `second` if it is the second one.
 ReadValue OneOf(Reader& reader, std::string first, std::string other, bool& second) {
   return [&reader, first, other, &second](const YamlNode& node, const std::string& path) -> Status {
     if (!node.is_scalar() || (node.text != first && node.text != other)) {
@@ -31,7 +31,7 @@ ReadValue OneOf(Reader& reader, std::string first, std::string other, bool& seco
   };
 }
 
-// Refuses keys of a section that `compat` has said already.
+// Returns an error for keys of a section that `compat` has already set.
 Status RefuseKeys(Reader& reader, YamlNode& root, const std::string& section,
                   const std::vector<std::string>& keys, const std::string& whose) {
   YamlNode* node = root.Find(section);
@@ -175,7 +175,7 @@ Status ReadSparkMlp(Reader& reader, const YamlNode& body, const std::string& pat
   return {};
 }
 
-constexpr int64_t kWholeEpoch = 1'000'000'000'000;  // steps; an epoch's last update is of fewer
+constexpr int64_t kWholeEpoch = 1'000'000'000'000;  // steps; the last update of an epoch uses fewer
 
 struct SparkTorch {
   int64_t iters = 10, mini_batch = -1, partitions = -1, patience = -1, shuffles = 1, verbose = 1;
@@ -183,7 +183,7 @@ struct SparkTorch {
   bool hogwild = false;
 };
 
-// gd and lbfgs say themselves what rows an update is of.
+// Returns an error for gd and lbfgs, which determine the rows of an update themselves.
 Status RefuseWholeEpochs(Reader& reader, YamlNode& root, bool hogwild) {
   YamlNode* train = root.Find("train");
   YamlNode* optimizer = train ? train->Find("optimizer") : nullptr;
@@ -202,14 +202,14 @@ Status RefuseWholeEpochs(Reader& reader, YamlNode& root, bool hogwild) {
 
 void MapSparkTorch(const SparkTorch& torch, spec::JobSpec& job, std::optional<int64_t>& batch) {
   const int64_t iterations = torch.iters * torch.shuffles;
-  if (torch.hogwild) {  // each partition makes all iterations, and each of them is an update
+  if (torch.hogwild) {  // each partition runs all iterations, and each iteration is an update
     job.train.mode = spec::TrainMode::kAsync;
     batch = torch.mini_batch;
     job.train.steps = iterations * torch.partitions;
   } else if (torch.mini_batch > 0) {
     batch = torch.mini_batch * torch.partitions;
     job.train.steps = iterations;
-  } else {  // each iteration is an update of all rows
+  } else {  // each iteration is one update from all rows
     batch = spec::DefaultBatch(spec::OptimizerKind::kGd);
     job.train.accumulate_steps = kWholeEpoch;
     job.train.epochs = static_cast<double>(iterations);

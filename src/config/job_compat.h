@@ -1,10 +1,12 @@
-// The section `compat`: a job in another program's words. It is mapped onto the ordinary spec,
-// before the other sections are read; what it has said they must not say again.
+// The section `compat`: a job in the terms of another program. It is mapped to the regular spec
+// before the other sections are read. They must not repeat its settings.
 //
 //   spark-mlp   the parameters of Spark ML's MultilayerPerceptronClassifier
 //   sparktorch  the parameters of SparkTorch's job; network and optimizer stay in `model`, `train`
 //
-// Where the meaning differs from the original's, config/reference.yaml says so.
+// config/reference.yaml documents each difference in meaning from the original.
+//
+// Thread rule: one thread, that of the Reader.
 #pragma once
 
 #include <optional>
@@ -16,15 +18,16 @@
 
 namespace espalier::config {
 
-// Reads root's `compat`, if there is one, into `out` and `batch` (train.batch, if it says one), and
-// refuses what contradicts it elsewhere.
+// Reads root's `compat`, if present, into `out` and `batch` (train.batch, if the section sets it).
+// Returns an error for keys elsewhere that contradict it.
 Status ReadCompat(Reader& reader, YamlNode& root, spec::JobSpec& out,
                   std::optional<int64_t>& batch);
 
-// What the section says of data that `data` leaves out: of LIBSVM text the features and the label.
+// Sets the parts of `data` that the section implies and `data` leaves out. For LIBSVM text, these
+// are the features and the label.
 void CompleteCompat(spec::JobSpec& job);
 
-// The key that may name a file, from the top.
+// Returns the key that may contain a path, as names from the top.
 std::vector<std::string> CompatPathKey();
 
 }  // namespace espalier::config

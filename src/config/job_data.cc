@@ -15,7 +15,7 @@ Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, s
 
 namespace {
 
-// The same for input, whose extension also says its format.
+// Reads a path of input data. Its extension also indicates the format.
 Status ReadPattern(Reader& reader, const YamlNode& node, const std::string& path,
                    std::vector<std::string>& out) {
   std::string pattern;
@@ -25,7 +25,7 @@ Status ReadPattern(Reader& reader, const YamlNode& node, const std::string& path
   return {};
 }
 
-// A choice that is a word alone and takes no value.
+// A choice that consists of a word without a value.
 template <typename F>
 Choice Word(Reader& reader, std::string word, F set) {
   return {std::move(word), [&reader, set](const YamlNode* body, const std::string& path) {
@@ -49,7 +49,7 @@ Choice WithValue(Reader& reader, std::string word, const char* example, T& out, 
           }};
 }
 
-// A path alone, or a map with it and other keys.
+// Reads a path alone, or a map with the path and other keys.
 template <typename S>
 Status ReadPathOrMap(Reader& reader, const YamlNode& node, const std::string& path,
                      std::string& place, S& out) {
@@ -57,7 +57,7 @@ Status ReadPathOrMap(Reader& reader, const YamlNode& node, const std::string& pa
   return reader.ReadMap(node, path, FieldsOf(reader, out));
 }
 
-// "1..784": whole numbers on both sides of two dots.
+// Parses "1..784": integers on both sides of two dots.
 std::optional<spec::ColumnRange> ParseRange(const std::string& text) {
   const size_t dots = text.find("..");
   if (dots == std::string::npos) return std::nullopt;
@@ -74,7 +74,7 @@ Status ReadColumnsOrAuto(Reader& reader, const YamlNode& node, const std::string
   return ReadSpec(reader, node, path, out);
 }
 
-// `one_hot`, or `{embedding: 8}`.
+// Reads `one_hot`, or `{embedding: 8}`.
 Status ReadEncoding(Reader& reader, const YamlNode& node, const std::string& path,
                     spec::CategoryOptions& out) {
   out.embedding = 0;
@@ -157,7 +157,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   std::vector<std::string>& texts = out.emplace();
   const Status status =
       reader.ReadOneOrMany(node, path, [&](const YamlNode& item, const std::string& at) {
-        std::string& text = texts.emplace_back("null");  // as YAML's own null is spelled
+        std::string& text = texts.emplace_back("null");  // the spelling of YAML's own null
         return item.kind == YamlNode::Kind::kNull ? Status() : reader.Read(item, at, text);
       });
   if (!reader.describes()) return status;
@@ -166,7 +166,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return status;
 }
 
-// A name, a position, a range, or a list of them.
+// Reads a name, a position, a range, or a list of them.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::vector<spec::ColumnPattern>& out) {
   out.clear();
@@ -206,7 +206,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return ReadWithEncoding(reader, node, path, out);
 }
 
-// `auto` or columns alone, or a map.
+// Reads `auto` or columns alone, or a map.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::FeatureSpec& out) {
   if (node.kind != YamlNode::Kind::kMap) return ReadColumnsOrAuto(reader, node, path, out.columns);
@@ -217,7 +217,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return reader.ReadMap(node, path, fields);
 }
 
-// `none`, or a map.
+// Reads `none`, or a map.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ValidationSpec& out) {
   if (node.is_scalar() && node.text == "none" && !reader.describes()) {
@@ -236,9 +236,10 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
 
 std::string OneSpelling(const std::string& place) {
   const Result<storage::Uri> uri = storage::ParseUri(place);
-  if (!uri.ok()) return place;  // what is wrong with it is told where it is used
+  if (!uri.ok()) return place;  // the code that uses the place reports the error
   if (uri->kind != storage::Uri::Kind::kLocal) return uri->prefix + uri->path;
-  if (uri->path.find("/..") != std::string::npos) return uri->path;  // it may lead behind a link
+  // The path may lead through a link.
+  if (uri->path.find("/..") != std::string::npos) return uri->path;
   std::string path = std::filesystem::path(uri->path).lexically_normal().string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;

@@ -1,5 +1,5 @@
-// The writer of the YAML of jobs, in the forms that job_sections.h reads. A value that YAML cannot
-// express as a plain field has an overload of Write; all others follow from their Keys.
+// Writer of the YAML of jobs, in the forms that job_sections.h reads. A value that is not a plain
+// field in YAML has an overload of Write. All others follow from their Keys.
 #include <concepts>
 #include <cstdint>
 #include <optional>
@@ -22,18 +22,18 @@ namespace {
 YamlNode Map() { return {.kind = YamlNode::Kind::kMap}; }
 
 void Append(YamlNode& map, std::string key, YamlNode value) {
-  // The key is text, so that the label `1` of class_weight stays one.
+  // The key is a text, so that the label `1` of class_weight remains a text.
   map.entries.push_back({ScalarNode(std::move(key)), std::move(value)});
 }
 
-// `{word: value}`.
+// Returns `{word: value}`.
 YamlNode Single(std::string word, YamlNode value) {
   YamlNode map = Map();
   Append(map, std::move(word), std::move(value));
   return map;
 }
 
-// The amount in the largest of `units` that divides it, as "10 min".
+// Returns the amount in the largest of `units` that divides it ("10 min").
 struct NamedUnit {
   int64_t size;
   const char* name;
@@ -56,13 +56,14 @@ YamlNode Size(int64_t bytes) {
   return Amount(bytes, kUnits);
 }
 
-// A struct whose `kind` decides which of its fields apply.
+// A struct with a `kind` that determines which of its fields apply.
 template <typename T>
 concept HasKind = spec::HasFields<T> && requires(const T& t) {
   requires spec::Named<std::remove_cvref_t<decltype(t.kind)>>;
 };
 
-// Members of one struct, so that nested types find each other in any order of definition.
+// The overloads are members of one struct, so that nested types find each other in any order of
+// definition.
 struct Writer {
   static YamlNode Write(bool value) { return ScalarNode(value ? "true" : "false"); }
   static YamlNode Write(char value) { return ScalarNode(std::string(1, value), true); }
@@ -150,7 +151,7 @@ struct Writer {
     }
   }
 
-  // The section of its kind.
+  // Returns the section for the spec's kind.
   static YamlNode Scoring(const spec::ScoringSpec& spec) {
     YamlNode map = Map();
     AppendFields(map, spec);
@@ -185,7 +186,7 @@ struct Writer {
     }
     return map;
   }
-  // The loss with its parameter, which is a field of the model.
+  // Returns the loss with its parameter, which is a field of the model.
   static YamlNode Loss(spec::Loss loss, const spec::ModelSpec& model) {
     const auto with = [loss](const char* key, double value) {
       return Single(spec::NameOf(loss), Single(key, Write(value)));
@@ -228,7 +229,7 @@ struct Writer {
   }
   template <typename T>
   static void AppendField(YamlNode& map, const spec::Key& key, const std::optional<T>& member) {
-    if (member && key.later && key.yaml[0] != '\0') {  // a value that is there, whatever it is
+    if (member && key.later && key.yaml[0] != '\0') {  // an explicit value, even a default one
       return Append(map, key.yaml, Field(key, *member));
     }
     if (member) return AppendField(map, key, *member);

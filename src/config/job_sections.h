@@ -1,7 +1,9 @@
-// From YAML to the structs of a job. The keys of a map are the Keys of its struct (spec/fields.h);
-// types that YAML spells in another way have an overload of ReadSpec. Within this room.
+// Readers from YAML to the structs of a job, for use within this room. The keys of a map are the
+// Keys of its struct (spec/fields.h). Types with a special form in YAML have an overload of
+// ReadSpec.
 //
-// `node` is the value, `path` its place for messages. Defaults are those already in `out`.
+// `node` is the value, and `path` its location for messages. Defaults are the values already in
+// `out`.
 #pragma once
 
 #include <optional>
@@ -17,7 +19,7 @@
 
 namespace espalier::config {
 
-// ---- types that YAML spells in another way ---------------------------------------------------
+// ---- types with a special form in YAML ---------------------------------------------------------
 
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, spec::Scale& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
@@ -34,12 +36,12 @@ inline Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& 
                        spec::Span& out) {
   return reader.Read(node, path, out);
 }
-// Patterns of input files.
+// Reads patterns of input files.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::vector<std::string>& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::vector<spec::ColumnPattern>& out);
-// Texts that mean null.
+// Reads texts that mean null.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::optional<std::vector<std::string>>& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
@@ -58,38 +60,38 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ValidationSpec& out);
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::WorkerRange& out);
-// `output: PATH` or `output: {path: PATH, overwrite: true}`.
+// Reads `output: PATH` or `output: {path: PATH, overwrite: true}`.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::OutputSpec& out);
-// `resume: RUN` or `resume: {from: RUN, accept_data: true, ..}`.
+// Reads `resume: RUN` or `resume: {from: RUN, accept_data: true, ..}`.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ResumeSpec& out);
-// `initial: MODEL` or `initial: {from: MODEL, layers: [0, 1]}`.
+// Reads `initial: MODEL` or `initial: {from: MODEL, layers: [0, 1]}`.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::InitialSpec& out);
 
-// A path or pattern, local or on HDFS.
+// Reads a path or pattern, local or on HDFS.
 Status ReadPath(Reader& reader, const YamlNode& node, const std::string& path, std::string& out);
-// The section `train`. `batch` is separate, because its default depends on the optimizer.
+// Reads the section `train`. `batch` is separate, because its default depends on the optimizer.
 Status ReadTrainSection(Reader& reader, const YamlNode& node, const std::string& path,
                         spec::JobSpec& out, std::optional<int64_t>& batch);
-// A place that may be spelt in several ways, in one: two jobs must not have one output.
+// Returns one spelling of a place that has several, because two jobs must not share an output.
 std::string OneSpelling(const std::string& place);
 
-// Reads all of a job; bounds are not checked.
+// Reads a whole job. Bounds are not checked.
 Status ReadJob(Reader& reader, YamlNode& root, spec::JobSpec& job);
-// ParseJob of a parsed text.
+// Does the work of ParseJob for a parsed text.
 Result<spec::JobSpec> ParseJobTree(YamlNode root, std::string_view name_for_messages);
 
-// Returns all that the file of a training job may have, in the order of the reader.
+// Returns everything that the file of a training job may contain, in the order of the reader.
 std::vector<GrammarEntry> JobGrammar();
-// Returns all that the section of a scoring job may have. REQUIRES: `kind` is not kTrain.
+// Returns everything that the section of a scoring job may contain. REQUIRES: `kind` is not kTrain.
 std::vector<GrammarEntry> ScoringGrammar(spec::JobKind kind);
 
 // Returns the job as YAML with every field that has a value. REQUIRES: `spec` passes Validate.
 YamlNode ScoringToYaml(const spec::ScoringSpec& spec);
 
-// ---- all others ------------------------------------------------------------------------------
+// ---- all other types --------------------------------------------------------------------------
 
 template <typename S>
 std::vector<Field> FieldsOf(Reader& reader, S& s);
@@ -102,7 +104,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return status;
 }
 
-// One value or a list.
+// Reads one value or a list.
 template <typename T>
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 std::vector<T>& out) {
@@ -112,7 +114,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   });
 }
 
-// A scalar, or a struct as a map.
+// Reads a scalar, or a struct as a map.
 template <typename T>
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path, T& out) {
   if constexpr (spec::HasFields<T>) {
@@ -168,7 +170,7 @@ Status ReadKey(Reader& reader, const YamlNode& node, const std::string& path, co
   }
 }
 
-// Appends the keys of the fields for which `belongs` holds. `s` must outlive the reading.
+// Appends the keys of the fields for which `belongs` is true. `s` must outlive the reading.
 template <typename S, typename F>
 void AppendFields(Reader& reader, S& s, F belongs, std::vector<Field>& out) {
   using spec::Fields;
@@ -198,7 +200,8 @@ std::vector<Field> FieldsOf(Reader& reader, S& s) {
   return fields;
 }
 
-// A word of E, or `{word: {key: value, ..}}` with the keys of `choose(word)`, which takes the word.
+// Returns the choices for a word of E, or `{word: {key: value, ..}}` with the keys of
+// `choose(word)`. `choose` also applies the word.
 template <spec::Named E, typename F>
 std::vector<Choice> Kinds(Reader& reader, F choose) {
   std::vector<Choice> choices;
@@ -217,7 +220,7 @@ std::vector<Choice> Kinds(Reader& reader, F choose) {
   return choices;
 }
 
-// A struct with a `kind`; `begin(kind)` sets the defaults.
+// Reads a struct with a `kind`. `begin(kind)` sets the defaults.
 template <typename S, typename F>
 Status ReadKind(Reader& reader, const YamlNode& node, const std::string& path, S& out, F begin) {
   const auto choose = [&reader, &out, begin](auto kind) {

@@ -31,7 +31,8 @@ Status ReadOnNonfinite(Reader& reader, const YamlNode& node, const std::string& 
   return {};
 }
 
-// `none`, or {every_steps: N, every: 10 min, keep: K}; with every_steps alone there is no time.
+// Reads `none`, or {every_steps: N, every: 10 min, keep: K}. With only every_steps, there is no
+// time condition.
 Status ReadCheckpoint(Reader& reader, const YamlNode& node, const std::string& path,
                       std::optional<spec::CheckpointSpec>& out) {
   if (node.is_scalar() && node.text == "none") {
@@ -79,7 +80,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
   return ReadKind(reader, node, path, out, [&](spec::ThresholdKind k) { out.kind = k; });
 }
 
-// `none`, `balanced`, or a map from labels to weights.
+// Reads `none`, `balanced`, or a map from labels to weights.
 Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
                 spec::ClassWeights& out) {
   out = {};
@@ -94,7 +95,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
     out.balanced = node.text == "balanced";
     return {};
   }
-  // The labels are the keys, so that ReadMap finds what is written twice.
+  // The labels are keys, so that ReadMap detects duplicates.
   std::vector<Field> fields;
   out.given.resize(node.entries.size());
   for (size_t i = 0; i < node.entries.size(); ++i) {
@@ -115,7 +116,7 @@ Status ReadSpec(Reader& reader, const YamlNode& node, const std::string& path,
 
 namespace {
 
-// A number, or `auto`, which is 0.
+// Reads a number, or `auto` as 0.
 template <typename T>
 Status ReadOrAuto(Reader& reader, const YamlNode& node, const std::string& path, T& out) {
   if (node.is_scalar() && node.text == "auto") {

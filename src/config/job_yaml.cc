@@ -23,7 +23,7 @@ struct WithoutOptional<std::optional<T>> {
   using Type = T;
 };
 
-// Appends the keys of S that hold paths. `at` leads to S.
+// Appends the keys of S that hold paths. `at` is the path of S.
 template <typename S>
 void AddPathKeys(const std::vector<std::string>& at, std::vector<PathKey>* out) {
   S s;
@@ -46,7 +46,7 @@ void MakeAbsolute(const std::filesystem::path& directory, bool list, YamlNode* n
     for (YamlNode& item : node->items) MakeAbsolute(directory, false, &item);
   }
   if (!node->is_scalar()) return;
-  // What is no path at all was told when the job was read.
+  // The reader of the job has already reported text that is not a path.
   const Result<storage::Uri> uri = storage::ParseUri(node->text);
   if (!uri.ok() || uri->kind != storage::Uri::Kind::kLocal || uri->path.starts_with('/')) return;
   node->text = (directory / uri->path).lexically_normal().string();
@@ -59,7 +59,7 @@ Field Section(Reader& reader, std::string key, T& out) {
           }};
 }
 
-// The sections that decide what is trained. `batch` is train.batch, if it is given.
+// Returns the sections that determine the model. `batch` is train.batch, if set.
 std::vector<Field> ModelFields(Reader& reader, spec::JobSpec& job, std::optional<int64_t>& batch) {
   return {reader.Value("name", job.name),
           Section(reader, "preset", job.preset),
@@ -70,7 +70,7 @@ std::vector<Field> ModelFields(Reader& reader, spec::JobSpec& job, std::optional
            }}};
 }
 
-// All sections; `compat` is read before them.
+// Returns all sections. `compat` is read before them.
 std::vector<Field> JobFields(Reader& reader, spec::JobSpec& job, std::optional<int64_t>& batch) {
   std::vector<Field> fields = ModelFields(reader, job, batch);
   fields.insert(fields.begin() + 2, {"compat", [](const auto&, const auto&) { return Status(); }});
@@ -91,7 +91,7 @@ Status ReadJob(Reader& reader, YamlNode& root, spec::JobSpec& job) {
   auto& columns = job.data.features.columns;
   if (!spec::HasHeader(job.data) && columns.size() == 1 &&
       columns[0] == spec::ColumnPattern(std::string("auto"))) {
-    columns.clear();  // the keyword, in the quotes of JSON: no column can have that name
+    columns.clear();  // the keyword in JSON quotes; no column can have that name
   }
   job.output.path = OneSpelling(job.output.path);
   return {};

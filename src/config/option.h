@@ -1,4 +1,4 @@
-// Option: the declaration of one option of a daemon. From it follow the YAML key, the range, the
+// Option: the declaration of one option of a daemon. It determines the YAML key, the range, the
 // command-line flag with its help, and the commented configuration file.
 //
 // Thread rule: values.
@@ -23,11 +23,11 @@ struct Option {
   static constexpr Option Count(const char* key, int64_t min, int64_t max, const char* doc) {
     return {key, doc, min, max};
   }
-  // Milliseconds, or a time such as "5 min".
+  // Milliseconds, or a time with a unit ("5 min").
   static constexpr Option Milliseconds(const char* key, int64_t min, int64_t max, const char* doc) {
     return {key, doc, min, max, Unit::kMilliseconds};
   }
-  // Bytes, or a size such as "64MiB".
+  // Bytes, or a size with a unit ("64MiB").
   static constexpr Option Bytes(const char* key, int64_t min, int64_t max, const char* doc) {
     return {key, doc, min, max, Unit::kBytes};
   }
@@ -36,12 +36,12 @@ struct Option {
   const char* key;
   // Sentences for the configuration file. The first one is also the help of the flag.
   const char* doc;
-  // Range of a number. Of a text, `max` bytes.
+  // Range of a number. For a text, `max` is its maximum length in bytes.
   int64_t min = 0, max = 0;
   Unit unit = Unit::kNone;
 };
 
-// An option under the name that it had before. Files and command lines with that name are read.
+// An option with an earlier name. Files and command lines with that name are still accepted.
 struct RenamedOption {
   const char* before;
   const char* now;

@@ -13,15 +13,16 @@
 namespace espalier::config {
 namespace {
 
-// Rows below which none are held out: a fifth of fewer rows may be no row at all.
+// Minimum rows for a validation share. A fifth of fewer rows may be no row at all.
 constexpr int64_t kHeldOutRowsMin = 50;
 constexpr double kHeldOutMost = 50'000;  // rows
 constexpr int64_t kLikelyRows = 100'000;
-// Columns above which numbers get no embeddings, and above which their scale needs no sample.
+// Maximum columns for embeddings of numbers, and for a scale that needs a sample.
 constexpr int64_t kEmbeddedMax = 200, kRobustMax = 1000;
-// Rows below which `good` has several fits, and below which these are moved to the constant answer.
+// Row limits below which `good` uses several fits, and below which predictions are moved toward the
+// constant prediction.
 constexpr int64_t kEnsembleRows = 8'000, kShrinkRows = 2'000;
-// Share of the estimated rows that a table surely has.
+// Share of the estimated rows that the table is certain to have.
 constexpr double kSureShare = 0.8;
 
 YamlNode Parsed(const std::string& value) {
@@ -30,7 +31,7 @@ YamlNode Parsed(const std::string& value) {
   return std::move(parsed->entries.front().second);
 }
 
-// The value at a path from the top, or null.
+// Returns the value at a path from the top, or null.
 YamlNode* Found(YamlNode& root, std::initializer_list<std::string_view> path) {
   YamlNode* node = &root;
   for (const std::string_view key : path) {
@@ -40,7 +41,7 @@ YamlNode* Found(YamlNode& root, std::initializer_list<std::string_view> path) {
   return node;
 }
 
-// The map at a path, made where there is nothing.
+// Returns the map at a path. Creates it if it is missing.
 YamlNode& MapAt(YamlNode& root, std::initializer_list<std::string_view> path) {
   YamlNode* node = &root;
   for (const std::string_view key : path) {
@@ -68,7 +69,7 @@ class Filler {
   }
 
  private:
-  // Whether the job gives the key.
+  // Returns whether the job sets the key.
   bool Has(std::initializer_list<std::string_view> path) { return Found(root_, path) != nullptr; }
 
   static void Add(YamlNode& map, const char* key, const std::string& value) {
@@ -78,12 +79,14 @@ class Filler {
 
   bool classifies() const { return outlook_.task == spec::Task::kClassification; }
   bool gives_back() const { return outlook_.task == spec::Task::kAutoencoder; }
-  // Optimizers of all rows at a time end by rules that no preset knows better.
+  // Returns whether the optimizer uses all rows at a time. These optimizers have their own stopping
+  // rules, which a preset cannot improve.
   bool whole() const {
     const spec::OptimizerKind kind = given_.train.optimizer.kind;
     return kind == spec::OptimizerKind::kLbfgs || kind == spec::OptimizerKind::kGd;
   }
-  // Learning rate, decay, start weights and their scale belong together.
+  // Returns whether the job sets a part of the optimizer. Learning rate, decay, initial weights and
+  // their scale belong together.
   bool HasOptimizer() {
     const YamlNode* scaled = Found(root_, {"model", "parametrization"});
     return Has({"train", "optimizer"}) || Has({"model", "init"}) ||
@@ -94,7 +97,7 @@ class Filler {
     YamlNode& data = MapAt(root_, {"data"});
     YamlNode* features = data.Find("features");
     if (features != nullptr && features->kind != YamlNode::Kind::kMap &&
-        features->kind != YamlNode::Kind::kNull) {  // columns alone
+        features->kind != YamlNode::Kind::kNull) {  // columns only
       YamlNode map = {.kind = YamlNode::Kind::kMap};
       map.entries.push_back({ScalarNode("columns"), std::move(*features)});
       *features = std::move(map);
@@ -155,13 +158,13 @@ class Filler {
             (classifies() ? ", stratify: true}" : "}"));
   }
 
-  // Whether the job can have one fit only.
+  // Returns whether the job can have only one fit.
   bool single() {
     return whole() || gives_back() || given_.train.mode == spec::TrainMode::kAsync ||
            Has({"train", "max_time"});
   }
 
-  // Fits over folds, in place of a validation share. Whether the job has them now.
+  // Fills in fits over folds instead of a validation share. Returns whether the job has them now.
   bool FillEnsemble() {
     YamlNode& train = MapAt(root_, {"train"});
     if (train.Find("ensemble") != nullptr) return folds_;
@@ -228,8 +231,8 @@ class Filler {
     }
   }
 
-  // The leaves of the batch that the table surely gets: they decide how many workers take part,
-  // before the rows are counted.
+  // Returns the leaves for the smallest batch that the table is certain to get. They determine the
+  // number of workers before the rows are counted.
   int64_t Leaves() const {
     const double rows = static_cast<double>(outlook_.rows) * (outlook_.exact ? 1 : kSureShare);
     spec::TrainSpec train = given_.train;

@@ -1,5 +1,5 @@
-// Presets: the keys that a job does not give are filled in by what is known of its table. What a
-// preset fills, and why, is in docs/presets.md.
+// Presets: values for the keys that a job does not set, based on facts about its table.
+// docs/presets.md describes the values and the reasons.
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -15,36 +15,36 @@
 
 namespace espalier::config {
 
-// What a preset goes by.
+// Facts about a table that determine a preset's values.
 struct TableOutlook {
   spec::Task task = spec::Task::kClassification;
-  int64_t rows = 0;      // of the training files, about
+  int64_t rows = 0;      // approximate number of rows in the training files
   bool exact = false;    // `rows` was counted, not estimated
-  int64_t features = 0;  // all of them
+  int64_t features = 0;  // total number of features
 };
 
-// A job as it is submitted. Without `preset` it has the preset `good`; with `compat` it has none.
-// ParseJob reads jobs that are filled already, and fills nothing.
+// A job as submitted. Without the key `preset`, its preset is `good`. With `compat`, it has no
+// preset. ParseJob reads jobs that are already filled, and fills in nothing.
 class JobRequest {
  public:
-  // Errors as of ParseJob.
+  // Returns the same errors as ParseJob.
   static Result<JobRequest> Read(std::string_view yaml_text, std::string_view name_for_messages);
 
   spec::Preset preset() const { return preset_; }
-  // The job as it was given, not validated where it has a preset.
+  // Returns the job as given. A job with a preset is not validated.
   const spec::JobSpec& given() const { return given_; }
-  // The task, if the job gives it or one of its keys belongs to one task; nothing: the labels
-  // decide.
+  // Returns the task, if the job sets it or has a key that belongs to one task. Returns nothing if
+  // the labels decide.
   const std::optional<spec::Task>& task() const { return task_; }
 
-  // Returns the outlook of a usual table, for checks before the files are read.
+  // Returns the outlook of a typical table, for checks before the files are read.
   TableOutlook Likely() const;
 
   struct Filled {
     spec::JobSpec job;  // validated
-    std::string yaml;   // ParseJob of it gives `job`
+    std::string yaml;   // ParseJob returns `job` for this text
   };
-  // Errors as of ParseJob.
+  // Returns the same errors as ParseJob.
   Result<Filled> Fill(const TableOutlook& outlook) const;
 
  private:

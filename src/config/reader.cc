@@ -23,7 +23,7 @@ std::string Spelling(const YamlNode& node) {
   return "";
 }
 
-// "; did you mean 'x'?" or the whole list.
+// Returns "; did you mean 'x'?" or the whole list.
 std::string Hint(std::string_view word, const std::vector<std::string>& known) {
   if (const auto near = Nearest(word, known)) return "; did you mean '" + *near + "'?";
   return "; known here: " + Joined(known);
@@ -42,7 +42,7 @@ std::string Joined(const std::vector<std::string>& words) {
 }
 
 Status Reader::ErrorAt(YamlMark mark, const std::string& message) const {
-  const std::string place = Place(name_, mark);  // none on a command line
+  const std::string place = Place(name_, mark);  // empty on a command line
   return InvalidArgument(place.empty() ? message : place + ": " + message);
 }
 
@@ -97,7 +97,7 @@ Status Reader::ReadMap(const YamlNode& node, const std::string& path,
     for (const Field& field : fields) {
       const std::string child = Child(path, field.key);
       EntryOf(child);
-      (void)field.read(node, child);  // some readers refuse any value that is not text
+      (void)field.read(node, child);  // some readers accept only text
     }
     return {};
   }
@@ -136,7 +136,7 @@ Status Reader::ReadChoice(const YamlNode& node, const std::string& path,
     for (const Choice& choice : choices) {
       const std::string child = Child(path, choice.word);
       EntryOf(child).is_word = true;
-      (void)choice.read(&node, child);  // a word without settings refuses them
+      (void)choice.read(&node, child);  // a word without settings refuses a body
     }
     return {};
   }

@@ -1,9 +1,9 @@
-// From a tree of YAML to typed fields, by tables: each map names its keys and what reads each. An
-// unknown, repeated or ill-typed entry is an error with file, line and column, and with the nearest
-// known word. Bounds are not checked here but by the structs' own Validate; Locate gives such an
-// error its place in the text.
+// Reader: turns a tree of YAML into typed fields. Tables list the keys of each map and their
+// readers. An unknown, repeated or ill-typed entry is an error with file, line and column, and with
+// the nearest known word. The Reader does not check bounds. The Validate functions of the structs
+// do that, and Locate adds the place in the text to their errors.
 //
-// Thread rule: one thread. A Reader lives as long as the call that parses.
+// Thread rule: one thread. A Reader exists for the duration of one parse.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@
 
 namespace espalier::config {
 
-// "a, b, c".
+// Returns "a, b, c".
 std::string Joined(const std::vector<std::string>& words);
 
-// Reads one value; `path` is where it stands ("train.batch").
+// Reads one value at `path` ("train.batch").
 using ReadValue = std::function<Status(const YamlNode& node, const std::string& path)>;
 
 struct Field {
@@ -31,47 +31,48 @@ struct Field {
   ReadValue read;
 };
 
-// One way to write "a word or a one-key map": `word` alone, or `{word: body}`. `body` is null for
-// the word alone.
+// One form of "a word or a one-key map": `word` alone, or `{word: body}`. `body` is null for the
+// word alone.
 struct Choice {
   std::string word;
   std::function<Status(const YamlNode* body, const std::string& path)> read;
 };
 
-// What a Reader takes at one path.
+// The values that a Reader accepts at one path.
 struct GrammarEntry {
   std::string path;                     // "train.optimizer.adam.beta1"; "[]": an entry of a list
-  bool is_word = false;                 // a word of the path before it, otherwise a key
+  bool is_word = false;                 // true: a word at the path before it; false: a key
   std::string type = {};                // "a whole number"; empty: a map, or only words
-  std::string value = {};               // default, as YAML writes it; empty: none
-  std::vector<std::string> words = {};  // that may be the value
+  std::string value = {};               // default in YAML form; empty: none
+  std::vector<std::string> words = {};  // possible values
 };
 
 class Reader {
  public:
   explicit Reader(std::string_view name) : name_(name) {}
-  // A reader that does not read. Each call appends what it would take to `grammar`, and values stay
-  // as they are. Nodes are AnyNode(). `grammar` must outlive the reader.
+  // Makes a reader that describes and does not read. Each call appends what it would accept to
+  // `grammar`, and values do not change. Nodes are AnyNode(). `grammar` must outlive the reader.
   explicit Reader(std::vector<GrammarEntry>* grammar) : grammar_(grammar) {}
   static YamlNode AnyNode() { return {.kind = YamlNode::Kind::kMap}; }
   bool describes() const { return grammar_ != nullptr; }
-  // The field at `path` has no default.
+  // Records that the field at `path` has no default.
   void NoDefault(const std::string& path);
 
-  // "name:line:column: message".
+  // Returns the error "name:line:column: message".
   Status ErrorAt(YamlMark mark, const std::string& message) const;
-  // "name:line:column: path: found X, expected `expected`".
+  // Returns the error "name:line:column: path: found X, expected `expected`".
   Status Unexpected(const YamlNode& node, const std::string& path,
                     const std::string& expected) const;
-  // A known feature that this version lacks.
+  // Returns the error for a known feature that is missing from this version.
   Status Lacking(const YamlNode& node, const std::string& path, const std::string& what) const;
-  // Prefixes an error of a Validate, whose message starts with a path, with that field's place.
+  // Adds the place in the text to an error of Validate. The message of the error starts with the
+  // path of the field.
   Status Locate(const Status& error) const;
 
   Status ReadMap(const YamlNode& node, const std::string& path, const std::vector<Field>& fields);
   Status ReadChoice(const YamlNode& node, const std::string& path,
                     const std::vector<Choice>& choices);
-  // One value, or a list of values.
+  // Reads one value, or a list of values.
   Status ReadOneOrMany(const YamlNode& node, const std::string& path, const ReadValue& read_item);
 
   Status Read(const YamlNode& node, const std::string& path, bool& out);
@@ -82,7 +83,7 @@ class Reader {
   Status Read(const YamlNode& node, const std::string& path, double& out);
   Status Read(const YamlNode& node, const std::string& path, std::string& out);
   Status Read(const YamlNode& node, const std::string& path, spec::Span& out);
-  // A plain integer is a position, all else a name.
+  // Reads a plain integer as a position and anything else as a name.
   Status Read(const YamlNode& node, const std::string& path, spec::ColumnRef& out);
   template <spec::Named E>
   Status Read(const YamlNode& node, const std::string& path, E& out) {
@@ -105,12 +106,13 @@ class Reader {
     return {};
   }
 
-  // Milliseconds from "30s"; with `bare_ms` also from a number alone (keys that end in _ms).
+  // Reads milliseconds from "30s". With `bare_ms`, also accepts a bare number (keys that end in
+  // _ms).
   Status ReadDuration(const YamlNode& node, const std::string& path, bool bare_ms, int64_t& out);
-  // Bytes from "64MiB" or a number alone.
+  // Reads bytes from "64MiB" or from a bare number.
   Status ReadBytes(const YamlNode& node, const std::string& path, int64_t& out);
 
-  // Fields for ReadMap. `out` must outlive the call.
+  // Make fields for ReadMap. `out` must outlive the call.
   template <typename T>
   Field Value(std::string key, T& out) {
     return {std::move(key), [this, &out](const YamlNode& node, const std::string& path) {
@@ -120,7 +122,8 @@ class Reader {
   Field Milliseconds(std::string key, int64_t& out);
   Field Bytes(std::string key, int64_t& out);
 
-  // "unknown value 'x'; did you mean 'y'?" for a scalar, "found a map, expected ..." for the rest.
+  // Returns the error "unknown value 'x'; did you mean 'y'?" for a scalar, and "found a map,
+  // expected ..." for other nodes.
   Status UnknownWord(const YamlNode& node, const std::string& path,
                      const std::vector<std::string>& known) const;
 
@@ -132,7 +135,8 @@ class Reader {
 
   std::string name_;
   std::vector<GrammarEntry>* grammar_ = nullptr;  // not null: this reader describes
-  std::map<std::string, YamlMark> marks_;         // by path: of scalars the value's, else the key's
+  // By path: the mark of a scalar value, otherwise that of the key.
+  std::map<std::string, YamlMark> marks_;
 };
 
 }  // namespace espalier::config

@@ -17,7 +17,7 @@ namespace espalier::config {
 namespace {
 
 constexpr size_t kColumns = 100, kTerminalColumns = 80;
-constexpr size_t kNearKeysMax = 5;  // that an error names
+constexpr size_t kNearKeysMax = 5;  // limit for suggestions in an error
 
 std::vector<std::string> Parts(std::string_view path) {
   std::vector<std::string> parts(1);
@@ -31,8 +31,8 @@ std::vector<std::string> Parts(std::string_view path) {
   return parts;
 }
 
-// Splits `text` into lines of at most `columns` bytes, where its words allow that. The first line
-// begins with `first`, the others with `rest`.
+// Splits `text` into lines of at most `columns` bytes, if its words permit. The first line begins
+// with `first`, the others with `rest`.
 std::vector<std::string> Wrapped(const std::string& first, std::string_view text,
                                  const std::string& rest, size_t columns) {
   std::vector<std::string> lines;
@@ -55,14 +55,14 @@ std::vector<std::string> Wrapped(const std::string& first, std::string_view text
   return lines;
 }
 
-// Whether `path` is one that the path of a KeyDoc stands for.
+// Returns whether the pattern of a KeyDoc matches `path`.
 bool Matches(std::string_view pattern, std::string_view path) {
   const std::vector<std::string> p = Parts(pattern), q = Parts(path);
   return std::equal(p.begin(), p.end(), q.begin(), q.end(),
                     [](const auto& a, const auto& b) { return a == "*" || a == b; });
 }
 
-// YAML on one line.
+// Returns YAML on one line.
 std::string Flow(const YamlNode& node) {
   std::string out;
   switch (node.kind) {
@@ -82,7 +82,7 @@ std::string Flow(const YamlNode& node) {
   return "";
 }
 
-// The job that has nothing but its required keys.
+// Returns a job with only its required keys.
 spec::JobSpec SmallestJob() {
   spec::JobSpec job;
   job.data.train = {"data/train/*.csv"};
@@ -93,7 +93,7 @@ spec::JobSpec SmallestJob() {
   return job;
 }
 
-// The smallest job of the other kinds, and the smallest sweep.
+// Return the smallest scoring jobs, and the smallest sweep.
 YamlNode SmallestScoring(spec::JobKind kind) {
   spec::ScoringSpec spec;
   spec.kind = kind;
@@ -107,7 +107,7 @@ YamlNode SmallestSweep() {
       "the smallest sweep");
 }
 
-// Sections of other kinds of files. They are comments in the reference.
+// Sections of other kinds of files. They appear as comments in the reference.
 constexpr const char* kPredict = "predict";
 constexpr const char* kEvaluate = "evaluate";
 constexpr const char* kSweep = "sweep";
@@ -115,7 +115,8 @@ constexpr const char* kSweep = "sweep";
 // Prints the keys of one kind of file.
 class ReferencePrinter {
  public:
-  // `job` has the keys to show as entries. An empty `section` selects the keys of training jobs.
+  // `job` contains the keys to show as entries. An empty `section` selects the keys of training
+  // jobs.
   ReferencePrinter(YamlNode job, std::string section)
       : keys_(AllKeys()), job_(std::move(job)), section_(std::move(section)) {}
 
@@ -141,13 +142,13 @@ class ReferencePrinter {
     for (const std::string& name : path) node = node ? node->Find(name) : nullptr;
     return node;
   }
-  // Whether the section of a key without a value is in the job.
+  // Returns whether the job contains the section of a key without a value.
   bool IsShown(std::vector<std::string> path) {
     path.pop_back();
     const YamlNode* parent = Find(path);
     return parent != nullptr && parent->kind == YamlNode::Kind::kMap;
   }
-  // Whether keys of `path` have texts, and so a line each.
+  // Returns whether keys below `doc.path` have texts, and therefore separate lines.
   static bool IsSection(const KeyDoc& doc) {
     const std::string start = std::string(doc.path) + ".";
     return std::any_of(KeyDocs().begin(), KeyDocs().end(), [&](const KeyDoc& d) {
@@ -171,7 +172,7 @@ class ReferencePrinter {
       if (key.doc == &doc) PrintLine(path.back() + ": " + key.value);
     }
   }
-  // A key that the job above has no place for: after the key that it belongs to.
+  // Prints a key without a place in the job above, after the key that it belongs to.
   void PrintDetail(const KeyDoc& doc, const std::vector<std::string>& path) {
     std::map<std::string, std::vector<std::string>> words_by_value;
     std::vector<std::string> choices;
@@ -214,7 +215,7 @@ class ReferencePrinter {
   size_t indent_ = 0;
 };
 
-// A path without the "[]" of its lists.
+// Returns a path without the "[]" of its lists.
 std::string WithoutBrackets(std::string_view path) {
   std::string out;
   for (const char c : path) {
@@ -223,8 +224,8 @@ std::string WithoutBrackets(std::string_view path) {
   return out;
 }
 
-// The end of an error about an unknown key. Names keys of that name in any section, or the nearest
-// key, or keys of the nearest name.
+// Returns the end of an error about an unknown key. It suggests keys of that name in any section,
+// the nearest key, or keys with the nearest name.
 std::string NearKeys(const std::string& key, const std::vector<KeyReference>& all) {
   std::vector<std::string> paths, names;
   for (const KeyReference& known : all) {
@@ -252,7 +253,7 @@ std::string NearKeys(const std::string& key, const std::vector<KeyReference>& al
   return "; did you mean " + Joined(near) + (more ? ", ..." : "") + "?";
 }
 
-// "train.seed: a whole number, default 1".
+// Returns "train.seed: a whole number, default 1".
 std::string KeyHead(const KeyReference& key) {
   std::string about = key.type;
   const auto add = [&](const std::string& part) { about += (about.empty() ? "" : ", ") + part; };
@@ -276,8 +277,8 @@ constexpr const char* kSweepHead =
     "\n# A sweep is a separate file, for `espalier sweep`. `espalier reference sweep` prints its "
     "keys.\n#\n";
 
-// Returns the lines as comments, `dedent` columns further to the left. Comments in the first column
-// remain as they are.
+// Returns the lines as comments, shifted left by `dedent` columns. Comments in the first column do
+// not change.
 std::string Commented(const std::string& text, size_t dedent) {
   std::string out;
   for (size_t begin = 0; begin < text.size();) {

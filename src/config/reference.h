@@ -1,6 +1,6 @@
 // The reference of jobs and sweeps: each key with its type, its default and its text. Types and
-// defaults come from the readers, texts from key_docs.cc. config/reference.yaml is printed from
-// both, and a test compares it.
+// defaults come from the readers, and texts from key_docs.cc. config/reference.yaml is generated
+// from both, and a test compares it.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -14,33 +14,34 @@
 
 namespace espalier::config {
 
-// Text of one key. In `path`, "*" stands for any word: "train.optimizer.*.beta1"; "[]" follows the
+// Text of one key. In `path`, "*" matches any word: "train.optimizer.*.beta1". "[]" follows the
 // name of a list.
 struct KeyDoc {
   const char* path;
-  const char* example;  // value to show for a key without a default; nullptr: it has a default
+  const char* example;  // value to show for a key without a default; nullptr: the key has a default
   const char* text;
 };
-// In the order of presentation.
+// Returns the texts in the order of presentation.
 std::span<const KeyDoc> KeyDocs();
 
 struct KeyReference {
   std::string path;                // "train.batch"
-  std::string type;                // "a whole number"; empty: a section, or only words
+  std::string type;                // possible values
   std::vector<std::string> words;  // that may be the value
   std::string value;               // default; empty: none, or a section
   const KeyDoc* doc = nullptr;     // nullptr: the key has no text
 };
 // Returns all keys of jobs that train, predict or evaluate, in the order of the reader. The keys of
-// a sweep file follow them, below "sweep".
+// a sweep file follow, below "sweep".
 std::vector<KeyReference> AllKeys();
 
-// Returns `key` and the keys below it, in the order of presentation: for "data.csv" that key,
-// data.csv.header and so on. The "[]" of lists may be left out. kInvalidArgument names near keys.
+// Returns `key` and the keys below it, in the order of presentation. For "data.csv", these are that
+// key, data.csv.header and so on. The "[]" of lists may be omitted. kInvalidArgument: unknown key;
+// the message suggests similar keys.
 Result<std::vector<KeyReference>> KeysBelow(std::string_view key);
 
-// Returns types, defaults and texts of keys for a terminal of 80 columns. Keys with one text that
-// follow each other, such as the learning rates of all optimizers, share it.
+// Returns types, defaults and texts of keys for a terminal of 80 columns. Consecutive keys with the
+// same text, like the learning rates of all optimizers, share it.
 std::string KeyText(std::span<const KeyReference> keys);
 
 // Returns the text of config/reference.yaml.

@@ -18,7 +18,7 @@ spec::JobKind KindOf(const YamlNode& root) {
   return spec::JobKind::kTrain;
 }
 
-// The section of the kind.
+// Returns the section for the job's kind.
 Field SectionOf(Reader& reader, spec::ScoringSpec& out) {
   return {spec::NameOf(out.kind), [&](const YamlNode& node, const std::string& path) {
             std::vector<Field> fields;

@@ -1,5 +1,5 @@
-// A job that scores, as people write it (config/reference.yaml): `predict` or `evaluate` stands in
-// the place of `data`, `model` and `train`. Errors and bounds are those of job_yaml.h.
+// Parser and writer of scoring jobs (config/reference.yaml). The section `predict` or `evaluate`
+// replaces `data`, `model` and `train`. Errors and bounds are those of job_yaml.h.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -12,16 +12,15 @@
 
 namespace espalier::config {
 
-// Which kind of job a text is: that of the first of the keys `predict` and `evaluate` in it, else a
-// training. An error: it is no YAML.
+// Returns the kind of job in a text: that of the first key `predict` or `evaluate`, otherwise a
+// training job. Returns an error if the text is not YAML.
 Result<spec::JobKind> JobKindOf(std::string_view yaml_text, std::string_view name_for_messages);
 
-// Parses and validates a job that scores. REQUIRES of input: JobKindOf says so, else
-// kInvalidArgument.
+// Parses and validates a scoring job. kInvalidArgument: JobKindOf does not report a scoring job.
 Result<spec::ScoringSpec> ParseScoring(std::string_view yaml_text,
                                        std::string_view name_for_messages);
 
-// As a text; ParseScoring of it gives `spec` again.
+// Returns the job as text. ParseScoring of it returns an equal `spec`.
 std::string ScoringYaml(const spec::ScoringSpec& spec);
 
 }  // namespace espalier::config

@@ -63,7 +63,7 @@ class SweepReader {
     return reader_.Read(node, path, plan.job_path);
   }
 
-  // {KEY: values, ..}.
+  // Reads {KEY: values, ..}.
   Status ReadAxes(const YamlNode& node, const std::string& path, bool drawn,
                   std::vector<SweepAxis>& axes) {
     if (reader_.describes()) return {};

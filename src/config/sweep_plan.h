@@ -1,4 +1,6 @@
-// What the file of a sweep says, before its runs are made. Thread rule: values and a pure function.
+// SweepPlan: the content of a sweep file, before its runs are made.
+//
+// Thread rule: values and a pure function.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +17,17 @@
 
 namespace espalier::config {
 
-// Where the values of one key come from.
+// The source of one key's values.
 struct SweepAxis {
   enum class Kind { kChoices, kUniform, kLogUniform, kWhole };
   std::string key;
   YamlMark mark;
   Kind kind = Kind::kChoices;
   std::vector<YamlNode> choices;
-  double from = 0, to = 0;  // of the other kinds
+  double from = 0, to = 0;  // bounds of the other kinds
 };
 
-// Values that are drawn for each trial.
+// Random values for each trial.
 struct RandomSearch {
   std::optional<int64_t> trials;
   uint64_t seed = 1;
@@ -34,11 +36,11 @@ struct RandomSearch {
 
 struct SweepPlan {
   std::optional<std::string> job_path;
-  std::optional<YamlNode> job;  // one of the two
+  std::optional<YamlNode> job;  // exactly one of `job_path` and `job` is set
   std::string output;
   YamlMark output_mark;
   std::vector<SweepAxis> grid;
-  RandomSearch random;  // in place of a grid
+  RandomSearch random;  // instead of a grid
   std::optional<int64_t> folds;
   bool stratify = false;  // each fold has the same share of each class
   bool refit = false;
@@ -46,7 +48,7 @@ struct SweepPlan {
   std::optional<int64_t> parallel;
 };
 
-// The keys that hold one value, as in spec/fields.h.
+// Keys that hold one value, as in spec/fields.h.
 template <typename F>
 void Fields(F&& f, spec::Is<RandomSearch> auto& s) {
   f(spec::Key("trials").Whole(1, kSweepRunsMax), s.trials);
@@ -61,10 +63,10 @@ void Fields(F&& f, spec::Is<SweepPlan> auto& s) {
   f(spec::Key("parallel").Whole(1, kSweepRunsMax), s.parallel);
 }
 
-// Errors name the place in the file, called `name`.
+// Reads the file. Errors contain the place in the file, which is called `name`.
 Result<SweepPlan> ReadSweepPlan(const YamlNode& root, std::string_view name);
 
-// Returns all that the file of a sweep may have, each below "sweep".
+// Returns everything that a sweep file may contain, each below "sweep".
 std::vector<GrammarEntry> SweepGrammar();
 
 }  // namespace espalier::config

@@ -18,7 +18,7 @@
 namespace espalier::config {
 namespace {
 
-// A value on one line, as a person would write it.
+// Returns a value on one line, in the usual form.
 std::string Flow(const YamlNode& node) {
   std::string text;
   switch (node.kind) {
@@ -44,8 +44,8 @@ YamlNode& Entry(YamlNode& map, const std::string& key) {
   return map.entries.back().second;
 }
 
-// "train.optimizer.adam.learning_rate": a choice on the way that is given by its word alone, such
-// as `optimizer: adam`, becomes a map, and so do columns, such as `features: "1..784"`.
+// Sets the value of a key ("train.optimizer.adam.learning_rate"). A choice on the path that is a
+// word alone (`optimizer: adam`) becomes a map. Columns alone (`features: "1..784"`) do too.
 Status SetKey(YamlNode& root, const std::string& key, YamlNode value) {
   YamlNode* node = &root;
   for (size_t begin = 0;;) {
@@ -69,7 +69,7 @@ Status SetKey(YamlNode& root, const std::string& key, YamlNode value) {
   return {};
 }
 
-// Six digits: what the last bits of exp are must not matter.
+// Formats six digits, because the last bits of exp must not matter.
 std::string Rounded(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
@@ -93,7 +93,7 @@ YamlNode Drawn(const SweepAxis& axis, uint64_t bits) {
   return ScalarNode(std::to_string(static_cast<int64_t>(std::min(whole, axis.to))));
 }
 
-// [trial][key].
+// Returns the values by [trial][key].
 std::vector<std::vector<YamlNode>> TrialsOf(const SweepPlan& plan) {
   std::vector<std::vector<YamlNode>> trials;
   if (plan.random.keys.empty()) {
@@ -126,11 +126,11 @@ std::string Numbered(const char* what, int64_t number, int width) {
   return text;
 }
 
-// The metric must be one that every run has.
+// Checks that every run has the metric.
 Status CheckMetric(const std::string& metric, const spec::JobSpec& job, bool task_is_known) {
   std::vector<std::string> known;
   for (const std::string& name : spec::MetricNames(job.model.task)) known.push_back("val_" + name);
-  if (!task_is_known) {  // the labels decide between the two
+  if (!task_is_known) {  // the labels decide between the two tasks
     for (const std::string& name : spec::MetricNames(spec::Task::kRegression)) {
       known.push_back("val_" + name);
     }
@@ -145,7 +145,7 @@ Status CheckMetric(const std::string& metric, const spec::JobSpec& job, bool tas
                          " and no validation rows; set `folds: 5`, or the job's data.validation");
 }
 
-// Sets the spec of a run by its YAML.
+// Sets the spec of a run from its YAML.
 Result<JobRequest> ReadRun(SweepRun* run) {
   ESPALIER_ASSIGN_OR_RETURN(JobRequest request, JobRequest::Read(run->yaml, "its job"));
   ESPALIER_ASSIGN_OR_RETURN(JobRequest::Filled filled, request.Fill(request.Likely()));
@@ -166,7 +166,7 @@ class Maker {
     if (uri.kind == storage::Uri::Kind::kLocal) {
       sweep_.output = (std::filesystem::path(directory_) / uri.path).lexically_normal().string();
     }
-    sweep_.output = OneSpelling(sweep_.output);  // as its jobs' outputs are
+    sweep_.output = OneSpelling(sweep_.output);  // same form as the outputs of its jobs
     for (const auto* axes : {&plan_.grid, &plan_.random.keys}) {
       for (const SweepAxis& axis : *axes) sweep_.keys.push_back(axis.key);
     }
@@ -198,7 +198,7 @@ class Maker {
     return data != nullptr ? data->Find("validation") : nullptr;
   }
 
-  // Returns the keys of the job's data.validation that choose the column of the folds.
+  // Returns the keys of the job's data.validation that select the column of the folds.
   static YamlNode Places(YamlNode& root) {
     YamlNode places{.kind = YamlNode::Kind::kMap};
     if (YamlNode* const given = Validation(root)) {
@@ -211,7 +211,7 @@ class Maker {
     return places;
   }
 
-  // Whether the job itself chooses validation rows.
+  // Returns whether the job itself selects validation rows.
   static bool HoldsOut(YamlNode& root) {
     YamlNode* const given = Validation(root);
     if (given == nullptr || given->kind != YamlNode::Kind::kMap) return false;  // `none`
@@ -237,8 +237,8 @@ class Maker {
       if (plan_.stratify) Entry(validation, "stratify") = ScalarNode("true");
       ESPALIER_RETURN_IF_ERROR(SetKey(root, "data.validation", std::move(validation)));
     }
-    if (run.refit && plan_.folds && !HoldsOut(root)) {   // a preset would hold some rows out
-      if (YamlNode* const train = root.Find("train")) {  // the folds say how many epochs
+    if (run.refit && plan_.folds && !HoldsOut(root)) {   // otherwise a preset would hold out rows
+      if (YamlNode* const train = root.Find("train")) {  // the folds determine the number of epochs
         std::erase_if(train->entries,
                       [](const YamlEntry& entry) { return entry.first.text == "early_stopping"; });
       }

@@ -1,12 +1,12 @@
-// A sweep: one job many times over, with other values of some of its keys and, with folds, other
-// rows for validation. Each run is an ordinary job.
+// A sweep: one job run many times, with different values of some of its keys. With folds, the
+// validation rows differ too. Each run is a regular job.
 //
-//   job: config/iris.yaml        # a job's file, or the job itself as a map
-//   output: build/iris/sweep     # each run's bundle comes below it
+//   job: config/iris.yaml        # a job file, or the job itself as a map
+//   output: build/iris/sweep     # directory for the bundle of each run
 //   grid:                        # every combination of these values; the last key changes first
 //     train.optimizer.adam.learning_rate: [1e-3, 1e-2]
 //     model.hidden: [[16], [32, 16]]
-//   random:                      # or: values drawn for each of so many trials
+//   random:                      # or: random values for each of N trials
 //     trials: 20
 //     seed: 1
 //     keys:
@@ -14,12 +14,12 @@
 //       model.dropout: {uniform: [0, 0.5]}
 //       train.optimizer.adam.learning_rate: {log_uniform: [1e-4, 1e-1]}
 //       train.leaves: {whole: [1, 8]}                                # both ends included
-//   folds: 5                     # each trial so often, in place of data.validation
+//   folds: 5                     # runs per trial, one per fold, instead of data.validation
 //   stratify: true               # folds with the same share of each class
-//   refit: true                  # with folds: at the end the best trial's values once more, on all
-//                                # rows (but those that the job's own data.validation takes)
-//   metric: val_loss             # what the best trial is best by, its mean over folds
-//   parallel: 4                  # jobs at a time; by default as many as the workers allow
+//   refit: true                  # with folds: at the end, runs the best trial again on all
+//                                # rows (except those that the job's data.validation takes)
+//   metric: val_loss             # metric that ranks the trials, as the mean over folds
+//   parallel: 4                  # concurrent jobs; default: as many as the workers permit
 //
 // Thread rule: values and pure functions.
 #pragma once
@@ -39,23 +39,24 @@ namespace espalier::config {
 
 // One job of a sweep.
 struct SweepRun {
-  int64_t trial = 0;            // its place among the sweep's trials
-  std::optional<int64_t> fold;  // none without folds
-  bool refit = false;           // of the best trial, without folds
-  std::string name;  // "trial-003", "trial-003/fold-1", "best-003": its place below the output
-  std::string yaml;  // paths absolute
+  int64_t trial = 0;            // index among the sweep's trials
+  std::optional<int64_t> fold;  // absent without folds
+  bool refit = false;           // refit of the best trial, without folds
+  // "trial-003", "trial-003/fold-1", "best-003": its directory, relative to the output.
+  std::string name;
+  std::string yaml;  // with absolute paths
   spec::JobSpec spec;
 };
 
 struct Sweep {
-  std::string name;  // the job's
+  std::string name;  // name of the job
   std::string output;
   std::string metric;                            // "val_loss"
   std::vector<std::string> keys;                 // "train.batch", in the order of the file
   std::vector<std::vector<std::string>> values;  // [trial][key], as YAML on one line
   std::optional<int64_t> parallel;
   std::vector<SweepRun> runs;  // by trial, then fold
-  // With `refit` one a trial: that of the best one is run, after all others.
+  // With `refit`, one per trial. The refit of the best trial runs after all other runs.
   std::vector<SweepRun> refits;
 
   int64_t trials() const { return static_cast<int64_t>(values.size()); }
@@ -63,12 +64,13 @@ struct Sweep {
 
 inline constexpr int64_t kSweepRunsMax = 10'000;
 
-// Sets train.epochs of a run in place of steps and epochs. Errors as of ParseJob.
+// Sets train.epochs of a run, and removes steps. Returns the same errors as ParseJob.
 Status SetEpochs(double epochs, SweepRun* run);
 
-// `name` is the file's, for messages. `read` gives the text of a job's file by its path as it
-// stands. Relative paths, those of the job too, are taken from `directory`. Every run's job is
-// valid. Errors name the place in the sweep's file, or the trial whose job is wrong and what is.
+// Parses a sweep and makes its runs. `name` is the name of the file, for messages. `read` returns
+// the text of a job file, given its path as written in the sweep. Relative paths, including those
+// of the job, are relative to `directory`. The job of every run is valid. An error contains the
+// place in the sweep file, or the trial with the invalid job and the job's error.
 Result<Sweep> ParseSweep(std::string_view yaml_text, std::string_view name,
                          std::string_view directory,
                          const std::function<Result<std::string>(const std::string&)>& read);

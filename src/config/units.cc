@@ -17,7 +17,7 @@ std::optional<T> Whole(std::string_view text) {
   return value;
 }
 
-// The number in front and the unit behind it, spaces between them allowed.
+// A number followed by a unit, with optional spaces between them.
 struct Amount {
   double number = 0;
   std::string_view unit;

@@ -16,8 +16,8 @@ namespace {
 
 YamlMark ToMark(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-// Builds the tree from the parser's events. The first refusal sticks and later events are ignored;
-// the parser itself stays within its bounds because the text was checked before.
+// Builds the tree from the parser's events. After the first error, it ignores all events. The
+// parser itself stays within its bounds, because the text was checked before.
 class TreeBuilder : public YAML::EventHandler {
  public:
   explicit TreeBuilder(std::string_view name) : name_(name) {}
@@ -67,7 +67,8 @@ class TreeBuilder : public YAML::EventHandler {
   void Refuse(YamlMark mark, const std::string& why) {
     if (status_.ok()) status_ = InvalidArgument(Place(name_, mark) + ": " + why);
   }
-  // Plain scalars carry the tag "?", quoted ones "!"; collections may carry either.
+  // Refuses anchors and tags. Plain scalars have the tag "?" and quoted ones "!". Collections may
+  // have either.
   void Check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) {
       Refuse(ToMark(mark), "anchors (&name) are not supported here; write the value out");
@@ -123,7 +124,7 @@ class TreeBuilder : public YAML::EventHandler {
   YamlNode root_;
 };
 
-// The parser passes any bytes on; what becomes of them is shown and sent as UTF-8.
+// Checks for UTF-8. The parser accepts any bytes, but values are shown and sent as UTF-8.
 Status CheckUtf8(std::string_view text, std::string_view name) {
   YamlMark mark{1, 1};
   for (size_t i = 0; i < text.size();) {
@@ -139,9 +140,9 @@ Status CheckUtf8(std::string_view text, std::string_view name) {
   return {};
 }
 
-// The parser works by recursion: refuses text that would take it deep, before it sees it. Brackets
-// are counted wherever they stand (in quotes they balance or are few), block levels by the
-// indicators at the start of a line.
+// Refuses text that is nested too deeply, because the parser is recursive. Brackets are counted
+// anywhere (in quotes they balance or are few). Block levels are counted by the indicators at the
+// start of a line.
 Status CheckDepth(std::string_view text, std::string_view name) {
   int brackets = 0, line = 1, indicators = 0;
   bool leading = true;
@@ -204,7 +205,7 @@ namespace {
 
 void Emit(const YamlNode& node, int indent, std::string& out);
 
-// A value after "key:" or "-": on the same line when it fits there.
+// Writes a value after "key:" or "-", on the same line if it fits.
 void EmitValue(const YamlNode& value, int indent, std::string& out) {
   switch (value.kind) {
     case YamlNode::Kind::kNull:
@@ -240,7 +241,8 @@ void Emit(const YamlNode& node, int indent, std::string& out) {
   }
 }
 
-// A tab that indents the line of a parser's error or the one before it, where there is one.
+// Returns the place of a tab that indents the line of a parser's error or the line before it, if
+// there is one.
 std::optional<YamlMark> TabIndent(std::string_view text, YamlMark error) {
   int line = 1;
   for (size_t begin = 0; begin < text.size() && line <= error.line; ++line) {
@@ -272,7 +274,7 @@ std::string Place(std::string_view name, YamlMark mark) {
 
 Result<YamlNode> ParseYaml(std::string_view text, std::string_view name) {
   if (text.size() > kYamlBytesMax) {
-    // The caller may have stopped reading there.
+    // The caller may have stopped reading at the limit.
     return InvalidArgument(std::string(name) + ": found more than " + HumanBytes(kYamlBytesMax) +
                            " of YAML, expected at most that");
   }
