@@ -25,7 +25,7 @@ bool MayBeFormula(std::string_view field) {
   if (field.empty() || std::string_view("=+-@\t\r\n").find(field[0]) == std::string_view::npos) {
     return false;
   }
-  if (field[0] == '+') {  // from_chars takes a minus sign only
+  if (field[0] == '+') {  // from_chars accepts only a minus sign
     field.remove_prefix(1);
     if (field.starts_with('-')) return true;
   }

@@ -1,4 +1,6 @@
-// Tables as CSV text: comma, quotes where they are needed, LF. Thread rule: pure functions.
+// Tables as CSV text, with commas, quotes only where needed, and LF line ends.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -6,19 +8,20 @@
 
 namespace espalier::scoring {
 
-// Appends a field, and a comma before it unless `first`. Quoted when it holds a comma, a quote or
-// a line break, or begins or ends with a space, or is the only field of its row and empty.
+// Appends a field, with a comma before it unless `first`. The field is quoted if it contains a
+// comma, a quote or a line break, or begins or ends with a space. A field that is empty and the
+// only one in its row is quoted too.
 void AppendCsvField(std::string_view field, bool first, std::string* text);
 
-// Whether a spreadsheet may run the field as a formula: it begins with = + - @, a tab or a line
-// break, and is not a finite decimal number.
+// Returns whether a spreadsheet may run the field as a formula. The field begins with = + - @, a
+// tab or a line break, and is not a finite decimal number.
 bool MayBeFormula(std::string_view field);
-// AppendCsvField, with an apostrophe before a field that MayBeFormula: spreadsheets show the
-// field as text.
+// Like AppendCsvField, but puts an apostrophe before a field that MayBeFormula. Spreadsheets show
+// the field as text.
 void AppendSpreadsheetField(std::string_view field, bool first, std::string* text);
 
-// The shortest text that reads back as the number; "nan", "inf" and "-inf" for what is none.
-// `narrow`: the shortest that reads back as the float that `value` is.
+// Appends the shortest text that reads back as the number, or "nan", "inf" or "-inf". `narrow`:
+// appends the shortest text that reads back as the float in `value`.
 void AppendCsvNumber(double value, bool narrow, bool first, std::string* text);
 
 }  // namespace espalier::scoring

@@ -34,7 +34,7 @@ class ShardEvaluation {
     return 0;
   }
 
-  // Who is told such a sum could only blame the teller.
+  // Checks the sum here, because the receiver of an invalid sum could only blame the sender.
   Status CheckSum(const spec::ShardScore& score) const {
     const spec::InputPlan& input = run_.input();
     const spec::Shard& shard = input.shards[static_cast<size_t>(shard_)];

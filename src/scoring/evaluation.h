@@ -1,5 +1,7 @@
-// What an evaluation of a model on a table comes to, shard by shard: all of it but the computing
-// (evaluate.h). Thread rule: values and pure functions.
+// The result of evaluating a model on a table, shard by shard. The computation itself is in
+// evaluate.h.
+//
+// Thread rule: values and pure functions.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +18,7 @@
 
 namespace espalier::scoring {
 
-// Targets whose residuals are counted, the first ones.
+// Maximum number of targets with residuals. Later targets have none.
 inline constexpr size_t kResidualTargetsMax = 8;
 
 struct TargetResiduals {
@@ -27,26 +29,27 @@ struct TargetResiduals {
 struct Evaluation {
   spec::Metrics metrics;
   std::vector<double> totals;              // of model/metrics.h, TotalsKind::kScoring
-  std::vector<TargetResiduals> residuals;  // regression, when they were asked for; by target
-  int64_t rows = 0;                        // evaluated
+  std::vector<TargetResiduals> residuals;  // regression, on request; one per target
+  int64_t rows = 0;                        // evaluated rows
   int64_t rejected = 0;
-  std::vector<Status> first_rejects;  // kRejectsKept at most
+  std::vector<Status> first_rejects;  // at most kRejectsKept
   spec::UnseenCounts unseen;
 };
 
-// Targets of the model whose residuals a report shows.
+// Returns the number of the model's targets whose residuals a report shows.
 size_t ResidualTargets(const ModelOutline& model);
-// What the weights of `rows` ("all rows", say) add up to. kBadInput: not to a finite number.
+// Checks the sum of the weights of `rows` (for example "all rows"). kBadInput: it is not finite.
 Status CheckWeights(const spec::Schema& schema, double sum, const std::string& rows);
-// The next shard in order: all but its totals.
+// Adds the next shard in order, except for its totals.
 void AddEvaluation(const spec::ShardScore& shard, Evaluation* all);
-// Residuals of a shard, in any order.
+// Adds the residuals of a shard. The order of the shards does not matter.
 void AddResiduals(const std::vector<TargetResiduals>& shard, Evaluation* all);
-// After the last one: fills the metrics from the totals of all shards (cluster/shard_totals.h),
-// which are empty when there is none. kBadInput: there are rows, and none could be evaluated, or
-// their weights have no finite sum; kInternal: the totals are not of this model.
+// Fills the metrics from the totals of all shards (cluster/shard_totals.h), which are empty without
+// shards. Call it after the last shard. kBadInput: there are rows, but none could be evaluated, or
+// their weights have no finite sum. kInternal: the totals do not match this model.
 Status FinishEvaluation(const ModelOutline& model, std::vector<double> totals, Evaluation* all);
-// The result of a finished evaluation. `report`: path of its report; empty: none.
+// Returns the result of a finished evaluation. `report` is the path of its report; empty: no
+// report.
 spec::ScoringResult ResultOf(const ModelOutline& model, const Evaluation& all, std::string report);
 
 }  // namespace espalier::scoring

@@ -1,5 +1,6 @@
-// What model.json of a bundle says: all of a trained model but its weights. Thread rule: values and
-// re-entrant functions.
+// ModelOutline: the content of a bundle's model.json, which is a trained model without its weights.
+//
+// Thread rule: values and re-entrant functions.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +16,26 @@ namespace espalier::scoring {
 struct ModelOutline {
   bundle::ModelDocument document;
   model::NetworkShape shape;
-  std::string sha256;  // of model.json, which in turn names that of the weights
+  std::string sha256;  // of model.json, which contains the SHA-256 of the weights
 
   bool classification() const { return document.job.model.task == spec::Task::kClassification; }
   bool multilabel() const { return document.job.model.task == spec::Task::kMultilabel; }
   bool autoencoder() const { return document.job.model.task == spec::Task::kAutoencoder; }
-  // Numbers that prediction gives a row: classes or targets.
+  // Returns the number of outputs per row: classes or targets.
   int64_t width() const;
 };
 
-// Reads model.json of the bundle in `directory`. With `sha256` it must be the one that had it: what
-// a job was planned by (kFailedPrecondition). Other errors are those of LoadTrainedModel
-// (trained_model.h).
+// Reads model.json of the bundle in `directory`. kFailedPrecondition: `sha256` is set and differs,
+// so the file is not the one that a job was planned with. Other errors are those of
+// LoadTrainedModel (trained_model.h).
 Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files,
                                       const std::string& directory, const std::string& sha256 = {});
 
-// A file of the bundle in `directory`, at most `bytes_max` long. kNotFound says what a bundle
-// holds.
+// Reads a file of the bundle in `directory`, with at most `bytes_max` bytes. The message of
+// kNotFound lists the files of a bundle.
 Result<std::string> ReadBundleFile(const storage::FileSystem& files, const std::string& directory,
                                    const char* name, int64_t bytes_max);
-// The same error, of that path.
+// Returns the same error with `path` in front.
 Status ErrorOf(const std::string& path, const Status& error);
 
 }  // namespace espalier::scoring

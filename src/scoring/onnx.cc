@@ -18,7 +18,7 @@ constexpr int64_t kOnnxParametersMax = (int64_t{2} << 30) / 4 - (int64_t{1} << 2
 constexpr int64_t kFloat = static_cast<int64_t>(OnnxType::kFloat);
 constexpr int64_t kDouble = static_cast<int64_t>(OnnxType::kDouble);
 constexpr int64_t kInt64 = static_cast<int64_t>(OnnxType::kInt64);
-constexpr int64_t kBool = 9;  // of ONNX
+constexpr int64_t kBool = 9;  // type number in ONNX
 
 constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 
@@ -64,14 +64,15 @@ class Exporter {
  private:
   using Strings = std::vector<std::string>;
 
-  // Of the fit that is at hand.
+  // Returns the outputs of the current fit.
   std::string Outputs() {
     std::string inputs = Concat({Numbers(), Embeddings()});
     if (model_.shape.scaling_layer && !inputs.empty()) inputs = Scaled(inputs);
     return Layers(inputs);
   }
 
-  // The outputs whose predictions are the average of those of all fits (model/average.h).
+  // Returns the outputs whose predictions are the average of the predictions of all fits
+  // (model/average.h).
   std::string Averaged() {
     const model::NetworkShape& shape = model_.shape;
     const bool sigmoid = shape.loss == spec::Loss::kBinaryCrossEntropy;
@@ -85,7 +86,7 @@ class Exporter {
       next_ = static_cast<size_t>(fit_) * of_fit;
       one_hot_begin_ = static_cast<size_t>(shape.layers.front().in);
       const std::string z = Outputs();
-      // Each fit finds the same rows without an answer.
+      // Each fit finds the same rows without a prediction.
       if (fit_ == 0) missing = missing_.size();
       missing_.resize(missing);
       parts.push_back(sigmoid ? Concat({Op("Sigmoid", {Op("Neg", {z})}), Op("Sigmoid", {z})})
@@ -109,10 +110,10 @@ class Exporter {
     return Op("Sub", {half(width, twice), half(none, width)});
   }
 
-  // The constant answer times its share, laid out as the averages.
+  // Returns the constant prediction times its share, in the layout of the averages.
   std::string Constant(float share) {
     std::vector<float> answer = ParametersOf("constant.answer");
-    if (model_.shape.task == spec::Task::kMultilabel) {  // those of 0, then those of 1
+    if (model_.shape.task == spec::Task::kMultilabel) {  // first those of 0, then those of 1
       std::vector<float> both;
       for (const float a : answer) both.push_back(1 - a);
       both.insert(both.end(), answer.begin(), answer.end());
@@ -125,7 +126,7 @@ class Exporter {
   std::string Op(const char* op, const Strings& inputs, const OnnxGraph::Attributes& a = {}) {
     return graph_.Node(op, inputs, a);
   }
-  // Side by side; without empty names. Empty: there is nothing.
+  // Concatenates columns, without empty names. Returns "" if nothing is left.
   std::string Concat(Strings parts) {
     std::erase(parts, "");
     if (parts.empty()) return "";
@@ -136,7 +137,7 @@ class Exporter {
     return schema_.names[static_cast<size_t>(schema_.features[feature])];
   }
 
-  // Whether a row without this feature has no answer.
+  // Returns whether a row with a null in this feature has no prediction.
   bool Needs(size_t feature) const {
     const auto nulls =
         spec::OptionsOf(document_.job.data.features, schema_.rule(feature)).nulls->kind;
@@ -163,7 +164,7 @@ class Exporter {
     }
   }
 
-  // A feature's number [rows, 1] before it is scaled.
+  // Returns a feature's number [rows, 1] before scaling.
   std::string NumberOf(size_t feature) {
     const int64_t place = numbers_.PlaceOf(ColumnOf(feature));
     const std::string column =
@@ -179,7 +180,7 @@ class Exporter {
     return Op("Log", {Op("Add", {column, graph_.Number(1)})});
   }
 
-  // The features that are numbers.
+  // Returns the numeric features.
   std::vector<const spec::FittedFeature*> FittedNumbers() const {
     std::vector<const spec::FittedFeature*> numbers;
     for (const spec::FittedFeature& f : fitted_.features) {
@@ -188,11 +189,12 @@ class Exporter {
     return numbers;
   }
 
-  // Scaled numbers with the smooth clip where features have one; a third of 0 leaves the others.
+  // Returns scaled numbers, with the smooth clip for features that have it. A third of 0 leaves the
+  // others unchanged.
   std::string Clipped(const std::string& z) {
     std::vector<double> limit, below, third;
     for (const spec::FittedFeature* f : FittedNumbers()) {
-      // Its square does not overflow.
+      // The square does not overflow.
       limit.push_back(f->smooth_clip ? 3e100 : std::numeric_limits<double>::infinity());
       below.push_back(-limit.back());
       third.push_back(f->smooth_clip ? 1.0 / 3 : 0);
@@ -206,7 +208,7 @@ class Exporter {
     return Op("Div", {held, Op("Sqrt", {one})});
   }
 
-  // A tensor of the fit that is at hand, or of the model.
+  // Returns a tensor of the current fit, or of the model.
   std::vector<float> ParametersOf(const std::string& name) const {
     const std::string of_fit = "fits." + std::to_string(fit_) + "." + name;
     const auto tensor =
@@ -215,18 +217,18 @@ class Exporter {
     return Parameters(*tensor);
   }
 
-  // The embeddings of numbers, float [rows, count * width]. `raw`, `scaled`: [rows, all numbers],
-  // of which those at `places` have one.
+  // Returns the embeddings of numbers, float [rows, count * width]. `raw`, `scaled`: [rows, all
+  // numbers]. The numbers at `places` have an embedding.
   std::string EmbeddedNumbers(const std::string& raw, const std::string& scaled,
                               const std::vector<int64_t>& places) {
     const auto [count, bins, width] = model_.shape.numbers;
     const std::string at = graph_.Whole(places, {count});
     const auto picked = [&](const std::string& all, int64_t last) {
-      const int64_t shape[] = {0, count, last};  // 0: as many rows as there are
+      const int64_t shape[] = {0, count, last};  // 0: the number of rows
       return Op("Reshape",
                 {Op("Gather", {all, at}, {{"axis", int64_t{1}}}), graph_.Whole(shape, {3})});
     };
-    // Halves of edges and values, whose differences do not overflow.
+    // Halves of edges and values, because their differences do not overflow.
     std::vector<double> low, size;
     for (const spec::FittedFeature* f : FittedNumbers()) {
       if (f->embedding == 0) continue;
@@ -258,22 +260,22 @@ class Exporter {
                           graph_.Whole(flat, {2})});
   }
 
-  // Inputs of the first layer but one-hot ones, times their factors.
+  // Returns the inputs of the first layer, except one-hot ones, times their factors.
   std::string Scaled(const std::string& inputs) {
     std::vector<float> factors = ParametersOf("layers.0.scale");
     factors.resize(static_cast<size_t>(model_.shape.layers.front().in));
     return Op("Mul", {inputs, graph_.Floats(factors, {1, model_.shape.layers.front().in})});
   }
 
-  // The network's numbers, scaled, as float [rows, dense], then those with an embedding; empty
-  // without any.
+  // Returns the network's scaled numbers as float [rows, dense], followed by those with an
+  // embedding. Returns "" if there are none.
   std::string Numbers() {
     std::vector<double> shift, factor, null_value;
     std::vector<int64_t> embedded;
     Strings parts;
     bool plain = true, indicators = false, replaces = false;
-    std::vector<int64_t> order;   // of [scaled | indicators], as the network has them
-    std::vector<int64_t> needed;  // without which there is no answer
+    std::vector<int64_t> order;   // of [scaled | indicators], in the order of the network
+    std::vector<int64_t> needed;  // numbers without which a row has no prediction
     int64_t count = 0;
     for (const spec::FittedFeature& f : fitted_.features) count += f.codes == 0;
     for (size_t i = 0; i < fitted_.features.size(); ++i) {
@@ -325,7 +327,7 @@ class Exporter {
     return Concat({numbers, EmbeddedNumbers(given, x, embedded)});
   }
 
-  // What the codes of a coded feature pick, [rows, width].
+  // Returns the table rows that the codes of a coded feature select, [rows, width].
   std::string Picked(size_t feature, size_t coded) {
     const spec::FittedFeature& f = fitted_.features[feature];
     const int64_t place = texts_.PlaceOf(ColumnOf(feature));
@@ -346,7 +348,7 @@ class Exporter {
       }
       one_hot_begin_ += static_cast<size_t>(table.codes);
     }
-    rows.resize(rows.size() + static_cast<size_t>(table.width));  // zeros, of no code
+    rows.resize(rows.size() + static_cast<size_t>(table.width));  // zeros for no code
     const std::string weights = graph_.Floats(rows, {table.codes + 1, table.width});
     return Op("Gather", {weights, CodeOf(f, text)}, {{"axis", int64_t{0}}});
   }
@@ -367,7 +369,7 @@ class Exporter {
     }
     return Encoded(text, keys, codes, other);
   }
-  // Texts to numbers, others than the keys to `other`.
+  // Maps texts to numbers, and texts that are not keys to `other`.
   std::string Encoded(const std::string& text, const Strings& keys,
                       const std::vector<int64_t>& numbers, int64_t other) {
     return graph_.Node(
@@ -443,8 +445,8 @@ class Exporter {
     return Op("Mul", {Op("Mul", {z, FloatNumber(0.5f)}), Op("Add", {erf, FloatNumber(1)})});
   }
 
-  // Of each row: `answer`, or `none` where a value is missing that the row cannot do without, or
-  // has no logarithm. Such a value's NaN need not come through the layers, and a text has none.
+  // Returns `answer` for each row, or `none` if a required value is missing or has no logarithm.
+  // The NaN of that value may not reach the end of the layers, and a text has no NaN.
   std::string Given(const std::string& answer, const std::string& none) {
     if (missing_.empty()) return answer;
     if (no_answer_.empty()) {  // [rows, 1]
@@ -481,7 +483,7 @@ class Exporter {
     const int64_t all = -1;
     const std::string place = Op("Reshape", {Given(best, classes), graph_.Whole({&all, 1}, {1})});
     Strings names = fitted_.classes;
-    names.emplace_back();  // of a row without an answer
+    names.emplace_back();  // for a row without a prediction
     Output("label", OnnxType::kString, 0,
            Op("Gather", {graph_.Texts(names), place}, {{"axis", int64_t{0}}}));
     Output("probabilities", OnnxType::kFloat, classes, Given(shares, FloatNumber(kNoNumber)));
@@ -505,7 +507,7 @@ class Exporter {
     for (const spec::FittedTarget& t : fitted_.targets) {
       shift.push_back(t.shift);
       factor.push_back(t.factor);
-      if (t.range.empty()) continue;  // of all targets or of none
+      if (t.range.empty()) continue;  // all targets have a range, or none has
       least.push_back(t.range[0]);
       most.push_back(t.range[1]);
     }
@@ -526,13 +528,13 @@ class Exporter {
   const spec::Preprocessing& fitted_;
   const spec::TensorList tensors_;
   int64_t fit_ = 0;       // counted from 0
-  size_t next_ = 0;       // of tensors_, by layer
-  size_t one_hot_begin_;  // the first factor of the next one-hot feature
+  size_t next_ = 0;       // index into tensors_, by layer
+  size_t one_hot_begin_;  // first factor of the next one-hot feature
   OnnxGraph graph_;
   Columns numbers_, texts_;
-  Strings one_hot_;        // what they add to the first layer's sums
-  Strings missing_;        // int64 [rows, any]: not 0 where there is no answer
-  std::string no_answer_;  // bool [rows, 1], of these
+  Strings one_hot_;        // their terms in the first layer's sums
+  Strings missing_;        // int64 [rows, any]: not 0 if the row has no prediction
+  std::string no_answer_;  // bool [rows, 1], from missing_
 };
 
 }  // namespace

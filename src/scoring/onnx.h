@@ -1,4 +1,6 @@
-// A trained model as an ONNX file, preprocessing included. Thread rule: a pure function.
+// Export of a trained model, including its preprocessing, to an ONNX file.
+//
+// Thread rule: a pure function.
 #pragma once
 
 #include <string>
@@ -8,25 +10,28 @@
 
 namespace espalier::scoring {
 
-// Inputs, of any number of rows:
-//   numbers  double [rows, K], where the model has numeric columns: the columns that the metadata
-//            `numbers` lists, one name a line, as they stand; null is NaN, a boolean (those of the
-//            metadata `booleans`) 1 or 0, a date (those of `dates`) the seconds since 1970 (UTC)
-//   texts    string [rows, M], where the model has categorical columns: those of the metadata
-//            `texts`, without spaces around them, whole numbers without a point; null is the empty
-//            text
+// Encodes the model. Inputs, for any number of rows:
+//   numbers  double [rows, K], if the model has numeric columns. The metadata `numbers` lists the
+//            columns, one name per line. Values are unscaled. Null is NaN. A boolean (metadata
+//            `booleans`) is 1 or 0. A date (metadata `dates`) is in seconds since 1970 (UTC).
+//   texts    string [rows, M], if the model has categorical columns. The metadata `texts` lists
+//            them. Values have no surrounding spaces, and integers have no decimal point. Null is
+//            the empty text.
 // Outputs:
 //   label          string [rows], and
 //   probabilities  float [rows, classes] in the order of the metadata `classes`
 //   values         double [rows, targets] (regression, autoencoder), in the units of the targets
-//   labels         int64 [rows, labels] (multilabel), 0 or 1, and `probabilities`, of 1; the
-//                  metadata `labels` names them
-// A row with a null in a column that was trained with `nulls: fail` or `drop`, or with a number of
-// which `log1p` has no logarithm, has no answer, as `predict` rejects it: its numbers are NaN, its
-// label is the empty text, its labels are -1. Hashed categories need ONNX Runtime's operator
-// MurmurHash3; all else is standard. The network is computed in float32.
+//   labels         int64 [rows, labels] (multilabel), 0 or 1, and `probabilities` of 1; the
+//                  metadata `labels` lists their names
 //
-// kUnimplemented: the weights exceed what an ONNX file can hold (2 GB).
+// Some rows have no prediction, and `predict` rejects them: rows with a null in a column that was
+// trained with `nulls: fail` or `drop`, and rows with a number that has no logarithm under `log1p`.
+// Their numbers are NaN, their label is the empty text, and their labels are -1.
+//
+// Hashed categories need ONNX Runtime's operator MurmurHash3. Everything else is standard ONNX. The
+// network is computed in float32.
+//
+// kUnimplemented: the weights exceed the limit of an ONNX file (2 GB).
 Result<std::string> EncodeOnnx(const TrainedModel& model);
 
 }  // namespace espalier::scoring

@@ -40,7 +40,7 @@ class Dates {
     }
     const std::string year = Op("Add", {Op("Add", {year_of_era, With("Mul", era, 400)}), late});
     if (part == spec::DatePart::kYear) return year;
-    const std::string last = With("Sub", year, 1);  // days before this year, from year 1
+    const std::string last = With("Sub", year, 1);  // days before this year, counted from year 1
     const std::string leap_days =
         Op("Add", {Op("Sub", {FloorOfQuotient(last, 4), FloorOfQuotient(last, 100)}),
                    FloorOfQuotient(last, 400)});
@@ -52,7 +52,7 @@ class Dates {
   std::string Op(const char* op, const std::vector<std::string>& inputs) {
     return graph_.Node(op, inputs);
   }
-  // Arithmetic with a number.
+  // Applies an operation to a tensor and a number.
   std::string With(const char* op, const std::string& x, double number) {
     return Op(op, {x, graph_.Number(number)});
   }

@@ -1,4 +1,6 @@
-// A date's numeric parts, computed by an ONNX graph. Thread rule: a pure function.
+// The numeric parts of a date, computed by an ONNX graph.
+//
+// Thread rule: a pure function.
 #pragma once
 
 #include <string>
@@ -8,9 +10,9 @@
 
 namespace espalier::scoring {
 
-// Of `seconds` since 1970 (UTC), double of any shape: the name of what has the part, in the same
-// shape. It is the arithmetic of data/feature_decoder.cc, in whole numbers of double; NaN stays
-// NaN.
+// Adds the nodes for one part of `seconds` since 1970 (UTC), a double tensor of any shape. Returns
+// the name of the result, which has the same shape. The arithmetic is that of
+// data/features/dates.cc, with integers stored in doubles. NaN remains NaN.
 std::string DatePartNode(OnnxGraph& graph, const std::string& seconds, spec::DatePart part);
 
 }  // namespace espalier::scoring

@@ -7,7 +7,7 @@
 namespace espalier::scoring {
 namespace {
 
-// Protobuf's wire format: the fields that are needed.
+// Protobuf's wire format, limited to the required fields.
 void Varint(uint64_t value, std::string* out) {
   for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
   out->push_back(static_cast<char>(value));
@@ -31,11 +31,11 @@ void FloatField(int field, float value, std::string* out) {
 }
 
 template <typename T>
-std::string_view BytesOf(std::span<const T> values) {  // x86 is little-endian, as ONNX is
+std::string_view BytesOf(std::span<const T> values) {  // x86 is little-endian, like ONNX
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-// ValueInfoProto.
+// Encodes a ValueInfoProto.
 std::string Value(const std::string& name, OnnxType type, int64_t columns) {
   std::string rows, shape, tensor, kind, value;
   BytesField(2, "rows", &rows);

@@ -88,8 +88,8 @@ class ParquetPart final : public PartTable {
   data::ParquetTable table_;
 };
 
-// "part-00003.csv", "part-00003_0001.parquet". Those of Spark, Hive and MapReduce say more, or
-// less.
+// Returns whether `name` is "part-00003.csv", "part-00003_0001.parquet" and so on. The names of
+// Spark, Hive and MapReduce have more parts, or fewer.
 bool IsPartName(std::string_view name) {
   const auto skip_digits = [&name] {
     const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
@@ -111,7 +111,7 @@ bool IsPartName(std::string_view name) {
 bool IsPredictionName(const std::string& name) {
   if (name == kSuccessFile || name == kRejectsDirectory || IsPartName(name)) return true;
   if (name.starts_with(kFillingMark)) return true;
-  const size_t end = name.find(".tmp-");  // as storage names files while it writes them
+  const size_t end = name.find(".tmp-");  // name of a file that storage is writing
   if (!name.starts_with(".") || end == std::string::npos) return false;
   const std::string written = name.substr(1, end - 1);
   return written == kSuccessFile || written.starts_with(kFillingMark) || IsPartName(written);
@@ -141,7 +141,7 @@ Status CheckPredictions(const storage::FileSystem& files, const std::string& out
     return AlreadyExists(QuotedPath(output) + " is a file; name another place for the output");
   }
   ESPALIER_ASSIGN_OR_RETURN(auto names, files.Names(output));
-  // While it is written it says nothing yet: what is in the output is there.
+  // A mark in progress has no meaning yet, because the content of the output is still there.
   std::erase_if(names, [](const std::string& name) {
     return name.starts_with(std::string(".") + kFillingMark) || name.starts_with(kProbeName);
   });

@@ -1,16 +1,17 @@
 // The files of a prediction's output:
 //
-//   OUT/part-00000.csv (.parquet)   the rows of shard 0, in their order
-//   OUT/part-00000_0001.csv         more of them, where one file would grow too large
-//   OUT/_rejects/part-00000.csv     with on_bad_row reject: the rows of shard 0 that could not be
-//                                   scored, and why: file, row, offset, column, text, reason
-//   OUT/_SUCCESS                    written last: the output is whole
+//   OUT/part-00000.csv (.parquet)   rows of shard 0, in their order
+//   OUT/part-00000_0001.csv         more of them, if one file would become too large
+//   OUT/_rejects/part-00000.csv     with on_bad_row reject: rows of shard 0 that could not be
+//                                   scored: file, row, offset, column, text, reason
+//   OUT/_SUCCESS                    written last: the output is complete
 //
-// Bytewise sorted, the parts give the rows in the order of the input. Each is written under a
-// hidden name and renamed, so that one that has its name is whole. A shard without such rows has
-// no part. What starts with `_` or `.` is left out by those who read the directory as a table.
+// The parts, sorted bytewise, contain the rows in the order of the input. Each part is written
+// under a hidden name and then renamed, so a part with its final name is complete. A shard without
+// rows for a part has no part. Programs that read the directory as a table ignore names that start
+// with `_` or `.`.
 //
-// Thread rule: one thread an object; the functions are re-entrant.
+// Thread rule: one thread per object. The functions are re-entrant.
 #pragma once
 
 #include <cstdint>
@@ -28,55 +29,58 @@ namespace espalier::scoring {
 
 inline constexpr const char* kSuccessFile = "_SUCCESS";
 inline constexpr const char* kRejectsDirectory = "_rejects";
-// What jobs put into an output for a while, names of their own after it (staging.h).
+// Prefixes of temporary names that jobs create in an output (staging.h).
 inline constexpr const char* kFillingMark = ".filling-";
 inline constexpr const char* kProbeName = "._SUCCESS.tmp-probe-";
-// What a part is cut at, before compression.
+// Size limit of a part, before compression, in bytes.
 inline constexpr int64_t kPartBytes = int64_t{64} << 20;
 
-// "part-00003.csv", "part-00003_0001.csv"; wider numbers where there are more shards than digits.
+// Returns "part-00003.csv", "part-00003_0001.csv". Numbers are wider if there are more shards than
+// digits.
 std::string PartName(int64_t shard, int64_t shards, int64_t piece, spec::PartFormat format);
 
-// OK when nothing is there or an empty directory, or with `overwrite` the output of an earlier
-// prediction, or what a job that broke off has left of it. kAlreadyExists, kInvalidArgument:
-// something else is there; the message names it.
+// Returns OK if the output does not exist or is an empty directory. With `overwrite`, it may also
+// be the output of an earlier prediction, or the remains of an interrupted job. kAlreadyExists,
+// kInvalidArgument: the output contains something else, which the message names.
 Status CheckPredictions(const storage::FileSystem& files, const std::string& output,
                         bool overwrite);
-// Makes the directory, or empties the one that is there, which stays (it may be a link, or have
-// owners and quotas of its own). Returns whether it made it. REQUIRES: CheckPredictions has just
-// allowed it.
+// Creates the directory, or empties an existing one without removing it (it may be a link, or have
+// its own owners and quotas). Returns whether it created the directory. REQUIRES: CheckPredictions
+// has just permitted it.
 Result<bool> BeginPredictions(const storage::FileSystem& files, const std::string& output);
-// Whether a name in an output is one that predictions have, also while they are written.
+// Returns whether a name in an output belongs to predictions, including names in use during
+// writing.
 bool IsPredictionName(const std::string& name);
-// Removes what predictions have written to the output, and nothing else, nor what is called `keep`;
-// with `directory` it itself and all that is in it.
+// Removes everything that predictions have written to the output, except `keep`. Other files
+// remain. With `directory`, removes the directory and everything in it.
 Status DropPredictions(const storage::FileSystem& files, const std::string& output, bool directory,
                        const std::string& keep = {});
-// Says that the output is whole.
+// Marks the output as complete.
 Status EndPredictions(const storage::FileSystem& files, const std::string& output);
 
-// What stands in a row of output, in order.
+// The columns of an output row, in order.
 struct PartColumns {
   std::vector<std::string> kept;
-  std::string word;                  // of the column with the class; empty: there is none
+  std::string word;                  // name of the class column; empty: no class column
   std::vector<std::string> words;    // the classes
-  std::vector<std::string> numbers;  // of the columns of numbers
-  std::string reason;                // of the column with reasons; empty: there is none
-  bool narrow = false;               // numbers are floats: in CSV as short as that allows
-  bool spreadsheet_safe = false;     // CSV: an apostrophe before text that may be a formula
+  std::vector<std::string> numbers;  // names of the numeric columns
+  std::string reason;                // name of the column of reasons; empty: no column of reasons
+  // Numbers are floats, and CSV uses the shortest text for a float.
+  bool narrow = false;
+  bool spreadsheet_safe = false;  // CSV: puts an apostrophe before text that may be a formula
 };
 
-// A run of rows of output.
+// Consecutive rows of output.
 struct PartRows {
   const data::KeptColumns& kept;
-  int64_t first = 0;  // which row of `kept` is the first of these
+  int64_t first = 0;  // index in `kept` of the first row
   int64_t rows = 0;
-  std::span<const int32_t> word_of = {};      // [rows], -1 for none; or empty
+  std::span<const int32_t> word_of = {};      // [rows], -1 for none; may be empty
   std::span<const double> numbers = {};       // [rows, columns.numbers], NaN for none
-  std::span<const std::string> reasons = {};  // [rows]; or empty: no row has one
+  std::span<const std::string> reasons = {};  // [rows]; empty: no row has a reason
 };
 
-// One row after the other, made into the bytes of a file.
+// Converts rows to the bytes of a file.
 class PartTable {
  public:
   static std::unique_ptr<PartTable> Make(spec::PartFormat format, const PartColumns& columns);
@@ -84,17 +88,17 @@ class PartTable {
   virtual Status Add(const PartRows& rows) = 0;
   virtual int64_t bytes() const = 0;
   virtual int64_t rows() const = 0;
-  // The file; then it is empty again.
+  // Returns the bytes of the file and clears the table.
   virtual Result<std::string> Take() = 0;
 };
 
-// Writes the parts of one shard, as they get full.
+// Writes the parts of one shard. Writes a part when it is full.
 class PartWriter {
  public:
   PartWriter(const storage::FileSystem& files, std::string directory, int64_t shard, int64_t shards,
              spec::PartFormat format, const PartColumns& columns, int64_t part_bytes = kPartBytes);
   Status Add(const PartRows& rows);
-  // Writes what is left.
+  // Writes the remaining rows.
   Status Finish();
   int64_t parts() const { return parts_; }
 
@@ -107,10 +111,10 @@ class PartWriter {
   int64_t parts_ = 0;
 };
 
-// Why a row has no prediction, in one line: "COLUMN: MESSAGE (found 'TEXT')".
+// Returns why a row has no prediction, on one line: "COLUMN: MESSAGE (found 'TEXT')".
 std::string ReasonOf(const Status& reject);
 
-// The columns of rejects, how many they are, and a reject as a row of them.
+// The columns of rejects, their number, and the conversion of a reject to a row.
 inline constexpr size_t kRejectColumns = 6;
 PartColumns RejectColumns(bool spreadsheet_safe);
 void AddReject(const Status& reject, data::KeptColumns* row);

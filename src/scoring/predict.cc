@@ -13,8 +13,8 @@
 namespace espalier::scoring {
 namespace {
 
-// Answers that are in memory at a time, but for a batch's at least: with many classes those of a
-// piece of narrow rows would be gigabytes.
+// Maximum number of outputs in memory, but at least those of one batch. With many classes, the
+// outputs for a piece of narrow rows would take gigabytes.
 constexpr int64_t kAnswersAtOnce = 64 << 10;
 
 Status Overflowed() {
@@ -60,8 +60,8 @@ class ShardPrediction {
   }
 
  private:
-  // Takes rows [first, first + count) of a piece, and the rejects before each of them. After the
-  // last row also the rejects behind it.
+  // Processes rows [first, first + count) of a piece, and the rejects before each of them. After
+  // the last row, also processes the rejects after it.
   Status TakeRows(const data::RowPiece& piece, int64_t first, int64_t count) {
     if (count > 0) scorer_.PredictSome(piece.rows(), piece.texts, first, count, &values_);
     const auto width = static_cast<size_t>(run_.model.width());
@@ -85,13 +85,13 @@ class ShardPrediction {
     return WriteRejects();
   }
 
-  // Takes the rejects before the entry `end` of the piece, in the order of the input.
+  // Processes the rejects before the entry `end` of the piece, in the order of the input.
   Status TakeRejects(const data::RowPiece& piece, int64_t end) {
     while (entry_ < end) ESPALIER_RETURN_IF_ERROR(TakeBad(piece, piece.rejects[reject_++]));
     return {};
   }
 
-  // Takes the entry at entry_, which has an answer.
+  // Processes the entry at entry_, which has a prediction.
   void AddAnswer(std::span<const double> answer) {
     if (run_.model.classification()) {
       classes_.push_back(
@@ -113,7 +113,7 @@ class ShardPrediction {
     ++score_.rows;
   }
 
-  // Adds the ends of the prediction intervals, if the model has any. Counts are never negative.
+  // Adds the ends of the prediction intervals, if the model has them. Counts are never negative.
   void AddIntervals(std::span<const double> answer) {
     const bundle::ModelDocument& document = run_.model.document;
     if (!document.intervals) return;
@@ -126,7 +126,7 @@ class ShardPrediction {
     }
   }
 
-  // Takes the entry at entry_, which has none.
+  // Processes the entry at entry_, which has no prediction.
   Status TakeBad(const data::RowPiece& piece, const Status& reject) {
     if (spec_.on_bad_row == spec::OnBadRow::kFail) {
       return reject.Wrap("a row cannot be scored, and on_bad_row is fail");
@@ -150,7 +150,7 @@ class ShardPrediction {
     return {};
   }
 
-  // Writes the entries before entry_ that were taken since the last run.
+  // Writes the entries before entry_ that were processed since the last run.
   Status WriteRun(const data::RowPiece& piece) {
     const PartRows rows{.kept = piece.kept,
                         .first = entry_ - run_rows_,
@@ -185,12 +185,12 @@ class ShardPrediction {
   PartWriter parts_, rejects_;
   spec::ShardScore score_;
   std::vector<double> values_;
-  int64_t entry_ = 0;  // of the piece: rows and rejects
-  size_t reject_ = 0;  // of the piece
+  int64_t entry_ = 0;  // index in the piece, over rows and rejects
+  size_t reject_ = 0;  // index into the rejects of the piece
   data::KeptColumns reject_rows_{kRejectColumns};
-  int64_t rejects_waiting_ = 0;  // rows of reject_rows_
+  int64_t rejects_waiting_ = 0;  // number of rows in reject_rows_
   bool has_rejects_ = false;
-  // Entries that are not yet written, as in PartRows.
+  // Entries not written yet, as in PartRows.
   int64_t run_rows_ = 0;
   std::vector<int32_t> classes_;
   std::vector<double> numbers_;

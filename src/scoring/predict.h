@@ -1,4 +1,6 @@
-// A model's answers to a table, written shard by shard as part files (part_files.h).
+// Predictions of a model for a table, written shard by shard as part files (part_files.h).
+//
+// Thread rule: re-entrant functions.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +12,17 @@
 
 namespace espalier::scoring {
 
-// Scores the table and writes the output, the same bytes for any number of threads. A class is that
-// of the highest probability, the first of equal ones. A row whose answer overflowed is a bad row,
-// with which PredictSpec::on_bad_row deals.
-// Memory is that of one part and one piece of the input for each thread, whatever the table's
-// size.
+// Scores the table and writes the output. The bytes do not depend on the number of threads. The
+// predicted class is the one with the highest probability, and the first one of equal ones. A row
+// whose output overflows is a bad row, which PredictSpec::on_bad_row handles. Each thread needs
+// memory for one part and one piece of the input, regardless of the size of the table.
 //
-// Errors: the first shard's that has one, kBadInput for too many bad rows or nothing else, or with
-// OnBadRow::kFail for the first one, kCancelled. They leave what was written, without _SUCCESS.
-// REQUIRES: CheckPrediction, then BeginPredictions succeeded.
+// Errors: the error of the first shard that has one. kBadInput: too many bad rows, only bad rows,
+// or with OnBadRow::kFail the first bad row. kCancelled. After an error, written files remain,
+// without _SUCCESS. REQUIRES: CheckPrediction, then BeginPredictions succeeded.
 Result<spec::ScoringResult> Predict(const ScoringRun& run, const PredictSpec& spec);
 
-// One shard of it: writes its parts into `spec.output`, a directory that exists. `columns`: as by
+// Predicts one shard and writes its parts into `spec.output`, which exists. `columns` comes from
 // PredictionColumns.
 Result<spec::ShardScore> PredictShard(const ScoringRun& run, const PredictSpec& spec,
                                       const PartColumns& columns, int64_t shard,

@@ -15,8 +15,8 @@ Status Rejected(const Status& first, const std::string& what) {
   return first.position() ? error.At(*first.position()) : error;
 }
 
-// A file of the input may lie in the output under another name of its directory: a link, or another
-// way to write a URI.
+// Checks that no input file is in the output. A file may be there under another name of its
+// directory: through a link, or another spelling of a URI.
 Status CheckNoInput(const storage::FileSystem& files, const spec::InputPlan& input,
                     const std::string& output) {
   const auto listed = files.List(output);

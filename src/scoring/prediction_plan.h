@@ -1,5 +1,7 @@
-// What a prediction is to write, whether it may, and what its shards come to: all of it but the
-// computing (predict.h). Thread rule: values and re-entrant functions.
+// The plan of a prediction: its output columns, checks before the start, and the sum of its shards'
+// results. The computation itself is in predict.h.
+//
+// Thread rule: values and re-entrant functions.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +22,40 @@ struct PredictSpec {
   std::string output;  // a directory
   spec::PartFormat format = spec::PartFormat::kCsv;
   bool overwrite = false;
-  std::vector<std::string> keep;  // as in the scan
-  // Classification: the column `prediction`, the class, and the columns `probability_CLASS`.
-  // Multilabel: the columns `prediction_LABEL`, 0 or 1, and `probability_LABEL`, of 1.
+  std::vector<std::string> keep;  // like in the scan
+  // Classification: the column `prediction` (the class), and the columns `probability_CLASS`.
+  // Multilabel: the columns `prediction_LABEL`, 0 or 1, and `probability_LABEL`, the probability of
+  // 1.
   bool prediction = true, probabilities = true;
-  bool spreadsheet_safe = false;  // as in ScoringSpec
+  bool spreadsheet_safe = false;  // like ScoringSpec::spreadsheet_safe
   spec::OnBadRow on_bad_row = spec::OnBadRow::kEmpty;
-  std::optional<int64_t> rejects_max;  // more of them are an error; unset: unless all are
+  std::optional<int64_t> rejects_max;  // maximum number of rejects; absent: fails only if all are
   int64_t part_bytes = kPartBytes;
 };
 PredictSpec PredictSpecOf(const spec::ScoringSpec& spec);
 
-// What is to be read for a job that scores. `model` must outlive it.
+// Returns the scan of a scoring job. `model` must outlive it.
 data::ScanRequest ScanRequestOf(const spec::ScoringSpec& spec, const ModelOutline& model);
 
-// The columns of the output: those kept; classification, `prediction` and `probability_CLASS` as
-// asked for, multilabel likewise; otherwise `prediction_TARGET` in the target's units, and for a
-// model with prediction intervals `lower_TARGET` and `upper_TARGET`; with OnBadRow::kEmpty last
-// `error`, the reason of a row without a prediction. kInvalidArgument: two of them have one name.
+// Returns the columns of the output, in this order:
+// - the kept columns
+// - classification and multilabel: the requested columns of `PredictSpec`
+// - other tasks: `prediction_TARGET` in the target's units
+// - for a model with prediction intervals: `lower_TARGET` and `upper_TARGET`
+// - with OnBadRow::kEmpty: `error`, the reason of a row without a prediction
+//
+// kInvalidArgument: two columns have the same name.
 Result<PartColumns> PredictionColumns(const ModelOutline& model, const PredictSpec& spec);
 
-// Whether it may begin: CheckPredictions, PredictionColumns, and that no file of the input lies
-// where the output will be.
+// Checks whether the prediction may start: CheckPredictions, PredictionColumns, and that no input
+// file is inside the output.
 Status CheckPrediction(const storage::FileSystem& files, const ModelOutline& model,
                        const spec::InputPlan& input, const PredictSpec& spec);
 
-// The next shard in order. kBadInput: now there are more rejects than the limit.
+// Adds the next shard in order. kBadInput: there are now more rejects than the limit.
 Status AddPrediction(const PredictSpec& spec, const spec::ShardScore& shard,
                      spec::ScoringResult* result);
-// After the last one. kBadInput: there are rows, and none could be scored.
+// Checks the result after the last shard. kBadInput: there are rows, but none could be scored.
 Status JudgePrediction(const spec::ScoringResult& result);
 
 }  // namespace espalier::scoring

@@ -161,7 +161,7 @@ std::string ConfusionSection(const ReportInput& in) {
   return out + "</table>\n";
 }
 
-// As many points as can be seen, the first and the last among them.
+// Returns as many points as are visible, including the first and the last.
 std::vector<std::pair<double, double>> Thinned(std::vector<std::pair<double, double>> points) {
   if (points.size() <= kCurvePointsShown) return points;
   std::vector<std::pair<double, double>> out;
@@ -213,7 +213,8 @@ const Curve* Find(const std::vector<Curve>& curves, const std::string& name) {
   return nullptr;
 }
 
-// The metric over epochs, of the training rows and of the validation rows where there are any.
+// Returns the chart of a metric over epochs, for the training rows and, if present, the validation
+// rows.
 std::string HistoryChart(const std::vector<Curve>& history, const std::string& metric) {
   const Curve* epochs = Find(history, "epoch");
   std::vector<std::pair<std::string, const Curve*>> lines;

@@ -1,5 +1,7 @@
-// An evaluation as one HTML page that needs nothing else: styles and charts are part of it, there
-// is no script and no address of anything. Thread rule: pure functions.
+// The report of an evaluation: one self-contained HTML page. Styles and charts are part of it. It
+// has no scripts and no external addresses.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -16,26 +18,29 @@ namespace espalier::scoring {
 struct ReportInput {
   const ModelOutline& trained;
   const Evaluation& evaluation;
-  std::string model, data;  // as they were named
-  std::string history;      // the bundle's history.csv; empty: there is none
+  std::string model, data;  // names as given by the user
+  std::string history;      // the bundle's history.csv; empty: no history
 };
 
-// Metrics, those by class, loss curves, the confusion matrix (up to kConfusionShown classes), for
-// two classes ROC, precision-recall and the effect of the threshold, for regression residuals.
+// Returns the page. It contains metrics, metrics by class, loss curves and the confusion matrix (up
+// to kConfusionShown classes). For two classes, it adds ROC, precision-recall and the effect of the
+// threshold. For regression, it adds residuals.
 std::string ReportHtml(const ReportInput& input);
 inline constexpr size_t kConfusionShown = 50;
 
-// A column of a table of numbers: absent ones are NaN.
+// A numeric column of a table. Absent values are NaN.
 struct Curve {
   std::string name;
   std::vector<double> values;
 };
-// The columns of history.csv. kBadInput: it is none, or has more than 100,000 lines.
+// Returns the columns of history.csv. kBadInput: the text is not a history, or has more than
+// 100,000 lines.
 Result<std::vector<Curve>> ParseHistory(std::string_view text);
 
-// Of the totals of a two-class evaluation: points from (0, 0) to (1, 1), false by true positive
-// rate, one for each bin of scores in use, from the highest; and recall by precision, likewise.
-// Then precision, recall and F1 by the threshold of the positive class's probability.
+// Curves from the totals of a two-class evaluation. `roc`: points from (0, 0) to (1, 1), false by
+// true positive rate, one for each bin of scores in use, from the highest. `precision_recall`:
+// recall by precision, likewise. `precision`, `recall` and `f1`: by the threshold of the positive
+// class's probability.
 struct ScoreCurves {
   std::vector<std::pair<double, double>> roc, precision_recall;
   std::vector<std::pair<double, double>> precision, recall, f1;

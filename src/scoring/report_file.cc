@@ -13,7 +13,8 @@ constexpr int64_t kHistoryBytesMax = int64_t{64} << 20;
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Under that path or another one: through a link, or with its URI written in another way.
+// Returns whether the file is an input, under that path or another one (through a link, or with
+// another spelling of its URI).
 bool IsRead(const spec::InputFile& file, const std::string& path, const storage::FileInfo& there) {
   return file.path == path ||
          (BaseName(file.path) == BaseName(path) && file.length == there.length &&

@@ -1,4 +1,6 @@
-// The page of an evaluation (report.h) as a file. Thread rule: re-entrant functions.
+// The report of an evaluation (report.h) as a file.
+//
+// Thread rule: re-entrant functions.
 #pragma once
 
 #include <string>
@@ -12,13 +14,13 @@
 
 namespace espalier::scoring {
 
-// Before anything is read: whether the page may be written to `path`, in place of what may be
-// there. kInvalidArgument: that is a directory, or a file of the input.
+// Checks, before anything is read, whether the report may be written to `path` and replace an
+// existing file. kInvalidArgument: `path` is a directory or an input file.
 Status CheckReportPath(const storage::FileSystem& files, const spec::InputPlan& input,
                        const std::string& path);
 
-// Writes the page to the output of `spec`, in place of what is there; with the loss curves of the
-// model's bundle, where it has them.
+// Writes the report to the output of `spec`, and replaces an existing file. It contains the loss
+// curves of the model's bundle, if the bundle has them.
 Status WriteReport(const storage::FileSystem& files, const ModelOutline& trained,
                    const Evaluation& evaluation, const spec::ScoringSpec& spec);
 

@@ -32,7 +32,7 @@ bool Skip(std::string_view* text, char c) {
   return true;
 }
 
-// A line of counts that come to at most `rows`.
+// Parses a line of counts with a sum of at most `rows`.
 template <typename Counts>
 bool Take(std::string_view* text, int64_t rows, Counts* out) {
   int64_t exponent = 0, cell = -1, count = 0;

@@ -1,10 +1,12 @@
-// Residuals of a shard as a file: how a cluster's workers tell them to the coordinator, which makes
-// the report. They lie where parts of a prediction would (staging.h).
+// Residuals of a shard as a file. Workers of a cluster pass them to the coordinator in this form,
+// for the report. The files are in the directory for parts of a prediction (staging.h).
 //
 //   file := "espalier-residuals 1\n" (counts counts)*     of each target its grid and its bins
 //   counts := EXPONENT (" " CELL ":" COUNT)* "\n"         cells that are not 0, ascending
 //
-// Such as "-3 32896:2 33153:1\n" for three rows of a grid. Thread rule: pure functions.
+// Example: "-3 32896:2 33153:1\n" for three rows of a grid.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +19,16 @@
 
 namespace espalier::scoring {
 
-// What a file of kResidualTargetsMax full grids is not longer than.
+// Maximum length of a file, enough for kResidualTargetsMax full grids, in bytes.
 inline constexpr int64_t kResidualBytesMax = int64_t{16} << 20;
 
-// "residuals-00012".
+// Returns "residuals-00012".
 std::string ResidualName(int64_t shard);
 
 std::string EncodeResiduals(const std::vector<TargetResiduals>& residuals);
 
-// kDataLoss: it is no such file of so many targets, or counts more than `rows` of one.
+// Decodes a file. kDataLoss: it is not a residual file with `targets` targets, or counts more than
+// `rows` rows of one target.
 Result<std::vector<TargetResiduals>> DecodeResiduals(std::string_view text, size_t targets,
                                                      int64_t rows);
 

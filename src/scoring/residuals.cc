@@ -11,7 +11,8 @@ constexpr double kMost = 1e300;
 
 bool Counts(double value) { return std::fabs(value) <= kMost; }
 
-// Where a value lies among `cells` of 2^exponent, half of them below 0; false: outside.
+// Finds the place of a value among `cells` cells of 2^exponent, half of them below 0. Returns false
+// if it is outside.
 bool Place(double value, int exponent, int64_t cells, int64_t* place) {
   const double at = std::floor(std::ldexp(value, -exponent));
   const auto half = static_cast<double>(cells / 2);
@@ -20,10 +21,11 @@ bool Place(double value, int exponent, int64_t cells, int64_t* place) {
   return true;
 }
 
-// The least exponent, `least` or more, with which the value has a place.
+// Returns the smallest exponent, at least `least`, for which the value has a place.
 int ExponentFor(double value, int least, int64_t cells) {
   int64_t place = 0;
-  // Not one step at a time: the value lies outside of 2^8 cells that are 2^-9 of its power of two.
+  // Starts close to the result. The value is outside of 2^8 cells with a width of 2^-9 of its power
+  // of two.
   int power = 0;
   std::frexp(value, &power);
   const int near = value == 0 ? least : power - 9;
@@ -31,7 +33,7 @@ int ExponentFor(double value, int least, int64_t cells) {
   return least;
 }
 
-// floor(place / 2^shift).
+// Returns floor(place / 2^shift).
 int64_t Joined(int64_t place, int shift) {
   return shift > 62 ? (place < 0 ? -1 : 0) : place >> shift;
 }

@@ -1,8 +1,8 @@
-// How predictions of a regression lie to what is true, as counts of rows in a grid.
+// Predictions of a regression compared with the true values, as counts of rows in a grid.
 //
-// A cell is `width()` wide and high, a power of two: it begins tiny, and when a value lies outside
-// the grid, cells are joined two by two until it fits. So the counts follow from the values alone,
-// whatever their order and in however many parts they were counted.
+// A cell is `width()` wide and high, a power of two. The width starts at the minimum. If a value is
+// outside the grid, pairs of cells are joined until it fits. The counts therefore depend only on
+// the values, not on their order or on the parts in which they were counted.
 //
 // Thread rule: values.
 #pragma once
@@ -15,20 +15,21 @@
 
 namespace espalier::scoring {
 
-// Of 1e300, and of what nothing but 0 needs.
+// Exponents of the width: the maximum is enough for 1e300, and the minimum is used if only 0 was
+// counted.
 inline constexpr int kResidualExponentMin = -960, kResidualExponentMax = 990;
 
 class ResidualGrid {
  public:
-  static constexpr int64_t kCells = 256;  // to each side of the grid, half of them below 0
+  static constexpr int64_t kCells = 256;  // cells on each side of the grid, half of them below 0
   static constexpr size_t kSize = size_t{kCells} * kCells;
 
   ResidualGrid();
-  // One that has counted already, as exponent() and counts() of it were. REQUIRES: kSize counts, 0
+  // Restores a grid from the exponent() and counts() of an earlier one. REQUIRES: kSize counts, 0
   // or more; kResidualExponentMin <= exponent <= kResidualExponentMax.
   ResidualGrid(int exponent, std::vector<int64_t> counts);
 
-  // Counts a row. Numbers that are not finite, or beyond 1e300, are not counted.
+  // Counts a row. Ignores numbers that are not finite or are beyond 1e300.
   void Add(double truth, double prediction);
   void Add(const ResidualGrid& other);
 
@@ -36,8 +37,8 @@ class ResidualGrid {
   int exponent() const { return exponent_; }
   std::span<const int64_t> counts() const { return counts_; }
   int64_t rows() const { return rows_; }
-  // Rows whose truth lies in [x, x + 1) * width() and their prediction in [y, y + 1) * width();
-  // -kCells / 2 <= x, y < kCells / 2.
+  // Returns the rows with a true value in [x, x + 1) * width() and a prediction in [y, y + 1) *
+  // width(). REQUIRES: -kCells / 2 <= x, y < kCells / 2.
   int64_t at(int64_t x, int64_t y) const { return counts_[Index(x, y)]; }
 
   bool operator==(const ResidualGrid&) const = default;
@@ -53,14 +54,14 @@ class ResidualGrid {
   std::vector<int64_t> counts_;
 };
 
-// The same of differences, prediction - truth, in one dimension.
+// The same in one dimension, for the differences prediction - truth.
 class ResidualBins {
  public:
   static constexpr int64_t kBins = 256;
   static constexpr size_t kSize = size_t{kBins};
 
   ResidualBins();
-  ResidualBins(int exponent, std::vector<int64_t> counts);  // as above
+  ResidualBins(int exponent, std::vector<int64_t> counts);  // like ResidualGrid
   void Add(double residual);
   void Add(const ResidualBins& other);
   double width() const;

@@ -44,7 +44,7 @@ class TypedScorer final : public Scorer {
     if (values != nullptr) {
       const std::vector<int64_t> before = unseen_;
       Predict(rows, texts, values);
-      unseen_ = before;  // the rows are encoded, and counted, once more
+      unseen_ = before;  // the rows are encoded and counted once more below
     }
     data::CodeMaps maps;
     vocabularies_.Extend(texts.categories, &maps);
@@ -82,7 +82,7 @@ class TypedScorer final : public Scorer {
     return encoder;
   }
 
-  // Puts rows [begin, begin + count) into the batch, behind the `filled` that are in it.
+  // Writes rows [begin, begin + count) to the batch, after its first `filled` rows.
   void Encode(const data::DecodedRows& rows, const data::CodeMaps& maps, int64_t begin,
               int64_t count, int64_t filled) {
     if (!model_.shape.sparse) {
@@ -96,7 +96,7 @@ class TypedScorer final : public Scorer {
                               pass_.codes() + filled * encoder_.coded());
   }
 
-  // Counts codes of rows in the batch that stand for no text of the vocabulary.
+  // Counts codes of rows in the batch without a text in the vocabulary.
   void CountUnseen(int64_t first, int64_t count) {
     const std::vector<int32_t>& coded = encoder_.coded_features();
     for (size_t k = 0; k < coded.size(); ++k) {
@@ -111,8 +111,8 @@ class TypedScorer final : public Scorer {
     }
   }
 
-  // Encodes the rows that `wanted(row)` names, lets `fill(row, place in the batch)` add to them,
-  // and gives full batches to `take(count)`.
+  // Encodes the rows for which `wanted(row)` is true, calls `fill(row, place in the batch)` for
+  // each, and passes full batches to `take(count)`.
   template <typename Wanted, typename Fill, typename Take>
   void ForBatches(const data::DecodedRows& rows, const data::CodeMaps& maps, Wanted wanted,
                   Fill fill, Take take) {
@@ -129,7 +129,7 @@ class TypedScorer final : public Scorer {
     if (filled > 0) take(filled);
   }
 
-  // Rows in the batch whose label is no class.
+  // Adds rows in the batch whose label is not a class.
   void AddUnknown(int64_t count, std::vector<double>* totals) {
     pass_.Predict(parameters_, count, predictions_.data());
     const auto width = static_cast<size_t>(model_.width());
@@ -152,7 +152,7 @@ class TypedScorer final : public Scorer {
       pass_.labels()[at] = classes[row];
       return;
     }
-    if (model_.autoencoder()) return;  // its inputs are the answer
+    if (model_.autoencoder()) return;  // its inputs are the targets
     const std::vector<spec::FittedTarget>& targets = model_.document.preprocessing.targets;
     for (size_t t = 0; t < targets.size(); ++t) {
       const double value = rows.targets[row * targets.size() + t];
@@ -161,7 +161,7 @@ class TypedScorer final : public Scorer {
     }
   }
 
-  // Of the inputs that are in place.
+  // Adds the predictions for the inputs in the batch.
   void AddPredictions(int64_t count, std::vector<double>* values) {
     pass_.Predict(parameters_, count, predictions_.data());
     const std::vector<spec::FittedTarget>& targets = model_.document.preprocessing.targets;
@@ -185,7 +185,7 @@ class TypedScorer final : public Scorer {
   const spec::StorageType storage_;
   const data::FeatureEncoder encoder_;
   const data::Vocabularies vocabularies_;
-  data::CodeMaps maps_;  // of the rows whose predictions are being asked for
+  data::CodeMaps maps_;  // for the rows of the current predictions
   model::LeafPass<T> pass_;
   AlignedVector<T> predictions_;
   std::vector<int64_t> unseen_;  // by coded feature

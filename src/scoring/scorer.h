@@ -1,5 +1,6 @@
-// The model over rows as they were read, batch by batch. Thread rule: one thread a scorer, which
-// has called PrepareComputeThread; the model is shared.
+// Scorer: runs the model over decoded rows, batch by batch.
+//
+// Thread rule: one thread per scorer, which has called PrepareComputeThread. The model is shared.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +15,38 @@
 
 namespace espalier::scoring {
 
-// Rows that are computed at a time. A row's result may depend in its last bit on where it stands
-// in its batch, so batches are cut the same whatever the number of threads.
+// Rows per batch. The last bit of a row's result may depend on its position in the batch. Batches
+// are therefore cut in the same way for any number of threads.
 inline constexpr int64_t kScoringBatch = 512;
 
 class Scorer {
  public:
-  // `model` must outlive it.
+  // `model` must outlive the scorer.
   static std::unique_ptr<Scorer> Make(const TrainedModel& model);
   virtual ~Scorer() = default;
 
-  // What the model says of each row, whose categories are in `texts`: classification, probabilities
-  // [rows, classes]; multilabel, those of 1 [rows, labels]; else values [rows, targets] in the
-  // targets' units. Replaces `values`.
+  // Computes the outputs for each row. `texts` contains the rows' categories. Replaces `values`.
+  // Classification: probabilities [rows, classes]. Multilabel: probabilities of 1 [rows, labels].
+  // Otherwise: values [rows, targets] in the targets' units.
   void Predict(const data::DecodedRows& rows, const data::ShardTexts& texts,
                std::vector<double>* values) {
     PredictSome(rows, texts, 0, rows.rows, values);
   }
-  // Of `count` rows from `first` on: those that the last call ended at, a multiple of
-  // kScoringBatch, or 0. The same bits as of all rows at once.
+  // Predicts `count` rows from `first` on. `first` is the end of the last call, a multiple of
+  // kScoringBatch, or 0. The bits are the same as for all rows at once.
   virtual void PredictSome(const data::DecodedRows& rows, const data::ShardTexts& texts,
                            int64_t first, int64_t count, std::vector<double>* values) = 0;
 
-  // Adds rows to the totals of an evaluation (model/metrics.h, kScoring). `classes`: by row, or -1
-  // where the label is no class of the model (classification). Targets and weights are those of the
-  // rows. `values`, if given, is as by Predict, of all rows.
+  // Adds rows to the totals of an evaluation (model/metrics.h, kScoring). `classes`
+  // (classification) has one entry per row, -1 if the label is not a class of the model. Targets
+  // and weights come from the rows. `values`, if not null, receives the output of Predict for all
+  // rows.
   virtual void Evaluate(const data::DecodedRows& rows, const data::ShardTexts& texts,
                         std::span<const int32_t> classes, std::vector<double>* totals,
                         std::vector<double>* values) = 0;
 
-  // Rows with unseen values since the last call, of all that PredictSome and Evaluate were given.
+  // Returns the number of rows with unseen values since the last call, over all rows passed to
+  // PredictSome and Evaluate.
   virtual spec::UnseenCounts TakeUnseen() = 0;
 };
 

@@ -32,7 +32,7 @@ Status CheckWanted(const ScoringMerge& merge) {
                                          : Cancelled("the job is over, nobody wants its report");
 }
 
-// As members have written them, of one shard after the other.
+// Reads the residuals that members have written, shard by shard.
 Status ReadResiduals(const storage::FileSystem& files, const ModelOutline& model,
                      const ScoringMerge& merge, Evaluation* all) {
   for (size_t i = 0; i < merge.shards.size(); ++i) {

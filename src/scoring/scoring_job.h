@@ -1,5 +1,7 @@
-// A job that scores, as its coordinator sees it: what is to be read, and what the shards' scores
-// come to. Thread rule: re-entrant functions; they read files.
+// The coordinator's part of a scoring job: the plan of the input, and the merge of the shards'
+// scores.
+//
+// Thread rule: re-entrant functions, which read files.
 #pragma once
 
 #include <functional>
@@ -16,34 +18,36 @@
 
 namespace espalier::scoring {
 
-// What a job that scores is submitted with.
+// The plan that a scoring job is submitted with.
 struct ScoringPlan {
   spec::InputPlan input;
-  std::string model_sha256;  // ModelOutline's: all who take part in the job must find that model
+  std::string model_sha256;  // sha256 of the ModelOutline, which all members of the job check
 };
 
-// Reads the model's description, lists the data and finds the columns in it; of a prediction also
-// whether it may be written (CheckPrediction), of an evaluation whether its report may
-// (CheckReportPath). Errors are those of LoadModelOutline and PlanScan.
+// Reads the model's description, lists the data and finds the columns in it. For a prediction,
+// checks whether its output may be written (CheckPrediction). For an evaluation, checks its report
+// (CheckReportPath). Errors are those of LoadModelOutline and PlanScan, and of these checks.
 Result<ScoringPlan> PlanScoring(const storage::FileSystem& files, const spec::ScoringSpec& spec);
 
-// Whether members write down the residuals of an evaluation (residual_file.h), for its report.
+// Returns whether members write the residuals of an evaluation (residual_file.h) for its report.
 bool TellsResiduals(const spec::ScoringSpec& spec, const ModelOutline& model);
 
-// What is known when all shards are scored.
+// The state after all shards are scored.
 struct ScoringMerge {
-  std::string staging;                   // of what has an output
-  std::string model_sha256;              // ScoringPlan's; empty: not known
-  std::vector<spec::ShardScore> shards;  // in their order; without totals
-  std::vector<double> totals = {};       // of an evaluation: of all shards (cluster/shard_totals.h)
-  std::function<bool()> wanted = {};     // as PutPredictions; a report is not written either
+  std::string staging;                   // staging directory of a job with an output
+  std::string model_sha256;              // from ScoringPlan; empty: unknown
+  std::vector<spec::ShardScore> shards;  // in order, without totals
+  // Evaluation: totals of all shards (cluster/shard_totals.h).
+  std::vector<double> totals = {};
+  // As in PutPredictions. If it returns false, no report is written either.
+  std::function<bool()> wanted = {};
 };
 
-// Adds the shards' scores up in their order; a prediction's output is put in place (staging.h), the
-// report of an evaluation written, if there is to be one (a job that is cancelled in that moment
-// may leave it, whole). Errors are those of local predictions and evaluations, storage's own, and
-// kFailedPrecondition: the model of an evaluation is not that of the plan; kDataLoss: residuals
-// that members wrote are damaged.
+// Adds up the shards' scores in order. Puts a prediction's output in place (staging.h), or writes
+// the report of an evaluation, if requested. A job that is cancelled at that moment may leave its
+// complete report. Errors are those of local predictions and evaluations, and of storage.
+// kFailedPrecondition: the model of an evaluation differs from the plan's model. kDataLoss:
+// residuals from members are damaged.
 Result<spec::ScoringResult> MergeScores(const storage::FileSystem& files,
                                         const spec::ScoringSpec& spec, const ScoringMerge& merge);
 

@@ -28,7 +28,7 @@ std::string MarkOf(const std::string& staging) {
   return kFillingMark + staging.substr(staging.rfind('-') + 1);
 }
 
-// Where it is there already nothing is written: what undoes may have to do without room.
+// Creates the mark. If it exists, writes nothing, because an undo must work without free space.
 Status PutMark(const storage::FileSystem& files, const std::string& output,
                const std::string& staging) {
   const std::string mark = output + "/" + MarkOf(staging);
@@ -36,7 +36,8 @@ Status PutMark(const storage::FileSystem& files, const std::string& output,
   return there ? Status() : files.WriteAtomically(mark, "");
 }
 
-// When the file was written, as text; renaming it changes nothing of that. Empty: it is not there.
+// Returns the time at which the file was written, as text. Renaming does not change it. Returns ""
+// if the file does not exist.
 Result<std::string> TimeOf(const storage::FileSystem& files, const std::string& path) {
   const Result<storage::FileInfo> found = files.Stat(path);
   if (found.ok()) return std::to_string(found->modified_ms);
@@ -44,11 +45,11 @@ Result<std::string> TimeOf(const storage::FileSystem& files, const std::string& 
   return found.status();
 }
 
-// What the output itself says, for whatever lies in the staging directory may be of long ago, and
-// somebody else's in the place by now.
+// The owner of the output, as the output itself shows it. The staging directory may be old, and
+// another user may own the place by now.
 enum class Standing {
-  kOther,   // another's, or nothing
-  kFilled,  // a directory that stood before, which this job has begun to fill
+  kOther,   // another owner, or no output
+  kFilled,  // an earlier directory, which this job has begun to fill
   kPlaced,  // this job's own directory
 };
 
@@ -106,9 +107,9 @@ Status PutTogether(const storage::FileSystem& files, const PredictSpec& spec,
   return files.WriteAtomically(staging + kSuccess, written);
 }
 
-// Moves what predictions have written from one directory into another, which has nothing of that
-// name; not the mark. While _SUCCESS is there all else must be: it goes first from where it is, and
-// comes last.
+// Moves the files of predictions, except the mark, from one directory to another, which has no
+// files with these names. _SUCCESS moves first out of the output and last into it, because while it
+// exists, all other files must exist.
 Status MoveFiles(const storage::FileSystem& files, const std::string& from, const std::string& to,
                  bool success_first, const std::string& mark, const Check& check_wanted) {
   ESPALIER_ASSIGN_OR_RETURN(std::vector<std::string> names, files.Names(from));
@@ -120,21 +121,21 @@ Status MoveFiles(const storage::FileSystem& files, const std::string& from, cons
   for (const std::string& name : names) {
     ESPALIER_RETURN_IF_ERROR(check_wanted());
     const Status moved = files.Rename(from + "/" + name, to + "/" + name);
-    // A probe is of a submission that is being looked at, and gone at any moment.
+    // A probe belongs to a submission that is being checked, and may disappear at any moment.
     const bool gone = moved.code() == StatusCode::kNotFound && name.starts_with(kProbeName);
     if (!moved.ok() && !gone) return moved;
   }
   return {};
 }
 
-// The output is a directory that stands already, and stays. The mark is there before anything in it
-// is touched, and until _SUCCESS tells as much.
+// Fills an existing directory, which remains. The mark exists before anything in it changes, and
+// until _SUCCESS takes its place.
 Status Fill(const storage::FileSystem& files, const std::string& output, const std::string& staging,
             const Check& check_wanted) {
   const std::string mark = MarkOf(staging);
   ESPALIER_RETURN_IF_ERROR(PutMark(files, output, staging));
   ESPALIER_ASSIGN_OR_RETURN(const bool emptied, IsThere(files, staging + kEmptied));
-  if (emptied) {  // what an earlier life has moved in
+  if (emptied) {  // files that an earlier run has moved in
     ESPALIER_RETURN_IF_ERROR(DropPredictions(files, output, false, mark));
   } else {
     ESPALIER_RETURN_IF_ERROR(files.MakeDirectory(staging + kReplaced));
@@ -146,8 +147,8 @@ Status Fill(const storage::FileSystem& files, const std::string& output, const s
   return files.RemoveTree(output + "/" + mark);
 }
 
-// What was in the output before comes back. `emptied` goes before it does: then all that is there
-// is not this job's; and the mark when all is there.
+// Restores the previous content of the output. `emptied` is removed first, so that from then on no
+// content counts as this job's. The mark is removed when everything is restored.
 Status UndoFilling(const storage::FileSystem& files, const std::string& output,
                    const std::string& staging) {
   const std::string mark = MarkOf(staging);
@@ -165,15 +166,15 @@ Status UndoFilling(const storage::FileSystem& files, const std::string& output,
   return files.RemoveTree(output + "/" + mark);
 }
 
-// By one rename the output is gone.
+// Removes the output with one rename.
 Status UndoPlacing(const storage::FileSystem& files, const std::string& output,
                    const std::string& staging) {
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kWhole));
   return files.Rename(output, staging + kWhole);
 }
 
-// The output that this job had emptied is not there any more, as somebody has moved it away: what
-// was in it comes back as a directory of that name.
+// Handles an output that this job had emptied and that was then moved to another place: restores
+// the previous content as a directory with that name.
 Status PutBack(const storage::FileSystem& files, const std::string& output,
                const std::string& staging) {
   ESPALIER_ASSIGN_OR_RETURN(const bool stands, IsThere(files, output));
@@ -183,8 +184,8 @@ Status PutBack(const storage::FileSystem& files, const std::string& output,
   return files.Rename(staging + kReplaced, output);
 }
 
-// Another job that fills the output has moved this one's mark aside. It may yet put it back, and
-// with it what this one is to bring back.
+// Checks for another job that fills the output and has moved this job's mark to its own staging. It
+// may still put the mark back, and with it the content that this job must restore.
 Status CheckOthers(const storage::FileSystem& files, const std::string& output,
                    const std::string& staging) {
   ESPALIER_ASSIGN_OR_RETURN(const bool kept, IsThere(files, staging + kReplaced));
@@ -200,15 +201,15 @@ Status CheckOthers(const storage::FileSystem& files, const std::string& output,
   return {};
 }
 
-// What an earlier life has begun at the output, before it is done once more.
+// Prepares the output for a repetition, given the changes of an earlier run.
 Status ResumeAt(const storage::FileSystem& files, const std::string& output,
                 const std::string& staging, Standing standing) {
   if (standing == Standing::kPlaced) return UndoPlacing(files, output, staging);
-  if (standing == Standing::kFilled) {  // the time of _SUCCESS will be another one
+  if (standing == Standing::kFilled) {  // the new _SUCCESS will have another time
     return PutMark(files, output, staging);
   }
   ESPALIER_RETURN_IF_ERROR(PutBack(files, output, staging));
-  // Whatever is still here was of an output that somebody else has replaced since.
+  // The remaining files belong to an output that another user has replaced since.
   ESPALIER_RETURN_IF_ERROR(files.RemoveTree(staging + kEmptied));
   return files.RemoveTree(staging + kReplaced);
 }

@@ -1,29 +1,29 @@
-// Where the parts of a distributed prediction lie until all of them are there, and how they become
-// its output: beside it, hidden, in a directory of this job alone.
+// Staging of a distributed prediction: where its parts are until all of them exist, and how they
+// become its output. They are in a hidden directory next to the output, which belongs to this job
+// only.
 //
-//   .OUT.scoring-ID/g3/part-00000.csv   what members of the job's generation 3 have written; of an
-//                                       evaluation residuals (residual_file.h), and nothing else
-//   .OUT.scoring-ID/whole/              the output, while it is put together
-//   .OUT.scoring-ID/success             when the _SUCCESS in it was written
+//   .OUT.scoring-ID/g3/part-00000.csv   parts from members of the job's generation 3; for an
+//                                       evaluation, residuals (residual_file.h) and nothing else
+//   .OUT.scoring-ID/whole/              the output during its assembly
+//   .OUT.scoring-ID/success             time at which its _SUCCESS was written
 //
-// So the output appears by one rename, with all of its parts and _SUCCESS, or not at all. Where a
-// directory stands already it stays, for it may be a link, or have an owner and quotas of its own:
-// what was in it is moved out, _SUCCESS first, and the files of `whole` are moved in, _SUCCESS
-// last.
+// The output therefore appears with one rename, with all its parts and _SUCCESS, or not at all. An
+// existing directory remains, because it may be a link, or have its own owner and quotas. Its
+// content is moved out, _SUCCESS first. Then the files of `whole` are moved in, _SUCCESS last.
 //
-//   OUT/.filling-ID                     from just before what is in OUT is touched, until all is
-//                                       there, or again what was
-//   .OUT.scoring-ID/replaced/           what was in it, when that may be overwritten
-//   .OUT.scoring-ID/emptied             all of that; what lies in OUT from now on is this job's
+//   OUT/.filling-ID                     exists from just before the first change of OUT until it is
+//                                       complete, or restored
+//   .OUT.scoring-ID/replaced/           previous content, if it may be overwritten
+//   .OUT.scoring-ID/emptied             all previous content is out; later content is this job's
 //
-// Whether OUT is this job's is told by OUT itself: `.filling-ID` is in it, or a _SUCCESS of that
-// time. Somebody else may have taken the place since, when a job could not be cleared away for
-// long: then neither is there, and nothing of OUT is touched.
+// OUT itself shows whether it belongs to this job: it contains `.filling-ID`, or a _SUCCESS with
+// that time. If a job could not be cleaned up for a long time, another user may have taken its
+// place. Then OUT contains neither, and the job does not change it.
 //
-// Only parts that the results name are moved, each from the generation that told of it: what a
-// member writes late, that was given up, is never among them.
+// Only parts that the results name are moved, each from the generation that reported it. Late files
+// of a member that was given up are never among them.
 //
-// Thread rule: re-entrant functions; one caller at a time for a job.
+// Thread rule: re-entrant functions. One caller at a time per job.
 #pragma once
 
 #include <cstdint>
@@ -38,31 +38,32 @@
 
 namespace espalier::scoring {
 
-// `request_id`: of the submission, which tells this job from all others.
+// Returns the staging directory. `request_id` is that of the submission and unique to the job.
 std::string StagingDirectory(const std::string& output, const std::string& request_id);
-// Where members of a generation write.
+// Returns the directory to which members of a generation write.
 std::string PartsDirectory(const std::string& staging, uint64_t generation);
 
-// Puts the output in place; `shards` in their order. Again, after a caller that was broken off
-// anywhere (and when the parts were written once more), it comes to the same. `wanted`, which may
-// be empty, is asked before each file is moved and before the output appears; no: kCancelled.
-// Errors: storage's own, and those of CheckPredictions when something else has taken the output's
+// Puts the output in place. `shards` are in order. A repeated call gives the same result, also
+// after a caller was interrupted at any point, and if the parts were written again. `wanted` may be
+// empty. It is checked before each file is moved and before the output appears; false: kCancelled.
+// Errors: those of storage, and those of CheckPredictions if something else has taken the output's
 // place.
 Status PutPredictions(const storage::FileSystem& files, const PredictSpec& spec,
                       const std::string& staging, const std::vector<spec::ShardScore>& shards,
                       const std::function<bool()>& wanted = {});
 
-// Before the job begins: whether files can be moved from there into the output, if a directory
-// stands there (it may be on another disk). `who` tells this call from all others, of the same
-// submission too. The error names the output.
+// Checks, before the job starts, whether files can be moved from staging into the output, if it is
+// an existing directory (it may be on another disk). `who` identifies this call, also among calls
+// of the same submission. The error names the output.
 Status ProbeStaging(const storage::FileSystem& files, const std::string& output,
                     const std::string& staging, const std::string& who);
 
-// After the job's end: removes what is left of it. Unless it `succeeded`, also an output that it
-// has put in place; what that replaced comes back, also where somebody has moved the emptied output
-// away. It may be done again, also after it was broken off, and at any later time; it must be after
-// kResourceExhausted: there is no room for what it writes, or another job is filling the output,
-// and may yet give it back.
+// Removes the remains of a job after its end. Unless it `succeeded`, this also removes an output
+// that it has put in place, and restores the content that the output replaced. The content is
+// restored even if the emptied output was moved to another place. The call may be repeated, also
+// after an interruption, and at any later time. kResourceExhausted: the call must be repeated.
+// There is no space for the files it writes, or another job is filling the output and may still
+// give it back.
 Status RemoveStaging(const storage::FileSystem& files, const std::string& output,
                      const std::string& staging, bool succeeded);
 

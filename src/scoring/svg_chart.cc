@@ -10,7 +10,7 @@ namespace espalier::scoring {
 namespace {
 
 constexpr double kWidth = 460, kHeight = 300;
-constexpr double kLeft = 58, kRight = 14, kTop = 24, kBottom = 44;  // around the axes
+constexpr double kLeft = 58, kRight = 14, kTop = 24, kBottom = 44;  // margins of the axes
 constexpr const char* kInks[] = {"#1f5fa8", "#c8501e", "#2b7a3f", "#7a3f8c"};
 constexpr size_t kInkCount = 4;
 constexpr size_t kTextShown = 200;
@@ -21,14 +21,14 @@ std::string Number(double value) {
   return text;
 }
 
-// A place on the page: a tenth of a pixel is enough.
+// Returns a coordinate on the page, with one decimal.
 std::string Pixel(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", value);
   return text;
 }
 
-// name="value" pairs of coordinates.
+// Returns name="value" pairs of coordinates.
 std::string At(std::initializer_list<std::pair<const char*, double>> attributes) {
   std::string out;
   for (const auto& [name, value] : attributes) {

@@ -59,10 +59,10 @@ Status TakeParameters(std::string_view bytes, TrainedModel* model) {
   return {};
 }
 
-// While they are taken from the file's bytes they are there twice.
+// Checks the memory for the weights, which exist twice while they are read from the file.
 Status CheckMemory(const storage::FileSystem& files, const std::string& path) {
   const auto found = files.Stat(path);
-  if (!found.ok()) return {};  // for ReadBundleFile to tell
+  if (!found.ok()) return {};  // ReadBundleFile reports it
   const int64_t memory = PhysicalMemoryBytes();
   if (found->length <= memory / 2) return {};
   const auto shown = [](int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); };
