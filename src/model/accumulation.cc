@@ -9,7 +9,7 @@
 namespace espalier::model {
 namespace {
 
-// Numbers of mixed size and sign.
+// Returns numbers of mixed size and sign.
 template <typename T>
 AlignedVector<T> TestNumbers(int64_t size, uint64_t seed) {
   AlignedVector<T> numbers(size);
@@ -23,7 +23,7 @@ AlignedVector<T> TestNumbers(int64_t size, uint64_t seed) {
 
 template <typename T>
 bool AccumulatesExactly(int64_t in, int64_t out, int64_t rows) {
-  if (in == 0) return true;  // nothing of it is multiplied
+  if (in == 0) return true;  // no multiplication takes place
   const int64_t m = out < 64 ? out : 32 + out % 32;
   const int64_t n = in < 256 ? in : 192 + in % 64;
   const auto a = TestNumbers<T>(rows * m, 1), b = TestNumbers<T>(rows * n, 2);

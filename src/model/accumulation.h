@@ -1,14 +1,16 @@
-// Whether BLAS may add onto what is there without changing bits.
+// Test of whether BLAS may accumulate onto existing values without changing bits.
 #pragma once
 
 #include <cstdint>
 
 namespace espalier::model {
 
-// Whether c + a^T b by BLAS has the bits of the product apart, added, for the weight of a layer and
-// that many rows. BLAS rounds once a block of the inner dimension, so this holds when the
-// micro-batch is one block. A corner of the layer's weight with the layer's own remainders of the
-// kernel's block sizes stands for the whole. Thread rule: the thread is prepared for computing.
+// Returns whether c + a^T b computed by BLAS has the same bits as the separate product plus c, for
+// the weight of a layer and this number of rows. BLAS rounds once per block of the inner dimension,
+// so this is true if the micro-batch is one block. The test uses a corner of the layer's weight,
+// with the layer's own remainders of the kernel's block sizes.
+//
+// Thread rule: the thread is prepared for computing.
 template <typename T>
 bool AccumulatesExactly(int64_t in, int64_t out, int64_t rows);
 

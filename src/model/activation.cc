@@ -10,7 +10,8 @@ constexpr double kLeakySlope = 0.01;
 constexpr double kSqrtHalf = 0.70710678118654752440;
 constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
 
-// The smooth ones work in pieces of kPadding elements: temporaries stay in registers and L1.
+// Smooth activations work in pieces of kPadding elements, so that temporaries stay in registers and
+// L1.
 template <typename T>
 struct Piece {
   alignas(kBufferAlignment) T v[kPadding];
@@ -79,7 +80,7 @@ void ForPieces(T* z, T* d, int64_t size, F piece) {
   for (int64_t i = 0; i < size; i += kPadding) piece(z + i, d + i);
 }
 
-// A NaN stays NaN, so that the loss shows it.
+// A NaN remains NaN, so that the loss shows it.
 template <typename T>
 void ReluRow(const T* bias, T* z, T* d, int64_t size) {
   for (int64_t i = 0; i < size; ++i) {

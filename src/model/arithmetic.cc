@@ -20,7 +20,7 @@
 namespace espalier::model {
 namespace {
 
-constexpr const char* kArithmeticVersion = "2";  // raised when our own code changes the bits
+constexpr const char* kArithmeticVersion = "2";  // increased if our own code changes the bits
 
 // All traps masked, flush-to-zero, denormals-are-zero, round to nearest.
 constexpr unsigned kControlWord = 0x1F80 | 0x8000 | 0x0040;
@@ -52,7 +52,8 @@ void Add(Sha256& hash, const AlignedVector<T>& values) {
   hash.Update(values.data(), values.size() * sizeof(T));
 }
 
-// Products in the three forms of a pass; an error when one is not a product at all.
+// Computes products in the three forms of a pass. Returns an error if one of them is not a product
+// at all.
 template <typename T>
 Status TestProducts(Sha256& hash) {
   constexpr int64_t kShapes[][3] = {{64, 256, 784}, {64, 10, 256}, {1, 3, 5},
@@ -82,8 +83,8 @@ Status TestProducts(Sha256& hash) {
   return {};
 }
 
-// The first layer over sparse rows, with a base and without, of sizes that are no multiple of
-// anything that its sums go by.
+// Computes the first layer over sparse rows, with a base and without. The sizes are not multiples
+// of any block size of its sums.
 template <typename T>
 void TestSparse(Sha256& hash) {
   constexpr int64_t kRows = 11, kIn = 101, kOut = 7;
@@ -91,7 +92,7 @@ void TestSparse(Sha256& hash) {
   const auto base = Numbers<T>(kIn, 11, 1);
   spec::SparseRows<T> rows;
   for (int64_t r = 0; r < kRows; ++r) {
-    for (int64_t i = r; i < kIn; i += 3 * r + 1) {  // of the first row all
+    for (int64_t i = r; i < kIn; i += 3 * r + 1) {  // all columns of the first row
       rows.columns.push_back(static_cast<int32_t>(i));
       rows.values.push_back(base[(i * 7 + r) % kIn]);
     }
@@ -151,7 +152,8 @@ Status SelfTest(Sha256& hash) {
   return {};
 }
 
-// "OpenBLAS 0.3.21" from a text like "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell ...".
+// Returns "OpenBLAS 0.3.21" from a text like "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell
+// ...".
 std::string BlasVersion() {
   std::istringstream words{openblas_get_config()};
   std::string name, version;

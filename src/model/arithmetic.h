@@ -1,7 +1,7 @@
-// The arithmetic all members of a job share: how a compute thread is set up, which BLAS kernel
-// runs, and the id that says whether two machines compute the same bits.
+// The arithmetic that all members of a job share: the setup of compute threads, the BLAS kernel,
+// and the id that shows whether two machines compute the same bits.
 //
-// Thread rule: pure or process-wide and safe from any thread, unless said.
+// Thread rule: pure or process-wide and safe from any thread, unless stated otherwise.
 #pragma once
 
 #include <string>
@@ -10,28 +10,31 @@
 
 namespace espalier::model {
 
-// The OpenBLAS kernel every daemon runs unless a job opts for another. A shell sets
-// OPENBLAS_CORETYPE to it and re-executes itself, for OpenBLAS chooses its kernel when it is loaded
-// and silently ignores names it does not know; VerifyKernel tells whether it took.
+// The OpenBLAS kernel of every daemon, unless it is configured with another one. A shell sets
+// OPENBLAS_CORETYPE to it and re-executes itself, because OpenBLAS chooses its kernel when it is
+// loaded. OpenBLAS silently ignores unknown names, and VerifyKernel detects that.
 inline constexpr const char* kDefaultKernel = "Haswell";
 
-// Once a process, before the first computation: one BLAS thread (ours are over leaves and tiles).
+// Sets one BLAS thread, because our threads are over leaves and tiles. Call once per process,
+// before the first computation.
 void InitArithmetic();
 
-// Once on each thread that computes: round to nearest, results and operands too small for normal
-// numbers are zero, no floating-point traps.
+// Sets round to nearest, flushes subnormal results and operands to zero, and masks floating-point
+// traps. Call once on each compute thread.
 void PrepareComputeThread();
 
-// The name of the kernel that OpenBLAS loaded ("Haswell", "Zen", "SkylakeX", ...).
+// Returns the name of the kernel that OpenBLAS loaded ("Haswell", "Zen", "SkylakeX", ...).
 std::string BlasKernel();
 
-// An error that names the kernel found and the setting that mends it, unless `wanted` is loaded.
+// Returns an error unless `wanted` is loaded. The error names the loaded kernel and the setting
+// that fixes it.
 Status VerifyKernel(const std::string& wanted = kDefaultKernel);
 
-// "espalier 2; OpenBLAS 0.3.21 Haswell; self-test 0123456789abcdef": version of our arithmetic,
-// OpenBLAS with its kernel, and the hash of a fixed self-test (GEMMs of several shapes, a
-// sparse first layer, exp, log, tanh, erf, a dropout mask, an Adam step) in float and double. Takes
-// a few milliseconds. An error when the self-test's results are not merely other bits but wrong.
+// Returns "espalier 2; OpenBLAS 0.3.21 Haswell; self-test 0123456789abcdef": the version of our
+// arithmetic, OpenBLAS with its kernel, and the hash of a fixed self-test. The self-test computes
+// GEMMs of several shapes, a sparse first layer, exp, log, tanh, erf, a dropout mask and an Adam
+// step, in float and double. It takes a few milliseconds. Returns an error if its results are wrong
+// and do not merely differ in bits.
 Result<std::string> ArithmeticId();
 
 }  // namespace espalier::model

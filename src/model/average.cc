@@ -13,7 +13,8 @@ bool IsSoftmax(const NetworkShape& shape) { return shape.loss == spec::Loss::kSo
 
 bool IsSigmoid(const NetworkShape& shape) { return shape.loss == spec::Loss::kBinaryCrossEntropy; }
 
-// Logarithms of a row of `count` numbers; those of 0 are of the least normal number.
+// Computes the logarithms of a row of `count` numbers. For 0, it is that of the smallest normal
+// number.
 template <typename T>
 void LogRow(const T* from, int64_t count, T* to) {
   alignas(kBufferAlignment) T part[kPadding];
@@ -68,7 +69,8 @@ void AddPredictions(const NetworkShape& shape, const OutputRows<T>& rows, T shar
 template <typename T>
 void AddConstant(const NetworkShape& shape, const T* answer, T share, int64_t rows, T* sums) {
   const int64_t width = shape.outputs();
-  const bool labels = shape.task == spec::Task::kMultilabel;  // their answer is of 1 alone
+  // Their answer contains only the probability of 1.
+  const bool labels = shape.task == spec::Task::kMultilabel;
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; labels && i < width; ++i) *sums++ += share * (T{1} - answer[i]);
     for (int64_t i = 0; i < shape.answers(); ++i) *sums++ += share * answer[i];

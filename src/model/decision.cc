@@ -21,8 +21,8 @@ namespace {
 constexpr LogBins kResidualBins = {.octaves = 128, .bits = 6};
 constexpr int64_t kResidualsFixed = 2;
 
-// The probability of log-odds, above 0 and below 1. The same bits on all machines, unlike that of
-// the C library.
+// Returns the probability of log-odds, above 0 and below 1. It has the same bits on all machines,
+// unlike that of the C library.
 double Probability(double log_odds) {
   AlignedVector<double> padded(static_cast<size_t>(kPadding), log_odds);
   Sigmoid(padded.data(), padded.data(), kPadding);
@@ -30,7 +30,7 @@ double Probability(double log_odds) {
                     1 - std::numeric_limits<double>::epsilon());
 }
 
-// Weights of rows that a threshold predicts positive, and of all rows.
+// Weights of the rows that a threshold predicts as positive, and of all rows.
 struct Counts {
   double true_positive = 0, false_positive = 0;
   double positives = 0, negatives = 0;
@@ -50,10 +50,10 @@ struct Counts {
   }
 };
 
-// How good a candidate is: first whether it is allowed, then `gain`, then `tie_gain`.
+// Rank of a candidate: first whether it is allowed, then `gain`, then `tie_gain`.
 struct Judgement {
   bool allowed = true;
-  double value = 0;  // that is reported
+  double value = 0;  // reported value
   double gain = 0, tie_gain = 0;
 };
 
@@ -83,7 +83,7 @@ Judgement Judge(const spec::ThresholdSpec& spec, const Counts& c) {
   return {true, c.accuracy(), c.accuracy()};
 }
 
-// The counts of the most probable class, from the confusion matrix.
+// Returns the counts of the most probable class, from the confusion matrix.
 Counts CountsAtHalf(const NetworkShape& shape, const std::vector<double>& totals) {
   const double* confusion = totals.data() + kTotalsFixed;  // [true][predicted]
   const int64_t p = shape.positive, n = 1 - p;
@@ -108,7 +108,8 @@ ThresholdChoice ChooseThreshold(const NetworkShape& shape, const spec::Threshold
   spec::ChosenThreshold& chosen = choice.chosen;
   if (!(counts.positives + counts.negatives > 0)) return choice;
   chosen.value_at_half = Judge(spec, counts).value;
-  // Sums in the order of the bins, so that the lowest candidate has all rows to the last bit.
+  // Sums in the order of the bins, so that the lowest candidate has exactly all rows, down to the
+  // last bit.
   counts = {};
   for (int64_t bin = kScoreBins; bin-- > 0;) {
     counts.positives += bins.positive(bin);
@@ -127,10 +128,10 @@ ThresholdChoice ChooseThreshold(const NetworkShape& shape, const spec::Threshold
     best = j;
     best_score = score;
   };
-  int64_t above = kScoreBins;  // the last bin with rows, from above
+  int64_t above = kScoreBins;  // the last bin with rows, counted from above
   for (int64_t bin = kScoreBins; bin-- > 0;) {
     if (bins.empty(bin)) continue;
-    // The first candidate is one bin above all rows, so that no score equals it.
+    // The first candidate is one bin above all rows, so that no score is equal to it.
     consider(above == kScoreBins ? bins.Edge(std::min(bin + 2, kScoreBins))
                                  : (bins.Edge(bin + 1) + bins.Edge(above)) / 2);
     counts.true_positive += bins.positive(bin);
@@ -179,7 +180,7 @@ template void AddResiduals<double>(const NetworkShape&, const OutputRows<double>
 std::optional<std::vector<double>> HalfWidths(const NetworkShape& shape, double level,
                                               const std::vector<double>& sums) {
   const double rows = sums[0], weight = sums[1];
-  // Weights count as rows, whatever their unit.
+  // Converts weights to rows, regardless of their unit.
   const double wanted = std::ceil((rows + 1) * level - 1e-9);
   if (!(weight > 0) || wanted > rows) return std::nullopt;
   std::vector<double> widths;

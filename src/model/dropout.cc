@@ -5,7 +5,7 @@
 namespace espalier::model {
 namespace {
 
-// Eight 32 x 32 -> 64 bit products: their high and low halves, lane by lane.
+// High and low halves of eight 32 x 32 -> 64 bit products, lane by lane.
 struct Product {
   __m256i high, low;
 };
@@ -21,7 +21,7 @@ struct Lanes {
   __m256i c[4];
 };
 
-// Philox (src/base/random.h) on eight counters at once.
+// Computes Philox (src/base/random.h) on eight counters at once.
 inline Lanes PhiloxLanes(PhiloxKey key, Lanes x) {
   const __m256i m0 = _mm256_set1_epi32(static_cast<int>(0xD2511F53));
   const __m256i m1 = _mm256_set1_epi32(static_cast<int>(0xCD9E8D57));
@@ -50,8 +50,8 @@ DropoutMask::DropoutMask(const DropoutKey& key, int64_t layer, double probabilit
   key_.k1 ^= static_cast<uint32_t>(key.step >> 32);
 }
 
-// Block b of a row: counters (8 b + lane, layer and row, leaf, step); word v of lane i decides
-// about column 32 b + 8 v + i.
+// Computes block b of a row. The counters are (8 b + lane, layer and row, leaf, step). Word v of
+// lane i decides on column 32 b + 8 v + i.
 void DropoutMask::Block(int64_t row, int64_t block, int32_t keep[kPadding]) const {
   static_assert(kPadding == 32);
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);

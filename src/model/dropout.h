@@ -1,5 +1,5 @@
-// Dropout masks: each decision is a pure function of (seed, step, leaf, layer, row, column), drawn
-// from Philox4x32-10, eight blocks at a time. Internal to model/ but for DropoutKey.
+// Dropout masks. Each decision is a pure function of (seed, step, leaf, layer, row, column), drawn
+// from Philox4x32-10, eight blocks at a time. Internal to model/ except for DropoutKey.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -23,8 +23,9 @@ class DropoutMask {
   // REQUIRES: 0 <= probability < 1, layer < 256.
   DropoutMask(const DropoutKey& key, int64_t layer, double probability);
 
-  // Scales the kept ones of `size` values of `row` by 1 / (1 - probability) and zeroes the others;
-  // `also` (or null) is treated alike. REQUIRES: size a multiple of kPadding, row < 2^24.
+  // Scales the kept values among the `size` values of `row` by 1 / (1 - probability) and zeroes the
+  // others. Treats `also` (may be null) in the same way. REQUIRES: size a multiple of kPadding, row
+  // < 2^24.
   template <typename T>
   void Apply(int64_t row, T* values, T* also, int64_t size) const;
 
@@ -35,7 +36,7 @@ class DropoutMask {
 
   PhiloxKey key_;
   uint32_t layer_, leaf_, step_;
-  int32_t threshold_;  // of 31 bits
+  int32_t threshold_;  // out of 31 bits
   double scale_;
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kEpsilon = 1e-5;
 
-// The sum of f(i) over a padded row: one running sum a place of a piece, then these in order.
+// Returns the sum of f(i) over a padded row: one running sum per position in a piece, then the sum
+// of these in order.
 template <typename T, typename F>
 T Sum(int64_t size, F f) {
   alignas(kBufferAlignment) T sums[kPadding] = {};

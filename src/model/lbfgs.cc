@@ -54,7 +54,7 @@ class Advance {
 
  private:
   T* Slot(size_t k) const { return slots_[k]; }
-  // The `age`-th newest pair.
+  // Return the parts of the `age`-th newest pair.
   T* Step(int64_t age) const { return slots_[PairAt(age)]; }
   T* Change(int64_t age) const { return slots_[PairAt(age) + 1]; }
   size_t PairAt(int64_t age) const {
@@ -62,7 +62,7 @@ class Advance {
     return kLbfgsPairs + 2 * static_cast<size_t>(place);
   }
 
-  // body(begin, end) over runs of elements that cover all.
+  // Calls body(begin, end) for runs of elements that together cover all.
   template <typename Body>
   void OverRuns(Body&& body) const {
     job_.each(static_cast<int64_t>(job_.chunks.size()), [&](int64_t c) {
@@ -70,7 +70,7 @@ class Advance {
       body(chunk.offset, chunk.offset + chunk.size);
     });
   }
-  // The sum of term(i) over all elements.
+  // Returns the sum of term(i) over all elements.
   template <typename Term>
   double Sum(Term&& term) const {
     std::vector<double> sums(job_.chunks.size());
@@ -86,7 +86,7 @@ class Advance {
     return Sum([=](int64_t i) { return static_cast<double>(a[i]) * static_cast<double>(b[i]); });
   }
   double Norm(const T* a) const { return std::sqrt(Dot(a, a)); }
-  // into += factor * from.
+  // Computes into += factor * from.
   void Add(double factor, const T* from, T* into) const {
     const T f = static_cast<T>(factor);
     OverRuns([=](int64_t begin, int64_t end) {
@@ -94,7 +94,7 @@ class Advance {
     });
   }
 
-  // Makes gradient_ that of the objective; what the penalties add to it.
+  // Converts gradient_ to that of the objective. Returns the sum of the penalties.
   double Penalize(double inverse_weight) const {
     std::vector<double> sums(job_.chunks.size());
     job_.each(static_cast<int64_t>(sums.size()), [&](int64_t c) {
@@ -135,7 +135,7 @@ class Advance {
     return moves ? answer : SearchAnswer::kFail;
   }
 
-  // The pair of the step from the newest iterate to `parameters_`.
+  // Stores the pair of the step from the newest iterate to `parameters_`.
   void Remember() {
     const int64_t newest = s_.pairs == 0 ? 0 : (s_.newest + 1) % spec_.history;
     T* const step = slots_[kLbfgsPairs + 2 * static_cast<size_t>(newest)];
@@ -149,7 +149,7 @@ class Advance {
       }
     });
     const double curvature = Dot(step, change);
-    // The place was that of the oldest pair, which goes either way.
+    // The new pair overwrites the oldest one, which is lost in either case.
     if (s_.pairs == spec_.history) --s_.pairs;
     if (!(curvature > std::numeric_limits<double>::epsilon() * Dot(change, change))) return;
     s_.newest = newest;
@@ -176,7 +176,7 @@ class Advance {
     return *most - *least <= spec_.tolerance * std::fabs(s_.first_objective);
   }
 
-  // direction = -H g.
+  // Computes direction = -H g.
   void Direct() const {
     T* const d = Slot(kLbfgsDirection);
     const T* g = Slot(kLbfgsGradient);
@@ -209,7 +209,7 @@ class Advance {
     return spec_.learning_rate * std::min(1.0, 1 / sum);
   }
 
-  // A new direction from the newest iterate, and the first point along it.
+  // Starts a new direction from the newest iterate, at its first point.
   void SetOut() {
     Direct();
     double slope = Dot(Slot(kLbfgsGradient), Slot(kLbfgsDirection));

@@ -23,8 +23,8 @@ void ForMicroBatches(int64_t rows, F f) {
   }
 }
 
-// out[j] (+)= the sum of column j over the rows, rows in order; with `times` of the products with
-// that matrix's elements.
+// Sets or adds to out[j] the sum of column j over the rows, in row order. With `times`, sums the
+// products with that matrix's elements.
 template <typename T>
 void SumColumns(const T* deltas, const T* times, int64_t pitch, int64_t rows, int64_t width,
                 bool accumulate, T* out) {
@@ -46,7 +46,7 @@ void SumColumns(const T* deltas, const T* times, int64_t pitch, int64_t rows, in
   }
 }
 
-// A place among `bins` bins: the bin, and the share of it.
+// A place among `bins` bins: the bin, and the fraction of it.
 struct BinPlace {
   int64_t bin = 0;
   double share = 0;
@@ -273,7 +273,7 @@ void LeafPass<T>::AddOneHot(const T* parameters, int64_t begin, int64_t rows) {
   }
 }
 
-// Of all rows at once: each row of the weight is then read once.
+// Processes all rows at once, so that each row of the weight is read only once.
 template <typename T>
 void LeafPass<T>::MultiplyFirst(const T* parameters, int64_t rows) {
   if (!shape_.sparse || rows == 0) return;
@@ -292,7 +292,7 @@ void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, cons
     Layer& layer = layers_[i];
     T* sums = layer.activations.data() + begin * layer.pitch;
     if (i == 0 && shape_.sparse) {
-      // MultiplyFirst has been there; embeddings are dense.
+      // MultiplyFirst has computed the sparse part; embeddings are dense.
       if (embedded_ > 0) {
         Multiply(rows, dims.out, embedded_, Input(0, begin),
                  Matrix<T>{parameters + shape_.inputs(), dims.in, true}, true, sums, layer.pitch);
@@ -309,7 +309,8 @@ void LeafPass<T>::Forward(const T* parameters, int64_t begin, int64_t rows, cons
   }
 }
 
-// What goes past a residual layer is left in the deltas of the layer below, to which Backward adds.
+// The part that bypasses a residual layer is left in the deltas of the layer below, to which
+// Backward adds.
 template <typename T>
 void LeafPass<T>::BackThrough(int64_t index, int64_t row) {
   const LayerShape& dims = shape_.layers[index];
@@ -382,7 +383,7 @@ void LeafPass<T>::BackThroughScale(const T* parameters, int64_t begin, int64_t r
   }
 }
 
-// Rows in their order.
+// Adds rows in their order.
 template <typename T>
 void LeafPass<T>::ScaleGradient(const plan::Chunk& chunk, T* __restrict out) const {
   const int64_t width = delta_inputs_, tables = static_cast<int64_t>(tables_.size());
@@ -400,7 +401,7 @@ void LeafPass<T>::ScaleGradient(const plan::Chunk& chunk, T* __restrict out) con
   }
 }
 
-// Rows in their order.
+// Adds rows in their order.
 template <typename T>
 void LeafPass<T>::NumberGradient(const plan::Chunk& chunk, bool slope, T* __restrict out) const {
   const int64_t width = shape_.numbers.width, size = chunk.size;
@@ -418,8 +419,8 @@ void LeafPass<T>::NumberGradient(const plan::Chunk& chunk, bool slope, T* __rest
   }
 }
 
-// A row adds its deltas to all bins before its own, and a share of them to its own. Both are first
-// gathered by the row's bin, rows in their order; then the former are added from the last bin down.
+// A row adds its deltas to all bins before its own, and a fraction of them to its own bin. Both are
+// first collected by the row's bin, in row order. The former are then added from the last bin down.
 template <typename T>
 void LeafPass<T>::BinGradient(const plan::Chunk& chunk, T* out) const {
   const auto [count, bins, width] = shape_.numbers;
@@ -478,7 +479,7 @@ bool LeafPass<T>::AccumulateIsExact(const plan::Chunk& chunk, int64_t rows) cons
   return !table && !sparse && rows <= kMicroBatchRows && blas_accumulates_;
 }
 
-// Rows that share a code are added in their order, from +0.
+// Adds rows that share a code in their order, starting at +0.
 template <typename T>
 void LeafPass<T>::TableGradient(const plan::Chunk& chunk, T* out) const {
   const Table& table = tables_[static_cast<size_t>(chunk.layer) - layers_.size()];
@@ -526,7 +527,7 @@ void LeafPass<T>::WeightGradient(const plan::Chunk& chunk, T* out, bool accumula
   const T* deltas = layer.deltas.data() + chunk.out_begin;
   const bool sparse = shape_.sparse && chunk.layer == 0;
   if (sparse) SparseGradient(sparse_, rows_, deltas, layer.pitch, height, dims.in, out);
-  // Of the inputs that come with their zeros, which are the last ones.
+  // Only the dense inputs, which are the last ones.
   const int64_t columns = sparse ? embedded_ : dims.in;
   if (height > 0 && (!sparse || columns > 0)) {
     ForMicroBatches(rows_, [&](int64_t begin, int64_t rows) {
@@ -563,7 +564,7 @@ void LeafPass<T>::ForOutputs(const T* parameters, int64_t rows, const Body& body
   });
 }
 
-// Fits are added in their order. The outputs of the last layer are then replaced.
+// Adds fits in their order. The average then replaces the outputs of the last layer.
 template <typename T>
 void LeafPass<T>::AverageFits(const T* parameters, int64_t rows, double temperature) {
   const int64_t size = FitParameterCount(shape_), numbers = AveragedNumbers(shape_);
@@ -613,7 +614,7 @@ void LeafPass<T>::Residuals(const T* parameters, int64_t rows, double* sums) {
   });
 }
 
-// A temperature divides the outputs of each fit, before they are averaged.
+// A temperature divides the outputs of each fit before they are averaged.
 template <typename T>
 void LeafPass<T>::TryAverages(const T* parameters, int64_t rows, const Trials& trials,
                               double* sums) {

@@ -9,10 +9,10 @@ namespace {
 
 constexpr double kDecrease = 1e-4, kCurvature = 0.9;
 constexpr double kGrowth = 1.5;
-constexpr double kMargin = 0.1;  // of the interval, at either end
+constexpr double kMargin = 0.1;  // fraction of the interval, at either end
 
-// The minimum of the cubic with these values and slopes (equation 3.59 there), within the interval
-// without its margins; its middle where there is no such cubic.
+// Returns the minimum of the cubic with these values and slopes (equation 3.59 there), within the
+// interval without its margins. Returns the middle of the interval if no such cubic exists.
 double Cubic(SearchPoint left, SearchPoint right) {
   if (left.t > right.t) std::swap(left, right);
   const double width = right.t - left.t;
@@ -31,7 +31,7 @@ bool IsFlat(const LineSearch& s, const SearchPoint& at) {
   return std::fabs(at.slope) <= kCurvature * std::fabs(s.start.slope);
 }
 
-// Begins to narrow the interval between a point that is better and one that bounds it.
+// Starts to narrow the interval between a better point and one that bounds it.
 void Narrow(LineSearch& s, SearchPoint low, SearchPoint high) {
   s.low = low;
   s.high = high;
@@ -39,7 +39,7 @@ void Narrow(LineSearch& s, SearchPoint low, SearchPoint high) {
   s.evaluations = 0;
 }
 
-// True when `at` does; else the interval is a new one.
+// Returns true if `at` is acceptable. Otherwise sets a new interval.
 bool JudgeWithin(LineSearch& s, const SearchPoint& at) {
   if (!Decreases(s, at) || at.value >= s.low.value) {
     s.high = at;
@@ -51,7 +51,7 @@ bool JudgeWithin(LineSearch& s, const SearchPoint& at) {
   return false;
 }
 
-// True when `at` does; else there is an interval, or the next point is further away.
+// Returns true if `at` is acceptable. Otherwise sets an interval, or the next point further out.
 bool JudgeOnward(LineSearch& s, const SearchPoint& at) {
   if (!Decreases(s, at) || (at.value >= s.low.value && s.evaluations > 1)) {
     Narrow(s, s.low, at);

@@ -1,11 +1,15 @@
-// A line search for the strong Wolfe conditions, as a machine: it is given value and slope of a
-// function of one number at the point it asked for, and answers with the next point, or that this
-// one will do. Nocedal and Wright, "Numerical Optimization", 2nd edition, algorithms 3.5 (an
-// interval is looked for, each point 1.5 times as far as the one before) and 3.6 (it is narrowed by
-// the cubic through its ends, kept a tenth of its length from either). Constants and order of tests
-// are those of Breeze's StrongWolfeLineSearch, which Spark uses, so that the points are the same.
+// A line search for the strong Wolfe conditions, as a state machine. Its input is the value and
+// slope of a function of one number at the requested point. Its answer is the next point, or that
+// this point is acceptable.
 //
-// A point does when, with f and f' value and slope at it and f0 and f0' those at 0:
+// The algorithms are 3.5 and 3.6 of Nocedal and Wright, "Numerical Optimization", 2nd edition.
+// Algorithm 3.5 looks for an interval, with each point 1.5 times as far as the last one. Algorithm
+// 3.6 narrows it with the cubic through its ends, at least a tenth of its length from either end.
+// Constants and the order of tests are those of Breeze's StrongWolfeLineSearch, which Spark uses,
+// so that the points are the same.
+//
+// Let f and f' be the value and slope at a point t, and f0 and f0' those at 0. The point is
+// acceptable if:
 //   f <= f0 + 1e-4 t f0'   and   |f'| <= 0.9 |f0'|
 //
 // Thread rule: values and pure functions.
@@ -19,23 +23,25 @@ struct SearchPoint {
   double t = 0, value = 0, slope = 0;
 };
 
-// What a search must remember: part of the job state.
+// The state of a search, which is part of the job state.
 struct LineSearch {
   SearchPoint start;        // at 0; slope < 0
-  SearchPoint low, high;    // the interval, once `narrows`; before, `low` is the point before
-  double t = 0;             // where value and slope are asked for
-  bool narrows = false;     // an interval is found
-  int64_t evaluations = 0;  // so far, of this half of the search
+  SearchPoint low, high;    // the interval, if `narrows`; before that, `low` is the previous point
+  double t = 0;             // point of the requested value and slope
+  bool narrows = false;     // an interval was found
+  int64_t evaluations = 0;  // evaluations so far in this half of the search
 };
 
 enum class SearchAnswer { kAsk, kTake, kFail };
 
-// Asks at `t` first. Unless slope < 0 and t > 0 are finite, the first answer is kFail.
+// Starts a search with a request at `t`. Unless slope < 0 and t > 0 are finite, the first answer is
+// kFail.
 LineSearch BeginSearch(double value, double slope, double t);
 
-// Value and slope at search.t: kAsk for those at the new search.t, kTake when search.t does, kFail
-// when half of `evaluations_max` was not enough to find an interval or to narrow it to a point that
-// does. A value that is no finite number is one too far away.
+// Processes the value and slope at search.t. Returns kAsk to request those at the new search.t, and
+// kTake if search.t is acceptable. Returns kFail if half of `evaluations_max` was not enough to
+// find an interval, or to narrow it to an acceptable point. A value that is not finite means that
+// the point is too far away.
 SearchAnswer Answer(LineSearch& search, double value, double slope, int64_t evaluations_max);
 
 }  // namespace espalier::model

@@ -1,5 +1,7 @@
-// Bins of positive numbers that are about alike in relative width: by the exponent of a double and
-// the first bits of its fraction. Thread rule: values and pure functions.
+// Bins of positive numbers with about equal relative width. A bin is the exponent of a double and
+// the first bits of its fraction.
+//
+// Thread rule: values and pure functions.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +12,19 @@
 namespace espalier::model {
 
 // `octaves` octaves around 1, from 2^(-octaves / 2) to 2^(octaves / 2), with 2^bits bins each.
-// Smaller numbers and 0 fall into the first bin, larger ones into the last.
+// Smaller numbers and 0 are in the first bin, larger numbers in the last one.
 struct LogBins {
   int octaves = 0, bits = 0;
 
   constexpr int64_t size() const { return int64_t{octaves} << bits; }
 
-  // The bin of a number. REQUIRES: not negative, not NaN.
+  // Returns the bin of a number. REQUIRES: not negative, not NaN.
   int64_t Of(double number) const {
     const auto first_bits = static_cast<int64_t>(std::bit_cast<uint64_t>(number) >> Shift());
     return std::clamp(first_bits - Least(), int64_t{0}, size() - 1);
   }
-  // The lower end of a bin; of size() the upper end of the last one. 0 for the first bin.
+  // Returns the lower end of a bin: 0 for the first bin, and for size() the upper end of the last
+  // one.
   double Edge(int64_t bin) const {
     if (bin == 0) return 0;
     return std::bit_cast<double>(static_cast<uint64_t>(Least() + bin) << Shift());
@@ -29,7 +32,7 @@ struct LogBins {
 
  private:
   int Shift() const { return std::numeric_limits<double>::digits - 1 - bits; }
-  // The first bits of the lower end of all bins.
+  // Returns the first bits of the lower end of all bins.
   int64_t Least() const {
     constexpr int64_t kExponentOfOne = std::numeric_limits<double>::max_exponent - 1;
     return (kExponentOfOne - octaves / 2) << bits;

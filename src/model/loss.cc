@@ -16,7 +16,7 @@ namespace {
 template <typename T>
 using Row = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
 
-// One value a row of the micro-batch.
+// One value per row of the micro-batch.
 template <typename T>
 struct Column {
   alignas(kBufferAlignment) T v[kMicroBatchRows] = {};
@@ -27,7 +27,7 @@ void CheckLabel(int32_t label, int64_t classes) {
                  "label " + std::to_string(label) + " of " + std::to_string(classes));
 }
 
-// Rows whose outputs are not all finite, as a loss of NaN.
+// Returns NaN as the loss of a row whose outputs are not all finite.
 template <typename T>
 double LossOrNan(double loss, const T* outputs, int64_t pitch) {
   return AllFinite(outputs, pitch) ? loss : static_cast<double>(NAN);
@@ -36,7 +36,7 @@ double LossOrNan(double loss, const T* outputs, int64_t pitch) {
 void AddRow(double weight, double loss, double* totals) {
   totals[kTotalRows] += 1;
   totals[kTotalWeight] += weight;
-  if (weight > 0) totals[kTotalLoss] += weight * loss;  // the loss may be no number
+  if (weight > 0) totals[kTotalLoss] += weight * loss;  // the loss may be NaN
   if (!std::isfinite(loss)) totals[kTotalNonfinite] += 1;
 }
 
@@ -57,7 +57,7 @@ void AddClass(const NetworkShape& shape, TotalsKind kind, int32_t label, int64_t
   if (classes == 2) totals[ScoreBinIndex(shape, score, label)] += weight;
 }
 
-// exps = exp(z - max z) with zeros in the padding, their sum and the maximum, row by row.
+// Computes exps = exp(z - max z) with zeros in the padding, their sum and the maximum, row by row.
 template <typename T>
 void ExpRows(const OutputRows<T>& rows, int64_t width, T* exps, T* sums, T* maxima) {
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -73,7 +73,7 @@ void ExpRows(const OutputRows<T>& rows, int64_t width, T* exps, T* sums, T* maxi
   }
 }
 
-// Labels are smoothed for training alone: the loss of an evaluation is the log loss.
+// Labels are smoothed only in training. The loss of an evaluation is the log loss.
 double Smoothing(const NetworkShape& shape, TotalsKind kind) {
   return kind == TotalsKind::kTraining ? shape.label_smoothing : 0;
 }
@@ -136,7 +136,7 @@ void BinaryLoss(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind
   }
 }
 
-// Of one label: its weight where it is 1, where that is predicted, and where both hold.
+// Counts one label: its weight if it is 1, if 1 is predicted, and if both are true.
 void AddLabel(TotalsKind kind, bool truth, bool predicted, double weight, double* t) {
   if (kind == TotalsKind::kTraining) return;
   if (truth) t[0] += weight;
@@ -150,7 +150,7 @@ void MultilabelLoss(const NetworkShape& shape, const OutputRows<T>& rows, Totals
   const int64_t width = shape.outputs();
   const T smoothing = static_cast<T>(Smoothing(shape, kind)), share = T{1} / static_cast<T>(width);
   const bool weighs = kind == TotalsKind::kTraining && !shape.positive_weights.empty();
-  Column<T> exps, logs;  // of so many outputs at a time
+  Column<T> exps, logs;  // for kMicroBatchRows outputs at a time
   for (int64_t r = 0; r < rows.rows; ++r) {
     const T* z = rows.outputs + r * rows.pitch;
     const T* truth = rows.targets + r * width;
@@ -168,7 +168,7 @@ void MultilabelLoss(const NetworkShape& shape, const OutputRows<T>& rows, Totals
         const int64_t k = begin + i;
         const T y = (T{1} - smoothing) * truth[k] + smoothing / 2;
         T term = (z[k] > 0 ? z[k] : T{0}) - z[k] * y + logs.v[i], slope = delta[k] - y;
-        if (weighs) {  // the part of y once more, so often as its weight is above 1
+        if (weighs) {  // adds the part of y again, for the excess of its weight over 1
           const T more = static_cast<T>(shape.positive_weights[k] - 1) * y;
           term += more * ((z[k] < 0 ? -z[k] : T{0}) + logs.v[i]);
           slope += more * (delta[k] - T{1});

@@ -3,17 +3,18 @@
 //
 //   softmax_cross_entropy  log(sum exp z) - z[label]; with label_smoothing e it is 1 - e of that
 //                          and e of its mean over all labels
-//   binary_cross_entropy   of one output z: max(z, 0) - z y + log(1 + exp(-|z|)); with
+//   binary_cross_entropy   for one output z: max(z, 0) - z y + log(1 + exp(-|z|)); with
 //                          label_smoothing e the label y is (1 - e) y + e / 2
-//                          Multilabel: the mean of that over outputs, y the target of each; with
-//                          positive_weights w in training w y log(1 + exp(-z)) + (1 - y) log(1 +
-//                          exp(z)), PyTorch's pos_weight
-//   mse, mae, huber        the mean over outputs of d^2, |d|, and d^2/2 where |d| < delta, else
+//                          Multilabel: the mean of that over outputs, with y the target of each.
+//                          With positive_weights w, in training: w y log(1 + exp(-z)) + (1 - y)
+//                          log(1 + exp(z)), PyTorch's pos_weight
+//   mse, mae, huber        the mean over outputs of d^2, |d|, and d^2/2 if |d| < delta, otherwise
 //                          delta (|d| - delta/2), with d = output - target
 //   poisson                the mean over outputs of exp(z) - target z: the negative log likelihood
-//                          of a count whose mean is exp(z), but for a term of the target alone;
-//                          exp(z) is what is predicted and what rmse, mae and r2 are about
-//   quantile               the mean over outputs of (1 - q) d for d > 0, else -q d (pinball loss)
+//                          of a count with mean exp(z), without a term that depends only on the
+//                          target; exp(z) is the prediction, which rmse, mae and r2 measure
+//   quantile               the mean over outputs of (1 - q) d for d > 0, otherwise -q d (pinball
+//                          loss)
 //
 // Thread rule: pure functions over the caller's buffers.
 #pragma once
@@ -25,36 +26,37 @@
 
 namespace espalier::model {
 
-// Rows of one micro-batch as the output layer sees them.
+// Rows of one micro-batch at the output layer.
 template <typename T>
 struct OutputRows {
   int64_t rows = 0;                 // at most kMicroBatchRows
   int64_t pitch = 0;                // elements between rows of `outputs`; a multiple of kPadding
-  const T* outputs = nullptr;       // without softmax or sigmoid; zeros between width and pitch
+  const T* outputs = nullptr;       // before softmax or sigmoid; zeros between width and pitch
   const int32_t* labels = nullptr;  // [rows], classification
-  const T* targets = nullptr;       // [rows, width], all but classification
+  const T* targets = nullptr;       // [rows, width], all tasks except classification
   const T* weights = nullptr;       // [rows]
 };
 
 inline constexpr int64_t kMicroBatchRows = 128;
 
-// Adds the rows to `totals` and writes weight * derivative of the loss to `deltas` (laid out as the
-// outputs, zeros in the padding). REQUIRES: labels in [0, classes).
+// Adds the rows to `totals` and writes weight * derivative of the loss to `deltas` (in the layout
+// of the outputs, zeros in the padding). REQUIRES: labels in [0, classes).
 template <typename T>
 void LossAndDeltas(const NetworkShape& shape, const OutputRows<T>& rows, TotalsKind kind, T* deltas,
                    double* totals);
 
-// The loss of one output of a regression without poisson, by its difference from the target.
+// Returns the loss of one output of a regression without poisson, from its difference to the
+// target.
 double PenaltyValue(const NetworkShape& shape, double difference);
 
-// The class that is predicted: of the largest probability, or with thresholds of the largest
+// Returns the predicted class: the one with the largest probability, or with thresholds the largest
 // multiple of its threshold. `shares` [classes] are the probabilities times any positive number.
 template <typename T>
 int64_t PredictedClass(const NetworkShape& shape, const T* shares);
 
-// Classification: probabilities [rows, classes] without padding. Multilabel: the probabilities
-// of 1 [rows, width]. Else the outputs [rows, width], for poisson exp of them. `scratch` is laid
-// out as the outputs.
+// Writes predictions without padding. Classification: probabilities [rows, classes]. Multilabel:
+// probabilities of 1 [rows, width]. Otherwise: the outputs [rows, width], and for poisson their
+// exp. `scratch` has the layout of the outputs.
 template <typename T>
 void Predictions(const NetworkShape& shape, const OutputRows<T>& rows, T* scratch, T* predictions);
 

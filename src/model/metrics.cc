@@ -24,7 +24,7 @@ struct ClassWeights {
   double actual = 0, predicted = 0, correct = 0;
 };
 
-// `t`: the class part of evaluation totals.
+// Returns the weights of the classes. `t` is the class part of evaluation totals.
 std::vector<ClassWeights> WeightsOfClasses(int64_t classes, const double* t) {
   std::vector<ClassWeights> weights(classes);
   for (int64_t a = 0; a < classes; ++a) {
@@ -42,7 +42,8 @@ std::vector<ClassWeights> WeightsOfClasses(int64_t classes, const double* t) {
   return weights;
 }
 
-// `unknown`: weight of rows of another class, which is never predicted.
+// Adds the metrics of classes. `unknown` is the weight of rows of one more class, which is never
+// predicted.
 void AddClasses(const std::vector<ClassWeights>& classes, double unknown, spec::Metrics& metrics) {
   double total = unknown;
   for (const ClassWeights& w : classes) {
@@ -62,7 +63,7 @@ void AddClasses(const std::vector<ClassWeights>& classes, double unknown, spec::
   metrics.f1 = Ratio(metrics.f1, total);
 }
 
-// `t`: the label part of evaluation totals.
+// Adds the metrics of labels. `t` is the label part of evaluation totals.
 void AddLabels(int64_t labels, const double* t, spec::Metrics& metrics) {
   std::vector<ClassWeights> weights;
   ClassWeights all;
@@ -82,7 +83,7 @@ void AddLabels(int64_t labels, const double* t, spec::Metrics& metrics) {
 constexpr LogBins kSizes = {kScoreOctaves, std::countr_zero(uint64_t{kScoreBinsPerOctave})};
 static_assert(2 * kSizes.size() == kScoreBins);
 
-// NaN counts as the lowest score.
+// Returns the bin of a score. NaN counts as the lowest score.
 int64_t ScoreBin(double score) {
   if (std::isnan(score)) return 0;
   const int64_t place = kSizes.Of(std::fabs(score));
@@ -93,7 +94,8 @@ int64_t ScoreBinsOffset(const NetworkShape& shape) {
   return kTotalsFixed + ClassTotals(shape.classes());
 }
 
-// The share of pairs (one row of each class) in which class 1 has the higher score; ties half.
+// Returns the share of pairs (one row of each class) in which class 1 has the higher score. Ties
+// count half.
 std::optional<double> Auc(const double* bins) {
   double zeros = 0, ones = 0, pairs = 0;
   for (int64_t bin = 0; bin < kScoreBins; ++bin) {
@@ -106,7 +108,7 @@ std::optional<double> Auc(const double* bins) {
   return pairs / (zeros * ones);
 }
 
-// Goes from the highest score to the lowest. Scores of one bin are one step.
+// Iterates from the highest score to the lowest. The scores of one bin are one step.
 std::optional<double> AveragePrecision(const ScoreBins& bins) {
   double positives = 0, negatives = 0, area = 0, found = 0, predicted = 0;
   for (int64_t bin = 0; bin < kScoreBins; ++bin) {
@@ -123,14 +125,14 @@ std::optional<double> AveragePrecision(const ScoreBins& bins) {
   return area;
 }
 
-// Whether all rows have one target. `t`: the four sums of the target. What is left of the squares
-// is rounding then: some 1e-11 of them for a million rows.
+// Returns whether all rows have the same target. `t` are the four sums of the target. If they do,
+// the remainder of the squares is rounding: about 1e-11 of them for a million rows.
 bool IsConstant(const double* t, double weight) {
   constexpr double kRounding = 1e-10;
   return !(t[3] - t[2] * t[2] / weight > kRounding * t[3]);
 }
 
-// As scikit-learn has it for one row and for a constant target.
+// Returns r2 with the conventions of scikit-learn for one row and for a constant target.
 double Determination(const double* t, const spec::Metrics& metrics) {
   if (metrics.rows < 2) return std::numeric_limits<double>::quiet_NaN();
   if (IsConstant(t, metrics.weight)) return t[0] == 0 ? 1 : 0;
@@ -169,7 +171,7 @@ void AddRegression(const NetworkShape& shape, const std::vector<spec::FittedTarg
   metrics.r2 /= count;
 }
 
-// Nothing was counted, hence nothing is known: a loss of 0 would look like perfection.
+// Sets the metrics to unknown if nothing was counted. A loss of 0 would look perfect.
 spec::Metrics Unknown(spec::Metrics metrics) {
   metrics.loss = std::numeric_limits<double>::quiet_NaN();
   if (metrics.classification) {
@@ -238,7 +240,7 @@ spec::Metrics MetricsFromTotals(const NetworkShape& shape,
     for (const double weight : unknown) metrics.weight += weight;
   }
   if (!(metrics.weight > 0)) return Unknown(std::move(metrics));
-  metrics.loss = totals[kTotalLoss] / known;  // NaN where no label is known
+  metrics.loss = totals[kTotalLoss] / known;  // NaN if no label is known
   const double* rest = totals.data() + kTotalsFixed;
   if (!metrics.classification) {
     AddRegression(shape, targets, rest, kind != TotalsKind::kTraining, metrics);

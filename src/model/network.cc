@@ -23,18 +23,18 @@ bool IsReluFamily(spec::Activation activation) {
   }
 }
 
-// The inputs of the first layer: numbers, then embeddings.
+// Returns the inputs of the first layer: numbers, then embeddings.
 int64_t FirstInputs(const spec::InputShape& inputs) {
   int64_t count = inputs.dense + inputs.numbers.count * inputs.numbers.width;
   for (const spec::CodedInput& coded : inputs.coded) count += coded.embedding;
   return count;
 }
 
-// With one-hot inputs spelled out.
+// Returns the inputs including all one-hot inputs.
 int64_t Width(const spec::InputShape& inputs) {
   int64_t count = inputs.dense + inputs.numbers.count * inputs.numbers.width;
   for (const spec::CodedInput& coded : inputs.coded) {
-    count += std::max(coded.codes, coded.embedding);  // no sum of 2^20 of these overflows
+    count += std::max(coded.codes, coded.embedding);  // a sum of 2^20 of these does not overflow
   }
   return count;
 }
@@ -76,7 +76,7 @@ Status CheckSizes(const spec::ModelSpec& model, const spec::InputShape& shape) {
   return {};
 }
 
-// The number of output units.
+// Returns the number of output units.
 Result<int64_t> OutputUnits(const spec::ModelSpec& model, int64_t count) {
   const spec::Loss loss = spec::EffectiveLoss(model);
   const bool classification = model.task == spec::Task::kClassification;
@@ -104,7 +104,7 @@ Result<int64_t> OutputUnits(const spec::ModelSpec& model, int64_t count) {
   return binary ? 1 : count;
 }
 
-// What the job says of its data, against what the data is.
+// Compares the job's expectations with the data.
 Status CheckExpected(const spec::ModelSpec& model, int64_t inputs, int64_t outputs_or_classes) {
   const auto differs = [](const char* key, const char* place, int64_t found, int64_t given,
                           const std::string& source) {
@@ -134,7 +134,7 @@ double InitialBound(const NetworkShape& shape, size_t index) {
 
 constexpr double kEmbeddingBound = 0.05;
 
-// Uniform between -bound and bound. The key has numbers of layers, then of tables.
+// Fills uniform numbers between -bound and bound. `number` counts the layers, then the tables.
 template <typename T>
 T* FillUniform(const PhiloxKey& key, uint64_t number, int64_t count, double bound, T* out) {
   for (int64_t i = 0; i < count; ++i) {
@@ -144,7 +144,7 @@ T* FillUniform(const PhiloxKey& key, uint64_t number, int64_t count, double boun
   return out + count;
 }
 
-// Sums of twelve uniform numbers, 16 bits each, of the variance `scale`^2.
+// Fills sums of twelve uniform numbers of 16 bits each, with variance `scale`^2.
 template <typename T>
 T* FillNormal(const PhiloxKey& key, uint64_t number, int64_t count, double scale, T* out) {
   for (int64_t i = 0; i < count; ++i) {
@@ -311,7 +311,7 @@ int64_t WeightsOf(const NetworkShape& shape, const plan::Chunk& chunk) {
 
 template <typename T>
 void InitialParameters(const NetworkShape& shape, uint64_t seed, T* out) {
-  constexpr uint64_t kSlopes = uint64_t{1} << 40;  // beyond the numbers of layers and tables
+  constexpr uint64_t kSlopes = uint64_t{1} << 40;  // above the numbers of layers and tables
   const PhiloxKey key = MakeKey(seed, RandomUse::kInitialWeights);
   const bool ntp = shape.parametrization == spec::Parametrization::kNtp;
   const auto normal = [&](size_t layer) {

@@ -6,7 +6,7 @@
 namespace espalier::model {
 namespace {
 
-// Of one fit.
+// Returns the tensors of one fit.
 spec::TensorList FitTensors(const NetworkShape& shape) {
   spec::TensorList tensors;
   int64_t offset = 0;
@@ -77,7 +77,8 @@ int64_t ParameterCount(const NetworkShape& shape) {
   return shape.fits * FitParameterCount(shape) + (shape.constant ? shape.answers() + 1 : 0);
 }
 
-// The outputs are sums of the last layer, to which one-hot inputs add where it is the first one.
+// The outputs are the sums of the last layer. One-hot inputs add to them if it is also the first
+// layer.
 template <typename T>
 void ScaleOutputs(const NetworkShape& shape, double factor, T* parameters) {
   const std::string last = "layers." + std::to_string(shape.layers.size() - 1) + ".";

@@ -12,27 +12,27 @@
 namespace espalier::model {
 namespace {
 
-// The arrays of one run of parameters that share a weight decay.
+// The arrays of one run of parameters with the same weight decay.
 template <typename T>
 struct Run {
   int64_t size = 0;
   T* __restrict parameter = nullptr;
-  T* __restrict slot[3] = {};  // as SlotCount lists them
+  T* __restrict slot[3] = {};  // in the order of SlotCount
   const T* __restrict gradient = nullptr;
 };
 
-// Everything else an update needs, already in T.
+// All other values that an update needs, converted to T.
 template <typename T>
 struct Rates {
   T scale, decay, rate;
-  T l1, limit;  // only with `Gradient<true>`
+  T l1, limit;  // only for `Gradient<true>`
   T momentum;
   T beta1, rest1, beta2, rest2, inverse_root2, epsilon, adam_rate;
   T keep;  // adamw: 1 - rate * decay
   T alpha, rest_alpha, initial;
 };
 
-// `ntp`: 1 / sqrt(fan-in), or 1.
+// `ntp` is 1 / sqrt(fan-in), or 1.
 template <typename T>
 Rates<T> MakeRates(const spec::TrainSpec& train, double scale, double decay, double l1, double rate,
                    double ntp, int64_t step) {
@@ -59,7 +59,7 @@ Rates<T> MakeRates(const spec::TrainSpec& train, double scale, double decay, dou
           .initial = static_cast<T>(o.initial_accumulator_value)};
 }
 
-// The gradient of one parameter, from its sum. `more`: with l1 or a limit of values.
+// Returns the gradient of one parameter, from its sum. `more`: with l1 or a limit of values.
 template <bool more, bool decays, typename T>
 inline T Gradient(T sum, T p, const Rates<T>& r) {
   T g = sum * r.scale;
@@ -135,7 +135,7 @@ void Rmsprop(const Run<T>& run, const Rates<T>& r) {
       const T mean = a[i] + r.rest_alpha * (g - a[i]);
       a[i] = mean;
       spread = square - mean * mean;
-      spread = spread > 0 ? spread : T{0};  // rounding may leave less
+      spread = spread > 0 ? spread : T{0};  // rounding may make it negative
     }
     T step = g / (std::sqrt(spread) + r.epsilon);
     if constexpr (momentum) {

@@ -20,12 +20,13 @@ int64_t SpanSteps(const spec::Span& span, int64_t steps_per_epoch) {
 
 namespace {
 
-// How much of the way from the warm-up's end to the last step's end is behind, 0 to 1.
+// Returns the completed fraction from the end of the warm-up to the end of the last step, 0 to 1.
 double Progress(int64_t after, int64_t steps) {
   return std::min(static_cast<double>(after) / static_cast<double>(steps), 1.0);
 }
 
-// factor^(after / every): whole powers by multiplication, so that after whole `every` it is exact.
+// Returns factor^(after / every). Integer powers use multiplication, so the result is exact after a
+// multiple of `every`.
 double Decay(double factor, int64_t after, int64_t every) {
   const double part = static_cast<double>(after % every) / static_cast<double>(every);
   return IntegerPower(factor, after / every) * Power(factor, part);
@@ -55,7 +56,7 @@ double LearningRate(const spec::TrainSpec& train, int64_t step, int64_t steps_pe
       return base * Decay(schedule.factor, after, every);
     case spec::ScheduleKind::kCosine: {
       if (total_steps <= warmup) return base;
-      // (1 + cos(pi t)) / 2 is the square of this.
+      // (1 + cos(pi t)) / 2 is the square of this value.
       const double cosine = CosQuarterTurn(Progress(after, total_steps - warmup));
       return last + (base - last) * (cosine * cosine);
     }
@@ -71,7 +72,7 @@ double LearningRate(const spec::TrainSpec& train, int64_t step, int64_t steps_pe
 
 double DecayShare(const spec::TrainSpec& train, int64_t step, int64_t total_steps) {
   if (train.weight_decay_schedule == spec::DecaySchedule::kConstant || total_steps <= 0) return 1;
-  // (1 + cos(pi t)) / 2 is the square of this.
+  // (1 + cos(pi t)) / 2 is the square of this value.
   const double cosine = CosQuarterTurn(std::max(1.0, 2 * Progress(step, total_steps)) - 1);
   return cosine * cosine;
 }

@@ -6,10 +6,10 @@
 namespace espalier::model {
 namespace {
 
-// Sums side by side, so that one addition need not wait for another.
+// Independent sums, so that additions do not wait for each other.
 constexpr int64_t kLanes = 16;
 
-// The product of the base with a row of the weight, by lanes and then over these.
+// Returns the product of the base with a row of the weight, first by lanes and then over the lanes.
 template <typename T>
 T BaseSum(std::span<const T> base, const T* weight) {
   std::array<T, kLanes> lanes = {};
@@ -24,7 +24,7 @@ T BaseSum(std::span<const T> base, const T* weight) {
   return sum;
 }
 
-// kRows rows of the weight at once.
+// Processes kRows rows of the weight at once.
 template <int64_t kRows, typename T>
 void MultiplyRows(const spec::SparseRows<T>& rows, int64_t count, const T* weight, int64_t in,
                   T* sums, int64_t pitch) {
@@ -68,7 +68,7 @@ void SparseGradient(const spec::SparseRows<T>& rows, int64_t count, const T* del
     std::fill(gradient + based, gradient + in, T{0});
     for (int64_t r = 0, e = 0; r < count; ++r) {
       const T delta = deltas[r * pitch + o];
-      if (delta == 0) {  // as of every second unit of ReLU
+      if (delta == 0) {  // true for every second unit of ReLU
         e = rows.ends[r];
         continue;
       }

@@ -1,8 +1,8 @@
-// The first layer over sparse rows (spec/sparse_rows.h), without a multiplication by 0.
+// The first layer over sparse rows (spec/sparse_rows.h), without multiplications by 0.
 //
-// Each sum is taken in an order that follows from the rows alone: first what the base gives, then
-// the entries as they stand. The weight keeps the layout of a dense layer, [out, in] row-major, so
-// that a model does not tell how it was trained.
+// The order of each sum depends only on the rows: first the base, then the entries in their order.
+// The weight keeps the layout of a dense layer, [out, in] row-major, so a model does not depend on
+// the layout of its training rows.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -13,15 +13,15 @@
 
 namespace espalier::model {
 
-// sums[r, o] = the product of row r with row o of the weight, for the first `count` rows. Columns
-// of the weight beyond those of the rows are not theirs, and have a gradient of 0.
-// `sums` has rows of `pitch` elements.
+// Computes sums[r, o] = the product of row r with row o of the weight, for the first `count` rows.
+// Columns of the weight after those of the rows do not take part, and have a gradient of 0. `sums`
+// has rows of `pitch` elements.
 template <typename T>
 void MultiplySparse(const spec::SparseRows<T>& rows, int64_t count, const T* weight, int64_t in,
                     int64_t out, T* sums, int64_t pitch);
 
-// gradient [height, in] = the sum over rows of deltas[r, o] times row r, rows in their order.
-// `deltas` has rows of `pitch` elements, of which the first `height` are used.
+// Computes gradient [height, in] = the sum over rows of deltas[r, o] times row r, in the order of
+// the rows. `deltas` has rows of `pitch` elements, of which the first `height` are used.
 template <typename T>
 void SparseGradient(const spec::SparseRows<T>& rows, int64_t count, const T* deltas, int64_t pitch,
                     int64_t height, int64_t in, T* gradient);

@@ -1,5 +1,5 @@
-// Sums over an array in double, in an order that follows from the size alone: tiles of 4096
-// elements, each in 16 lanes, which compilers turn into wide instructions. Internal to model/.
+// Sums over an array in double, in an order that depends only on the size: tiles of 4096 elements,
+// each in 16 lanes, which compilers turn into wide instructions. Internal to model/.
 //
 // Thread rule: pure functions.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace espalier::model {
 
-// The sum of term(i) for 0 <= i < size; `term` yields a double.
+// Returns the sum of term(i) for 0 <= i < size. `term` returns a double.
 template <typename Term>
 double TileSum(int64_t size, Term&& term) {
   constexpr int64_t kLanes = 16, kTile = 4096;

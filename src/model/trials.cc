@@ -15,12 +15,12 @@ namespace {
 constexpr int64_t kTemperatureSteps = 8;  // on each side of 1
 constexpr double kStepsAnOctave = 4;
 constexpr int64_t kShareSteps = 20;
-// Standard deviation of the prior of the temperature's natural logarithm.
+// Standard deviation of the prior on the natural logarithm of the temperature.
 constexpr double kPriorDeviation = 0.25;
 
 using Doubles = AlignedVector<double>;
 
-// 1 / (1 + exp(-z)) of each number, and of its negative.
+// Computes 1 / (1 + exp(-z)) of each number, and of its negative.
 void BothSides(const Doubles& z, Doubles* ones, Doubles* zeros) {
   for (size_t i = 0; i < z.size(); ++i) (*zeros)[i] = -z[i];
   const auto size = static_cast<int64_t>(z.size());
@@ -28,7 +28,7 @@ void BothSides(const Doubles& z, Doubles* ones, Doubles* zeros) {
   Sigmoid(z.data(), ones->data(), size);
 }
 
-// A row's part: what its prediction gives the truth, by temperature.
+// The contributions of a row: the loss of its prediction, by temperature.
 class RowTrials {
  public:
   RowTrials(const NetworkShape& shape, const Trials& trials, double* sums)
@@ -46,7 +46,7 @@ class RowTrials {
   void Add(const OutputRows<T>& rows, int64_t r) {
     const T* outputs = rows.outputs + r * rows.pitch;
     const double weight = rows.weights[r];
-    if (!(weight > 0)) return;  // its loss may be no number
+    if (!(weight > 0)) return;  // its loss may be NaN
     for (size_t t = 0; t < trials_.temperatures.size(); ++t) {
       for (int64_t i = 0; i < width_; ++i) {
         z_[i] = static_cast<double>(outputs[i]) / trials_.temperatures[t];
@@ -64,7 +64,7 @@ class RowTrials {
   }
 
  private:
-  // The probability of a class.
+  // Returns the probability of a class.
   double OfClass(int32_t label) {
     if (shape_.loss == spec::Loss::kBinaryCrossEntropy) {
       BothSides(z_, &p_, &q_);
@@ -164,7 +164,7 @@ template void AddTrials<double>(const NetworkShape&, const OutputRows<double>&, 
 Trial BestTrial(const Trials& trials, const std::vector<double>& sums) {
   const auto size = static_cast<size_t>(trials.size());
   ESPALIER_CHECK(sums.size() == size, std::to_string(sums.size()) + " sums");
-  // From the temperature 1 outwards, so that the first of equal ones is the closest.
+  // Starts at temperature 1 and moves outward, so that the closest one wins a tie.
   const size_t middle = trials.temperatures.size() / 2, shares = trials.shares.size();
   Trial best;
   double least = std::numeric_limits<double>::infinity();

@@ -16,7 +16,7 @@ using ConstView = Eigen::Map<const Values<T>, Eigen::Aligned64>;
 template <typename T>
 using View = Eigen::Map<Values<T>, Eigen::Aligned64>;
 
-// One piece of a buffer: temporaries of this fixed size live on the stack, in packets.
+// One piece of a buffer. Temporaries of this fixed size stay on the stack, in packets.
 template <typename T>
 using Packet = Eigen::Array<T, kPadding, 1>;
 template <typename T>
@@ -33,7 +33,7 @@ void ForPackets(const T* in, T* out, int64_t size, F f) {
   }
 }
 
-// Horner's scheme, highest power first.
+// Evaluates a polynomial by Horner's scheme, highest power first.
 template <typename T, size_t n>
 Packet<T> Polynomial(const Packet<T>& x, const double (&c)[n]) {
   Packet<T> y = Packet<T>::Constant(static_cast<T>(c[0]));
@@ -84,7 +84,7 @@ void Log(const T* in, T* out, int64_t size) {
 
 template <typename T>
 void Log1p(const T* in, T* out, int64_t size) {
-  // W. Kahan: the error of 1 + x is undone by the quotient; where 1 + x is 1, log(1 + x) is x.
+  // W. Kahan: the quotient cancels the error of 1 + x. If 1 + x is 1, log(1 + x) is x.
   View<T>(out, size) = ConstView<T>(in, size) + T{1};
   Log(out, out, size);
   for (int64_t i = 0; i < size; ++i) {
@@ -128,7 +128,7 @@ void Sigmoid(const T* in, T* out, int64_t size) {
 
 template <typename T>
 bool AllFinite(const T* values, int64_t size) {
-  // 0 * x is 0 for finite x and NaN otherwise; eight running sums keep the units busy.
+  // 0 * x is 0 for finite x, otherwise NaN. Separate running sums keep the units busy.
   constexpr int64_t kLanes = 64 / sizeof(T);
   Eigen::Array<T, kLanes, 1> sums = Eigen::Array<T, kLanes, 1>::Zero();
   int64_t i = 0;
@@ -141,7 +141,7 @@ bool AllFinite(const T* values, int64_t size) {
 }
 
 double CosQuarterTurn(double t) {
-  // cos(pi t / 2) = sin(pi (1 - t) / 2); the sine's series up to y^23 on [0, pi/2].
+  // cos(pi t / 2) = sin(pi (1 - t) / 2), by the sine's series up to y^23 on [0, pi/2].
   const double y = 1.57079632679489661923 * (1.0 - t), s = y * y;
   double sum = 0;
   for (int n = 22; n >= 2; n -= 2) sum = (1.0 + sum) * (-s / (n * (n + 1.0)));

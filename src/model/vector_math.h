@@ -1,8 +1,9 @@
-// Transcendental functions over whole buffers, the same bits on every x86-64-v3 processor: Eigen's
-// packets or our own polynomials, never libm (which chooses its code by processor).
+// Transcendental functions over whole buffers, with the same bits on every x86-64-v3 processor.
+// They use Eigen's packets or our own polynomials, never libm, which chooses its code by processor.
 //
 // All take float or double. Buffers are 64-byte aligned and `size` is a multiple of kPadding, so
-// that every element goes through the same packet code. `in` and `out` may be the same buffer.
+// that the same packet code handles every element. `in` and `out` may be the same buffer.
+//
 // Thread rule: pure functions.
 #pragma once
 
@@ -10,40 +11,41 @@
 
 namespace espalier::model {
 
-// Elements; every row of every padded buffer is a multiple of it.
+// Elements. Every row of every padded buffer is a multiple of this.
 inline constexpr int64_t kPadding = 32;
 
 constexpr int64_t Padded(int64_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
-// Within 2 ulp over the range of finite results.
+// Computes exp, within 2 ulp over the range of finite results.
 template <typename T>
 void Exp(const T* in, T* out, int64_t size);
-// Natural logarithm; REQUIRES: in > 0 and normal for an exact answer.
+// Computes the natural logarithm. REQUIRES: in > 0, and normal for an exact result.
 template <typename T>
 void Log(const T* in, T* out, int64_t size);
-// log(1 + x) for 0 <= x <= 1, exact for small x. `in` and `out` differ.
+// Computes log(1 + x) for 0 <= x <= 1, exact for small x. `in` and `out` must differ.
 template <typename T>
 void Log1p(const T* in, T* out, int64_t size);
-// Double: S. L. Moshier's Cephes (rational below 0.625, by exp above). Float: Eigen's rational.
+// Computes tanh. Double: S. L. Moshier's Cephes (rational below 0.625, by exp above). Float:
+// Eigen's rational.
 template <typename T>
 void Tanh(const T* in, T* out, int64_t size);
-// S. L. Moshier's Cephes (ndtr.c): rational below 1, 1 - erfc above.
+// Computes erf by S. L. Moshier's Cephes (ndtr.c): rational below 1, 1 - erfc above.
 template <typename T>
 void Erf(const T* in, T* out, int64_t size);
-// 1 / (1 + exp(-x)).
+// Computes 1 / (1 + exp(-x)).
 template <typename T>
 void Sigmoid(const T* in, T* out, int64_t size);
 
-// Whether all of any `size` elements are finite (no alignment or padding needed).
+// Returns whether all `size` elements are finite. Needs no alignment or padding.
 template <typename T>
 bool AllFinite(const T* values, int64_t size);
 
-// cos(pi * t / 2) for 0 <= t <= 1, to 1e-15.
+// Returns cos(pi * t / 2) for 0 <= t <= 1, to 1e-15.
 double CosQuarterTurn(double t);
-// base^n by repeated squaring. REQUIRES: n >= 0.
+// Returns base^n by repeated squaring. REQUIRES: n >= 0.
 double IntegerPower(double base, int64_t n);
-// base^x, by IntegerPower where x is whole, else by Exp and Log. REQUIRES: base >= 0, 0 <= x <
-// 1e15.
+// Returns base^x, by IntegerPower if x is an integer, otherwise by Exp and Log. REQUIRES: base >=
+// 0, 0 <= x < 1e15.
 double Power(double base, double x);
 
 }  // namespace espalier::model
