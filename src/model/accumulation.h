@@ -5,10 +5,10 @@
 
 namespace espalier::model {
 
-// Returns whether c + a^T b computed by BLAS has the same bits as the separate product plus c, for
-// the weight of a layer and this number of rows. BLAS rounds once per block of the inner dimension,
-// so this is true if the micro-batch is one block. The test uses a corner of the layer's weight,
-// with the layer's own remainders of the kernel's block sizes.
+// Returns whether c + a^T b computed by BLAS has the same bits as the separate product plus c. The
+// sizes are those of a layer's weight and this number of rows. BLAS rounds once per block of the
+// inner dimension, so this is true if the micro-batch is one block. The test uses a corner of the
+// layer's weight, with the layer's own remainders of the kernel's block sizes.
 //
 // Thread rule: the thread is prepared for computing.
 template <typename T>

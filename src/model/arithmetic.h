@@ -33,8 +33,8 @@ Status VerifyKernel(const std::string& wanted = kDefaultKernel);
 // Returns "espalier 2; OpenBLAS 0.3.21 Haswell; self-test 0123456789abcdef": the version of our
 // arithmetic, OpenBLAS with its kernel, and the hash of a fixed self-test. The self-test computes
 // GEMMs of several shapes, a sparse first layer, exp, log, tanh, erf, a dropout mask and an Adam
-// step, in float and double. It takes a few milliseconds. Returns an error if its results are wrong
-// and do not merely differ in bits.
+// step. It runs in float and double, and takes a few milliseconds. Returns an error if its results
+// are wrong and do not merely differ in bits.
 Result<std::string> ArithmeticId();
 
 }  // namespace espalier::model

@@ -1,10 +1,10 @@
 // The network: its layers, the names and places of its parameters, and their initial values.
 //
 // The parameters are one flat vector. Each layer has the weight [out, in] row-major, then the bias
-// [out], then the gain and the shift of its layer norm, if it has one. The tables follow, each
-// [codes, width] row-major (src/plan/chunks.h). A hidden layer is x ->
-// dropout(activation(norm(weight x + bias))), with a residual link plus x. The last layer has
-// neither norm nor activation, because the losses include softmax, sigmoid and exp.
+// [out]. If the layer has a norm, its gain and shift come next. The tables follow, each [codes,
+// width] row-major (src/plan/chunks.h). A hidden layer is x -> dropout(activation(norm(weight x +
+// bias))), with a residual link plus x. The last layer has neither norm nor activation, because the
+// losses include softmax, sigmoid and exp.
 //
 // Each coded input of a row (spec/input.h) selects a row of its table. The row of an embedding is
 // appended to the numbers, and together they are the first layer's input. For a one-hot input, the

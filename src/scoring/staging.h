@@ -52,9 +52,9 @@ Status PutPredictions(const storage::FileSystem& files, const PredictSpec& spec,
                       const std::string& staging, const std::vector<spec::ShardScore>& shards,
                       const std::function<bool()>& wanted = {});
 
-// Checks, before the job starts, whether files can be moved from staging into the output, if it is
-// an existing directory (it may be on another disk). `who` identifies this call, also among calls
-// of the same submission. The error names the output.
+// Checks whether files can be moved from staging into the output, if it is an existing directory
+// (it may be on another disk). Call it before the job starts. `who` identifies this call, also
+// among calls of the same submission. The error names the output.
 Status ProbeStaging(const storage::FileSystem& files, const std::string& output,
                     const std::string& staging, const std::string& who);
 

@@ -319,9 +319,11 @@ struct EmbeddedNumbers {
   bool operator==(const EmbeddedNumbers&) const = default;
 };
 
-// The network's input for one row, in this order: numbers; for each number with an embedding, its
-// scaled value and its position among the bins (bin + fraction of the bin); a code for each coded
-// feature.
+// The network's input for one row, in this order:
+// - numbers
+// - for each number with an embedding, its scaled value and its position among the bins (bin +
+//   fraction of the bin)
+// - a code for each coded feature
 struct InputShape {
   InputShape() = default;
   // Makes a shape of numbers only.
