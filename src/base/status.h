@@ -41,7 +41,7 @@ const char* StatusCodeName(StatusCode code);
 // The position of an error in an input file. Empty or absent members are unknown.
 struct InputPosition {
   std::string file;
-  // 1-based line at which the record starts, counting header and empty lines; Parquet: 1-based row
+  // 1-based line at which the record starts, counting header and empty lines; Parquet: 1-based row.
   std::optional<int64_t> row;
   std::string column;             // header name, otherwise the 0-based position in decimal
   std::optional<int64_t> offset;  // byte offset of the record or field in the (decompressed) file

@@ -26,7 +26,7 @@ struct InputFile {
   int64_t length = 0;       // bytes
   int64_t modified_ms = 0;  // since 1970; frozen at listing, compared at each opening
   FileRole role = FileRole::kTrain;
-  // the value comes from the names of directories, or the column contains row names
+  // The value comes from the names of directories, or the column contains row names.
   static constexpr int32_t kLeftOut = -1;
   static constexpr int32_t kEmpty = -2;  // empty in all rows
   // Text whose columns are not the schema's columns in the same order: for each column of the file,
@@ -129,7 +129,7 @@ struct InputPlan {
   // True if `features: auto` was decided by a sample of the rows. The profiling pass then decides
   // by all rows.
   bool provisional = false;
-  // decisions that the profiling pass has changed, for logs and reports
+  // Decisions that the profiling pass has changed, for logs and reports.
   std::vector<std::string> notes = {};
 };
 
@@ -256,7 +256,7 @@ struct FittedTarget {
   double shift = 0;
   double factor = 1;
   std::vector<double> range = {};  // smallest and largest prediction; empty: unlimited
-  // bias of the output at the start of training, in units of the output
+  // Bias of the output at the start of training, in units of the output.
   double start = 0;
   bool operator==(const FittedTarget&) const = default;
 };
@@ -265,7 +265,7 @@ struct FittedTarget {
 struct Preprocessing {
   std::vector<FittedFeature> features;
   std::vector<FittedTarget> targets;  // all tasks except classification
-  // classification: text of class k; integers sorted numerically, other texts bytewise
+  // Classification: text of class k; integers sorted numerically, other texts bytewise.
   std::vector<std::string> classes;
   // Weight of training rows of class k, multiplied by their own weights. Multilabel: weight of a 1
   // of target k in the training loss. Empty: 1 each. Prediction does not use it.

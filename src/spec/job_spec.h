@@ -45,7 +45,7 @@ struct CsvOptions {
   bool header = true;
   char delimiter = ',';
   char quote = '"';
-  // records may contain quoted line breaks; each file is then one shard
+  // Records may contain quoted line breaks; each file is then one shard.
   bool multiline = false;
   std::optional<char> decimal;    // decimal mark; absent: '.'
   std::optional<char> thousands;  // digit group separator; absent: none
@@ -146,7 +146,7 @@ struct FeatureSpec {
 };
 
 struct ValidationSpec {
-  // in [0, 1); selected by a keyed hash of the row's identity, or by `group` or `time`
+  // In [0, 1); selected by a keyed hash of the row's identity, or by `group` or `time`.
   double fraction = 0;
   bool stratify = false;  // the same share of each class (src/data/features/validation_draw.h)
   std::optional<ColumnRef> column;  // or: rows in which this column is true/1
@@ -273,7 +273,7 @@ struct ModelSpec {
   // In [0, 1), after each hidden activation; likewise one or several.
   std::vector<double> dropout = {0};
   bool layer_norm = false;  // of each hidden layer's sums, before its activation
-  // a hidden layer adds the output of the layer before it, if both have the same width
+  // A hidden layer adds the output of the layer before it, if both have the same width.
   bool residual = false;
   std::optional<Loss> loss;    // absent: determined by EffectiveLoss
   double label_smoothing = 0;  // cross-entropies: in [0, 1)
@@ -289,7 +289,7 @@ struct ModelSpec {
   std::optional<int64_t> expected_inputs, expected_outputs;
   Parametrization parametrization = Parametrization::kStandard;
   bool scaling_layer = false;  // multiplies each input of the first layer by a trained factor
-  // caps label_smoothing at the share of the rarest class
+  // Caps label_smoothing at the share of the rarest class.
   bool cap_label_smoothing = false;
   bool clip_predictions = false;  // regression: clips to the range of the training targets
   // Regression: initializes the biases of the outputs to the best constant prediction for the loss
@@ -352,7 +352,7 @@ struct Span {
 // Lowers the learning rate when a metric stops improving. The decision uses totals, so all members
 // make the same one.
 struct PlateauRule {
-  // as in early stopping, or a metric of the training rows: loss, ...
+  // As in early stopping, or a metric of the training rows: loss, ...
   std::string metric = "val_loss";
   int64_t patience = 10;  // evaluations without improvement
   double min_delta = 1e-4;
@@ -538,7 +538,7 @@ struct CheckpointSpec {
   std::optional<int64_t> every_steps;
   std::optional<int64_t> every_ms = 10 * 60 * 1000;
   int64_t keep = 3;  // number of newest checkpoints to keep
-  // the job specifies `checkpoint`: checkpoints remain after success
+  // The job specifies `checkpoint`: checkpoints remain after success.
   bool asked_for = false;
   bool operator==(const CheckpointSpec&) const = default;
 };

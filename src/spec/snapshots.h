@@ -60,7 +60,7 @@ struct TrainingResult {
   double step_ms_p99 = 0;
   int64_t skipped_rows = 0;
   std::optional<AsyncCounts> async = {};  // asynchronous training only
-  // epoch of the saved weights, per fit, if the best weights are restored
+  // Epoch of the saved weights, per fit, if the best weights are restored.
   std::vector<double> best_epochs = {};
   int64_t skipped_steps = 0;  // with on_nonfinite: skip
   int64_t fits = 1;           // number of fits that the model averages
