@@ -302,7 +302,7 @@ class Sampler {
     return opened;
   }
 
-  // Adds rows of `blocks` row groups that have rows: a block of each, or with `whole` all rows. Sets
+  // Adds rows of `blocks` row groups with rows: a block of each, or with `whole` all rows. Sets
   // *failed if the content cannot be read.
   Status AddGroups(ParquetFile& parquet, const Wanted& wanted, size_t blocks, bool whole,
                    bool* failed) {
