@@ -53,7 +53,7 @@ PARTS = [
     Part("tsan", "Catch2 tests under the thread sanitizer: rooms with threads", 1200, False, CPP),
     Part("alone", "each C++ file compiled by itself", 600, False, CPP),
     Part("e2e-long", "end-to-end tests marked long", 900, False, PROGRAMS + PAGES),
-    Part("e2e-asan", "attacks on daemons with the address sanitizer", 1500, False, PROGRAMS),
+    Part("e2e-asan", "attacks on daemons with both sanitizers", 900, False, PROGRAMS),
     Part("spark", "Spark as a submitter: PySpark 3.5", 1200, False, SPARK,
          ("spark-smoke",)),
     Part("spark4", "Spark as a submitter: PySpark 4", 1200, False, SPARK),
