@@ -143,11 +143,12 @@ bool ValueRules::IsNullLabel(std::string_view text) const {
 
 NumberKind ValueRules::ParseNumber(std::string_view text, double* value) const {
   text = Trimmed(text);
-  if (IsNullCategory(text) || IsNullWord(text)) return NumberKind::kNull;
+  if (IsNullCategory(text)) return NumberKind::kNull;
   NumberKind kind = NumberKind::kNotNumber;
   if (decimal_ == '.' && thousands_ == 0) {
-    kind = ParseNumberSlowly(text, value);
+    kind = ParseNumberSlowly(text, value);  // knows the null words
   } else {
+    if (IsNullWord(text)) return NumberKind::kNull;
     std::string plain(text);
     if (thousands_ == ' ' || thousands_ == '\'') ReplaceAll(kBlanks, &plain);
     if (thousands_ != 0 && !JoinThousands(thousands_, &plain)) return kind;
