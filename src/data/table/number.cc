@@ -21,12 +21,12 @@ constexpr size_t kLongestNullWord =
     std::max_element(kNullWords.begin(), kNullWords.end(),
                      [](auto a, auto b) { return a.size() < b.size(); }) -> size();
 
-// Returns whether a text begins as no null word does: with two digits, or with a digit, a point and
-// a digit.
+// Returns whether the first bytes of a text rule out a null word: a digit alone, two digits, or a
+// digit, a point and a digit.
 bool StartsPlainly(std::string_view text) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return text.size() >= 3 && is_digit(text[0]) &&
-         (is_digit(text[1]) || (text[1] == '.' && is_digit(text[2])));
+  if (text.empty() || !is_digit(text[0])) return false;
+  return text.size() < 3 || is_digit(text[1]) || (text[1] == '.' && is_digit(text[2]));
 }
 
 }  // namespace
