@@ -26,6 +26,7 @@ class Probed {
 
   bool valid() const { return sample_.values.size() == rows() * width_; }
   size_t rows() const { return sample_.keys.size(); }
+  const double* row(size_t r) const { return sample_.values.data() + r * width_; }
   double at(size_t row, size_t feature) const { return sample_.values[row * width_ + feature]; }
   double label(size_t row) const { return at(row, features_); }
   double file(size_t row) const { return at(row, features_ + 1); }
@@ -158,22 +159,21 @@ class WarningFinder {
     return std::isfinite(squared) ? squared : 0;
   }
 
-  // At most the share of the rows that Predicted can find. It looks at the rows with the value of
-  // the first row alone, without sorting, and is below kPredicted for most columns.
+  // Returns an upper bound of Predicted, below kPredicted for most columns. It looks at the rows
+  // with the value of the first row alone, and does not sort. In Boyer and Moore's majority vote, a
+  // label has at most half of the rows that cancel each other, and one label has all others.
   double PredictedAtMost(size_t feature) const {
     const double value = probed_.at(0, feature);
-    double label = 0;  // the label of more than half of these rows, if there is one
-    size_t votes = 0, rows = 0, with_label = 0;
-    for (size_t r = 0; r < probed_.rows(); ++r) {  // Boyer and Moore's majority vote
-      if (probed_.at(r, feature) != value) continue;
+    double label = 0;
+    size_t votes = 0, rows = 0;
+    for (size_t r = 0; r < probed_.rows(); ++r) {
+      const double* const row = probed_.row(r);
+      if (row[feature] != value) continue;
       ++rows;
       if (votes == 0) label = probed_.label(r);
       votes = votes == 0 || probed_.label(r) == label ? votes + 1 : votes - 1;
     }
-    for (size_t r = 0; r < probed_.rows(); ++r) {
-      with_label += probed_.at(r, feature) == value && probed_.label(r) == label;
-    }
-    const size_t wrong = rows - std::max(with_label, rows / 2);
+    const size_t wrong = (rows - votes) / 2;
     return 1 - static_cast<double>(wrong) / static_cast<double>(probed_.rows());
   }
 
