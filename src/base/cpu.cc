@@ -28,7 +28,7 @@ namespace {
   const char* missing = MissingCpuFeatures();
   if (missing[0] == '\0') return;
   const auto say = [](const char* text) { (void)!write(2, text, std::strlen(text)); };
-  say("espalier: this processor cannot run this build: it lacks ");
+  say("espalier: this processor cannot run this build: it does not support ");
   say(missing);
   say(" (needed: x86-64-v3, that is Intel Haswell 2013, AMD Excavator 2015 or newer)\n");
   _exit(1);

@@ -54,11 +54,13 @@ Result<CheckpointHeader> HeaderFromText(std::string_view text) {
   CheckpointHeader header;
   if (!known("step") || !json["step"].is_number_integer() || !known("accepted") ||
       !json["accepted"].is_array() || json["accepted"].size() > kAcceptedMax) {
-    return DataLoss("its header lacks the step or what was accepted");
+    return DataLoss("\"step\" or \"accepted\" in its header is missing or invalid");
   }
   header.step = json["step"].get<int64_t>();
   if (known("compared")) {
-    if (!json["compared"].is_boolean()) return DataLoss("\"compared\" in its header is no boolean");
+    if (!json["compared"].is_boolean()) {
+      return DataLoss("\"compared\" in its header is not a boolean");
+    }
     header.compared = json["compared"].get<bool>();
   }
   if (known("preprocessing")) {
@@ -70,7 +72,7 @@ Result<CheckpointHeader> HeaderFromText(std::string_view text) {
       {"data_fingerprint", &header.data_fingerprint},
       {"arithmetic_id", &header.arithmetic_id}};
   for (const auto& [key, out] : texts) {
-    if (!known(key)) return DataLoss(std::string("its header lacks ") + key);
+    if (!known(key)) return DataLoss(std::string("its header does not contain ") + key);
     ESPALIER_ASSIGN_OR_RETURN(*out, TextFromJson(json[key], key));
   }
   for (const Json& item : json["accepted"]) {
@@ -220,31 +222,31 @@ Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& hea
     const JobDifference job = DifferenceOf(header.job, demand.job);
     const std::string other = !job.rest.empty() || demand.accept_end ? job.rest : job.end;
     if (!other.empty()) {
-      return FailedPrecondition("it is of another job (" + other +
-                                "); go on with the job as it was (a job of 0.1.0 with preset: "
+      return FailedPrecondition("it belongs to another job (" + other +
+                                "); resume with the unchanged job (a job of 0.1.0 with preset: "
                                 "none), or train a new model");
     }
     if (!job.files.empty() && !demand.accept_data) {
-      return FailedPrecondition("it is of another job (" + job.files +
-                                "); other files are accepted with --accept-other-data");
+      return FailedPrecondition("it belongs to another job (" + job.files +
+                                "); accept other files with --accept-other-data");
     }
     if (!job.end.empty()) accepted.push_back(std::string(kOtherEnd) + ", " + job.end + at);
   }
   if (!demand.data_fingerprint.empty() && header.data_fingerprint != demand.data_fingerprint) {
     if (!demand.accept_data) {
-      return FailedPrecondition("its data is other data (fingerprint " + header.data_fingerprint +
+      return FailedPrecondition("its data differs (fingerprint " + header.data_fingerprint +
                                 ", now " + demand.data_fingerprint +
-                                "); bring the files back as they were, or go on with these by "
+                                "); restore the original files, or accept the new ones with "
                                 "--accept-other-data");
     }
     accepted.push_back("data_fingerprint " + header.data_fingerprint + at);
   }
   if (!demand.arithmetic_id.empty() && header.arithmetic_id != demand.arithmetic_id) {
     if (!demand.accept_arithmetic) {
-      return FailedPrecondition("its arithmetic is another (" + header.arithmetic_id + ", now " +
+      return FailedPrecondition("its arithmetic differs (" + header.arithmetic_id + ", now " +
                                 demand.arithmetic_id +
-                                "); use the version and BLAS it was computed with, or go on with "
-                                "these by --accept-other-arithmetic");
+                                "); use the version and BLAS that computed it, or accept the "
+                                "new ones with --accept-other-arithmetic");
     }
     accepted.push_back("arithmetic_id " + header.arithmetic_id + at);
   }

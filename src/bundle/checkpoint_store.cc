@@ -95,7 +95,7 @@ bool IsItsOwnFault(const Status& status) {
 // Returns the reason why no checkpoint is usable: the error of the newest one. A complete
 // checkpoint that does not match is more informative than a damaged one.
 Status NothingFits(const std::string& directory, const std::vector<Status>& faults) {
-  if (faults.empty()) return NotFound("there is no checkpoint in " + directory);
+  if (faults.empty()) return NotFound("no checkpoint found in " + directory);
   const Status* told = &faults.front();
   for (const Status& f : faults) {
     if (f.code() != StatusCode::kFailedPrecondition) continue;
@@ -104,7 +104,7 @@ Status NothingFits(const std::string& directory, const std::vector<Status>& faul
   }
   const bool whole = told->code() == StatusCode::kFailedPrecondition;
   std::string message = "none of the " + std::to_string(faults.size()) + " checkpoints in " +
-                        directory + " can be gone on with: ";
+                        directory + " can be resumed: ";
   return {whole ? StatusCode::kFailedPrecondition : StatusCode::kDataLoss,
           message + told->message()};
 }
@@ -245,8 +245,8 @@ Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job
     Status why = found.status();
     if (why.code() == StatusCode::kNotFound) {
       return NotFound("resume: " + why.message() +
-                      "; --resume (resume: in the job) takes the output of a run that was begun, "
-                      "and beside which it wrote checkpoints");
+                      "; set --resume (resume: in the job) to the output of a run that has "
+                      "written checkpoints next to it");
     }
     return Status(why.code(), "resume: " + why.message());
   }
@@ -256,8 +256,8 @@ Status CheckBeginning(const storage::FileSystem& files, const spec::JobSpec& job
   if (names.empty()) return {};
   return AlreadyExists("output: an earlier run has left checkpoints, up to step " +
                        std::to_string(*StepOf(names.front())) + ", in " + directory +
-                       "; go on from them with --resume " + job.output.path +
-                       ", begin anew with output: {overwrite: true}, or remove that directory");
+                       "; continue from them with --resume " + job.output.path +
+                       ", start over with output: {overwrite: true}, or remove that directory");
 }
 
 }  // namespace espalier::bundle

@@ -129,9 +129,9 @@ Result<std::vector<spec::InitialTensor>> FromSpark(const std::vector<double>& va
     size += t.size;
     if (!IsTable(t)) continue;
     return FailedPrecondition(
-        "found a network with categorical columns, embedded numbers or a scaling layer, whose "
-        "weights have no place in Spark's layout; "
-        "leave the weights out, or take numeric columns alone");
+        "found a network with categorical columns, embedded numbers or a scaling layer; Spark's "
+        "layout has no place for their weights; leave out the weights, or use only numeric "
+        "columns");
   }
   if (static_cast<int64_t>(values.size()) != size) {
     return FailedPrecondition("found " + std::to_string(values.size()) +
@@ -296,9 +296,9 @@ Status CheckHeader(const CheckpointHeader& header, const spec::InitialSpec& init
   if (header.preprocessing.empty()) {
     if (!tables) return {};
     return FailedPrecondition(
-        "this checkpoint does not tell which values of a categorical column its weights are for; "
-        "take a model that is finished, or, where that run's columns had as many values, name "
-        "the layers that do not depend on them: {from: RUN, layers: [1]}");
+        "this checkpoint does not record which values of a categorical column its weights belong "
+        "to; use a finished model, or, if that run's columns had as many values, name the layers "
+        "that do not depend on them: {from: RUN, layers: [1]}");
   }
   ESPALIER_ASSIGN_OR_RETURN(const auto model, DecodePreprocessing(header.preprocessing));
   if (tables) ESPALIER_RETURN_IF_ERROR(CheckCategories(model, fitted));
@@ -379,10 +379,10 @@ Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileS
   if (tables) {
     if (Status s = CheckCategories(document->preprocessing, fitted); !s.ok()) return refuse(s);
   }
-  const Status same = CheckNamesOf(
-      document->preprocessing, fitted, initial, network,
-      "; where they mean the same, name the file, which is taken as it stands: MODEL/" +
-          std::string(kWeightsFile));
+  const Status same =
+      CheckNamesOf(document->preprocessing, fitted, initial, network,
+                   "; if they mean the same, name the file to take its weights unchecked: MODEL/" +
+                       std::string(kWeightsFile));
   if (!same.ok()) return refuse(same);
   const Placements places(document->preprocessing, fitted, LayersOf(network));
   return TakeAll(*view, initial, network, whose, &places);

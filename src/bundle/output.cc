@@ -261,7 +261,7 @@ class CommitShell : private OutputShell {
   }
 
  private:
-  static Status Stopped() { return Cancelled("the job was told to stop"); }
+  static Status Stopped() { return Cancelled("the job was asked to stop"); }
   bool stopped() const { return stop_.stopped && stop_.stopped(); }
 
   OutputResult Inspect() const {
@@ -352,9 +352,9 @@ Status ProbeOutput(const storage::FileSystem& files, const spec::OutputSpec& out
   if (done.code() != StatusCode::kInvalidArgument) {
     return done.Wrap("output: the coordinator cannot write to " + uri.prefix + parent);
   }
-  return done.Wrap("output: a job makes names beside " + output.path +
-                   " that are its name and up to " + std::to_string(kNameBytesAdded) +
-                   " bytes more, and they cannot be made: choose another name for it");
+  return done.Wrap("output: a job creates files next to " + output.path +
+                   " with names that are up to " + std::to_string(kNameBytesAdded) +
+                   " bytes longer, and this failed: choose another name for it");
 }
 
 Status ReserveOutput(const storage::FileSystem& files, const std::string& output,

@@ -16,7 +16,7 @@ bool IsOneOf(const Status& status, std::initializer_list<StatusCode> codes) {
 }
 
 Status Superseded(const WriterName& self) {
-  return Aborted(ToString(self.job) + " has ended or goes on in a later generation than " +
+  return Aborted(ToString(self.job) + " has ended or continues in a later generation than " +
                  std::to_string(self.generation.value) +
                  ", or another job has taken over the output");
 }

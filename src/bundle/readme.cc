@@ -104,7 +104,7 @@ std::string FeaturesDo(const ModelDocument& d) {
   std::string text;
   if (!Logarithms(d).empty()) {
     text +=
-        "Where its group (of `spec.data.features`, told by `schema.rules`) has `log1p`, x is "
+        "If its group (of `spec.data.features`, see `schema.rules`) has `log1p`, x is "
         "log(1 + value).\n";
   }
   if (!NullsReplaced(d).empty()) {
@@ -134,9 +134,10 @@ std::string FeaturesDo(const ModelDocument& d) {
   if (coded) {
     text +=
         "Features with `codes` are categories: the code of a value is its place in `vocabulary` "
-        "(null is the\nempty text), else the number of texts there, if that is below `codes`, else "
-        "there is none; where\n`hashed`, it is MurmurHash3 (32 bits, seed 0) of the text (`3` of "
-        "`3.0`) modulo\n`codes`. Category k, counted from 0\namong them, picks a row: of "
+        "(null is the\nempty text), otherwise the number of texts there, if that is below `codes`. "
+        "Otherwise\nit has no code. If `hashed`, the code is MurmurHash3 (32 bits, seed 0) of the "
+        "text (`3` of `3.0`) modulo\n`codes`. Category k, counted from 0\namong them, picks a row: "
+        "of "
         "`layers.0.embeddings.k.weight`, which is appended to the numbers, or of\n"
         "`layers.0.one_hot.k.weight`, which is added to the sums of layer 0; without a code it "
         "is zeros.\n";
@@ -217,8 +218,8 @@ std::string HowToUse() {
          "HDFS),\n`espalier evaluate . TABLE` measures the model on one. In Python, with the "
          "preprocessing and NumPy alone:\n`espalier.load(\".\").predict(table)`.\n\n"
          "`espalier export .` writes `model.onnx`, preprocessing included, for ONNX Runtime and "
-         "others. It takes\nthe columns as they stand; which ones, in which order, is told by its "
-         "metadata, one name a line (`dates`:\nwhich of them are dates, as seconds since 1970 in "
+         "others. It takes\nthe columns as they are. Its metadata lists which ones, in which "
+         "order, one name a line (`dates`:\nwhich of them are dates, as seconds since 1970 in "
          "UTC, also where tables write\n20240229; `booleans`: which are 1 or 0):\n\n"
          "```python\n"
          "import numpy as np, onnxruntime\n"

@@ -24,7 +24,7 @@ Result<int64_t> Elements(const std::string& name, const SortedJson& shape,
                          std::vector<int64_t>& out) {
   int64_t count = 1;
   if (!shape.is_array() || shape.size() > 8) {
-    return Wrong("tensor '" + Printable(name) + "' has no shape of at most 8 numbers");
+    return Wrong("tensor '" + Printable(name) + "' has no valid shape; expected at most 8 numbers");
   }
   for (const SortedJson& d : shape) {
     if (!d.is_number_unsigned() || d.get<uint64_t>() > kElementsMax) {
@@ -51,7 +51,7 @@ Result<Entry> ReadEntry(const std::string& name, const SortedJson& json, uint64_
   entry.info.name = name;
   if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets")) {
-    return Wrong("tensor '" + Printable(name) + "' lacks dtype, shape or data_offsets");
+    return Wrong("tensor '" + Printable(name) + "' is missing dtype, shape or data_offsets");
   }
   const SortedJson& dtype = json["dtype"];
   if (dtype == "F64") {
@@ -65,7 +65,7 @@ Result<Entry> ReadEntry(const std::string& name, const SortedJson& json, uint64_
   const SortedJson& offsets = json["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
       !offsets[1].is_number_unsigned()) {
-    return Wrong("tensor '" + Printable(name) + "' has no two data_offsets");
+    return Wrong("tensor '" + Printable(name) + "' does not have two valid data_offsets");
   }
   entry.begin = offsets[0].get<uint64_t>();
   entry.end = offsets[1].get<uint64_t>();

@@ -131,8 +131,8 @@ TEST_CASE("damaged checkpoints are passed over by name, and the one before is us
     REQUIRE(place.files->RemoveTree(place.root + "/m.checkpoints/" + CheckpointFileName(100)).ok());
     const auto none = Find(place);
     CHECK(none.status().code() == StatusCode::kDataLoss);
-    CHECK_THAT(none.status().message(), Contains("none of the 1 checkpoints in ") &&
-                                            Contains("can be gone on with: " + newest));
+    CHECK_THAT(none.status().message(),
+               Contains("none of the 1 checkpoints in ") && Contains("can be resumed: " + newest));
   }
 }
 
@@ -145,7 +145,7 @@ TEST_CASE(
     return accepted.ok() ? "accepted" : accepted.status().message();
   };
   CHECK(message(Demand()) == "accepted");
-  CHECK_THAT(message(Demand(Job(32))), Says("it is of another job (train.batch: 64 ... 32"));
+  CHECK_THAT(message(Demand(Job(32))), Says("it belongs to another job (train.batch: 64 ... 32"));
   spec::JobSpec longer = Job();
   longer.train.epochs = 20;
   CheckpointDemand later = Demand(longer);
@@ -155,9 +155,8 @@ TEST_CASE(
   CHECK(AcceptedDifferences(header, later)->front().starts_with(kOtherEnd));
   CheckpointDemand demand = Demand();
   demand.data_fingerprint = "data-2";
-  CHECK_THAT(
-      message(demand),
-      Says("its data is other data (fingerprint data-1, now data-2) ... --accept-other-data"));
+  CHECK_THAT(message(demand),
+             Says("its data differs (fingerprint data-1, now data-2) ... --accept-other-data"));
   demand = Demand();
   demand.arithmetic_id = "arithmetic-2";
   CHECK_THAT(
@@ -338,7 +337,7 @@ TEST_CASE("a job that begins anew is told of checkpoints, one that resumes of th
     job.resume = spec::ResumeSpec{job.output.path, false, false};
     const Status none = CheckBeginning(*place.files, job);
     CHECK(none.code() == StatusCode::kNotFound);
-    CHECK_THAT(none.message(), Contains("resume: there is no checkpoint in " + job.output.path +
+    CHECK_THAT(none.message(), Contains("resume: no checkpoint found in " + job.output.path +
                                         ".checkpoints; --resume"));
     Write(place, 70);
     CHECK(CheckBeginning(*place.files, job).ok());

@@ -156,7 +156,7 @@ TEST_CASE("a checkpoint that is damaged, of another network or of categories is 
   CHECK_THAT(model.Error({path, {}}, normed), Says("... found 13 parameters ... layers of [3] ... "
                                                    "13 parameters ... layers of [3], normalised"));
   wider[2] = {"layers.0.one_hot.0.weight", {3, 3}, 9, 9};
-  CHECK_THAT(model.Error({path, {}}, wider), Catch::Contains("does not tell which values"));
+  CHECK_THAT(model.Error({path, {}}, wider), Catch::Contains("does not record which values"));
   bytes.back() ^= 1;
   model.directory.Put("c.ckpt", bytes);
   CHECK_THAT(model.Read({path, {}}).status().ToString(), Catch::Contains("its SHA-256 differs"));
@@ -263,7 +263,7 @@ TEST_CASE("tables of categories are taken where all their values are there") {
   CHECK(model.Read({model.Directory(), {7}}, network, fitted).ok());
   const spec::InitialSpec spark{"", {}, true, std::vector<double>(12, 0.5)};
   CHECK_THAT(model.Read(spark, network, fitted).status().ToString(),
-             Catch::Contains("no place in Spark's layout"));
+             Catch::Contains("Spark's layout has no place"));
 }
 
 TEST_CASE("inputs and answers of a model have the names and the order of this job's") {

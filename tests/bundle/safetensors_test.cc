@@ -68,7 +68,7 @@ TEST_CASE("a broken file is refused with its reason") {
       {File(R"({"a":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}", ""),
        "safetensors: the header ... nested"},
       {File(R"({"a":{"dtype":"F32"}})", ""),
-       "safetensors: tensor 'a' lacks dtype, shape or data_offsets"},
+       "safetensors: tensor 'a' is missing dtype, shape or data_offsets"},
       {File(R"({"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}})", "ab"),
        "safetensors: tensor 'a' has element type BF16, expected F32 or F64"},
       {File(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", four),

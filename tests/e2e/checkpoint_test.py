@@ -147,7 +147,7 @@ class ResumeTest(CheckpointTest):
         self.write("t.csv", "\n".join(lines + lines[1:200]) + "\n")
         resume = [job, "--resume", self.path("m"), "--workers", 2]
         _, err = self.espalier("train", *resume, code=1)
-        self.assertRegex(err, r"its data is other data \(fingerprint \w+, now \w+\)")
+        self.assertRegex(err, r"its data differs \(fingerprint \w+, now \w+\)")
         self.assertFalse(os.path.exists(self.path("m")))
         result = self.result("train", *resume, "--accept-other-data")
         self.assertEqual(result["status"], "SUCCEEDED")
@@ -173,7 +173,7 @@ class ResumeTest(CheckpointTest):
     def test_what_cannot_be_resumed_is_told_before_anything_starts(self):
         job = self.job("cut", self.spec())
         _, err = self.espalier("train", job, "--resume", self.path("none"), code=2)
-        self.assertIn("there is no checkpoint in " + self.path("none.checkpoints"), err)
+        self.assertIn("no checkpoint found in " + self.path("none.checkpoints"), err)
         self.kill_in_the_middle(job, "--workers", 1)
         changed = self.spec()
         changed["train"]["batch"] = 16
