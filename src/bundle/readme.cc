@@ -136,9 +136,8 @@ std::string FeaturesDo(const ModelDocument& d) {
         "Features with `codes` are categories: the code of a value is its place in `vocabulary` "
         "(null is the\nempty text), otherwise the number of texts there, if that is below `codes`. "
         "Otherwise\nit has no code. If `hashed`, the code is MurmurHash3 (32 bits, seed 0) of the "
-        "text (`3` of `3.0`) modulo\n`codes`. Category k, counted from 0\namong them, picks a row: "
-        "of "
-        "`layers.0.embeddings.k.weight`, which is appended to the numbers, or of\n"
+        "text (`3` of `3.0`) modulo\n`codes`. Category k, counted from 0\namong them, picks a "
+        "row: of `layers.0.embeddings.k.weight`, which is appended to the numbers, or of\n"
         "`layers.0.one_hot.k.weight`, which is added to the sums of layer 0; without a code it "
         "is zeros.\n";
   }

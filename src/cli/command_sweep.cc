@@ -112,7 +112,8 @@ class SweepCommand {
     if (!kept.ok()) return ShowError(context_, kept, kExitJobFailed);
     if (context_.options.json) context_.console.Out(JsonLine(table));
     if (table["status"] == "CANCELLED") {
-      context_.console.Err("stopped; the same command goes on with what is left\n");
+      context_.console.Err(
+          "stopped; run the same command again to continue with the remaining runs\n");
       return kExitInterrupted;
     }
     return table["status"] == "SUCCEEDED" ? kExitSuccess : kExitJobFailed;
@@ -268,14 +269,14 @@ class SweepCommand {
       for (const DaemonDeath& d : cluster.TakeDeaths()) {
         context_.console.Err(d.text);
         lost_ += !d.coordinator;
-        if (d.coordinator) death = Aborted("the coordinator died; run the sweep again to go on");
+        if (d.coordinator) death = Aborted("the coordinator died; run the sweep again to continue");
       }
       const int living = workers - lost_;
       if (death.ok() && living == 0) death = Aborted("all workers died");
       if (death.ok() && living < needed_) {
         death = Aborted(std::to_string(living) + " of " + std::to_string(workers) +
                         " workers live, and a trial needs " + std::to_string(needed_) +
-                        "; run the sweep again to go on");
+                        "; run the sweep again to continue");
       }
       return death;
     };

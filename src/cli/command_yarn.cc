@@ -76,7 +76,7 @@ Result<std::string> GatherLogs(const CommandContext& context, const YarnCluster&
         if (log.ok() && !log->empty()) return log;
       }
       return NotFound("no node shows a log of " + Printable(wanted) +
-                      " any more; where YARN gathers the logs of ended applications, `yarn logs "
+                      "; if YARN aggregates the logs of ended applications, `yarn logs "
                       "-applicationId " +
                       service.application + "` of a Hadoop client shows them");
     }
@@ -146,7 +146,7 @@ int RunYarnScale(const CommandContext& context) {
   } else {
     context.console.Out(y.name + " gets " + std::to_string(y.workers) +
                         (y.workers == 1 ? " worker" : " workers") + "; it had " +
-                        std::to_string(before) + ". Jobs that run go on meanwhile\n");
+                        std::to_string(before) + ". Running jobs continue meanwhile\n");
   }
   return kExitSuccess;
 }

@@ -93,7 +93,7 @@ class YarnRun {
                                      {"follow_with", watch + " --json"}}));
     } else {
       context_.console.Out(ToString(job_) +
-                           " goes on; its cluster ends by itself a minute after "
+                           " continues; its cluster ends by itself a minute after "
                            "it. Follow it again with\n  " +
                            watch + "\n");
       if (!context_.options.yarn.keytab.empty()) {

@@ -73,12 +73,12 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   TellDetached(context, job);
   if (end.away_ms > 0) {
     context.console.Err("detached, but the coordinator at " + context.options.coordinator +
-                        " is not reached since " + HumanDuration(end.away_ms) + ": whether " +
-                        ToString(job) + " goes on is not known. Try again with\n  " +
+                        " has been unreachable for " + HumanDuration(end.away_ms) + ": whether " +
+                        ToString(job) + " continues is unknown. Try again with\n  " +
                         WatchCommand(context, job) + "\n");
     return kExitUnreachable;
   }
-  context.console.Err("detached; " + ToString(job) + " goes on. Follow it again with\n  " +
+  context.console.Err("detached; " + ToString(job) + " continues. Follow it again with\n  " +
                       WatchCommand(context, job) + "\n");
   return kExitSuccess;
 }

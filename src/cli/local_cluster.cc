@@ -75,8 +75,9 @@ Status LocalCluster::MakeDirectories() {
   if (fits) return Status::Ok();
   return short_directory_.Make(kShortParent)
       .Wrap(
-          "sockets cannot lie in TMPDIR, whose path is too long or has characters that an address "
-          "cannot have");
+          "TMPDIR cannot hold sockets: its path is too long or has characters that are not valid "
+          "in "
+          "an address");
 }
 
 std::string LocalCluster::Socket(const std::string& name) const {

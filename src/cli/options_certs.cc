@@ -6,7 +6,7 @@ namespace espalier::cli {
 namespace {
 
 constexpr const char* kCertsExamples =
-    "A private authority for clusters that have none. Its key signs; keep it off the hosts.\n"
+    "A private authority for clusters without one. Its key signs; keep it off the hosts.\n"
     "\n"
     "Examples:\n"
     "  espalier certs init                                        an authority in espalier-ca/\n"
@@ -44,7 +44,8 @@ void DeclareCertsInit(CLI::App* app, RawArguments* raw) {
 void DeclareCertsIssue(CLI::App* app, RawArguments* raw) {
   CliOptions& o = raw->options;
   app->add_option("ROLE", raw->role, "coordinator, worker, admin, operator or reader")->required();
-  app->add_option("NAME", o.certificate.name, "A worker's --name, or whose it is")->required();
+  app->add_option("NAME", o.certificate.name, "A worker's --name, or the name of the holder")
+      ->required();
   app->add_option("--host", o.certificate.hosts,
                   "Host name or address its holder is reached by; may be repeated");
   app->add_option("--days", o.certificate.days, "Validity in days (default: 397)");

@@ -18,7 +18,8 @@ constexpr const char* kInitExamples =
     "  espalier init 'sales/year=*/' --label amount";
 
 constexpr const char* kTrainExamples =
-    "Starts one coordinator and N workers on this machine (reached by you alone), trains, shows\n"
+    "Starts one coordinator and N workers on this machine (only you can reach them), trains, "
+    "shows\n"
     "the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops at "
     "once.\n"
     "The weights are the same bytes for any number of workers and threads.\n"
@@ -68,14 +69,14 @@ constexpr const char* kSweepExamples =
     "  espalier sweep sweep.yaml --coordinator trainer-1:7700 --json | tail -n 1";
 
 constexpr const char* kSubmitExamples =
-    "Prints the job's id, then follows it. Ctrl-C detaches: the job goes on.\n"
+    "Prints the job's id, then follows it. Ctrl-C detaches: the job continues.\n"
     "\n"
     "Examples:\n"
     "  espalier submit job.yaml --coordinator trainer-1:7700\n"
     "  espalier submit job.yaml --detach";
 
 constexpr const char* kWatchExamples =
-    "Exits with the job's code. Ctrl-C detaches: the job goes on.\n"
+    "Exits with the job's code. Ctrl-C detaches: the job continues.\n"
     "\n"
     "Examples:\n"
     "  espalier watch job-17\n"
@@ -223,7 +224,7 @@ Status CheckRun(const CliOptions& options) {
     return InvalidArgument("--output is empty: give the directory for the bundle");
   }
   if (options.resume && options.resume->empty()) {
-    return InvalidArgument("--resume is empty: give the output of the run to go on with");
+    return InvalidArgument("--resume is empty: specify the output of the run to continue");
   }
   return {};
 }

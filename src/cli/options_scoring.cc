@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kPredictExamples =
     "MODEL is the bundle that a job wrote. Columns of DATA are found by their names (without a\n"
-    "header by position); further ones, and a missing label, do not matter. OUT becomes a "
+    "header by position); extra columns and a missing label do not matter. OUT becomes a "
     "directory\n"
     "of part files in the order of the input, a line for each row, with _SUCCESS when it is "
     "whole.\n"

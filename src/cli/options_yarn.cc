@@ -53,7 +53,7 @@ void AddSizes(CLI::App* app, YarnArguments& y) {
                   "Template of the service (default: deploy/yarn/service.json of this tree)");
   app->add_option("--keytab", y.keytab,
                   "With Kerberos: the keytab by which the service logs in, and this command, too");
-  app->add_option("--principal", y.principal, "With --keytab: whose it is, NAME/HOST@REALM");
+  app->add_option("--principal", y.principal, "With --keytab: its principal, NAME/HOST@REALM");
   app->add_option("--wait", y.wait, "How long YARN may take to start the coordinator (5min)");
 }
 
@@ -72,8 +72,8 @@ Status CheckYarn(const YarnArguments& y) {
   if (y.keytab.empty() != y.principal.empty()) {
     return InvalidArgument(
         y.keytab.empty() ? "--principal: expected --keytab FILE, too: the keys of that principal"
-                         : "--keytab: expected --principal NAME/HOST@REALM, too: whose keys "
-                           "of that file are meant");
+                         : "--keytab: expected --principal NAME/HOST@REALM, too: the "
+                           "principal whose keys to use");
   }
   if (!y.principal.empty()) ESPALIER_RETURN_IF_ERROR(yarn::CheckPrincipal(y.principal));
   if (!config::ParseMilliseconds(y.wait)) {

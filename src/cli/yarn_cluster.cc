@@ -99,7 +99,7 @@ Status YarnCluster::FindBase() {
   ESPALIER_ASSIGN_OR_RETURN(const std::string hdfs, yarn::DefaultHdfs(config_));
   if (user_.empty() && !kerberos_) {
     return InvalidArgument(
-        "the request has no user: set HADOOP_USER_NAME to the name of a user of the cluster");
+        "the request has no user: set HADOOP_USER_NAME to a user of the cluster");
   }
   std::string home = "/user/" + user_;
   if (kerberos_) {
@@ -285,9 +285,9 @@ Status YarnCluster::AwaitCoordinator(const CommandContext& context, const std::s
     }
     if (NowMs() - begin_ms > limit_ms) {
       return DeadlineExceeded(
-          "the coordinator was not there within " + HumanDuration(limit_ms) +
+          "the coordinator did not start within " + HumanDuration(limit_ms) +
           " (--wait). `espalier yarn status " + name + "` shows what YARN has started, " +
-          "`espalier yarn logs " + name + "` what it said. Often the queue has no room, or " +
+          "`espalier yarn logs " + name + "` its logs. Often the queue has no room, or " +
           "ZooKeeper is unreachable from the nodes. Last: " + workers.status().message());
     }
     if (!rm_->Wait(kYarnPollMs)) return Cancelled("interrupted");

@@ -33,7 +33,7 @@ std::string JobsLine(const std::vector<spec::JobSnapshot>& jobs) {
 
 std::string GoesOnNote(const Status& error, const std::string& name) {
   if (error.code() == StatusCode::kAborted) return "";
-  return "note: the service " + name + " goes on in YARN; `espalier yarn down " + name +
+  return "note: the service " + name + " continues in YARN; `espalier yarn down " + name +
          "` ends it\n";
 }
 

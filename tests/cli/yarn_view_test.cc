@@ -9,7 +9,7 @@ TEST_CASE("who stops waiting for a service is told that it goes on and how it en
   for (const Status& error : {Cancelled("interrupted"), DeadlineExceeded("--wait ran out"),
                               PermissionDenied("a wrong certificate")}) {
     CHECK(GoesOnNote(error, "mnist") ==
-          "note: the service mnist goes on in YARN; `espalier yarn down mnist` ends it\n");
+          "note: the service mnist continues in YARN; `espalier yarn down mnist` ends it\n");
   }
   CHECK(GoesOnNote(Aborted("YARN ended the service"), "mnist").empty());
 }

@@ -214,7 +214,7 @@ class PageTest(YarnTest):
 
 
 class ImpatientTest(YarnTest):
-    NOTE = "note: the service %s goes on in YARN; `espalier yarn down %s` ends it\n"
+    NOTE = "note: the service %s continues in YARN; `espalier yarn down %s` ends it\n"
 
     def test_who_stops_waiting_for_a_cluster_is_told_that_it_goes_on(self):
         process = self.start_yarn_command("up", "left", *SIZES)
@@ -229,7 +229,7 @@ class ImpatientTest(YarnTest):
         self.yarn("down", "left")
 
         _, err = self.yarn("up", "late", *SIZES, "--wait", "1ms", code=3)
-        self.assertIn("the coordinator was not there", err)
+        self.assertIn("the coordinator did not start", err)
         self.assertTrue(err.endswith(self.NOTE % ("late", "late")), err)
         self.attached("late", 1)
         self.yarn("down", "late")
