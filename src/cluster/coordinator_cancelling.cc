@@ -33,8 +33,8 @@ void CoordinatorCore::On(const OutputFenced& event) {
 // Lets the job continue to its end, which its members report.
 void CoordinatorCore::GoOnToTheEnd(JobRecord& job, const std::string& output) {
   const Cancelling cancelling = *std::exchange(job.cancelling, std::nullopt);
-  const Status late = FailedPrecondition(
-      ToString(job.snapshot.job) + " cannot be cancelled any more: its model is in " + output);
+  const Status late = FailedPrecondition(ToString(job.snapshot.job) +
+                                         " can no longer be cancelled: its model is in " + output);
   for (const RequestId request : cancelling.requests) out_.reply.push_back({request, late});
   if (!cancelling.lost.empty()) return MemberLost(job, cancelling.lost);
   OrderPlanIfReady(job);

@@ -64,7 +64,7 @@ void CoordinatorCore::ForgiveOwnPause() {
   }
   // Another coordinator may have taken over during the pause. The journal detects this.
   out_.persist.push_back(IncarnationTaken{options_.incarnation});
-  Log(LogLevel::kWarning, "the coordinator stood still for " + HumanDuration(gap));
+  Log(LogLevel::kWarning, "the coordinator paused for " + HumanDuration(gap));
 }
 
 void CoordinatorCore::CheckSessions() {
@@ -73,7 +73,7 @@ void CoordinatorCore::CheckSessions() {
     awaits_until_ms_ = now_ms_ + options_.step_timeout_ms;
     Log(LogLevel::kWarning,
         "no worker was heard for " + HumanDuration(options_.liveness_limit_ms) +
-            ": this coordinator may be cut off; nobody counts as lost until one answers again");
+            ": this coordinator may be cut off; no worker counts as lost until one answers again");
   }
   std::vector<WorkerId> silent;
   for (const auto& [id, worker] : workers_) {
@@ -165,7 +165,7 @@ void CoordinatorCore::CheckStall(JobRecord& job) {
   const bool loads = state != spec::JobState::kProfiling && state != spec::JobState::kTraining;
   Fail(job, DeadlineExceeded(what + late + "; see the log there, then submit again" +
                              (loads ? ", with a longer start_timeout_ms of the coordinator if it "
-                                      "tells of no trouble"
+                                      "shows no errors"
                                     : "")));
 }
 

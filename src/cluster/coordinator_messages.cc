@@ -36,7 +36,7 @@ Status CheckHistory(const HistoryEntry& m) {
                     IsCounted(row.validation);
   if (good) return Status::Ok();
   return FailedPrecondition("its history is out of range: row " + std::to_string(m.number) +
-                            ", the first told " + std::to_string(m.first) + ", step " +
+                            ", the first reported " + std::to_string(m.first) + ", step " +
                             std::to_string(row.step) + ", epoch " + ShortestDouble(row.epoch));
 }
 

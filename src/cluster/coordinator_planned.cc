@@ -205,7 +205,7 @@ void CoordinatorCore::LetGo(Worker& worker, const JobRecord& job) {
   if (worker.at.job != job.snapshot.job) return;
   Send(worker.session,
        Release{
-           options_.incarnation, worker.at.job, {job.generations}, "the job goes on without it"});
+           options_.incarnation, worker.at.job, {job.generations}, "the job continues without it"});
   worker.at = {};
   queue_moved_ = true;
   if (worker.leaving) Dismissed(worker);
@@ -225,7 +225,7 @@ void CoordinatorCore::CheckPlan(JobRecord& job) {
   if (job.plan && now_ms_ - job.plan->since_ms >= options_.start_timeout_ms) {
     const std::string waited = HumanDuration(now_ms_ - job.plan->since_ms);
     if (job.plan->ordered) {
-      return MemberLost(job, "nobody began the next generation, prepared for " + waited);
+      return MemberLost(job, "no member began the next generation within " + waited);
     }
     std::string late;
     for (WorkerId id : job.plan->workers) {
@@ -328,7 +328,7 @@ void CoordinatorCore::Obey(Worker& worker, const Uneven& message) {
   const auto slow = std::max_element(message.leaf_ms.begin(), message.leaf_ms.end());
   const auto slow_place = static_cast<size_t>(slow - message.leaf_ms.begin());
   PlanGeneration(job, Survivors(job), better->ownership,
-                 "leaves are dealt out anew, steps will be " +
+                 "leaves are redistributed, steps will be " +
                      std::to_string(static_cast<int>(better->gain * 100)) + " % shorter; " +
                      Printable(job.members[slow_place].member.name, 128) + " takes " +
                      ShortestDouble(std::round(*slow * 1000) / 1000) + " ms a leaf");

@@ -55,8 +55,8 @@ std::string CoordinatorCore::WhyWaiting(const JobRecord& job, int64_t place, Job
   }
   if (Awaits() && cut_off_) return "no worker answers; the coordinator may be cut off from them";
   if (Awaits()) {
-    return "the coordinator was away and waits " + HumanDuration(options_.liveness_limit_ms) +
-           " for its workers to come back";
+    return "the coordinator was unavailable and waits " +
+           HumanDuration(options_.liveness_limit_ms) + " for its workers to reconnect";
   }
   for (const auto& [id, other] : jobs_) {
     if (other.recovery.since_ms != 0) return "behind " + ToString(id) + ", which waits for workers";

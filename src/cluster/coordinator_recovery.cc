@@ -38,8 +38,8 @@ void CoordinatorCore::MemberLost(JobRecord& job, const std::string& why) {
   if (r.fruitless > kFruitlessMax + members) {
     Fail(job, Unavailable("the job lost members " + std::to_string(r.fruitless) +
                           " times without a step between them; the last time " + why +
-                          ". See the workers' logs: a lack of memory there, or a network that "
-                          "keeps workers apart, would do that"));
+                          ". See the workers' logs: possible causes are too little memory "
+                          "there, or a network that separates the workers"));
     return;
   }
   Regroup(job);

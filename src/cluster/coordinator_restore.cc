@@ -227,7 +227,7 @@ void CoordinatorCore::BeginLife() {
     }
   }
   if (jobs_.empty()) return;
-  Log(LogLevel::kInfo, "the journal tells of " + std::to_string(jobs_.size()) +
+  Log(LogLevel::kInfo, "the journal contains " + std::to_string(jobs_.size()) +
                            " jobs: " + std::to_string(queue_.size()) + " to start, " +
                            std::to_string(workers_.size()) + " members of others awaited");
 }
@@ -320,7 +320,7 @@ bool CoordinatorCore::HeedNumbers(SessionId id, const Hello& hello) {
   options_.incarnation = {hello.incarnation.value + 1};
   out_.persist.push_back(IncarnationTaken{options_.incarnation});
   Log(LogLevel::kWarning, "a worker has seen " + seen + ", the journal knew only of " + ours +
-                              ": it is an old copy; going on as incarnation " +
+                              ": it is an old copy; continuing as incarnation " +
                               std::to_string(options_.incarnation.value));
   return true;
 }

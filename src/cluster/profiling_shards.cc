@@ -148,7 +148,7 @@ Status CheckScore(spec::JobKind kind, const spec::ShardScore& s) {
   }
   // A part has at least one row.
   if (s.parts > s.rows + s.rejected || s.reject_parts > s.rejected) {
-    return FailedPrecondition("its score tells of more files than rows");
+    return FailedPrecondition("its score reports more files than rows");
   }
   for (const auto& [column, rows] : s.unseen) {
     if (rows > 0 && rows <= s.rows + s.rejected) continue;

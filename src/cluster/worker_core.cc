@@ -115,9 +115,9 @@ void WorkerCore::On(const WorkerTick& event) {
   }
   if (GivesUp() && !KeepsState()) {
     const bool kept = kept_ && !kept_->path.empty();
-    const std::string job = kept ? "; " + ToString(at_.job) + " stands still without it: step " +
+    const std::string job = kept ? "; " + ToString(at_.job) + " has stopped: step " +
                                        std::to_string(kept_->step) + " is kept; --resume " +
-                                       kept_->path + " goes on from there"
+                                       kept_->path + " continues from there"
                                  : "";
     LeaveJob("no coordinator");
     End(Unavailable("no coordinator answered for " + HumanDuration(now_ms_ - away_ms_) +

@@ -100,7 +100,7 @@ class CommitTest(EspalierTest):
         job = cluster.submit(self.job_of("first", 1))
         stop.wait()
         _, err = cluster.espalier("cancel", job, code=None)
-        self.assertIn("any more: its model is in " + self.path("m"), err)
+        self.assertIn("can no longer be cancelled: its model is in " + self.path("m"), err)
         cluster.workers["a"].send_signal(signal.SIGCONT)
         wait_for("the end", lambda: cluster.status(job)["state"] == "SUCCEEDED")
         self.assertEqual(self.beside(), [])

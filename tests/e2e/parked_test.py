@@ -49,7 +49,7 @@ class ParkedTest(EspalierTest):
             self.assertEqual(process.wait(60), 1, cluster.log(name))
             said = cluster.log(name).strip().splitlines()[-1]
             self.assertIn("no coordinator answered for ", said)
-            self.assertIn("is kept; --resume %s goes on" % self.path("m.checkpoints"), said)
+            self.assertIn("is kept; --resume %s continues" % self.path("m.checkpoints"), said)
         self.assertEqual(len(self.checkpoints("m")), 1, "one writes, the other finds it written")
         self.assertFalse(os.path.exists(self.path("m")))
         self.assert_resumed(job)

@@ -264,7 +264,7 @@ class RecoveryTest(EspalierTest):
         speed_up()
         wait_for("a larger share", lambda: share(accounts, slow.pid) > few, 60)
         self.assert_right(cluster, job, weights)
-        self.assertIn("leaves are dealt out anew", cluster.log("coordinator"))
+        self.assertIn("leaves are redistributed", cluster.log("coordinator"))
         self.assertNotIn("was lost", cluster.log("coordinator"))
 
 
