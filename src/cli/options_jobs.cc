@@ -27,7 +27,7 @@ constexpr const char* kTrainExamples =
     "Examples:\n"
     "  espalier train job.yaml\n"
     "  espalier train job.yaml --workers 2 --threads 1\n"
-    "  espalier train job.yaml --resume models/job    go on with a run that was cut short\n"
+    "  espalier train job.yaml --resume models/job    continue a run that was cut short\n"
     "  espalier train job.yaml --json | tail -n 1     the result as one JSON object";
 
 constexpr const char* kReferenceExamples =
