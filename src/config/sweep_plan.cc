@@ -109,7 +109,7 @@ class SweepReader {
     for (const SweepAxis& other : axes) {
       const bool same = other.key == axis.key;
       if (same || other.key.starts_with(axis.key + ".") || axis.key.starts_with(other.key + ".")) {
-        return wrong(same ? "which is there already" : "which overlaps '" + other.key + "'");
+        return wrong(same ? "which is listed already" : "which overlaps '" + other.key + "'");
       }
     }
     return {};
