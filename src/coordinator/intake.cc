@@ -66,10 +66,10 @@ void Intake::Add(const std::string& owner, spec::SubmitRequest request, rpc::Cal
     return;
   }
   if (reading_ >= limits_.reading_max) {
-    done(ResourceExhausted("too many submissions are being read: " + std::to_string(reading_) +
-                           ", the limit of this coordinator is " +
-                           std::to_string(limits_.reading_max) +
-                           "; submit again in a moment (its log tells when storage is away)"));
+    done(ResourceExhausted(
+        "too many submissions are being read: " + std::to_string(reading_) +
+        ", the limit of this coordinator is " + std::to_string(limits_.reading_max) +
+        "; submit again in a moment (its log shows whether storage is unreachable)"));
     return;
   }
   std::set<std::string> file_systems = FileSystemsNamed(request.job_yaml);
@@ -187,7 +187,7 @@ void Intake::DropAbandoned() {
     if (gone) abandoned.push_back(key);
   }
   for (const std::string& key : abandoned) {
-    LogInfo("dropped a submission: nobody waits for its answer any more");
+    LogInfo("dropped a submission: no client waits for its answer");
     Drop(key);
   }
 }

@@ -61,9 +61,10 @@ uint32_t RecordChecksum(uint64_t sequence, std::string_view bytes) {
 
 Status Damaged(const std::string& path, uint64_t sequence, const std::string& what) {
   const std::string record = sequence == 0 ? "" : ", record " + std::to_string(sequence);
-  return DataLoss("the journal is damaged: " + path + record + ": " + what +
-                  ". Put back an older copy of the state directory, or move the directory away to "
-                  "begin without what it remembers: jobs that were running are then released");
+  return DataLoss(
+      "the journal is damaged: " + path + record + ": " + what +
+      ". Put back an older copy of the state directory, or move the directory elsewhere "
+      "to start with an empty one: jobs that were running are then released");
 }
 
 Result<cluster::JournalEntry> ReadRecord(const std::string& path, uint64_t sequence,

@@ -41,7 +41,7 @@ bool TieToParent(pid_t parent) {
 // Runs before any file is opened, because an unused number could become a socket later.
 Status CheckReadyFd(int fd) {
   if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) return Status::Ok();
-  return InvalidArgument("--ready-fd: " + std::to_string(fd) + " is no open descriptor");
+  return InvalidArgument("--ready-fd: " + std::to_string(fd) + " is not an open descriptor");
 }
 
 Status TellReady(int fd, const std::string& address) {

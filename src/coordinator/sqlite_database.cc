@@ -69,14 +69,14 @@ Result<SqliteStatement> SqliteDatabase::Prepare(const std::string& sql) {
 Result<int64_t> SqliteDatabase::Integer(const std::string& sql) {
   ESPALIER_ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
   ESPALIER_ASSIGN_OR_RETURN(const bool row, statement.Step());
-  if (!row) return DataLoss("'" + path_ + "' has no answer to: " + sql);
+  if (!row) return DataLoss("'" + path_ + "' returned no row for: " + sql);
   return statement.Integer(0);
 }
 
 Result<std::string> SqliteDatabase::Text(const std::string& sql) {
   ESPALIER_ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
   ESPALIER_ASSIGN_OR_RETURN(const bool row, statement.Step());
-  if (!row) return DataLoss("'" + path_ + "' has no answer to: " + sql);
+  if (!row) return DataLoss("'" + path_ + "' returned no row for: " + sql);
   return std::string(statement.Bytes(0));
 }
 

@@ -58,7 +58,7 @@ Status SqliteJournal::CheckFile() {
   if (application != kApplicationId) {
     return FailedPrecondition("'" + path +
                               "' is another program's database; give the coordinator "
-                              "a state_directory of its own");
+                              "a separate state_directory");
   }
   if (format != kFormat) {
     return FailedPrecondition("'" + path + "' has format " + std::to_string(format) +
@@ -189,7 +189,7 @@ Result<OpenedJournal> OpenSqliteJournal(const std::string& state_directory, int6
   auto incarnation = journal->TakeIncarnation(now_us);
   if (!incarnation.ok()) return explain(incarnation.status());
   if (Status s = journal->SetReserveAside(); !s.ok()) {
-    LogWarning("no new job is taken until this is mended: " + s.ToString());
+    LogWarning("no new job is accepted until this is fixed: " + s.ToString());
   }
   return OpenedJournal{std::move(journal), *incarnation, *std::move(past)};
 }

@@ -233,8 +233,8 @@ class Daemon {
       others.log_level = options_.log_level;
       SetLogLevel(read->log_level);
       LogInfo(std::string("SIGHUP: the log level is as configured now; ") +
-              (others == options_ ? "nothing else differs from this start's options"
-                                  : "other options that changed count from the next start"));
+              (others == options_ ? "no other option has changed since the start"
+                                  : "other changed options take effect at the next start"));
     }
     service_.Ready();
   }

@@ -207,10 +207,10 @@ class SystemdTest(EspalierTest):
                  LIMIT_S)
 
     def test_reloading_says_what_counts_now_and_what_later(self):
-        self.reload("log_level: info", "log_level: debug", "nothing else differs")
+        self.reload("log_level: info", "log_level: debug", "no other option has changed")
         self.reload("log_level: debug", "log_level: loud", "the options stay as they are")
         self.configure("worker.yaml", "log_level: loud", "log_level: info")
-        self.reload('\nname: ""', "\nname: other", "count from the next start")
+        self.reload('\nname: ""', "\nname: other", "take effect at the next start")
         self.assertEqual(self.show("espalier-worker", "NRestarts"), "0")
         self.assertEqual(self.show("espalier-worker", "ActiveState"), "active")
 
