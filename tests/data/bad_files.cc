@@ -57,12 +57,12 @@ std::vector<BadCase> Packed() {
        InFile("DIR/t.csv.zst")},
       {"gzip and something after it", Named("t.csv.gz", Gzip(kStart) + "1,2,0\n"),
        StatusCode::kBadInput,
-       "'DIR/t.csv.gz' goes on after the end ... gzip text ... (at byte 33 of its 39 compressed "
+       "'DIR/t.csv.gz' continues after the end ... gzip text ... (at byte 33 of its 39 compressed "
        "bytes)",
        InFile("DIR/t.csv.gz")},
       {"zstd and something after it", Named("t.csv.zst", Zstd(kStart) + "1,2,0\n"),
        StatusCode::kBadInput,
-       "'DIR/t.csv.zst' goes on after the end ... zstd text ... (at byte 26 of its 32 compressed "
+       "'DIR/t.csv.zst' continues after the end ... zstd text ... (at byte 26 of its 32 compressed "
        "bytes)",
        InFile("DIR/t.csv.zst")},
   };

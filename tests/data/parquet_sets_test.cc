@@ -107,7 +107,7 @@ TEST_CASE("a directory's value counts, also if a Parquet file has the column") {
   f.job.data.train = {f.dir / "t"};
   CHECK(f.AllRows().inputs == Doubles{10, 7, 20, 8});
   f.job.data.features.columns = {spec::ColumnRange{0, 0}};
-  CHECK(f.Error().message().find("names columns by position") != std::string::npos);
+  CHECK(f.Error().message().find("specifies columns by position") != std::string::npos);
 }
 
 }  // namespace

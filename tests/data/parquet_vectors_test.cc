@@ -79,17 +79,17 @@ TEST_CASE("what is no vector is a bad row with its place") {
   const Bad cases[] = {
       {Sparse(3, "0", "1"), "the list has 3 values, expected 2"},
       {Dense("1"), "the list has 1 value, expected 2"},
-      {Sparse(2, "2", "1"), "this is no vector"},
-      {Sparse(2, "-1", "1"), "this is no vector"},
-      {Sparse(2, "1, 0", "1, 2"), "this is no vector"},
-      {Sparse(2, "0, 0", "1, 2"), "this is no vector"},
-      {Sparse(2, "null", "1"), "this is no vector"},
-      {Sparse(2, "0", "1, 2"), "this is no vector"},
-      {Sparse(-2, "", ""), "this is no vector"},
-      {R"({"type": 2, "size": 2, "indices": [], "values": []})", "this is no vector"},
-      {R"({"type": 0, "size": null, "indices": [], "values": []})", "this is no vector"},
-      {R"({"type": 0, "size": 2, "indices": null, "values": [1, 2]})", "this is no vector"},
-      {R"({"type": 1, "size": null, "indices": null, "values": null})", "this is no vector"},
+      {Sparse(2, "2", "1"), "this is not a vector"},
+      {Sparse(2, "-1", "1"), "this is not a vector"},
+      {Sparse(2, "1, 0", "1, 2"), "this is not a vector"},
+      {Sparse(2, "0, 0", "1, 2"), "this is not a vector"},
+      {Sparse(2, "null", "1"), "this is not a vector"},
+      {Sparse(2, "0", "1, 2"), "this is not a vector"},
+      {Sparse(-2, "", ""), "this is not a vector"},
+      {R"({"type": 2, "size": 2, "indices": [], "values": []})", "this is not a vector"},
+      {R"({"type": 0, "size": null, "indices": [], "values": []})", "this is not a vector"},
+      {R"({"type": 0, "size": 2, "indices": null, "values": [1, 2]})", "this is not a vector"},
+      {R"({"type": 1, "size": null, "indices": null, "values": null})", "this is not a vector"},
   };
   for (const Bad& bad : cases) {
     INFO(bad.vector);

@@ -81,7 +81,7 @@ TEST_CASE("a directory's value counts, also if a file has the column") {
   f.job.data.label = {int64_t{2}};
   const Status error = f.Profile().status();
   CHECK(error.code() == StatusCode::kInvalidArgument);
-  CHECK(error.message().find("names columns by position") != std::string::npos);
+  CHECK(error.message().find("specifies columns by position") != std::string::npos);
   CHECK(error.position()->column == "k");
 }
 

@@ -52,7 +52,7 @@ std::optional<std::string> DecodeLog(const ValueRules& rules, std::string_view t
     case NumberKind::kNotNumber:
       return FeatureFault(Fault::kNotNumber);
   }
-  if (*value <= -1) return "the value has no log1p; expected a number above -1";
+  if (*value <= -1) return "log1p of the value is undefined; expected a number above -1";
   *value = Log1p(*value);
   return {};
 }

@@ -200,8 +200,8 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
     fitted.name = NameOfFeature(plan.schema, i);
     if (fitted.codes == 0 && s.count == 0 && options.nulls->kind != spec::NullKind::kConstant) {
       return BadInput(
-                 "the column has no value in any training row; leave it out by "
-                 "data.features.exclude, or do not name it in data.features.columns")
+                 "the column has no value in any training row; exclude it with "
+                 "data.features.exclude, or remove it from data.features.columns")
           .At({.file = plan.files.front().path, .column = fitted.name});
     }
     const bool keeps = earlier != nullptr && earlier->features;

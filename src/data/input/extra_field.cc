@@ -63,8 +63,9 @@ Status PositionsAndRowNames(const HeaderRecord& record) {
   InputPosition at = record.at;
   at.column = "";
   return InvalidArgument(
-             "the rows start with a field that the header has no name for, the row names of R, and "
-             "the job names columns by position. Name them in data.label and data.features")
+             "the rows start with a field without a name in the header (the row names of R), and "
+             "the job specifies columns by position. Specify their names in data.label and "
+             "data.features")
       .At(std::move(at));
 }
 

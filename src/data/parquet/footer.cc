@@ -249,7 +249,7 @@ Result<int64_t> FooterLength(std::string_view end, int64_t file_length, const st
   if (magic == kEncryptedMagic) return Encrypted(path);
   if (magic != kMagic) {
     return DamagedParquet(path, "it ends in '" + Printable(magic) +
-                                    "', expected 'PAR1'; it is cut short or is no Parquet file");
+                                    "', expected 'PAR1'; it is cut short or is not a Parquet file");
   }
   uint32_t length = 0;
   std::memcpy(&length, end.data(), sizeof(length));

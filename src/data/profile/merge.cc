@@ -191,13 +191,13 @@ class Merger {
     if (out.dropped > 0) {
       return BadInput("data.features.nulls" + none + "drop left out all " +
                       HumanCount(out.dropped) +
-                      (out.skipped > 0 ? " but " + HumanCount(out.skipped) + " bad ones" : "") +
-                      "; choose mean or {constant: V}, or leave columns with many nulls out")
+                      (out.skipped > 0 ? " except " + HumanCount(out.skipped) + " bad ones" : "") +
+                      "; choose mean or {constant: V}, or leave out columns with many nulls")
           .At(std::move(at));
     }
     if (out.skipped > 0) {
       return BadInput("data.bad_rows" + none + "all " + HumanCount(out.skipped) +
-                      " rows were bad and skipped; with policy: fail the first one is told")
+                      " rows were bad and skipped; set policy: fail to see the first one")
           .At(std::move(at));
     }
     at = AtEmpty(spec::FileRole::kTrain);

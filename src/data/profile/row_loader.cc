@@ -183,7 +183,7 @@ Status RowLoader::Changed(int32_t shard) const {
                   QuotedPath(table_.plan.files[s.file].path) +
                   " are not what the profiling pass read (checksums differ); the file changed or "
                   "the disk "
-                  "failed: submit the job again when its input is at rest")
+                  "failed: submit the job again when its input no longer changes")
       .At({.file = table_.plan.files[s.file].path, .offset = s.begin});
 }
 

@@ -182,7 +182,7 @@ class ScanPlanner {
     for (const int32_t c : model_.features) {
       if (static_cast<size_t>(c) >= Own(model_)) {
         return InvalidArgument("the model's column '" + Printable(model_.names[c]) +
-                               "' is the name of a directory; LIBSVM text has indices only");
+                               "' comes from a directory name; LIBSVM text has only indices");
       }
       if (c > 0) continue;
       return InvalidArgument(
@@ -219,8 +219,9 @@ class ScanPlanner {
         const auto begin = schema.names.begin() + static_cast<int64_t>(own);
         const auto at = std::find(begin, schema.names.end(), model_.names[column]);
         if (at != schema.names.end()) return static_cast<int32_t>(at - schema.names.begin());
-        return InvalidArgument("the model's column '" + Printable(model_.names[column]) +
-                               "' is the name of a directory, and the files have none such");
+        return InvalidArgument(
+            "the model's column '" + Printable(model_.names[column]) +
+            "' comes from a directory name, and the paths of the files do not contain it");
       }
       int32_t position = column;
       for (const int32_t label : model_.label) position -= without_labels && label < column;

@@ -113,14 +113,14 @@ Result<std::vector<std::string>> PartitionNames(const storage::FileInfo& file) {
 
 void NoteShadowed(const std::string& path, const std::string& column) {
   LogWarning("the column " + Quoted(column) + " is in " + QuotedPath(path) +
-             " and in the name of its directory; the value of the directory counts, as in Spark "
+             " and in the name of its directory; the value of the directory is used, as in Spark "
              "and Hive");
 }
 
 Status PositionsAreAmbiguous(const std::string& path, const std::string& column) {
   return InvalidArgument("the column " + Quoted(column) + " is in " + QuotedPath(path) +
-                         " and in the name of its directory, and the job names columns by "
-                         "position. Name them in data.label and data.features")
+                         " and in the name of its directory, and the job specifies columns by "
+                         "position. Specify their names in data.label and data.features")
       .At({.file = path, .column = Printable(column)});
 }
 

@@ -12,7 +12,7 @@ struct Advice {
   const char* scoring;
 };
 constexpr Advice kMissing = {
-    "; choose data.features.nulls: mean, median, drop or {constant: V} to go on without it",
+    "; choose data.features.nulls: mean, median, drop or {constant: V} to continue without it",
     ", and the model was trained without missing values in this column; fill it in the data"};
 constexpr Advice kNotNumber = {
     "; name texts that mean null in data.null_values, or choose other columns in "
@@ -69,10 +69,9 @@ std::string NumberFault(const std::string& what, Fault fault) {
     case Fault::kNotNumber:
       return the + " is not a number; expected one, like 2.5 or 1e-3";
     case Fault::kTooLarge:
-      return the + " does not fit float32, whose largest is 3.4e38" + kFit.training;
+      return the + " does not fit float32 (largest value 3.4e38)" + kFit.training;
     case Fault::kTooSmall:
-      return the + " would count 0 in float32, whose smallest number above it is 1.2e-38" +
-             kFit.training;
+      return the + " would become 0 in float32 (smallest positive value 1.2e-38)" + kFit.training;
     case Fault::kNegative:
       return the + " is negative; expected a number of at least 0";
     case Fault::kNotBinary:
@@ -82,9 +81,8 @@ std::string NumberFault(const std::string& what, Fault fault) {
 }
 
 std::string VectorFault() {
-  return "this is no vector; expected one as Spark writes it: type 1 and values (dense), or type "
-         "0, "
-         "size, ascending indices below it and as many values (sparse)";
+  return "this is not a vector; expected Spark's form: type 1 and values (dense), or type 0, size, "
+         "ascending indices below size and one value for each index (sparse)";
 }
 
 std::string LabelFault(size_t bytes, bool missing) {

@@ -165,7 +165,7 @@ class Resolver {
     const std::string field = "data.features.columns: ";
     if (columns.empty()) {
       return RecordError(record_, field +
-                                      "no column is left for features beside label, weight and "
+                                      "no column is left for features besides label, weight and "
                                       "validation marker; " +
                                       ShownColumns(names_));
     }

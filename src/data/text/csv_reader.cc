@@ -371,8 +371,8 @@ CsvReader::Outcome CsvReader::TakeEscaped(size_t line_end, size_t next) {
     } else if (static_cast<unsigned char>(d[p]) != escape_) {
       scratch_.push_back(d[p]);
     } else if (++p == line_end) {
-      Bad("the line ends in the escape character: its last field goes on in the next line, which "
-          "cannot be read. Write line breaks inside of fields as \\n",
+      Bad("the line ends in the escape character: its last field continues in the next line, which "
+          "is not supported. Write line breaks inside fields as \\n",
           begin, line_end);
       return Outcome::kFailed;
     } else if (d[p] == 'N') {

@@ -56,8 +56,8 @@ Status DecompressionStream::Truncated() const {
 }
 
 Status DecompressionStream::TrailingGarbage(const char* format) const {
-  return Broken(std::string("goes on after the end of its ") + format +
-                " text with bytes that are none; cut them off or write the file again");
+  return Broken(std::string("continues after the end of its ") + format +
+                " text with bytes of another kind; remove them or write the file again");
 }
 
 Status DecompressionStream::NeedsMuchMemory(const char* advice) const {
@@ -205,7 +205,7 @@ class XzStream final : public DecompressionStream {
       case LZMA_BUF_ERROR:
         return Truncated();
       case LZMA_DATA_ERROR:
-        return Damaged("its data is corrupt, or bytes that are no xz follow it");
+        return Damaged("its data is corrupt, or bytes that are not xz follow it");
       case LZMA_MEMLIMIT_ERROR:
         return NeedsMuchMemory("compress it with at most xz -9");
       case LZMA_OPTIONS_ERROR:
