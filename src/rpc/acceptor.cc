@@ -256,10 +256,10 @@ void Acceptor::TurnAway(int descriptor) {
   close(descriptor);
   const int64_t now_s = gpr_now(GPR_CLOCK_MONOTONIC).tv_sec;
   if (std::exchange(told_s_, now_s) == now_s) return;
-  LogWarning("connections are turned away: this process may have " +
+  LogWarning("connections are rejected: this process can have at most " +
              std::to_string(descriptor_max_) +
-             " files and connections open; raise its limit of "
-             "open files (ulimit -n, LimitNOFILE) when they are wanted");
+             " open files and connections; to accept more, raise its limit "
+             "of open files (ulimit -n, LimitNOFILE)");
 }
 
 }  // namespace espalier::rpc

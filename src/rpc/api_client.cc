@@ -314,7 +314,7 @@ Result<std::unique_ptr<ApiClient>> ApiClient::Make(const std::string& address,
                                                    const ApiClientOptions& options) {
   ESPALIER_ASSIGN_OR_RETURN(const config::Address parsed, config::ParseAddress(address));
   if (!config::IsDialable(parsed))
-    return InvalidArgument("'" + address + "' has port 0, which is no address");
+    return InvalidArgument("'" + address + "' has port 0; expected a port from 1 to 65535");
   return std::unique_ptr<ApiClient>(std::make_unique<Client>(address, options));
 }
 

@@ -196,9 +196,9 @@ grpc::Status Authorizer::Admit(const std::string& path, const grpc::ServerContex
     return {grpc::StatusCode::UNIMPLEMENTED, "grpc.reflection.v1alpha is what this server has"};
   }
   if (needed && May(caller->identity, *needed)) return grpc::Status::OK;
-  const std::string why =
-      caller->identity.ToString() + " may not call " + Printable(path) + ", " +
-      (needed ? std::string("for which ") + NameOf(*needed) + " is needed" : "which nobody may");
+  const std::string why = caller->identity.ToString() + " may not call " + Printable(path) + ", " +
+                          (needed ? std::string("for which ") + NameOf(*needed) + " is needed"
+                                  : "which no role may call");
   Audit(caller->Key(), path, why);
   return {grpc::StatusCode::PERMISSION_DENIED, why};
 }

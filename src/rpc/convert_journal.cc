@@ -201,7 +201,7 @@ Result<cluster::JournalEntry> DecodeJournalEntry(std::string_view bytes) {
   const bool fits = bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
   if (!fits || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidArgument("malformed JournalEntry: " + std::to_string(bytes.size()) +
-                           " bytes that are no protocol buffer");
+                           " bytes that are not a valid protocol buffer");
   }
   return DecodeKind<cluster::JournalEntry>(proto);
 }

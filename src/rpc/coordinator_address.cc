@@ -18,7 +18,7 @@ Result<std::string> FindCoordinator(const std::string& where, const storage::Fil
   if (!text.ok()) {
     return Unavailable("no coordinator's address is in " + QuotedPath(path) + " (" +
                        text.status().message() +
-                       "); it is there while a coordinator runs that was told to write it");
+                       "); a coordinator with --address-file writes it while it runs");
   }
   const std::string line = text->substr(0, text->find_first_of("\r\n"));
   if (line.empty()) {

@@ -29,14 +29,14 @@ Status Judge(const security::TlsMaterial& own, std::string_view chain, const Exp
   if (!worker) {
     ESPALIER_RETURN_IF_ERROR(security::CheckHost(chain, expected.host));
     if (security::MayBeCoordinator(names)) return Status::Ok();
-    return PermissionDenied("what answers there shows the certificate of '" +
+    return PermissionDenied("the server there shows the certificate of '" +
                             Printable(names.common_name) +
-                            "', which is no coordinator's; is the address that of a worker?");
+                            "', which is not a coordinator's; is it the address of a worker?");
   }
   if (security::IsOfWorker(names, expected.worker)) return Status::Ok();
   return PermissionDenied("expected worker " + Printable(expected.worker) +
                           " there, found the certificate of '" + Printable(names.common_name) +
-                          "', which is not its");
+                          "', which does not belong to it");
 }
 
 // Checks a server's certificate and stores the result.

@@ -14,18 +14,18 @@ std::string Bytes(int64_t n) { return HumanBytes(static_cast<uint64_t>(n)); }
 
 // Applies the receiver's checks: first the size, then the content.
 template <typename Proto, typename T>
-Status Check(const T& value, const std::string& what, const std::string& mend) {
+Status Check(const T& value, const std::string& what, const std::string& fix) {
   Proto proto;
   rpc::ToProto(value, &proto);
   const auto bytes = static_cast<int64_t>(proto.ByteSizeLong());
   if (bytes > kMessagePartBytesMax) {
-    return InvalidArgument(what + " takes " + Bytes(bytes) + " to tell others, at most " +
-                           Bytes(kMessagePartBytesMax) + " are possible; " + mend);
+    return InvalidArgument(what + " takes " + Bytes(bytes) + " in a message, at most " +
+                           Bytes(kMessagePartBytesMax) + " are possible; " + fix);
   }
   const auto back = rpc::FromProto(proto);
   if (back.ok()) return Status::Ok();
-  return InvalidArgument(what + " cannot be told to others (" + back.status().ToString() + "); " +
-                         mend);
+  return InvalidArgument(what + " cannot be sent to others (" + back.status().ToString() + "); " +
+                         fix);
 }
 
 // Returns what an oversized profile contains and how to make it smaller.

@@ -23,13 +23,13 @@ class ProbeCall : public grpc::ServerGenericBidiReactor, public OpenCall {
     std::lock_guard lock(mutex_);
     EndLocked(why);
   }
-  void OnCancel() override { End(Cancelled("the caller went away")); }
+  void OnCancel() override { End(Cancelled("the caller disconnected")); }
   void OnDone() override { calls_->Remove(this); }  // may destroy this
   void OnWriteDone(bool ok) override {
     std::lock_guard lock(mutex_);
     writing_ = false;
     if (ended_) return FinishLocked();
-    if (!ok) return EndLocked(Cancelled("the caller went away"));
+    if (!ok) return EndLocked(Cancelled("the caller disconnected"));
     WrittenLocked();
   }
 

@@ -96,7 +96,7 @@ class Sending final : public grpc::ServerGenericBidiReactor,
     Next();
   }
   void OnWriteDone(bool ok) override {
-    if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller went away"));
+    if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller disconnected"));
     Next();
   }
   void OnDone() override {
@@ -235,7 +235,7 @@ Result<std::string> FetchState(const std::string& address, const MemberKey& key,
                                 std::to_string(part.total_bytes()) + " bytes, expected at most " +
                                 std::to_string(fetch.bytes_max));
     } else if (fetch.cancelled && fetch.cancelled()) {
-      fault = Cancelled("the state is not wanted any more");
+      fault = Cancelled("the state is no longer needed");
     } else {
       bytes.reserve(static_cast<size_t>(total));
       bytes += part.data();

@@ -61,7 +61,7 @@ class UnaryCall final : public grpc::ServerGenericBidiReactor,
     start_(this->shared_from_this(), ok ? ReadMessage<Request>(&incoming_)
                                         : InvalidArgument("the call ended without a request"));
   }
-  void OnCancel() override { Answer(Cancelled("the caller went away")); }
+  void OnCancel() override { Answer(Cancelled("the caller disconnected")); }
   void OnDone() override {
     {
       std::lock_guard lock(mutex_);

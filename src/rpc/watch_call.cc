@@ -123,7 +123,7 @@ void WatchCall::OnWriteDone(bool ok) {
 
 void WatchCall::OnCancel() {
   std::lock_guard lock(mutex_);
-  if (!ending_) why_ = Cancelled("the watcher went away");
+  if (!ending_) why_ = Cancelled("the watcher disconnected");
   ending_ = cancelled_ = true;
   waiting_.reset();
   if (!writing_) FinishLocked();

@@ -180,7 +180,7 @@ class HostileTest(EspalierTest):
         wait_for("connections turned away",
                  lambda: sum(is_closed(one) for one in attacker.sockets) >= limit)
         with open(self.path("log")) as f:
-            self.assertIn("connections are turned away", f.read())
+            self.assertIn("connections are rejected", f.read())
         attacker.close()
 
         def answers():

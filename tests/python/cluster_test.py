@@ -406,7 +406,7 @@ class SecureTest(EspalierTest):
         thread = threading.Thread(target=answer)
         thread.start()
         with self.assertRaisesRegex(espalier.PermissionDeniedError,
-                                    "espalier://worker/node-9, which is no coordinator's"):
+                                    "espalier://worker/node-9, which is not a coordinator's"):
             espalier.connect("127.0.0.1:%d" % listener.getsockname()[1],
                              ca=os.path.join(folder, "ca.crt"), token=TOKEN)
         thread.join()

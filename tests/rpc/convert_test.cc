@@ -353,7 +353,7 @@ TEST_CASE("what would not fit into a message is refused before, with what mends 
   plan.shards.resize(1);
   plan.files.assign(1000, plan.files[0]);
   for (spec::InputFile& file : plan.files) file.path = "/" + std::string(60'000, 'x');
-  CHECK_THAT(CheckSendable(plan).message(), Catch::Contains("57.2 MiB to tell others"));
+  CHECK_THAT(CheckSendable(plan).message(), Catch::Contains("57.2 MiB in a message"));
 
   spec::TableProfile result = SampleProfile();
   CHECK(CheckSendable(result).ok());

@@ -121,8 +121,7 @@ def _line_of(where: str, read: Optional[ReadFile]) -> str:
 
 def _nowhere(path: str, why: str) -> UnavailableError:
     return UnavailableError("no coordinator's address is in %s (%s)" % (path, why),
-                            hint="It is there while a coordinator runs that was told to write it "
-                                 "(--address-file).")
+                            hint="A coordinator with --address-file writes it while it runs.")
 
 
 def _local(path: str) -> bytes:

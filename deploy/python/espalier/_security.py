@@ -142,6 +142,6 @@ def explain(host: str, port: int, security: Security, timeout: float) -> Optiona
             hint="Give ca=, and cert= with key= or token=.")
     ours = [uri for uri in uris if uri.startswith(ROLE_SCHEME)]
     if ours and not any(uri.startswith(ROLE_SCHEME + "coordinator/") for uri in ours):
-        return PermissionDeniedError("%s: what answers there shows the certificate of %s, which is "
-                                     "no coordinator's" % (who, ours[0]))
+        return PermissionDeniedError("%s: the server there shows the certificate of %s, which is "
+                                     "not a coordinator's" % (who, ours[0]))
     return None
