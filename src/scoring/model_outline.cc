@@ -24,7 +24,7 @@ Result<std::string> ReadBundleFile(const storage::FileSystem& files, const std::
                                    const char* name, int64_t bytes_max) {
   auto text = files.ReadAll(directory + "/" + name, bytes_max);
   if (text.ok() || text.status().code() != StatusCode::kNotFound) return text;
-  return NotFound(QuotedPath(directory) + " is no bundle: it holds no " + name +
+  return NotFound(QuotedPath(directory) + " is not a bundle: it contains no " + name +
                   "; expected the directory that a job's `output` names");
 }
 
@@ -38,10 +38,11 @@ Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const st
       ReadBundleFile(files, directory, bundle::kModelFile, bundle::kModelJsonBytesMax));
   model.sha256 = Sha256Hex(text);
   if (!sha256.empty() && model.sha256 != sha256) {
-    return FailedPrecondition("the model has changed since the job was submitted: the SHA-256 of " +
-                              QuotedPath(directory + "/" + bundle::kModelFile) + " was " +
-                              Printable(sha256, 64) + " and is " + model.sha256 +
-                              "; submit again, and let the model be until such a job has ended");
+    return FailedPrecondition(
+        "the model has changed since the job was submitted: the SHA-256 of " +
+        QuotedPath(directory + "/" + bundle::kModelFile) + " was " + Printable(sha256, 64) +
+        " and is " + model.sha256 +
+        "; submit again, and do not change the model until the job has ended");
   }
   auto document = bundle::DecodeModelJson(text);
   if (!document.ok()) return ErrorOf(directory, document.status());

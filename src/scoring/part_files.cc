@@ -149,8 +149,9 @@ Status CheckPredictions(const storage::FileSystem& files, const std::string& out
       std::erase_if(names, [](const std::string& name) { return name.starts_with(kFillingMark); });
   if (emptied > 0 && !overwrite) {
     return AlreadyExists(QuotedPath(output) + " holds '" + kFillingMark +
-                         "...' of a job that broke off: what was there before comes back when that "
-                         "job is cleared away; name another place, or replace it with --overwrite");
+                         "...' of an interrupted job: the previous content returns when the "
+                         "coordinator cleans up that job; name another place, or replace it with "
+                         "--overwrite");
   }
   if (names.empty()) return {};
   if (!overwrite) {
@@ -162,8 +163,8 @@ Status CheckPredictions(const storage::FileSystem& files, const std::string& out
   for (const std::string& name : names) {
     if (IsPredictionName(name)) continue;
     return InvalidArgument(QuotedPath(output) + " holds '" + Printable(name) +
-                           "', which is no part of a prediction; --overwrite replaces nothing "
-                           "else: name another place for the output");
+                           "', which is not part of a prediction; --overwrite replaces "
+                           "nothing else: name another place for the output");
   }
   return {};
 }

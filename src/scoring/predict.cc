@@ -19,8 +19,8 @@ constexpr int64_t kAnswersAtOnce = 64 << 10;
 
 Status Overflowed() {
   return BadInput(
-      "the model's answer is no finite number; expected a row nearer to those of the "
-      "training");
+      "the model's answer is not a finite number; expected a row closer to the training "
+      "rows");
 }
 
 class ShardPrediction {

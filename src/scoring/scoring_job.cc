@@ -28,8 +28,9 @@ Result<spec::ScoringResult> MergePredictions(const storage::FileSystem& files,
 }
 
 Status CheckWanted(const ScoringMerge& merge) {
-  return !merge.wanted || merge.wanted() ? Status()
-                                         : Cancelled("the job is over, nobody wants its report");
+  return !merge.wanted || merge.wanted()
+             ? Status()
+             : Cancelled("the job has ended, and its report is not needed");
 }
 
 // Reads the residuals that members have written, shard by shard.

@@ -195,8 +195,8 @@ Status CheckOthers(const storage::FileSystem& files, const std::string& output,
   ESPALIER_RETURN_IF_ERROR(names.status());
   for (const std::string& name : *names) {
     if (!name.starts_with(kFillingMark)) continue;
-    return ResourceExhausted("another job is filling " + QuotedPath(output) + ", whose mark is '" +
-                             Printable(name) + "'");
+    return ResourceExhausted("another job is filling " + QuotedPath(output) + " (its mark is '" +
+                             Printable(name) + "')");
   }
   return {};
 }
@@ -233,7 +233,8 @@ Status PutPredictions(const storage::FileSystem& files, const PredictSpec& spec,
                       const std::string& staging, const std::vector<spec::ShardScore>& shards,
                       const std::function<bool()>& wanted) {
   const Check check_wanted = [&]() -> Status {
-    return !wanted || wanted() ? Status() : Cancelled("the job is over, nobody wants its output");
+    return !wanted || wanted() ? Status()
+                               : Cancelled("the job has ended, and its output is not needed");
   };
   ESPALIER_RETURN_IF_ERROR(check_wanted());
   ESPALIER_ASSIGN_OR_RETURN(const Standing standing, StandingOf(files, spec.output, staging));
@@ -260,8 +261,8 @@ Status ProbeStaging(const storage::FileSystem& files, const std::string& output,
   const Status removed = files.RemoveTree(moved);
   const Status cleared = files.RemoveTree(beside);
   if (!done.ok()) {
-    return done.Wrap("output: files that are written beside " + QuotedPath(output) +
-                     " cannot be moved into it; name a directory that is not there yet");
+    return done.Wrap("output: files that are written next to " + QuotedPath(output) +
+                     " cannot be moved into it; name a directory that does not exist yet");
   }
   return removed.ok() ? cleared : removed;
 }

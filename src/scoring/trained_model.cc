@@ -35,7 +35,7 @@ Result<AlignedVector<T>> Take(const bundle::SafetensorsView& view) {
   AlignedVector<T> values(view.data.size() / sizeof(T));
   std::memcpy(values.data(), view.data.data(), values.size() * sizeof(T));
   for (const T value : values) {
-    if (!std::isfinite(value)) return BadInput("it holds a value that is no finite number");
+    if (!std::isfinite(value)) return BadInput("it contains a value that is not a finite number");
   }
   return values;
 }

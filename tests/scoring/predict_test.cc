@@ -193,7 +193,7 @@ TEST_CASE("a row that cannot be scored is a line with its reason") {
   const char* reasons[] = {"a: the value ... not a number ... (found 'x')",
                            "the row has 2 fields",
                            "a: the value is missing, and the model",
-                           "the model's answer is no finite number",
+                           "the model's answer is not a finite number",
                            "",
                            "the row has 4 fields"};
   const char* ids[] = {"2", "3", "4", "5", "", "8"};
@@ -320,7 +320,7 @@ TEST_CASE("a row whose answer overflows is a reject, in its order among the othe
   CHECK(progress.rows == result->rows);
   CHECK(progress.rejected == result->rejected);
   REQUIRE(result->first_rejects.size() == 10);
-  CHECK(result->first_rejects[0].message().find("no finite number") != std::string::npos);
+  CHECK(result->first_rejects[0].message().find("not a finite number") != std::string::npos);
   CHECK(result->first_rejects[0].position()->row == 2);
   const auto column = [](const std::string& part, size_t at) {
     std::vector<std::string> cells;

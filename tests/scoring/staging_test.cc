@@ -40,7 +40,7 @@ TEST_CASE("an output that a job which broke off has emptied is not taken for an 
     const std::string late = std::exchange(f.staging, StagingDirectory(f.dir / "out", "other"));
     const Status taken = CheckPredictions(*f.files, f.dir / "out", false);
     CHECK(taken.code() == StatusCode::kAlreadyExists);
-    emptied += taken.ToString().find("comes back when that job") != std::string::npos;
+    emptied += taken.ToString().find("previous content returns when") != std::string::npos;
     f.spec.output.overwrite = false;
     const auto other = f.Merge(*f.files, f.Score(), f.spec);
     CHECK(other.status().code() == StatusCode::kAlreadyExists);
