@@ -38,7 +38,7 @@ void AddCoordinator(CLI::App* app, const std::string& without, RawArguments* raw
   app->add_option(
       "--coordinator", o.coordinator,
       "host:port, unix:/PATH, file:PATH, hdfs://... or yarn:NAME (default: " + without + ")");
-  app->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities that are believed");
+  app->add_option("--tls-ca", o.tls.ca, "PEM file: the authorities to trust");
   app->add_option("--tls-certificate", o.tls.certificate, "PEM file: the caller's certificate");
   app->add_option("--tls-key", o.tls.key, "PEM file: its key");
   app->add_option("--tls-server-name", o.tls.server_name,

@@ -59,7 +59,7 @@ std::string Why(int code, const X509* at, Purpose purpose, const std::string& pa
     case X509_V_ERR_INVALID_PURPOSE:
       return std::string("is not meant for TLS ") +
              (purpose == Purpose::kServer ? "servers" : "clients") +
-             "; issue one whose extended key usage allows it";
+             "; issue one with an extended key usage that allows it";
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:

@@ -162,13 +162,14 @@ Result<std::string> Revoke(const KeyAndCertificate& authority, std::string_view 
   const std::vector<CertificatePtr> revoked = ReadCertificates(certificate_pem);
   if (revoked.empty() || X509_verify(revoked.front().get(), key.get()) != 1) {
     ERR_clear_error();
-    return PermissionDenied("there is no certificate of the authority '" +
+    return PermissionDenied("found no certificate of the authority '" +
                             NameText(X509_get_subject_name(ca)) + "' to revoke");
   }
   if (X509_cmp(revoked.front().get(), ca) == 0) {
-    return InvalidArgument("'" + NameText(X509_get_subject_name(ca)) +
-                           "' is the authority itself, without which nobody is believed; name the "
-                           "certificate of a host or a person, or make a new authority");
+    return InvalidArgument(
+        "'" + NameText(X509_get_subject_name(ca)) +
+        "' is the authority itself, and all certificates depend on it; specify the "
+        "certificate of a host or a person, or create a new authority");
   }
   ESPALIER_ASSIGN_OR_RETURN(const RevocationPtr list, ListOf(ca, key.get(), list_pem));
   X509_REVOKED* known = nullptr;

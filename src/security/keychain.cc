@@ -27,17 +27,17 @@ Status TlsFiles::Validate(bool client) const {
   if (!any()) {
     if (server_name.empty()) return Status::Ok();
     return InvalidArgument(
-        "tls.server_name: found without tls.ca, expected both: without tls nobody shows a "
-        "certificate");
+        "tls.server_name: found without tls.ca, expected both: without TLS there are no "
+        "certificates");
   }
   const auto missing = [](const char* which, const std::string& why) {
     return InvalidArgument(std::string("tls.") + which + ": found nothing, expected a PEM file, " +
                            why);
   };
-  if (ca.empty()) return missing("ca", "with the authorities whose certificates are believed");
+  if (ca.empty()) return missing("ca", "with the authorities to trust");
   if (client && certificate.empty() && key.empty()) return Status::Ok();
-  if (certificate.empty()) return missing("certificate", "since tls is wanted");
-  if (key.empty()) return missing("key", "that of tls.certificate");
+  if (certificate.empty()) return missing("certificate", "because tls is configured");
+  if (key.empty()) return missing("key", "the key of tls.certificate");
   return Status::Ok();
 }
 

@@ -18,8 +18,8 @@ Status CheckMode(const struct stat& info, const std::string& path, const std::st
   const bool others = (info.st_mode & 0007) != 0;
   return PermissionDenied(
       what + ": " + QuotedPath(path) + " is a secret that " +
-      (others ? "everybody on this machine may read or write" : "its group may write") +
-      "; mend it with `chmod 600 " + Printable(path, 1024) + "`");
+      (others ? "any user of this machine may read or write" : "its group may write") +
+      "; fix it with `chmod 600 " + Printable(path, 1024) + "`");
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ Result<std::string> ReadSmallFile(const std::string& path, Secrecy secrecy, int6
   }
   struct stat info {};
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > bytes_max) {
-    return InvalidArgument(what + ": " + QuotedPath(path) + " is no file of at most " +
+    return InvalidArgument(what + ": " + QuotedPath(path) + " is not a regular file of at most " +
                            HumanBytes(static_cast<uint64_t>(bytes_max)));
   }
   if (secrecy == Secrecy::kSecret) ESPALIER_RETURN_IF_ERROR(CheckMode(info, path, what));
@@ -57,8 +57,8 @@ Status WriteNewFile(const std::string& path, const std::string& text, Secrecy se
   const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (file.get() < 0 && errno == EEXIST) {
     return AlreadyExists(QuotedPath(path) +
-                         " exists, and is not overwritten; choose another "
-                         "place, or move it away");
+                         " exists and is not overwritten; choose another "
+                         "path, or move that file");
   }
   if (file.get() < 0) {
     return NotFound("cannot make " + QuotedPath(path) + ": " + std::strerror(errno));

@@ -126,10 +126,10 @@ Status CheckReplaces(const CaFile& before, const CaFile& after) {
     });
     if (kept) continue;
     out = FailedPrecondition(
-        QuotedPath(after.path) + " would let in again whom " + QuotedPath(before.path) +
-        " refuses: it has not that revocation list of '" +
+        QuotedPath(after.path) + " would admit certificates that " + QuotedPath(before.path) +
+        " refuses: it contains neither that revocation list of '" +
         NameText(X509_CRL_get_issuer(list.get())) +
-        "', nor a later one; take the authority's newest file, which `espalier certs revoke` "
+        "' nor a later one; use the authority's newest file, which `espalier certs revoke` "
         "wrote as trust.pem");
     break;
   }

@@ -261,7 +261,7 @@ class SecurityTest(EspalierTest):
         out, _ = self.espalier("certs", "compare", old, new)
         self.assertIn("may take the place of", out)
         _, err = self.espalier("certs", "compare", new, old, code=2)
-        self.assertIn("would let in again", err)
+        self.assertIn("would admit certificates", err)
         with open(trust, "w") as f:
             f.write(text[:-40])
         _, err = self.espalier("certs", "issue", "worker", "c", "--directory", authority.directory,

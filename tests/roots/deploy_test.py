@@ -91,7 +91,7 @@ class DeployTest(EspalierTest):
         # The page's way to a new certificate, by one of before and by one of after.
         done = self.configure("coordinator espalier-ca/coordinator-head")
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("would let in again", done.stderr)
+        self.assertIn("would admit certificates", done.stderr)
         self.assertIn("nothing was changed", done.stderr)
         self.assert_stays_out()
         self.sh("espalier certs issue coordinator head --host head --output espalier-ca/renewed\n" +

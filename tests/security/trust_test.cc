@@ -153,8 +153,9 @@ TEST_CASE("a CA file does not take the place of one that refuses more") {
   for (const auto& [before, after] : {std::pair(one, bare), {two, bare}, {two, one}}) {
     const Status undone = check(before, after);
     CHECK(undone.code() == StatusCode::kFailedPrecondition);
-    CHECK_THAT(undone.message(), Contains("'new' would let in again whom 'installed' refuses") &&
-                                     Contains("CN = Test CA") && Contains("trust.pem"));
+    CHECK_THAT(undone.message(),
+               Contains("'new' would admit certificates that 'installed' refuses") &&
+                   Contains("CN = Test CA") && Contains("trust.pem"));
   }
   // Another authority, be its name the same: it speaks of others.
   CHECK(check(two, other->certificate_pem).ok());
