@@ -249,12 +249,12 @@ void CheckValidation(Findings& f, const DataSpec& data, Task task) {
   f.Expect(!v.stratify || v.draws(), "data.validation.stratify", "true",
            "`fraction` or `fold` with it: the share of each class");
   f.Expect(!v.exact || v.draws(), "data.validation.exact", "true",
-           "`fraction` or `fold` with it, whose share it is about");
+           "`fraction` or `fold` with it: it applies to their share");
   f.Expect(!v.seed || v.draws(), "data.validation.seed", "a number",
-           "`fraction` or `fold` with it, whose rows it chooses");
+           "`fraction` or `fold` with it: it chooses their rows");
   CheckPlaces(f, data);
   f.Expect(!v.stratify || task == Task::kClassification, "data.validation.stratify", "true",
-           "`model.task: classification` with it, which has classes");
+           "`model.task: classification` with it: other tasks have no classes");
   if (const auto& column = v.deciding()) {
     CheckColumn(f, v.deciding_key(), *column, HasHeader(data));
     f.Expect(std::find(data.label.begin(), data.label.end(), *column) == data.label.end(),

@@ -34,9 +34,9 @@ void CheckHidden(Findings& f, const ModelSpec& model) {
   const bool alike =
       std::adjacent_find(model.hidden.begin(), model.hidden.end()) != model.hidden.end();
   f.Expect(!model.residual || alike, "model.residual", "true",
-           "two neighbours of the same width in model.hidden, which such a link joins");
+           "two adjacent layers of the same width in model.hidden for the link to join");
   f.Expect(!model.layer_norm || !model.hidden.empty(), "model.layer_norm", "true",
-           "layers in model.hidden, which it is for");
+           "layers in model.hidden to normalize");
 }
 
 const char* LossesFor(Task task) {
@@ -99,7 +99,7 @@ void CheckLbfgs(Findings& f, const JobSpec& job) {
   f.Expect(train.weight_decay_schedule == DecaySchedule::kConstant, "train.weight_decay_schedule",
            NameOf(train.weight_decay_schedule), "constant with optimizer lbfgs");
   f.Expect(!train.skip_nonfinite, "train.on_nonfinite", "skip",
-           "fail with optimizer lbfgs, whose line search steps back from such points by itself");
+           "fail with optimizer lbfgs: its line search already steps back from such points");
 }
 
 // Checks options that conflict with single pushes. A sum over several steps belongs to one set of
@@ -113,7 +113,7 @@ void CheckAsync(Findings& f, const TrainSpec& train) {
   const OptimizerKind kind = train.optimizer.kind;
   f.Expect(kind != OptimizerKind::kGd && kind != OptimizerKind::kLbfgs, "train.mode", "async",
            std::string("sync with optimizer ") + NameOf(kind) +
-               ", whose updates are of all rows at one set of weights");
+               ": each update needs all rows at one set of weights");
   f.Expect(train.accumulate_steps == 1, "train.accumulate_steps",
            std::to_string(train.accumulate_steps),
            "1 with mode async, which applies each gradient at once; raise train.batch instead");
@@ -251,7 +251,7 @@ void CheckEnsemble(Findings& f, const JobSpec& job) {
            "none, because each fit holds out a part of the training rows (or set "
            "train.ensemble.over: seeds)");
   f.Expect(!e.shrink || folds > 0, path + ".shrink", "true without folds",
-           "over: folds, whose held-out rows give the share");
+           "over: folds, because their held-out rows determine the share");
   f.Expect(!e.shrink || job.model.task != Task::kAutoencoder, path + ".shrink", "true",
            "false with task autoencoder");
   const OptimizerKind kind = train.optimizer.kind;
@@ -278,10 +278,10 @@ void CheckEnsemble(Findings& f, const JobSpec& job) {
 void CheckUpdates(Findings& f, const TrainSpec& train) {
   const OptimizerKind kind = train.optimizer.kind;
   const bool whole_epochs = kind == OptimizerKind::kGd || kind == OptimizerKind::kLbfgs;
-  f.Expect(!whole_epochs || train.accumulate_steps == 1, "train.accumulate_steps",
-           std::to_string(train.accumulate_steps),
-           std::string("nothing with optimizer ") + NameOf(kind) +
-               ", whose updates take a whole epoch each");
+  f.Expect(
+      !whole_epochs || train.accumulate_steps == 1, "train.accumulate_steps",
+      std::to_string(train.accumulate_steps),
+      std::string("nothing with optimizer ") + NameOf(kind) + ": each update takes a whole epoch");
   const Averaging& a = train.averaging;
   const std::string path = std::string("train.averaging.") + NameOf(a.kind);
   f.Within(path + ".start", a.start.amount, kNotNegative);
