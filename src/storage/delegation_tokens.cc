@@ -25,7 +25,7 @@ Result<std::shared_ptr<const WebHdfsClient>> ClientOf(StorageOptions options,
     options.webhdfs.tokens = alone;
   }
   if (uri.kind == Uri::Kind::kLocal) {
-    return InvalidArgument("'" + prefix + "' is no HDFS, and has no delegation tokens");
+    return InvalidArgument("'" + prefix + "' is not an HDFS and has no delegation tokens");
   }
   return MakeWebHdfsClient(options, uri);
 }
@@ -84,7 +84,7 @@ Status ProveToken(const StorageOptions& options, const std::string& prefix,
                   const std::string& token) {
   ESPALIER_ASSIGN_OR_RETURN(const auto client, ClientOf(options, prefix, token));
   return Ask(*client, HttpMethod::kGet, "GETHOMEDIRECTORY", {},
-             "see whose delegation token this is on")
+             "find the owner of this delegation token on")
       .status();
 }
 

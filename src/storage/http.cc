@@ -213,7 +213,7 @@ void TakeLength(CURL* easy, HttpReply* reply) {
 HttpReply NoMemory() {
   HttpReply reply;
   reply.failure = HttpFailure::kInternal;
-  reply.reason = "libcurl has no memory";
+  reply.reason = "libcurl is out of memory";
   return reply;
 }
 

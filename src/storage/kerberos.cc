@@ -99,8 +99,8 @@ std::string Places() {
   krb5_context context = nullptr;
   if (krb5_init_context(&context) != 0) return "no krb5.conf could be read";
   const char* cache = krb5_cc_default_name(context);
-  std::string places = "looked for in the ticket cache " +
-                       std::string(cache == nullptr ? "that has no name" : cache);
+  std::string places =
+      "looked for in the ticket cache " + std::string(cache == nullptr ? "without a name" : cache);
   krb5_keytab keytab = nullptr;
   std::array<char, 1024> name = {};
   if (krb5_kt_client_default(context, &keytab) == 0) {

@@ -203,7 +203,7 @@ Result<FileInfo> LocalFileSystem::Look(const std::string& path) const {
   const bool nowhere = found.status().code() == StatusCode::kNotFound && S_ISLNK(s.st_mode);
   if (nowhere) {
     return FileProblem(StatusCode::kInvalidArgument, "look up", path,
-                       "it is a link that leads nowhere; mend or remove it");
+                       "it is a broken link; fix or remove it");
   }
   const bool unusable = found.status().code() == StatusCode::kFailedPrecondition;
   return unusable ? InvalidArgument(found.status().message()) : found.status();

@@ -84,7 +84,7 @@ Result<HostPort> ParseHostPort(std::string_view text, const std::string& what) {
     if (close == std::string_view::npos) return bad("has no ']' after its address");
     address.host = text.substr(1, close - 1);
     port = text.substr(close + 1);
-    if (!port.empty() && port[0] != ':') return bad("has something else than a port after ']'");
+    if (!port.empty() && port[0] != ':') return bad("has something other than a port after ']'");
   } else {
     const size_t colon = std::min(text.find(':'), text.size());
     address.host = text.substr(0, colon);

@@ -41,7 +41,7 @@ class WebHdfsFileSystem : public FileSystem, private DirectoryReader {
                          const std::string& writer) const override;
   Status Rename(const std::string& from, const std::string& to) const override;
   Status Exchange(const std::string& one, const std::string&) const override {
-    return FileProblem(StatusCode::kUnimplemented, "swap", one, "HDFS has no call for it");
+    return FileProblem(StatusCode::kUnimplemented, "swap", one, "HDFS does not support it");
   }
   Status Delete(const std::string& path) const override;
   Status MakeDirectory(const std::string& path) const override;
@@ -237,7 +237,7 @@ Status WebHdfsFileSystem::Confirm(const std::string& path, std::string_view cont
   return FileProblem(StatusCode::kUnavailable, "create", Shown(path),
                      "the answer was lost, and a file of " + std::to_string(found) + " of " +
                          std::to_string(expected) +
-                         " bytes is there; delete it if nobody is writing it");
+                         " bytes is there; delete it if no process is writing to it");
 }
 
 Status WebHdfsFileSystem::CreateExclusively(const std::string& uri,
