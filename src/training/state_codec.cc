@@ -266,7 +266,7 @@ class Reader {
 };
 
 Status Bad(const std::string& what) {
-  return Status(StatusCode::kBadInput, "this is no job state that can be gone on with: " + what);
+  return Status(StatusCode::kBadInput, "this is not a job state that can be resumed: " + what);
 }
 
 // Checks the bytes around the fields and returns the layout.
@@ -350,7 +350,7 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
       !counts(e.earlier_steps, total - 1) ||
       e.earlier_steps.size() > static_cast<size_t>(plan.Averages() ? fits : 0) ||
       e.earlier.size() != e.earlier_steps.size() * size) {
-    return Bad("its fits cannot go on from those of an earlier run");
+    return Bad("its fits cannot continue those of an earlier run");
   }
   const bool trains =
       s.phase == TrainingPhase::kSteps || s.phase == TrainingPhase::kEpochEvaluation;

@@ -329,7 +329,7 @@ Action StepMachine<T>::OnEvaluation(const std::vector<double>& totals) {
     case TrainingPhase::kFinished:
       break;
   }
-  ESPALIER_CHECK(false, "an evaluation that nobody asked for");
+  ESPALIER_CHECK(false, "an evaluation that was not requested");
 }
 
 template <typename T>

@@ -36,8 +36,8 @@ Status StepMachine<T>::CheckMetrics() const {
     const bool weightless = of_validation && !(state_.validation->weight > 0);
     if (Value(metric) && !weightless) return {};
     const std::string why = weightless       ? "the weights of all validation rows are 0"
-                            : !of_validation ? "it is counted of the validation set alone"
-                                             : "it is of two classes, with rows of both among "
+                            : !of_validation ? "it is computed only on the validation set"
+                                             : "it requires two classes, with rows of both among "
                                                "the validation rows";
     return InvalidArgument(std::string(field) + ": " + metric + " has no value in this job: " +
                            why + "; choose another one, such as val_loss");

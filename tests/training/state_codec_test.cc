@@ -317,7 +317,7 @@ TEST_CASE("a state of another job is refused by what differs") {
   const auto error = [&](const TrainingPlan& plan) {
     return DecodeState<float>(bytes, plan).status().message();
   };
-  const std::string begin = "this is no job state ... ";
+  const std::string begin = "this is not a job state ... ";
   CHECK_THAT(DecodeState<double>(bytes, SmallPlan()).status().message(),
              Says(begin + "numbers of 4 bytes ... 8"));
   TrainingPlan wider = SmallPlan();
