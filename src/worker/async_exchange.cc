@@ -119,7 +119,7 @@ Status AsyncExchange::TakeLocked(collective::ReduceMessage& m, bool& whole) {
   if (!partner || m.kind != kind) {
     return FailedPrecondition("member " + std::to_string(m.from) + " sent a message of kind " +
                               std::to_string(static_cast<int>(m.kind)) +
-                              " that nobody sends here; is it of the same version?");
+                              " that is not expected here; does it have the same version?");
   }
   Incoming& in = incoming_[from];
   in.bytes += static_cast<int64_t>(m.payload.size);

@@ -52,7 +52,7 @@ void Checkpointer::Run() {
     if (written.ok()) {
       LogInfo("checkpoint " + *written);
     } else {
-      LogWarning(written.status().ToString() + "; the training goes on");
+      LogWarning(written.status().ToString() + "; training continues");
     }
     order.reset();
     busy_ = false;

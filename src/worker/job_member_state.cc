@@ -40,7 +40,7 @@ Status TypedJobMember<T>::Level(const TrainingOrder& order,
   }
   if (!unread_.ok() && round == proceed.round) {
     return unread_.Wrap(
-        "what the job is to go on from cannot be read; submit it again when it can");
+        "the state to resume from cannot be read; submit the job again when it is readable");
   }
   if (round < proceed.round) {
     ESPALIER_RETURN_IF_ERROR(FetchState(order, proceed.holder, proceed.round));

@@ -328,8 +328,8 @@ void ReadCache::Expire() {
 
 void ReadCache::GiveUp(const std::string& why) {
   if (std::exchange(gave_up_, true)) return;
-  LogWarning("what jobs read is not kept any more, for the spill directory " + why +
-             "; each reads its input itself until this worker is started again");
+  LogWarning("the read cache is disabled: the spill directory " + why +
+             "; each job reads its input itself until this worker restarts");
   while (!files_.empty()) Drop(files_.begin());
 }
 

@@ -138,7 +138,7 @@ Result<std::optional<training::TrainingState<T>>> LoadCheckpoint(const storage::
     BeginWithOtherEnd(plan, &*state);
     if (a.find("early_stopping") != std::string::npos) ForgetTheBest(&*state);
   }
-  LogInfo("the job goes on from " + found->path);
+  LogInfo("the job continues from " + found->path);
   state->accepted = found->accepted;
   return std::optional<training::TrainingState<T>>(*std::move(state));
 }

@@ -130,7 +130,7 @@ class AsyncTest(EspalierTest):
         self.wait_for_generation(cluster, job, 2)
         self.assert_trained(cluster, job, "holder")
         logs = "".join(cluster.log(n) for n in cluster.workers if n != holder)
-        self.assertRegex(logs, r"the job goes on from .*holder\.bundle\.checkpoints")
+        self.assertRegex(logs, r"the job continues from .*holder\.bundle\.checkpoints")
 
     def test_when_the_holder_is_killed_without_a_checkpoint_training_begins_again(self):
         cluster = Cluster(self, workers=2)
@@ -163,7 +163,7 @@ class AsyncTest(EspalierTest):
         cluster.restart_coordinator()
         self.assert_trained(cluster, job, "orphaned")
         logs = "".join(cluster.log(n) for n in cluster.workers if n != holder)
-        self.assertRegex(logs, r"the job goes on from .*orphaned\.bundle\.checkpoints")
+        self.assertRegex(logs, r"the job continues from .*orphaned\.bundle\.checkpoints")
 
     def test_control_c_ends_it_and_keeps_the_model(self):
         process = self.start("train", self.job("stopped", self.spec(epochs=10_000_000)),

@@ -102,7 +102,7 @@ class ResumeTest(CheckpointTest):
         self.assert_same_run(result, expected)
         logs = "".join(cluster.log(name) for name in cluster.workers)
         self.assertIn(flipped + " is not used: its SHA-256 differs", logs)
-        self.assertIn("goes on from " + cut, logs)
+        self.assertIn("continues from " + cut, logs)
 
     def test_another_job_begins_with_the_weights_of_a_checkpoint(self):
         newest = self.kill_in_the_middle(self.job("cut", self.spec()), "--workers", 2)[-1]
@@ -207,7 +207,7 @@ class EveryMemberLostTest(CheckpointTest):
         cluster.start_worker("late-2")
         self.assert_same_run(cluster.result("watch", job), expected)
         logs = cluster.log("late-1") + cluster.log("late-2")
-        self.assertIn("goes on from " + self.path("m.checkpoints/step-"), logs)
+        self.assertIn("continues from " + self.path("m.checkpoints/step-"), logs)
 
 
 class HdfsTest(CheckpointTest):

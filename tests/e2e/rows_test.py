@@ -133,7 +133,7 @@ class RowsTest(EspalierTest):
         out, _ = cluster.espalier("submit", self.job("resumed", self.spec(40, min=1, max=2)),
                                   "--detach", "--resume", kept.group(1))
         self.assert_right(cluster, out.strip(), weights)
-        self.assertIn("goes on from " + kept.group(1) + "/step-000000100.ckpt",
+        self.assertIn("continues from " + kept.group(1) + "/step-000000100.ckpt",
                       cluster.log("node-1") + cluster.log("node-2"))
 
     def test_of_two_nobody_knows_which_is_wrong_and_both_go_back(self):

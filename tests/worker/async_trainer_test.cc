@@ -324,11 +324,11 @@ TEST_CASE("letters come whole and in order; anything else ends the exchange") {
     CHECK(heard.error.find(word) != std::string::npos);
     CHECK(heard.letters == 0);
   };
-  refused({Part(2, 5, 0, 8, 0)}, "nobody sends here");
-  refused({Part(0, 5, 0, 8, 0)}, "nobody sends here");
+  refused({Part(2, 5, 0, 8, 0)}, "not expected here");
+  refused({Part(0, 5, 0, 8, 0)}, "not expected here");
   collective::ReduceMessage down = Part(1, 5, 0, 8, 0);
   down.kind = collective::MessageKind::kDown;
-  refused({down}, "nobody sends here");
+  refused({down}, "not expected here");
   refused({Part(1, 5, 1, 8, 0)}, "none that can follow");
   refused({Part(1, 5, 0, 8, 2), Part(1, 5, 2, 3, 0)}, "none that can follow");
   refused({Part(1, 5, 0, 8, 2), Part(1, 6, 1, 3, 0)}, "none that can follow");
