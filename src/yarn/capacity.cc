@@ -16,7 +16,7 @@ Status Fits(const char* flag, int64_t asked, int64_t largest, const char* unit) 
 }  // namespace
 
 Result<int64_t> CountWorkerNodes(const std::vector<YarnNode>& nodes, const YarnRequest& request) {
-  if (nodes.empty()) return Unavailable("YARN has no node that runs");
+  if (nodes.empty()) return Unavailable("YARN has no running node");
   const auto largest = [&nodes](int64_t YarnNode::*what) {
     int64_t most = 0;
     for (const YarnNode& node : nodes) most = std::max(most, node.*what);

@@ -51,9 +51,10 @@ Status CheckPrincipal(const std::string& principal) {
   const bool no_host = IsPlain(parts.name) && parts.host.empty() && IsPlain(parts.realm);
   return InvalidArgument(
       "--principal: found '" + Printable(principal) + "', expected NAME/HOST@REALM" +
-      (no_host ? ": YARN takes no principal without a host for a service. Any host will do, '" +
+      (no_host ? ": YARN takes no principal without a host for a service. Use any host, such as "
+                 "in '" +
                      Printable(parts.name + "/yarn@" + parts.realm) +
-                     "' say, which the KDC must know; _HOST stands for the name of each node"
+                     "', if the KDC knows that principal; _HOST is the name of each node"
                : " of letters, digits and . _ -"));
 }
 
@@ -83,8 +84,8 @@ Status CheckKeytab(const YarnIdentity& identity, const std::string& shown) {
   if (is_ours(principals.front())) return {};
   return InvalidArgument("the keytab " + shown + " begins with a key of '" +
                          Printable(principals.front(), kPrincipalBytesMax) +
-                         "', who the containers would be; expected one of " + identity.principal +
-                         " alone: write it to a file of its own (ktutil)");
+                         "', which the containers would log in as; expected a key of " +
+                         identity.principal + " alone: write it to a separate file (ktutil)");
 }
 
 }  // namespace espalier::yarn

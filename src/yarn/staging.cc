@@ -115,10 +115,9 @@ Result<YarnHadoop> HadoopForNodes(const storage::FileSystem& files,
   ESPALIER_ASSIGN_OR_RETURN(out.site, ClientSite(config));
   if (ca_file.empty()) return out;
   const auto unfit = [](const Status& why) {
-    return InvalidArgument(
-        "ESPALIER_HADOOP_CA, whose file the containers are given: " + why.message() +
-        "; expected the PEM file of the authorities that HDFS over HTTPS is "
-        "believed by");
+    return InvalidArgument("ESPALIER_HADOOP_CA, the file for the containers: " + why.message() +
+                           "; expected the PEM file of the authorities to trust for HDFS over "
+                           "HTTPS");
   };
   Result<std::string> pem = files.ReadAll(ca_file, security::kPemBytesMax);
   if (!pem.ok()) return unfit(pem.status());

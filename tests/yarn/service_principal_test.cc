@@ -35,7 +35,7 @@ TEST_CASE("a service's principal has a name, a host and a realm") {
   CHECK_FALSE(CheckPrincipal(std::string(300, 'a') + "/b@R").ok());
   CHECK_THAT(CheckPrincipal("ann@EXAMPLE.COM").message(),
              Catch::Contains("no principal without a host") &&
-                 Catch::Contains("'ann/yarn@EXAMPLE.COM' say"));
+                 Catch::Contains("such as in 'ann/yarn@EXAMPLE.COM'"));
 }
 
 TEST_CASE("a keytab must hold the principal, and begin with it") {
@@ -54,8 +54,8 @@ TEST_CASE("a keytab must hold the principal, and begin with it") {
   const size_t last = turned.size() - 0x35 - 4;
   turned = turned.substr(0, 2) + turned.substr(last) + turned.substr(2, last - 2);
   CHECK_THAT(check("ann/yarn@EXAMPLE.COM", turned).message(),
-             Catch::Contains("the keytab 'k' begins with a key of 'bob@EXAMPLE.COM', who the "
-                             "containers would be"));
+             Catch::Contains("the keytab 'k' begins with a key of 'bob@EXAMPLE.COM', which "
+                             "the containers would log in as"));
   CHECK_THAT(check("ann/yarn@EXAMPLE.COM", "no").message(), Catch::StartsWith("'k': found a file"));
 }
 

@@ -129,7 +129,7 @@ TEST_CASE("the authorities of HDFS over HTTPS are sent along, and a file without
     CHECK(refused.code() == StatusCode::kInvalidArgument);
     CHECK_THAT(refused.message(), Catch::StartsWith("ESPALIER_HADOOP_CA") &&
                                       Catch::Contains(dir / name) &&
-                                      Catch::EndsWith("is believed by"));
+                                      Catch::EndsWith("HDFS over HTTPS"));
   }
 }
 
