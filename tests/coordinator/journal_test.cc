@@ -294,7 +294,7 @@ TEST_CASE(
   const uint32_t checksum = RecordChecksum(3, std::string_view("x", 1));
   CHECK_THAT(problem("UPDATE record SET bytes = x'78', checksum = " + std::to_string(checksum) +
                      " WHERE sequence = 3"),
-             Catch::Contains("record 3: ") && Catch::Contains("no protocol buffer"));
+             Catch::Contains("record 3: ") && Catch::Contains("not a valid protocol buffer"));
   CHECK_THAT(problem("PRAGMA user_version = 2"), Catch::Contains("has format 2"));
   CHECK_THAT(problem("PRAGMA application_id = 2"), Catch::Contains("another program's database"));
 }

@@ -279,7 +279,7 @@ class CoordinatorRestartTest(EspalierTest):
                               env=self.environment)
         self.assertEqual(done.returncode, 1)
         self.assertIn(path, done.stderr)
-        self.assertIn("move the directory away", done.stderr)
+        self.assertIn("move the directory elsewhere", done.stderr)
 
 
 if __name__ == "__main__":

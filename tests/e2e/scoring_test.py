@@ -269,7 +269,7 @@ class ScoringTest(EspalierTest):
         bundle, _ = self.animals()
         self.write("empty.csv", "")
         bad = [("nowhere", "test.csv", "model.json"),
-               (self.directory, "test.csv", "no bundle"),
+               (self.directory, "test.csv", "not a bundle"),
                (bundle, "nothing.csv", "nothing.csv"),
                (bundle, "none-*.csv", "no file matches"),
                (bundle, "empty.csv", "no record"),

@@ -320,7 +320,7 @@ class SweepTest(EspalierTest):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, err)
-        self.assertIn("with what is left", err)
+        self.assertIn("with the remaining runs", err)
         table = json_lines(out)[-1]
         self.assertEqual(table["status"], "CANCELLED")
         self.assertEqual([t["runs"][0]["status"] for t in table["trials"]],

@@ -109,7 +109,8 @@ TEST_CASE("where states differ only what members had compared is begun with, or 
 TEST_CASE("a resumed job goes on with the furthest of what it has written and what it began with") {
   Fixture f;
   f.spec.resume = spec::ResumeSpec{f.directory / "old/", false, false};
-  CHECK_THAT(f.Error(), Contains("the run cannot be resumed") && Contains("no checkpoint in"));
+  CHECK_THAT(f.Error(),
+             Contains("the run cannot be resumed") && Contains("no checkpoint found in"));
   f.Write("old", 30);
   CHECK(f.Begins() == 30);
   f.Write("own", 40);
