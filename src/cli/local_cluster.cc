@@ -75,9 +75,8 @@ Status LocalCluster::MakeDirectories() {
   if (fits) return Status::Ok();
   return short_directory_.Make(kShortParent)
       .Wrap(
-          "TMPDIR cannot hold sockets: its path is too long or has characters that are not valid "
-          "in "
-          "an address");
+          "TMPDIR cannot hold sockets: its path is too long or has characters that are "
+          "not valid in an address");
 }
 
 std::string LocalCluster::Socket(const std::string& name) const {

@@ -18,10 +18,9 @@ constexpr const char* kInitExamples =
     "  espalier init 'sales/year=*/' --label amount";
 
 constexpr const char* kTrainExamples =
-    "Starts one coordinator and N workers on this machine (only you can reach them), trains, "
-    "shows\n"
-    "the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops at "
-    "once.\n"
+    "Starts one coordinator and N workers on this machine (only you can reach them), trains,\n"
+    "shows the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops "
+    "at once.\n"
     "The weights are the same bytes for any number of workers and threads.\n"
     "\n"
     "Examples:\n"
