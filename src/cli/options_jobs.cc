@@ -19,9 +19,8 @@ constexpr const char* kInitExamples =
 
 constexpr const char* kTrainExamples =
     "Starts one coordinator and N workers on this machine (only you can reach them), trains,\n"
-    "shows the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops "
-    "at once.\n"
-    "The weights are the same bytes for any number of workers and threads.\n"
+    "shows the result and removes all of it. Ctrl-C stops the job cleanly; a second Ctrl-C stops\n"
+    "at once. The weights are the same bytes for any number of workers and threads.\n"
     "\n"
     "Examples:\n"
     "  espalier train job.yaml\n"
