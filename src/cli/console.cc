@@ -18,6 +18,12 @@ namespace {
 
 constexpr int kLookEveryMs = 100, kUnreadLooks = 10;
 
+// Waits kLookEveryMs at most. Returns whether write(2) takes text, or reports an error.
+bool TakesText(int fd) {
+  pollfd at = {fd, POLLOUT, 0};
+  return poll(&at, 1, kLookEveryMs) > 0;
+}
+
 }  // namespace
 
 Console::Console(const Environment& env) : out_{STDOUT_FILENO}, err_{STDERR_FILENO} {
@@ -42,10 +48,18 @@ bool Console::out_lost() const { return out_.error != 0 && out_.error != EPIPE; 
 void Console::Err(std::string_view text) { Write(err_, text); }
 
 void Console::Write(Stream& stream, std::string_view text) const {
-  if (stream.error != 0 || (stream.unread && interrupted_())) return;
+  // A reader that was too slow gets one look for each further text, so that the last one arrives.
+  if (stream.error != 0 || (stream.unread && interrupted_() && !TakesText(stream.fd))) return;
+  const std::string after_cut = stream.cut ? "\n" + std::string(text) : "";
+  if (stream.cut) text = after_cut;
+  const size_t whole = text.size();
   while (!text.empty() && stream.error == 0) {
     stream.unread = !AwaitReader(stream.fd);
-    if (stream.unread) return;
+    if (stream.unread) {
+      stream.cut = stream.cut || text.size() < whole;
+      return;
+    }
+    stream.cut = false;
     // If poll(2) reports a pipe as writable, it takes this many bytes without blocking. A terminal
     // may still block until its reader reads.
     const ssize_t n = write(stream.fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
@@ -56,8 +70,7 @@ void Console::Write(Stream& stream, std::string_view text) const {
 
 bool Console::AwaitReader(int fd) const {
   for (int unread = 0; unread < kUnreadLooks; unread += interrupted_()) {
-    pollfd at = {fd, POLLOUT, 0};
-    if (poll(&at, 1, kLookEveryMs) > 0) return true;  // write() reports errors
+    if (TakesText(fd)) return true;
   }
   return false;
 }

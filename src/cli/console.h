@@ -51,6 +51,7 @@ class Console {
     const int fd;
     int error = 0;        // errno of the failed write
     bool unread = false;  // the last text was not read in time
+    bool cut = false;     // only a part of that text was written
   };
   void Write(Stream& stream, std::string_view text) const;
   bool AwaitReader(int fd) const;
