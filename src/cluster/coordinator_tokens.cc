@@ -107,7 +107,7 @@ std::string CoordinatorCore::TroubleOf(const JobRecord& job) const {
                                                         : "at " + UtcTime(state.ends_ms);
     text += (text.empty() ? "" : "; ") +
             ("its delegation token of " + Printable(file_system, 300)) + " ends " + ends +
-            ", after which the job cannot read or write there unless this is fixed first: " +
+            ", after which the job cannot read or write there unless this is fixed by then: " +
             state.trouble;
   }
   return text;

@@ -338,7 +338,7 @@ TEST_CASE("a job that begins anew is told of checkpoints, one that resumes of th
     const Status none = CheckBeginning(*place.files, job);
     CHECK(none.code() == StatusCode::kNotFound);
     CHECK_THAT(none.message(), Contains("resume: no checkpoint found in " + job.output.path +
-                                        ".checkpoints; --resume"));
+                                        ".checkpoints; set --resume"));
     Write(place, 70);
     CHECK(CheckBeginning(*place.files, job).ok());
     job.train.batch = 32;

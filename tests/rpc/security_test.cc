@@ -97,7 +97,7 @@ TEST_CASE("a client accepts only a valid certificate of that host") {
   CHECK_THAT(list({security::Role::kCoordinator, "head", {"head.example.org"}}, 0).ToString(),
              Contains("does not name '127.0.0.1'"));
   CHECK_THAT(list({security::Role::kWorker, "node-1", {"127.0.0.1"}}, 0).ToString(),
-             Contains("no coordinator's"));
+             Contains("not a coordinator's"));
 }
 
 class Attempt : public CoordinatorLinkListener {
