@@ -211,7 +211,7 @@ TEST_CASE("failures are tried again before the end, and told once each") {
         std::string::npos);
   CHECK_THAT(t.core_.Job({1})->trouble,
              Catch::StartsWith("its delegation token of hdfs://ns ends at 1970-01-") &&
-                 Catch::EndsWith("unless this is fixed first: nobody may act for alice"));
+                 Catch::EndsWith("unless this is fixed by then: nobody may act for alice"));
   CHECK(t.Pass(6'000).size() == 1);
   t.log_.clear();
   t.Feed(TokenKept{{1}, kFiles, Unavailable("no KDC answers")});
