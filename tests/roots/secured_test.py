@@ -84,7 +84,8 @@ class SecuredTest(EspalierTest):
 
     def test_the_daemons_are_themselves_by_their_keytab(self):
         rows = csv_text(table(400))
-        spec = {"data": {"train": self.write("t.csv", rows), "label": "label",
+        spec = {"preset": "none",
+                "data": {"train": self.write("t.csv", rows), "label": "label",
                          "validation": {"column": "flag"}},
                 "model": {"task": "classification", "hidden": [16, 8]},
                 "train": {"batch": 100, "leaves": 16, "epochs": 2, "seed": 7}}
