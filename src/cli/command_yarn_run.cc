@@ -87,10 +87,10 @@ class YarnRun {
     const std::string watch =
         "espalier watch " + ToString(job_) + " --coordinator " + kYarnCoordinator + name();
     if (context_.options.json) {
-      context_.console.Out(JsonLine({{"event", "detached"},
-                                     {"job", ToString(job_)},
-                                     {"service", name()},
-                                     {"follow_with", watch + " --json"}}));
+      context_.console.LastOut(JsonLine({{"event", "detached"},
+                                         {"job", ToString(job_)},
+                                         {"service", name()},
+                                         {"follow_with", watch + " --json"}}));
     } else {
       context_.console.Out(ToString(job_) +
                            " continues; its cluster ends by itself a minute after "

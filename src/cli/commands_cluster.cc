@@ -43,9 +43,9 @@ std::string WatchCommand(const CommandContext& context, JobId job) {
 // Reports to readers of JSON that the last line is not the job's outcome.
 void TellDetached(const CommandContext& context, JobId job) {
   if (!context.options.json) return;
-  context.console.Out(JsonLine({{"event", "detached"},
-                                {"job", ToString(job)},
-                                {"follow_with", WatchCommand(context, job) + " --json"}}));
+  context.console.LastOut(JsonLine({{"event", "detached"},
+                                    {"job", ToString(job)},
+                                    {"follow_with", WatchCommand(context, job) + " --json"}}));
 }
 
 // Follows until the job ends or the user stops.

@@ -18,10 +18,10 @@ namespace {
 
 constexpr int kLookEveryMs = 100, kUnreadLooks = 10;
 
-// Waits kLookEveryMs at most. Returns whether write(2) takes text, or reports an error.
-bool TakesText(int fd) {
+// Waits for `wait_ms` at most. Returns whether write(2) takes text, or reports an error.
+bool TakesText(int fd, int wait_ms) {
   pollfd at = {fd, POLLOUT, 0};
-  return poll(&at, 1, kLookEveryMs) > 0;
+  return poll(&at, 1, wait_ms) > 0;
 }
 
 }  // namespace
@@ -42,14 +42,18 @@ void Console::Out(std::string_view text) {
   Err(ErrorText(ResourceExhausted("cannot write to standard output: " + why), err_color_));
 }
 
+void Console::LastOut(std::string_view text) {
+  out_.unread = false;
+  Out(text);
+}
+
 bool Console::out_lost() const { return out_.error != 0 && out_.error != EPIPE; }
 
 // A failure of standard error cannot be reported.
 void Console::Err(std::string_view text) { Write(err_, text); }
 
 void Console::Write(Stream& stream, std::string_view text) const {
-  // A reader that was too slow gets one look for each further text, so that the last one arrives.
-  if (stream.error != 0 || (stream.unread && interrupted_() && !TakesText(stream.fd))) return;
+  if (stream.error != 0 || (stream.unread && interrupted_() && !TakesText(stream.fd, 0))) return;
   const std::string after_cut = stream.cut ? "\n" + std::string(text) : "";
   if (stream.cut) text = after_cut;
   const size_t whole = text.size();
@@ -70,7 +74,7 @@ void Console::Write(Stream& stream, std::string_view text) const {
 
 bool Console::AwaitReader(int fd) const {
   for (int unread = 0; unread < kUnreadLooks; unread += interrupted_()) {
-    if (TakesText(fd)) return true;
+    if (TakesText(fd, kLookEveryMs)) return true;
   }
   return false;
 }
