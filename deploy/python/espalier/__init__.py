@@ -1,14 +1,14 @@
-"""Espalier's Python client: submit training jobs, follow them, and use the models.
+"""Espalier's Python client: submits training jobs, follows them, and uses the models.
 
 >>> import espalier
 >>> with espalier.connect("head:7700") as cluster:
 ...     job = cluster.submit("job.yaml")
 ...     result = job.result()          # a progress bar in terminals and notebooks
->>> model = result.load()              # NumPy only; the fitted preprocessing included
+>>> model = result.load()              # NumPy only; includes the fitted preprocessing
 >>> model.predict(frame)               # NumPy arrays, pandas frames, Arrow tables
 
-``espalier.train("job.yaml", workers=2)`` needs no cluster. What is needed for a model alone
-(:func:`load`) is NumPy; gRPC is imported by what speaks with a cluster.
+``espalier.train("job.yaml", workers=2)`` needs no cluster. A model alone (:func:`load`) needs only
+NumPy. Only the modules that communicate with a cluster import gRPC.
 """
 
 from __future__ import annotations

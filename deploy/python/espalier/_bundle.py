@@ -1,6 +1,7 @@
-"""Reading a bundle: bytes of its files, model.json, weights.safetensors. Every length is compared
-with a limit before memory is taken, and anything that is not as this version writes it is refused
-with its place; the formats are told in src/bundle/model_json.h and safetensors.h."""
+"""Reads a bundle: bytes of its files, model.json, weights.safetensors. Every length is compared
+with a limit before memory is reserved. Content that differs from what this version writes is
+rejected, and the error contains its place. src/bundle/model_json.h and safetensors.h describe the
+formats."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from .errors import (BadInputError, DataLossError, FailedPreconditionError, NotF
 _FORMATS = (1, 2)
 _DTYPES: Dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
 
-#: Text of a class, or its bytes where they are not UTF-8.
+#: Text of a class, or its bytes if they are not UTF-8.
 Label = Union[str, bytes]
 
 
@@ -40,7 +41,7 @@ def read_local(folder: str, name: str, limit: int) -> bytes:
                                  "be reachable from this machine.") from error
 
 
-# ---- JSON with the path of what is wrong
+# ---- JSON with the path of each error
 
 
 def _wrong(path: str, expected: str) -> BadInputError:
@@ -48,7 +49,7 @@ def _wrong(path: str, expected: str) -> BadInputError:
 
 
 class Node:
-    """A JSON value and where it stands."""
+    """A JSON value and its path."""
 
     def __init__(self, value: Any, path: str) -> None:
         self.value, self.path = value, path
@@ -62,7 +63,7 @@ class Node:
         return Node(self.value[name], path)
 
     def get(self, name: str) -> Optional[Node]:
-        """None where it is absent or null."""
+        """Returns None if the member is absent or null."""
         if not isinstance(self.value, dict) or self.value.get(name) is None:
             return None
         return self[name]
@@ -73,7 +74,7 @@ class Node:
         return list(self.value)
 
     def only(self, known: Sequence[str], what: str) -> None:
-        """Refuses members that this version does not know: the model may need them."""
+        """Rejects members that this version does not know, because the model may need them."""
         for name in self.keys():
             if name not in known:
                 raise UnimplementedError(
@@ -110,7 +111,7 @@ class Node:
         return self.value
 
     def label(self) -> Label:
-        """Text, or bytes from {"hex": ".."}."""
+        """Returns text, or bytes from {"hex": ".."}."""
         if isinstance(self.value, dict) and list(self.value) == ["hex"]:
             try:
                 return bytes.fromhex(self["hex"].text())
@@ -119,7 +120,7 @@ class Node:
         return self.text()
 
     def choice(self, words: Sequence[str]) -> str:
-        """The word of `word`, of `{word: ..}` and, in format 1, of `{"kind": word, ..}`."""
+        """Returns the word of `word`, of `{word: ..}` and, in format 1, of `{"kind": word, ..}`."""
         if not isinstance(self.value, dict):
             return self.one_of(words)
         if "kind" in self.value:
@@ -173,8 +174,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Feature:
-    """What was fitted to a feature: (x - shift) * factor, nulls replaced first; with codes it is a
-    category, whose code picks a row of a table."""
+    """Fitted preprocessing of a feature: (x - shift) * factor, after nulls are replaced. A feature
+    with codes is a category, and its code selects a row of a table."""
 
     name: str
     shift: float
@@ -186,12 +187,12 @@ class Feature:
     hashed: bool
     vocabulary: Tuple[Label, ...]
     smooth_clip: bool
-    bin_edges: Tuple[float, ...]  # of a number with an embedding
+    bin_edges: Tuple[float, ...]  # edges of a number with an embedding
 
 
 @dataclass(frozen=True)
 class Document:
-    """What model.json says, as far as predicting needs it."""
+    """Content of model.json, as far as predictions need it."""
 
     raw: Dict[str, Any]
     name: str
@@ -203,14 +204,14 @@ class Document:
     feature_spec: Node  # spec.data.features
     null_values: Tuple[Label, ...]  # spec.data.null_values
     schema: Node
-    rules: List[Node]  # one a feature, or none
-    thresholds: Tuple[float, ...]  # one a class, or none
-    half_widths: Tuple[float, ...]  # of prediction intervals, one a target, or none
+    rules: List[Node]  # one per feature, or none
+    thresholds: Tuple[float, ...]  # one per class, or none
+    half_widths: Tuple[float, ...]  # of prediction intervals, one per target, or none
     classes: Tuple[Label, ...]
     targets: Tuple[Tuple[str, float, float, float, float], ...]  # name, shift, factor, range
     scaling_layer: bool
-    fits: int        # whose predictions the model averages
-    constant: bool   # whether a constant answer has a share in them
+    fits: int        # number of fits that the model averages
+    constant: bool   # whether a constant answer has a share in the average
     weights_sha256: str
 
     @property
@@ -221,12 +222,12 @@ class Document:
 _EDGES_MAX = 257
 _ACTIVATIONS = ("identity", "relu", "tanh", "sigmoid", "leaky_relu", "elu", "gelu", "silu")
 _CLASS_LOSSES = ("softmax_cross_entropy", "binary_cross_entropy")
-#: By task, the default first.
+#: Losses by task, the default first.
 _LOSSES = {"classification": _CLASS_LOSSES,
            "regression": ("mse", "mae", "huber", "poisson", "quantile"),
            "multilabel": ("binary_cross_entropy",),
            "autoencoder": ("mse", "mae", "huber")}
-# Of spec.model; the last ones do not matter to a prediction.
+# Keys of spec.model. The last ones do not affect predictions.
 _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss", "precision",
                "thresholds", "dropout", "label_smoothing", "huber_delta", "quantile", "init",
                "target_scale", "expected_inputs", "expected_outputs", "inputs", "outputs",
@@ -235,8 +236,8 @@ _MODEL_KEYS = ("task", "hidden", "activation", "layer_norm", "residual", "loss",
 
 
 def parse_document(raw: bytes) -> Document:
-    """Raises BadInputError, FailedPreconditionError for another format, UnimplementedError for
-    what this version does not know."""
+    """Raises BadInputError for malformed content, FailedPreconditionError for another format, and
+    UnimplementedError for content that this version does not know."""
     value = parse_json(raw, MODEL_FILE)
     root = Node(value, "")
     if not isinstance(value, dict):
@@ -320,7 +321,7 @@ def _feature(node: Node) -> Feature:
 
 
 def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
-    """As CheckThresholds of src/model/network.cc."""
+    """Checks as CheckThresholds of src/model/network.cc does."""
     node = model.get("thresholds")
     found = tuple(t.number() for t in node.items(1_000_000)) if node else ()
     sound = loss == "softmax_cross_entropy" and len(found) == outputs and min(found) >= 0 and \
@@ -332,7 +333,8 @@ def _thresholds(model: Node, loss: str, outputs: int) -> Tuple[float, ...]:
 
 
 def _chosen(root: Node, loss: str, outputs: int) -> Tuple[float, ...]:
-    """The thresholds that training chose, or none. As CheckDecision of src/bundle/model_json.cc."""
+    """Returns the thresholds that training chose, or none. It checks as CheckDecision of
+    src/bundle/model_json.cc does."""
     node = root.get("thresholds")
     found = tuple(t.number() for t in node.items(2)) if node else ()
     sound = loss == "softmax_cross_entropy" and len(found) == outputs == 2 and \
@@ -386,8 +388,9 @@ def _layers(model: Node, inputs: int, outputs: int) -> Tuple[Layer, ...]:
 
 
 def parse_safetensors(raw: bytes) -> Dict[str, np.ndarray[Any, Any]]:
-    """Arrays by name, which look into `raw`. Sizes, shapes, one element type, no holes and no
-    overlaps are checked. Raises BadInputError or UnimplementedError."""
+    """Returns arrays by name, as views of `raw`. It checks sizes, shapes, that there is one element
+    type, and that there are no holes and no overlaps. Raises BadInputError or UnimplementedError.
+    """
     def wrong(words: str) -> BadInputError:
         return BadInputError("%s: %s" % (WEIGHTS_FILE, words))
     if len(raw) < 8:
@@ -432,7 +435,7 @@ def _entry(name: str, entry: Any) -> Tuple[str, int, int, str, Tuple[int, ...]]:
 
 
 def check_digest(raw: bytes, expected: str, where: str) -> None:
-    """Raises DataLossError when these are not the weights that model.json tells of."""
+    """Raises DataLossError if these are not the weights that model.json describes."""
     found = hashlib.sha256(raw).hexdigest()
     if found != expected:
         raise DataLossError("%s has the SHA-256 %s, and %s tells of %s" %

@@ -1,4 +1,4 @@
-"""From what a column holds to the number of a feature that is not that number itself: logarithms,
+"""Converts a column's values to numbers of features that are not the value itself: logarithms,
 booleans, parts of dates, codes of categories. The rules are those of
 src/data/features/feature_decoder.h."""
 
@@ -34,7 +34,7 @@ def _any_of(words: Sequence[str], short: bool = True) -> str:
     return "|".join("%s|%s" % (w, w[:3]) if short else w for w in words)
 
 
-# What a directive of a date's format matches, as DateFormat of src/data/features/dates.h has it.
+# Text that a directive of a date's format matches, as DateFormat of src/data/features/dates.h.
 _DIRECTIVES = {
     "Y": r"(?P<year>\d{4})", "y": r"(?P<short_year>\d{2})", "m": r"(?P<month>\d{1,2})",
     "d": r"(?P<day>\d{1,2})", "j": r"(?P<yearday>\d{1,3})",
@@ -51,7 +51,7 @@ _FIRST_MOMENT, _END_OF_MOMENTS = FIRST_DAY * _DAY, (LAST_DAY + 1) * _DAY
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)", re.A | re.I)
 _DECIMAL = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.A)
 _EXPONENT_MAX = 400
-# Truth values of one kind: the texts of true, then those of false; the first one names it.
+# Truth values of one kind: the texts of true, then those of false. The first one is its name.
 _TRUTHS = ((("true", "True", "TRUE", "t", "T", "1"), ("false", "False", "FALSE", "f", "F", "0")),
            (("yes", "Yes", "YES", "y", "Y"), ("no", "No", "NO", "n", "N")))
 _WHOLE_FLOAT = re.compile(r"(-?0|-?[1-9]\d*)\.0*", re.A)
@@ -68,7 +68,7 @@ def is_null(value: Any) -> bool:
 
 
 def murmur3(raw: bytes) -> int:
-    """MurmurHash3, x86, 32 bits, seed 0."""
+    """Returns MurmurHash3, x86, 32 bits, seed 0."""
     mask, hashed = 0xFFFFFFFF, 0
     whole = len(raw) & ~3
 
@@ -88,7 +88,8 @@ def murmur3(raw: bytes) -> int:
 
 
 def category_text(value: Any) -> Any:
-    """As text (bytes for what is not UTF-8) without spaces around it; "" for null."""
+    """Returns the value as text (bytes if it is not UTF-8) without surrounding spaces; "" for null.
+    """
     if is_null(value):
         return ""
     if isinstance(value, decimal.Decimal):
@@ -111,7 +112,7 @@ def category_text(value: Any) -> Any:
 
 
 def _seconds_of(value: Any) -> float:
-    """A time of day or a duration, as the number that Parquet's are to the workers."""
+    """Returns a time of day or a duration as the number that the workers read from Parquet."""
     if isinstance(value, datetime.time):
         value = datetime.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second,
                                    microseconds=value.microsecond)
@@ -121,7 +122,7 @@ def _seconds_of(value: Any) -> float:
 
 
 def _moment_text(moment: Any) -> str:
-    """A date, or a moment in UTC, as the workers write those of Parquet: "2024-02-29",
+    """Returns a date, or a moment in UTC, as the workers write those of Parquet: "2024-02-29",
     "2024-02-29 23:59:58.5"."""
     if isinstance(moment, np.datetime64):
         unit = np.datetime_data(moment.dtype)[0]
@@ -137,8 +138,9 @@ def _moment_text(moment: Any) -> str:
 
 
 def number_text(number: Any) -> str:
-    """A float of either precision as the workers write those of Parquet: the fewest digits that
-    give it back, a whole number up to 2^53 without exponent, beyond whatever is shorter."""
+    """Returns a float of either precision as the workers write those of Parquet: the fewest digits
+    that restore the value. A whole number up to 2^53 has no exponent. Larger ones use the shorter
+    form."""
     if isinstance(number, np.float16):
         number = np.float32(number)
     if abs(number) <= 1 << 53 and number == int(number):
@@ -155,7 +157,7 @@ def _without_exponent(number: Any) -> str:
 
 
 def plain_decimal(text: Any) -> Optional[str]:
-    """The one way to write a number as a decimal; None for other texts and for leading zeros.
+    """Returns the one decimal spelling of a number; None for other texts and for leading zeros.
     (PlainDecimal of src/data/table/class_text.h)"""
     found = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
     if found is None or not (found.group(2) or found.group(3)):
@@ -178,7 +180,8 @@ def _truth(text: Any, kind: Any) -> Optional[str]:
 
 
 class Rules:
-    """Which values are null by a job's null_values (ValueRules of src/data/table/value_rules.h)."""
+    """Defines which values are null by a job's null_values (ValueRules of
+    src/data/table/value_rules.h)."""
 
     def __init__(self, null_values: Iterable[Any] = ()) -> None:
         self.texts = frozenset(n.strip(b" \t\r" if isinstance(n, bytes) else " \t\r")
@@ -187,7 +190,7 @@ class Rules:
                              if isinstance(n, str) and _NUMBER.fullmatch(n))
 
     def text(self, value: Any) -> Any:
-        """As category_text."""
+        """Converts as category_text does."""
         text = category_text(value)
         return "" if text in self.texts else text
 
@@ -202,11 +205,11 @@ _NO_RULES = Rules()
 
 
 class Categories:
-    """The codes of one feature's values.
+    """Codes of one feature's values.
 
     Args:
-        vocabulary: texts, that of code k at k; None: values are hashed.
-        codes: how many codes there are.
+        vocabulary: texts; the text of code k is at k; None: values are hashed.
+        codes: number of codes.
     """
 
     def __init__(self, vocabulary: Optional[list[Any]], codes: int,
@@ -217,7 +220,7 @@ class Categories:
         texts = [t for t in self._known if t != ""]
         self._truths = next((kind for kind in _TRUTHS
                              if texts and all(_truth(t, kind) for t in texts)), None)
-        self._spelled: Dict[str, int] = {}  # by what all spellings have in common; -1: of several
+        self._spelled: Dict[str, int] = {}  # by the common form of all spellings; -1: several codes
         for text, code in self._known.items():
             spelling = self._spelling(text)
             if spelling is not None:
@@ -231,7 +234,7 @@ class Categories:
         return plain_decimal(text)
 
     def code(self, value: Any) -> int:
-        """-1: none."""
+        """Returns the code; -1: none."""
         text = self._rules.text(value)
         raw = _bytes_of(text)
         if len(raw) > CATEGORY_BYTES_MAX:
@@ -252,7 +255,8 @@ def _bytes_of(text: Any) -> bytes:
 
 
 def _whole_text(text: Any) -> Any:
-    """"3" of "3.0"; of any other text the text. (ClassText of src/data/table/class_text.h)"""
+    """Returns "3" for "3.0", and any other text unchanged. (ClassText of
+    src/data/table/class_text.h)"""
     whole = _WHOLE_FLOAT.fullmatch(text) if isinstance(text, str) else None
     if whole is None or not -1 << 63 <= int(whole.group(1)) < 1 << 63:
         return text
@@ -260,13 +264,13 @@ def _whole_text(text: Any) -> Any:
 
 
 def _other_texts(value: Any, text: Any) -> List[str]:
-    """What a category that is not known as `text` may be known as: "3" for "3.0", and a number,
-    a day or a boolean that was read from a CSV file as people write it there."""
+    """Returns other spellings under which a category that is not known as `text` may be known: "3"
+    for "3.0". For a number, a day or a boolean, the spelling that people use in CSV files."""
     if isinstance(value, (float, np.floating)) and not is_null(value):
         return [_without_exponent(value)]
     if isinstance(value, (datetime.datetime, np.datetime64)):
         return [text[:-len(_MIDNIGHT)]] if text.endswith(_MIDNIGHT) else []
-    if text in ("true", "false"):  # among other words, too
+    if text in ("true", "false"):  # also when other words are among the values
         return [text.capitalize(), text.upper()]
     return [_whole_text(text)]
 
@@ -278,7 +282,7 @@ def _number(value: Any) -> float:
         text = value.strip(" \t\r")
         if not text or text in NULL_WORDS:
             return math.nan
-        if not _NUMBER.fullmatch(text):  # float() takes 1_000 and other nations' digits
+        if not _NUMBER.fullmatch(text):  # float() also accepts 1_000 and non-ASCII digits
             raise ValueError("expected a number")
         return float(text)
     if isinstance(value, (np.float16, np.float32)):
@@ -305,8 +309,8 @@ def logarithm(value: Any, rules: Rules = _NO_RULES) -> float:
 
 
 def _seconds_of_number(number: float) -> float:
-    """20240229 is a day and 202402 a month, of the years 1900 to 2199; any other number is seconds
-    already."""
+    """Converts 20240229 as a day and 202402 as a month, of the years 1900 to 2199. Any other number
+    is already in seconds."""
     if number != math.floor(number):
         return number
     digits = int(number)
@@ -322,7 +326,7 @@ def _seconds_of_number(number: float) -> float:
 
 
 def format_pattern(text: str) -> Any:
-    """What texts written by a date_format match."""
+    """Returns the pattern that matches texts written by a date_format."""
     text, pattern, at = text.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S"), "", 0
     while at < len(text):
         if text[at] == "%" and at + 1 < len(text):
@@ -335,7 +339,7 @@ def format_pattern(text: str) -> Any:
 
 
 def _moment(parts: Dict[str, Optional[str]]) -> float:
-    """Seconds since 1970. Raises ValueError for what is on no calendar and no clock."""
+    """Returns seconds since 1970. Raises ValueError for a date or time that does not exist."""
     def number(name: str, default: int = 0) -> int:
         return int(parts.get(name) or default)
 
@@ -365,8 +369,8 @@ def _moment(parts: Dict[str, Optional[str]]) -> float:
 
 
 def seconds(value: Any, pattern: Any = None, rules: Rules = _NO_RULES) -> float:
-    """Since 1970, in UTC; a number is that already, or a day such as 20240229. `pattern`: of a
-    date_format, which texts and numbers have."""
+    """Returns seconds since 1970, in UTC. A number is already in seconds, or is a day such as
+    20240229. `pattern`: pattern of a date_format, which texts and numbers must match."""
     if is_null(value):
         return math.nan
     if isinstance(value, datetime.datetime):
@@ -405,7 +409,7 @@ def _part(name: str) -> Callable[[float], float]:
 
 def date_part(name: str, date_format: str = "",
               rules: Rules = _NO_RULES) -> Callable[[Any], float]:
-    """From a value to that part of its date."""
+    """Returns the function that maps a value to that part of its date."""
     of = _part(name)
     pattern = format_pattern(date_format) if date_format not in ("", "auto") else None
 
@@ -421,11 +425,11 @@ def date_part(name: str, date_format: str = "",
 
 def decode_all(decode: Callable[[Any], Any], values: Any, column: str, first_row: int,
                out: Any) -> None:
-    """out[i] = decode(values[i]), each different value once."""
+    """Computes out[i] = decode(values[i]), and decodes each distinct value once."""
     known: Dict[Any, Any] = {}
     for i, value in enumerate(values):
         try:
-            key = (type(value), value)  # True is not 1
+            key = (type(value), value)  # True differs from 1
             if key not in known:
                 known[key] = decode(value)
             out[i] = known[key]

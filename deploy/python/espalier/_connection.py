@@ -1,4 +1,4 @@
-"""Calls of the public service: where the coordinator is, channels, deadlines, errors."""
+"""Calls of the public service: address of the coordinator, channels, deadlines, errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from .errors import (DeadlineExceededError, EspalierError, FailedPreconditionErr
 
 _ON_HDFS = ("hdfs://", "webhdfs://", "swebhdfs://")
 ReadFile = Callable[[str, int], bytes]
-# gRPC's words for a call that found nobody. After any other failure it may have been carried out.
+# gRPC's words for a call that reached no coordinator. After any other failure, the coordinator may
+# have performed the call.
 _NO_CONNECTION = ("failed to connect to all addresses", "DNS resolution failed")
 _OPTIONS: List[Tuple[str, Any]] = [
     ("grpc.max_receive_message_length", ANSWER_BYTES_MAX),
@@ -45,14 +46,14 @@ _OPTIONS: List[Tuple[str, Any]] = [
 
 @dataclass(frozen=True)
 class Limits:
-    """How long is waited, in seconds. A submission takes longer than other calls: the coordinator
-    looks at the job's input before it answers.
+    """Time limits in seconds. A submission takes longer than other calls, because the coordinator
+    reads the job's input before it answers.
 
     Attributes:
         connect: for a connection, at each attempt.
         call, submit, withdraw: for the answer to a call.
-        away: for a coordinator that went away while a job is followed.
-        reach: for one that is not reached at first; 0: a single attempt.
+        away: for a coordinator that becomes unreachable while a job is followed.
+        reach: for a coordinator that is unreachable at first; 0: a single attempt.
     """
 
     connect: float = CONNECT_TIMEOUT_MS / 1000
@@ -64,7 +65,7 @@ class Limits:
 
     @classmethod
     def of(cls, timeout: float) -> Limits:
-        """All of them, for a person who waits so long at most, as `espalier --timeout` does."""
+        """Returns all limits for a maximum wait of `timeout`, as `espalier --timeout` does."""
         low, high = TIMEOUT_MS_MIN / 1000, TIMEOUT_MS_MAX / 1000
         if not low <= timeout <= high:
             raise InvalidArgumentError("timeout: found %s, expected seconds from %g to %g" %
@@ -74,7 +75,7 @@ class Limits:
 
 
 def parse_address(text: str) -> Tuple[str, int]:
-    """Host and port of "host:port" or "[::1]:port"; of "unix:/PATH" itself and 0."""
+    """Returns host and port of "host:port" or "[::1]:port". Returns "unix:/PATH" itself and 0."""
     if re.fullmatch(r"unix:/[\w.+=@~-][\w./+=@~-]*", text, re.ASCII):
         return text, 0
     host, colon, port = text.rpartition(":")
@@ -89,7 +90,8 @@ def parse_address(text: str) -> Tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """127.0.0.0/8, ::1, "localhost" or a Unix socket: reachable from this machine alone."""
+    """Returns whether only this machine can reach it: 127.0.0.0/8, ::1, "localhost" or a Unix
+    socket."""
     try:
         return host.startswith("unix:") or host == "localhost" or \
             ipaddress.ip_address(host).is_loopback
@@ -98,15 +100,15 @@ def is_loopback(host: str) -> bool:
 
 
 def find_coordinator(where: str, read: Optional[ReadFile] = None) -> str:
-    """The host:port behind `where`; a file is read anew at each call, one on HDFS by `read`, which
-    is given its URI and how many bytes are read at most; None: over WebHDFS."""
+    """Returns the host:port that `where` refers to. A file is read again at each call. `read` reads
+    one on HDFS, given its URI and the maximum number of bytes; None: over WebHDFS."""
     if where.startswith(YARN_COORDINATOR):
         where = _line_of("file:" + kept_of(where).coordinator, read)
     return _line_of(where, read)
 
 
 def _line_of(where: str, read: Optional[ReadFile]) -> str:
-    """The first line of a file that is named; `where` itself, when it names none."""
+    """Returns the first line of the file that `where` names, or `where` itself if it names none."""
     if where.startswith("file:"):
         raw = _local(where[len("file:"):])
     elif where.startswith(_ON_HDFS):
@@ -141,21 +143,22 @@ def _remote(uri: str, read: Optional[ReadFile]) -> bytes:
 
 
 class Connection:
-    """Any number of threads may call. A channel is made at the first call. After one that found
-    nobody the next call looks again where the coordinator is, and reads the certificates again."""
+    """Connection that any number of threads may use. The first call makes a channel. After a call
+    that reached no coordinator, the next call looks up the address and reads the certificates
+    again."""
 
     def __init__(self, where: str, security: Security, limits: Limits,
                  read: Optional[ReadFile] = None) -> None:
         self.where, self.security, self.limits, self._read = where, security, limits, read
         if not where.startswith(("file:", YARN_COORDINATOR) + _ON_HDFS):
             parse_address(where)
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the members below
         self._channel: Optional[Any] = None
         self._address = ""
         self._checked, self._stale = False, False
 
     def find(self) -> str:
-        """See find_coordinator."""
+        """Finds the address, see find_coordinator."""
         return find_coordinator(self.where, self._read)
 
     def close(self) -> None:
@@ -178,7 +181,8 @@ class Connection:
             return make_stub(self._channel), self._address
 
     def _renew(self) -> None:
-        """A channel that fits; the former is left to the calls that use it. REQUIRES the lock."""
+        """Makes a channel for the current address. Running calls keep the previous one. REQUIRES
+        the lock."""
         address = self.find()
         host, port = parse_address(address)
         if self.security.encrypted and not port:
@@ -204,12 +208,12 @@ class Connection:
         return grpc.secure_channel(address, credentials, options)
 
     def _is_clear(self, address: str) -> bool:
-        """Whether others may read on the way what is sent there."""
+        """Returns whether others on the network can read the data sent there."""
         return not self.security.encrypted and not is_loopback(parse_address(address)[0])
 
     def clear_address(self) -> str:
-        """The coordinator's, where others may read on the way what is sent to it; else "". Raises
-        as `find`."""
+        """Returns the coordinator's address if others on the network can read the data sent to it;
+        otherwise "". Raises as `find` does."""
         _, address = self._stub()
         return address if self._is_clear(address) else ""
 
@@ -221,13 +225,15 @@ class Connection:
 
     def call(self, method: str, request: Any, timeout: Optional[float] = None,
              secret: str = "") -> Any:
-        """One call, to its answer. `secret`: what of it must not travel in the clear.
+        """Makes one call and returns its answer. `secret`: the part of it that must not travel in
+        the
+        clear.
 
         Raises:
-            EspalierError: the coordinator's own, whole; or UnavailableError, PermissionDeniedError
-                and FailedPreconditionError for a connection that does not come about, and
-                DeadlineExceededError. Its attribute `answered` tells whether the coordinator said
-                it.
+            EspalierError: the coordinator's own error, complete. UnavailableError,
+                PermissionDeniedError and FailedPreconditionError if the connection fails, and
+                DeadlineExceededError. The attribute `answered` is True if the error is from the
+                coordinator.
         """
         timeout = self.limits.call if timeout is None else timeout
         stub, address = self._stub()
@@ -244,7 +250,7 @@ class Connection:
             raise _closed(error) from None
 
     def stream(self, method: str, request: Any, timeout: Optional[float]) -> Iterator[Any]:
-        """One streamed call; closing the iterator ends it. Raises as `call`."""
+        """Makes one streamed call. Closing the iterator ends it. Raises as `call` does."""
         stub, address = self._stub()
         try:
             stream = getattr(stub, method)(request, timeout=timeout, metadata=self._metadata())
@@ -258,7 +264,7 @@ class Connection:
             stream.cancel()
 
     def translate(self, error: Any, address: str, timeout: Optional[float]) -> EspalierError:
-        """What a failed call means."""
+        """Returns the error that a failed call means."""
         for key, value in error.trailing_metadata() or ():
             if key == ERROR_KEY:
                 return _answered(value)
@@ -282,7 +288,7 @@ class Connection:
 
 
 def _closed(error: ValueError) -> EspalierError:
-    """What gRPC says of a channel that another thread has closed."""
+    """Returns the error for a channel that another thread has closed."""
     if "closed" not in str(error):
         raise error
     return make_error("CANCELLED", "the client was closed")
@@ -292,7 +298,7 @@ def _answered(raw: bytes) -> EspalierError:
     detail = types_pb2.ErrorDetail()
     try:
         detail.ParseFromString(raw)
-    except Exception:  # protobuf's DecodeError lies elsewhere in each of its versions
+    except Exception:  # protobuf's DecodeError has a different module in each version
         return make_error("INTERNAL", "the coordinator sent an error that cannot be read")
     error = error_of(detail)
     error.answered = True

@@ -1,5 +1,5 @@
-"""From messages of the service to the client's values. Text for people loses its control
-characters: names of jobs and workers are other people's."""
+"""Converts messages of the service to the client's values. Text for people loses its control
+characters, because other people choose the names of jobs and workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import (AsyncCounts, ChosenThreshold, ClassMetrics, Evaluation, JobI
 
 
 def clean(text: str) -> str:
-    """Without what would move a terminal's cursor."""
+    """Returns the text without characters that would move a terminal's cursor."""
     return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
 
 
@@ -36,7 +36,7 @@ def job_id(number: int) -> str:
 
 
 def error_of(detail: Any) -> EspalierError:
-    """The exception that an ErrorDetail stands for."""
+    """Returns the exception for an ErrorDetail."""
     try:
         code = types_pb2.ErrorCode.Name(detail.code)[len("ERROR_CODE_"):]
     except ValueError:
@@ -60,7 +60,8 @@ def _square(flat: Iterable[float], size: int) -> Tuple[Tuple[float, ...], ...]:
 
 
 def metrics_of(m: Any, counted: bool = False) -> Metrics:
-    """`counted`: classes were, even if none is told, as in history."""
+    """Converts metrics. `counted`: classes were counted, even if the message has none, as in
+    history."""
     if not m.classification:
         return Metrics(
             rows=m.rows, weight=m.weight, loss=m.loss, rmse=m.rmse, mae=m.mae, r2=m.r2,
@@ -104,7 +105,7 @@ def scoring_of(r: Any) -> Scoring:
 
 
 def kind_of(s: Any) -> JobKind:
-    """Older coordinators do not say: they only train."""
+    """Returns the job's kind. Older coordinators do not send it, and they only train."""
     if s.kind == api_pb2.JOB_KIND_UNSPECIFIED:
         return JobKind.TRAIN
     try:
@@ -140,7 +141,7 @@ def result_of(s: Any) -> JobResult:
 
 
 def job_of(s: Any) -> JobInfo:
-    """From a JobSnapshot."""
+    """Converts a JobSnapshot."""
     try:
         state = JobState(api_pb2.JobState.Name(s.state)[len("JOB_STATE_"):])
     except ValueError:

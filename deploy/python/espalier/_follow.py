@@ -1,4 +1,5 @@
-"""Following a job through streams that may break: every state, evaluation and progress once."""
+"""Follows a job through streams that may break, and yields each state, evaluation and progress
+once."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from .types import CoordinatorAway, Ended, Event, JobInfo, StateChanged
 
 
 class Follower:
-    """One following of one job. Each stream begins with the whole history; what was told is not
-    told again."""
+    """Follows one job. Each stream begins with the whole history. The follower skips what it has
+    already reported."""
 
     def __init__(self, connection: Connection, job: int, submitted_here: bool) -> None:
         self.connection, self.number = connection, job
@@ -25,7 +26,7 @@ class Follower:
         self.last: Optional[JobInfo] = None
 
     def events(self, timeout: Optional[float]) -> Iterator[Event]:
-        """Until the job has ended. The errors are those of Job.watch."""
+        """Yields events until the job has ended. The errors are those of Job.watch."""
         until = None if timeout is None else time.monotonic() + timeout
         away_since: Optional[float] = None
         while True:
@@ -43,7 +44,8 @@ class Follower:
                 raise AbortedError("job-%d was lost: the coordinator was restarted and keeps no "
                                    "jobs" % self.number) from error
             except ResourceExhaustedError:
-                # Whoever reads too slowly is dropped by the coordinator, and comes again.
+                # The coordinator drops a client that reads too slowly, and the client connects
+                # again.
                 if self.last is None:
                     raise
                 time.sleep(WATCH_AGAIN_PAUSE_MS / 1000)
@@ -78,7 +80,7 @@ class Follower:
     def _tell(self, update: Any, rows_before: int) -> Iterator[Event]:
         job = job_of(update.snapshot)
         last, self.last = self.last, job
-        # A coordinator that kept nothing numbers its jobs anew.
+        # A coordinator without saved state numbers its jobs from the start again.
         if last is not None and last.submitted != job.submitted:
             self.last = last
             raise NotFoundError("%s is another job by now" % job.id)

@@ -1,4 +1,4 @@
-"""Where an HDFS is: its NameNodes, by Hadoop's configuration in HADOOP_CONF_DIR (or etc/hadoop of
+"""Finds an HDFS: its NameNodes, from Hadoop's configuration in HADOOP_CONF_DIR (or etc/hadoop of
 HADOOP_HOME). The rules are those of src/storage/name_nodes.cc."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Address = Tuple[str, int]  # port 0: none is given
 
 
 class _Speech(NamedTuple):
-    """How WebHDFS is spoken: which key names the addresses, which port is the default."""
+    """Variant of WebHDFS: its scheme, the key of the addresses, and the default port."""
 
     scheme: str
     key: str
@@ -32,8 +32,8 @@ _SECURE = _Speech("https", "dfs.namenode.https-address", NAME_NODE_HTTPS_PORT)
 
 
 class NameNode(NamedTuple):
-    http: Address  # where it speaks WebHDFS
-    rpc: Address  # host "": it is not known
+    http: Address  # WebHDFS address
+    rpc: Address  # host "": unknown
 
 
 class Place(NamedTuple):
@@ -43,20 +43,22 @@ class Place(NamedTuple):
     path: str
     scheme: str  # "http" or "https"
     name_nodes: List[NameNode]
-    kerberos: bool  # as the configuration says
-    service: str  # its name service, or host without a port; or ""
+    kerberos: bool  # according to the configuration
+    service: str  # name service, or host without a port; or ""
 
 
 def prefix_of(uri: str) -> str:
-    """How paths on that HDFS begin, without the last slash: "hdfs://ns"; "": it is none.
-    "hdfs:/a" is on the default one, "hdfs://"."""
+    """Returns the prefix of paths on that HDFS, without the last slash: "hdfs://ns"; "": `uri` is
+    not on an HDFS. "hdfs:/a" is on the default one, "hdfs://"."""
     found = _URI.fullmatch(uri)
     return "%s://%s" % (found["scheme"], found["name"] or "") if found else ""
 
 
 def find(uri: str) -> Place:
-    """Raises InvalidArgumentError and FailedPreconditionError: the URI, or the configuration, does
-    not say it. A path is taken as it stands, as by Hadoop's own tools: `?` is a part of it."""
+    """Finds the NameNodes of a path. Raises InvalidArgumentError and FailedPreconditionError if the
+    URI, or the configuration, does not specify them. A path is used unchanged, as Hadoop's own
+    tools
+    do: `?` is a part of it."""
     found = _URI.fullmatch(uri)
     if found is None:
         raise InvalidArgumentError("'%s' names no file on HDFS; expected hdfs://HOST/PATH, "
@@ -76,8 +78,8 @@ def find(uri: str) -> Place:
 
 
 def token_services(place: Place) -> List[str]:
-    """What tokens for that HDFS may call it: "ha-hdfs:ns", "host:port", "ip:port"; names are looked
-    up."""
+    """Returns the names that tokens may use for that HDFS: "ha-hdfs:ns", "host:port", "ip:port". It
+    looks up host names."""
     out = ["ha-hdfs:" + place.service] if place.service else []
     for node in place.name_nodes:
         out += _services(node.rpc) + _services(node.http)
@@ -100,8 +102,9 @@ def _speech(uri: str, scheme: str, conf: Configuration) -> _Speech:
 
 
 def _name_nodes(conf: Configuration, speech: _Speech, scheme: str, name: str) -> List[NameNode]:
-    """What is configured is used for the name service, or the NameNode with the rpc-address, that
-    is named, and for no other."""
+    """Returns the NameNodes. The configuration applies only to the name service that `name` is, or
+    to
+    the NameNode with that rpc-address."""
     host, port = _host_port(name)
     ids = conf.get_list("dfs.ha.namenodes." + name)
     if not port and (ids or name in conf.get_list("dfs.nameservices") or
@@ -125,7 +128,7 @@ def _name_nodes(conf: Configuration, speech: _Speech, scheme: str, name: str) ->
 
 
 def _host_port(text: str) -> Address:
-    """Port 0: none is given."""
+    """Splits host and port. Port 0: none is given."""
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):
         return text, 0
@@ -140,7 +143,7 @@ def _with_port(text: str, default: int) -> Address:
 
 
 def _suffixes(conf: Configuration) -> List[str]:
-    """What follows the keys of each NameNode's addresses."""
+    """Returns the suffixes of the keys of each NameNode's addresses."""
     found = [""]
     for service in conf.get_list("dfs.nameservices"):
         found.append("." + service)
@@ -149,20 +152,22 @@ def _suffixes(conf: Configuration) -> List[str]:
 
 
 def _default(conf: Configuration) -> Tuple[str, str]:
-    """Scheme and host of the default file system; "": it is no HDFS."""
+    """Returns scheme and host of the default file system; "": it is not an HDFS."""
     told = conf.get("fs.defaultFS") or conf.get("fs.default.name")  # its name in Hadoop 1
     found = _URI.match(told + "/")
     return (found["scheme"], found["name"] or "") if found else ("", "")
 
 
 def _default_rpc(conf: Configuration) -> str:
-    """Without an rpc-address the default file system names it."""
+    """Returns the rpc-address of the default file system, for NameNodes that have none configured.
+    """
     scheme, name = _default(conf)
     return name if scheme == "hdfs" else ""
 
 
 def _http_of(conf: Configuration, speech: _Speech, suffix: str, host: str) -> Address:
-    """The http-address; `host` stands in for one that is every address of a machine."""
+    """Returns the http-address. `host` replaces an address that means all addresses of a machine.
+    """
     key = speech.key + suffix
     told, port = _with_port(conf.get(key), speech.port)
     named = host if told in ("", "0.0.0.0", "[::]") else told
@@ -183,7 +188,7 @@ def _of_service(conf: Configuration, speech: _Speech, suffix: str) -> NameNode:
 
 
 def _rpc_behind(conf: Configuration, speech: _Speech, http: Address) -> Address:
-    """The rpc-address of the NameNode that the configuration knows by this HTTP address."""
+    """Returns the rpc-address of the NameNode that has this HTTP address in the configuration."""
     for suffix in _suffixes(conf):
         rpc = _with_port(conf.get(_RPC + suffix), NAME_NODE_RPC_PORT)
         if rpc[0] and conf.get(speech.key + suffix) and \
@@ -193,7 +198,7 @@ def _rpc_behind(conf: Configuration, speech: _Speech, http: Address) -> Address:
 
 
 def _services(address: Address) -> List[str]:
-    """The host itself, its addresses, and the port, as tokens write them."""
+    """Returns the host itself and its addresses, each with the port, as tokens write them."""
     host, port = address
     if not host:
         return []
@@ -219,7 +224,7 @@ def _configuration() -> Configuration:
 
 
 def own_name() -> str:
-    """As whom an HDFS without Kerberos is asked: "": this process has no name."""
+    """Returns the user name for an HDFS without Kerberos; "": this process has no name."""
     try:
         return (os.environ.get("HADOOP_USER_NAME") or os.environ.get("USER") or
                 getpass.getuser())

@@ -1,7 +1,9 @@
-"""Delegation tokens as Hadoop writes them, in the files that YARN gives to containers. A token is
-SECRET: whoever has it acts as its owner.
+"""Reads delegation tokens as Hadoop writes them, in the files that YARN gives to containers. A
+token
+is SECRET: its holder can act as its owner.
 
-The formats are those of src/storage/hadoop_token.h. Everything is checked against what is there.
+The formats are those of src/storage/hadoop_token.h. Every length is checked against the bytes that
+remain.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ class Token(NamedTuple):
     service: bytes  # "127.0.0.1:8020", "ha-hdfs:ns"
 
     def text(self) -> str:
-        """As in addresses of WebHDFS: Base64 for URLs, without padding."""
+        """Returns the token as in addresses of WebHDFS: Base64 for URLs, without padding."""
         raw = b"".join(_number_bytes(len(part)) + part for part in self)
         return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
 
@@ -34,7 +36,7 @@ class _Damaged(Exception):
 
 
 class _Bytes:
-    """Reads from the front."""
+    """Reads bytes from the front."""
 
     def __init__(self, raw: bytes) -> None:
         self.raw, self.at = raw, 0
@@ -46,7 +48,7 @@ class _Bytes:
         return self.raw[self.at - count:self.at]
 
     def number(self) -> int:
-        """WritableUtils.readVLong"""
+        """Reads WritableUtils.readVLong."""
         first = int.from_bytes(self.take(1), "big", signed=True)
         if first >= -112:
             return first
@@ -58,7 +60,7 @@ class _Bytes:
         return self.take(self.number())
 
     def varint(self) -> int:
-        """Protobuf's."""
+        """Reads Protobuf's varint."""
         value = 0
         for i in range(10):
             byte = self.take(1)[0]
@@ -69,7 +71,7 @@ class _Bytes:
 
 
 def _number_bytes(value: int) -> bytes:
-    """WritableUtils.writeVLong of a number that is not negative."""
+    """Writes WritableUtils.writeVLong of a number that is not negative."""
     if value <= 127:
         return bytes([value])
     size = (value.bit_length() + 7) // 8
@@ -77,7 +79,7 @@ def _number_bytes(value: int) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[Tuple[int, bytes]]:
-    """The fields of a protobuf message that are bytes; others are skipped."""
+    """Returns the fields of a protobuf message that are bytes, and skips others."""
     source = _Bytes(message)
     while source.at < len(message):
         key = source.varint()
@@ -105,7 +107,7 @@ def _of_writables(source: _Bytes) -> List[Token]:
 def _of_protobuf(source: _Bytes) -> List[Token]:
     tokens: List[Token] = []
     for number, entry in _fields(source.take(source.varint())):
-        for part, value in _fields(entry) if number == 1 else ():  # others are secret keys
+        for part, value in _fields(entry) if number == 1 else ():  # other entries are secret keys
             if part == 2:
                 found: Dict[int, bytes] = dict(_fields(value))
                 tokens.append(Token(*(found.get(i, b"") for i in range(1, 5))))
@@ -115,8 +117,8 @@ def _of_protobuf(source: _Bytes) -> List[Token]:
 
 
 def parse(raw: bytes) -> List[Token]:
-    """The tokens in a credentials file's bytes. Raises InvalidArgumentError, without a byte of
-    them."""
+    """Returns the tokens in a credentials file's bytes. Raises InvalidArgumentError, without any of
+    these bytes in the message."""
     source = _Bytes(raw)
     try:
         if source.take(4) != _MAGIC or len(raw) > TOKEN_FILE_BYTES_MAX:
@@ -131,11 +133,11 @@ def parse(raw: bytes) -> List[Token]:
 
 
 def token_in_file(path: str, services: Sequence[str]) -> Optional[Token]:
-    """The token of HDFS in that file for the one that goes by one of `services`, if there is one.
+    """Returns the HDFS token in that file whose service is one of `services`, if there is one.
 
     Raises:
         NotFoundError: the file cannot be read.
-        InvalidArgumentError: it is none of tokens.
+        InvalidArgumentError: it is not a file of tokens.
     """
     what = "the file that HADOOP_TOKEN_FILE_LOCATION names, '%s'" % path[:1024]
     try:

@@ -1,6 +1,6 @@
-"""Hadoop's client configuration: core-site.xml and hdfs-site.xml of one directory. The rules,
-bounds and words are those of src/storage/hadoop_config.cc: `final`, ${variables}, <xi:include> of
-the same directory, <property name= value=>."""
+"""Reads Hadoop's client configuration: core-site.xml and hdfs-site.xml of one directory. The rules,
+limits and messages are those of src/storage/hadoop_config.cc: `final`, ${variables}, <xi:include>
+of the same directory, <property name= value=>."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Value(NamedTuple):
 
 
 class Configuration:
-    """Properties by name. Of two values the later one holds, unless the earlier is final."""
+    """Properties by name. The later of two values applies, unless the earlier one is final."""
 
     def __init__(self) -> None:
         self._values: Dict[str, _Value] = {}
@@ -31,8 +31,9 @@ class Configuration:
 
     @classmethod
     def read(cls, folder: str, user: str) -> Configuration:
-        """Raises FailedPreconditionError: it has neither file, or one that cannot be read or that
-        Hadoop would not understand; the message names file and line."""
+        """Reads both files. Raises FailedPreconditionError if neither exists, or if one cannot be
+        read
+        or Hadoop would not understand it. The message contains file and line."""
         conf, found = cls(), False
         for name in HADOOP_FILES:
             path = os.path.join(folder, name)
@@ -59,8 +60,9 @@ class Configuration:
             self._values[name] = _Value(text, final)
 
     def get(self, name: str) -> str:
-        """The value with its variables replaced; "": it is not set. A variable that nothing defines
-        stays as it is. Raises FailedPreconditionError: variables name each other in a circle."""
+        """Returns the value with its variables replaced; "": it is not set. An undefined variable
+        stays
+        unchanged. Raises FailedPreconditionError if variables refer to each other in a circle."""
         if name not in self._values:
             return ""
         text = self._values[name].text
@@ -84,21 +86,21 @@ class Configuration:
         return text.strip(_BLANKS)
 
     def get_list(self, name: str) -> List[str]:
-        """The words of a list separated by commas, without blanks and empty ones."""
+        """Returns the words of a comma-separated list, without blanks and empty words."""
         words = (word.strip(_BLANKS) for word in self.get(name).split(","))
         return [word for word in words if word]
 
 
 class _Document:
-    """One document on its way through Expat, with those that it includes."""
+    """One document that Expat parses, with the documents that it includes."""
 
     def __init__(self, file: str, folder: str, conf: Configuration, depth: int,
                  included: List[int]) -> None:
         self._file, self._folder, self._conf = file, folder, conf
         self._include_depth, self._included = depth, included
         self._depth = self._properties = 0
-        self._open: Dict[str, str] = {}  # of the property that is open: name, value, final
-        self._target: Optional[str] = None  # which of them characters go to
+        self._open: Dict[str, str] = {}  # of the open property: name, value, final
+        self._target: Optional[str] = None  # member that receives characters
         parser = self._parser = expat.ParserCreate()
         parser.buffer_text, parser.buffer_size = True, 1 << 20
         parser.StartElementHandler = self._start

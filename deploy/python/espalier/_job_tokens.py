@@ -1,5 +1,6 @@
-"""The delegation tokens that a job takes along: one for each secured file system it names, got with
-the Kerberos identity of the person who submits it. The rules are those of src/cli/job_tokens.cc."""
+"""Gets the delegation tokens for a job: one for each secured file system that the job names, with
+the
+Kerberos identity of the submitter. The rules are those of src/cli/job_tokens.cc."""
 
 from __future__ import annotations
 
@@ -10,26 +11,29 @@ from ._kerberos import own_principal
 from ._webhdfs import fetch_token, is_secured
 from .errors import EspalierError, FailedPreconditionError, PermissionDeniedError
 
-# Given one's own principal: who shall renew a token.
+# Given the submitter's principal, returns the principal that may renew a token.
 Renewer = Callable[[str], str]
-# Of an identity beside this process's own, which counts first: its token of a file system
-# ("hdfs://ns"). None: it knows of no Kerberos there. Raises PermissionDeniedError when it has none
-# to give, so that this process's own counts; FailedPreconditionError when none may go, neither this
-# process's own.
+# Returns a file system's token ("hdfs://ns") of an identity other than this process's own. That
+# identity has priority. None: it does not know of Kerberos there. Raises PermissionDeniedError if
+# it
+# has no token to give, so that this process uses its own identity. Raises FailedPreconditionError
+# if
+# the job must go without any token, including this process's own.
 Delegate = Callable[[str, Renewer], Optional[str]]
 
 
 class JobTokens(NamedTuple):
-    tokens: List[Tuple[str, str]]  # what paths begin with, "hdfs://ns"; the token: SECRET
-    notes: List[str]  # for the person: what was not done, and what follows
+    tokens: List[Tuple[str, str]]  # prefix of paths, "hdfs://ns"; the token: SECRET
+    notes: List[str]  # for the user: what was not done, and the consequence
 
 
 def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
                      delegate: Optional[Delegate] = None) -> JobTokens:
-    """`renewer` asks the coordinator for its principal; it is asked only when there is a ticket.
-    Without a ticket, Kerberos' library, a coordinator's principal, or a way to that file system,
-    that is a note: the daemons may have identities, and ways, of their own. Raises: the file
-    system, or Kerberos, fails otherwise."""
+    """Gets the tokens. `renewer` asks the coordinator for its principal, and is called only if
+    there
+    is a ticket. If the ticket, Kerberos' library, a coordinator's principal, or a way to that file
+    system is missing, the result is a note. The daemons may have their own identities and ways.
+    Raises an error if the file system or Kerberos fails otherwise."""
     job = JobTokens([], [])
     asked: List[str] = []
 
@@ -44,7 +48,7 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
         return asked[0]
 
     own = ""
-    nobody: Optional[EspalierError] = None  # why there is no `own`; it is looked for once
+    nobody: Optional[EspalierError] = None  # why there is no `own`; looked for once
     for file_system in sorted({prefix_of(path) for path in paths} - {""}):
         text: Optional[str] = None
         refused: Optional[EspalierError] = None
@@ -70,7 +74,7 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
             if nobody:
                 job.notes.append(_without(file_system, refused or nobody))
                 if delegate is None:
-                    break  # nor is there one for the others
+                    break  # the other file systems do not get one either
                 continue
         if secured:
             text = fetch_token(file_system, renewed_by(own))

@@ -1,7 +1,7 @@
-"""A job on its way to a cluster: from a path, text or a dict to YAML text with absolute paths.
+"""Prepares a job for a cluster: converts a path, text or a dict to YAML text with absolute paths.
 
-The text stays as it was written, comments and lines included, so that the coordinator's errors
-name the lines of the person's own file; only relative local paths are replaced in place.
+The text stays as it was written, including comments and lines, so that the coordinator's errors
+refer to lines of the user's own file. Only relative local paths are replaced in place.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import yaml
 from ._facts import JOB_BYTES_MAX, PATH_KEYS, PATH_LIST_KEYS
 from .errors import InvalidArgumentError, NotFoundError
 
-#: A job: a path of a YAML file, YAML text (more than one line), or the same as a dict.
+#: A job: the path of a YAML file, YAML text (more than one line), or the same as a dict.
 JobSource = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def job_text(job: JobSource, directory: Optional[str] = None) -> str:
-    """YAML text of the job.
+    """Returns YAML text of the job.
 
     Args:
         job: see JobSource. A text of one line is a path.
-        directory: what relative paths in it are taken from; None: the working directory, as on
-            any command line.
+        directory: base directory of relative paths in it; None: the working directory, as on any
+            command line.
 
     Raises:
         NotFoundError: the file cannot be read.
-        InvalidArgumentError: it is no YAML, or too long.
+        InvalidArgumentError: it is not YAML, or is too long.
     """
     name = "job"
     if isinstance(job, Mapping):
@@ -66,7 +66,7 @@ def _read(path: str) -> str:
 
 
 def _plain(value: Any, path: str) -> Any:
-    """The value in YAML's own types: paths are text, NumPy's numbers are numbers."""
+    """Returns the value in YAML's own types: paths become text, NumPy's numbers become numbers."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v, "%s.%s" % (path, k)) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -82,8 +82,8 @@ def _plain(value: Any, path: str) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts that do not begin with a letter are quoted: PyYAML leaves "08" as it is, which the
-    cluster takes for the number 8, a column's position. Words stay as they are: `auto` is one."""
+    """Quotes texts that do not begin with a letter. PyYAML leaves "08" unquoted, and the cluster
+    reads it as the number 8, a column's position. Words stay unquoted, for example `auto`."""
 
 
 def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -128,7 +128,7 @@ def _path_nodes(text: str, name: str) -> Iterator[Any]:
 
 
 def paths_of(text: str) -> List[str]:
-    """The paths that a job's YAML text names."""
+    """Returns the paths that a job's YAML text names."""
     return [str(node.value) for node in _path_nodes(text, "job")]
 
 

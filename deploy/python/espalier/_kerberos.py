@@ -1,17 +1,17 @@
-"""Who this process is by Kerberos, and its proof to a service that asks for SPNEGO.
+"""Kerberos identity of this process, and its proof for a service that requires SPNEGO.
 
-It is the system's own library (MIT's libgssapi_krb5) that finds the identity, as for the programs:
-the keytab that KRB5_CLIENT_KTNAME names, else the tickets of the cache that KRB5CCNAME names, or of
-the default one; realm and KDCs are those of KRB5_CONFIG or /etc/krb5.conf.
+The system's own library (MIT's libgssapi_krb5) finds the identity, as it does for the programs.
+It uses the keytab that KRB5_CLIENT_KTNAME names. Otherwise, it uses the tickets of the cache that
+KRB5CCNAME names, or of the default cache. KRB5_CONFIG or /etc/krb5.conf defines realm and KDCs.
 
-The library is called by ctypes and not through a package: those that are kept well (gssapi and
-krb5, on which pyspnego and requests-gssapi stand) come for Linux as sources alone, so that each
-machine, each of Spark's executors too, would need a compiler and the headers of Python and of
-Kerberos. The library itself is wherever there is a kinit, and its functions are those of RFC 2744,
-whose binary form has not changed in decades.
+ctypes calls the library, instead of a package. The well-maintained packages (gssapi and krb5, on
+which pyspnego and requests-gssapi are based) are available for Linux only as source code. Each
+machine, including each of Spark's executors, would need a compiler and the headers of Python and
+of Kerberos. The library itself is installed wherever kinit is. Its functions are those of
+RFC 2744, and their binary form has not changed in decades.
 
-It waits for a KDC that does not answer, and cannot be interrupted: each call runs on a thread of
-its own and is left behind when its limit is over.
+The library waits for a KDC that does not answer, and cannot be interrupted. Each call therefore
+runs on a separate thread, which is left behind when its time limit has passed.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from .errors import (EspalierError, FailedPreconditionError, PermissionDeniedErr
 
 WAIT_SECONDS = KERBEROS_WAIT_MS / 1000
 _LIBRARY = "libgssapi_krb5.so.2"
-_calls = threading.BoundedSemaphore(KERBEROS_CALLS_MAX)  # those included that wait for a KDC
+_calls = threading.BoundedSemaphore(KERBEROS_CALLS_MAX)  # includes threads that wait for a KDC
 
 
-# ---- what a failure means -----------------------------------------------------------------------
+# ---- meaning of a failure -----------------------------------------------------------------------
 
 def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def problem(doing: str, words: str) -> EspalierError:
-    """The error for the words in which Kerberos' library, or a server's, says what failed.
+    """Returns the error for the words of Kerberos' library, or of a server, about a failure.
     `doing`: "prove who we are to localhost"."""
     for text, code, why, fix in KERBEROS_MEANINGS:
         head, _, tail = text.rpartition("*")
@@ -71,7 +71,7 @@ class _OidSet(ctypes.Structure):
 
 
 def _oid(raw: bytes) -> Tuple[_Oid, Any]:
-    """The second one keeps its bytes alive."""
+    """Returns a name's pointer and the object that keeps its bytes alive."""
     kept = ctypes.create_string_buffer(raw, len(raw))
     return _Oid(len(raw), ctypes.cast(kept, c_void_p)), kept
 
@@ -117,11 +117,11 @@ def _load() -> Any:
 
 
 class _Failure(Exception):
-    """What the library says of a failure."""
+    """Failure with the words of the library."""
 
 
 class _Library:
-    """Its calls on one thread; what it gave is released at the end."""
+    """Calls of the library on one thread. Everything that it allocated is released at the end."""
 
     def __init__(self) -> None:
         self._library = _load()
@@ -141,7 +141,7 @@ class _Library:
             raise _Failure(self._words(major, minor.value))
 
     def _words(self, major: int, minor: int) -> str:
-        """The general message and the mechanism's."""
+        """Returns the general message and the mechanism's message."""
         words: List[str] = []
         for value, kind in ((major, _GSS_CODE), (minor, _MECH_CODE)):
             context, ignored = c_uint32(), c_uint32()
@@ -157,7 +157,7 @@ class _Library:
         return "; ".join(words)[:KERBEROS_WORDS_BYTES_MAX]
 
     def own(self, end: str, thing: Any, *more: Any) -> Any:
-        """`thing`, a handle or a buffer; `end` releases it."""
+        """Registers `thing`, a handle or a buffer, for release by `end`."""
         ignored = c_uint32()
         self._ends.append(lambda: getattr(self._library, end)(byref(ignored), byref(thing), *more))
         return thing
@@ -179,7 +179,7 @@ def _acquire(library: _Library) -> Any:
     except _Failure as failure:
         if "cannot find mechanisms" not in str(failure):
             raise
-    # SPNEGO loses the words of its mechanism when there is nothing at all.
+    # SPNEGO loses the message of its mechanism if there are no credentials at all.
     try:
         return library.credential(_KRB5)
     except _Failure as failure:
@@ -216,7 +216,7 @@ def _principal(library: _Library) -> str:
     name = library.own("gss_release_name", c_void_p())
     try:
         library.call("gss_inquire_cred", credential, byref(name), None, None, None)
-    except _Failure:  # it does not say why a keytab gives no ticket; a proof to anybody does
+    except _Failure:  # it does not say why a keytab gives no ticket; a proof to any service does
         _negotiate(library, "localhost")
         raise
     text = library.own("gss_release_buffer", _Buffer())
@@ -227,7 +227,7 @@ def _principal(library: _Library) -> str:
 # ---- waiting with a limit -----------------------------------------------------------------------
 
 def _limited(doing: str, seconds: float, work: Callable[[_Library], Any]) -> Any:
-    _load()  # that it is missing is said at once
+    _load()  # reports a missing library at once
     away = UnavailableError(
         "cannot %s: no KDC answers within %g s; is it up, and does krb5.conf (KRB5_CONFIG) name "
         "its address?" % (doing, seconds))
@@ -260,13 +260,15 @@ def _limited(doing: str, seconds: float, work: Callable[[_Library], Any]) -> Any
 
 
 def negotiate_header(host: str, seconds: float = WAIT_SECONDS) -> str:
-    """The value of an Authorization header for the service HTTP on `host` (a name that the KDC
-    knows, not an address): "Negotiate ...". It is SECRET, and good for one request within minutes.
+    """Returns the value of an Authorization header for the service HTTP on `host`: "Negotiate ...".
+    `host` is a name that the KDC knows, not an address. The value is SECRET, and valid for one
+    request
+    within minutes.
 
     Raises:
-        PermissionDeniedError: what is missing or wrong, and how to mend it.
+        PermissionDeniedError: says what is missing or wrong, and how to fix it.
         UnavailableError: no KDC answers.
-        FailedPreconditionError: Kerberos' library is not there.
+        FailedPreconditionError: Kerberos' library is not installed.
     """
     token = _limited("prove to '%s' who we are by Kerberos" % host, seconds,
                      lambda library: _negotiate(library, host))
@@ -274,5 +276,5 @@ def negotiate_header(host: str, seconds: float = WAIT_SECONDS) -> str:
 
 
 def own_principal(seconds: float = WAIT_SECONDS) -> str:
-    """This process's own principal: "name@REALM". Raises as negotiate_header."""
+    """Returns this process's own principal: "name@REALM". Raises as negotiate_header does."""
     return str(_limited("find out who we are by Kerberos", seconds, _principal))

@@ -1,7 +1,8 @@
-"""The network's forward pass, and what its outputs mean; the formulas are those of src/model.
+"""Computes the network's forward pass and converts its outputs. The formulas are those of
+src/model.
 
-Arithmetic is in the model's precision. Sums run in NumPy's order, so that the last bits differ
-from those of `espalier predict`; probabilities agree within 1e-5.
+Arithmetic is in the model's precision. Sums run in NumPy's order, so the last bits differ from
+those of `espalier predict`. Probabilities agree within 1e-5.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .errors import BadInputError
 
 Array = "np.ndarray[Any, Any]"
 
-WIDE = 8192  # numbers of a row from which on those that are mostly zeros may be Entries
+WIDE = 8192  # numbers per row from which on sparse rows may be Entries
 _ENTRIES_AT_A_TIME = 4096
 _LEAKY_SLOPE = 0.01
 _NORM_EPSILON = 1e-5
@@ -35,7 +36,7 @@ _ERF_IS_ONE = 6.0
 
 
 def erf(x: Any) -> Any:
-    """The error function, within 1e-15 in float64."""
+    """Returns the error function, within 1e-15 in float64."""
     a = np.minimum(np.abs(x), _ERF_IS_ONE)
     s = a * a
     small = x * (np.polyval(_ERF_T, s) / np.polyval(_ERF_U, s))
@@ -44,13 +45,13 @@ def erf(x: Any) -> Any:
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)) without overflow."""
+    """Returns 1 / (1 + exp(-x)) without overflow."""
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype, copy=False)
 
 
 def activate(kind: str, x: Any) -> Any:
-    """May be computed in place."""
+    """Applies the activation, possibly in place."""
     if kind == "relu":
         return np.maximum(x, 0, out=x)
     if kind == "leaky_relu":
@@ -67,24 +68,26 @@ def activate(kind: str, x: Any) -> Any:
 
 
 def normalise(x: Any, gain: Any, shift: Any) -> Any:
-    """Layer normalisation of each row."""
+    """Normalizes each row (layer normalization)."""
     centred = x - x.mean(axis=1, keepdims=True)
     variance = np.mean(centred * centred, axis=1, keepdims=True)
     return centred / np.sqrt(variance + x.dtype.type(_NORM_EPSILON)) * gain + shift
 
 
 class Entries:
-    """Rows of numbers as the network is given them, of which most are what a column's zero became
-    and the others, by how much they differ from that. Much faster than to multiply all of them."""
+    """Rows of numbers as the network gets them. Most numbers are the value that a column's zero
+    becomes. The others are stored as differences from it. This is much faster than a full product.
+    """
 
     def __init__(self, count: int, parts: Sequence[Tuple[Any, Any, Any]]) -> None:
-        """`parts`: (starts, inputs, differences), in which row i of `count` has [starts[i],
+        """`parts`: (starts, inputs, differences). Row i of `count` has the entries [starts[i],
         starts[i + 1])."""
         self.count, self._parts = count, parts
 
     def times(self, weight: Any) -> Any:
-        """[count, outputs] float64: what they add to the rows that are all zeros. Sums run in
-        float64: differences may be far larger than the numbers are."""
+        """Returns [count, outputs] float64: the difference to the products of rows of zeros. Sums
+        run in
+        float64, because differences may be far larger than the numbers are."""
         out = np.zeros((self.count, weight.shape[1]))
         for starts, inputs, numbers in self._parts:
             edges = starts.tolist()
@@ -99,7 +102,7 @@ class Network:
     """Layers with their weights. Immutable: any number of threads may use it."""
 
     def __init__(self, document: Document, tensors: Dict[str, Any]) -> None:
-        """Raises BadInputError when the tensors are not those of the layers."""
+        """Raises BadInputError if the tensors do not match the layers."""
         self.layers: List[Tuple[Layer, Any, Any, Any, Any]] = []
         for i, layer in enumerate(document.layers):
             def take(name: str, *shape: int) -> Any:
@@ -107,18 +110,18 @@ class Network:
             gain = take("norm.weight", layer.outputs) if layer.norm else None
             shift = take("norm.bias", layer.outputs) if layer.norm else None
             weight = take("weight", layer.outputs, layer.inputs).T
-            if i == 0 and layer.inputs >= WIDE:  # Entries want all of an input side by side
+            if i == 0 and layer.inputs >= WIDE:  # Entries need the weights of an input in sequence
                 weight = np.ascontiguousarray(weight)
             self.layers.append((layer, weight, take("bias", layer.outputs), gain, shift))
         self._zeros = _of_zeros(document, self.layers[0][1])
-        # By coded feature: its table, and whether it is an embedding.
+        # For each coded feature, its table and whether it is an embedding.
         self._tables: List[Tuple[Any, bool]] = []
         for k, feature in enumerate(f for f in document.features if f.codes):
             embedded = feature.embedding > 0
             name = "layers.0.%s.%d.weight" % ("embeddings" if embedded else "one_hot", k)
             width = feature.embedding if embedded else document.layers[0].outputs
             table = _take(tensors, name, (feature.codes, width), document.dtype)
-            none = np.zeros((1, width), document.dtype)  # of code -1
+            none = np.zeros((1, width), document.dtype)  # row for code -1
             self._tables.append((np.vstack([table, none]), embedded))
         self._numbers = _Numbers(document, tensors)
         self._scale: Any = None
@@ -139,7 +142,8 @@ class Network:
                                 (WEIGHTS_FILE, sorted(tensors)[0][:80]))
 
     def outputs(self, x: Any, codes: Any) -> Any:
-        """[rows, outputs] of the last layer, from numbers [rows, inputs] and codes [rows, coded
+        """Returns [rows, outputs] of the last layer, from numbers [rows, inputs] and codes [rows,
+        coded
         features]."""
         picked = [(table[codes[:, k]], embedded)
                   for k, (table, embedded) in enumerate(self._tables)]
@@ -158,7 +162,7 @@ class Network:
         return x
 
     def _first(self, x: Any, embeddings: List[Any]) -> Any:
-        """The first layer's products."""
+        """Returns the first layer's products."""
         weight = self.layers[0][1]
         if not isinstance(x, Entries):
             x = self._numbers.embedded(x)
@@ -172,11 +176,11 @@ class Network:
 
 
 class Ensemble:
-    """The average of several networks, and a constant answer that may have a share in it; the
+    """The average of several networks and of a constant answer that may have a share in it. The
     formulas are those of src/model/average.h."""
 
     def __init__(self, document: Document, tensors: Dict[str, Any]) -> None:
-        """Raises BadInputError when the tensors are not those of the networks."""
+        """Raises BadInputError if the tensors do not match the networks."""
         self._loss, self._task = document.loss, document.task
         width = document.layers[-1].outputs
         self._share: Any = 0.0
@@ -198,7 +202,7 @@ class Ensemble:
         self._networks = [Network(document, part) for part in parts]
 
     def outputs(self, x: Any, codes: Any) -> Any:
-        """[rows, outputs] whose predictions are the average."""
+        """Returns [rows, outputs]. Their predictions are the average."""
         sums: Any = None
         for network in self._networks:
             made = self._predictions(network.outputs(x, codes))
@@ -212,7 +216,8 @@ class Ensemble:
         return mean[:, 1] - mean[:, 0] if mean.shape[1] == 2 else mean[:, 0]
 
     def _predictions(self, z: Any) -> Any:
-        """[rows, 1, outputs], of a sigmoid [rows, 2, outputs]: of 0, then of 1."""
+        """Returns [rows, 1, outputs]; for a sigmoid [rows, 2, outputs], the probability of 0, then
+        of 1."""
         if self._loss == "binary_cross_entropy":
             return np.stack([sigmoid(-z), sigmoid(z)], axis=1)
         if self._loss == "softmax_cross_entropy":
@@ -235,12 +240,12 @@ class _Numbers:
             return _take(tensors, "layers.0.numbers." + name, shape, document.dtype)
         self._slope, bias = take("slope", self._count, width), take("bias", self._count, width)
         self._weight = take("weight", self._count, bins, width)
-        before = np.cumsum(self._weight, axis=1)  # of the bins up to each
+        before = np.cumsum(self._weight, axis=1)  # sum over the bins up to each
         self._before = np.concatenate([np.zeros_like(before[:, :1]), before[:, :-1]], axis=1)
         self._before += bias[:, None]
 
     def embedded(self, x: Any) -> Any:
-        """[rows, plain numbers and pairs of scaled number and place] to [rows, inputs]."""
+        """Converts [rows, plain numbers and pairs of scaled number and place] to [rows, inputs]."""
         if self._count == 0:
             return x
         pairs = x[:, x.shape[1] - 2 * self._count:].reshape(len(x), self._count, 2)
@@ -254,7 +259,8 @@ class _Numbers:
 
 
 def _of_zeros(document: Document, weight: Any) -> Any:
-    """What the first layer makes, in float64, of a row whose numbers are all zero in the table."""
+    """Returns the first layer's float64 result for a row whose numbers in the table are all zero.
+    """
     zeros = np.array([-f.shift * f.factor for f in document.features if not f.codes])
     wide = len(zeros) >= WIDE and not any(f.bin_edges for f in document.features)
     used = np.flatnonzero(zeros) if wide else np.zeros(0, np.int64)
@@ -273,7 +279,8 @@ def _take(tensors: Dict[str, Any], name: str, shape: Tuple[int, ...], dtype: Any
 
 
 def probabilities(task: str, loss: str, z: Any) -> Any:
-    """[rows, classes] from outputs; multilabel: [rows, labels], each of 1."""
+    """Returns [rows, classes] from outputs. Multilabel: [rows, labels], the probability that each
+    is 1."""
     if task == "multilabel":
         return sigmoid(z)
     if loss == "binary_cross_entropy":
@@ -283,8 +290,8 @@ def probabilities(task: str, loss: str, z: Any) -> Any:
 
 
 def class_indices(loss: str, z: Any, thresholds: Tuple[float, ...] = ()) -> Any:
-    """[rows] from outputs: the most probable class, or of the largest multiple of its threshold;
-    the first one of equals."""
+    """Returns [rows] from outputs: the most probable class, or the class with the largest multiple
+    of its threshold. Of equal classes, the first one."""
     if thresholds:
         with np.errstate(divide="ignore", invalid="ignore"):
             multiples = probabilities("classification", loss, z) / np.array(thresholds)
@@ -295,7 +302,7 @@ def class_indices(loss: str, z: Any, thresholds: Tuple[float, ...] = ()) -> Any:
 
 
 def regression_values(document: Document, z: Any) -> Any:
-    """[rows, targets] float64 in the units of the targets, from outputs."""
+    """Returns [rows, targets] float64 in the units of the targets, from outputs."""
     y = z.astype(np.float64)
     if document.loss == "poisson":
         y = np.exp(y)

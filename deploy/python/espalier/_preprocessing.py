@@ -1,8 +1,8 @@
-"""The preprocessing that was fitted in training: features are made of columns (_columns), nulls are
-replaced, then (x - shift) * factor; categories become codes.
+"""Applies the preprocessing that was fitted in training. It makes features from columns (_columns),
+replaces nulls, and computes (x - shift) * factor. Categories become codes.
 
-This module alone knows the kinds of preprocessing in model.json; one that it does not know is
-refused with words, never skipped.
+This module alone knows the kinds of preprocessing in model.json. It rejects an unknown kind with a
+message, and never skips it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from ._vectors import put
 from .errors import BadInputError
 
 _LARGEST_LIST = 1 << 24
-_ENTRIES_SHARE = 16  # one number in so many, at most, is not zero where Entries are worth it
+_ENTRIES_SHARE = 16  # Entries need at most one number in 16 to be nonzero
 _TYPES = ("numeric", "boolean", "date", "categorical")
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A feature, the column it is made of, and how; None: its number is the column's."""
+    """A feature, the column that it is made from, and its decoder; None: the column's number
+    itself."""
 
     feature: Feature
     column: int
@@ -35,17 +36,17 @@ class _Made:
 
 
 class Preprocessing:
-    """From rows as they stand in the tables to what the network is given. Immutable.
+    """Converts rows of tables to the input of the network. Immutable.
 
     Attributes:
-        names: of the columns, in the order in which the model's features need them.
-        texts: those that are not read as numbers.
+        names: names of the columns, in the order in which the model's features need them.
+        texts: names of columns that are not read as numbers.
         wanted: both, to find them in tables.
-        dates: those among them that are dates.
+        dates: names among them of columns that are dates.
     """
 
     def __init__(self, document: Document) -> None:
-        """Raises BadInputError, or UnimplementedError for a kind that is not known here."""
+        """Raises BadInputError, or UnimplementedError for a kind that this module does not know."""
         all_names = _all_names(document)
         columns = _columns_of(document, all_names)
         places: Dict[str, int] = {}
@@ -74,10 +75,12 @@ class Preprocessing:
         self._embeds = any(m.feature.bin_edges for m in self._numbers)
         self._indicates = any(m.feature.null_indicator for m in self._numbers)
         self.wanted = Wanted(self.names, self.texts, all_names)
-        # Numbers that are a column's as they are: their places among the numbers, and the columns'.
+        # Numbers taken from a column unchanged: their places among the numbers, and those of the
+        # columns.
         own = [(i, m.column) for i, m in enumerate(self._numbers) if m.decode is None]
         self._own = tuple(np.array([pair[k] for pair in own], np.int64) for k in range(2))
-        # Of the column at a place, for rows that come without their zeros, and what those become.
+        # The number of each column, for rows that come without their zeros, and the values of
+        # zeros.
         self._number_of: Any = None
         if len(own) == len(self._numbers) and not self._indicates and not self._embeds and \
                 not self._clips.any() and not document.scaling_layer and \
@@ -88,13 +91,14 @@ class Preprocessing:
             self._zeros = ((0.0 - self._shift) * self._factor).astype(self._dtype)
 
     def apply(self, rows: Rows, begin: int, end: int) -> Tuple[Any, Any]:
-        """What the network is given of rows [begin, end): numbers [rows, inputs] in its precision,
-        or as Entries, and codes [rows, coded features], -1 for none.
+        """Returns the network's input for rows [begin, end): numbers [rows, inputs] in its
+        precision, or
+        as Entries, and codes [rows, coded features], -1 for none.
 
         Raises:
-            BadInputError: a null in a model that was trained without (`nulls: fail`) or that left
-                such rows out (`nulls: drop`); a value that does not fit its column; a number that
-                is infinite, or too large for the precision. Row and column are named.
+            BadInputError: a null in a model that was trained without nulls (`nulls: fail`) or that
+                left these rows out (`nulls: drop`); a value that does not fit its column; a number
+                that is infinite, or too large for the precision. The message names row and column.
         """
         spelled = self._number_of is None or self._null_numbers
         parts = None if spelled else rows.entries(begin, end, self._largest)
@@ -114,7 +118,7 @@ class Preprocessing:
         return self._scaled(x, begin), self._codes(rows, matrix, begin, end)
 
     def _from_entries(self, parts: List[Tuple[Any, Any, Any]], rows: int) -> Any:
-        """As Entries where they are few, else as numbers; these to the last bit as `_scaled`."""
+        """Returns Entries if they are few, and otherwise the same bits as `_scaled`."""
         if self._coded:
             parts = [(starts, self._number_of[slots], numbers) for starts, slots, numbers in parts]
         width = len(self._numbers)
@@ -144,7 +148,8 @@ class Preprocessing:
                        begin, out)
 
     def _scaled(self, x: Any, first_row: int) -> Any:
-        # Mostly none is null or too large, which two looks tell: NaN is the least and the largest.
+        # Mostly, no number is null or too large. Two scans show this: NaN is the minimum and the
+        # maximum.
         plain = -self._largest <= x.min(initial=0.0) and x.max(initial=0.0) <= self._largest
         if not plain or self._indicates:
             nulls = np.isnan(x)
@@ -162,7 +167,7 @@ class Preprocessing:
             x *= self._factor
         if self._clips.any():
             x[:, self._clips] = _smooth_clip(x[:, self._clips])
-        if self._embeds:  # numbers with bins come last, each with its place among them
+        if self._embeds:  # numbers with bins are last, each with its place among the bins
             pairs = [part for i, place in enumerate(places) if place is not None
                      for part in (x[:, i:i + 1], place[:, None])]
             plain = [part for i, m in enumerate(self._numbers)
@@ -197,18 +202,20 @@ def _smooth_clip(z: Any) -> Any:
 
 
 def _places(edges: Tuple[float, ...], x: Any) -> Any:
-    """The bin of each value, and the share of it that is below the value, added."""
+    """Returns the bin of each value, plus the share of the bin that is below the value."""
     b = np.array(edges)
     if len(b) < 2:
         return np.zeros(len(x))
     x = np.clip(x, b[0], b[-1])
     bin_ = np.clip(np.searchsorted(b, x, side="right") - 1, 0, len(b) - 2)
-    low, high = b[bin_] / 2, b[bin_ + 1] / 2  # halves, whose differences do not overflow
+    low, high = b[bin_] / 2, b[bin_ + 1] / 2  # halves, so that their differences do not overflow
     return bin_ + np.minimum((x / 2 - low) / (high - low), 1)
 
 
 def _all_names(document: Document) -> List[str]:
-    """Of all columns of the tables that the model was made with; none where it does not tell."""
+    """Returns the names of all columns of the tables that the model was made with; none if the
+    model
+    does not contain them."""
     if not document.rules and document.schema.get("names") is None:
         return []
     labels = [n.label() for n in document.schema["names"].items(_LARGEST_LIST)]
@@ -216,7 +223,8 @@ def _all_names(document: Document) -> List[str]:
 
 
 def _columns_of(document: Document, names: List[str]) -> Optional[List[str]]:
-    """The column of each feature; None where each has its own, which names it."""
+    """Returns the column of each feature; None if each feature has its own column of the same name.
+    """
     if not document.rules:
         return None
     places = document.schema["features"].items(_LARGEST_LIST)
@@ -231,7 +239,7 @@ def _group(document: Document, rule: Node) -> Optional[Node]:
 
 def _decoder(document: Document, feature: Feature, number: int,
              rules: Rules) -> Tuple[Optional[Callable[[Any], Any]], str]:
-    """(from a value to the feature's number or code, what null means)."""
+    """Returns (function from a value to the feature's number or code, meaning of null)."""
     nulls = document.feature_spec["nulls"].choice(("fail", "mean", "median", "constant", "drop"))
     if not document.rules:
         return None, nulls

@@ -1,9 +1,9 @@
-"""How a connection is secured: files read and checked, and why a connection does not come about.
+"""Security of a connection: reads and checks files, and explains why a connection fails.
 
-gRPC compares the server's certificate with the authority and with the host's name, but tells
-neither what it found nor why a handshake failed. So Python's own ssl asks again when a call fails,
-and once before the first call, when it also looks at the role in the certificate: what answers may
-be a worker.
+gRPC compares the server's certificate with the authority and with the host's name. It reports
+neither what it found nor why a handshake failed. Therefore, Python's own ssl connects again if a
+call fails. It also connects once before the first call and checks the role in the certificate,
+because the server may be a worker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .errors import (EspalierError, FailedPreconditionError, InvalidArgumentErro
 
 @dataclass(frozen=True)
 class Security:
-    """Paths of PEM files, and a token; all empty: plain text."""
+    """Paths of PEM files, and a token. All empty: plain text."""
 
     ca: str = ""
     cert: str = ""
@@ -36,8 +36,9 @@ class Security:
         return bool(self.ca)
 
     def read(self) -> Tuple[bytes, Optional[bytes], Optional[bytes]]:
-        """The files' content: authority, certificate, key. They are read at each connection, so
-        that replaced ones are used."""
+        """Returns the files' content: authority, certificate, key. It reads them at each
+        connection, so
+        that replaced files take effect."""
         ca = _read(self.ca, "ca")
         if not self.cert:
             return ca, None, None
@@ -63,7 +64,8 @@ def _read(path: str, what: str, secret: bool = False) -> bytes:
 
 def make_security(ca: str, cert: str, key: str, server_name: str, token: str,
                   token_file: str) -> Security:
-    """Checks what belongs together. Raises InvalidArgumentError, or what reading raises."""
+    """Checks that the settings fit together. Raises InvalidArgumentError, or an error from reading.
+    """
     if bool(cert) != bool(key):
         raise InvalidArgumentError("cert= and key= belong together: found only %s=" %
                                    ("cert" if cert else "key"))
@@ -104,7 +106,7 @@ def _context(security: Security, verify: bool) -> ssl.SSLContext:
 
 def _handshake(host: str, port: int, security: Security, verify: bool,
                timeout: float) -> Tuple[str, ...]:
-    """URIs in the server's certificate (without `verify`: none)."""
+    """Returns the URIs in the server's certificate (without `verify`: none)."""
     context = _context(security, verify)
     with socket.create_connection((host, port), timeout=timeout) as plain:
         with context.wrap_socket(plain, server_hostname=security.server_name or host) as secured:
@@ -113,7 +115,7 @@ def _handshake(host: str, port: int, security: Security, verify: bool,
 
 
 def explain(host: str, port: int, security: Security, timeout: float) -> Optional[EspalierError]:
-    """Why a connection there does not, or must not, come about; None: nothing is found wrong."""
+    """Returns why a connection there fails, or must not be made; None: no cause was found."""
     who = "coordinator at %s:%d" % (host, port)
     try:
         uris = _handshake(host, port, security, security.encrypted, timeout)

@@ -1,6 +1,6 @@
-"""Rows from what people have them in: NumPy arrays, pandas frames, Arrow tables, dicts of columns.
-A null is NaN from here on. Columns are found by name, so that their order, and further ones, do not
-matter; an array has the model's features in the model's order."""
+"""Reads rows from NumPy arrays, pandas frames, Arrow tables and dicts of columns. From here on, a
+null is NaN. Columns are found by name. Their order and additional columns do not matter. An array
+has the model's features in the model's order."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._vectors import DENSE, FIELDS, SPARSE, Vectors
 from .errors import InvalidArgumentError
 
 _ELEMENT = re.compile(r"(.*)\[(0|[1-9][0-9]*)\]", re.S)  # "v[3]": one element of a vector column
-_ENTRIES_SHARE = 16  # one feature in so many, at most, has a column of its own beside vectors
+_ENTRIES_SHARE = 16  # at most one feature in 16 has its own column next to vectors
 
 
 class _Run(NamedTuple):
-    """Features that lie beside each other in a column. `element`: the first of a vector's, -1 of
-    a column of numbers; `length`: of the vectors, None when any that is long enough will do."""
+    """Adjacent features of a column. `element`: the first one of a vector, -1 for a column of
+    numbers. `length`: length of the vectors; None: any length that is sufficient."""
 
     slot: int
     column: str
@@ -31,21 +31,22 @@ class _Run(NamedTuple):
 
 
 class Wanted:
-    """The columns that a model needs, and where a table has them."""
+    """The columns that a model needs, and their places in a table."""
 
     def __init__(self, names: Sequence[str], texts: AbstractSet[str] = frozenset(),
                  all_names: Iterable[str] = ()) -> None:
-        """`texts`: columns that are not read as numbers, see Rows.values. `all_names`: of the
-        table that the model was made with, which tell the lengths of its vectors."""
+        """`texts`: columns that are not read as numbers, see Rows.values. `all_names`: columns of
+        the
+        table that the model was made with, which define the lengths of its vectors."""
         self.names, self.texts = tuple(names), texts
         self._lengths = _lengths(all_names)
-        self._last: Tuple[Any, List[_Run]] = ((), [])  # a table's columns, and its plan
+        self._last: Tuple[Any, List[_Run]] = ((), [])  # a table's columns and its plan
 
     def plan(self, columns: Iterable[str], rest: Optional[str] = None) -> List[_Run]:
-        """Where the features are. `rest`: a column of vectors that has those that no column is
-        named after. Raises InvalidArgumentError when one is missing."""
+        """Returns the places of the features. `rest`: a column of vectors with the features that no
+        column is named after. Raises InvalidArgumentError if a feature is missing."""
         key = (tuple(columns), rest)
-        last = self._last  # others may replace it
+        last = self._last  # other threads may replace it
         if last[0] != key:
             last = self._last = (key, self._plan(set(key[0]), key[0], rest))
         return last[1]
@@ -83,8 +84,9 @@ class Wanted:
         return plan
 
     def _of_rest(self, missing: Sequence[int], rest: str) -> List[_Run]:
-        """Elements of one vector in the model are those of this one; else, features that have no
-        vector's names are its elements in their order. Nothing when neither is so."""
+        """Finds features in the vectors of `rest`. Elements of one vector in the model are the same
+        elements here. Features without names of vector elements are its elements in their order. In
+        other cases, the result is empty."""
         names = [self.names[slot] for slot in missing]
         matches = [_ELEMENT.fullmatch(name) for name in names]
         bases = {match.group(1) if match else None for match in matches}
@@ -107,11 +109,11 @@ class Rows:
     """A table of rows.
 
     Attributes:
-        count: how many.
+        count: number of rows.
     """
 
     def __init__(self, data: Any, wanted: Wanted) -> None:
-        """Raises InvalidArgumentError for what is no table, or lacks a feature."""
+        """Raises InvalidArgumentError if `data` is not a table, or if a feature is missing."""
         names, texts = self._names, self._texts = wanted.names, wanted.texts
         module = type(data).__module__.split(".")[0]
         if _is_of_pandas(data, "DataFrame"):
@@ -125,7 +127,7 @@ class Rows:
             self._columns = {str(c): c for c in data}
             self._column, self.count = _mapping_column, _same_length(data)
         elif hasattr(data, "columns") or hasattr(data, "__dataframe__"):
-            raise InvalidArgumentError(  # whose columns have names that an array would lose
+            raise InvalidArgumentError(  # an array would lose the names of its columns
                 "found a table of type %s.%s, expected a pandas or pyarrow table, a dict of "
                 "columns or an array; convert it, by its to_pandas() or to_arrow()" %
                 (type(data).__module__, type(data).__name__))
@@ -139,7 +141,7 @@ class Rows:
                                  if isinstance(data, Columns) else None)
 
     def matrix(self, begin: int, end: int) -> Any:
-        """[end - begin, features] float64 of those rows; NaN in columns of `texts`."""
+        """Returns [end - begin, features] float64 of those rows; NaN in columns of `texts`."""
         if self._plan is None and not self._texts:
             return self._array[begin:end].astype(np.float64)
         if self._plan is not None and len(self._plan) == 1 and not self._texts:
@@ -159,9 +161,12 @@ class Rows:
 
     def entries(self, begin: int, end: int,
                 largest: float) -> Optional[List[Tuple[Any, Any, Any]]]:
-        """What rows store, where they lie in sparse vectors but for some columns, and no number is
-        null or larger: parts of (starts, slots, numbers), in which row i has [starts[i], starts[i +
-        1]); all others are zero. Else None. Columns of `texts` are left out."""
+        """Returns the stored numbers of rows, if nearly all columns are in sparse vectors and no
+        number
+        is null or larger than `largest`. The result is parts of (starts, slots, numbers), in which
+        row
+        i has [starts[i], starts[i + 1]). All other numbers are zero. Otherwise, it returns None. It
+        leaves out columns of `texts`."""
         runs = [run for run in self._plan or () if run.column not in self._texts]
         alone = [run for run in runs if run.element < 0]
         if not runs or len(alone) * _ENTRIES_SHARE > len(self._names) or \
@@ -188,9 +193,10 @@ class Rows:
         return self._column(self._data, self._columns[run.column], begin, end)
 
     def values(self, slot: int, begin: int, end: int) -> Any:
-        """[end - begin] of the column at that place among the names, as they stand: booleans are
-        none of 1 and 0, whole numbers have all digits, and floats their own precision. Elements of
-        vectors are float64."""
+        """Returns [end - begin] of the column at that place among the names, with its values
+        unchanged:
+        booleans are not 1 and 0, whole numbers have all digits, and floats keep their precision.
+        Elements of vectors are float64."""
         if self._plan is None:
             return self._array[begin:end, slot]
         at = self._columns.get(self._names[slot])
@@ -202,7 +208,7 @@ class Rows:
 
 
 def _places(names: Sequence[str]) -> Dict[str, Any]:
-    """By name. Raises InvalidArgumentError for two columns of one name."""
+    """Returns places by name. Raises InvalidArgumentError for two columns of the same name."""
     places: Dict[str, Any] = {}
     for i, name in enumerate(names):
         if places.setdefault(name, i) != i:
@@ -212,7 +218,7 @@ def _places(names: Sequence[str]) -> Dict[str, Any]:
 
 
 def _lengths(names: Iterable[str]) -> Dict[str, int]:
-    """Of each vector all of whose elements are among the names."""
+    """Returns the length of each vector that has all its elements among the names."""
     most: Dict[str, int] = {}
     count: Dict[str, int] = {}
     for name in names:
@@ -244,7 +250,7 @@ def _array(data: Any, features: int, texts: bool) -> Any:
 
 
 def _is_of_pandas(data: Any, kind: str) -> bool:
-    """Whether it is such a thing of pandas, or of a class made from it; pandas is not loaded."""
+    """Returns whether `data` is this class of pandas, or a subclass. It does not load pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, getattr(pandas, kind))
 
@@ -288,7 +294,7 @@ def _mapping_column(data: Any, at: Any, begin: int, end: int, as_it_is: bool = F
 
 def _of_pandas(column: Any, as_it_is: bool) -> Any:
     kind = column.dtype
-    if as_it_is and hasattr(kind, "categories"):  # none of them is widened to make room for nulls
+    if as_it_is and hasattr(kind, "categories"):  # no category is widened to make room for nulls
         values = list(_of_pandas(kind.categories.to_series(), True)) + [None]
         return _objects([values[code] for code in column.cat.codes])
     if as_it_is and kind.kind in "iub":
@@ -320,12 +326,12 @@ def _of_arrow(column: Any, as_it_is: bool) -> Any:
 
 
 def _objects(values: Any) -> Any:
-    """An array of one dimension, also of vectors."""
+    """Returns an array of one dimension, also of vectors."""
     return np.array(list(values) + [None], dtype=object)[:-1]
 
 
 def _numbers(values: Any, run: _Run) -> Any:
-    """[rows, width] float64 of its own; a null is NaN."""
+    """Returns a new [rows, width] float64 array; a null is NaN."""
     column = run.column
     if isinstance(values, Vectors):
         if run.element < 0:
@@ -358,8 +364,10 @@ def _number(value: Any, column: str, row: int) -> float:
 
 
 def _vector(value: Any, column: str, row: int) -> Any:
-    """A list, an array, or one of Spark's vectors: an object of PySpark's, or as Parquet has it, a
-    struct of type (0: sparse, 1: dense), size, indices and values."""
+    """Returns the elements of a list, an array, or one of Spark's vectors. The latter is an object
+    of
+    PySpark's, or a struct as in Parquet, of type (0: sparse, 1: dense), size, indices and values.
+    """
     if hasattr(value, "toArray"):
         return np.asarray(value.toArray(), dtype=np.float64)
     if not (isinstance(value, Mapping) and set(value) == set(FIELDS)):

@@ -1,4 +1,4 @@
-"""Columns of Spark's vectors, all rows of a column at a time."""
+"""Columns of Spark's vectors, processed for all rows of a column at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ SPARSE, DENSE = 0, 1
 
 
 class _Stored(NamedTuple):
-    """What the sparse ones of some rows hold: row i has the numbers [starts[i], starts[i + 1])."""
+    """Content of the sparse vectors of some rows: row i has the numbers [starts[i], starts[i + 1]).
+    """
 
     starts: Any
     places: Any
@@ -23,18 +24,19 @@ class _Stored(NamedTuple):
         return _Stored(self.starts[begin:end + 1], self.places, self.numbers)
 
 class Vectors:
-    """A column in the four parts that Arrow and Parquet have of Spark's vectors: the type of each
-    (0: sparse, 1: dense; NaN: the row is null), the sizes and indices of sparse ones, and values.
+    """A column as the four parts of Spark's vectors in Arrow and Parquet: the type of each (0:
+    sparse, 1: dense; NaN: the row is null), the sizes and indices of sparse ones, and values.
     """
 
     def __init__(self, parts: Tuple[Any, ...], stored: Optional[_Stored]) -> None:
-        """`parts`: arrays of as many rows: float64 twice, then objects, of which each is an array.
-        `stored`: None when the sparse ones among them are none that Spark writes."""
+        """`parts`: arrays of the same number of rows. The first two are float64, the others are
+        objects
+        that are arrays. `stored`: None if Spark would not write sparse vectors like these."""
         self._parts, self._stored = parts, stored
 
     @classmethod
     def of_frame(cls, frame: Any) -> Vectors:
-        """From a pandas frame with a column for each part, which PySpark makes of a vector."""
+        """Reads a pandas frame with a column for each part, which PySpark makes from a vector."""
         kinds, sizes = (frame[name].astype(np.float64).to_numpy() for name in FIELDS[:2])
         parts = (kinds, sizes, *(frame[name].to_numpy(dtype=object) for name in FIELDS[2:]))
         try:
@@ -51,13 +53,15 @@ class Vectors:
                        self._stored and self._stored.of(begin, max(begin, end)))
 
     def structs(self) -> List[Optional[Dict[str, Any]]]:
-        """Each as the struct that Parquet has of it; slow."""
+        """Returns each vector as its struct in Parquet. Slow."""
         return [None if np.isnan(row[0]) else dict(zip(FIELDS, row)) for row in zip(*self._parts)]
 
     def elements(self, element: int, width: int, length: Optional[int] = None) -> Any:
-        """[rows, width] float64 of `width` elements from that one on, NaN where a row is null. None
-        when one of the vectors is shorter, is not of `length` when one is given, or is none that
-        Spark writes."""
+        """Returns [rows, width] float64 of `width` elements from `element` on, NaN where a row is
+        null.
+        Returns None if one of the vectors is shorter, does not have `length` (if given), or is not
+        in
+        the form that Spark writes."""
         kinds, sizes, _, values = self._parts
         sparse, dense, nulls = kinds == SPARSE, kinds == DENSE, np.isnan(kinds)
         if self._stored is None or not np.all(sparse | dense | nulls) or \
@@ -75,14 +79,16 @@ class Vectors:
 
     def entries(self, element: int, width: int, length: Optional[int],
                 largest: float) -> Optional[Tuple[Any, Any, Any]]:
-        """What those elements store, as (starts, places, numbers), see `put`. None where elements()
-        gives none, some are dense or null, or a number is NaN or larger."""
+        """Returns the stored numbers of those elements, as (starts, places, numbers), see `put`.
+        Returns
+        None if elements() does, some vectors are dense or null, or a number is NaN or larger than
+        `largest`."""
         kinds, sizes = self._parts[:2]
         if self._stored is None or not np.all(kinds == SPARSE) or \
                 not _fit(sizes, element + width, length):
             return None
         starts, places, numbers = self._inside(self._stored, element, width, sizes)
-        # NaN would be the least and the largest.
+        # NaN would be the minimum and the maximum.
         plain = -largest <= numbers.min(initial=0.0) and numbers.max(initial=0.0) <= largest
         return (starts, places, numbers) if plain else None
 
@@ -99,7 +105,7 @@ class Vectors:
 
 
 def put(out: Any, starts: Any, places: Any, numbers: Any) -> None:
-    """Row i of `out` gets the numbers [starts[i], starts[i + 1]) at their places."""
+    """Stores the numbers [starts[i], starts[i + 1]) at their places in row i of `out`."""
     rows, width = out.shape
     flat = np.repeat(np.arange(rows) * width, np.diff(starts))
     flat += places
@@ -111,9 +117,9 @@ def _fit(sizes: Any, end: int, length: Optional[int]) -> bool:
 
 
 def _stored(kinds: Any, sizes: Any, indices: Any, values: Any) -> Optional[_Stored]:
-    """None, TypeError or ValueError when they are not as Spark writes them."""
+    """Returns None, or raises TypeError or ValueError, if they are not as Spark writes them."""
     sparse = kinds == SPARSE
-    rows = slice(None) if sparse.all() else np.flatnonzero(sparse)  # a slice copies nothing
+    rows = slice(None) if sparse.all() else np.flatnonzero(sparse)  # a slice makes no copy
     lengths, sizes = _lengths(values[rows]), sizes[rows]
     counts = np.zeros(len(kinds), np.int64)
     counts[rows] = lengths
@@ -129,7 +135,7 @@ def _stored(kinds: Any, sizes: Any, indices: Any, values: Any) -> Optional[_Stor
             np.any(places >= (sizes[0] if sizes.min() == sizes.max() else sizes.repeat(lengths))):
         return None
     rises = places[1:] > places[:-1]
-    firsts = starts[1:-1]  # where another row begins, anything may follow
+    firsts = starts[1:-1]  # at the start of another row, any place is valid
     rises[firsts[(firsts > 0) & (firsts < len(places))] - 1] = True
     return _Stored(starts, places, numbers) if rises.all() else None
 

@@ -1,12 +1,12 @@
-"""What the client asks of an HDFS by WebHDFS, over HTTP or HTTPS: one file, a delegation token.
-ESPALIER_HADOOP_CA names who signs the certificates.
+"""Requests of the client to an HDFS by WebHDFS, over HTTP or HTTPS: one file, a delegation token.
+ESPALIER_HADOOP_CA names the authority that signs the certificates.
 
-Who calls is told in one of these ways, the first that there is, as by src/storage/webhdfs_login.h:
+The caller's identity is the first of these that is available, as in src/storage/webhdfs_login.h:
     a token      that YARN gave to this container, in the file HADOOP_TOKEN_FILE_LOCATION
-    Kerberos     where Hadoop's configuration says so, or a NameNode asks for it
+    Kerberos     if Hadoop's configuration says so, or a NameNode asks for it
     a name       HADOOP_USER_NAME, which an HDFS without security believes
-Data nodes are not told: what the NameNode redirects to carries its own proof. Addresses may hold
-tokens, and are not shown.
+Data nodes get no identity, because the NameNode's redirection carries its own proof. Addresses may
+contain tokens, and are not shown.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .errors import (BadInputError, EspalierError, FailedPreconditionError, NotF
 
 _TIMEOUT_SECONDS, _LOOK_SECONDS = 30.0, 5.0
 _REPLY_BYTES_MAX = 64 << 10
-_PROOFS_MAX = 4  # of one call: by name, by Kerberos, again where that is taken for a repeated one
+_PROOFS_MAX = 4  # per call: by name, by Kerberos, again if one is taken for a replay
 _LETTERS_MAX = 300
 _OF_THE_FILE = ("; it is from the file that HADOOP_TOKEN_FILE_LOCATION names, which YARN writes: "
                 "the application must be started again")
-# What an answer about a token that is not taken holds, and what it means; the first match counts.
+# Content of an answer about a rejected token, and its meaning. The first match applies.
 _TOKEN_MEANINGS = (
     ("can't be found in cache", "the NameNode does not know its delegation token: it was "
      "cancelled, has expired long ago, or is of another HDFS"),
@@ -44,13 +44,13 @@ _TOKEN_MEANINGS = (
 
 
 def read_file(uri: str, limit: int) -> bytes:
-    """The whole file.
+    """Returns the whole file.
 
     Raises:
         NotFoundError, UnavailableError: as the NameNode says.
-        PermissionDeniedError: it does not let us, or Kerberos does not.
+        PermissionDeniedError: HDFS or Kerberos denies access.
         BadInputError: it is longer than `limit` bytes.
-        FailedPreconditionError: its certificate is not one to trust; Kerberos' library is missing.
+        FailedPreconditionError: its certificate is not trusted, or Kerberos' library is missing.
     """
     place = find(uri)
     path = os.environ.get("HADOOP_TOKEN_FILE_LOCATION", "")
@@ -60,10 +60,13 @@ def read_file(uri: str, limit: int) -> bytes:
 
 
 def is_secured(prefix: str) -> bool:
-    """Whether that HDFS is a secured one: Hadoop's configuration says so, or its NameNode asks for
-    Kerberos. Only who has a Kerberos identity asks the NameNode, once. Raises an EspalierError: it
-    cannot be told, since Hadoop's configuration does not say where it is, or no NameNode answers;
-    others may still find it."""
+    """Returns whether that HDFS is secured: Hadoop's configuration says so, or its NameNode asks
+    for
+    Kerberos. A process asks the NameNode only if it has a Kerberos identity, and only once. Raises
+    an
+    EspalierError if this is unknown, because Hadoop's configuration does not specify the address or
+    no
+    NameNode answers. Other machines may still find it."""
     place = find(prefix + "/")
     if place.kerberos:
         return True
@@ -90,8 +93,8 @@ def is_secured(prefix: str) -> bool:
 
 
 def fetch_token(prefix: str, renewer: str) -> str:
-    """A new delegation token of ours, which `renewer` (a principal) may renew. By Kerberos alone: a
-    token makes no token. Raises as read_file."""
+    """Returns a new delegation token of this user, which `renewer` (a principal) may renew. It uses
+    only Kerberos, because a token cannot create a token. Raises as read_file does."""
     failed = "no delegation token of %s can be had" % prefix
     raw = _ask(find(prefix + "/"), {"op": "GETDELEGATIONTOKEN", "renewer": renewer},
                _REPLY_BYTES_MAX, failed)
@@ -106,13 +109,13 @@ def fetch_token(prefix: str, renewer: str) -> str:
 
 
 def _user() -> Dict[str, str]:
-    """As what we ask where there is no Kerberos."""
+    """Returns the user of requests without Kerberos."""
     name = own_name()
     return {"user.name": name} if name else {}
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """What was asked for over HTTPS is not read over HTTP, and nothing over anything else."""
+    """Refuses redirections from HTTPS to HTTP, and to any other protocol."""
 
     def __init__(self, secure: bool) -> None:
         self._secure = secure
@@ -133,7 +136,7 @@ def _opener(place: Place) -> urllib.request.OpenerDirector:
     authority = os.environ.get("ESPALIER_HADOOP_CA", "")
     try:
         context = ssl.create_default_context(cafile=authority or None)
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # ssl.SSLError is a subclass
         raise FailedPreconditionError("ESPALIER_HADOOP_CA names %s, which cannot be read, or holds "
                                       "no certificate in PEM form" % authority) from error
     return urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=context),
@@ -147,7 +150,7 @@ def _request(place: Place, node: NameNode, query: Dict[str, str]) -> urllib.requ
 
 
 def _ask(place: Place, query: Dict[str, str], limit: int, failed: str, token: str = "") -> bytes:
-    """What the first NameNode answers that serves."""
+    """Returns the answer of the first NameNode that serves."""
     opener = _opener(place)
     tried: List[str] = []
     for node in place.name_nodes:
@@ -166,7 +169,7 @@ def _ask_node(opener: urllib.request.OpenerDirector, place: Place, node: NameNod
             request = _request(place, node, dict(query, delegation=token))
         elif kerberos:
             request = _request(place, node, query)
-            # Not for data nodes.
+            # Data nodes do not get this header.
             request.add_unredirected_header("Authorization", _proof(place.uri, who, node))
         else:
             request = _request(place, node, {**query, **_user()})
@@ -199,7 +202,7 @@ def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request
             data, missing = bytes(reply.read(limit + 1)), reply.length or 0
     except urllib.error.HTTPError:
         raise
-    except http.client.HTTPException as error:  # its words may hold an address
+    except http.client.HTTPException as error:  # its message may contain an address
         raise UnavailableError("it does not speak HTTP (%s)" % type(error).__name__) from None
     except OSError as error:
         why = getattr(error, "reason", error)
@@ -209,7 +212,7 @@ def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request
                 hint="ESPALIER_HADOOP_CA names the PEM file of the authority that signs the "
                      "certificates of HDFS.") from error
         raise UnavailableError(str(why)) from error
-    except ValueError as error:  # where it sends to
+    except ValueError as error:  # for an invalid redirection
         raise UnavailableError("it sends to what is no address (%s)" %
                                type(error).__name__) from None
     if len(data) > limit:
@@ -226,10 +229,10 @@ def _asks_negotiate(error: urllib.error.HTTPError) -> bool:
 
 class _Refusal(NamedTuple):
     code: int
-    negotiate: bool  # it asks for Kerberos
-    kind: str  # Java's exception, or ""
+    negotiate: bool  # whether it asks for Kerberos
+    kind: str  # Java exception, or ""
     words: str
-    gss: str  # what Java's Kerberos says, or ""
+    gss: str  # message of Java's Kerberos, or ""
 
     @classmethod
     def of(cls, error: urllib.error.HTTPError) -> _Refusal:

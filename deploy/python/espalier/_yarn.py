@@ -1,5 +1,6 @@
-"""Clusters in YARN's containers: what `espalier yarn up NAME` keeps of them on this machine, in
-~/.espalier/yarn/NAME, which nobody else can read.
+"""Clusters in YARN's containers: files that `espalier yarn up NAME` keeps for them on this machine,
+in
+~/.espalier/yarn/NAME, which other users cannot read.
 
     coordinator             the URI of the file on HDFS in which its coordinator writes its address
     ca.crt tls.crt tls.key  of its admin, the person who started it
@@ -31,11 +32,11 @@ class Kept(NamedTuple):
 
 
 def kept_of(where: str) -> Kept:
-    """Of "yarn:NAME".
+    """Returns the files of "yarn:NAME".
 
     Raises:
-        InvalidArgumentError: that is no name of a service.
-        NotFoundError: none of that name was started here.
+        InvalidArgumentError: NAME is not a name of a service.
+        NotFoundError: no cluster of that name was started here.
     """
     name = where[len(YARN_COORDINATOR):]
     if not _NAME.fullmatch(name) or len(name) > YARN_NAME_BYTES_MAX:

@@ -36,41 +36,42 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
             server_name: Optional[str] = None, timeout: Optional[float] = None,
             limits: Limits = Limits(), read: Optional[ReadFile] = None,
             delegate: Optional[Delegate] = None) -> Client:
-    """A client of the coordinator at `address`, which has been asked and has answered.
+    """Returns a client of the coordinator at `address`, after the coordinator has answered.
 
-    What is None is taken from the environment, as by the command line: ``ESPALIER_COORDINATOR``,
-    ``ESPALIER_TLS_CA``, ``ESPALIER_TLS_CERTIFICATE``, ``ESPALIER_TLS_KEY``, ``ESPALIER_TOKEN``,
-    ``ESPALIER_TOKEN_FILE``, ``ESPALIER_TLS_SERVER_NAME``.
+    Arguments that are None come from the environment, as for the command line:
+    ``ESPALIER_COORDINATOR``, ``ESPALIER_TLS_CA``, ``ESPALIER_TLS_CERTIFICATE``,
+    ``ESPALIER_TLS_KEY``,
+    ``ESPALIER_TOKEN``, ``ESPALIER_TOKEN_FILE``, ``ESPALIER_TLS_SERVER_NAME``.
 
     Args:
         address: ``"host:port"``; ``"unix:/PATH"``; ``"file:PATH"`` or ``"hdfs://..."`` of a file
-            that holds it; or ``"yarn:NAME"`` of a cluster that `espalier yarn up NAME` started on
-            this machine, with the certificates kept here, unless others are given; by default
-            ``127.0.0.1:7700``.
-        ca: PEM file of the authority of the cluster's certificates. With it everything is
-            encrypted; without, plain text is spoken.
+            that contains it; or ``"yarn:NAME"`` of a cluster that `espalier yarn up NAME` started
+            on this machine. The latter uses the certificates kept here, unless others are given.
+            Default: ``127.0.0.1:7700``.
+        ca: PEM file of the authority of the cluster's certificates. With it, everything is
+            encrypted. Without it, the connection is plain text.
         cert, key: PEM files of your own certificate and its key (``chmod 600``, or 640).
         token: a token in place of a certificate; needs `ca`.
-        token_file: a file that holds it (``chmod 600``, or 640).
-        server_name: the host that the coordinator's certificate names, when it is not that of
+        token_file: a file that contains it (``chmod 600``, or 640).
+        server_name: the host that the coordinator's certificate names, if it differs from that of
             `address`.
-        timeout: seconds for which a coordinator that is not reached is tried again, now and when
-            it goes away while a job is followed, and for which an answer is waited for; in place
-            of `limits`.
-        limits: how long is waited for what, in seconds.
-        read: reads the file on HDFS that `address` names, given its URI and how many bytes it may
-            have; by default WebHDFS is asked.
+        timeout: time limit in seconds, in place of `limits`. It applies to attempts to reach the
+            coordinator, now and if it becomes unreachable while a job is followed, and to the wait
+            for an answer.
+        limits: time limits for each kind of wait, in seconds.
+        read: reads the file on HDFS that `address` names, given its URI and the maximum number of
+            bytes. Default: over WebHDFS.
         delegate: gets the delegation tokens of jobs by an identity that is not this process's own,
-            such as that of Spark's JVM: it is given a file system ("hdfs://ns") and a function
-            from that identity's principal to the one that renews the token, and returns the
-            token's text; None where it knows of no Kerberos; PermissionDeniedError where it has
-            no token to give, so that your own ticket or keytab counts; FailedPreconditionError
-            where the job must go without a token, of yours too.
+            for example that of Spark's JVM. Its arguments are a file system ("hdfs://ns") and a
+            function from that identity's principal to the one that renews the token. It returns
+            the token's text, or None if it does not know of Kerberos there. It raises
+            PermissionDeniedError if it has no token to give, so that your own ticket or keytab is
+            used, and FailedPreconditionError if the job must go without any token, including yours.
 
     Raises:
-        UnavailableError: nobody answers there.
-        PermissionDeniedError: a certificate, token or role is refused, by either side.
-        FailedPreconditionError: another version, or only one side speaks TLS.
+        UnavailableError: no coordinator answers there.
+        PermissionDeniedError: either side rejects a certificate, token or role.
+        FailedPreconditionError: versions differ, or only one side uses TLS.
         InvalidArgumentError, NotFoundError: an argument, or a file that it names.
     """
     def given(value: Optional[PathLike], variable: str) -> str:
@@ -98,15 +99,16 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
 
 def _security_of_yarn(where: str, token: Optional[str],
                       token_file: Optional[PathLike]) -> Security:
-    """By what is kept of that cluster, and nothing of the environment."""
+    """Returns the settings kept for that cluster, and ignores the environment."""
     kept = kept_of(where)
     return make_security(kept.at("ca.crt"), kept.at("tls.crt"), kept.at("tls.key"), kept.service,
                          token or "", os.fspath(token_file or ""))
 
 
 def _reach(client: Client, seconds: float) -> None:
-    """Until the coordinator has answered, for so long at most. It is asked for a job that there is
-    not: that takes version and role as any other call, and the answer is short."""
+    """Waits until the coordinator has answered, for at most `seconds`. It asks for a job that does
+    not exist. The coordinator checks version and role as for any other call, and the answer is
+    short."""
     began = time.monotonic()
     while True:
         try:
@@ -126,14 +128,14 @@ def _reach(client: Client, seconds: float) -> None:
 
 
 class Client:
-    """A connection to a coordinator, made by :func:`connect`. Safe from any thread; a context
+    """A connection to a coordinator, made by :func:`connect`. Safe from any thread, and a context
     manager that closes it. Each method raises an :class:`EspalierError` that says what to do."""
 
     def __init__(self, connection: Connection, delegate: Optional[Delegate] = None) -> None:
         self._connection, self._delegate = connection, delegate
 
     def close(self) -> None:
-        """Ends the connection; jobs go on."""
+        """Ends the connection. Jobs continue."""
         self._connection.close()
 
     def __enter__(self) -> Client:
@@ -147,7 +149,7 @@ class Client:
 
     @property
     def address(self) -> str:
-        """Where the coordinator is, "host:port"; a file that says so is read again."""
+        """Address of the coordinator, "host:port". A file that contains it is read again."""
         return self._connection.find()
 
     def submit(self, job: JobSource) -> Job:
@@ -156,31 +158,34 @@ class Client:
         Args:
             job: the path of a job file, its YAML text (more than one line), or the same as a dict:
                 ``{"data": {"train": "t.csv", "label": "y"}, "output": "model"}``. A column given
-                as text is a name, ``"08"`` too, and as a number a position; ``"1..3"`` is a range
-                of positions, as in a job file. Relative local
-                paths are taken from the working directory; the workers must see them, too. One
-                that scores is ``{"predict": {"model": "model", "data": "new.csv"}, "output":
-                "scored"}`` or ``{"evaluate": {"model": .., "data": ..}}``: ``result().scoring``,
-                and ``result().test`` of an evaluation, whose "output" is a page with charts.
+                as text is a name, also ``"08"``, and a column given as a number is a position.
+                ``"1..3"`` is a range of positions, as in a job file. Relative local paths refer to
+                the working directory, and the workers must see them, too. A job that scores is
+                ``{"predict": {"model": "model", "data": "new.csv"}, "output": "scored"}`` or
+                ``{"evaluate": {"model": .., "data": ..}}``. Its result is ``result().scoring``, and
+                for an evaluation also ``result().test``, whose "output" is a page with charts.
 
-        For each file system secured by Kerberos that the job names, a delegation token is fetched
-        with your ticket (``kinit``) or keytab (``KRB5_CLIENT_KTNAME``) and goes along, so that the
-        job reads and writes as you; without either the daemons must have a keytab. Standard error
-        tells which.
+        For each file system secured by Kerberos that the job names, the client fetches a delegation
+        token with your ticket (``kinit``) or keytab (``KRB5_CLIENT_KTNAME``) and sends it along.
+        The
+        job then reads and writes as you. Without a ticket or keytab, the daemons must have a
+        keytab.
+        Standard error says which applies.
 
         Returns:
-            The job, which waits or runs by now.
+            The job, which is waiting or running by now.
 
         Raises:
-            InvalidArgumentError: the job is wrong; the message has line, column and the nearest
-                known key.
+            InvalidArgumentError: the job is wrong. The message has line, column and the nearest
+            known
+                key.
             NotFoundError: an input is missing.
-            AlreadyExistsError: the output is there; ``output: {path: .., overwrite: true}``
-                replaces it.
+            AlreadyExistsError: the output exists. ``output: {path: .., overwrite: true}`` replaces
+            it.
             BadInputError: the first header does not fit.
-            UnimplementedError: this version lacks what the job asks for.
+            UnimplementedError: this version does not have a feature that the job needs.
             ResourceExhaustedError: the queue is full.
-            AbortedError: storage that the job names is away now; try again.
+            AbortedError: storage that the job names is unreachable now. Try again.
             FailedPreconditionError: a delegation token would travel in the clear.
 
         A KeyboardInterrupt before the coordinator answers withdraws the submission.
@@ -199,22 +204,22 @@ class Client:
         return Job(self._connection, self._submit_once(request), submitted_here=True)
 
     def job(self, job: Union[str, int]) -> Job:
-        """A job that was submitted before, by its id ("job-3", or 3).
+        """Returns a job that was submitted before, by its id ("job-3", or 3).
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the job does not exist.
         """
         found = Job(self._connection, job_number(job))
         found.info()
         return found
 
     def jobs(self) -> List[JobInfo]:
-        """All jobs that the coordinator remembers, the newest last."""
+        """Returns all jobs that the coordinator remembers, the newest last."""
         answer = self._connection.call("ListJobs", api_pb2.ListJobsRequest())
         return [job_of(snapshot) for snapshot in answer.jobs]
 
     def workers(self) -> List[WorkerInfo]:
-        """The workers that are attached."""
+        """Returns the workers that are attached."""
         answer = self._connection.call("ListWorkers", api_pb2.ListWorkersRequest())
         return [worker_of(snapshot) for snapshot in answer.workers]
 
@@ -223,15 +228,16 @@ class Client:
         Job(self._connection, job_number(job)).cancel(keep)
 
     def drain(self, worker: str) -> None:
-        """Lets a worker go: its share of a job moves to the others first, then it ends.
+        """Drains a worker: its share of a job moves to the others, then it ends.
 
         Args:
             worker: its name or id, as in :meth:`workers`.
 
         Raises:
-            NotFoundError: no such worker is attached.
-            PermissionDeniedError: on a cluster with certificates only an admin drains workers.
-            FailedPreconditionError: its job cannot do without it now; it goes as soon as that
+            NotFoundError: no worker with this name or id is attached.
+            PermissionDeniedError: on a cluster with certificates, only an admin drains workers.
+            FailedPreconditionError: its job cannot continue without it now. It leaves as soon as
+            that
                 changes.
         """
         for w in self.workers():
@@ -243,13 +249,14 @@ class Client:
                             hint="client.workers() shows the names and ids of those that are.")
 
     def _renewer(self) -> str:
-        """The coordinator's own principal, which renews a job's tokens."""
+        """Returns the coordinator's own principal, which renews a job's tokens."""
         return str(self._connection.call("Renewer", api_pb2.RenewerRequest(),
                                          self._connection.limits.submit).principal)
 
     def _delegated(self, file_system: str, renewer: Renewer) -> Optional[str]:
-        """By the delegate, which is not asked for a token that may not be sent: people who have no
-        ticket here cannot do without that identity."""
+        """Gets a token from the delegate, but not if the token may not be sent. People without a
+        ticket
+        here need that identity."""
         assert self._delegate is not None
 
         def if_private(own: str) -> str:
@@ -262,8 +269,9 @@ class Client:
         return self._delegate(file_system, if_private)
 
     def _submit_once(self, request: Any) -> int:
-        """The job's number. A submission whose answer was not heard is repeated with the same id,
-        which is the same job, or withdrawn."""
+        """Returns the job's number. If a submission's answer does not arrive, the client repeats it
+        with
+        the same id, which is the same job, or withdraws it."""
         try:
             return self._submit_until_heard(request)
         except KeyboardInterrupt:
@@ -292,7 +300,7 @@ class Client:
                 raise error if error.answered else self._give_up(request, error) from None
 
     def _give_up(self, request: Any, why: EspalierError) -> EspalierError:
-        """Nothing may come of the submission any more."""
+        """Withdraws the submission, so that it has no effect later."""
         try:
             self._connection.call(
                 "Withdraw", api_pb2.WithdrawRequest(client_request_id=request.client_request_id),
@@ -306,7 +314,7 @@ class Client:
 
 
 def job_number(job: Union[str, int]) -> int:
-    """3 of 3, "3" or "job-3"."""
+    """Returns 3 for 3, "3" or "job-3"."""
     text = str(job)
     digits = text[len("job-"):] if text.startswith("job-") else text
     if isinstance(job, bool) or not digits.isascii() or not digits.isdigit() or \

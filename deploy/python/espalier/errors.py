@@ -1,8 +1,8 @@
-"""What goes wrong, as exceptions.
+"""Errors as exceptions.
 
-Each carries what the cluster said, whole: a code, the message, its causes, the place in the input
-where there is one, and a hint on what to do. ``str(error)`` shows all of it. One class stands for
-each code, so that ``except espalier.NotFoundError`` does what it says; all are
+Each contains the complete error of the cluster: a code, the message, its causes, the place in the
+input if there is one, and a hint on what to do. ``str(error)`` shows all of it. Each code has one
+class, so that ``except espalier.NotFoundError`` catches exactly that code. All are subclasses of
 :class:`EspalierError`.
 """
 
@@ -24,14 +24,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class InputPosition:
-    """Where in an input file an error lies; what is unknown is None or empty.
+    """Position of an error in an input file. Unknown parts are None or empty.
 
     Attributes:
         file: the path.
         row: 1-based line where the record starts, the header and empty lines counted.
         column: the header's name, or the 0-based position in decimal.
         offset: bytes from the start of the (decompressed) file.
-        text: what was found there, at most 80 bytes.
+        text: the text found there, at most 80 bytes.
     """
 
     file: str = ""
@@ -58,16 +58,16 @@ class EspalierError(Exception):
 
     Attributes:
         code: the name of the error's code as in ``ErrorCode`` of proto/espalier/v1/types.proto,
-            ``"NOT_FOUND"`` say.
+            for example ``"NOT_FOUND"``.
         message: the outermost message.
-        causes: what led to it, each caused by the next one.
+        causes: the causes, each caused by the next one.
         position: the place in the input, or None.
-        hint: what to do, or "" where the message says it.
+        hint: what to do, or "" if the message says it.
     """
 
     code = "INTERNAL"
-    answered = False  # whether the coordinator said so, and not the way to it
-    never_sent = False  # whether the call that failed has reached nobody
+    answered = False  # whether it is from the coordinator, not from the connection to it
+    never_sent = False  # whether the failed call reached no coordinator
 
     def __init__(self, message: str, *, causes: Sequence[str] = (),
                  position: Optional[InputPosition] = None, hint: str = "") -> None:
@@ -85,25 +85,25 @@ class EspalierError(Exception):
 
 
 class InvalidArgumentError(EspalierError, ValueError):
-    """The job file, or an argument of a call, is wrong; nothing was started."""
+    """The job file, or an argument of a call, is wrong. Nothing was started."""
 
     code = "INVALID_ARGUMENT"
 
 
 class NotFoundError(EspalierError, LookupError):
-    """A file, a job or a worker that should be there is not."""
+    """A file, a job or a worker does not exist."""
 
     code = "NOT_FOUND"
 
 
 class AlreadyExistsError(EspalierError):
-    """An output that must not exist does."""
+    """An output exists already."""
 
     code = "ALREADY_EXISTS"
 
 
 class PermissionDeniedError(EspalierError):
-    """A certificate, a token, a role or a file's mode is refused, by either side."""
+    """Either side rejects a certificate, a token, a role or a file's mode."""
 
     code = "PERMISSION_DENIED"
 
@@ -115,19 +115,19 @@ class BadInputError(EspalierError, ValueError):
 
 
 class DataLossError(EspalierError):
-    """A checksum differs, or a file is cut short."""
+    """A checksum differs, or a file is truncated."""
 
     code = "DATA_LOSS"
 
 
 class ResourceExhaustedError(EspalierError):
-    """Memory, disk, the size of a message or the queue does not suffice."""
+    """Memory, disk, the size of a message or the queue is not sufficient."""
 
     code = "RESOURCE_EXHAUSTED"
 
 
 class UnavailableError(EspalierError, ConnectionError):
-    """A coordinator, or storage, cannot be reached now."""
+    """A coordinator, or storage, is unreachable now."""
 
     code = "UNAVAILABLE"
 
@@ -139,32 +139,32 @@ class DeadlineExceededError(EspalierError, TimeoutError):
 
 
 class FailedPreconditionError(EspalierError):
-    """Versions differ, the job has ended, only one side speaks TLS."""
+    """Versions differ, the job has ended, or only one side uses TLS."""
 
     code = "FAILED_PRECONDITION"
 
 
 class CancelledError(EspalierError):
-    """A person or a shutdown asked for the end."""
+    """A person or a shutdown requested the end."""
 
     code = "CANCELLED"
 
 
 class AbortedError(EspalierError):
-    """What this belonged to is over; of a submission: storage that the job names is away now, and
-    it may be tried again."""
+    """The operation's context is gone. For a submission: storage that the job names is unreachable
+    now, and you can try again."""
 
     code = "ABORTED"
 
 
 class UnimplementedError(EspalierError, NotImplementedError):
-    """A feature that this version lacks."""
+    """This version does not have the feature."""
 
     code = "UNIMPLEMENTED"
 
 
 class InternalError(EspalierError):
-    """A fault of Espalier itself."""
+    """Espalier itself has a bug."""
 
     code = "INTERNAL"
 
@@ -174,8 +174,8 @@ class JobError(EspalierError):
 
     Attributes:
         job: its id ("job-3").
-        error: the job's own error, one of the classes above; ``code``, ``causes`` and ``position``
-            are its.
+        error: the job's own error, one of the classes above. ``code``, ``causes`` and ``position``
+            are copied from it.
     """
 
     def __init__(self, job: str, error: EspalierError, words: str) -> None:
@@ -194,7 +194,7 @@ class JobFailedError(JobError):
 
 
 class JobCancelledError(JobError):
-    """The job was cancelled, by whom its causes say."""
+    """The job was cancelled. Its causes say by whom."""
 
     def __init__(self, job: str, error: EspalierError) -> None:
         super().__init__(job, error, "was cancelled")
@@ -223,10 +223,10 @@ _HINTS = {
 def make_error(code: str, message: str, *, causes: Sequence[str] = (),
                position: Optional[InputPosition] = None, hint: Optional[str] = None
                ) -> EspalierError:
-    """The exception for a code; an unknown one is an :class:`InternalError`.
+    """Returns the exception for a code. An unknown code becomes an :class:`InternalError`.
 
     Args:
-        hint: None: the usual one of that code, if there is one.
+        hint: None: the usual hint of that code, if there is one.
     """
     kind = _CLASSES.get(code, InternalError)
     return kind(message, causes=causes, position=position,

@@ -14,8 +14,8 @@ __all__ = ["history_columns", "history_frame"]
 
 
 def history_columns(evaluations: Sequence[Evaluation]) -> Dict[str, List[Optional[float]]]:
-    """Columns by name, each with one value an evaluation: those of history.csv. Metrics that no
-    evaluation has are left out."""
+    """Returns columns by name, with one value per evaluation, as in history.csv. It leaves out
+    metrics that no evaluation has."""
     columns: Dict[str, List[Optional[float]]] = {
         "epoch": [e.epoch for e in evaluations],
         "step": [e.step for e in evaluations],
@@ -31,13 +31,13 @@ def history_columns(evaluations: Sequence[Evaluation]) -> Dict[str, List[Optiona
 
 
 def metric(metrics: Optional[Metrics], name: str) -> Optional[float]:
-    """A metric by its name, None where there is none."""
+    """Returns a metric by its name, None if the evaluation does not have it."""
     value: Optional[float] = None if metrics is None else getattr(metrics, name)
     return value
 
 
 def history_frame(evaluations: Sequence[Evaluation]) -> pandas.DataFrame:
-    """The same as a pandas frame. Raises ImportError without pandas."""
+    """Returns the same as a pandas frame. Raises ImportError without pandas."""
     try:
         import pandas
     except ImportError as error:

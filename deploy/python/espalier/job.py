@@ -38,7 +38,7 @@ class Job:
         return self._connection.call("GetJob", api_pb2.GetJobRequest(job=self._number))
 
     def info(self) -> JobInfo:
-        """The job as it is now.
+        """Returns the job as it is now.
 
         Raises:
             NotFoundError: the coordinator does not know it (any more).
@@ -47,25 +47,27 @@ class Job:
 
     def watch(self, *, timeout: Optional[float] = None,
               progress: Optional[bool] = None) -> Iterator[Event]:
-        """The job's events, until it has ended; each state and evaluation once, the earlier ones
+        """Yields the job's events, until it has ended: each state and evaluation once, the earlier
+        ones
         first.
 
-        An outage of the coordinator is bridged: a :class:`CoordinatorAway` event tells of it, and
-        the job is watched again when the coordinator is back.
+        An outage of the coordinator does not end the watch. A :class:`CoordinatorAway` event
+        reports
+        it, and the watch continues when the coordinator is back.
 
         Args:
-            timeout: seconds to watch at most; None: without limit.
-            progress: whether the job's progress is shown while it is watched: a line that moves in
-                a terminal (standard error), a table and a plot of the loss in a notebook, plain
-                lines elsewhere. None: in terminals and notebooks only.
+            timeout: maximum time to watch, in seconds; None: without limit.
+            progress: whether to show the job's progress during the watch: a line that moves in a
+                terminal (standard error), a table and a plot of the loss in a notebook, plain lines
+                elsewhere. None: in terminals and notebooks only.
 
         Yields:
-            StateChanged, Progress, Evaluation, CoordinatorAway, and at last Ended. Leaving the
-            loop detaches; the job goes on.
+            StateChanged, Progress, Evaluation, CoordinatorAway, and at last Ended. Leaving the loop
+            detaches, and the job continues.
 
         Raises:
-            NotFoundError: there is no such job.
-            DeadlineExceededError: `timeout` is over.
+            NotFoundError: the job does not exist.
+            DeadlineExceededError: `timeout` has passed.
             UnavailableError: the coordinator has been unreachable for too long (``Limits.away``).
             AbortedError: a coordinator that keeps no jobs was restarted.
         """
@@ -83,14 +85,14 @@ class Job:
         """Waits for the job's end.
 
         Args:
-            timeout, progress: as of :meth:`watch`.
+            timeout, progress: see :meth:`watch`.
 
         Returns:
-            Metrics, the bundle's path and the weights' name; ``result.load()`` is the model.
+            Metrics, the bundle's path and the weights' name. ``result.load()`` returns the model.
 
         Raises:
-            JobFailedError, JobCancelledError: it ended without a model, and why.
-            EspalierError: as of :meth:`watch`.
+            JobFailedError, JobCancelledError: the job ended without a model. The error says why.
+            EspalierError: see :meth:`watch`.
         """
         for event in self.watch(timeout=timeout, progress=progress):
             if isinstance(event, Ended):
@@ -98,36 +100,36 @@ class Job:
         raise InternalError("%s ended without a last event" % self.id)
 
     def cancel(self, keep: bool = False) -> None:
-        """Ends the job; nothing is left at its output.
+        """Ends the job. Its output stays empty.
 
         Args:
-            keep: save the weights of a job that has had an evaluation: it ends after its next
+            keep: saves the weights of a job that has had an evaluation. The job ends after its next
                 step, with the best weights so far if early stopping restores them.
 
         Raises:
-            NotFoundError: there is no such job.
-            PermissionDeniedError: it belongs to another person, who is named.
+            NotFoundError: the job does not exist.
+            PermissionDeniedError: it belongs to another person. The message contains the name.
             FailedPreconditionError: it has ended already.
         """
         self._connection.call("Cancel", api_pb2.CancelRequest(job=self._number, keep=keep))
 
     def evaluations(self) -> List[Evaluation]:
-        """The evaluations so far, the first one first."""
+        """Returns the evaluations so far, the first one first."""
         return [evaluation_of(self._number, row) for row in self._get().history]
 
     def history(self) -> pandas.DataFrame:
-        """The evaluations so far as a pandas frame, one row each, with the columns of the
-        bundle's history.csv: epoch, step, learning_rate, then metrics of the training rows
-        ("loss", "accuracy", ...) and of the validation rows ("val_loss", ...).
+        """Returns the evaluations so far as a pandas frame, one row each. It has the columns of the
+        bundle's history.csv: epoch, step, learning_rate, then metrics of the training rows ("loss",
+        "accuracy", ...) and of the validation rows ("val_loss", ...).
 
         Raises:
-            ImportError: pandas is not installed; :meth:`evaluations` needs none.
+            ImportError: pandas is not installed. :meth:`evaluations` does not need it.
         """
         return history_frame(self.evaluations())
 
 
 def outcome(job: JobInfo) -> JobResult:
-    """The result of a job that is over; raises why there is none."""
+    """Returns the result of a job that has ended, or raises its error."""
     if job.state == "SUCCEEDED" and job.result is not None:
         return job.result
     error = job.error or InternalError("its coordinator does not say why")

@@ -1,4 +1,4 @@
-"""Training on this machine, with no cluster: the `espalier` program starts one and removes it."""
+"""Trains on this machine, without a cluster: the `espalier` program starts one and removes it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = ["find_program", "train"]
 
-# What the program's exit codes say of an error that has no code of its own.
+# Codes that the program's exit codes stand for, for an error without its own code.
 _CODES = {EXIT_JOB_FAILED: "INTERNAL", EXIT_USAGE: "INVALID_ARGUMENT",
           EXIT_UNREACHABLE: "UNAVAILABLE", EXIT_INTERRUPTED: "CANCELLED"}
 
-_STOP_S = 330  # the program gives up a job that does not end after five minutes
+_STOP_S = 330  # the program gives up after five minutes on a job that does not end
 
 
 def find_program() -> str:
-    """The `espalier` program: in ``ESPALIER_HOME`` or its bin/ (an unpacked tarball), on ``PATH``,
-    or in build/bin of the tree that this module lies in.
+    """Returns the path of the `espalier` program: in ``ESPALIER_HOME`` or its bin/ (an unpacked
+    tarball), on ``PATH``, or in build/bin of the source tree of this module.
 
     Raises:
-        NotFoundError: it is nowhere.
+        NotFoundError: no such program was found.
     """
     home = os.environ.get("ESPALIER_HOME", "")
     tree = os.path.abspath(__file__)
@@ -64,23 +64,25 @@ def train(job: JobSource, *, workers: Optional[int] = None, threads: Optional[in
           progress: Optional[bool] = None) -> JobResult:
     """Trains on this machine, from start to model.
 
-    A coordinator and workers are started for this job alone, and are gone when it ends, however it
-    ends. The weights are those of any cluster, byte for byte.
+    The program starts a coordinator and workers for this job alone. They are gone when the job
+    ends, for whatever reason. The weights are byte for byte those of any cluster.
 
     Args:
-        job: as of :meth:`Client.submit`.
-        workers: how many; None: what the job allows, at most as many as cores and at most four.
-        threads: of each worker; None: the cores, shared.
-        progress: as of :meth:`Job.watch`.
+        job: see :meth:`Client.submit`.
+        workers: number of workers; None: as many as the job allows, at most the number of cores
+            and at most four.
+        threads: threads per worker; None: the cores are shared.
+        progress: see :meth:`Job.watch`.
 
     Raises:
-        NotFoundError: the `espalier` program is not there; see :func:`find_program`.
-        InvalidArgumentError, NotFoundError, AlreadyExistsError, BadInputError: as of
+        NotFoundError: the `espalier` program is missing; see :func:`find_program`.
+        InvalidArgumentError, NotFoundError, AlreadyExistsError, BadInputError: see
             :meth:`Client.submit`.
-        JobFailedError, JobCancelledError: it ended without a model, and why.
+        JobFailedError, JobCancelledError: the job ended without a model. The error says why.
 
     A KeyboardInterrupt ends the training. After the first evaluation, the output then has the
-    weights so far: the best ones, if early stopping restores them. Before it, nothing is left.
+    weights so far: the best ones, if early stopping restores them. Before it, the output stays
+    empty.
     """
     from ._jobtext import job_text
     program = find_program()
@@ -88,7 +90,9 @@ def train(job: JobSource, *, workers: Optional[int] = None, threads: Optional[in
         path = os.path.join(folder, "job.yaml")
         with open(path, "w", encoding="utf-8") as f:
             f.write(job_text(job))
-        # However this process ends; not by the kernel, to which a thread's end is one.
+        # The program ends with this process, however this process ends. The kernel's own signal
+        # would not
+        # do, because it also reacts to the end of a thread.
         command = [program, "train", path, "--json", "--exit-with-parent"]
         command += ["--workers", str(workers)] if workers is not None else []
         command += ["--threads", str(threads)] if threads is not None else []
@@ -99,7 +103,7 @@ def train(job: JobSource, *, workers: Optional[int] = None, threads: Optional[in
 def _run(command: List[str], errors: IO[bytes], progress: Optional[bool], path: str) -> JobResult:
     view = view_for(progress)
     try:
-        # In a session of its own: a terminal's Ctrl-C must not reach it beside ours.
+        # A separate session, so that a terminal's Ctrl-C does not reach the program as well.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=errors, start_new_session=True)
     except OSError as error:
@@ -127,11 +131,12 @@ def _run(command: List[str], errors: IO[bytes], progress: Optional[bool], path: 
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C does: it ends the job and removes its daemons and files; if not, at once."""
+    """Ends the job and removes its daemons and files, as Ctrl-C does. If that fails, it kills the
+    program at once."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         try:
-            process.communicate(timeout=_STOP_S)  # its last lines must not fill the pipe
+            process.communicate(timeout=_STOP_S)  # reads the last lines
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             process.kill()
             process.wait()
@@ -147,7 +152,7 @@ def _failure(last: Mapping[str, Any], code: int, said: str, path: str) -> Espali
                                  column=details.get("column") or "", offset=details.get("offset"))
         message = message.rpartition(" [")[0] or message
     first, *causes = message.split(" <- ")
-    # Older programs say none, and no program does that cannot start.
+    # Older programs send no code, nor does a program that cannot start.
     kind = details.get("code") or (
         "BAD_INPUT" if position and code == EXIT_JOB_FAILED else _CODES.get(code, "INTERNAL"))
     error = make_error(kind, first, causes=causes, position=position, hint="")
@@ -159,7 +164,7 @@ def _failure(last: Mapping[str, Any], code: int, said: str, path: str) -> Espali
 
 
 def _events(line: Mapping[str, Any]) -> Iterator[Event]:
-    """The event that a line of --json tells of, if it is one."""
+    """Yields the event that a line of --json describes, if it describes one."""
     kind, job = line.get("event"), str(line.get("job"))
     if kind == "state":
         info = JobInfo(id=job, state=JobState(line["state"]), workers=tuple(line["workers"]),

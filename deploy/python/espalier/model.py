@@ -21,22 +21,24 @@ _REMOTE = ("hdfs://", "webhdfs://", "swebhdfs://")
 
 
 def load(bundle: Union[str, os.PathLike[str]]) -> Model:
-    """The model in a bundle, the directory that a job's `output` names.
+    """Loads the model in a bundle, the directory that a job's `output` names.
 
     Args:
-        bundle: a local path, or ``hdfs://``, ``webhdfs://``, ``swebhdfs://`` (read by WebHDFS, the
-            last over HTTPS with the authority of ``ESPALIER_HADOOP_CA``; `hdfs://` finds the
-            NameNode by ``HADOOP_CONF_DIR``). On clusters secured by Kerberos you are who your
-            ticket (``kinit``) or keytab (``KRB5_CLIENT_KTNAME``) says, or the token of the file
-            that ``HADOOP_TOKEN_FILE_LOCATION`` names, as in a container of YARN's.
+        bundle: a local path, or ``hdfs://``, ``webhdfs://``, ``swebhdfs://``. The client reads the
+            last three by WebHDFS. `swebhdfs://` uses HTTPS with the authority of
+            ``ESPALIER_HADOOP_CA``. `hdfs://` finds the NameNode by ``HADOOP_CONF_DIR``. On clusters
+            secured by Kerberos, your identity comes from your ticket (``kinit``) or keytab
+            (``KRB5_CLIENT_KTNAME``). It can also come from the token of the file that
+            ``HADOOP_TOKEN_FILE_LOCATION`` names, as in a container of YARN's.
 
     Raises:
-        NotFoundError: it is not there, or not whole.
-        DataLossError: the weights are not those that its model.json tells of.
+        NotFoundError: it does not exist, or is incomplete.
+        DataLossError: the weights are not those that its model.json describes.
         BadInputError: a file is malformed.
-        PermissionDeniedError, UnavailableError: HDFS, or Kerberos, refuses or is away.
-        FailedPreconditionError, UnimplementedError: it is of another version, or uses what this
-            client does not know; it is refused rather than computed otherwise.
+        PermissionDeniedError, UnavailableError: HDFS, or Kerberos, denies access or is unreachable.
+        FailedPreconditionError, UnimplementedError: it is of another version, or uses features
+            that this client does not know. The client rejects it instead of computing a different
+            result.
     """
     where = os.fspath(bundle)
     if where.startswith(_REMOTE):
@@ -55,17 +57,19 @@ def load(bundle: Union[str, os.PathLike[str]]) -> Model:
 class Model:
     """A trained model. Immutable: any number of threads may use it.
 
-    Rows may come as
+    Rows may be
 
     - a NumPy array [rows, features] with :attr:`features` in their order; NaN is null, and with
       columns of text it is an array of objects,
-    - a pandas frame, an Arrow table or record batch, or a dict of columns: found by name, further
+    - a pandas frame, an Arrow table or record batch, or a dict of columns: found by name, other
       columns are ignored; null, None, NA and NaN are null.
 
-    They are preprocessed as the training rows were. Methods raise InvalidArgumentError for what is
-    no such table, and BadInputError, naming row and column, for a null that the model has no answer
-    to or a number beyond its precision. A row whose answer overflows, which `espalier predict`
-    rejects, has NaN or infinity in predict_proba, in predict_raw and where predict gives numbers.
+    Rows are preprocessed as the training rows were. Methods raise InvalidArgumentError for data
+    that
+    is not such a table. They raise BadInputError, with row and column, for a null that the model
+    cannot handle or a number beyond its precision. For a row whose answer overflows, which
+    `espalier
+    predict` rejects, predict_proba, predict_raw and numbers of predict have NaN or infinity.
     """
 
     def __init__(self, document: Document, weights: bytes) -> None:
@@ -81,8 +85,9 @@ class Model:
 
     @classmethod
     def from_bytes(cls, model_json: bytes, weights: bytes, where: str = "") -> Model:
-        """From the content of a bundle's model.json and weights.safetensors; raises as
-        :func:`load`. `where` they are from is for errors alone."""
+        """Reads the content of a bundle's model.json and weights.safetensors. Raises as
+        :func:`load`
+        does. `where` is their origin, used only in errors."""
         document = parse_document(model_json)
         check_digest(weights, document.weights_sha256, os.path.join(where, WEIGHTS_FILE))
         return cls(document, weights)
@@ -104,34 +109,36 @@ class Model:
 
     @property
     def features(self) -> Tuple[str, ...]:
-        """Names of the columns in the order in which the model's features need them; positions in
-        decimal without a header."""
+        """Names of the columns in the order in which the model's features need them. Without a
+        header,
+        positions in decimal."""
         return self._preprocessing.names
 
     @property
     def classes(self) -> Tuple[Label, ...]:
-        """Labels as text, in the order of predict_proba's columns; empty but for
-        classification. Bytes for one that is not UTF-8."""
+        """Labels as text, in the order of predict_proba's columns. Empty except for classification.
+        Bytes for a label that is not UTF-8."""
         return self._document.classes
 
     @property
     def targets(self) -> Tuple[str, ...]:
-        """Names of the targets of a regression, of the labels of multilabel, of the numbers that
-        an autoencoder gives back."""
+        """Names of the targets of a regression, of the labels of multilabel, or of the numbers that
+        an
+        autoencoder reproduces."""
         return tuple(target[0] for target in self._document.targets)
 
     @property
     def weights_sha256(self) -> str:
-        """What names the model: the SHA-256 of its weights, in hexadecimal."""
+        """Identifies the model: the SHA-256 of its weights, in hexadecimal."""
         return self._document.weights_sha256
 
     @property
     def description(self) -> Dict[str, Any]:
-        """model.json as it stands: the job, schema, metrics, fingerprints."""
+        """model.json unchanged: the job, schema, metrics, fingerprints."""
         return self._document.raw
 
     def check_weights(self, sha256: str) -> None:
-        """Raises DataLossError when this is another model than the one named."""
+        """Raises DataLossError if this is not the named model."""
         if self.weights_sha256 != sha256:
             raise DataLossError("found the model %s in the bundle, expected %s" %
                                 (self.weights_sha256, sha256),
@@ -139,15 +146,16 @@ class Model:
                                      "directory.")
 
     def predict(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
-        """What the model says of each row.
+        """Returns the model's prediction for each row.
 
         Args:
             data: rows, see above.
-            batch_rows: rows that are computed at a time; bounds the memory.
+            batch_rows: number of rows computed at a time; bounds the memory.
 
         Returns:
-            Classification: [rows] labels; integers when all classes are whole numbers, else text
-            (dtype object). Multilabel: int64 [rows, labels] of 0 and 1. Else float64 in the units
+            Classification: [rows] labels; integers if all classes are whole numbers, otherwise text
+            (dtype object). Multilabel: int64 [rows, labels] of 0 and 1. Otherwise float64 in the
+            units
             of the target, [rows], or [rows, targets] for several targets; an autoencoder gives
             [rows, features].
         """
@@ -165,7 +173,7 @@ class Model:
         return out[:, 0] if alone else out
 
     def predict_interval(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
-        """Prediction intervals of a regression trained with ``train.intervals``.
+        """Returns prediction intervals of a regression trained with ``train.intervals``.
 
         Returns:
             float64 [rows, 2], or [rows, targets, 2] for several targets: the lower and the upper
@@ -186,12 +194,12 @@ class Model:
         return ends
 
     def predict_index(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
-        """[rows] int64: the position of the predicted label among :attr:`classes`."""
+        """Returns [rows] int64: the position of the predicted label in :attr:`classes`."""
         self._needs_classes("predict_index")
         return self._collect(data, batch_rows, self._index_of, (), np.dtype(np.int64))
 
     def predict_proba(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
-        """[rows, classes] probabilities, in the model's precision; each row adds up to 1.
+        """Returns [rows, classes] probabilities, in the model's precision. Each row adds up to 1.
         Multilabel: [rows, labels], the probability that each label is 1.
 
         Raises:
@@ -204,17 +212,18 @@ class Model:
                              (len(self.classes) or len(self.targets),), d.dtype)
 
     def predict_raw(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
-        """[rows, outputs] of the network: before softmax (one a class) or sigmoid (one, or one a
-        label); of a regression before its target's scale."""
+        """Returns [rows, outputs] of the network: before softmax (one per class) or sigmoid (one,
+        or one
+        per label). For a regression, before its target's scale."""
         outputs = self._document.layers[-1].outputs
         return self._collect(data, batch_rows, lambda z: z, (outputs,), self._document.dtype)
 
     def _index_of(self, z: Any) -> Any:
-        """predict_index from what predict_raw gives."""
+        """Returns predict_index from the result of predict_raw."""
         return class_indices(self._document.loss, z, self._document.thresholds)
 
     def _proba_of(self, z: Any) -> Any:
-        """predict_proba from what predict_raw gives."""
+        """Returns predict_proba from the result of predict_raw."""
         return probabilities(self._document.task, self._document.loss, z)
 
     def _needs_classes(self, what: str) -> None:
@@ -235,7 +244,7 @@ class Model:
 
 
 def _labels(classes: Tuple[Label, ...]) -> np.ndarray[Any, Any]:
-    """The classes as an array: integers when each is spelt in the one usual way."""
+    """Returns the classes as an array: integers if each has the one usual spelling."""
     whole = [_whole(c) for c in classes]
     if classes and all(w is not None for w in whole):
         return np.array(whole, np.int64)

@@ -1,5 +1,6 @@
-"""How a job looks while it runs: a line that moves in a terminal, a table and a plot in a notebook,
-plain lines elsewhere."""
+"""Shows a running job: a line that moves in a terminal, a table and a plot in a notebook, plain
+lines
+elsewhere."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ class SilentView:
     """Shows nothing."""
 
     def show(self, event: Event) -> None:
-        """Called with each event."""
+        """Shows an event. Called with each event."""
 
     def close(self) -> None:
-        """Called once, at the end or when nobody looks any more."""
+        """Ends the view. Called once, at the end or when watching stops."""
 
 
 def view_for(progress: Optional[bool]) -> SilentView:
-    """The view of this place. `progress`: as of Job.watch."""
+    """Returns the view for this environment. `progress`: see Job.watch."""
     if progress is False:
         return SilentView()
     if in_notebook():
@@ -40,7 +41,7 @@ def view_for(progress: Optional[bool]) -> SilentView:
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook."""
+    """Returns whether this is the kernel of a notebook."""
     if "IPython" not in sys.modules:
         return False
     kinds = type(sys.modules["IPython"].get_ipython()).__mro__
@@ -48,21 +49,21 @@ def in_notebook() -> bool:
 
 
 def headline(m: Metrics, prefix: str = "") -> str:
-    """"loss 0.4213  accuracy 87.90 %", or the rmse of a regression."""
+    """Returns "loss 0.4213  accuracy 87.90 %", or the rmse of a regression."""
     if m.accuracy is not None:
         return "%sloss %.4f  %saccuracy %.2f %%" % (prefix, m.loss, prefix, 100 * m.accuracy)
     return "%sloss %.4f  %srmse %.4g" % (prefix, m.loss, prefix, m.rmse or 0.0)
 
 
 def evaluation_line(e: Evaluation, epochs_total: float = 0.0) -> str:
-    """"epoch 1/20  step 188  loss 0.4213  accuracy 87.90 %  val_loss ..."."""
+    """Returns "epoch 1/20  step 188  loss 0.4213  accuracy 87.90 %  val_loss ..."."""
     total = "/%g" % epochs_total if epochs_total else ""
     line = "epoch %g%s  step %d  %s" % (round(e.epoch, 3), total, e.step, headline(e.train))
     return line + ("  " + headline(e.validation, "val_") if e.validation else "")
 
 
 def state_line(job: JobInfo) -> str:
-    """"job-3 training: 16 leaves on 2 workers (a, b)"."""
+    """Returns "job-3 training: 16 leaves on 2 workers (a, b)"."""
     line = "%s %s" % (job.id, job.state.value.lower())
     if job.waiting_because:
         return "%s: %s" % (line, job.waiting_because)
@@ -89,13 +90,13 @@ def _share(p: Progress, state: Optional[JobState]) -> float:
 
 
 class Pace:
-    """The time left, from the pace since the first step that was seen."""
+    """Estimates the remaining time from the pace since the first step that was seen."""
 
     def __init__(self) -> None:
         self._first: Optional[Tuple[int, float]] = None
 
     def left(self, p: Progress, now: float) -> Optional[float]:
-        """Seconds, or None while there is nothing to judge by."""
+        """Returns seconds, or None while there is no data for an estimate."""
         if not p.step or not p.steps_total:
             return None
         if self._first is None or p.step < self._first[0]:
@@ -111,7 +112,9 @@ def _clock(seconds: float) -> str:
 
 
 def live_line(p: Progress, state: Optional[JobState], left: Optional[float], width: int) -> str:
-    """The moving line, at most `width` - 1 characters; what matters least goes first."""
+    """Returns the moving line, at most `width` - 1 characters. The least important parts are
+    dropped
+    first."""
     share = min(1.0, max(0.0, _share(p, state)))
     filled = int(share * _BAR)
     bar = "[" + ("=" * filled + ">" if filled < _BAR else "=" * _BAR).ljust(_BAR)[:_BAR] + "]"
@@ -136,7 +139,7 @@ def live_line(p: Progress, state: Optional[JobState], left: Optional[float], wid
 
 
 class PlainView(SilentView):
-    """One line for each state and each evaluation."""
+    """Shows one line for each state and each evaluation."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -162,7 +165,7 @@ class PlainView(SilentView):
 
 
 class TerminalView(PlainView):
-    """The same, and below it a line that moves."""
+    """Shows the same, and below it a line that moves."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -196,7 +199,9 @@ class TerminalView(PlainView):
 
 def loss_plot(train: List[Tuple[float, float]], validation: List[Tuple[float, float]],
               width: int = 480, height: int = 160) -> str:
-    """SVG of (epoch, loss): training rows solid, validation rows dashed. "" for fewer than two."""
+    """Returns an SVG of (epoch, loss): training rows solid, validation rows dashed. "" for fewer
+    than
+    two."""
     points = [p for p in train + validation if p[1] == p[1] and abs(p[1]) < 1e300]
     if len(train) < 2 or not points:
         return ""
@@ -220,7 +225,7 @@ def loss_plot(train: List[Tuple[float, float]], validation: List[Tuple[float, fl
 
 
 class NotebookView(SilentView):
-    """A table and a plot of the loss that are drawn again with each evaluation."""
+    """Shows a table and a plot of the loss, and draws them again at each evaluation."""
 
     ROWS = 10
 
@@ -250,7 +255,7 @@ class NotebookView(SilentView):
         self._handle.update(self._html(self.text()))
 
     def text(self) -> str:
-        """The HTML."""
+        """Returns the HTML."""
         rows = "".join(
             "<tr><td>%g</td><td>%d</td><td>%s</td><td>%s</td></tr>" % (
                 round(e.epoch, 3), e.step, headline(e.train),

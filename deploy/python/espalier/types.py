@@ -1,7 +1,7 @@
-"""What the client tells: jobs, workers, metrics, and the events of a job.
+"""Values of the client: jobs, workers, metrics, and the events of a job.
 
-All are immutable values. Times of day are aware datetimes in UTC, durations are seconds; sizes are
-bytes. What is unknown, or not reached yet, is None.
+All are immutable. Times of day are aware datetimes in UTC, durations are in seconds, sizes are in
+bytes. A value that is unknown, or not reached yet, is None.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class JobKind(str, enum.Enum):
-    """What a job does; equal to its name ("PREDICT")."""
+    """Kind of a job; equal to its name ("PREDICT")."""
 
     TRAIN = "TRAIN"
     PREDICT = "PREDICT"
@@ -32,7 +32,7 @@ class JobKind(str, enum.Enum):
 
 
 class JobState(str, enum.Enum):
-    """How far a job is; equal to its name ("TRAINING")."""
+    """State of a job; equal to its name ("TRAINING")."""
 
     QUEUED = "QUEUED"
     PROFILING = "PROFILING"
@@ -45,7 +45,7 @@ class JobState(str, enum.Enum):
 
     @property
     def final(self) -> bool:
-        """Whether nothing more happens to the job."""
+        """Whether the job has ended."""
         return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
     def __str__(self) -> str:
@@ -54,10 +54,10 @@ class JobState(str, enum.Enum):
 
 @dataclass(frozen=True)
 class ClassMetrics:
-    """Of one class of a classifier; 0 where the denominator is 0.
+    """Metrics of one class of a classifier; 0 if the denominator is 0.
 
     Attributes:
-        weight: true weight of the class (rows, when they have no weights).
+        weight: true weight of the class (rows, if they have no weights).
     """
 
     precision: float
@@ -68,11 +68,11 @@ class ClassMetrics:
 
 @dataclass(frozen=True)
 class TargetMetrics:
-    """Of one target of a regression, in its units.
+    """Metrics of one target of a regression, in its units.
 
     Attributes:
-        r2: NaN with fewer than two rows. Of a target with one value 1 for exact predictions, 0 for
-            others.
+        r2: NaN with fewer than two rows. For a target with one value, 1 for exact predictions, 0
+            for others.
         coverage: share of the weight whose target is in the prediction interval; None: the model
             has no intervals.
     """
@@ -94,7 +94,7 @@ class ChosenThreshold:
         threshold: threshold of the probability of this class, in (0, 1).
         value: the metric on the held-out rows; with ``cost`` the mean cost of a row.
         value_at_half: the same with a threshold of 0.5.
-        reached: False: no threshold has the precision or recall that was asked for.
+        reached: False: no threshold has the required precision or recall.
     """
 
     label: str
@@ -111,7 +111,7 @@ class PredictionIntervals:
 
     Attributes:
         level: share of rows that they are meant to contain, in (0, 1).
-        half_widths: one a target, in its units. Empty: too few held-out rows with a weight above
+        half_widths: one per target, in its units. Empty: too few held-out rows with a weight above
             0, or extreme residuals.
     """
 
@@ -121,26 +121,26 @@ class PredictionIntervals:
 
 @dataclass(frozen=True)
 class Metrics:
-    """What an evaluation on a set of rows yields.
+    """Result of an evaluation on a set of rows.
 
     Attributes:
-        rows: rows that were counted.
+        rows: number of counted rows.
         weight: the sum of their weights.
         loss: weighted mean over rows.
-        accuracy: share of the weight that is classified right, in [0, 1]; classification. Of
+        accuracy: share of the weight that is classified right, in [0, 1]; classification. For
             multilabel, share of the rows whose labels are all right.
-        precision, recall, f1: weighted over classes; None where classes were not counted (the
-            running values of training).
+        precision, recall, f1: weighted over classes; None if classes were not counted (the running
+            values of training).
         auc: area under the ROC curve; two classes only.
         average_precision: area under the curve of precision by recall; two classes only.
-        classes: one a class, in the order of the model's classes; of multilabel one a label.
+        classes: one per class, in the order of the model's classes; for multilabel one per label.
         confusion: weights by true class, then by predicted class.
         f1_micro, f1_macro: of all labels' answers together, and the plain mean over labels;
             multilabel.
         rmse, mae, r2: means over rows and targets, in the units of the target; regression.
-        unknown_labels: rows whose label the model does not know; classification. They are mistakes
-            in the accuracy, and the loss leaves them out.
-        targets: one a target; regression. Empty where targets were not counted.
+        unknown_labels: rows with a label that the model does not know; classification. They count
+            as mistakes in the accuracy, and the loss leaves them out.
+        targets: one per target; regression. Empty if targets were not counted.
         coverage: share of the weight whose target is in the prediction interval, mean over
             targets; None: the model has no intervals.
     """
@@ -168,16 +168,16 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Progress:
-    """Event: how far a training is. Running values are those of the present epoch.
+    """Event: progress of a training. Running values are those of the present epoch.
 
     Attributes:
         step: committed steps.
-        steps_total: how many there are at most; 0 while unknown.
+        steps_total: maximum number of steps; 0 while unknown.
         epoch: completed epochs, with a fraction.
         rows_per_second: trained rows.
         phase: "training", "evaluating" or "writing".
-        phase_share: of an evaluation that is done, in [0, 1].
-        bytes_read, input_bytes: of the profile of the input.
+        phase_share: completed share of an evaluation, in [0, 1].
+        bytes_read, input_bytes: of the profiling pass over the input.
     """
 
     job: str
@@ -201,8 +201,8 @@ class Evaluation:
 
     Attributes:
         epoch: completed epochs, with a fraction.
-        train: running values of the epoch; no extra pass.
-        validation: None when the job has no validation set.
+        train: running values of the epoch, without an extra pass.
+        validation: None if the job has no validation set.
     """
 
     job: str
@@ -215,11 +215,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Timing:
-    """Where a job's time went.
+    """Times of a job's phases.
 
     Attributes:
         start_seconds, profiling_seconds, train_seconds: the consecutive phases.
-        step_ms_p50, step_ms_p99: what a step took, in milliseconds.
+        step_ms_p50, step_ms_p99: time of a step, in milliseconds.
     """
 
     start_seconds: float
@@ -235,17 +235,18 @@ class Timing:
 
 @dataclass(frozen=True)
 class Scoring:
-    """What a job that predicts or evaluates yields, beside metrics.
+    """Result of a job that predicts or evaluates, in addition to metrics.
 
     Attributes:
-        rows: that were scored.
-        rejected: that could not be. The lines of a prediction say why in the column ``error``, or
-            with ``on_bad_row: reject`` the files in ``_rejects`` of its output do.
-        rejects: why and where (``position``), the first ten in the order of the input.
+        rows: number of scored rows.
+        rejected: number of rows that could not be scored. The column ``error`` in the lines of a
+            prediction says why. With ``on_bad_row: reject``, the files in ``_rejects`` of its
+            output do.
+        rejects: reasons and places (``position``), the first ten in the order of the input.
         parts: predictions: files of rows.
-        format: predictions: "csv" or "parquet"; else "".
-        unseen_values: by categorical column, rows with a value that the model's vocabulary does not
-            have.
+        format: predictions: "csv" or "parquet"; otherwise "".
+        unseen_values: by categorical column, rows with a value that is not in the model's
+            vocabulary.
     """
 
     rows: int
@@ -258,11 +259,11 @@ class Scoring:
 
 @dataclass(frozen=True)
 class AsyncCounts:
-    """How late gradients came in a job with ``mode: async``.
+    """Delays of gradients in a job with ``mode: async``.
 
     Attributes:
-        largest_lag: steps taken, at the most, between the moment when a worker got its weights and
-            that when its gradient was applied.
+        largest_lag: maximum number of steps between the moment when a worker got its weights and
+            the moment when its gradient was applied.
         refused: gradients that came too late and were computed again.
     """
 
@@ -272,26 +273,27 @@ class AsyncCounts:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What a job that succeeded yields.
+    """Result of a job that succeeded.
 
     Attributes:
         job: its id ("job-3").
         bundle: path of the model's directory, as the workers see it.
-        weights_sha256: SHA-256 of the file of weights, in hexadecimal: it names the model.
-        train: of the saved weights where the best are restored, otherwise running values of the
-            last epoch.
-        validation, test: of the saved weights; None when the job has no such set.
-        classes: labels in the order of the model's classes; empty for regression, and when a local
-            run does not say.
-        stopped_because: "epochs", "steps", "time" or "early stopping", of gd and lbfgs also
-            "convergence", of lbfgs "iterations" or "line search"; "" when not told.
-        scoring: of a job that predicts or evaluates; None: it has trained. Of all above it has
-            ``bundle``, the directory of its predictions or the file of its report ("": none),
-            ``test``, the metrics of an evaluation, and ``classes``.
-        async_counts: of a job trained with ``mode: async``; None: it was not.
-        best_epochs: of the saved weights, by fit, where early stopping restores the best.
+        weights_sha256: SHA-256 of the file of weights, in hexadecimal; identifies the model.
+        train: metrics of the saved weights if the best are restored, otherwise running values of
+            the last epoch.
+        validation, test: metrics of the saved weights; None if the job has no such set.
+        classes: labels in the order of the model's classes; empty for regression, and if a local
+            run does not report them.
+        stopped_because: "epochs", "steps", "time" or "early stopping", for gd and lbfgs also
+            "convergence", for lbfgs "iterations" or "line search"; "" if not reported.
+        scoring: result of a job that predicts or evaluates; None: it has trained. For such a job,
+            only these other attributes are set: ``bundle``, the directory of its predictions or
+            the file of its report ("": none), ``test``, the metrics of an evaluation, and
+            ``classes``.
+        async_counts: for a job trained with ``mode: async``; otherwise None.
+        best_epochs: epochs of the saved weights, by fit, if early stopping restores the best.
         skipped_steps: steps that ``on_nonfinite: skip`` left out.
-        fits: trainings whose predictions the model averages.
+        fits: number of trainings whose predictions the model averages.
         threshold: None: the job has no ``train.threshold``.
         intervals: None: the job has no ``train.intervals``.
     """
@@ -319,12 +321,13 @@ class JobResult:
 
     @property
     def best_epoch(self) -> Optional[float]:
-        """The one of a model of one fit; None of others."""
+        """The best epoch of a model with one fit; None for others."""
         return self.best_epochs[0] if len(self.best_epochs) == 1 else None
 
     def load(self) -> Model:
-        """The model, read from :attr:`bundle`; see :func:`espalier.load`. The bundle must be
-        reachable from here: on a local disk of this machine, mounted, or on HDFS."""
+        """Returns the model, read from :attr:`bundle`; see :func:`espalier.load`. The bundle must
+        be
+        accessible from here: on a local disk of this machine, mounted, or on HDFS."""
         from .model import load
         model = load(self.bundle)
         model.check_weights(self.weights_sha256)
@@ -338,17 +341,18 @@ class JobInfo:
     Attributes:
         id: "job-3".
         owner: the name of its submitter, by certificate or token; "" on a plain-text cluster.
-        kind: what it does; one that predicts or evaluates is PROFILING meanwhile.
-        waiting_because: why a job does not get on, for a person; "" when it does.
-        trouble: what will stop it unless mended, such as a delegation token that ends; or "".
-        output: where the bundle goes, or the predictions, or the report of an evaluation.
-        workers: names of those that take part.
-        leaves: the fixed number of virtual workers; more workers than that stand by.
-        generation: numbers the job's membership; each change makes a new one.
-        result: present when it has succeeded.
-        error: present when it has failed or was cancelled.
-        inferred: what `features: auto` found beside numbers, "categorical: job, city; numeric: 12
-            others"; "" for nothing.
+        kind: kind of the job; one that predicts or evaluates is PROFILING meanwhile.
+        waiting_because: reason why a job does not advance, for a person; "" if it does.
+        trouble: problem that will stop it unless fixed, for example a delegation token that ends;
+            or "".
+        output: destination of the bundle, the predictions, or the report of an evaluation.
+        workers: names of the workers that take part.
+        leaves: the fixed number of virtual workers; additional workers are on standby.
+        generation: number of the job's membership; each change makes a new one.
+        result: present if it has succeeded.
+        error: present if it has failed or was cancelled.
+        inferred: features that `features: auto` found in addition to numbers, "categorical: job,
+            city; numeric: 12 others"; "" for nothing.
     """
 
     id: str
@@ -378,9 +382,9 @@ class WorkerInfo:
 
     Attributes:
         id: "worker-2".
-        address: host:port, or unix:/PATH, where other workers reach it.
-        arithmetic_id: workers whose ids differ compute different bits, and do not share a job.
-        job: what it works on, or None.
+        address: host:port, or unix:/PATH, at which other workers reach it.
+        arithmetic_id: workers with different ids compute different bits, and do not share a job.
+        job: the job that it works on, or None.
         last_heard_seconds: age of its newest message.
     """
 
@@ -398,15 +402,16 @@ class WorkerInfo:
 
 @dataclass(frozen=True)
 class StateChanged:
-    """Event: the job's state, its workers, or what it waits for is another one."""
+    """Event: the job's state, its workers, or the reason why it waits has changed."""
 
     job: JobInfo
 
 
 @dataclass(frozen=True)
 class CoordinatorAway:
-    """Event: the coordinator is not reached; told once an outage. The job may well go on, and is
-    watched again as soon as the coordinator is back."""
+    """Event: the coordinator is unreachable; reported once per outage. The job may well continue.
+    The
+    watch continues as soon as the coordinator is back."""
 
     job: str
     seconds: float
@@ -419,5 +424,5 @@ class Ended:
     job: JobInfo
 
 
-#: What :meth:`espalier.Job.watch` yields.
+#: Events that :meth:`espalier.Job.watch` yields.
 Event = Union[StateChanged, Progress, Evaluation, CoordinatorAway, Ended]
