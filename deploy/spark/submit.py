@@ -1,4 +1,4 @@
-"""Submits a job of Espalier by spark-submit, follows it, and ends as it ends.
+"""Submits an Espalier job by spark-submit, follows it, and exits with its result.
 
     spark-submit --py-files espalier.zip submit.py job.yaml --coordinator head:7700
     spark-submit --deploy-mode cluster --py-files espalier.zip --files job.yaml \\
@@ -6,12 +6,12 @@
     spark-submit --num-executors 4 --py-files espalier.zip submit.py job.yaml --workers 4 \\
         --package hdfs:///espalier-0.1.0-linux-x86_64.tar.gz
 
-Exit codes: 0 the model is there; 1 the job failed or was cancelled; 2 wrong usage or job file;
-3 the coordinator was not reached (with --workers: 1); 130 interrupted. In client mode they are
-spark-submit's; in cluster mode that ends with 1 for each but 0, and the application's diagnostics
-name the code.
+Exit codes: 0 the model is saved; 1 the job failed or was cancelled; 2 wrong usage or job file;
+3 the coordinator is unreachable (with --workers: 1); 130 interrupted. In client mode, spark-submit
+has the same codes. In cluster mode, it exits with 1 for each code except 0, and the application's
+diagnostics contain the code.
 
-The job lives as long as the driver: Ctrl-C, a SIGTERM to either of its processes and `yarn
+The job lives as long as the driver. Ctrl-C, a SIGTERM to either of its processes and `yarn
 application -kill` cancel it, unless it was submitted with --detach.
 """
 import argparse
@@ -66,7 +66,7 @@ def parse(arguments):
 
 
 def session(executors):
-    """Spark's, with so many executors unless somebody asked for others."""
+    """Returns Spark's session, with that many executors unless the user specified others."""
     builder = SparkSession.builder.appName("espalier-submit")
     if not SparkConf().contains("spark.executor.instances"):
         builder = builder.config("spark.executor.instances", str(executors))
@@ -79,27 +79,31 @@ def interrupt(*_):
 
 
 def ignore_signals():
-    """For the clean-up, which is short: what has ended this brings more of them. Ctrl-C ends the
-    JVM, whose end is a SIGTERM; its death also breaks the pipe that the progress is written to."""
+    """Ignores signals for the clean-up, which is short. The cause of the end sends more of them.
+    Ctrl-C
+    ends the JVM, and its end is a SIGTERM. Its death also breaks the pipe that the progress is
+    written
+    to."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def obey_signals():
-    """SIGINT and SIGTERM interrupt, and so does the end of the JVM that started this process.
-    Spark's own handler of SIGINT would first ask the JVM, which Ctrl-C has ended as well."""
+    """Makes SIGINT, SIGTERM and the end of the JVM that started this process interrupt it. Spark's
+    own
+    handler of SIGINT would first ask the JVM, which Ctrl-C has ended as well."""
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def read_job(spark, name):
-    """The job's text, with paths that mean the same everywhere."""
+    """Returns the job's text, with paths that have the same meaning everywhere."""
     in_cluster = spark.conf.get("spark.submit.deployMode", "client") == "cluster"
     if urllib.parse.urlsplit(name).scheme:
         raw = files.read(spark, name, JOB_BYTES_MAX)
     else:
-        # Files that are sent along lose their directories, and in a container of YARN's lie here.
+        # Files that are sent along lose their directories. In a container of YARN's, they are here.
         places = [SparkFiles.get(name), SparkFiles.get(os.path.basename(name))]
         if in_cluster:
             places.append(os.path.basename(name))
@@ -129,7 +133,7 @@ def follow(job):
         try:
             ignore_signals()
         finally:
-            with contextlib.suppress(espalier.EspalierError):  # it has ended by itself
+            with contextlib.suppress(espalier.EspalierError):  # the job has ended by itself
                 job.cancel()
         raise
     scoring = result.scoring
@@ -172,7 +176,7 @@ def code_of(error, own_cluster=False):
 
 
 def outcome(spark, args):
-    """Does what was asked; the exit code."""
+    """Runs the command and returns the exit code."""
     try:
         run(spark, args)
         return 0

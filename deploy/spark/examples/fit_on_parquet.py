@@ -1,9 +1,9 @@
-"""A regression as Horovod's estimators have it: Parquet is prepared once and trained on as it lies,
-one column says which rows validate and one how much a row weighs, categories are embedded.
+"""Trains a regression as Horovod's estimators do. Parquet is prepared once and read in place. One
+column selects the rows for validation, one is the weight of a row, and categories are embedded.
 
     spark-submit fit_on_parquet.py hdfs:///tmp/sales hdfs:///tmp/espalier --coordinator head:7700
 
-The sales of shops are made up here; a real flow would begin with tables of its own.
+The example generates the sales of shops. A real program would begin with its own tables.
 """
 import argparse
 
@@ -15,7 +15,7 @@ from espalier.spark import EspalierRegressor
 
 
 def made_up_sales(spark, rows):
-    """What a shop sells on a day follows from the shop, the weekday, promotion and distance."""
+    """Generates sales of a shop on a day from the shop, the weekday, promotion and distance."""
     shop, day = F.col("id") % 40, (F.col("id") / 40).cast("long")
     return (spark.range(rows)
             .withColumn("shop", F.concat(F.lit("shop "), shop.cast("string")))

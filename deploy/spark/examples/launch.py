@@ -1,9 +1,9 @@
-"""Workers in Spark's own executors, as TorchDistributor starts processes there; no cluster besides
-Spark is needed.
+"""Starts workers in Spark's own executors, as TorchDistributor starts processes there. It needs no
+cluster besides Spark.
 
     spark-submit launch.py job.yaml --workers 2 --package hdfs:///espalier-0.1.0-linux-x86_64.tar.gz
 
-Paths in the job file are ones that all executors see.
+All executors must see the paths in the job file.
 """
 import argparse
 
@@ -25,7 +25,7 @@ def main():
     with launch_on_spark(spark, workers=args.workers, package=args.package) as cluster:
         result = cluster.submit(args.job).result(progress=True)
     print("weights %s" % result.weights_sha256)
-    for name in ("train", "validation", "test"):  # those rows that the job has
+    for name in ("train", "validation", "test"):  # the rows that the job uses
         metrics = getattr(result, name)
         if metrics is not None:
             print("%-11s%s" % (name, headline(metrics)))

@@ -1,9 +1,9 @@
-"""Handwritten digits as SparkTorch's example has them: assemble, fit, save, load, evaluate.
+"""Classifies handwritten digits as SparkTorch's example does: assemble, fit, save, load, evaluate.
 
     spark-submit mnist_pipeline.py TRAIN.csv TEST.csv hdfs:///tmp/espalier hdfs:///models/digits \\
         --coordinator head:7700
 
-The tables have no header: the label, then 784 pixels.
+The tables have no header. The columns are the label, then 784 pixels.
 """
 import argparse
 

@@ -1,5 +1,4 @@
-"""Spark's own example of MultilayerPerceptronClassifier: only where the class is imported from is
-another.
+"""Runs Spark's own example of MultilayerPerceptronClassifier. Only the import of the class differs.
 
     export ESPALIER_COORDINATOR=head:7700 ESPALIER_WORK_DIRECTORY=hdfs:///tmp/espalier
     spark-submit multilayer_perceptron_classifier.py \\

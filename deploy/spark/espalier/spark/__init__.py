@@ -1,4 +1,4 @@
-"""Espalier for Spark: Estimators that only submit.
+"""Espalier for Spark: Estimators that only submit jobs.
 
 >>> from espalier.spark import EspalierClassifier
 >>> classifier = EspalierClassifier(coordinator="head:7700", hiddenLayers=[256, 256], maxIter=20,
@@ -6,17 +6,16 @@
 >>> model = classifier.fit(frame)          # a job of the cluster; no executor computes a gradient
 >>> model.transform(frame)                 # in the executors, by NumPy
 
-``fit`` writes the columns it needs as Parquet where the cluster's workers see them, submits a job,
-follows it, and removes what it wrote. Estimators and models work in a ``Pipeline`` and in
-``CrossValidator``, and are written and read as Spark's own. ``MultilayerPerceptronClassifier``
-stands in for Spark's, in its words.
+``fit`` writes the necessary columns as Parquet files that the cluster's workers can read. It
+submits a job, follows it, and removes the files. Estimators and models work in a ``Pipeline`` and
+in ``CrossValidator``, and are saved and loaded like Spark's own. ``MultilayerPerceptronClassifier``
+replaces Spark's and has the same Params.
 
-Where there is no cluster yet, ``launch_on_spark(spark, workers=4)`` starts one in Spark's
-executors.
+If there is no cluster yet, ``launch_on_spark(spark, workers=4)`` starts one in Spark's executors.
 
-The package comes with the client's wheel and needs pyspark 3.5 or newer. In executors `espalier`
-must be importable (the wheel, as a .zip, by ``--py-files``), with NumPy, pandas and pyarrow; the
-driver's Python has grpcio, protobuf and PyYAML, too.
+The package is part of the client's wheel and needs pyspark 3.5 or newer. In executors, `espalier`
+must be importable (the wheel, as a .zip, by ``--py-files``), with NumPy, pandas and pyarrow. The
+driver's Python also needs grpcio, protobuf and PyYAML.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ __all__ = ["EspalierClassifier", "EspalierModel", "EspalierRegressor",
            "MultilayerPerceptronClassificationModel", "MultilayerPerceptronClassifier",
            "SparkCluster", "launch_on_spark"]
 
-# Found when they are asked for: what runs in executors needs no gRPC.
+# Imported on first use, because code in executors needs no gRPC.
 _HOMES = {"EspalierClassifier": "estimator", "EspalierRegressor": "estimator",
           "EspalierModel": "model", "MultilayerPerceptronClassifier": "perceptron",
           "MultilayerPerceptronClassificationModel": "perceptron_model",

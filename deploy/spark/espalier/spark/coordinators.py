@@ -1,4 +1,4 @@
-"""The way from Spark to the coordinator."""
+"""Connects Spark to the coordinator."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from . import files, identity
 
 
 def connect(address: Optional[str] = None, **security: Any) -> client.Client:
-    """As `espalier.connect`; a file on HDFS that holds the address is read as Spark reads files,
-    with what it knows of that HDFS and whatever secures it: in an application's container
-    HADOOP_CONF_DIR need not say so. Jobs are of the person whom Spark is by Kerberos."""
+    """Connects as `espalier.connect` does. A file on HDFS that contains the address is read as
+    Spark
+    reads files, with Spark's configuration and security of that HDFS. In an application's
+    container,
+    HADOOP_CONF_DIR need not contain it. Jobs belong to the person who is Spark's Kerberos identity.
+    """
     return client.connect(address, read=_read, delegate=identity.delegation_token, **security)
 
 

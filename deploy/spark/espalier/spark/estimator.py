@@ -29,11 +29,11 @@ from .sessions import check_has_driver
 
 _SAME_DIRECTORY = ("Spark and the cluster's workers must see the same directory; workDirectory "
                    "says which.")
-_LATE_SECONDS = (0.5, 1.0, 1.5)  # after which it is looked again what was written meanwhile
+_LATE_SECONDS = (0.5, 1.0, 1.5)  # pauses before the checks for files written in the meantime
 
 
 class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWritable):
-    """What both estimators have in common."""
+    """Common part of both estimators."""
 
     _task = ""
     _model_class: Type[EspalierModel] = EspalierModel
@@ -44,24 +44,25 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         self.setParams(**options)
 
     def setParams(self, **options: Any) -> Any:
-        """Sets Params by name; None leaves one as it is."""
+        """Sets Params by name. None leaves a Param unchanged."""
         for name in options:
             if not self.hasParam(name):
                 raise TypeError("%s has no Param '%s'" % (type(self).__name__, name))
         return self._set(**{k: v for k, v in options.items() if v is not None})
 
     def _fit(self, dataset: DataFrame) -> EspalierModel:
-        """Raises an EspalierError for what is wrong with a column, the cluster or the job. However
-        it ends early, by a KeyboardInterrupt too, the job is cancelled, and what was written is
-        removed, checkpoints too, unless `job` says train.checkpoint or resume; so are those of a
-        validator's fits that its end leaves behind (validators.py)."""
+        """Trains a model. Raises an EspalierError if a column, the cluster or the job is wrong. If
+        it
+        ends early, also by a KeyboardInterrupt, it cancels the job and removes all files that were
+        written. This includes checkpoints, unless `job` sets train.checkpoint or resume. The same
+        happens to the fits of a validator that ends before them (validators.py)."""
         spark = dataset.sparkSession
         check_has_driver(spark)
         rows = job_rows(dataset, self, self._task == "classification")
         work = self._work_directory(spark)
         left: List[str] = []
         with validators.task():
-            self._connect().close()  # raises when it is not there, before anything is written
+            self._connect().close()  # raises if it is missing, before any file is written
             with _place_in(spark, work, self.uid, left) as where:
                 with _jobs_that_end(spark, os.path.basename(where)):
                     rows.write.parquet(where + "/rows")
@@ -70,18 +71,21 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                 return self._train(dataset, where + "/rows", where, left)
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
-        """As fit(spark.read.parquet(path)), with no copy: the cluster's workers read the files.
-        Columns may be what `fit` takes; vectors may be Spark's own or arrays. The label alone may
-        not be a boolean: `fit` makes 0.0 and 1.0 of it, the files have true and false. Checkpoints
-        beside `output` stay when it ends early: job="{resume: OUTPUT}" goes on from them.
+        """Trains as fit(spark.read.parquet(path)) does, without a copy: the cluster's workers read
+        the
+        files. Columns may have the types that `fit` accepts. Vectors may be Spark's own or arrays.
+        Only the label may not be a boolean: `fit` converts it to 0.0 and 1.0, and the files have
+        true
+        and false. If the training ends early, checkpoints next to `output` stay. Use
+        job="{resume: OUTPUT}" to continue from them.
 
         Args:
-            path: a file, a directory or a pattern that Spark and the workers see.
+            path: a file, a directory or a pattern that Spark and the workers can read.
         """
         spark = SparkSession.builder.getOrCreate()
         check_has_driver(spark)
         frame = spark.read.parquet(path)
-        job_rows(frame, self, self._task == "classification")  # for what it says of the columns
+        job_rows(frame, self, self._task == "classification")  # for its checks of the columns
         label = self.getLabelCol()
         if isinstance(frame.schema[label].dataType, BooleanType):
             raise InvalidArgumentError(
@@ -104,10 +108,12 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         return files.qualified(spark, work)
 
     def _train(self, frame: DataFrame, rows: str, where: str, left: List[str]) -> EspalierModel:
-        """The model of a job on `rows`, the files that `frame` was written to or read from. `left`
-        gets what such a job may leave, if it ends early, that is of no use without its rows."""
+        """Returns the model of a job on `rows`, the files that `frame` was written to or read from.
+        If
+        the job ends early, `left` lists files that it may leave and that are of no use without its
+        rows."""
         spark = frame.sparkSession
-        # A validator's fits run beside each other; what stays is the best model's.
+        # A validator's fits run at the same time. Only the best model's output stays.
         output = "" if validators.is_task() else self.getOrDefault(self.output)
         bundle = files.qualified(spark, output) if output else where + "/bundle"
         spec = self.job_spec(self._task, files.for_jobs(rows), self.feature_columns(),
@@ -126,13 +132,14 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         return model
 
     def _put_beside(self, spark: SparkSession, spec: Dict[str, Any], where: str) -> None:
-        """Writes below `where` what has no room in the job file, and lets `spec` name it."""
+        """Writes the parts that do not fit in the job file below `where`, and refers to them in
+        `spec`."""
 
     def _tell(self, model: EspalierModel, frame: DataFrame, bundle: str) -> None:
-        """What a model knows of its training alone."""
+        """Stores what only the model of a training knows."""
 
     def _run(self, spec: Dict[str, Any], begun: Callable[[], None]) -> JobResult:
-        """`begun` is called when there is a job."""
+        """Runs the job. It calls `begun` when the job exists."""
         with self._connect() as cluster:
             validators.check()
             try:
@@ -147,7 +154,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
                     self._await_workers(job)
                     return job.result(progress=self.getOrDefault(self.verbose))
             except JobError:
-                raise  # it has ended
+                raise  # the job has ended
             except BaseException:
                 _end(job)
                 raise
@@ -156,7 +163,7 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
         return connect(self.getOrDefault(self.coordinator) or None)
 
     def _await_workers(self, job: Job) -> None:
-        """Raises DeadlineExceededError when the job has no workers within startTimeout."""
+        """Raises DeadlineExceededError if the job has no workers within startTimeout."""
         limit = self.getOrDefault(self.startTimeout)
         if not limit:
             return
@@ -173,7 +180,8 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
 
 
 def _keeps_checkpoints(spec: Dict[str, Any]) -> bool:
-    """Whether a job asks for checkpoints, or goes on from some, which may be its own output's."""
+    """Returns whether a job asks for checkpoints, or resumes from some, which may be of its output.
+    """
     training = spec.get("train")
     return "resume" in spec or isinstance(training, dict) and "checkpoint" in training
 
@@ -182,7 +190,7 @@ def _end(job: Job) -> None:
     try:
         job.cancel()
     except (FailedPreconditionError, NotFoundError):
-        pass  # it has ended by itself
+        pass  # the job has ended by itself
     except EspalierError as error:
         warnings.warn("%s could not be cancelled and may go on, until `espalier cancel %s`: %s" %
                       (job.id, job.id, error), stacklevel=2)
@@ -191,20 +199,22 @@ def _end(job: Job) -> None:
 @contextlib.contextmanager
 def _place_in(spark: SparkSession, work: str, name: str,
               left: Sequence[str] = ()) -> Iterator[str]:
-    """A directory for one fit alone, which is not there yet, and is not there afterwards; nor is
-    what `left` has by then, when the fit ends early."""
+    """Provides a directory for one fit alone, which does not exist yet and is removed afterwards.
+    If
+    the fit ends early, the paths in `left` are removed, too."""
     where = "%s/espalier-%s-%s" % (work.rstrip("/"), name, secrets.token_hex(6))
     late = True
     try:
         yield where
         late = False
     except InvalidArgumentError:
-        late = False  # the rows or the job were refused, and nobody writes
+        late = False  # the rows or the job were rejected, and no process writes
         raise
     finally:
         gone = (where, *left) if late else (where,)
         _remove(spark, *gone)
-        # The tasks and workers of what was ended may write a last file, and its directories again.
+        # Tasks and workers of the ended job may still write a last file and create its directories
+        # again.
         for seconds in _LATE_SECONDS if late else ():
             time.sleep(seconds)
             _remove(spark, *gone)
@@ -212,14 +222,15 @@ def _place_in(spark: SparkSession, work: str, name: str,
 
 @contextlib.contextmanager
 def _jobs_that_end(spark: SparkSession, tag: str) -> Iterator[None]:
-    """Spark's jobs of this thread end with it. Ctrl-C ends but Python's wait for them: PySpark has
-    one connection a thread to its JVM, and by that one cannot cancel what it waits for."""
+    """Ends Spark's jobs of this thread when the block ends with an error. Ctrl-C ends only Python's
+    wait for them. PySpark has one connection per thread to its JVM, and that connection cannot
+    cancel the job that it waits for."""
     context = spark.sparkContext
     context.addJobTag(tag)
     try:
         yield
     except BaseException:
-        with contextlib.suppress(Exception):  # there may be no JVM any more
+        with contextlib.suppress(Exception):  # the JVM may be gone
             context.cancelJobsWithTag(tag)
         raise
     finally:
@@ -228,11 +239,11 @@ def _jobs_that_end(spark: SparkSession, tag: str) -> Iterator[None]:
 
 
 def _remove(spark: SparkSession, *paths: str) -> None:
-    """It neither takes the place of an error nor takes a model away."""
+    """Removes files. A failure neither replaces an error nor loses a model."""
     for where in paths:
         try:
             files.remove(spark, where)
-        except Exception as error:  # Java's of many kinds, or there is no JVM any more
+        except Exception as error:  # Java errors of many kinds, or the JVM is gone
             warnings.warn("%s could not be removed: %s" % (where, files.said(error)), stacklevel=2)
 
 
@@ -244,8 +255,8 @@ class EspalierClassifier(_Submitter):
     categoricalCols with embeddingSizes and hashBuckets, labelCol, weightCol, validationIndicatorCol
     or validationFraction, hiddenLayers, activation, dropout, loss, optimizer, stepSize (learning
     rate), maxIter (epochs), batchSize, patience, warmStart, scale, nulls, seed, coordinator,
-    workDirectory, output, maxWorkers, startTimeout, verbose, job; predictionCol, probabilityCol and
-    rawPredictionCol are the model's. ``explainParams()`` tells what each is.
+    workDirectory, output, maxWorkers, startTimeout, verbose, job. predictionCol, probabilityCol and
+    rawPredictionCol are the model's. ``explainParams()`` describes each of them.
     """
 
     _task = "classification"
@@ -253,7 +264,7 @@ class EspalierClassifier(_Submitter):
 
 @with_setters
 class EspalierRegressor(_Submitter):
-    """Trains a regression on the cluster; Params as of EspalierClassifier."""
+    """Trains a regression on the cluster. Params: see EspalierClassifier."""
 
     _task = "regression"
 

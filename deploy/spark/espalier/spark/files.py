@@ -1,5 +1,6 @@
-"""Files where Spark sees them, by its own Hadoop file systems: HDFS with whatever secures it, local
-disks. Paths are Spark's; the job file's are the same but for local ones, which have no scheme."""
+"""Files as Spark sees them, through its own Hadoop file systems: HDFS with its security, local
+disks.
+Paths are Spark's. Paths of the job file are the same, except that local ones have no scheme."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 from ..errors import AlreadyExistsError, BadInputError, NotFoundError
 from .sessions import check_has_driver
 
-_PIECE_BYTES = 4 << 20  # Py4J holds several copies of what goes through it
+_PIECE_BYTES = 4 << 20  # Py4J makes several copies of the data
 
 
 def _path(spark: SparkSession, where: str) -> Any:
@@ -22,32 +23,33 @@ def _path(spark: SparkSession, where: str) -> Any:
 
 
 def file_system(spark: SparkSession, where: str) -> Any:
-    """Java's, of that path. Raises Py4JJavaError when Spark does not find it."""
+    """Returns Java's file system of that path. Raises Py4JJavaError if Spark does not find it."""
     return _path(spark, where)[1]
 
 
 def qualified(spark: SparkSession, where: str) -> str:
-    """With scheme and host, as Spark understands it wherever it runs."""
+    """Returns the path with scheme and host, as Spark understands it wherever it runs."""
     path, fs = _path(spark, where)
     return str(fs.makeQualified(path).toString())
 
 
 def parent(spark: SparkSession, where: str) -> str:
-    """The directory that `where` is in, qualified; "" of a root."""
+    """Returns the directory that contains `where`, qualified; "" for a root."""
     path, fs = _path(spark, where)
     above = fs.makeQualified(path).getParent()
     return str(above.toString()) if above is not None else ""
 
 
 def for_jobs(where: str) -> str:
-    """A qualified path as job files have it."""
+    """Converts a qualified path to the form of job files."""
     if where.startswith("file:"):
         return "/" + where[len("file:"):].lstrip("/")
     return where
 
 
 def read(spark: SparkSession, where: str, limit: int, hint: str = "") -> bytes:
-    """Raises NotFoundError with that hint, or BadInputError for more than `limit` bytes."""
+    """Reads a file. Raises NotFoundError with that hint, or BadInputError for more than `limit`
+    bytes."""
     path, fs = _path(spark, where)
     if not fs.exists(path):
         raise NotFoundError("there is no %s" % where, hint=hint)
@@ -67,7 +69,7 @@ def read(spark: SparkSession, where: str, limit: int, hint: str = "") -> bytes:
 
 
 def write(spark: SparkSession, where: str, data: bytes) -> None:
-    """A new file; raises AlreadyExistsError."""
+    """Writes a new file. Raises AlreadyExistsError."""
     path, fs = _path(spark, where)
     if fs.exists(path):
         raise AlreadyExistsError("%s is there already" % where)
@@ -80,13 +82,13 @@ def write(spark: SparkSession, where: str, data: bytes) -> None:
 
 
 def remove(spark: SparkSession, where: str) -> None:
-    """The file or the directory with all below it; nothing when it is not there."""
+    """Removes the file, or the directory with its content. A missing path is not an error."""
     path, fs = _path(spark, where)
     if not fs.delete(path, True) and fs.exists(path):
         raise OSError("the file system refuses it")
 
 
 def said(error: Exception) -> str:
-    """What an error of these functions says, without Java's stack."""
+    """Returns the message of an error of these functions, without Java's stack."""
     java: Any = error if isinstance(error, Py4JJavaError) else None
     return str(java.java_exception.toString() if java else error)[:500]

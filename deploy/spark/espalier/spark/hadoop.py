@@ -1,4 +1,4 @@
-"""What Spark knows of HDFS, for daemons that it starts."""
+"""Spark's configuration of HDFS, for daemons that it starts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _PREFIXES = ("dfs.ha.namenodes.", "dfs.client.failover.proxy.provider.",
 
 
 def site(context: Any) -> bytes:
-    """A core-site.xml of what clients need to find an HDFS, and nothing that is secret. b"": no
-    HDFS is configured."""
+    """Returns a core-site.xml with the settings that clients need to find an HDFS, and no secrets.
+    b"": no HDFS is configured."""
     jvm: Any = context._jvm
-    # Reads hdfs-site.xml, too.
+    # Also reads hdfs-site.xml.
     conf = jvm.org.apache.hadoop.hdfs.HdfsConfiguration(context._jsc.hadoopConfiguration())
     found: Dict[str, Any] = {key: conf.get(key) for key in _KEYS}
     if not str(found["fs.defaultFS"]).startswith("hdfs:"):

@@ -1,5 +1,6 @@
-"""Who Spark is by Kerberos. That may be somebody whom this Python knows nothing of: `spark-submit
---keytab` logs in the JVM alone, and with `--proxy-user` the ticket here is another person's."""
+"""Kerberos identity of Spark. It may differ from that of this Python: `spark-submit --keytab` logs
+in
+only the JVM, and with `--proxy-user` the ticket here is another person's."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _NO_IDENTITY = ("Spark's JVM has no ticket, at most delegation tokens, and a tok
                 "give Spark a keytab (spark-submit --principal NAME --keytab FILE), in client mode "
                 "a ticket (kinit) will do. The tokens that it has are not handed on: they are "
                 "YARN's to renew, and would be cancelled with the job")
-_TALKERS = ("py4j.clientserver", "py4j.java_gateway")  # loggers of all that Java answers, at DEBUG
+_TALKERS = ("py4j.clientserver", "py4j.java_gateway")  # loggers of Java's answers, at DEBUG
 _WHO_WRITES = {
     False: "Without Kerberos the cluster's daemons write as a user of their own (hadoop_user of "
            "their configuration), and Spark made the directory: set output= to a place where that "
@@ -32,7 +33,7 @@ _WHO_WRITES = {
 
 
 def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
-    """A new token of that file system by the identity of Spark's JVM; see Delegate of
+    """Gets a new token of that file system with the identity of Spark's JVM. See Delegate of
     espalier._job_tokens."""
     spark = SparkSession.builder.getOrCreate()
     if not is_secured(spark):
@@ -47,7 +48,7 @@ def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
         files.file_system(spark, file_system + "/")
     except Py4JJavaError as error:
         _check_replaceable(user, "Spark does not know it: " + files.said(error))
-        return None  # others may find one that Spark does not know
+        return None  # other processes may find one that Spark does not know
     principal = renewer(str(user.getUserName()))
     try:
         there = _file_system_of(spark, _without_tokens(spark, user), file_system)
@@ -57,7 +58,7 @@ def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
             there.close()
     except Py4JJavaError as error:
         why = "Spark gets no delegation token of %s: %s" % (file_system, files.said(error))
-        if proxied:  # the ticket here is of whom it must not be
+        if proxied:  # the ticket here belongs to a user that must not be used
             raise UnavailableError(why) from error
         raise PermissionDeniedError(why) from error
     if text is None:
@@ -66,8 +67,8 @@ def delegation_token(file_system: str, renewer: Renewer) -> Optional[str]:
 
 
 def _check_replaceable(user: Any, why: str) -> None:
-    """Before this process's own ticket counts in place of a token that Spark has not got. Raises
-    FailedPreconditionError for a proxied user: the ticket is the real one's."""
+    """Checks that this process's own ticket may replace a token that Spark could not get. Raises
+    FailedPreconditionError for a proxied user, because the ticket is the real user's."""
     real = user.getRealUser()
     if real:
         raise FailedPreconditionError("%s (a job of %s does not go as %s)" %
@@ -75,14 +76,14 @@ def _check_replaceable(user: Any, why: str) -> None:
 
 
 def _text_of(token: Any) -> Optional[str]:
-    """SECRET."""
+    """Returns the token's text, which is SECRET."""
     with _unlogged():
         return str(token.encodeToUrlString()) if token else None
 
 
 @contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    """Nothing that Java answers to this thread comes into a log."""
+    """Keeps Java's answers to this thread out of all logs."""
     here = threading.get_ident()
 
     def is_of_others(_: logging.LogRecord) -> bool:
@@ -97,19 +98,19 @@ def _unlogged() -> Iterator[None]:
 
 
 def is_secured(spark: SparkSession) -> bool:
-    """Whether Hadoop's configuration, as Spark has it, says Kerberos."""
+    """Returns whether Hadoop's configuration in Spark says Kerberos."""
     return bool(_users(spark).isSecurityEnabled())
 
 
 def who_writes(spark: SparkSession) -> str:
-    """The hint for a place where a job may not write."""
+    """Returns the hint for a place where a job may not write."""
     return _WHO_WRITES[is_secured(spark)]
 
 
 def _without_tokens(spark: SparkSession, user: Any) -> Any:
-    """The same one with a ticket alone: where Spark has fetched tokens for itself HDFS would be
-    shown those, by which it makes no token. Who has a ticket by kinit stays as it is: there this
-    Python has it, too."""
+    """Returns the same user with only a ticket. If Spark has fetched tokens for itself, HDFS would
+    get those, and does not issue a token for them. A user with a ticket from kinit stays unchanged,
+    because this Python has that ticket, too."""
     if user.getRealUser():
         return _users(spark).createProxyUser(user.getUserName(), user.getRealUser())
     conf: Any = spark.sparkContext.getConf()
@@ -120,8 +121,10 @@ def _without_tokens(spark: SparkSession, user: Any) -> Any:
 
 
 def _file_system_of(spark: SparkSession, user: Any, file_system: str) -> Any:
-    """One that calls as `user`. Who calls is who makes it, by an object of Java's; a method handle
-    makes one without a class of ours in the JVM, and without a call back to Python."""
+    """Returns a file system that calls as `user`. The user that creates it is the one that calls,
+    so a
+    Java object must create it. A method handle does that without a class of ours in the JVM, and
+    without a call back to Python."""
     context: Any = spark.sparkContext
     jvm = context._jvm
     types, new = jvm.java.lang.Class, context._gateway.new_array

@@ -1,7 +1,7 @@
-"""What runs in a task of Spark's: it starts one worker, stays with it, and removes what it left.
+"""Code of one Spark task: it starts one worker, stays with it, and removes its files.
 
-A task never fails for its worker: it says why the worker ended, and ends. It needs no memory to
-speak of; the worker's rows and threads are the executor's.
+A task never fails because of its worker. It reports why the worker ended, and ends. It needs hardly
+any memory. The executor's memory and threads are for the worker.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from .roll import keep_alive, proof_of, read_line, send_line
 
 _CALL_SECONDS = 30.0
 _LOOK_SECONDS = 0.2
-_LEAVE_SECONDS = LEAVE_TIMEOUT_MS / 1000 + 10.0  # the worker's own limit, and its end
+_LEAVE_SECONDS = LEAVE_TIMEOUT_MS / 1000 + 10.0  # the worker's own limit, plus time to end
 _WORDS_LINES = 5
 
 
 @dataclass(frozen=True)
 class Order:
-    """What each task is told.
+    """Settings of each task.
 
     Attributes:
         roll: the driver's (host, port), see roll.py.
-        key: what proves there that a task is ours.
-        coordinator: where the worker finds it.
-        name: of the workers; numbers are added.
-        flags: more of the worker's arguments.
-        files: what the worker reads, by name: ca.crt, tls.crt, tls.key, core-site.xml.
+        key: proves to the driver that a task is ours.
+        coordinator: address of the coordinator for the worker.
+        name: name of the workers; a number is added.
+        flags: additional arguments of the worker.
+        files: files that the worker reads, by name: ca.crt, tls.crt, tls.key, core-site.xml.
         package: the tarball that Spark has put on each executor; "": the program is found there.
         insecure: consent to plain text beyond loopback.
     """
@@ -58,8 +58,7 @@ class Order:
 
 
 def keep(order: Order, seat: int) -> str:
-    """From the first to the last moment of a task. Returns why its worker ended; "" when it was
-    told to."""
+    """Runs a task from start to end. Returns why its worker ended; "" if the driver ended it."""
     here = socket.gethostname()
     try:
         program = find_worker(order.package)
@@ -75,7 +74,9 @@ def keep(order: Order, seat: int) -> str:
 
 
 def _begin(order: Order, line: socket.socket, seat: int) -> Optional[int]:
-    """Takes the place, and waits until all may begin: the worker's number; None: it is over."""
+    """Takes the place, and waits until all workers may start. Returns the worker's number; None:
+    the
+    cluster has ended."""
     asked = read_line(line, time.monotonic() + _CALL_SECONDS) or {}
     challenge = asked.get("challenge")
     if not isinstance(challenge, str):
@@ -90,7 +91,7 @@ def _begin(order: Order, line: socket.socket, seat: int) -> Optional[int]:
 
 
 def find_worker(package: str) -> str:
-    """The worker's program on this host. Raises NotFoundError."""
+    """Returns the worker's program on this host. Raises NotFoundError."""
     if package:
         from pyspark import SparkFiles
         where = SparkFiles.get(package)
@@ -127,7 +128,7 @@ def _serve(order: Order, program: str, line: socket.socket, number: int) -> str:
 
 
 def _local_directory() -> str:
-    """Of this executor: YARN and Spark remove those, whatever happens."""
+    """Returns a directory of this executor. YARN and Spark remove it in any case."""
     listed = os.environ.get("LOCAL_DIRS") or os.environ.get("SPARK_LOCAL_DIRS") or ""
     first = listed.split(",")[0]
     return first if os.path.isdir(first) else tempfile.gettempdir()
@@ -135,7 +136,7 @@ def _local_directory() -> str:
 
 def _command(order: Order, program: str, folder: str, number: int,
              line: socket.socket) -> List[str]:
-    # Other hosts reach this one by the address that reaches the driver.
+    # Other hosts reach this host at the address that is used to reach the driver.
     own = str(line.getsockname()[0])
     host = "[%s]" % own if ":" in own else own
     command = [program, "--coordinator", order.coordinator, "--listen", host + ":0",
@@ -152,7 +153,7 @@ def _command(order: Order, program: str, folder: str, number: int,
 
 
 def _stay(worker: subprocess.Popen[bytes], line: socket.socket) -> str:
-    """Until the worker ends, or the driver says so."""
+    """Waits until the worker ends, or the driver ends it."""
     words: Deque[str] = collections.deque(maxlen=_WORDS_LINES)
 
     def read() -> None:
@@ -165,7 +166,7 @@ def _stay(worker: subprocess.Popen[bytes], line: socket.socket) -> str:
     reader.start()
     while worker.poll() is None:
         if select.select([line], [], [], _LOOK_SECONDS)[0]:
-            return ""  # nothing is said after the number
+            return ""  # the driver sends nothing after the number
     reader.join(1)
     code = worker.returncode
     how = "killed by signal %d" % -code if code < 0 else "exit code %d" % code
@@ -173,7 +174,7 @@ def _stay(worker: subprocess.Popen[bytes], line: socket.socket) -> str:
 
 
 def _end(worker: subprocess.Popen[bytes]) -> None:
-    """It hands its share over first, where there is somebody to take it."""
+    """Ends the worker. It first hands over its share, if another worker can take it."""
     worker.terminate()
     end = time.monotonic() + _LEAVE_SECONDS
     while worker.poll() is None and time.monotonic() < end:

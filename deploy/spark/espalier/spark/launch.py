@@ -1,15 +1,15 @@
-"""A cluster in Spark's own executors, for estates that have Spark and no YARN services.
+"""A cluster in Spark's own executors, for sites that have Spark and no YARN services.
 
     with launch_on_spark(spark, workers=4, package="hdfs:///espalier.tar.gz") as cluster:
         cluster.submit("job.yaml").result()
         EspalierClassifier(workDirectory="hdfs:///tmp", ...).fit(frame)
 
-Each worker is a Spark job of one task, which starts it and stays with it (keeper.py). Barrier tasks
-would be placed all or none by Spark itself, but the loss of one fails their whole stage, and every
-worker with it; and a stage of ordinary tasks is given up when one of them has failed four times.
-As jobs of their own they only share a name: a task that dies takes its own worker along, and is
-asked for again, while the others train on. All or none is our own rule then: tasks take a place and
-wait, and only when all have one do workers start (roll.py).
+Each worker is a Spark job of one task, which starts it and stays with it (keeper.py). Spark would
+start barrier tasks all or none. However, the loss of one fails their whole stage, and every worker
+with it. Spark also gives up a stage of ordinary tasks when one of them has failed four times. As
+separate jobs, the tasks share only a name. A task that dies ends its own worker. It is started
+again, while the other workers continue the training. This module itself implements "all or none":
+tasks take a place and wait, and workers start only when all tasks have one (roll.py).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from .sessions import check_has_driver
 
 __all__ = ["SparkCluster", "launch_on_spark"]
 
-_PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 1.0, 30.0  # before a place is asked for again
+_PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 1.0, 30.0  # pause before a place is requested again
 _LONG_LIFE_SECONDS = 60.0
-_STOP_SECONDS = 60.0  # for workers that leave
+_STOP_SECONDS = 60.0  # limit for workers that leave
 _CANCEL_SECONDS, _CANCEL_AGAIN_SECONDS = 10.0, 1.0
 _LOOK_SECONDS = 0.1
 
@@ -57,39 +57,42 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
                     tls: Optional[Tuple[PathLike, PathLike, PathLike]] = None,
                     insecure: bool = False, name: str = "spark",
                     start_timeout: float = 120.0) -> SparkCluster:
-    """Starts workers in tasks of `spark`, and a coordinator beside its driver.
+    """Starts workers in tasks of `spark`, and a coordinator next to its driver.
 
-    Returns when all workers are attached: all of them or none. Each holds one of Spark's slots
-    until :meth:`SparkCluster.stop`; `fit` and `transform` need at least one more.
+    Returns when all workers are attached. All of them start, or none. Each holds one of Spark's
+    slots until :meth:`SparkCluster.stop`. `fit` and `transform` need at least one more.
 
     Args:
-        workers: how many.
-        threads: of each; 0: what a task of Spark's has (``spark.task.cpus``).
-        memory: of each, for rows; those beyond go to files. ``spark.executor.memoryOverhead`` has
-            to hold it and some 300 MiB more, for each of an executor's workers.
-        package: the tarball that ``tools/package`` builds, a path here or a URI that Spark reads:
-            Spark sends it to the executors, also to those that come later, so it stays there
+        workers: number of workers.
+        threads: threads per worker; 0: as many as a Spark task has (``spark.task.cpus``).
+        memory: memory per worker, for rows. Rows that do not fit go to files.
+            ``spark.executor.memoryOverhead`` must hold this and some 300 MiB more, for each of an
+            executor's workers.
+        package: the tarball that ``tools/package`` builds, a path here or a URI that Spark reads.
+            Spark sends it to the executors, also to those that start later, so it stays there
             until the application ends. None: the programs are found there, by ``ESPALIER_HOME``
             or on ``PATH``.
-        coordinator: of a cluster that there is already; None: one is started here, with
-            certificates for this cluster alone. While it runs, the environment of this process
-            names it (``ESPALIER_COORDINATOR`` and ``ESPALIER_TLS_*``), so that `connect()` and
-            Estimators without `coordinator` find it.
-        coordinator_memory: of the one that is started here, at least 512MiB: a quarter each is for
-            what comes in, for what waits for a slow worker, and for profiles of the rows. In
-            cluster mode it lives in the driver's container, whose
-            ``spark.driver.memoryOverhead`` has to hold it beside Spark's own 384 MiB.
-        tls: with `coordinator`: PEM files of the authority, and of a worker's certificate and key,
-            whose name is `name`.
+        coordinator: address of an existing cluster's coordinator; None: this function starts one,
+            with certificates for this cluster alone. While it runs, the environment of this
+            process contains it (``ESPALIER_COORDINATOR`` and ``ESPALIER_TLS_*``), so that
+            `connect()` and Estimators without `coordinator` find it.
+        coordinator_memory: memory of the coordinator that is started here, at least 512MiB. A
+            quarter each is for incoming data, for data that waits for a slow worker, and for
+            profiles of the rows. In cluster mode, the coordinator lives in the driver's container.
+            Its ``spark.driver.memoryOverhead`` must hold this in addition to Spark's own 384 MiB.
+        tls: with `coordinator`: PEM files of the authority, and of a worker's certificate and key.
+            The certificate's name is `name`.
         insecure: with `coordinator` and without `tls`: consent to plain text between hosts.
-        name: of the workers: "spark:1", "spark:2", ...
+        name: prefix of the workers' names: "spark:1", "spark:2", ...
         start_timeout: seconds until all must be attached.
 
     Raises:
-        DeadlineExceededError: they were not; it says who was missing, and why as far as known.
-        FailedPreconditionError: a worker, or the coordinator, ended at its start, and why.
-        NotFoundError: the programs are not there.
-        InvalidArgumentError: an argument.
+        DeadlineExceededError: they were not. The message says which were missing, and why as far
+            as known.
+        FailedPreconditionError: a worker, or the coordinator, ended at its start. The message says
+            why.
+        NotFoundError: the programs are missing.
+        InvalidArgumentError: an argument is wrong.
         UnimplementedError: a session of Spark Connect.
     """
     if workers < 1 or start_timeout <= 0 or threads < 0:
@@ -109,10 +112,10 @@ def launch_on_spark(spark: SparkSession, workers: int, *, threads: int = 0,
 
 
 class SparkCluster:
-    """Workers in Spark's tasks; from :func:`launch_on_spark`. A context manager that ends them.
+    """Workers in Spark's tasks, from :func:`launch_on_spark`. A context manager that ends them.
 
     Attributes:
-        address: the coordinator's.
+        address: the coordinator's address.
     """
 
     def __init__(self, spark: SparkSession, workers: int, name: str) -> None:
@@ -136,7 +139,7 @@ class SparkCluster:
         self.stop()
 
     def connect(self) -> Client:
-        """A client of its coordinator; raises as `espalier.connect`."""
+        """Returns a client of its coordinator. Raises as `espalier.connect` does."""
         return connect(self.address, **self._security)  # type: ignore[arg-type]
 
     def submit(self, job: JobSource) -> Job:
@@ -146,12 +149,13 @@ class SparkCluster:
         return self._client.submit(job)
 
     def losses(self) -> List[str]:
-        """Why workers were lost so far, the latest last."""
+        """Reasons why workers were lost so far, the latest last."""
         return self._roll.reasons() if self._roll else []
 
     def stop(self) -> None:
-        """Ends what was started here: jobs of a coordinator of our own are cancelled, workers
-        leave, tasks end, files go. Again: nothing."""
+        """Ends everything that was started here. It cancels jobs of its own coordinator, workers
+        leave,
+        tasks end, and files are removed. A second call does nothing."""
         if self._stopping.is_set():
             return
         self._stopping.set()
@@ -171,9 +175,11 @@ class SparkCluster:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _end_tasks(self, leaving: Set[int]) -> None:
-        """Waits for the tasks of those places, whose workers hand their shares over. What else we
-        asked of Spark has nothing to hand over, and where it waits for a slot does not end by
-        itself: it is cancelled, and again, since Spark may not have heard of it before."""
+        """Waits for the tasks of the places in `leaving`, while their workers hand over their
+        shares.
+        Other Spark jobs of ours have nothing to hand over, and do not end by themselves while they
+        wait for a slot. This method cancels them repeatedly, because Spark may not have known them
+        before."""
         now = time.monotonic()
         patience = now + (_STOP_SECONDS if leaving else 0)
         end, again = patience + _CANCEL_SECONDS, now
@@ -184,16 +190,16 @@ class SparkCluster:
             if now >= again:
                 again = now + _CANCEL_AGAIN_SECONDS
                 for seat in alive - leaving if now < patience else alive:
-                    with contextlib.suppress(Exception):  # there may be no JVM any more
+                    with contextlib.suppress(Exception):  # the JVM may be gone
                         self._context.cancelJobGroup(self._group_of(seat))
             time.sleep(_LOOK_SECONDS / 4)
             now = time.monotonic()
 
     def _group_of(self, seat: int) -> str:
-        """Of Spark's jobs for that place: what may be cancelled without the others."""
+        """Returns the group of Spark's jobs for that place, which can be cancelled separately."""
         return "espalier-%s-%d" % (os.path.basename(self._folder), seat + 1)
 
-    # ---- Starting
+    # ---- Start
 
     def _start(self, threads: int, memory: str, package: Optional[str], coordinator: Optional[str],
                limits: List[str], tls: Optional[Tuple[PathLike, PathLike, PathLike]],
@@ -218,7 +224,7 @@ class SparkCluster:
             self.address = coordinator
         for path, name in zip(tls or (), PEM):
             files[name] = _read(path)
-        self.connect().close()  # raises when it is not there, before anybody looks for it
+        self.connect().close()  # raises if it is missing, before anything looks for it
         self._roll = Roll(bind, self._workers)
         order = Order(
             roll=(host, self._roll.port), key=self._roll.key, coordinator=self.address,
@@ -236,7 +242,7 @@ class SparkCluster:
             raise self._incomplete("had a place", set(self._roll.hosts().values()),
                                    len(self._roll.hosts()), start_timeout)
         with self.connect() as client:
-            others = {w.id for w in client.workers()}  # which may be called as ours
+            others = {w.id for w in client.workers()}  # services that may call with our identity
         self._roll.begin()
         self._await_attached(others, until, start_timeout)
         slots = self._slots()
@@ -282,18 +288,19 @@ class SparkCluster:
                  "jobs of this application hold slots, too. Nothing was left running.")
 
     def _slots(self) -> Optional[int]:
-        """Tasks that Spark could run at the same time; None where it does not tell."""
+        """Returns the number of tasks that Spark could run at the same time; None if Spark does not
+        say."""
         try:
             scala: Any = self._context._jsc.sc()
             profile = scala.resourceProfileManager().defaultResourceProfile()
             return int(scala.maxNumConcurrentTasks(profile))
-        except Exception:  # it is not of Spark's public interface
+        except Exception:  # it is not part of Spark's public interface
             return None
 
-    # ---- One worker's life
+    # ---- Life of one worker
 
     def _hold(self, order: Order, seat: int) -> None:
-        """One place, taken again whenever it was lost."""
+        """Keeps one place, and takes it again whenever it was lost."""
         assert self._roll is not None
         pause = _PAUSE_SECONDS
         while not self._stopping.is_set():
@@ -303,7 +310,7 @@ class SparkCluster:
                                           "Espalier's worker %d" % (seat + 1), True)
                 reason, = self._context.parallelize([seat], 1).map(
                     functools.partial(keep, order)).collect()
-            except Exception as error:  # whatever Spark says of a task that was lost
+            except Exception as error:  # any error of Spark about a lost task
                 reason = "Spark gave a task up: " + _first_words(error)
             if self._stopping.is_set():
                 return
@@ -313,14 +320,14 @@ class SparkCluster:
             self._stopping.wait(pause)
 
     def _cancel_jobs(self) -> None:
-        """So that workers leave at once instead of handing over to each other."""
+        """Cancels jobs, so that workers leave at once instead of handing over to each other."""
         try:
             with self.connect() as client:
                 for job in client.jobs():
                     if not job.state.final:
                         client.cancel(job.id)
         except EspalierError:
-            pass  # a job has ended by itself, or the coordinator has
+            pass  # a job or the coordinator has ended by itself
 
 
 def _read(path: PathLike) -> bytes:
@@ -332,7 +339,7 @@ def _read(path: PathLike) -> bytes:
 
 
 def _first_words(error: BaseException) -> str:
-    """The line of a Java exception that says something."""
+    """Returns the first informative line of a Java exception."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(("org.apache.spark.", "Caused by:"))]
     return (told or lines or [type(error).__name__])[0][:500]

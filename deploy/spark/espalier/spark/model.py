@@ -28,20 +28,22 @@ from .params import ColumnParams, with_setters
 from .rows import features
 from .sessions import check_has_driver
 
-_SLOTS_MAX = 10_000  # of a vector of probabilities whose positions are the labels
-# Classes whose numbers come back in columns of their own, each 100 bytes of code in one method, of
-# which the JVM compiles none of more than 8,000; more classes' come in arrays.
+_SLOTS_MAX = 10_000  # of a vector of probabilities with labels as positions
+# Maximum number of classes whose numbers come back in separate columns. Each column takes 100 bytes
+# of code in one method, and the JVM compiles no method of more than 8,000. Numbers of more classes
+# come in arrays.
 _FLAT_MAX = 16
-_BLOCK_NUMBERS = 1 << 17  # of the rows that are computed at a time: they stay in the cache,
-_BLOCK_ROWS = 64  # but for so many, which share the way of the weights from memory, while they have
-_BLOCK_NUMBERS_MAX = 1 << 24  # numbers at most
+_BLOCK_NUMBERS = 1 << 17  # numbers of the rows computed at a time: they stay in the cache
+_BLOCK_ROWS = 64  # minimum rows, which share the load of the weights from memory, if they have
+_BLOCK_NUMBERS_MAX = 1 << 24  # at most this many numbers
 _BLOCK_ROWS_MAX = 8192
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+]?[0-9]+)?")
-_loaded: List[Tuple[str, client.Model]] = []  # in a Python worker: the model it used last
+_loaded: List[Tuple[str, client.Model]] = []  # in a Python worker: the last model that it used
 
 
 def _model_of(digest: str, bundle: Any) -> client.Model:
-    """The broadcast bundle as a model, made once a Python worker; see EspalierModel._digest."""
+    """Returns the broadcast bundle as a model, made once per Python worker. See
+    EspalierModel._digest."""
     if not _loaded or _loaded[0][0] != digest:
         model_json, weights = bundle.value
         found = hashlib.sha256(model_json).hexdigest()
@@ -53,8 +55,8 @@ def _model_of(digest: str, bundle: Any) -> client.Model:
 
 
 def _labels(classes: Sequence[Any]) -> List[Any]:
-    """Of each class what the prediction column has: the number, or text, unless all are different
-    numbers."""
+    """Returns the prediction column's value for each class: the number, or text unless all classes
+    are different numbers."""
     texts = [str(c) for c in classes]
     if all(map(_NUMBER.fullmatch, texts)):
         numbers = [float(t) for t in texts]
@@ -64,8 +66,9 @@ def _labels(classes: Sequence[Any]) -> List[Any]:
 
 
 def _positions(classes: Sequence[Any]) -> Tuple[List[int], int]:
-    """For each class its place in Spark's vectors, and their length. Where labels are whole numbers
-    from 0 up a place is the label, as Spark's evaluators expect, also when some are missing."""
+    """Returns the place of each class in Spark's vectors, and their length. If labels are whole
+    numbers from 0 up, the place is the label, as Spark's evaluators expect, even if some are
+    missing."""
     labels = _labels(classes)
     if labels and all(isinstance(n, float) and n >= 0 and n.is_integer() for n in labels) and \
             max(labels) < max(_SLOTS_MAX, len(labels)):
@@ -74,8 +77,8 @@ def _positions(classes: Sequence[Any]) -> Tuple[List[int], int]:
 
 
 class _Answer:
-    """How the executors answer and the frame is made of it: the struct's fields, and each wanted
-    column. What has no name is neither computed nor sent."""
+    """Layout of the executors' answers and of the resulting frame: the struct's fields, and each
+    requested column. A column without a name is neither computed nor sent."""
 
     def __init__(self, model: client.Model, prediction: str, probability: str, raw: str) -> None:
         classifies = model.task == "classification"
@@ -85,7 +88,7 @@ class _Answer:
         self._prediction, self._labels = prediction, np.array(labels, float if numbers else object)
         self._places, self._size = places, size
         self._flat = len(places) <= _FLAT_MAX and size <= 4 * _FLAT_MAX
-        # By the kind of vector: its column, and what it has at a place without a class.
+        # For each kind of vector, its column and its value at a place without a class.
         self._vectors = [(kind, name, empty) for kind, name, empty in (
             ("probability", probability, 0.0), ("raw", raw, -np.inf)) if name and classifies]
         self._numbers = [prefix + str(i) for prefix, _, _ in self._vectors
@@ -96,7 +99,7 @@ class _Answer:
             [kind + " array<double>" for kind, _, _ in self._vectors if not self._flat])
 
     def columns(self, struct: str) -> Dict[str, Column]:
-        """Of the frame, by name, from the column with the struct."""
+        """Returns the frame's columns by name, from the column with the struct."""
         wanted = {self._prediction: F.col(struct + ".prediction")} if self._prediction else {}
         for kind, name, empty in self._vectors:
             wanted[name] = array_to_vector(
@@ -106,18 +109,18 @@ class _Answer:
 
     def _slots(self, prefix: str, empty: float) -> List[Column]:
         slots = [F.lit(empty)] * self._size
-        for i, place in enumerate(self._places):  # Arrow makes a null of what is not a number
+        for i, place in enumerate(self._places):  # Arrow converts NaN to null
             slots[place] = F.coalesce(F.col(prefix + str(i)), F.lit(float("nan")))
         return slots
 
     def frame(self, model: client.Model, columns: Columns) -> pd.DataFrame:
-        """The struct of a batch."""
+        """Returns the struct of a batch."""
         width = len(model.features)
         rows = min(_BLOCK_ROWS_MAX, max(_BLOCK_NUMBERS // width + 1,
                                         min(_BLOCK_ROWS, _BLOCK_NUMBERS_MAX // width)))
         if model.task == "regression":
             return pd.DataFrame({"prediction": model.predict(columns, batch_rows=rows)})
-        outputs = model.predict_raw(columns, batch_rows=rows)  # what follows is computed from it
+        outputs = model.predict_raw(columns, batch_rows=rows)  # the source of all answers below
         predicted = {"prediction": self._labels[model._index_of(outputs)]} \
             if self._prediction else {}
         count = len(self._places)
@@ -137,7 +140,7 @@ class _Answer:
     def _spread(self, values: Any, empty: float) -> List[Any]:
         out = np.full((len(values), self._size), empty)
         out[:, self._places] = values
-        return list(out.tolist())  # Spark looks at each number; Python's own are read fastest
+        return list(out.tolist())  # Spark reads Python's own numbers fastest
 
 
 def _raw(outputs: Any, classes: int) -> Any:
@@ -148,7 +151,7 @@ def _raw(outputs: Any, classes: int) -> Any:
 
 
 def _columns(names: Sequence[str], rest: Optional[str], batch: Any) -> Columns:
-    """The columns of a batch, of which Spark gives one alone as it is; of vectors it makes frames.
+    """Returns the columns of a batch. Spark passes a single column as it is, and vectors as frames.
     """
     parts = batch if isinstance(batch, tuple) else (batch,)
     out = Columns((name, Vectors.of_frame(part) if isinstance(part, pd.DataFrame) else part)
@@ -170,20 +173,23 @@ def _scorer(digest: str, bundle: Any, names: Sequence[str], rest: Optional[str],
 class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     """A trained model, from an estimator's `fit`, from `load`, or from a bundle by `from_bundle`.
 
-    ``transform`` adds predictionCol (double; text when the classes are text) and for classifiers
-    probabilityCol and rawPredictionCol (vectors; the place is the label where labels are whole
-    numbers from 0 up, else the class's in ``classes``). A column whose name is set to "" is left
-    out.
+    ``transform`` adds predictionCol (double; text if the classes are text). For classifiers, it
+    also
+    adds probabilityCol and rawPredictionCol (vectors). The place in a vector is the label if labels
+    are whole numbers from 0 up, otherwise the place of the class in ``classes``. A column whose
+    name
+    is set to "" is left out.
 
-    The feature columns are found by the names that they had in training. A vector in featuresCol
-    may have another name: it stands for the vector that the model was trained with, or for all
-    features that no column is named after, in their order.
+    The feature columns are found by their names in training. A vector in featuresCol may have
+    another name. It replaces the vector that the model was trained with, or provides all features
+    that no column is named after, in their order.
 
-    A filter of other columns, also after ``transform``, spares rows the scoring. For one of the
-    answers Spark scores once more, as with models of its own, unless the frame is cached.
+    A filter of other columns, also after ``transform``, saves the scoring of rows. For a filter of
+    one of the answers, Spark scores once more, as with models of its own, unless the frame is
+    cached.
 
     Attributes:
-        result: the job's metrics, when this comes from a `fit`; else None.
+        result: the job's metrics, if the model comes from a `fit`; otherwise None.
     """
 
     def __init__(self) -> None:
@@ -191,7 +197,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         self.result: Optional[JobResult] = None
         self._bundle: Tuple[bytes, bytes] = (b"", b"")
         self._model: Optional[client.Model] = None
-        self._broadcast: Tuple[Any, Any] = (None, None)  # the Spark it is in, and itself
+        self._broadcast: Tuple[Any, Any] = (None, None)  # the Spark session and the broadcast
 
     @classmethod
     def _of(cls, model_json: bytes, weights: bytes) -> EspalierModel:
@@ -210,22 +216,24 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
 
     @classmethod
     def from_bundle(cls, path: str) -> EspalierModel:
-        """A bundle that `espalier` wrote, read by Spark's file systems. featuresCol or inputCols
-        are to be set."""
+        """Reads a bundle that `espalier` wrote, by Spark's file systems. Then set featuresCol or
+        inputCols."""
         from pyspark.sql import SparkSession
         spark = SparkSession.builder.getOrCreate()
         return cls._of(files.read(spark, path + "/" + MODEL_FILE, MODEL_BYTES_MAX),
                        files.read(spark, path + "/" + WEIGHTS_FILE, WEIGHTS_BYTES_MAX))
 
     def model(self) -> client.Model:
-        """The model itself; see espalier.Model."""
+        """Returns the model itself. See espalier.Model."""
         if self._model is None:
             raise InvalidArgumentError("this EspalierModel was made without a model: fit an "
                                        "estimator, or load one")
         return self._model
 
     def _digest(self) -> str:
-        """Of model.json, which names the weights: two models may have the same ones."""
+        """Returns the digest of model.json, which contains the weights' name. Two models may have
+        the
+        same weights."""
         return hashlib.sha256(self._bundle[0]).hexdigest()
 
     @property
@@ -235,7 +243,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
 
     @property
     def numClasses(self) -> int:
-        """The length of probability vectors."""
+        """Length of probability vectors."""
         return _positions(self.classes)[1]
 
     @property
@@ -243,12 +251,15 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         return len(self.model().features)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        """Raises InvalidArgumentError for a column that is not there, or of a wrong type. A row
-        that the model has no answer to, such as a null, fails the query and is named."""
+        """Checks the columns. Raises InvalidArgumentError for a column that is missing, or of a
+        wrong
+        type. A row that the model cannot handle, for example because of a null, fails the query,
+        and
+        the error names it."""
         check_has_driver(dataset.sparkSession)
         model = self.model()
         texts = model._preprocessing.texts
-        # pandas makes a float of a whole number that lies beside a null: as text it stays itself.
+        # pandas converts a whole number next to a null to a float. As text it stays unchanged.
         names = self.feature_columns()
         columns = [column.cast("string").alias(name)
                    if name in texts and isinstance(dataset.schema[name].dataType, T.IntegralType)
@@ -257,7 +268,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
                        dataset, self, texts, model._preprocessing.dates))]
         rest = None if self.isSet(self.inputCols) or not isinstance(
             dataset.schema[names[0]].dataType, (VectorUDT, T.ArrayType)) else names[0]
-        model._preprocessing.wanted.plan(names, rest)  # what is missing is said here
+        model._preprocessing.wanted.plan(names, rest)  # reports what is missing
         answer = _Answer(model, self.getPredictionCol(), self.getProbabilityCol(),
                          self.getRawPredictionCol())
         scratch = "_" + self.uid
@@ -274,13 +285,15 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
         return dataset.withColumn(scratch, scored).withColumns(added).drop(scratch)
 
     def _broadcast_in(self, context: Any) -> Any:
-        """The bundle's broadcast, made anew in another Spark: one does not outlive its own."""
+        """Returns the bundle's broadcast, and makes a new one in another Spark session. A broadcast
+        does
+        not outlive its session."""
         if self._broadcast[0] is not context:
             self._broadcast = (context, context.broadcast(self._bundle))
         return self._broadcast[1]
 
     def write(self) -> MLWriter:
-        """Writes to any file system that Spark knows; see MLWritable."""
+        """Writes to any file system that Spark knows. See MLWritable."""
         return _Writer(self)
 
     @classmethod
@@ -289,7 +302,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
 
 
 class _Writer(MLWriter):
-    """Spark's metadata, and the bundle's two files below bundle/."""
+    """Writes Spark's metadata, and the bundle's two files below bundle/."""
 
     def __init__(self, instance: EspalierModel) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A coordinator beside Spark's driver, for one cluster of launch.py."""
+"""A coordinator next to Spark's driver, for one cluster of launch.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _LOOK_SECONDS = 0.025
 
 
 class OwnCoordinator:
-    """It has an authority of its own, whose key is thrown away when all certificates are made."""
+    """Coordinator with its own authority. The authority's key is deleted when all certificates are
+    made."""
 
     def __init__(self, folder: str, host: str, bind: str, site: bytes, user: str,
                  package: Optional[str], name: str, limits: List[str]) -> None:
@@ -42,11 +43,11 @@ class OwnCoordinator:
         return self._pem("worker-" + self._name)
 
     def security(self) -> Dict[str, str]:
-        """What `connect` needs."""
+        """Returns the arguments that `connect` needs."""
         return dict(zip(("ca", "cert", "key"), self._pem("admin-spark")))
 
     def start(self, until: float) -> str:
-        """The address. Raises what launch_on_spark raises."""
+        """Starts the coordinator and returns its address. Raises the errors of launch_on_spark."""
         self._make_certificates()
         ca, cert, key = self._pem("coordinator-spark")
         address, bind = self._path("address"), self._bind
@@ -60,7 +61,8 @@ class OwnCoordinator:
                 f.write(self._site)
             command += ["--hadoop-conf-dir", self._folder]
         ready = threading.Event()
-        # It ends with the thread that starts it, so that one stays for as long as it does.
+        # The coordinator ends with the thread that starts it, so that thread lives as long as it
+        # does.
         threading.Thread(target=self._run, args=(command, ready), daemon=True,
                          name="espalier coordinator").start()
         ready.wait()
@@ -109,7 +111,7 @@ class OwnCoordinator:
             if done.returncode:
                 raise FailedPreconditionError("no certificates could be made", causes=[
                     done.stderr.decode("utf-8", "replace").strip()[-2000:]])
-        os.remove(os.path.join(ca, "ca.key"))  # nobody else is ever let in
+        os.remove(os.path.join(ca, "ca.key"))  # no other identity is ever accepted
 
     def stop(self) -> None:
         process = self._process
@@ -124,8 +126,9 @@ class OwnCoordinator:
 
 
 def memory_limits(memory: str) -> List[str]:
-    """The coordinator's flags for so much memory ("1GiB"), by the shares of a coordinator in a
-    container of YARN's (CoordinatorShareBytes of src/yarn). Raises InvalidArgumentError."""
+    """Returns the coordinator's flags for that much memory ("1GiB"), with the shares of a
+    coordinator in
+    a container of YARN's (CoordinatorShareBytes of src/yarn). Raises InvalidArgumentError."""
     found = re.fullmatch(r"(\d{1,9})([MG])iB", memory, re.ASCII)
     megabytes = int(found[1]) * {"M": 1, "G": 1024}[found[2]] if found else 0
     if megabytes < COORDINATOR_MEMORY_MB_MIN:
@@ -137,7 +140,7 @@ def memory_limits(memory: str) -> List[str]:
 
 
 def _programs(package: Optional[str]) -> str:
-    """The folder of the programs on this host."""
+    """Returns the folder of the programs on this host."""
     if package:
         return os.path.dirname(find_worker(os.path.basename(package.rstrip("/"))))
     return os.path.dirname(find_program())

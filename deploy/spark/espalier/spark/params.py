@@ -1,4 +1,4 @@
-"""The Params of estimators and models."""
+"""Params of estimators and models."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyspark.ml.param.shared import (HasFeaturesCol, HasInputCols, HasLabelCol, 
 from ..errors import InvalidArgumentError
 
 _RANGE = re.compile(r"-?[0-9]+\.\.-?[0-9]+")
-_ELEMENT = re.compile(r"(.+)\[[0-9]+\]")  # of a vector
-# Keys of the job file that an estimator itself goes by, and what says them.
+_ELEMENT = re.compile(r"(.+)\[[0-9]+\]")  # element of a vector
+# Keys of the job file that an estimator sets itself, and what specifies them.
 _OWN_KEYS = {
     "output": "the Param output says where the bundle stays",
     "data.train": "the rows are those that are given to fit, or to fit_on_parquet",
@@ -25,8 +25,8 @@ _OWN_KEYS = {
 
 
 def with_setters(cls: Any) -> Any:
-    """A class decorator: setFeaturesCol(value) and so on for each Param, as Spark's own classes
-    have them, and what `with_getters` gives."""
+    """A class decorator that adds setFeaturesCol(value) and so on for each Param, as Spark's own
+    classes have them, and everything that `with_getters` adds."""
     def setter(name: str) -> Any:
         def set_param(self: Any, value: Any) -> Any:
             return self._set(**{name: value})
@@ -38,7 +38,7 @@ def with_setters(cls: Any) -> Any:
 
 
 def with_getters(cls: Any) -> Any:
-    """A class decorator: getFeaturesCol() and so on for each Param of which no class has one."""
+    """A class decorator that adds getFeaturesCol() and so on for each Param without a getter."""
     def getter(name: str) -> Any:
         def get_param(self: Any) -> Any:
             return self.getOrDefault(name)
@@ -51,13 +51,13 @@ def with_getters(cls: Any) -> Any:
 
 
 def _words(cls: Any) -> List[Tuple[str, str]]:
-    """The Params of a class, as methods' names spell them, too."""
+    """Returns the Params of a class and their spelling in methods' names."""
     return [(name, name[0].upper() + name[1:]) for name in dir(cls)
             if isinstance(getattr(cls, name), Param)]
 
 
 def _flag(value: Any) -> bool:
-    """Others' estimators count how much they say: 0 is nothing."""
+    """Converts verbosity. Other estimators use a number, and 0 is silent."""
     return value > 0 if type(value) is int else TypeConverters.toBoolean(value)
 
 
@@ -75,7 +75,7 @@ def param(name: str, doc: str, convert: Any) -> Any:
 
 class ColumnParams(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol,
                    HasRawPredictionCol):
-    """What a model needs to know of a frame."""
+    """Params of a model about a frame."""
 
     categoricalCols: Param[List[str]] = param(
         "categoricalCols", "features that are categories: text, whole numbers or booleans, coded "
@@ -87,14 +87,14 @@ class ColumnParams(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilit
         self._setDefault(categoricalCols=[])
 
     def feature_columns(self) -> List[str]:
-        """inputCols, or featuresCol alone; then the categoricalCols that are not among them."""
+        """Returns inputCols, or featuresCol alone, then the other categoricalCols."""
         first = list(self.getInputCols()) if self.isSet(self.inputCols) else [self.getFeaturesCol()]
         return first + [c for c in self.getOrDefault(self.categoricalCols) if c not in first]
 
 
 class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorCol, HasMaxIter,
                 HasStepSize, HasSeed):
-    """What a job needs to know."""
+    """Params of a job."""
 
     coordinator: Param[str] = param(
         "coordinator", "host:port of the coordinator, or file:PATH, hdfs://PATH of a file with "
@@ -170,9 +170,10 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                          verbose=True, job="", embeddingSizes=[], hashBuckets=0, warmStart="")
 
     def job_spec(self, task: str, train: str, columns: List[str], output: str) -> Dict[str, Any]:
-        """The job file as a dict. `columns`: features by name. `output`: what is there is replaced.
-        Raises InvalidArgumentError for a name that job files have no way to write, for one of a
-        group in `job` that is no feature, and for a key in `job` that other Params say."""
+        """Returns the job file as a dict. `columns`: features by name. `output`: existing output is
+        replaced. Raises InvalidArgumentError for a name that job files cannot contain, for a name
+        in a
+        group of `job` that is not a feature, and for a key in `job` that other Params set."""
         for name in columns:
             if _RANGE.fullmatch(name):
                 raise InvalidArgumentError("inputCols: found '%s', which a job takes for a range "
@@ -188,7 +189,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
                 raise InvalidArgumentError("job: a group names column '%s', which is no feature; "
                                            "add it to inputCols or categoricalCols" % name)
         if self.getOrDefault(self.categoricalCols):
-            # Lists are not laid over each other, but groups of `job` are further columns.
+            # Lists do not replace each other, but groups of `job` are additional columns.
             groups = self._groups() + _groups_of(more)
             more = _laid_over(more, {"data": {"features": {"groups": groups}}})
         if self.column_of(self.weightCol):
@@ -206,7 +207,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         return _laid_over(_laid_over(spec, self.training_spec(task)), more)
 
     def training_spec(self, task: str) -> Dict[str, Any]:
-        """The sections of the job file that say what is trained, and how."""
+        """Returns the sections of the job file about the model and its training."""
         get = self.getOrDefault
         model: Dict[str, Any] = {"task": task, "hidden": list(get(self.hiddenLayers)),
                                  "activation": get(self.activation), "dropout": get(self.dropout)}
@@ -216,11 +217,11 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         training: Dict[str, Any] = {
             "optimizer": {optimizer: settings}, "batch": get(self.batchSize),
             "epochs": get(self.maxIter), "seed": get(self.seed)}
-        # Our defaults are of steps of some rows each; these two have the job's own.
+        # Our defaults are for steps of some rows each. These two optimizers use the job file's own.
         if optimizer in ("gd", "lbfgs") and not self.isSet(self.batchSize):
             del training["batch"]
         if optimizer == "lbfgs":
-            del training["epochs"]  # one for each point that it looks at
+            del training["epochs"]  # one for each point that it evaluates
             if self.isSet(self.maxIter):
                 settings["max_iterations"] = get(self.maxIter)
             if not self.isSet(self.stepSize):
@@ -230,21 +231,22 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
         return {"model": model, "train": training}
 
     def column_of(self, param: Param[str]) -> str:
-        """The column that a Param names; "" is none, as in Spark."""
+        """Returns the column that a Param names. "" is none, as in Spark."""
         return str(self.getOrDefault(param)) if self.isSet(param) else ""
 
     def coded_columns(self) -> Set[str]:
-        """Features that need not be numbers: categoricalCols, and those of groups in `job`."""
+        """Returns features that need not be numbers: categoricalCols, and those of groups in `job`.
+        """
         names = set(self.getOrDefault(self.categoricalCols))
         return names.union(*map(_names_of, _groups_of(self._more())))
 
     def date_columns(self) -> Set[str]:
-        """Those of groups in `job` whose type is date."""
+        """Returns features of groups in `job` with the type date."""
         return set().union(*(_names_of(group) for group in _groups_of(self._more())
                              if isinstance(group, dict) and group.get("type") == "date"))
 
     def _groups(self) -> List[Any]:
-        """categoricalCols as groups of the job file."""
+        """Returns categoricalCols as groups of the job file."""
         columns, sizes = (self.getOrDefault(p) for p in (self.categoricalCols, self.embeddingSizes))
         if len(sizes) not in (0, 1, len(columns)):
             raise InvalidArgumentError("embeddingSizes: found %d sizes for %d categoricalCols, "
@@ -279,7 +281,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
 
 
 def _groups_of(job: Dict[str, Any]) -> List[Any]:
-    """data.features.groups of a job file, if that is where it has them."""
+    """Returns data.features.groups of a job file, if it has them."""
     at: Any = job
     for key in ("data", "features", "groups"):
         at = at.get(key) if isinstance(at, dict) else None
@@ -287,7 +289,7 @@ def _groups_of(job: Dict[str, Any]) -> List[Any]:
 
 
 def _names_of(group: Any) -> Set[str]:
-    """The columns that a group names."""
+    """Returns the columns that a group names."""
     columns = group.get("columns") if isinstance(group, dict) else None
     return {n for n in (columns if isinstance(columns, list) else [columns]) if isinstance(n, str)}
 

@@ -1,4 +1,4 @@
-"""Spark's MultilayerPerceptronClassifier by the cluster: programs change their import alone."""
+"""Spark's MultilayerPerceptronClassifier on the cluster. Programs change only their import."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from .perceptron_model import MultilayerPerceptronClassificationModel, Perceptro
 
 __all__: List[str] = ["MultilayerPerceptronClassifier"]
 
-# What `layers` and `solver` say already.
+# Params that `layers` and `solver` already define.
 _OTHERS = ("hiddenLayers", "activation", "dropout", "loss", "optimizer", "batchSize", "warmStart")
 _HISTORY_BYTES_MAX = 64 << 20
 
 
 @with_setters
 class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
-    """pyspark.ml.classification.MultilayerPerceptronClassifier, trained on the cluster: the same
-    Params with the same defaults, but `seed`, which is 1. Sigmoid layers in double precision and a
-    softmax; l-bfgs ends as Breeze's does. `fit` gives a MultilayerPerceptronClassificationModel.
+    """pyspark.ml.classification.MultilayerPerceptronClassifier, trained on the cluster. It has the
+    same Params with the same defaults, except that `seed` is 1. Layers are sigmoid in double
+    precision, with a softmax. l-bfgs ends as Breeze's does. `fit` returns a
+    MultilayerPerceptronClassificationModel.
 
-    All other Params are those of EspalierClassifier, but for hiddenLayers, activation, dropout,
-    loss, optimizer, batchSize and warmStart. A program of Spark's sets none of them: coordinator
-    and workDirectory are taken from the environment (ESPALIER_COORDINATOR,
+    All other Params are those of EspalierClassifier, except hiddenLayers, activation, dropout,
+    loss, optimizer, batchSize and warmStart. A program written for Spark sets none of them.
+    coordinator and workDirectory come from the environment (ESPALIER_COORDINATOR,
     ESPALIER_WORK_DIRECTORY).
     """
 
     _model_class = MultilayerPerceptronClassificationModel
-    maxIter, stepSize = HasMaxIter.maxIter, HasStepSize.stepSize  # whose docs say what Spark's do
+    maxIter, stepSize = HasMaxIter.maxIter, HasStepSize.stepSize  # with the docs of Spark's Params
 
     def set_job_defaults(self) -> None:
         super().set_job_defaults()
@@ -60,7 +61,7 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
         return {"compat": {"spark-mlp": words}}
 
     def _put_beside(self, spark: SparkSession, spec: Dict[str, Any], where: str) -> None:
-        compat = spec["compat"]  # over which `job` may have laid anything
+        compat = spec["compat"]  # which `job` may have replaced with any value
         words = compat.get("spark-mlp") if isinstance(compat, dict) else None
         if isinstance(words, dict) and isinstance(words.get("initialWeights"), list):
             path = where + "/initial.txt"
@@ -72,7 +73,8 @@ class MultilayerPerceptronClassifier(EspalierClassifier, PerceptronParams):
         try:
             text = files.read(frame.sparkSession, bundle + "/history.csv", _HISTORY_BYTES_MAX)
             losses = [float(row["loss"]) for row in csv.DictReader(io.StringIO(text.decode()))]
-        # A file of millions of iterations, or one that cannot be read, is not worth a model.
+        # The model is more important than a file of millions of iterations, or one that cannot be
+        # read.
         except (EspalierError, Py4JError, KeyError, ValueError):
             losses = []
         model._trained_on = (frame, losses)

@@ -1,4 +1,4 @@
-"""What Spark's MultilayerPerceptronClassificationModel has beyond `transform`."""
+"""Members of Spark's MultilayerPerceptronClassificationModel in addition to `transform`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__: List[str] = ["MultilayerPerceptronClassificationModel"]
 
 @with_getters
 class PerceptronParams(HasLabelCol, HasMaxIter, HasStepSize, HasSeed):
-    """The Params of Spark's perceptron, of which its models tell, too."""
+    """Params of Spark's perceptron, which its models also have."""
 
     layers: Param[List[int]] = param(
         "layers", "how many features there are, units of each hidden layer, how many classes there "
@@ -35,7 +35,7 @@ class PerceptronParams(HasLabelCol, HasMaxIter, HasStepSize, HasSeed):
                               "gd: how little the weights move", TypeConverters.toFloat)
     blockSize: Param[int] = param("blockSize", "as in Spark's; it changes nothing here",
                                   TypeConverters.toInt)
-    # A list, as which it is written; Spark's own writes its vectors by Scala.
+    # Stored as a list. Spark writes its own vectors by Scala.
     initialWeights: Param[List[float]] = param(
         "initialWeights", "that training begins with, in Spark's order, as a vector or a list; or "
         "job='{compat: {spark-mlp: {initialWeights: hdfs://...}}}' names a file",
@@ -45,21 +45,21 @@ class PerceptronParams(HasLabelCol, HasMaxIter, HasStepSize, HasSeed):
         "multiple of its own", TypeConverters.toListFloat)
 
     def getInitialWeights(self) -> Vector:
-        """The value of the Param initialWeights."""
+        """Returns the value of the Param initialWeights."""
         return DenseVector(self.getOrDefault(self.initialWeights))
 
 
 class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
-    """An EspalierModel that Spark's programs take for their own: pyspark.ml.classification's class
+    """An EspalierModel that Spark's programs accept as their own: pyspark.ml.classification's class
     of this name.
 
-    Its `thresholds` may be set anew. `from_bundle` takes any classifier, of which `weights` may
-    have no place for all.
+    You may set `thresholds` again. `from_bundle` accepts any classifier. `weights` may not be able
+    to represent all of them.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        # The frame of the fit, and the loss of each iteration; None when it was loaded.
+        # The frame of the fit, and the loss of each iteration. None if the model was loaded.
         self._trained_on: Optional[Tuple[DataFrame, List[float]]] = None
         self._decided: Optional[MultilayerPerceptronClassificationModel] = None
 
@@ -77,12 +77,14 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
 
     @property
     def weights(self) -> DenseVector:
-        """Of each layer the matrix of outputs x inputs by columns, then the bias: as Spark's
-        `weights` are, and as `initialWeights` takes them. Of features as the network gets them,
-        which are others than the frame's when the fit had a `scale`.
+        """Returns for each layer the matrix of outputs x inputs by columns, then the bias. This is
+        the
+        format of Spark's `weights` and of `initialWeights`. The features are those that the network
+        gets, which differ from the frame's if the fit had a `scale`.
 
         Raises:
-            InvalidArgumentError: the network is no perceptron of Spark's and has others, too.
+            InvalidArgumentError: the network is not a perceptron of Spark's and has other weights,
+            too.
         """
         tensors = parse_safetensors(self._bundle[1])
         if any(name.startswith("fits.") for name in tensors):
@@ -104,24 +106,25 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
         return self
 
     def predict(self, value: Vector) -> Any:
-        """The class of one vector: a float, as Spark's labels are; of classes that are no whole
-        numbers the text."""
+        """Returns the class of one vector: a float, as Spark's labels are, or the text if the
+        classes
+        are not whole numbers."""
         said = self._current().model().predict(self._row(value))[0]
         return float(said) if isinstance(said, np.integer) else said
 
     def predictRaw(self, value: Vector) -> DenseVector:
-        """The network's outputs for one vector, before the softmax."""
+        """Returns the network's outputs for one vector, before the softmax."""
         outputs = self.model().predict_raw(self._row(value)).astype(float)
         if outputs.shape[1] < len(self.classes):  # one output: the log of the odds
             outputs = np.concatenate([-outputs, outputs], axis=1)
         return self._vector(outputs, -np.inf)
 
     def predictProbability(self, value: Vector) -> DenseVector:
-        """The probabilities of the classes for one vector."""
+        """Returns the probabilities of the classes for one vector."""
         return self._vector(self.model().predict_proba(self._row(value)), 0.0)
 
     def evaluate(self, dataset: DataFrame) -> MultilayerPerceptronClassificationSummary:
-        """What the model says of rows whose labels are known, in labelCol."""
+        """Returns the summary of rows with known labels, in labelCol."""
         return MultilayerPerceptronClassificationSummary(*self._scored(dataset))
 
     @property
@@ -130,7 +133,8 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
         return self._trained_on is not None
 
     def summary(self) -> MultilayerPerceptronClassificationTrainingSummary:
-        """What the model says of the frame it was fitted to, and the loss of each iteration."""
+        """Returns the summary of the frame that it was fitted to, and the loss of each iteration.
+        """
         if self._trained_on is None:
             raise RuntimeError("No training summary available for this %s: it is the fitted "
                                "model's, and is not saved with it" % type(self).__name__)
@@ -139,7 +143,7 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
                                                                  losses=losses)
 
     def _scored(self, frame: DataFrame) -> Tuple[DataFrame, str, str]:
-        """The rows with predictions, and the names of the columns of both."""
+        """Returns the rows with predictions, and the names of the columns of both."""
         model = self
         if not self.getPredictionCol():
             model = self.copy({self.getParam("predictionCol"): "prediction_" + self.uid})
@@ -162,7 +166,7 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
         return EspalierModel._transform(self._current(), dataset)
 
     def _current(self) -> MultilayerPerceptronClassificationModel:
-        """The model that decides by the thresholds which the Param has now."""
+        """Returns the model with the current thresholds of the Param."""
         wanted = list(self.getOrDefault(self.thresholds)) if self.isDefined(self.thresholds) else []
         if wanted == list(self.model()._document.thresholds):
             return self
@@ -176,7 +180,7 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
                 raise InvalidArgumentError(
                     "thresholds: found %s, expected one a class, %d: each at least 0, one at most "
                     "0" % (wanted, len(self.classes))) from error
-        self._decided._paramMap.clear()  # but for what is set now
+        self._decided._paramMap.clear()  # except for values set now
         self._decided._resetUid(self.uid)
         return self._copyValues(self._decided)
 
@@ -186,7 +190,7 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
 
 
 class _Reader(MLReader):
-    """Of what EspalierModel's writer writes."""
+    """Reads files that EspalierModel's writer writes."""
 
     def load(self, path: str) -> MultilayerPerceptronClassificationModel:
         kind = MultilayerPerceptronClassificationModel
@@ -194,6 +198,6 @@ class _Reader(MLReader):
                                                     "%s.%s" % (kind.__module__, kind.__name__))
         model: Any = kind.from_bundle(path + "/bundle")
         model._resetUid(metadata["uid"])
-        model.clear(model.thresholds)  # what was saved says whether there are some
+        model.clear(model.thresholds)  # the saved model says whether it has thresholds
         DefaultParamsReader.getAndSetParams(model, metadata)
         return model  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""From frames to the Parquet files of a job: types are looked at before anything is written."""
+"""Writes frames to the Parquet files of a job. It checks types before it writes anything."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def type_of(frame: DataFrame, name: str, what: str) -> T.DataType:
 
 
 def column(name: str) -> Column:
-    return F.col("`%s`" % name.replace("`", "``"))  # dots and such are of the name
+    return F.col("`%s`" % name.replace("`", "``"))  # so that dots are part of the name
 
 
 def _wrong(what: str, name: str, kind: T.DataType, expected: str) -> InvalidArgumentError:
@@ -31,13 +31,14 @@ def _wrong(what: str, name: str, kind: T.DataType, expected: str) -> InvalidArgu
 
 def feature(frame: DataFrame, name: str, what: str, coded: AbstractSet[str],
             dates: AbstractSet[str]) -> Column:
-    """A feature column as Parquet and pandas have it: a number, or an array of numbers, or
-    one of Spark's vectors; of the `coded` ones also text or a date, and of the `dates` a moment."""
+    """Returns a feature column as Parquet and pandas have it: a number, an array of numbers, or one
+    of Spark's vectors. `coded` columns may also be text or a date, and `dates` a moment."""
     kind = type_of(frame, name, what)
     if isinstance(kind, VectorUDT):
         return column(name)
     if name in dates and isinstance(kind, T.TimestampType):
-        # Seconds since 1970, which no session's time zone changes, as it would pandas' time stamps.
+        # Seconds since 1970, which do not depend on the session's time zone, as pandas' time stamps
+        # would.
         return column(name).cast("double").alias(name)
     if name in dates and isinstance(kind, T.TimestampNTZType):
         return column(name)
@@ -56,8 +57,9 @@ def feature(frame: DataFrame, name: str, what: str, coded: AbstractSet[str],
 
 def features(frame: DataFrame, params: ColumnParams, coded: AbstractSet[str],
              dates: AbstractSet[str] = frozenset()) -> List[Column]:
-    """All feature columns. `coded`: the names of those that need not be numbers, and `dates` of
-    those among them that are dates."""
+    """Returns all feature columns. `coded`: names of columns that need not be numbers. `dates`:
+    names
+    of those among them that are dates."""
     by_input = params.isSet(params.inputCols)
     known = set(params.getOrDefault(params.categoricalCols))
     return [feature(frame, name, "categoricalCols" if name in known else
@@ -66,7 +68,7 @@ def features(frame: DataFrame, params: ColumnParams, coded: AbstractSet[str],
 
 
 def job_rows(frame: DataFrame, params: JobParams, classification: bool) -> DataFrame:
-    """The needed columns alone, each once. Sparse vectors have no zeros there."""
+    """Returns only the necessary columns, each once. Sparse vectors have no zeros there."""
     columns = features(frame, params, params.coded_columns(), params.date_columns())
     label = params.getLabelCol()
     kind = type_of(frame, label, "labelCol")

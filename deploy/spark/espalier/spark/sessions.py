@@ -1,4 +1,4 @@
-"""Which sessions of Spark's can be used: those whose driver this process is."""
+"""Checks which of Spark's sessions can be used: those with this process as their driver."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ _CONNECT = "pyspark.sql.connect"
 
 
 def check_has_driver(session: object) -> None:
-    """Raises UnimplementedError for a session of Spark Connect: its driver, with the file systems
-    and the identity that jobs are submitted by, is another program's."""
+    """Raises UnimplementedError for a session of Spark Connect. Its driver is another program,
+    which has
+    the file systems and the identity for submitting jobs."""
     if any(kind.__module__.startswith(_CONNECT) for kind in type(session).__mro__):
         raise UnimplementedError(
             "this session is one of Spark Connect, whose driver is not this process; "

@@ -1,4 +1,4 @@
-"""How good a classifier is, in the words of Spark's summaries; each number is computed as Spark's
+"""Quality of a classifier, with the names of Spark's summaries. Each number is computed as Spark's
 MulticlassMetrics does."""
 
 from __future__ import annotations
@@ -15,26 +15,28 @@ from .rows import column, type_of
 
 
 class MultilayerPerceptronClassificationSummary:
-    """Of rows whose labels are known: pyspark.ml.classification's class of this name. The rows are
-    scored when a number is asked for first, once for all of them.
+    """Summary of rows with known labels: pyspark.ml.classification's class of this name. It scores
+    all
+    rows once, when a number is first requested.
 
     Attributes:
-        predictions: the rows with what `transform` adds.
-        predictionCol, labelCol, weightCol: names of its columns; weightCol is "", as in Spark's:
+        predictions: the rows with the columns that `transform` adds.
+        predictionCol, labelCol, weightCol: names of its columns. weightCol is "", as in Spark:
             each row counts as one.
     """
 
     weightCol = ""
 
     def __init__(self, predictions: DataFrame, predictionCol: str, labelCol: str) -> None:
-        type_of(predictions, labelCol, "labelCol")  # raises when there is none
+        type_of(predictions, labelCol, "labelCol")  # raises if it is missing
         self.predictions = predictions
         self.predictionCol, self.labelCol = predictionCol, labelCol
 
     @cached_property
     def _counts(self) -> Tuple[List[Any], Any, Any, Any, float]:
-        """The labels that occur, in order; of each the rows that have it, those that are said to
-        have it, and those of which both is true; and all rows."""
+        """Returns the labels that occur, in order. For each: the rows that have it, the rows
+        predicted to
+        have it, and the rows where both are true. Also returns the number of all rows."""
         kind = self.predictions.schema[self.predictionCol].dataType
         pairs = self.predictions.select(
             column(self.labelCol).cast(kind).alias("label"),
@@ -60,24 +62,25 @@ class MultilayerPerceptronClassificationSummary:
 
     @property
     def labels(self) -> List[Any]:
-        """The labels that occur, in order; the lists below have a number for each."""
+        """Labels that occur, in order. The lists below have one number for each."""
         return list(self._counts[0])
 
     @property
     def accuracy(self) -> float:
-        """The share of the rows that are right."""
+        """Share of the rows that are right."""
         _, _, _, right, total = self._counts
         return float(right.sum() / total)
 
     @property
     def precisionByLabel(self) -> List[float]:
-        """Of the rows that are said to have the label the share that has it; 0 of none."""
+        """For each label, the share of the rows predicted to have it that have it; 0 without such
+        rows."""
         _, _, said, right, _ = self._counts
         return _divided(right, said)
 
     @property
     def recallByLabel(self) -> List[float]:
-        """Of the rows that have the label the share that is said to."""
+        """For each label, the share of the rows that have it that are predicted to have it."""
         _, have, _, right, _ = self._counts
         return _divided(right, have)
 
@@ -88,7 +91,8 @@ class MultilayerPerceptronClassificationSummary:
 
     @property
     def falsePositiveRateByLabel(self) -> List[float]:
-        """Of the rows that have another label the share that is said to have this one."""
+        """For each label, the share of the rows with another label that are predicted to have this
+        one."""
         _, have, said, right, total = self._counts
         return _divided(said - right, total - have)
 
@@ -100,7 +104,7 @@ class MultilayerPerceptronClassificationSummary:
 
     @property
     def weightedPrecision(self) -> float:
-        """precisionByLabel, weighted by the rows that have the label; so are those below."""
+        """precisionByLabel, weighted by the rows that have the label. So are the metrics below."""
         return self._weighted(self.precisionByLabel)
 
     @property
@@ -120,7 +124,7 @@ class MultilayerPerceptronClassificationSummary:
 
 
 class MultilayerPerceptronClassificationTrainingSummary(MultilayerPerceptronClassificationSummary):
-    """The same of the frame that the model was fitted to, and how it came to it."""
+    """Summary of the frame that the model was fitted to, and history of the fit."""
 
     def __init__(self, predictions: DataFrame, predictionCol: str, labelCol: str,
                  losses: List[float]) -> None:
@@ -129,7 +133,7 @@ class MultilayerPerceptronClassificationTrainingSummary(MultilayerPerceptronClas
 
     @property
     def objectiveHistory(self) -> List[float]:
-        """The loss at the start and after each iteration."""
+        """Loss at the start and after each iteration."""
         if not self._losses:
             raise FailedPreconditionError("the losses of the iterations were not read: their file "
                                           "was too long, or not in the bundle")
@@ -137,10 +141,10 @@ class MultilayerPerceptronClassificationTrainingSummary(MultilayerPerceptronClas
 
     @property
     def totalIterations(self) -> int:
-        """How many there were."""
+        """Number of iterations."""
         return len(self.objectiveHistory) - 1
 
 
 def _divided(above: Any, below: Any) -> List[float]:
-    """0 where nothing is to be divided by."""
+    """Divides; 0 if the denominator is 0."""
     return [float(x) for x in np.divide(above, below, out=np.zeros(len(below)), where=below != 0)]

@@ -1,13 +1,13 @@
 """Fits that a CrossValidator, or a TrainValidationSplit, calls in the threads of its pool.
 
-The thread that called the validator waits for them there (with a `parallelism` of 1, too). Ctrl-C,
-or an error of one of the fits, ends that wait alone, and Spark leaves the pool to itself: fits
-under way would go on to their end, and those that had no thread yet would begin, for models that
-nobody takes. So each of them looks, whenever it begins something and while its job runs, whether
-some thread is still inside of a validator. When none is, it cancels its job and removes its files,
-and the end of the program waits for that. A validator in another one's pool does not count: its own
-fits end when the outer one does. (Two validators at the same time are not told apart: what
-one of them leaves behind ends when the other has ended, too.)
+The thread that called the validator waits for them (also with a `parallelism` of 1). Ctrl-C, or an
+error of one of the fits, ends only that wait, and Spark leaves the pool alone. Running fits would
+continue to their end, and waiting ones would start, for models that no caller uses. Therefore, each
+fit checks whenever it starts something, and while its job runs, whether some thread is still inside
+a validator. If none is, the fit cancels its job and removes its files, and the end of the program
+waits for that. A validator in the pool of another one does not count, because its own fits end when
+the outer one does. Two validators at the same time are not distinguished: the fits that one of them
+leaves behind end when the other has ended, too.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _LOOK_SECONDS = 0.25
 _AGAIN_SECONDS = 0.05
 _EXIT_SECONDS = 30.0
 
-_under_way: Set[threading.Event] = set()  # one of each task, set at its end
+_under_way: Set[threading.Event] = set()  # one per task, set at its end
 _lock = threading.Lock()  # guards it
 
 
 @contextlib.contextmanager
 def task() -> Iterator[None]:
-    """Around a whole fit: the end of the program waits for it, if it is a validator's.
+    """Surrounds a whole fit. If it is a validator's fit, the end of the program waits for it.
 
     Raises:
-        CancelledError: nobody waits for it.
+        CancelledError: no validator waits for it.
     """
     if not is_task():
         yield
@@ -54,7 +54,7 @@ def task() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raises CancelledError when this thread is of a validator that has ended."""
+    """Raises CancelledError if this thread belongs to a validator that has ended."""
     if is_task() and _is_abandoned():
         raise CancelledError("nobody waits for this fit any more: the validator that called it was "
                              "interrupted, or has failed")
@@ -62,8 +62,9 @@ def check() -> None:
 
 @contextlib.contextmanager
 def watched(end: Callable[[], None]) -> Iterator[None]:
-    """While a validator's fit waits: `end` is called, from another thread and until that helps,
-    when nobody waits for the fit."""
+    """Surrounds the wait of a validator's fit. If no validator waits for the fit, another thread
+    calls
+    `end` repeatedly until it takes effect."""
     if not is_task():
         yield
         return
@@ -83,9 +84,10 @@ def watched(end: Callable[[], None]) -> Iterator[None]:
 
 
 def is_task() -> bool:
-    """Whether a validator has called this thread's fit in its pool, rather than in its own thread
-    as it does for the best model; and be it through another validator, whose best model then is
-    one of many, too."""
+    """Returns whether a validator has called this thread's fit in its pool. For the best model, it
+    uses
+    its own thread instead. With an outer validator, the inner one's best model is also one of many.
+    """
     return _is_task(sys._getframe())
 
 
@@ -94,7 +96,7 @@ def _is_task(top: FrameType) -> bool:
 
 
 def _is_abandoned() -> bool:
-    # Once more: frames may end while they are looked at.
+    # A second look, because frames may end during the first one.
     if _validator_runs():
         return False
     time.sleep(_AGAIN_SECONDS)
@@ -102,13 +104,13 @@ def _is_abandoned() -> bool:
 
 
 def _validator_runs() -> bool:
-    """Whether a thread is inside of one that no other validator waits for."""
+    """Returns whether a thread is inside a validator that no other validator waits for."""
     return any(not _is_task(top) and any(True for _ in _of_validators(top))
                for top in sys._current_frames().values())
 
 
 def _of_validators(frame: Optional[FrameType]) -> Iterator[FrameType]:
-    """From a frame through its callers, those that are functions of Spark's validators."""
+    """Yields those of a frame and its callers that are functions of Spark's validators."""
     while frame is not None:
         if frame.f_globals.get("__name__") == _MODULE:
             yield frame
@@ -117,7 +119,8 @@ def _of_validators(frame: Optional[FrameType]) -> Iterator[FrameType]:
 
 @atexit.register
 def _await_tasks() -> None:
-    """So that an interrupted program leaves nothing: its threads would end with it."""
+    """Waits for the tasks, so that an interrupted program leaves nothing. Its threads end with it.
+    """
     end = time.monotonic() + _EXIT_SECONDS
     with _lock:
         waited_for = list(_under_way)
