@@ -1,10 +1,10 @@
-"""Gets a pinned pyarrow wheel and unpacks from it the C++ headers and libraries that are asked for.
+"""Gets a pinned pyarrow wheel and unpacks the requested C++ libraries and the headers from it.
 
 usage: arrow_wheel.py VERSION SHA256 CACHE_DIR LIB...
 
-Writes include/, lib/ and the licences below the current directory. Looks for CACHE_DIR/SHA256.whl
-first, so that only the first run needs the network; a wheel put there by hand is as good. Called by
-Bazel (tools/arrow_wheel.bzl).
+Writes include/, lib/ and the licences below the current directory. It first looks for
+CACHE_DIR/SHA256.whl, so that only the first run needs the network. You can also put the wheel
+there by hand. Called by Bazel (tools/arrow_wheel.bzl).
 """
 import glob
 import hashlib
@@ -20,7 +20,7 @@ import zipfile
 SHT_DYNSYM = 11
 STB_LOCAL = 0
 STV_HIDDEN = 2
-# What stays visible: symbols of Arrow, Parquet and std, and the linker's own.
+# Symbols that stay visible: those of Arrow, Parquet and std, and the linker's own.
 KEEP = re.compile(rb"arrow|parquet|^_Z[A-Z]*N?K?S[tabsiod]|^__(bss_start|gmon_start__)|"
                   rb"^_(init|fini|end|edata)$")
 
@@ -60,8 +60,8 @@ def fetch(version, sha, cache):
 def localize(path):
     """Hides every exported symbol that is not Arrow's, Parquet's or std's.
 
-    libparquet exports its own static libcrypto (about 5,000 C functions without a version). Left
-    as they are, they stand in for those of the system's libssl and libcrypto, which gRPC uses.
+    libparquet exports its own static libcrypto (about 5,000 C functions without a version). If they
+    stayed visible, they would replace those of the system's libssl and libcrypto, which gRPC uses.
     """
     with open(path, "rb") as f:
         data = bytearray(f.read())
@@ -86,7 +86,7 @@ def localize(path):
 
 
 def place_of(name, libs, so):
-    """Where a file of the wheel goes; None: nowhere."""
+    """Returns the destination of a file of the wheel; None: it is not needed."""
     if name.startswith("pyarrow/include/") and not name.endswith("/"):
         return None if "/arrow/python/" in name else name[len("pyarrow/"):]
     if name in ["pyarrow/lib%s.so.%s" % (lib, so) for lib in libs]:

@@ -1,6 +1,7 @@
-"""The public interface of proto/ as text: every method, field and enumerator on a line, with its
-number and type. tests/python/api_test.py compares the lines with those of the last release, which
-tests/python/api.txt keeps.
+"""The public interface of proto/ as text: one line per method, field and enumerator, with its
+number
+and type. tests/python/api_test.py compares the lines with those of the last release, in
+tests/python/api.txt.
 
   public espalier.v1.Espalier
   rpc espalier.v1.Espalier.Watch(espalier.v1.WatchRequest) returns (stream espalier.v1.JobUpdate)
@@ -8,10 +9,10 @@ tests/python/api.txt keeps.
   enum espalier.v1.JobState.JOB_STATE_QUEUED 1
 
 usage, in a Python with protobuf: api_snapshot.py
-which writes tests/python/api.txt anew, with what was added since. It does not, and says why, while
-something that was there is gone or another: within `v1` nothing breaks. A release that is meant to
-break is another package beside this one (proto/espalier/v2, a snapshot of its own); this one stays
-as long as it is served. Lines of what was never released may be taken out of api.txt by hand.
+which writes tests/python/api.txt again, with the lines added since. If an existing line is missing
+or changed, it writes nothing and says why, because nothing may break within `v1`. A release with
+breaking changes is a separate package (proto/espalier/v2, with its own snapshot). This package
+stays as long as it is served. You may remove lines that were never released from api.txt by hand.
 """
 import os
 import subprocess
@@ -27,7 +28,7 @@ TYPES = descriptor_pb2.FieldDescriptorProto
 
 
 def type_of(field):
-    """"optional int64", "repeated espalier.v1.JobSnapshot", "string"."""
+    """Returns "optional int64", "repeated espalier.v1.JobSnapshot", "string"."""
     name = field.type_name[1:] or TYPES.Type.Name(field.type)[len("TYPE_"):].lower()
     if field.label == TYPES.LABEL_REPEATED:
         return "repeated " + name
@@ -61,7 +62,7 @@ def lines_of_service(service, scope):
 
 
 def file_set(root=ROOT):
-    """FileDescriptorSet of FILES, with comments."""
+    """Returns the FileDescriptorSet of FILES, with comments."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "set")
         subprocess.run(["protoc", "--proto_path=.", "--include_source_info",
@@ -71,7 +72,7 @@ def file_set(root=ROOT):
 
 
 def snapshot(files):
-    """The lines, sorted."""
+    """Returns the lines, sorted."""
     lines = []
     for f in files.file:
         for service in f.service:
@@ -84,7 +85,8 @@ def snapshot(files):
 
 
 def undocumented(files):
-    """Names of methods, fields and enumerators without a comment above or beside them."""
+    """Returns the names of methods, fields and enumerators without a comment above or next to them.
+    """
     found = []
     for f in files.file:
         told = {tuple(location.path) for location in f.source_code_info.location
@@ -99,14 +101,16 @@ def undocumented(files):
 
 
 def breaks(before, now):
-    """What a client of `before` would miss: lines that are gone or are others now. A number that is
-    used again shows as its old line gone. New lines are no harm."""
+    """Returns what a client of `before` would miss: lines that are gone or have changed. If a
+    number is
+    used again, its old line is gone. New lines are harmless."""
     return sorted(set(before) - set(now))
 
 
 def write(path, files):
-    """The snapshot of `files` in place of the former one at `path`. Returns what that would break,
-    and then leaves it as it is."""
+    """Replaces the snapshot at `path` with that of `files`. Returns the lines that this would
+    break, and
+    in that case leaves the file unchanged."""
     now = snapshot(files)
     try:
         with open(path) as f:

@@ -75,7 +75,7 @@ MNIST = {
 
 
 class Table:
-    """Rows of (what, ours, peer, ratio, target, met or short)."""
+    """Table with rows of (what, ours, peer, ratio, target, met or short)."""
 
     def __init__(self):
         self.rows = [("what", "ours", "peer", "ratio", "target", "")]
@@ -107,7 +107,7 @@ def say(words):
 
 
 def programs():
-    """Builds the C++ parts; returns the folder they lie in."""
+    """Builds the C++ parts and returns their folder."""
     subprocess.run(BAZEL + ["build", "//tools/benchmarks/..."], cwd=ROOT, check=True)
     info = subprocess.run(BAZEL + ["info", "bazel-bin"], cwd=ROOT, check=True, text=True,
                           capture_output=True)
@@ -115,7 +115,7 @@ def programs():
 
 
 def json_lines(command):
-    """The JSON lines that a C++ part prints."""
+    """Returns the JSON lines that a C++ part prints."""
     environment = dict(os.environ, OPENBLAS_CORETYPE="Haswell", OPENBLAS_NUM_THREADS="1")
     done = subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True,
                           env=environment)
@@ -123,12 +123,12 @@ def json_lines(command):
 
 
 def json_of(command):
-    """The same by the name of the bench."""
+    """Returns the same by the name of the bench."""
     return {line["bench"]: line for line in json_lines(command)}
 
 
 def write_job(folder, name, **changes):
-    """A job file of the work above with changes to its `train` section."""
+    """Writes a job file of the work above with changes to its `train` section."""
     spec = dict(MNIST, train=dict(MNIST["train"], **changes))
     spec["output"] = {"path": os.path.join(folder, name), "overwrite": True}
     path = os.path.join(folder, name + ".yaml")
@@ -159,21 +159,22 @@ def bench_leaf(table, folder, args):
 
 
 def step_ms(jobs, workers, threads):
-    """The median step of jobs that run at the same time."""
+    """Returns the median step of jobs that run at the same time."""
     processes = [start_train(job, workers, threads) for job in jobs]
     return max(result_of(p)["timing"]["step_ms_p50"] for p in processes)
 
 
 def peer(measured, key, name):
-    """PyTorch's figure and its name: measured in this run, else elsewhere."""
+    """Returns PyTorch's figure and its name: measured in this run, otherwise elsewhere."""
     if measured:
         return median([m[key] for m in measured]), name
     return TORCH[key], name + ", elsewhere:"
 
 
 def bench_step(table, args):
-    """Without its reduce, a step of 2 x 1 is two processes that each do half of the leaves and do
-    not talk: two jobs of half the batch and half the leaves at the same time."""
+    """Measures steps. Without its reduce, a step of 2 x 1 is two processes that each do half of the
+    leaves and do not communicate: two jobs of half the batch and half the leaves at the same time.
+    """
     say("(b) steps with 1x1, 1x2 and 2x1 workers x threads; %d rounds" % args.rounds)
     with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder:
         whole = write_job(folder, "whole", epochs=2, leaves=4)
@@ -218,7 +219,7 @@ def bench_csv(table, folder, args):
         classes = {"preset": "none", "data": {"train": quoted, "csv": {"header": False}, "label": 7,
                             "features": {"columns": "1..6", "scale": "none"}},
                    "model": {"task": "classification"}}
-        parts = {"shard_bytes": 4 << 20}  # enough for two threads
+        parts = {"shard_bytes": 4 << 20}  # sufficient for two threads
         for name, file, spec, text, threads, target in (
                 ("MNIST digits", digits, MNIST, (), 1, 5),
                 ("9 float columns", floats, regression, (), 1, 1.5),
@@ -261,7 +262,7 @@ def bench_parquet(table, folder, args):
 
 
 def curl_mb_per_s(url, size, streams):
-    """Wall time of that many curls at once, each of an equal part of the file."""
+    """Returns the wall time of that many curls at once, each for an equal part of the file."""
     part = (size + streams - 1) // streams
     started = time.monotonic()
     processes = [subprocess.Popen(["curl", "-sSfL", "-o", "/dev/null", "%s?op=OPEN&offset=%d"
@@ -283,8 +284,9 @@ def bench_hdfs(table, folder, args):
         url = hdfs.active_url() + "/webhdfs/v1/bench.bin"
         for streams in (1, 2, 4):
             curl, ours = [], []
-            # The first warms both up. Of two cores the DataNodes take most, and never the same:
-            # single runs of either side differ by half.
+            # The first round warms both up. The DataNodes use most of two cores, but not always the
+            # same
+            # share. Single runs of either side differ by half.
             for _ in range(max(args.rounds, 10) + 1):
                 curl.append(curl_mb_per_s(url, size, streams))
                 ours.append(json_lines([os.path.join(folder, "webhdfs"), hdfs.uri + "/bench.bin",

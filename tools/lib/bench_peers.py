@@ -1,4 +1,4 @@
-"""What Espalier is measured against: Arrow's CSV reader and PyTorch."""
+"""Peers of the measurements: Arrow's CSV reader and PyTorch."""
 import json
 import os
 import random
@@ -10,8 +10,8 @@ import private_python
 WORDS = ["espalier", "trellis", "quince", "medlar", "a pear of the late kind", "fig", "vine"]
 ARROW = ["numpy==1.26.4", "pyarrow==23.0.1"]
 
-# Reads the files one after the other, every column but those of text as float32, into one
-# row-major array: what our row store holds. Prints MB/s of the fastest round.
+# Reads the files one after the other, and every column except those of text as float32, into one
+# row-major array. This is the content of our row store. Prints MB/s of the fastest round.
 ARROW_PROGRAM = """
 import csv as plain, json, os, sys, time
 import numpy as np, pyarrow as pa, pyarrow.csv as csv
@@ -43,8 +43,9 @@ print(sum(os.path.getsize(p) for p in files) / best / 1e6)
 """
 
 # 784-256-256-10 ReLU with Adam and a global batch of 256. "steps": a step alone with one thread,
-# and of two DDP processes of one thread each over gloo; medians of 300, as one JSON object. "job":
-# the whole job of tools/bench with two DDP processes, from CSV (numpy's reader) to a saved model.
+# and one of two DDP processes of one thread each over gloo. It prints medians of 300 as one JSON
+# object. "job": the whole job of tools/bench with two DDP processes, from CSV (numpy's reader) to a
+# saved model.
 TORCH_PROGRAM = """
 import glob, json, os, statistics, sys, tempfile, time
 import numpy as np
@@ -107,7 +108,7 @@ if __name__ == "__main__":
 
 
 def write_floats(path, rows=300_000, columns=9):
-    """A table of floats with up to 9 digits, without a header; about 30 MB."""
+    """Writes a table of floats with up to 9 digits, without a header, of about 30 MB."""
     chance = random.Random(1)
     with open(path, "w") as f:
         for _ in range(rows):
@@ -115,8 +116,8 @@ def write_floats(path, rows=300_000, columns=9):
 
 
 def write_quoted(path, rows=200_000):
-    """A text with delimiters and quotes in it, six quoted numbers and a quoted class a row, without
-    a header; about 30 MB."""
+    """Writes a table without a header, of about 30 MB. Each row has a text with delimiters and
+    quotes, six quoted numbers and a quoted class."""
     chance = random.Random(1)
     with open(path, "w") as f:
         for _ in range(rows):
@@ -126,7 +127,7 @@ def write_quoted(path, rows=200_000):
 
 
 def arrow_csv(files, rounds, threads=1, text=()):
-    """MB/s of pyarrow; `text`: the positions of columns that are not numbers."""
+    """Returns MB/s of pyarrow. `text`: the positions of columns that are not numbers."""
     python = private_python.ensure("bench", ARROW)
     done = subprocess.run([python, "-c", ARROW_PROGRAM, str(rounds), str(threads),
                            json.dumps(text)] + files, check=True,
@@ -140,15 +141,15 @@ def torch_is_installed():
 
 
 def torch_command(root, *arguments):
-    """The command that runs the program above."""
+    """Returns the command that runs the program above."""
     path = os.path.join(root, "build", "torch_peer.py")
-    with open(path, "w") as f:  # a file: its processes are started anew and import it
+    with open(path, "w") as f:  # a file, because its processes start again and import it
         f.write(TORCH_PROGRAM)
     return [sys.executable, path] + list(arguments)
 
 
 def torch_steps(root):
-    """Milliseconds of PyTorch's steps."""
+    """Returns milliseconds of PyTorch's steps."""
     done = subprocess.run(torch_command(root, "steps"), text=True, capture_output=True,
                           timeout=600, check=True)
     return json.loads(done.stdout.strip().splitlines()[-1])

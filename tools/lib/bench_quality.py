@@ -1,11 +1,11 @@
 """Test errors of the presets on nine real tables, compared with LightGBM, CatBoost, scikit-learn's
 perceptron and a job of four keys, on the same splits in the same run.
 
-Tables and peers come from packages of the registry; bench_quality_program.py runs in a private
-environment with them. A split has at most 20,000 rows, of which a quarter is for testing. Each fit
-has one thread. CPU seconds of Espalier are those of `espalier train`, which reads CSV, in all of
-its processes; those of a peer are of its fit alone, with the table in memory. Memory is the peak of
-all processes.
+Tables and peers come from packages of the registry. bench_quality_program.py runs in a private
+environment with them. A split has at most 20,000 rows, and a quarter of them is for testing. Each
+fit has one thread. CPU seconds of Espalier are those of all processes of `espalier train`, which
+reads CSV. CPU seconds of a peer are those of its fit alone, with the table in memory. Memory is the
+peak of all processes.
 """
 import collections
 import csv
@@ -37,15 +37,15 @@ CONSTANT = "constant"
 SPLITS_MAX, ROWS_MAX = 3, 20_000
 MEAN_ROWS_MIN, LARGE_ROWS_MIN = 1_000, 10_000
 FIT_LIMIT_S = 1_800
-QUICK_CATBOOST_S = 300  # --quick: no CatBoost later
-TINY = 1e-15  # the least probability in a log loss
-# What a user of a perceptron states: layers, optimizer, batch and epochs, with the usual stop.
+QUICK_CATBOOST_S = 300  # --quick: after this, no CatBoost
+TINY = 1e-15  # minimum probability in a log loss
+# Keys that a user of a perceptron sets: layers, optimizer, batch and epochs, with the usual stop.
 FOUR_KEYS_JOB = {
     "preset": "none", "data": {"validation": {"fraction": 0.1}},
     "model": {"hidden": [100], "init": "xavier"},
     "train": {"optimizer": "adam", "batch": 200, "epochs": 200,
               "early_stopping": {"patience": 10}}}
-# (preset, peer, measure, target): at most this, as the geometric mean over tables.
+# (preset, peer, measure, target): maximum of the geometric mean over tables.
 TARGETS = [("good", LIGHTGBM, "error", 1.00), ("good", CATBOOST, "error", 1.02),
            ("good", PERCEPTRON, "error", 0.90), ("good", FOUR_KEYS, "error", 0.90),
            ("best", CATBOOST, "error", 0.97), ("good", LIGHTGBM, "log_loss", 1.00),
@@ -81,7 +81,7 @@ def add_options(parser):
 
 
 def program(python, command, **arguments):
-    """The JSON object that bench_quality_program.py prints."""
+    """Returns the JSON object that bench_quality_program.py prints."""
     environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     done = subprocess.run([python, PROGRAM, command, json.dumps(arguments)], env=environment,
                           capture_output=True, text=True, timeout=FIT_LIMIT_S)
@@ -134,7 +134,7 @@ class Split:
         return os.path.join(self.folder, name)
 
     def job(self, name, extra):
-        """Writes a job of three lines and what `extra` adds to it; returns its path."""
+        """Writes a job of three lines and the additions of `extra`. Returns its path."""
         job = {"data": {"train": self.path("train.csv"), "label": self.label},
                "output": {"path": self.path(name + ".model"), "overwrite": True}}
         if self.number:
@@ -146,7 +146,7 @@ class Split:
         return f.name
 
     def train(self, job, workers=1):
-        """Trains; returns (the program's result, cpu_s, wall_s and peak_mb)."""
+        """Trains a job. Returns (the program's result, cpu_s, wall_s and peak_mb)."""
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         process = subprocess.Popen(
             [self.espalier, "train", job, "--workers", str(workers), "--threads", "1", "--json"],
@@ -166,7 +166,7 @@ class Split:
             "wall_s": wall, "peak_mb": watch.megabytes()}
 
     def scored(self, job):
-        """The error and the log loss of the model of a job."""
+        """Returns the error and the log loss of a job's model."""
         model, out = (os.path.splitext(job)[0] + ending for ending in (".model", ".scored"))
         with open(os.path.join(model, "model.json")) as f:
             task = json.load(f)["spec"]["model"]["task"]
@@ -189,7 +189,7 @@ class Split:
         return dict(measured, **self.score([self.path(peer + ".csv")]))
 
     def constant(self):
-        """The scores of the shares of the classes, or of the mean."""
+        """Returns the scores of the shares of the classes, or of the mean."""
         known = column(self.path("train.csv"), self.label)
         if not self.classes:
             mean = statistics.fmean(map(float, known))
@@ -221,7 +221,7 @@ class Split:
 
 
 class Results:
-    """One row for each table, split and method; written to args.json after each."""
+    """Measures one row for each table, split and method. It writes args.json after each."""
 
     def __init__(self, args):
         self.path, self.rows, self.sizes = args.json, [], {}
@@ -242,13 +242,14 @@ class Results:
             os.replace(self.path + ".new", self.path)
 
     def mean(self, table, method, measure):
-        """The mean over the splits, or None."""
+        """Returns the mean over the splits, or None."""
         values = [row[measure] for row in self.rows if row["table"] == table and
                   row["method"] == method and measure in row]
         return statistics.fmean(values) if values else None
 
     def ratios(self, ours, peer, measure, rows_min=0):
-        """The ratio of the means by table, of tables that have both and at least `rows_min`."""
+        """Returns the ratio of the means by table, for tables with both and at least `rows_min`
+        rows."""
         found = {}
         for table, rows in self.sizes.items():
             a, b = (self.mean(table, method, measure) for method in (ours, peer))
@@ -261,12 +262,12 @@ class Results:
 
 
 def geometric(ratios):
-    """The geometric mean; None without ratios. A ratio of 0 counts as a hundredth."""
+    """Returns the geometric mean; None without ratios. A ratio of 0 counts as a hundredth."""
     return math.exp(statistics.fmean(math.log(max(r, 0.01)) for r in ratios)) if ratios else None
 
 
 def grid(title, rows):
-    """Prints rows of cells under each other; None is a dash."""
+    """Prints rows of cells in columns. None is a dash."""
     text = [[("-" if cell is None else "%.4g" % cell if isinstance(cell, float) else str(cell))
              for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in text) for i in range(len(text[0]))]
@@ -303,7 +304,7 @@ def measure_split(say, results, split, name, methods, refused):
 
 
 def each_split(say, espalier, python, args, names):
-    """Yields (name, Split); a table that cannot be had is left out with a line."""
+    """Yields (name, Split). It leaves out a table that is unavailable, and prints a line."""
     for name in names:
         for number in range(args.splits):
             try:

@@ -1,5 +1,6 @@
-"""Further parts of the quality bench: what each ingredient of `good` gives, what more epochs give,
-and how wall time falls with workers on large tables. See bench_quality.py."""
+"""More parts of the quality bench: the effect of each ingredient of `good`, the effect of more
+epochs,
+and wall time by number of workers on large tables. See bench_quality.py."""
 import json
 import os
 import subprocess
@@ -7,7 +8,7 @@ import subprocess
 import bench_quality
 from bench_quality import MEAN_ROWS_MIN, TABLES, Results, Split, geometric, grid
 
-# (what is removed, changes of keys of the complete job that `check --effective` prints). None
+# (removed ingredient, changes of keys of the complete job that `check --effective` prints). None
 # removes a key.
 ABLATIONS = [
     ("embedding of numbers", [("data.features.numbers", {"embedding": "none"})]),
@@ -42,14 +43,14 @@ WORKERS = [1, 2, 4]
 
 
 def large_enough(say, espalier, python, args):
-    """Yields (name, Split) of the tables of args; by default of those that count in means."""
+    """Yields (name, Split) of the tables of args. By default, those that count in means."""
     for name, split in bench_quality.each_split(say, espalier, python, args, args.tables or TABLES):
         if args.tables or split.rows >= MEAN_ROWS_MIN:
             yield name, split
 
 
 def effective(split):
-    """The path of the complete job of `good`."""
+    """Returns the path of the complete job of `good`."""
     done = subprocess.run([split.espalier, "check", split.job("good", {}), "--effective"],
                           capture_output=True, text=True)
     if done.returncode:
@@ -112,7 +113,7 @@ def curve(say, espalier, python, args):
 
 
 def large(say, espalier, python, args):
-    """Wall time by workers. The weights must have the same bytes."""
+    """Measures wall time by workers. The weights must have the same bytes."""
     results = Results(args)
     rows = [["table", "training rows", "workers", "wall s", "CPU s", "peak MB", "error"]]
     for name in ("flights", GENERATED):

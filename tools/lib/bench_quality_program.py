@@ -18,7 +18,7 @@ import warnings
 
 warnings.filterwarnings("ignore")
 PRICE, DELAY = "price", "arr_delay"
-AFTERWARDS = ["dep_time", "arr_time", "air_time"]  # of a flight: known only after it
+AFTERWARDS = ["dep_time", "arr_time", "air_time"]  # known only after a flight
 
 
 def wheel_frame(path):
@@ -27,7 +27,7 @@ def wheel_frame(path):
         return pandas.read_csv(path)
     if path.endswith(".brotli"):
         return pandas.read_parquet(path)
-    with lzma.open(path) as f:  # a pickle, of the file whose hash tools/lib/tables.py checks
+    with lzma.open(path) as f:  # a pickle; tools/lib/tables.py checks the hash of the file
         return pickle.load(f).drop(columns="rownames")
 
 
@@ -68,7 +68,8 @@ def split(table, source, folder, number, rows_max, classes):
 
 
 def generate(folder, rows):
-    """Twelve numbers and two categories with interactions, and a tenth of `rows` for testing."""
+    """Generates twelve numbers and two categories with interactions. A tenth of `rows` is for
+    testing."""
     import numpy
     import pandas
     chance = numpy.random.default_rng(1)
@@ -91,7 +92,7 @@ def generate(folder, rows):
 
 
 def perceptron(classes, seed):
-    """scikit-learn's defaults on scaled numbers, one-hot categories and scaled targets."""
+    """Uses scikit-learn's defaults on scaled numbers, one-hot categories and scaled targets."""
     import numpy
     from sklearn.compose import (ColumnTransformer, TransformedTargetRegressor,
                                  make_column_selector)
@@ -124,7 +125,7 @@ def peer_model(peer, classes, seed, words):
 
 
 def fit(peer, folder, label, classes, seed):
-    """Trains on train.parquet, writes PEER.csv in the form of `espalier predict`."""
+    """Trains on train.parquet and writes PEER.csv in the form of `espalier predict`."""
     import numpy
     import pandas
     train, test = (pandas.read_parquet(os.path.join(folder, name + ".parquet"))
@@ -150,8 +151,9 @@ def fit(peer, folder, label, classes, seed):
 
 
 def edit(complete, jobs):
-    """Writes jobs: [path, [[dotted key, value], ...]] each, from the file of a complete job. Prints
-    the paths of those in which a key changed. A key that the job does not have stays out."""
+    """Writes jobs, each [path, [[dotted key, value], ...]], from the file of a complete job. Prints
+    the
+    paths of those with a changed key. It does not add a key that the job does not have."""
     import yaml
     with open(complete) as f:
         text = f.read()

@@ -1,11 +1,12 @@
-"""How long a training stands still when a worker or the coordinator is killed, when a host is cut
-off and when workers join and leave: real daemons, MNIST.
+"""Measures how long a training pauses when a worker or the coordinator is killed, when a host is
+cut
+off, and when workers join and leave: real daemons, MNIST.
 
-What is read is the coordinator's own log, to the millisecond: `detection` is from the fault to the
-loss it notes; `change` from there to the order to go on, when the rows that lack are loaded and all
-have met; the step in flight, which is redone, comes on top. Whether steps go on while the
-coordinator is away, or workers join and leave, is told by the steps' own times, which workers of
-the tests' build write down (tests/worker/telltale_main.cc).
+The source is the coordinator's own log, to the millisecond. `detection` is from the fault to the
+loss in the log. `change` is from there to the order to continue, when the missing rows are loaded
+and all workers have met. The step in flight is added, because it is done again. The times of the
+steps show whether steps continue while the coordinator is unreachable, or workers join and leave.
+Workers of the tests' build write them (tests/worker/telltale_main.cc).
 """
 import datetime
 import os
@@ -31,13 +32,13 @@ def quantile(values, q):
 
 
 def triple(values):
-    """p50 / p95 / max in ms."""
+    """Returns p50 / p95 / max in ms."""
     return "%.0f / %.0f / %.0f ms" % tuple(
         1000 * v for v in (quantile(values, 0.5), quantile(values, 0.95), max(values)))
 
 
 def repetitions():
-    """So many turns, or as many as begin in time."""
+    """Yields REPETITIONS turns, or as many as begin in time."""
     end = time.monotonic() + PART_LIMIT_S
     for turn in range(REPETITIONS):
         if time.monotonic() < end:
@@ -45,7 +46,7 @@ def repetitions():
 
 
 class CoordinatorLog:
-    """The file that a coordinator's lines go to."""
+    """File with a coordinator's log lines."""
 
     limit_s = LIMIT_S
 
@@ -53,7 +54,7 @@ class CoordinatorLog:
         self.log_path, self.read_to = path, 0
 
     def wait(self, pattern, times=1):
-        """The time of the `times`-th line from here on that matches."""
+        """Returns the time of the `times`-th line from here on that matches."""
         deadline = time.monotonic() + self.limit_s
         while time.monotonic() < deadline:
             with open(self.log_path) as f:
@@ -99,7 +100,7 @@ class Cluster(CoordinatorLog):
             raise
 
     def prefix(self, _name):
-        """Before the command of that daemon."""
+        """Returns the words before the command of that daemon."""
         return []
 
     def address_of(self, _name):
@@ -151,7 +152,7 @@ class Cluster(CoordinatorLog):
 
 
 class HostCluster(Cluster):
-    """Each daemon on a host of its own."""
+    """Cluster with each daemon on a separate host."""
 
     def __init__(self, espalier, job, workers):
         self.hosts = hosts.Hosts(["coordinator"] + ["w%d" % n for n in range(1, workers + 1)])
@@ -169,7 +170,7 @@ class HostCluster(Cluster):
 
 
 def kill_workers(cluster, chance):
-    """(detection, change) in seconds of each kill."""
+    """Returns (detection, change) in seconds of each kill."""
     parts = []
     for _ in repetitions():
         victim = chance.choice(sorted(cluster.workers))
@@ -182,13 +183,14 @@ def kill_workers(cluster, chance):
         parts.append((lost - killed, goes_on - lost))
         cluster.start_worker()
         cluster.wait(r"job-1 generation \d+: 3 workers")
-        time.sleep(chance.uniform(0.1, 0.4))  # into the midst of a step
+        time.sleep(chance.uniform(0.1, 0.4))  # within a step
     return parts
 
 
 def kill_coordinator(cluster):
-    """Seconds from each restart until all workers are attached again; and the widest gaps between
-    steps, in seconds, from each kill until then."""
+    """Returns seconds from each restart until all workers are attached again. Also returns the
+    widest
+    gaps between steps, in seconds, from each kill until then."""
     back, spans = [], []
     for _ in repetitions():
         killed = time.monotonic()
@@ -204,7 +206,8 @@ def kill_coordinator(cluster):
 
 
 def cut_hosts(cluster, chance):
-    """(detection, change) in seconds of each host that is unplugged and later plugged in again."""
+    """Returns (detection, change) in seconds of each host that is unplugged and later plugged in
+    again."""
     parts = []
     for _ in repetitions():
         victim = chance.choice(sorted(cluster.workers))
@@ -220,7 +223,8 @@ def cut_hosts(cluster, chance):
 
 
 def commit_times(folder):
-    """When each step was first applied by anybody: seconds, as time.monotonic() counts them."""
+    """Returns when each step was first applied by any worker: seconds, as time.monotonic() counts.
+    """
     first = {}
     for name in os.listdir(folder):
         if not name.isdigit():
@@ -234,12 +238,12 @@ def commit_times(folder):
 
 
 def widest_gap(times, begin, end):
-    """The longest time between two steps of which one lies in [begin, end]."""
+    """Returns the longest time between two steps, of which one is in [begin, end]."""
     return max(b - a for a, b in zip(times, times[1:]) if b >= begin and a <= end)
 
 
 def join_and_drain(cluster, espalier):
-    """The widest gaps between steps, in seconds, around (each join, each drain)."""
+    """Returns the widest gaps between steps, in seconds, around (each join, each drain)."""
     spans = {"join": [], "drain": []}
 
     def during(what, change, pattern):
@@ -263,7 +267,7 @@ def join_and_drain(cluster, espalier):
 
 
 def fill(table, say, espalier, telltale, job):
-    """Adds what is measured while `job` trains. `telltale`: the workers whose steps are timed."""
+    """Adds the measurements made while `job` trains. `telltale`: the workers with timed steps."""
     say("(g) recovery: up to %d kills of a worker, then of the coordinator" % REPETITIONS)
     with Cluster(espalier, job, 3, binary=telltale) as cluster:
         add_parts(table, "worker SIGKILL", kill_workers(cluster, random.Random(1)), 3)

@@ -1,5 +1,7 @@
-"""MNIST from a Spark program: EspalierClassifier beside Spark's own perceptron, in one Spark with
-two threads beside a cluster of two workers with one each. See bench.py, bench_spark_program.py."""
+"""MNIST from a Spark program: EspalierClassifier compared with Spark's own perceptron. One Spark
+with
+two threads runs next to a cluster of two workers with one each. See bench.py,
+bench_spark_program.py."""
 import json
 import os
 import subprocess
@@ -13,7 +15,7 @@ import python_client
 
 LIB = os.path.dirname(os.path.abspath(__file__))
 GOAL = 0.96
-SPARK_LIMIT_S = 300  # of its perceptron; rounded up to whole rounds
+SPARK_LIMIT_S = 300  # for its perceptron; rounded up to whole rounds
 LIMIT_S = 1800
 SPARKTORCH = {  # 0.2.0, measured elsewhere: 2 cores
     "step_ms": 99.0, "rows_per_s": 91.0,
@@ -23,7 +25,7 @@ SPARKTORCH_PACKAGES = (["numpy==1.26.4", "pandas==2.2.3", "setuptools==75.8.0", 
 
 
 def measure(espalier, root, rounds):
-    """What bench_spark_program.py found."""
+    """Returns the results of bench_spark_program.py."""
     python = python_client.ensure("spark")
     cluster = bench_tls.Cluster(espalier, secure=False)
     try:
@@ -36,14 +38,14 @@ def measure(espalier, root, rounds):
 
 
 def measure_sparktorch(root):
-    """What bench_sparktorch_program.py found."""
+    """Returns the results of bench_sparktorch_program.py."""
     python = private_python.ensure("sparktorch", *SPARKTORCH_PACKAGES)
     return program(python, "bench_sparktorch_program.py", os.path.join(root, "build", "mnist"),
                    GOAL, SPARK_LIMIT_S)
 
 
 def program(python, name, *arguments):
-    """The JSON of its last line."""
+    """Runs the program and returns the JSON of its last line."""
     process = subprocess.Popen(
         [python, os.path.join(LIB, name)] + [str(a) for a in arguments],
         env=dict(os.environ, PYSPARK_PYTHON=python), stdin=subprocess.DEVNULL,
@@ -56,7 +58,7 @@ def program(python, name, *arguments):
 
 
 def last_line(process):
-    """As JSON; the others are passed on as they come."""
+    """Returns the last line as JSON, and prints the others as they arrive."""
     timer = threading.Timer(LIMIT_S, process.kill)
     timer.start()
     last = ""
@@ -75,7 +77,7 @@ def last_line(process):
 
 
 def right(found):
-    """The share of the test rows, and whether it was cut off before the goal."""
+    """Returns the share of the test rows, and whether it was cut off before the goal."""
     return "%.2f %%%s" % (100 * found["accuracy"],
                           "" if found["accuracy"] >= GOAL else ", not there yet")
 

@@ -1,14 +1,16 @@
-"""What tools/bench runs in the Python that has PySpark: MNIST by EspalierClassifier and by Spark's
-own MultilayerPerceptronClassifier, in one Spark, on the same cached frames, with the same layers.
+"""Runs for tools/bench in the Python that has PySpark: MNIST by EspalierClassifier and by Spark's
+own
+MultilayerPerceptronClassifier, in one Spark, on the same cached frames, with the same layers.
 
 usage: bench_spark_program.py COORDINATOR WORK MNIST GOAL LIMIT_S ROUNDS
 
-COORDINATOR: as of EspalierClassifier; WORK: its workDirectory; MNIST: the folder of mnist.py. Both
-are timed until GOAL (a share) of the test rows are right; what is asked of the models to know that
-takes no part in it. EspalierClassifier is fitted from the start with 1, 2, 3 .. epochs, each fit a
-whole one, from the frame to the model; the one that reaches the goal counts. Spark tells nothing of
-the model that it trains before it has it, so its perceptron gets rounds of ITERATIONS iterations,
-each of which goes on with the last one's weights, until it is there or LIMIT_S seconds are over.
+COORDINATOR: as for EspalierClassifier; WORK: its workDirectory; MNIST: the folder of mnist.py. Both
+are timed until GOAL (a share) of the test rows are right. The evaluation of the models takes no
+part in the time. EspalierClassifier is fitted from the start with 1, 2, 3 .. epochs. Each fit is
+complete, from the frame to the model, and the one that reaches the goal counts. Spark reports
+nothing about a model during its training. Its perceptron therefore gets rounds of ITERATIONS
+iterations. Each round continues with the last one's weights, until the goal is reached or LIMIT_S
+seconds have passed.
 The last line of standard output is a JSON object.
 """
 import json
@@ -30,7 +32,7 @@ def accuracy(model, test):
 
 
 def ours(train, test, goal, coordinator, work, rounds):
-    """The model, and what its last fits took."""
+    """Returns the model and the times of its last fits."""
     estimator = EspalierClassifier(
         coordinator=coordinator, workDirectory=work, hiddenLayers=HIDDEN, scale="none",
         stepSize=2e-3, batchSize=256, seed=1, verbose=False)
@@ -60,7 +62,7 @@ def sparks_own(train, test, goal, limit_s):
 
 
 def score(model, frame):
-    """Seconds for all rows, into nothing."""
+    """Returns seconds for all rows, without writing them."""
     columns = ["prediction", "probability"]
     return timed(lambda: model.transform(frame).select(columns).write.format("noop")
                  .mode("overwrite").save())[1]

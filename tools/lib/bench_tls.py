@@ -1,5 +1,6 @@
-"""What TLS costs a step: two clusters of the same two workers, one with certificates and one in
-plain text, that train the same job in turns. See bench.py."""
+"""Cost of TLS per step: two clusters of the same two workers, one with certificates and one in
+plain
+text, train the same job in turns. See bench.py."""
 import json
 import os
 import subprocess
@@ -17,7 +18,7 @@ def tls_flags(directory):
 
 
 class Cluster:
-    """On loopback. `secure`: whether it has certificates."""
+    """Cluster on loopback. `secure`: whether it has certificates."""
 
     def __init__(self, espalier, secure):
         self.espalier, self.secure = espalier, secure

@@ -1,11 +1,12 @@
-"""What a job loses when a worker's container is killed in YARN, and how soon YARN has another one:
+"""Time that a job loses when a worker's container is killed in YARN, and time until YARN has
+another:
 real daemons of Hadoop, the tarball in containers, MNIST from HDFS. See bench.py.
 
-The coordinator's own log, to the millisecond, tells when the others were ordered to go on without
-the dead one and when the one that YARN started in its place is attached. When the next step was
-done is when a client that watches the job is told of it, about once a second. Each kill has a job
-of its own, which all workers take part in: one that comes back gets a share of a job that runs at
-most once a minute.
+The coordinator's own log, to the millisecond, shows two moments: the order to the others to
+continue without the lost worker, and the attachment of the one that YARN started in its place. A
+client that watches the job is informed of the next step about once a second. Each kill has its own
+job with all workers, because a worker that returns gets a share of a running job at most once a
+minute.
 """
 import json
 import os
@@ -30,7 +31,7 @@ PACKAGE_LIMIT_S, STEP_LIMIT_S = 600, 60
 class Service(bench_recovery.CoordinatorLog):
     """A cluster in YARN's containers."""
 
-    limit_s = 120  # YARN on a machine that is busy
+    limit_s = 120  # YARN on a busy machine
 
     def __init__(self, hdfs, tree, folder):
         self.hdfs, self.folder = hdfs, folder
@@ -51,7 +52,7 @@ class Service(bench_recovery.CoordinatorLog):
                        env=self.environment(), stdout=subprocess.DEVNULL)
 
     def log_of(self, program):
-        """Where YARN keeps what a container says on standard error."""
+        """Returns the path of a container's standard error in YARN."""
         container, = set(hadoop_yarn.processes(self.hdfs, program).values())
         for daemon in self.hdfs.daemons("nodemanager"):
             for path in self.hdfs.data(daemon["name"]).glob("log/*/%s/stderr*" % container):
@@ -59,14 +60,15 @@ class Service(bench_recovery.CoordinatorLog):
         raise RuntimeError("no NodeManager has what %s says" % container)
 
     def kill_worker(self, job, name, chance):
-        """Seconds from the kill until (the order to go on, a new step, another is attached), while
-        the job trains, which then is `name`."""
+        """Returns seconds from the kill until (the order to continue, a new step, another is
+        attached),
+        while the job trains. `name` is the job."""
         at = ["--coordinator", "yarn:" + NAME]
         self.run("submit", job, "--detach", *at)
         self.wait(name + r" trains")
         with Steps([self.program, "watch", name, "--json"] + at, self.environment()) as steps:
             steps.next(0)
-            time.sleep(chance.uniform(1, 2))  # into the midst of a step
+            time.sleep(chance.uniform(1, 2))  # within a step
             victim = chance.choice(sorted(hadoop_yarn.processes(self.hdfs, "espalier-worker")))
             killed = time.time()
             os.kill(victim, signal.SIGKILL)
@@ -82,10 +84,10 @@ class Service(bench_recovery.CoordinatorLog):
 
 
 class Steps:
-    """What a client that watches a job is told of its steps."""
+    """Steps that a client that watches a job receives."""
 
     def __init__(self, command, environment):
-        self.told = []  # (when, the step)
+        self.told = []  # (time, step)
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -96,7 +98,8 @@ class Steps:
                 self.told.append((time.time(), event["step"]))
 
     def next(self, since):
-        """When a step was told of that comes after all that were told of by then."""
+        """Returns the time of the first report of a step after all that were reported by `since`.
+        """
         before = max((step for when, step in self.told if when <= since), default=0)
         deadline = time.monotonic() + STEP_LIMIT_S
         while time.monotonic() < deadline:
@@ -115,7 +118,7 @@ class Steps:
 
 
 def unpacked(root, folder):
-    """The tree of the tarball, which lies beside it."""
+    """Returns the unpacked tree of the tarball, in a folder next to it."""
     subprocess.run([os.path.join(root, "tools", "package"), "--allow-outdated", "--only",
                     "tarball", "--output", folder], check=True, stdout=subprocess.DEVNULL,
                    timeout=PACKAGE_LIMIT_S)
@@ -137,7 +140,7 @@ def write_job(hdfs, root, folder, spec):
 
 
 def fill(table, say, root, spec):
-    """Adds what is measured; `spec`: of the job."""
+    """Adds the measurements. `spec`: the job's."""
     say("(j) YARN: starts one with %d nodes; %d containers are killed" % (WORKERS, KILLS))
     chance = random.Random(1)
     with tempfile.TemporaryDirectory(prefix="espalier-bench-") as folder, \

@@ -1,5 +1,6 @@
-"""A port of this machine's loopback that the loopback of a container has, too: what listens here is
-reached there by the same address."""
+"""A port of this machine's loopback that also exists in the loopback of a container: what listens
+here
+is reached there by the same address."""
 import ctypes
 import os
 import select
@@ -11,10 +12,10 @@ HOST = "127.0.0.1"
 
 
 def listen_there(pid, port):
-    """A listening socket in the network namespace of a process."""
+    """Returns a listening socket in the network namespace of a process."""
     found = []
 
-    def listen():  # a thread of its own: it stays in that namespace
+    def listen():  # a separate thread, which stays in that namespace
         libc = ctypes.CDLL(None, use_errno=True)
         with open("/proc/%d/ns/net" % pid) as space:
             if libc.setns(space.fileno(), CLONE_NEWNET) != 0:
@@ -33,7 +34,7 @@ def listen_there(pid, port):
 
 
 def carry(*ends):
-    """All that comes at either end to the other, until both have said theirs."""
+    """Copies all data from either end to the other, until both have ended."""
     across = dict(zip(ends, reversed(ends)))
     speaking = set(ends)
     with ends[0], ends[1]:
@@ -45,7 +46,7 @@ def carry(*ends):
                     if not data:
                         speaking.remove(end)
                         across[end].shutdown(socket.SHUT_WR)
-                except OSError:  # one of the programs is gone
+                except OSError:  # one of the programs has ended
                     return
 
 
@@ -65,7 +66,7 @@ class BorrowedPort:
             except OSError:
                 if self.server.fileno() < 0:
                     return
-                there.close()  # nobody listens here now
+                there.close()  # no program listens here now
                 continue
             threading.Thread(target=carry, args=(there, here), daemon=True).start()
 

@@ -14,12 +14,12 @@ class BrowserError(Exception):
 
 
 def find():
-    """Its path, or None."""
+    """Returns its path, or None."""
     return next((path for path in map(shutil.which, PROGRAMS) if path), None)
 
 
 def ensure():
-    """Its path; installs it where there is none. Raises BrowserError."""
+    """Returns its path, and installs it if it is missing. Raises BrowserError."""
     if find() is None:
         done = subprocess.run([os.path.join(ROOT, "tools", "setup"), "--browser"],
                               capture_output=True, text=True)
@@ -30,8 +30,9 @@ def ensure():
 
 
 def run(address, *flags):
-    """Opens an address, with flags such as --dump-dom; returns what is printed. Asks nothing of any
-    other host. Raises BrowserError."""
+    """Opens an address, with flags such as --dump-dom, and returns the output. It contacts no other
+    host.
+    Raises BrowserError."""
     with tempfile.TemporaryDirectory(prefix="espalier-browser-") as folder:
         command = [ensure(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                    "--disable-dev-shm-usage", "--disable-background-networking",

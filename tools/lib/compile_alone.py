@@ -1,5 +1,7 @@
-"""Checks that each C++ file compiles by itself: one that is compiled in a chunk (tools/chunks.bzl)
-may lack an include that a neighbour has. Called by tools/test. Prints what does not compile."""
+"""Checks that each C++ file compiles by itself. A file that is compiled in a chunk
+(tools/chunks.bzl)
+may be missing an include that a neighbour has. Called by tools/test. Prints files that do not
+compile."""
 import concurrent.futures
 import os
 import subprocess
@@ -11,7 +13,7 @@ LINES = 8  # maximum number of compiler output lines printed for a file
 
 
 def check(entry):
-    """(file, what the compiler says; "" when it compiles)"""
+    """Returns (file, compiler output; "" if it compiles)"""
     words, arguments = [], iter(entry["arguments"])
     for word in arguments:
         if word in ("-o", "-MF"):

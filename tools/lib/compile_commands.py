@@ -1,6 +1,6 @@
-"""How each C++ file is compiled, as a compilation database (compile_commands.json) for editors,
-clangd and clang-tidy. Files that Bazel compiles in chunks (tools/chunks.bzl) get an entry each.
-Called by tools/compile-commands.
+"""Writes a compilation database (compile_commands.json) for editors, clangd and clang-tidy. Files
+that
+Bazel compiles in chunks (tools/chunks.bzl) get an entry each. Called by tools/compile-commands.
 """
 import json
 import os
@@ -24,12 +24,12 @@ def bazel(*words):
 
 
 def path_of(label):
-    """//src/base:text.cc as src/base/text.cc."""
+    """Converts //src/base:text.cc to src/base/text.cc."""
     return label.lstrip("/").replace(":", "/")
 
 
 def chunks():
-    """{path of a chunk below bazel-out/*/bin: paths of the files in it}"""
+    """Returns {path of a chunk below bazel-out/*/bin: paths of the files in it}"""
     rules = xml.etree.ElementTree.fromstring(
         bazel("query", "filter('_chunk_', kind(genrule, %s))" % TARGETS, "--output=xml"))
     return {path_of(rule.find("./list[@name='outs']/output").get("value")):
@@ -38,9 +38,9 @@ def chunks():
 
 
 def entries():
-    """The entries of the database, sorted by file."""
+    """Returns the entries of the database, sorted by file."""
     chunk_files = chunks()
-    # Not Bazel's own directory of execution, whose links follow the targets of its last command.
+    # Not Bazel's own execution directory: its links follow the targets of the last command.
     external = os.path.join(bazel("info", "output_base").strip(), "external")
     graph = json.loads(bazel("aquery", "mnemonic('CppCompile', %s)" % TARGETS,
                              "--output=jsonproto"))

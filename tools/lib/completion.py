@@ -1,4 +1,4 @@
-"""Completion for bash, zsh and fish, made from what the programs print with --help."""
+"""Completion for bash, zsh and fish, generated from the --help output of the programs."""
 import json
 import os
 import re
@@ -85,19 +85,19 @@ def flags(text):
 
 
 def commands(text):
-    """The names in the list of subcommands."""
+    """Returns the names in the list of subcommands."""
     _, _, listed = text.partition("\nSubcommands:\n")
     return re.findall(r"^  ([a-z]+) ", listed.split("\n\n")[0], re.M)
 
 
 def keys(program):
-    """The keys of a job, for `espalier reference`."""
+    """Returns the keys of a job, for `espalier reference`."""
     lines = output_of(program, "reference", "--json").splitlines()
     return [json.loads(line)["key"].replace("[]", "") for line in lines]
 
 
 def words_below(command, name):
-    """{name: the commands below it and its flags}, and the same of these commands."""
+    """Returns {name: the commands below it and its flags}, and the same of these commands."""
     text = output_of(*command, "--help")
     found = {name: commands(text) + flags(text)}
     for word in commands(text):
@@ -106,7 +106,8 @@ def words_below(command, name):
 
 
 def words(programs):
-    """{"espalier": its commands and flags, "espalier train": flags, "espalier-worker": flags}"""
+    """Returns {"espalier": its commands and flags, "espalier train": flags, "espalier-worker":
+    flags}"""
     found = {}
     for program in programs:
         found.update(words_below([program], os.path.basename(program)))

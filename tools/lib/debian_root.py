@@ -1,7 +1,7 @@
 """Small Debian systems as folders, for tests of what is installed on other machines.
 
-debootstrap makes them from the package mirror that this machine's own apt uses; they are kept as
-archives in the cache folder of the user (see cache_folder). Root is needed.
+debootstrap makes them from the package mirror that this machine's own apt uses. They are kept as
+archives in the cache folder of the user (see cache_folder). Root is required.
 """
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ FETCH_LIMIT_S = 30 * 60
 
 
 class RootError(Exception):
-    """What went wrong and how to mend it, for a person."""
+    """An error and how to fix it, for a person."""
 
 
 def cache_folder():
@@ -27,7 +27,7 @@ def cache_folder():
 
 
 def need(*programs):
-    """Installs what is missing of debootstrap and systemd-nspawn; says what to do if it cannot."""
+    """Installs debootstrap and systemd-nspawn if missing. Prints what to do if that fails."""
     if os.geteuid() != 0:
         raise RootError("a Debian system can only be made and started by root")
     if all(shutil.which(program) for program in programs):
@@ -38,7 +38,7 @@ def need(*programs):
 
 
 def mirror():
-    """Where apt has this machine's own packages from."""
+    """Returns the address from which apt gets this machine's own packages."""
     with open("/etc/os-release") as f:
         release = dict(line.strip().split("=", 1) for line in f if "=" in line)
     suite = release.get("VERSION_CODENAME", "").strip('"')
@@ -52,7 +52,7 @@ def mirror():
 
 
 def archive(suite, include=()):
-    """The path of a tar archive of that system; made when it is not in the cache."""
+    """Returns the path of a tar archive of that system, and makes it if it is not in the cache."""
     need("debootstrap")
     folder = cache_folder()
     os.makedirs(folder, exist_ok=True)
@@ -85,19 +85,20 @@ def make(folder, suite, include):
 
 @contextlib.contextmanager
 def unpacked(suite, include=()):
-    """A folder with a fresh copy of the system; removed at the end."""
+    """Provides a folder with a fresh copy of the system, and removes it at the end."""
     with tempfile.TemporaryDirectory(prefix="espalier-root-") as folder:
         root = os.path.join(folder, "root")
         os.mkdir(root)
-        os.chmod(folder, 0o755)  # users of the system must pass
+        os.chmod(folder, 0o755)  # other users of the system must be able to enter
         subprocess.run(["tar", "--numeric-owner", "-xf", archive(suite, include), "-C", root],
                        check=True)
         yield root
 
 
 def inside(root, command, uid=0):
-    """The command that runs `command` in the root, in a mount namespace of its own with /proc and
-    /dev: nothing of it outlives the command. Another uid than 0 only for root."""
+    """Returns the command that runs `command` in the root, in a mount namespace with its own /proc
+    and
+    /dev. Nothing of it outlives the command. Only root can use another uid than 0."""
     user_flag = "--userspec=%d:%d" % (uid, uid) if uid else ""
     script = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
               'exec chroot %s "$0" "$@"' % user_flag)

@@ -35,7 +35,7 @@ def fail(words):
 
 
 def upload(hdfs, local, remote):
-    """Puts the files of a local folder that are not there yet, or not whole."""
+    """Uploads the files of a local folder that are missing or incomplete."""
     hdfs.files.mkdirs(remote)
     there = {name: hdfs.files.status(remote + "/" + name)["length"]
              for name in hdfs.files.names(remote)}
@@ -58,7 +58,8 @@ def upload_sets(hdfs, folder):
 
 
 def write_job(name, folder, model, parquet):
-    """config/mnist.yaml with other files and another output; the path of the copy."""
+    """Copies config/mnist.yaml with other files and another output. Returns the path of the copy.
+    """
     with open(os.path.join(ROOT, "config", "mnist.yaml")) as f:
         text = f.read()
     changes = [("build/mnist/model", model), ("build/mnist/train", folder + "/train"),
@@ -90,7 +91,7 @@ def sha256(data):
 
 
 def compare(hdfs, kind, parquet):
-    """The same job on the local files; the weights must be the same."""
+    """Trains the same job on the local files. The weights must be the same."""
     model = "build/mnist/model-" + kind
     folder = "build/mnist/parquet" if parquet else "build/mnist"
     say("the same job on the local files, for comparison")

@@ -45,13 +45,14 @@ def write(path, text):
 
 
 def key_of(line, indent):
-    """The key that a line of the reference declares at this indentation, or None."""
+    """Returns the key that a line of the reference declares at this indentation, or None."""
     found = KEY.match(line[indent:]) if not line[:indent].strip() else None
     return found and (found.group(1) or found.group(2))
 
 
 def keyed_parts(lines, indent):
-    """[(key, its lines)]: the comments in front of a key belong to it. Lines without a key come
+    """Returns [(key, its lines)]. The comments in front of a key belong to it. Lines without a key
+    come
     first, with the key None."""
     parts, comments = [(None, [])], []
     for line in lines:
@@ -74,7 +75,7 @@ def yaml_block(lines):
 
 
 def prose(lines):
-    """The comments in front of a key as a paragraph of Markdown."""
+    """Returns the comments in front of a key as a paragraph of Markdown."""
     text = " ".join(line.strip().lstrip("# ") for line in lines)
     parts = text.split("`")
     parts[::2] = [re.sub(r"([*_<>\[\]\\])", r"\\\1", part) for part in parts[::2]]
@@ -82,7 +83,7 @@ def prose(lines):
 
 
 def section(title, lines):
-    """A section of the reference: the text of a key, then the key and what is below it."""
+    """Returns a section of the reference: the text of a key, then the key and its content."""
     count = next(i for i, line in enumerate(lines) if KEY.match(line.lstrip()))
     rest = [line for line in lines[count:] if line]
     code = "" if len(rest) == 1 and rest[0].endswith(":") else yaml_block(rest)
@@ -90,7 +91,7 @@ def section(title, lines):
 
 
 def job_reference():
-    """One section a key of a job file, with the text of config/reference.yaml."""
+    """Returns one section per key of a job file, with the text of config/reference.yaml."""
     page = ["# Job reference\n"]
     keys, separator, rest = read(REFERENCE).partition("\n# A job that applies a model")
     (_, head), *parts = keyed_parts(keys.split("\n"), 0)
@@ -104,7 +105,7 @@ def job_reference():
 
 
 def commands_below(program, words):
-    """The words of a command and of all commands below it."""
+    """Returns the words of a command and of all commands below it."""
     text = subprocess.run([program] + words + ["--help"], check=True, capture_output=True,
                           text=True).stdout
     found = [(words, text)]
@@ -124,8 +125,9 @@ def command_reference():
 
 
 def put_page(path, waiting):
-    """Copies a page. Adds what it links to to `waiting`. Links to directories and hidden files,
-    which are not on the site, become text."""
+    """Copies a page, and adds the pages that it links to to `waiting`. Links to directories and
+    hidden
+    files, which are not on the site, become text."""
     def link(match):
         image, text, target, section = match.groups(default="")
         if re.match(r"[a-z]+:", target):
@@ -163,7 +165,7 @@ def put_pages():
 
 
 def run_mkdocs():
-    # Without --quiet: with it, warnings are no errors.
+    # Without --quiet, because with it, warnings are not errors.
     python = private_python.ensure("docs", MKDOCS)
     return subprocess.run([python, "-m", "mkdocs", "build"], cwd=ROOT,
                           env=dict(os.environ, NO_MKDOCS_2_WARNING="1"),

@@ -24,12 +24,12 @@ def sigmoid(x):
 
 
 def or_null(chance, share, value):
-    """The value, or an empty field for that share of the rows."""
+    """Returns the value, or an empty field for that share of the rows."""
     return "" if chance.random() < share else value
 
 
 def poisson(chance, mean):
-    """Knuth's method."""
+    """Uses Knuth's method."""
     limit, product, count = math.exp(-mean), chance.random(), 0
     while product > limit:
         product *= chance.random()
@@ -38,7 +38,7 @@ def poisson(chance, mean):
 
 
 def churn(rows=6000):
-    """Customers of a telephone company: categories, dates, empty fields, an id."""
+    """Generates customers of a telephone company: categories, dates, empty fields, an id."""
     chance = random.Random(1)
     names = ["customer", "plan", "region", "payment", "joined", "monthly_charge", "support_calls",
              "data_gb", "left"]
@@ -62,7 +62,7 @@ def churn(rows=6000):
 
 
 def flights(rows=20000):
-    """Flights of a year: airlines, airports, dates."""
+    """Generates flights of a year: airlines, airports, dates."""
     chance = random.Random(2)
     names = ["date", "carrier", "origin", "dest", "hour", "distance", "wind", "late"]
     carriers = {chr(65 + i) + chr(75 + i): chance.gauss(0, 0.5) for i in range(12)}
@@ -82,7 +82,7 @@ def flights(rows=20000):
 
 
 def clicks(rows=40000):
-    """Views of advertisements: thousands of sites and advertisements, few clicks."""
+    """Generates views of advertisements: thousands of sites and advertisements, few clicks."""
     chance = random.Random(3)
     names = ["site", "ad", "device", "hour", "click"]
     sites = [("s%04x" % chance.getrandbits(16), chance.gauss(0, 0.9)) for _ in range(1500)]
@@ -101,7 +101,7 @@ def clicks(rows=40000):
 
 
 def tags(rows=5000):
-    """Counts of words in articles, each of which may have several tags."""
+    """Generates counts of words in articles, each of which may have several tags."""
     chance = random.Random(4)
     topics = ["art", "politics", "science", "sport"]
     words = {"w%02d" % i: [max(0.0, chance.gauss(0, 0.8)) for _ in topics] for i in range(24)}
@@ -115,8 +115,8 @@ def tags(rows=5000):
 
 
 def anomalies(rows=6000):
-    """Sensors of a machine whose values follow from three things. In a fault, one sensor does
-    not. The training rows have no faults."""
+    """Generates sensors of a machine with values that follow from three variables. In a fault, one
+    sensor does not follow them. The training rows have no faults."""
     chance = random.Random(5)
     names = ["s%d" % i for i in range(10)] + ["fault"]
     mix = [[chance.gauss(0, 1) for _ in range(3)] for _ in range(10)]
@@ -132,7 +132,7 @@ def anomalies(rows=6000):
 
 
 def counts(rows=8000):
-    """Bicycles rented in an hour."""
+    """Generates bicycles rented in an hour."""
     chance = random.Random(6)
     names = ["hour", "weekday", "temperature", "rain", "rented"]
     table = []
@@ -148,7 +148,8 @@ def counts(rows=8000):
 
 
 def quantiles(rows=8000):
-    """Minutes until a parcel is delivered: late ones are much later than early ones are early."""
+    """Generates minutes until a parcel is delivered. Late parcels are much later than early parcels
+    are early."""
     chance = random.Random(7)
     names = ["distance_km", "parcels", "hour", "minutes"]
     table = []
@@ -162,7 +163,7 @@ def quantiles(rows=8000):
 
 
 def write_parquet(folder, names, rows):
-    """Two training files and one for testing."""
+    """Writes two training files and one for testing."""
     os.makedirs(folder, exist_ok=True)
     training = [row for i, row in enumerate(rows) if i % 5 != 4]
     half = len(training) // 2

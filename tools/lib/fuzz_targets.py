@@ -27,9 +27,9 @@ CORPUS = os.path.join(ROOT, "tests", "fuzz_targets", "corpus")
 WORK = os.path.join(ROOT, "build", "fuzz")
 LABEL = "//tests/fuzz_targets:fuzz"
 
-SECONDS = 60          # of each target
+SECONDS = 60          # seconds of each target
 AT_ONCE = 2           # targets that run at a time
-INPUT_LIMIT_S = 20    # of one input
+INPUT_LIMIT_S = 20    # seconds of one input
 MEMORY_MB = 2048      # of the process
 INPUT_BYTES = 4096    # the longest input
 FILE_BYTES = 16_000   # of the kept inputs of one target, as text
@@ -42,7 +42,7 @@ def corpus_file(name):
 
 
 def kept(name):
-    """The kept inputs of a target."""
+    """Returns the kept inputs of a target."""
     with open(corpus_file(name)) as f:
         lines = f.read().splitlines()
     return [base64.b64decode(line, validate=True) for line in lines if not line.startswith("#")]
@@ -50,7 +50,7 @@ def kept(name):
 
 def keep(name, inputs, replace=False):
     """Adds inputs to the kept ones of a target, the shortest first, up to FILE_BYTES. With
-    `replace`, the longest kept inputs give way to them. Returns how many it has added."""
+    `replace`, it drops the longest kept inputs for them. Returns how many it has added."""
     old = kept(name)
     lines = [base64.b64encode(data).decode() + "\n" for data in old + sorted(
         set(inputs) - set(old), key=lambda data: (len(data), data))]
@@ -113,7 +113,7 @@ class Program:
         return summary(name, seconds, output), failure(name, code, output, failed)
 
     def grow(self, name):
-        """Keeps what earlier runs have found, if it reaches other code than the kept inputs.
+        """Keeps inputs that earlier runs have found, if they reach other code than the kept inputs.
         Returns the output if that fails."""
         merged, found = (os.path.join(WORK, name, d) for d in ("merged", "found"))
         shutil.rmtree(merged, ignore_errors=True)
@@ -131,7 +131,7 @@ class Program:
 
 
 def summary(name, seconds, output):
-    """A line with executions, coverage and new inputs of a run."""
+    """Returns a line with executions, coverage and new inputs of a run."""
     def last(pattern):
         numbers = re.findall(pattern, output)
         return numbers[-1] if numbers else "?"
@@ -141,7 +141,7 @@ def summary(name, seconds, output):
 
 
 def failure(name, code, output, folder):
-    """Why a run failed, with the command that repeats it; empty if it passed."""
+    """Returns why a run failed, with the command that repeats it; empty if it passed."""
     if code == 0:
         return ""
     text = output[-4000:] + "\nthe program %s" % (
@@ -176,7 +176,7 @@ def fuzz_all(program, names, seconds, report):
 
 
 def run(tally, seconds=SECONDS):
-    """The coverage half of the part `fuzz` of tools/test: each target is a case."""
+    """Runs the coverage half of the part `fuzz` of tools/test. Each target is a case."""
     def report(name, line, why):
         print("fuzz: " + line, flush=True)
         if why:

@@ -1,13 +1,13 @@
 """A real HDFS on this machine: NameNode, DataNodes, also two NameNodes with a JournalNode (HA).
 
-    with Hdfs.start(datanodes=2) as hdfs:      # a folder of its own, removed at the end
+    with Hdfs.start(datanodes=2) as hdfs:      # in a new folder, removed at the end
         hdfs.put("/data/a.csv", b"1,2\\n")
         subprocess.run(["espalier", ...], env=dict(os.environ, **hdfs.env()))
         hdfs.kill_datanode(1)
 
-Every daemon is a process of its own, listens on loopback and outlives the program that started it;
-Hdfs.attach(dir) finds it again. Names of daemons: nn1, nn2, jn1, dn1, dn2, ... DIR/state.json says
-everything (hadoop_state.py). tools/hadoop is this from a shell.
+Every daemon is a separate process, listens on loopback and outlives the program that started it.
+Hdfs.attach(dir) finds it again. Names of daemons: nn1, nn2, jn1, dn1, dn2, ... DIR/state.json has
+the complete state (hadoop_state.py). tools/hadoop provides the same from a shell.
 """
 import json
 import os
@@ -26,12 +26,12 @@ from hadoop_cluster import ADMIN_LIMIT_S, READY_LIMIT_S, Cluster, run_limited
 from hadoop_jars import HadoopError
 from hadoop_webhdfs import WebHdfs
 
-START_ATTEMPTS = 3  # when a port that was free is taken before a daemon has it
-JMX_LIMIT_S = 5  # a NameNode that is paused does not hold up the caller for longer
+START_ATTEMPTS = 3  # if another program takes a free port before a daemon does
+JMX_LIMIT_S = 5  # limits the wait for a paused NameNode
 
 
 def quiet(_words):
-    """For callers that do not want to be told."""
+    """Ignores messages."""
 
 
 class Hdfs(Cluster):
@@ -41,22 +41,23 @@ class Hdfs(Cluster):
         if self.secured:
             self.files = WebHdfs(self.active_url, None, token=hadoop_kdc.Tokens(state).current)
 
-    # ---- Starting, finding, ending
+    # ---- Start, attach, stop
 
     @classmethod
     def start(cls, dir=None, ha=False, datanodes=2, block_size=128 << 20, hosts=None, http_port=0,
               rpc_port=0, settings=None, throughput=False, yarn=None, kerberos=False, say=quiet,
               java=None):
-        """Starts an HDFS and waits until it serves; one that runs is only completed.
+        """Starts an HDFS and waits until it serves. If one runs already, only missing daemons
+        start.
 
-        dir: where it keeps everything; None: a temporary folder. A folder of an earlier start is
+        dir: folder for all its files; None: a temporary folder. A folder of an earlier start is
         started again with its data and addresses. hosts: names of the DataNodes that clients are
-        sent to (localhost, 127.0.0.2, ...): with different ones, replicas lie on different hosts.
+        sent to (localhost, 127.0.0.2, ...). With different names, replicas are on different hosts.
         http_port, rpc_port: of nn1; 0: any. settings: more of hdfs-site.xml. throughput: JVMs that
-        compile fully, for measuring. yarn: {"nodes": 2}, and "settings": more of yarn-site.xml, for
-        a YARN beside it (hadoop_yarn.py). kerberos: a secured HDFS with a KDC of its own, which
-        serves HTTP and HTTPS (hadoop_kdc.py), and such a YARN. java: what to run; None: the archive
-        of hadoop_cds.
+        compile fully, for measurements. yarn: {"nodes": 2}, and "settings": more of yarn-site.xml,
+        for a YARN next to it (hadoop_yarn.py). kerberos: a secured HDFS with its own KDC, which
+        serves HTTP and HTTPS (hadoop_kdc.py), and a secured YARN. java: the Java to run; None: the
+        archive of hadoop_cds.
         """
         options = {"datanodes": datanodes, "block_size": block_size, "settings": settings or {},
                    "hosts": hosts or ["localhost"] * datanodes, "throughput": throughput,
@@ -87,14 +88,14 @@ class Hdfs(Cluster):
 
     @classmethod
     def attach(cls, dir):
-        """The HDFS that was started in a folder, running or not."""
+        """Returns the HDFS that was started in a folder, running or not."""
         folder = os.path.abspath(dir)
         if not hadoop_state.has_state(folder):
             raise HadoopError("no HDFS was started in %s: it holds no state.json" % folder)
         return cls(hadoop_state.read_state(folder))
 
     def stop(self, keep=False):
-        """Ends every daemon; removes the folder too, unless its data are to be kept."""
+        """Ends every daemon. It also removes the folder, unless its data are kept."""
         daemons.end(self.daemons(), signal.SIGTERM if keep else signal.SIGKILL)
         hadoop_yarn.end_containers(self)
         if keep:
@@ -108,7 +109,7 @@ class Hdfs(Cluster):
     def __exit__(self, *_):
         self.stop()
 
-    # ---- What it is
+    # ---- Properties
 
     @property
     def uri(self):
@@ -117,7 +118,7 @@ class Hdfs(Cluster):
 
     @property
     def urls(self):
-        """http://host:port of each NameNode."""
+        """Addresses http://host:port of the NameNodes."""
         return ["http://" + d["http"] for d in self.daemons("namenode")]
 
     @property
@@ -125,7 +126,9 @@ class Hdfs(Cluster):
         return bool(self.state["options"].get("kerberos"))
 
     def env(self, name="alice"):
-        """What a client finds it by; on a secured one as a principal, by its keytab."""
+        """Returns the environment for clients. For a secured HDFS, the client is a principal with
+        its
+        keytab."""
         found = super().env()
         if self.secured:
             found.update(hadoop_kdc.keytab_env(self.state, name), HADOOP_USER_NAME=name)
@@ -138,7 +141,8 @@ class Hdfs(Cluster):
         return self.files.get(path, **params)
 
     def bean(self, daemon, name):
-        """A NameNode's or DataNode's own figures (JMX), or None while it does not answer."""
+        """Returns a NameNode's or DataNode's own figures (JMX), or None while it does not answer.
+        """
         service = "DataNode" if daemon["kind"] == "datanode" else "NameNode"
         url = "http://%s/jmx?qry=Hadoop:service=%s,name=%s" % (daemon["http"], service, name)
         answer = (hadoop_kdc.fetch_json(self.state, url, JMX_LIMIT_S) if self.secured
@@ -146,11 +150,11 @@ class Hdfs(Cluster):
         return answer["beans"][0] if answer and answer.get("beans") else None
 
     def namenode_state(self, name):
-        """"active", "standby", ... or "" while it does not answer."""
+        """Returns "active", "standby", ... or "" while it does not answer."""
         return (self.bean(self.daemon(name), "NameNodeStatus") or {}).get("State", "")
 
     def active_namenode(self):
-        """The name of the NameNode that serves."""
+        """Returns the name of the NameNode that serves."""
         names = [d["name"] for d in self.daemons("namenode")]
         if self.state["ha"]:
             names = [name for name in names if self.namenode_state(name) == "active"]
@@ -162,9 +166,11 @@ class Hdfs(Cluster):
         return "http://" + self.daemon(self.active_namenode())["http"]
 
     def live_datanodes(self, name):
-        """How many DataNodes a NameNode can write to, and why it is in safe mode ("": it is not).
+        """Returns the number of DataNodes that a NameNode can write to, and why it is in safe mode
+        ("":
+        it is not).
 
-        None while it does not answer.
+        Returns None while it does not answer.
         """
         info = self.bean(self.daemon(name), "NameNodeInfo")
         if info is None:
@@ -172,13 +178,14 @@ class Hdfs(Cluster):
         nodes = json.loads(info.get("LiveNodes") or "{}").values()
         return sum(1 for node in nodes if node.get("capacity")), info.get("Safemode") or ""
 
-    # ---- Making it suffer (and kill, up, pause, resume of any daemon by name)
+    # ---- Faults (and kill, up, pause, resume of any daemon by name)
 
     def kill_datanode(self, i):
         self.kill("dn%d" % i)
 
     def start_datanode(self, i, wait=True):
-        """Starts a DataNode again, until it has told every running NameNode of its blocks."""
+        """Starts a DataNode again, and waits until it has reported its blocks to every running
+        NameNode."""
         name = "dn%d" % i
         self.up(name)
         if wait:
@@ -194,7 +201,7 @@ class Hdfs(Cluster):
         self.up("nn%d" % i)
 
     def restart_namenode(self, i=1, wait=True):
-        """Kills and starts a NameNode. With HA it comes back as a standby."""
+        """Kills and starts a NameNode. With HA, it comes back as a standby."""
         name = "nn%d" % i
         self.kill(name)
         self.up(name)
@@ -204,7 +211,8 @@ class Hdfs(Cluster):
             self.wait_ready()
 
     def failover(self):
-        """Makes the other NameNode the active one, also when the active one is dead; its name."""
+        """Makes the other NameNode the active one, also if the active one is dead. Returns its
+        name."""
         if not self.state["ha"]:
             raise HadoopError("this HDFS has one NameNode; start it with HA to fail over")
         old = self.state["active"]
@@ -216,14 +224,14 @@ class Hdfs(Cluster):
         return new
 
     def wait_ready(self, limit_s=READY_LIMIT_S):
-        """Until safe mode has ended and every DataNode that runs can be written to."""
+        """Waits until safe mode has ended and every running DataNode can be written to."""
         def ready():
             wanted = sum(map(daemons.alive, self.daemons("datanode")))
             found = self.live_datanodes(self.state["active"])
             return found and found[0] >= wanted and not found[1]
         self.wait("HDFS", ready, self._why_not_ready, limit_s)
 
-    # ---- Inside
+    # ---- Internal
 
     def command(self, daemon):
         if daemon["kind"] not in hadoop_yarn.KINDS:
@@ -268,7 +276,8 @@ class Hdfs(Cluster):
         self.save()
 
     def _launch(self):
-        """Starts what does not run, with other ports when somebody was quicker."""
+        """Starts the daemons that do not run, with other ports if another program took them first.
+        """
         if any(map(daemons.alive, self.daemons())):
             return self._bring_up()
         hadoop_state.check_disk(self.dir)
@@ -290,7 +299,7 @@ class Hdfs(Cluster):
                                       (e, os.path.join(self.dir, "log"))) from e
 
     def write_conf(self):
-        """Writes the files of configuration anew, from the state."""
+        """Writes the configuration files again, from the state."""
         hadoop_conf.write(self.state)
 
     def _bring_up(self):
@@ -302,7 +311,7 @@ class Hdfs(Cluster):
         if self.secured:
             self._start_kdc(fresh)
         self.write_conf()
-        # Two cores are busy with these while the NameNode, which they wait for, is formatted.
+        # These keep two cores busy while the NameNode, which they wait for, is formatted.
         self._spawn_missing("journalnode" if self.state["ha"] else "datanode")
         if fresh:
             self._format()
@@ -318,7 +327,7 @@ class Hdfs(Cluster):
         self.save()
 
     def _start_kdc(self, fresh):
-        """Before all others: none of them begins without a ticket."""
+        """Starts before all others, because they all need a ticket."""
         if fresh:
             hadoop_kdc.make_realm(self.state)
         self._spawn_missing("kdc")
@@ -332,7 +341,7 @@ class Hdfs(Cluster):
         self.save()
 
     def _format(self):
-        """Makes the empty file system; a second NameNode begins with a copy of the first's."""
+        """Makes the empty file system. A second NameNode starts with a copy of the first one's."""
         first, *others = self.daemons("namenode")
         command = self.command(first) + ["-format", "-nonInteractive", "-force"]
         with open(self.log("format"), "wb") as out:
@@ -344,14 +353,14 @@ class Hdfs(Cluster):
             shutil.copytree(self.data(first["name"]), self.data(other["name"]))
 
     def _make_active(self):
-        """Both NameNodes begin as standby."""
+        """Makes one NameNode active, because both start as standby."""
         wanted = self.state["active"]
         self._wait_decided(wanted)
         if all(self.namenode_state(d["name"]) != "active" for d in self.daemons("namenode")):
             self.run_until_done("haadmin", "-transitionToActive", wanted)
 
     def _make_folders(self):
-        """What a cluster has: /tmp for everybody, a home for the user."""
+        """Makes the usual directories of a cluster: /tmp for all users, a home for the user."""
         self.files.mkdirs("/tmp", "1777")
         for user in hadoop_kdc.PEOPLE if self.secured else [self.state["user"]]:
             self.files.mkdirs("/user/" + user)

@@ -1,9 +1,9 @@
-"""A class data archive for Hadoop's daemons: they are there in half the time, for half the work.
+"""A class data archive for Hadoop's daemons. They start in half the time, with half the work.
 
-Made once for a Java and the jars: an HDFS with two NameNodes runs for a moment and its JVMs note
-the classes they load; then a JVM writes these, parsed and verified, into one file that the others
-map.
-A Java that cannot use the file (it was updated, say) starts without it.
+It is made once for a Java and the jars. An HDFS with two NameNodes runs for a moment, and its JVMs
+list the classes that they load. Then a JVM writes these, parsed and verified, into one file that
+the others map.
+A Java that cannot use the file (for example after an update) starts without it.
 """
 import glob
 import hashlib
@@ -18,7 +18,8 @@ MAKE_LIMIT_S = 300
 
 
 def archive_path(home, folder):
-    """An archive is of use only to the very Java and jars, at the very place, it was made with."""
+    """Returns a key, because an archive is valid only for the exact Java and jars, at the same
+    paths."""
     with open(os.path.join(home, "release")) as f:
         parts = [home, f.read(), folder, hadoop_jars.ready_mark()]
     mark = hashlib.sha256("\0".join(parts).encode())
@@ -26,9 +27,9 @@ def archive_path(home, folder):
 
 
 def note_classes(kind, java, work):
-    """Runs an HDFS whose JVMs write class lists; the classes in order, each once."""
+    """Runs an HDFS with JVMs that write class lists. Returns the classes in order, each once."""
     home, class_path = java
-    # %p is the id of the process: each JVM writes its own list.
+    # %p is the process id, so that each JVM writes its own list.
     flags = ["-XX:DumpLoadedClassList=" + os.path.join(work, "%p.classes")]
     hdfs = kind.start(dir=os.path.join(work, "hdfs"), ha=True, java=(home, class_path, flags))
     try:
@@ -36,7 +37,7 @@ def note_classes(kind, java, work):
         hdfs.get("/tmp/some")
         hdfs.files.blocks("/tmp/some")
     finally:
-        hdfs.stop(keep=True)  # in order: a JVM that is killed may leave half a list
+        hdfs.stop(keep=True)  # in order, because a killed JVM may leave half a list
     classes = {}
     for path in sorted(glob.glob(os.path.join(work, "*.classes"))):
         with open(path) as f:
@@ -51,7 +52,7 @@ def make(path, java, kind):
         with open(names, "w") as f:
             f.writelines(note_classes(kind, java, work))
         made = os.path.join(work, "made.jsa")
-        # Only jars may be archived; folders follow on the class path of the daemons.
+        # Only jars may be archived. Folders follow on the class path of the daemons.
         jars = [entry for entry in class_path if entry.endswith(".jar")]
         done = subprocess.run(
             [os.path.join(home, "bin", "java"), "-Xshare:dump", "-XX:+UseSerialGC",
@@ -67,7 +68,7 @@ def make(path, java, kind):
 
 
 def prepare(say, kind):
-    """(home of Java, class path, flags) to run daemons with. kind: the class of an HDFS."""
+    """Returns (home of Java, class path, flags) to run daemons with. kind: the class of an HDFS."""
     home, class_path = hadoop_jars.prepare(say)
     folder = hadoop_jars.cache_folder()
     path = archive_path(home, folder)

@@ -31,7 +31,7 @@ def say(words):
 
 
 def state_of(hdfs, daemon):
-    """(a word for the table, whether it is as it should be)"""
+    """Returns (a word for the table, whether it is as expected)"""
     if not daemons.alive(daemon):
         return "down", False
     if daemon["kind"] != "namenode":
@@ -47,7 +47,7 @@ def state_of(hdfs, daemon):
 
 
 def print_table(hdfs):
-    """True when everything is as it should be."""
+    """Prints the table. Returns True if everything is as expected."""
     rows, well = [("NAME", "STATE", "PID", "MB", "HTTP", "RPC", "DATA")], True
     for daemon in hdfs.daemons():
         word, good = state_of(hdfs, daemon)
@@ -142,7 +142,7 @@ def port(text):
 
 
 def size(text):
-    """Bytes, also as 64k, 128m, 1g."""
+    """Parses bytes, also as 64k, 128m, 1g."""
     unit = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
     value = int(text if unit == 1 else text[:-1]) * unit
     if value < 65536 or value % 512:

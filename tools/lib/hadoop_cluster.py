@@ -1,4 +1,4 @@
-"""What is common to Hadoop's daemons that run together in one folder: JVMs, logs, waiting."""
+"""Common part of Hadoop's daemons that run together in one folder: JVMs, logs, waiting."""
 import os
 import pathlib
 import signal
@@ -29,7 +29,7 @@ HEAPS = {"namenode": "192m", "datanode": "128m", "journalnode": "96m"}
 PROGRAM_HEAP = "96m"
 JVM = ["-XX:+UseSerialGC", "-Xss512k", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true",
        "--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED"]
-# Half the time until a daemon is there, at the price of slower code later.
+# Halves the start time of a daemon, at the cost of slower code later.
 QUICK_START = ["-XX:TieredStopAtLevel=1"]
 
 
@@ -43,7 +43,7 @@ def run_limited(command, env, limit_s, **how):
 
 
 class Cluster:
-    """`java`: what hadoop_jars.prepare gave; None where nothing will be started."""
+    """`java`: result of hadoop_jars.prepare; None if nothing will be started."""
 
     def __init__(self, state, java=None):
         self.state = state
@@ -56,11 +56,11 @@ class Cluster:
 
     @property
     def conf_dir(self):
-        """A HADOOP_CONF_DIR for its clients."""
+        """Path of a HADOOP_CONF_DIR for its clients."""
         return self.state["conf_dir"]
 
     def env(self):
-        """What a client finds it by."""
+        """Returns the environment for its clients."""
         return {"HADOOP_CONF_DIR": self.conf_dir, "HADOOP_USER_NAME": self.state["user"]}
 
     def daemon(self, name):
@@ -78,21 +78,22 @@ class Cluster:
     def save(self):
         hadoop_state.save_state(self.state)
 
-    # ---- Ending and starting single daemons
+    # ---- Stop and start of single daemons
 
     def kill(self, name, number=signal.SIGKILL):
-        """Ends one daemon; as a machine that fails ends it, unless another signal is named."""
+        """Ends one daemon, by default as a failing machine does; `signal` selects another signal.
+        """
         daemons.end([self.daemon(name)], number)
         self.save()
 
     def up(self, name):
-        """Starts one daemon again, with its addresses and data; does not wait for it."""
+        """Starts one daemon again, with its addresses and data. It does not wait for it."""
         if not self.alive(name):
             self.spawn(self.daemon(name))
             self.save()
 
     def pause(self, name):
-        """Freezes a daemon: its connections stay, nothing answers."""
+        """Freezes a daemon. Its connections stay, and it does not answer."""
         if not daemons.freeze(self.daemon(name)):
             raise HadoopError("%s does not run" % name)
 
@@ -147,7 +148,7 @@ class Cluster:
                 ["-Dlog4j.configuration=" + log4j, main_class] + args)
 
     def settings(self, daemon):
-        """What tells a daemon from its like: it shares the configuration files with them."""
+        """Returns settings of this daemon alone. The daemons share the configuration files."""
         raise NotImplementedError
 
     def command(self, daemon):
@@ -162,7 +163,8 @@ class Cluster:
         daemons.spawn(daemon, command, env, self.log(daemon["name"]))
 
     def wait(self, what, done, why=lambda: "", limit_s=READY_LIMIT_S):
-        """Until done() is true. A daemon that ends meanwhile ends the waiting, with its reason."""
+        """Waits until done() is true. If a daemon ends meanwhile, it raises an error with the
+        reason."""
         running = [d for d in self.daemons() if d["pid"]]
         deadline = time.monotonic() + limit_s
         while not done():

@@ -25,7 +25,7 @@ def core_site(state):
         "hadoop.tmp.dir": os.path.join(state["dir"], "data", "tmp"),
         "hadoop.proxyuser.%s.hosts" % user: "*",
         "hadoop.proxyuser.%s.groups" % user: "*",
-        # A DataNode that is there before its NameNode asks often instead of every 5 s.
+        # A DataNode that starts before its NameNode asks often instead of every 5 s.
         "ipc.client.connect.retry.interval": 100,
         "ipc.client.connect.max.retries": 200,
         **hadoop_yarn.core_site(state),
@@ -33,7 +33,8 @@ def core_site(state):
 
 
 def hdfs_site(state):
-    """A cluster's settings, with dead and slow daemons found in seconds instead of minutes."""
+    """Returns a cluster's settings, which detect dead and slow daemons in seconds instead of
+    minutes."""
     settings = {
         "dfs.replication": min(2, state["options"]["datanodes"]),
         "dfs.blocksize": state["options"]["block_size"],
@@ -46,8 +47,9 @@ def hdfs_site(state):
         "dfs.namenode.avoid.write.stale.datanode": "true",
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER",
-        # Hadoop's own client gives a file up when the NameNode has not heard of its last block in
-        # time, which on a busy machine takes longer than five tries.
+        # Hadoop's own client gives up a file if the NameNode has not received a report of its last
+        # block
+        # in time. On a busy machine, that takes longer than five attempts.
         "dfs.client.block.write.locateFollowingBlock.retries": 10,
     }
     namenodes = [d for d in state["daemons"].values() if d["kind"] == "namenode"]

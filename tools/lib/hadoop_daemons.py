@@ -1,4 +1,6 @@
-"""Daemons as child processes that outlive their starter: spawned, recognised again, ended by id."""
+"""Starts daemons as child processes that outlive their starter, recognizes them again, and ends
+them
+by id."""
 import json
 import os
 import re
@@ -11,8 +13,8 @@ import urllib.request
 from hadoop_jars import HadoopError
 
 END_LIMIT_S = 10
-# Below the ports that the kernel gives to outgoing connections: a client that tries again and again
-# to reach a dead daemon can otherwise be given the daemon's port, and even connect to itself.
+# Below the ports that the kernel gives to outgoing connections. Otherwise, a client that repeatedly
+# tries to reach a dead daemon can get the daemon's port, and even connect to itself.
 PORTS = range(20000, 32000)
 
 TAKEN = "is taken by another program"
@@ -29,7 +31,7 @@ REASONS = [
 
 
 def fetch_json(url, timeout_s):
-    """The answer of a daemon on this machine (no proxy), or None while there is none."""
+    """Returns the answer of a daemon on this machine (no proxy), or None if it does not answer."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=timeout_s) as reply:
@@ -39,7 +41,8 @@ def fetch_json(url, timeout_s):
 
 
 def birth(pid):
-    """When a process began, in ticks since boot: with the id it names a process for good."""
+    """Returns the start of a process, in ticks since boot. With the id, it identifies a process for
+    good."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             fields = f.read().rpartition(")")[2].split()
@@ -51,7 +54,7 @@ def birth(pid):
 
 
 def reap(pid):
-    """Takes note of the end of a child; what another program started is not ours to reap."""
+    """Reaps a child that has ended. A process that another program started is not ours to reap."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -74,7 +77,7 @@ def memory_mb(daemon):
 
 
 def spawn(daemon, command, env, log):
-    """Starts a daemon in a session of its own: neither Ctrl-C nor a closed terminal ends it."""
+    """Starts a daemon in a separate session. Neither Ctrl-C nor a closed terminal ends it."""
     try:
         with open(log, "ab") as out:
             daemon["log_from"] = out.tell()
@@ -82,12 +85,12 @@ def spawn(daemon, command, env, log):
                                      stderr=subprocess.STDOUT, start_new_session=True)
     except OSError as e:
         raise HadoopError("%s cannot be started: %s" % (daemon["name"], e)) from e
-    child.returncode = 0  # it is meant to outlive this object, which would complain
+    child.returncode = 0  # it is meant to outlive this object, which would warn
     daemon.update(pid=child.pid, birth=birth(child.pid), log=log)
 
 
 def send(daemon, number):
-    """True when the signal was sent to the very process that was started."""
+    """Returns True if the signal was sent to the exact process that was started."""
     if not alive(daemon):
         return False
     try:
@@ -106,7 +109,7 @@ def is_frozen(daemon):
 
 
 def freeze(daemon):
-    """True when the daemon stands still; a signal takes a moment to reach every thread."""
+    """Returns True when the daemon has stopped. A signal takes a moment to reach every thread."""
     if not send(daemon, signal.SIGSTOP):
         return False
     while alive(daemon) and not is_frozen(daemon):
@@ -115,7 +118,7 @@ def freeze(daemon):
 
 
 def end(daemons, number=signal.SIGTERM):
-    """Ends daemons at the same time; one that does not go in time is killed."""
+    """Ends daemons at the same time. It kills a daemon that does not end in time."""
     going = [d for d in daemons if send(d, number)]
     for d in going:
         send(d, signal.SIGCONT)
@@ -130,7 +133,7 @@ def end(daemons, number=signal.SIGTERM):
 
 
 def why_ended(daemon):
-    """What the daemon's log says of its end, in one line."""
+    """Returns the daemon log's information about its end, in one line."""
     try:
         with open(daemon["log"], errors="replace") as f:
             f.seek(daemon.get("log_from", 0))
@@ -157,7 +160,9 @@ def is_free(host, port):
 
 
 def free_ports(host, count, seed):
-    """`count` ports nobody listens on now; `seed` spreads programs that ask at the same time."""
+    """Returns `count` ports that no program listens on now. `seed` separates programs that ask at
+    the
+    same time."""
     found, first = [], seed * 7919
     for i in range(len(PORTS)):
         port = PORTS[(first + i) % len(PORTS)]

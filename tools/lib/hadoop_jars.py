@@ -1,9 +1,11 @@
-"""The Java and the jars that tools/hadoop runs: found, fetched once with Maven, checked.
+"""The Java and the jars that tools/hadoop runs: finds them, downloads them once with Maven, and
+checks
+them.
 
-The jars are those of Apache Hadoop with all they need, resolved by Maven with its own
-configuration (a mirror in ~/.m2/settings.xml is used). hadoop_jars.sha256 beside this file lists
-each by name and hash: nothing else gets onto a class path. They are kept in a cache folder of the
-user: $ESPALIER_CACHE, else $XDG_CACHE_HOME/espalier, else ~/.cache/espalier.
+The jars are those of Apache Hadoop with all dependencies, resolved by Maven with its own
+configuration (a mirror in ~/.m2/settings.xml is used). hadoop_jars.sha256 next to this file lists
+each by name and hash, and no other jar gets onto a class path. They are kept in a cache folder of
+the user: $ESPALIER_CACHE, otherwise $XDG_CACHE_HOME/espalier, otherwise ~/.cache/espalier.
 """
 import contextlib
 import fcntl
@@ -24,16 +26,16 @@ ARTIFACTS = ["hadoop-common", "hadoop-hdfs", "hadoop-hdfs-client",
              "hadoop-yarn-server-timelineservice", "hadoop-yarn-client",
              "hadoop-yarn-services-core", "hadoop-yarn-services-api"]
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-# Hadoop 3.4 runs on these; later ones miss what it uses of the security manager.
+# Hadoop 3.4 runs on these. Later ones do not have the parts of the security manager that it uses.
 JAVA_MIN, JAVA_MAX = 11, 17
 FETCH_LIMIT_S = 15 * 60
 INSTALL_LIMIT_S = 30 * 60
-# The pages of the web interface are in none of the jars; the daemons only insist on the folders.
+# None of the jars has the pages of the web interface. The daemons require only the folders.
 WEB_FOLDERS = ["hdfs", "datanode", "journal", "secondary"]
 
 
 class HadoopError(Exception):
-    """What went wrong and how to mend it, for a person."""
+    """An error and how to fix it, for a person."""
 
 
 def cache_folder():
@@ -46,7 +48,7 @@ def cache_folder():
 
 @contextlib.contextmanager
 def locked(folder):
-    """One process at a time fills the cache; the others then find it filled."""
+    """Lets one process at a time fill the cache. The others then find it filled."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "lock"), "w") as f:
         fcntl.flock(f, fcntl.LOCK_EX)
@@ -54,7 +56,7 @@ def locked(folder):
 
 
 def java_version(home):
-    """The major version of the Java at `home`, or None."""
+    """Returns the major version of the Java at `home`, or None."""
     if not os.access(os.path.join(home, "bin", "java"), os.X_OK):
         return None
     try:
@@ -66,7 +68,7 @@ def java_version(home):
 
 
 def java_homes():
-    """Where a Java may be: first what the user says, then the path, then Debian's folders."""
+    """Yields places of a Java: first the user's setting, then the path, then Debian's folders."""
     named = [os.environ["JAVA_HOME"]] if os.environ.get("JAVA_HOME") else []
     java = shutil.which("java")
     found = [os.path.dirname(os.path.dirname(os.path.realpath(java)))] if java else []
@@ -82,7 +84,7 @@ def find_java():
 
 
 def install(missing, say):
-    """Has tools/setup install Java and Maven; it says itself why it cannot."""
+    """Runs tools/setup to install Java and Maven. It prints an error itself if it cannot."""
     say("%s missing; tools/setup --hadoop installs it" % missing)
     done = subprocess.run([os.path.join(ROOT, "tools", "setup"), "--hadoop"], capture_output=True,
                           text=True, timeout=INSTALL_LIMIT_S)
@@ -92,7 +94,7 @@ def install(missing, say):
 
 
 def java_home(say):
-    """The home of a Java that Hadoop runs on; installed when there is none."""
+    """Returns the home of a Java that Hadoop runs on, and installs one if there is none."""
     home = find_java()
     if not home:
         install("a Java %d to %d is" % (JAVA_MIN, JAVA_MAX), say)
@@ -113,13 +115,13 @@ def sha256(path):
 
 
 def wanted_jars():
-    """{file name: SHA-256}, as listed."""
+    """Returns {file name: SHA-256}, as listed."""
     with open(LIST) as f:
         return {name: digest for digest, name in (line.split() for line in f)}
 
 
 def check_jars(folder, wanted):
-    """Raises HadoopError unless `folder` holds exactly the wanted jars."""
+    """Raises HadoopError unless `folder` contains exactly the required jars."""
     found = set(os.listdir(folder))
     for name in sorted(set(wanted) | found):
         if name not in wanted:
@@ -164,9 +166,9 @@ def run_maven(folder, home, jars):
 
 
 def fetch(folder, home, wanted, say):
-    """Fills folder/jars by a rename of the finished, checked thing."""
+    """Fills folder/jars by a rename of the complete, checked folder."""
     jars = os.path.join(folder, "jars")
-    if os.path.isdir(jars):  # put there by hand, or of an older list
+    if os.path.isdir(jars):  # put there by hand, or from an older list
         with contextlib.suppress(HadoopError):
             return check_jars(jars, wanted)
         shutil.rmtree(jars)
@@ -195,7 +197,8 @@ def is_ready(folder):
 
 
 def prepare(say):
-    """(home of Java, class path) for the daemons; installs and fetches what is missing."""
+    """Returns (home of Java, class path) for the daemons. It installs and downloads missing parts.
+    """
     home, folder, wanted = java_home(say), cache_folder(), wanted_jars()
     try:
         if not is_ready(folder):

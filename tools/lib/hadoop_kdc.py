@@ -1,10 +1,10 @@
-"""What makes the HDFS of tools/hadoop a secured one: a KDC of its own, keytabs, certificates.
+"""Secures the HDFS of tools/hadoop: its own KDC, keytabs, certificates.
 
-DIR/kdc/ holds all of it:
+DIR/kdc/ contains all files:
     krb5.conf     for clients, named by KRB5_CONFIG
     NAME.keytab   the keys of a principal: hdfs and HTTP of the services, and the people below
     ca.pem        the authority that signed the HTTPS certificate of NameNode and DataNodes
-Programs of Debian are used: krb5kdc, kadmin.local, kdb5_util, kinit, curl, openssl.
+It uses programs of Debian: krb5kdc, kadmin.local, kdb5_util, kinit, curl, openssl.
 """
 import json
 import os
@@ -19,12 +19,13 @@ from hadoop_jars import HadoopError
 
 REALM = "TEST.LOCAL"
 SERVICES = ["hdfs/localhost", "HTTP/localhost"]  # in hdfs.keytab
-YARN = "yarn/localhost"  # of ResourceManager and NodeManagers, there, too
-# A superuser is whoever runs the NameNode: hdfs. `espalier` may act for others (proxy user).
+YARN = "yarn/localhost"  # of ResourceManager and NodeManagers, also there
+# The superuser is the user that runs the NameNode: hdfs. `espalier` may act for others (proxy
+# user).
 PEOPLE = {"alice": "alice", "bob": "bob", "espalier": "espalier/localhost"}
 PROGRAM_LIMIT_S = 60
 LISTEN_LIMIT_S = 20
-PASSWORD = "changeit"  # of key stores whose file nobody else may read
+PASSWORD = "changeit"  # of key stores in files that other users cannot read
 PROGRAMS = {"krb5kdc": "krb5-kdc", "kadmin.local": "krb5-admin-server", "kdb5_util": "krb5-kdc",
             "kinit": "krb5-user", "klist": "krb5-user", "curl": "curl", "openssl": "openssl"}
 
@@ -69,12 +70,12 @@ def ca_file(state):
 
 
 def find(program):
-    """The path of a program; daemons lie where a person's PATH does not go."""
+    """Returns the path of a program. Daemons are in folders that are not on a person's PATH."""
     return shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
 def check(ha, hosts, say):
-    """Whether such an HDFS can be secured; installs the programs that are missing."""
+    """Returns whether such an HDFS can be secured. It installs missing programs."""
     if ha or set(hosts) != {"localhost"}:
         raise HadoopError("a secured HDFS here has one NameNode, and DataNodes called localhost")
     missing = sorted({package for program, package in PROGRAMS.items() if not find(program)})
@@ -83,14 +84,15 @@ def check(ha, hosts, say):
 
 
 def services(state):
-    """The principals of all daemons; one keytab holds them."""
+    """Returns the principals of all daemons. One keytab contains them."""
     nodes = [d for d in state["daemons"].values() if d["kind"] == "nodemanager"]
-    # The web pages of each node are of its own host.
+    # The web pages of each node belong to its own host.
     return SERVICES + ([YARN] + ["HTTP/" + node["host"] for node in nodes] if nodes else [])
 
 
 def make_keytab(state, name, *principals):
-    """Keys of principals, made where the KDC does not know them, in DIR/kdc/NAME.keytab."""
+    """Writes keys of principals to DIR/kdc/NAME.keytab, and creates those that the KDC does not
+    know."""
     for principal in principals:
         if principal not in known_principals(state):
             kadmin(state, "addprinc -randkey " + principal)
@@ -104,23 +106,26 @@ def known_principals(state):
 
 
 def client_env(state):
-    """What tells Kerberos' programs and libraries of this realm."""
+    """Returns the variables that point Kerberos' programs and libraries to this realm."""
     return {"KRB5_CONFIG": os.path.join(folder_of(state), "krb5.conf")}
 
 
 def keytab_env(state, name, cache="MEMORY:"):
-    """A client that is a principal by its keytab, with tickets in its own memory."""
+    """Returns the environment of a client that is a principal by its keytab, with tickets in its
+    own
+    memory."""
     return dict(client_env(state), KRB5_CLIENT_KTNAME=keytab(state, name), KRB5CCNAME=cache)
 
 
 def nobody_env(folder):
-    """A client with neither ticket nor keytab."""
+    """Returns the environment of a client with neither ticket nor keytab."""
     return {"KRB5_CLIENT_KTNAME": "FILE:" + os.path.join(folder, "no.keytab"),
             "KRB5CCNAME": "FILE:" + os.path.join(folder, "no.cache")}
 
 
 def ticket_env(state, name, folder, *options):
-    """A client that is a person by a ticket, whose cache lies in a folder; options: kinit's."""
+    """Returns the environment of a client that is a person by a ticket, with its cache in a folder.
+    options: kinit's."""
     cache = "FILE:" + os.path.join(folder, name + ".cache")
     kinit(state, name, cache, *options)
     return dict(nobody_env(folder), KRB5CCNAME=cache)
@@ -131,7 +136,8 @@ def admin_cache(state):
 
 
 def admin_env(state):
-    """Hadoop's own programs are the superuser, by a ticket that kinit_admin fetches."""
+    """Returns the environment of Hadoop's own programs. They are the superuser, by a ticket that
+    kinit_admin fetches."""
     return dict(client_env(state), KRB5CCNAME=admin_cache(state))
 
 
@@ -153,7 +159,7 @@ def command():
 
 
 def run(state, *words, env=None, **how):
-    """Runs a program of Kerberos or OpenSSL; its output."""
+    """Runs a program of Kerberos or OpenSSL. Returns its output."""
     done = subprocess.run([find(words[0])] + list(words[1:]), env=env or kdc_env(state), text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=PROGRAM_LIMIT_S,
                           **how)
@@ -164,7 +170,7 @@ def run(state, *words, env=None, **how):
 
 
 def kadmin(state, query):
-    """kadmin.local succeeds whatever happens: what it says on standard error tells."""
+    """Runs kadmin.local. It always exits with success, so its standard error shows the result."""
     done = subprocess.run([find("kadmin.local"), "-r", REALM, "-q", query], env=kdc_env(state),
                           text=True, capture_output=True, timeout=PROGRAM_LIMIT_S,
                           stdin=subprocess.DEVNULL)
@@ -174,13 +180,13 @@ def kadmin(state, query):
 
 
 def kinit(state, name, cache, *options):
-    """A ticket of a person, by keytab, into a cache of its own: FILE:/path."""
+    """Gets a ticket of a person, by keytab, into a separate cache: FILE:/path."""
     run(state, "kinit", *options, "-c", cache, "-k", "-t", keytab(state, name),
         PEOPLE.get(name, SERVICES[0]), env=dict(os.environ, **client_env(state)))
 
 
 def write_conf(state):
-    """The KDC's files; its port is one that is free at the first start."""
+    """Writes the KDC's files. Its port is one that is free at the first start."""
     folder = folder_of(state)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     words = {"realm": REALM, "folder": folder, "address": state["daemons"]["kdc1"]["rpc"]}
@@ -202,7 +208,7 @@ def make_realm(state):
 
 
 def make_certificates(state):
-    """An authority, a certificate for localhost, and both as the stores that Java reads."""
+    """Makes an authority, a certificate for localhost, and both as the stores that Java reads."""
     folder = folder_of(state)
 
     def at(name):
@@ -255,7 +261,7 @@ def hdfs_site(state):
         "dfs.web.authentication.kerberos.keytab": keys,
         "dfs.block.access.token.enable": "true",
         "dfs.data.transfer.protection": "authentication",
-        "ignore.secure.ports.for.testing": "true",  # plain HTTP beside HTTPS
+        "ignore.secure.ports.for.testing": "true",  # plain HTTP in addition to HTTPS
         "dfs.http.policy": "HTTP_AND_HTTPS",
         "dfs.namenode.https-address": namenode["https"],
     }
@@ -276,14 +282,14 @@ def ssl_site(state, side):
 
 
 def fetch(state, url, name="hdfs", limit_s=30):
-    """What a URL answers to a principal, by curl and its keytab."""
+    """Returns a URL's answer to a principal, by curl and its keytab."""
     env = keytab_env(state, name, "FILE:" + os.path.join(folder_of(state), name + ".curl"))
     return run(state, "curl", "--silent", "--show-error", "--noproxy", "*", "--negotiate",
                "--user", ":", "--max-time", str(limit_s), url, env=dict(os.environ, **env))
 
 
 def fetch_json(state, url, limit_s):
-    """The answer as JSON, or None while there is none."""
+    """Returns the answer as JSON, or None if there is none."""
     try:
         return json.loads(fetch(state, url, limit_s=limit_s))
     except (HadoopError, ValueError):
@@ -291,7 +297,7 @@ def fetch_json(state, url, limit_s):
 
 
 def fetch_token(state, url, name="hdfs", **params):
-    """A delegation token of the NameNode at `url` for a principal."""
+    """Returns a delegation token of the NameNode at `url` for a principal."""
     query = urllib.parse.urlencode(dict(params, op="GETDELEGATIONTOKEN"))
     told = fetch(state, "%s/webhdfs/v1/?%s" % (url, query), name)
     try:
@@ -301,7 +307,8 @@ def fetch_token(state, url, name="hdfs", **params):
 
 
 class Tokens:
-    """Delegation tokens of the superuser for the tool's own calls, each well within its life."""
+    """Delegation tokens of the superuser for the tool's own calls, each used well within its
+    lifetime."""
 
     def __init__(self, state):
         self.state, self.token, self.until = state, None, 0
@@ -317,6 +324,7 @@ class Tokens:
 
 
 def listens(state):
-    """Whether the KDC takes connections: it is there before services ask it for tickets."""
+    """Returns whether the KDC accepts connections. It must run before services ask it for tickets.
+    """
     host, _, port = state["daemons"]["kdc1"]["rpc"].partition(":")
     return not daemons.is_free(host, int(port))

@@ -1,12 +1,12 @@
-"""The folder of an HDFS that tools/hadoop runs, and state.json in it: who runs where.
+"""The folder of an HDFS that tools/hadoop runs, and state.json in it, which describes its daemons.
 
     {"format": 1, "hadoop": version, "dir": ..., "conf_dir": ..., "user": the superuser,
      "ha": bool, "uri": fs.defaultFS, "active": name of the NameNode made active last,
      "formatted": bool, "options": as given to Hdfs.start, "java_home": ..., "class_path": [...],
      "daemons": {name: {"name", "kind", "host", "pid", "birth", "http", "rpc", "data", "log"}}}
 
-Addresses are "ip:port"; pid and birth (ticks since boot) name a process for good; pid is null while
-the daemon is down.
+Addresses are "ip:port". pid and birth (ticks since boot) identify a process for good. pid is null
+while the daemon is down.
 """
 import contextlib
 import getpass
@@ -24,7 +24,7 @@ from hadoop_jars import HadoopError
 
 HOST = "127.0.0.1"
 OURS = ["conf", "data", "kdc", "log", "lock", "state.json", "state.json.new", "tmp"]
-DISK_FREE_MIN = 1 << 29  # below some 100 MB a NameNode stays in safe mode, without an error
+DISK_FREE_MIN = 1 << 29  # below about 100 MB a NameNode stays in safe mode, without an error
 
 
 def user_name():
@@ -32,7 +32,7 @@ def user_name():
 
 
 def loopback_of(host):
-    """The loopback address of a DataNode's name."""
+    """Returns the loopback address of a DataNode's name."""
     try:
         address = socket.gethostbyname(host)
     except OSError as e:
@@ -61,7 +61,7 @@ def read_state(folder):
 
 
 def check_same(state, ha, options):
-    """A folder is started again only as what it was."""
+    """Checks that a folder is started again only with the same options."""
     for name, was, is_now in ([("HA", state["ha"], ha)] +
                               [(k, state["options"].get(k), v) for k, v in options.items()]):
         if was != is_now:
@@ -79,7 +79,7 @@ def save_state(state):
 
 def make_folder(folder):
     bad = re.search(r"[^\w/.+@=~-]", folder, re.ASCII)
-    if bad:  # lists, URIs and format strings of Hadoop's own trip over them
+    if bad:  # Hadoop's own lists, URIs and format strings cannot contain them
         raise HadoopError("the folder %r cannot be used: Hadoop cannot handle the %r in it; name "
                           "another one with --dir" % (folder, bad.group()))
     try:
@@ -129,7 +129,7 @@ def new_state(folder, ha, options):
 
 
 def assign_ports(state, attempt):
-    """Addresses for every daemon, of ports that are free now."""
+    """Returns addresses for every daemon, with ports that are free now."""
     asked = state["options"]
     for port in (asked["http_port"], asked["rpc_port"]):
         if port and not daemons.is_free(HOST, port):
@@ -144,7 +144,7 @@ def assign_ports(state, attempt):
         address = loopback_of(daemon["host"]) if daemon["kind"] == "datanode" else HOST
         daemon.update(http="%s:%d" % (address, http), rpc="%s:%d" % (HOST, rpc))
         if asked.get("kerberos"):
-            # Certificates and principals are of localhost, and so must the addresses be.
+            # Certificates and principals are for localhost, so the addresses must be, too.
             daemon.update(http="localhost:%d" % http, https="localhost:%d" % https)
         if daemon["kind"] in ("datanode",) + hadoop_yarn.KINDS:
             daemon["data"] = "%s:%d" % (HOST, data)

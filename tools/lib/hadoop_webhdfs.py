@@ -1,4 +1,4 @@
-"""A small WebHDFS client for tests and tools, independent of the one Espalier is built with."""
+"""A small WebHDFS client for tests and tools, independent of the client in Espalier."""
 import contextlib
 import http.client
 import json
@@ -8,12 +8,12 @@ import time
 import urllib.parse
 
 TIMEOUT_S = 60
-# What a DataNode answers when its own connection to the NameNode is one from before a restart.
+# Answer of a DataNode whose own connection to the NameNode is from before a restart.
 STALE, STALE_ATTEMPTS = {"ConnectException", "EOFException"}, 4
 
 
 class WebHdfsError(Exception):
-    """An answer that was not the one hoped for; `exception` is the class HDFS names."""
+    """An unexpected answer. `exception` is the class that HDFS names."""
 
     def __init__(self, call, status, body):
         self.status, self.exception, words = status, None, body[:300].decode(errors="replace")
@@ -27,9 +27,10 @@ class WebHdfsError(Exception):
 
 
 class WebHdfs:
-    """Calls go to the NameNode that `namenode()` names (http://host:port) at that moment.
+    """Client of the NameNode that `namenode()` names (http://host:port) at the time of each call.
 
-    They are made as `user`, or, on a secured HDFS, with the delegation token that `token()` gives.
+    Calls are made as `user`, or, on a secured HDFS, with the delegation token that `token()`
+    returns.
     """
 
     def __init__(self, namenode, user, timeout_s=TIMEOUT_S, token=None):
@@ -49,7 +50,8 @@ class WebHdfs:
                                        urllib.parse.urlencode(params))
 
     def call(self, method, op, path, **params):
-        """One call without data; its answer as parsed JSON, or None when it is empty."""
+        """Makes one call without data. Returns its answer as parsed JSON, or None if it is empty.
+        """
         connection, reply = self._send(method, self.url(op, path, **params))
         with contextlib.closing(connection):
             body = reply.read()
@@ -59,17 +61,17 @@ class WebHdfs:
 
     def _location(self, method, op, path, params):
         location = self.call(method, op, path, noredirect="true", **params)["Location"]
-        # In the JSON form, letters beyond ASCII come as they are.
+        # In the JSON form, letters beyond ASCII are unescaped.
         return urllib.parse.quote(location, safe=string.punctuation)
 
     def _transfer(self, method, op, path, params, body, wanted):
-        """The second step, at a DataNode; its answer."""
+        """Makes the second step, at a DataNode. Returns its answer."""
         for attempt in range(STALE_ATTEMPTS):
             if hasattr(body, "seek"):
                 body.seek(0)
             connection, reply = self._send(method, self._location(method, op, path, params), body)
             with contextlib.closing(connection):
-                answer = reply.read()  # raises IncompleteRead when the DataNode stops early
+                answer = reply.read()  # raises IncompleteRead if the DataNode stops early
             if reply.status == wanted:
                 return answer
             error = WebHdfsError("%s %s" % (op, path), reply.status, answer)
@@ -79,7 +81,7 @@ class WebHdfs:
         raise error
 
     def put(self, path, data, **params):
-        """Writes bytes or what an open binary file holds; params: overwrite, blocksize, ..."""
+        """Writes bytes or the content of an open binary file. params: overwrite, blocksize, ..."""
         self._transfer("PUT", "CREATE", path, params, data, 201)
 
     def put_file(self, path, local, **params):
@@ -87,7 +89,7 @@ class WebHdfs:
             self.put(path, f, **params)
 
     def put_folder(self, path, local, **params):
-        """Every file below a local folder, under the same names."""
+        """Uploads every file below a local folder, under the same names."""
         for folder, _, names in os.walk(local):
             below = os.path.relpath(folder, local)
             for name in sorted(names):
@@ -95,7 +97,7 @@ class WebHdfs:
                 self.put_file(target, os.path.join(folder, name), **params)
 
     def get(self, path, **params):
-        """A file's bytes, or those of the range given by offset and length."""
+        """Returns a file's bytes, or those of the range given by offset and length."""
         return self._transfer("GET", "OPEN", path, params, None, 200)
 
     def mkdirs(self, path, permission="755"):
@@ -109,11 +111,12 @@ class WebHdfs:
         return self.call("GET", "GETFILESTATUS", path)["FileStatus"]
 
     def delete(self, path, recursive=True):
-        """False when there was nothing to delete."""
+        """Deletes a path. Returns False if there was nothing to delete."""
         answer = self.call("DELETE", "DELETE", path, recursive=str(recursive).lower())
         return answer["boolean"]
 
     def blocks(self, path):
-        """[{"hosts": [name], "names": ["ip:port"], "offset": bytes, "length": bytes, ...}]"""
+        """Returns [{"hosts": [name], "names": ["ip:port"], "offset": bytes, "length": bytes, ...}]
+        """
         answer = self.call("GET", "GETFILEBLOCKLOCATIONS", path)
         return answer["BlockLocations"]["BlockLocation"]

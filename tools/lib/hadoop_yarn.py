@@ -1,14 +1,15 @@
-"""A real YARN beside the HDFS of hadoop.py: ZooKeeper, ResourceManager, NodeManagers.
+"""A real YARN next to the HDFS of hadoop.py: ZooKeeper, ResourceManager, NodeManagers.
 
     with Hdfs.start(yarn={"nodes": 2}) as hdfs:       # hdfs.env() finds all of it
         hadoop_yarn.kill_node(hdfs, "nm1")            # a host that is lost, with all that ran there
 
-Daemons are called zk, rm, nm1, nm2, ...; each NodeManager is a host of its own on loopback
-(127.0.0.1, 127.0.0.2, ...). YARN's own services (its REST interface for long-running programs) are
-on; set_services(hdfs, False) restarts the ResourceManager without them. A lost node is noticed
-after 10 s, in place of YARN's ten minutes; all else that a client sees is as YARN has it. Beside a
-secured HDFS it has Kerberos, too. Containers run as who runs the NodeManagers: to run them as their
-users takes a program of root's (LinuxContainerExecutor) that is in none of the jars.
+Daemons are called zk, rm, nm1, nm2, ... Each NodeManager is a
+separate host on loopback (127.0.0.1, 127.0.0.2, ...). YARN's own services (its REST interface for
+long-running programs) are on. set_services(hdfs, False) restarts the ResourceManager without them.
+YARN detects a lost node after 10 s, instead of ten minutes. Everything else that a client sees is
+YARN's default. With a secured HDFS, it has Kerberos, too. Containers run as the user that runs the
+NodeManagers. To run them as their users, YARN needs a program of root's (LinuxContainerExecutor)
+that is in none of the jars.
 """
 import os
 import signal
@@ -30,7 +31,7 @@ QUEUES = "default"
 
 
 def new_daemons(new_daemon, options):
-    """Those that the state of hadoop_state.py begins with; none without YARN."""
+    """Returns the daemons for the initial state of hadoop_state.py; none without YARN."""
     asked = options.get("yarn")
     if not asked:
         return []
@@ -40,12 +41,12 @@ def new_daemons(new_daemon, options):
 
 
 def ports_of(daemon):
-    """How many ports a daemon has beside http, rpc and data."""
+    """Returns the number of ports of a daemon in addition to http, rpc and data."""
     return 2 if daemon["kind"] == "resourcemanager" else 0
 
 
 def assign(daemon, host, more):
-    """More addresses, after hadoop_state has given http, rpc and data."""
+    """Adds addresses, after hadoop_state has set http, rpc and data."""
     if daemon["kind"] == "nodemanager":
         for name in ("http", "rpc", "data"):
             daemon[name] = "%s:%s" % (daemon["host"], daemon[name].rpartition(":")[2])
@@ -72,7 +73,7 @@ def yarn_site(state):
         "yarn.scheduler.minimum-allocation-mb": 64,
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.disk-health-checker.enable": "false",
-        # Else no container starts on a machine whose disk is filled by more than 90 %.
+        # Otherwise, no container starts on a machine with a disk that is more than 90 % full.
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
         # The service's master finds its classes here instead of in an uploaded archive.
         "yarn.application.classpath": ",".join([state["conf_dir"]] + jar_folders(state)),
@@ -85,7 +86,7 @@ def yarn_site(state):
         "yarn.am.liveness-monitor.expiry-interval-ms": 10000,
         "yarn.nm.liveness-monitor.expiry-interval-ms": 10000,
         "yarn.nodemanager.container-retry-minimum-interval-ms": 100,
-        # The default is a folder in /tmp that stays behind.
+        # The default is a folder in /tmp that is not removed.
         "yarn.node-attribute.fs-store.root-dir": "file://%s/data/node-attribute" % state["dir"],
     }
     if state["options"].get("kerberos"):
@@ -95,11 +96,12 @@ def yarn_site(state):
 
 
 def secured_site(state, settings):
-    """What Kerberos adds: who the daemons are, and that who asks must prove who that is."""
+    """Returns the settings for Kerberos: the daemons' identities, and the proof required from
+    clients."""
     found = {
         "hadoop.http.filter.initializers":
             "org.apache.hadoop.security.AuthenticationFilterInitializer",
-        # The realm is in no /etc/krb5.conf.
+        # The realm is not in /etc/krb5.conf.
         "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,PATH,LANG,KRB5_CONFIG",
         "yarn.service.am.java.opts": " ".join([settings["yarn.service.am.java.opts"]] +
                                               hadoop_kdc.java_flags(state)),
@@ -119,24 +121,24 @@ SCHEDULER = {
 
 
 def jar_folders(state):
-    """The folders of the class path, as wildcards."""
+    """Returns the folders of the class path, as wildcards."""
     return sorted({os.path.join(os.path.dirname(path), "*") for path in state["class_path"]
                    if path.endswith(".jar")})
 
 
 def core_site(state):
-    """What YARN adds to core-site.xml."""
+    """Returns the settings that YARN adds to core-site.xml."""
     if not state["options"].get("yarn"):
         return {}
     user, found = hadoop_kdc.YARN.partition("/")[0], {}
-    if state["options"].get("kerberos"):  # YARN's services act for who asks for one
+    if state["options"].get("kerberos"):  # YARN's services act for the user that requests one
         found = {"hadoop.proxyuser.%s.%s" % (user, what): "*" for what in ("hosts", "users")}
     return {"hadoop.registry.zk.quorum": state["daemons"]["zk"]["rpc"],
             "hadoop.http.staticuser.user": state["user"], **found}
 
 
 def write_conf(state, write_xml):
-    """Its files, those of XML by write_xml(path, settings)."""
+    """Writes its files. It writes those of XML by write_xml(path, settings)."""
     if not state["options"].get("yarn"):
         return
     folder = state["conf_dir"]
@@ -151,7 +153,7 @@ def write_conf(state, write_xml):
 
 
 def arguments(cluster, daemon):
-    """The arguments of a daemon of YARN's."""
+    """Returns the arguments of a YARN daemon."""
     if daemon["kind"] == "zookeeper":
         return [os.path.join(cluster.conf_dir, "zoo.cfg")]
     if daemon["kind"] == "resourcemanager":
@@ -171,8 +173,9 @@ def arguments(cluster, daemon):
 
 
 def environment(cluster, daemon):
-    """More of a daemon's environment: a NodeManager hands HADOOP_CONF_DIR on to containers, whose
-    class path it becomes."""
+    """Returns more of a daemon's environment. A NodeManager passes HADOOP_CONF_DIR on to
+    containers,
+    which have it on their class path."""
     if daemon["kind"] != "nodemanager":
         return {}
     found = {"HADOOP_CONF_DIR": ":".join([cluster.conf_dir] + jar_folders(cluster.state))}
@@ -180,7 +183,7 @@ def environment(cluster, daemon):
 
 
 def rest(cluster, path):
-    """An answer of the ResourceManager's REST interface, or None."""
+    """Returns an answer of the ResourceManager's REST interface, or None."""
     url = "http://%s%s" % (cluster.daemon("rm")["http"], path)
     if cluster.secured:
         return hadoop_kdc.fetch_json(cluster.state, url, REST_LIMIT_S)
@@ -193,7 +196,7 @@ def active_nodes(cluster):
 
 
 def wait_ready(cluster):
-    """Until the ResourceManager knows every NodeManager that runs."""
+    """Waits until the ResourceManager knows every NodeManager that runs."""
     wanted = sum(map(daemons.alive, cluster.daemons("nodemanager")))
     cluster.wait("YARN", lambda: active_nodes(cluster) >= wanted,
                  lambda: ": %d of %d nodes" % (active_nodes(cluster), wanted))
@@ -209,7 +212,7 @@ def set_services(cluster, on):
 
 
 def containers(cluster, node=None):
-    """{process id: container id} of what runs in containers, of one node or of all."""
+    """Returns {process id: container id} of processes in containers, of one node or of all."""
     found = {}
     for daemon in cluster.daemons("nodemanager"):
         if node not in (None, daemon["name"]):
@@ -227,7 +230,7 @@ def containers(cluster, node=None):
 
 
 def processes(cluster, program):
-    """{process id: container id} of a program that runs in containers."""
+    """Returns {process id: container id} of a program that runs in containers."""
     def runs(pid):
         try:
             with open("/proc/%d/cmdline" % pid) as f:  # the tarball's own loader comes first
@@ -238,7 +241,7 @@ def processes(cluster, program):
 
 
 def end_containers(cluster, node=None):
-    """Kills what runs in containers: when its host is lost, and when no NodeManager is left."""
+    """Kills processes in containers, when their host is lost and when no NodeManager is left."""
     for pid in containers(cluster, node):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -247,6 +250,6 @@ def end_containers(cluster, node=None):
 
 
 def kill_node(cluster, name):
-    """A host that is lost: its NodeManager first, so that nobody is told."""
+    """Simulates a lost host. The NodeManager is killed first, so that it cannot send a report."""
     cluster.kill(name)
     end_containers(cluster, name)

@@ -1,5 +1,6 @@
-"""The C++ tests of the storage room that need a real HDFS: a plain one, one with two NameNodes, a
-secured one."""
+"""C++ tests of the storage room that need a real HDFS: a plain one, one with two NameNodes, a
+secured
+one."""
 import os
 
 import hadoop_kdc
@@ -20,7 +21,8 @@ def runs():
 
 
 def secured_environment(hdfs):
-    """The environment of //tests/storage:secured_test, with the user alice and her keytab."""
+    """Returns the environment of //tests/storage:secured_test, with the user alice and her keytab.
+    """
     token, cache = (os.path.join(hdfs.dir, "kdc", "alice." + kind) for kind in ("token", "cache"))
     hadoop_kdc.kinit(hdfs.state, "alice", "FILE:" + cache)
     hdfs.run("fetchdt", "--renewer", "espalier", token, env={"KRB5CCNAME": "FILE:" + cache})
