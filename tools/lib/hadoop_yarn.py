@@ -3,13 +3,12 @@
     with Hdfs.start(yarn={"nodes": 2}) as hdfs:       # hdfs.env() finds all of it
         hadoop_yarn.kill_node(hdfs, "nm1")            # a host that is lost, with all that ran there
 
-Daemons are called zk, rm, nm1, nm2, ... Each NodeManager is a
-separate host on loopback (127.0.0.1, 127.0.0.2, ...). YARN's own services (its REST interface for
-long-running programs) are on. set_services(hdfs, False) restarts the ResourceManager without them.
-YARN detects a lost node after 10 s, instead of ten minutes. Everything else that a client sees is
-YARN's default. With a secured HDFS, it has Kerberos, too. Containers run as the user that runs the
-NodeManagers. To run them as their users, YARN needs a program of root's (LinuxContainerExecutor)
-that is in none of the jars.
+Daemons are called zk, rm, nm1, nm2, ... Each NodeManager is a separate host on loopback (127.0.0.1,
+127.0.0.2, ...). YARN's own services (its REST interface for long-running programs) are on.
+set_services(hdfs, False) restarts the ResourceManager without them. YARN detects a lost node after
+10 s, instead of ten minutes. Everything else that a client sees is YARN's default. With a secured
+HDFS, it has Kerberos, too. Containers run as the user that runs the NodeManagers. To run them as
+their users, YARN needs a program of root's (LinuxContainerExecutor) that is in none of the jars.
 """
 import os
 import signal

@@ -1,10 +1,10 @@
-"""Network namespaces as hosts: each has an address and a cable to one switch, and both can fail.
+"""Network namespaces as hosts. Each has an address and a cable to one switch, and both can fail.
 
-Everything lives in namespaces that a process holds which ends when this one does, so that nothing
-remains, whatever happens, and several runs do not meet. Root is not needed where users may make
-namespaces of their own. A cut is a wrong hardware address of the other one in the neighbour table:
-what is sent goes to nobody, and nobody is told. Delay and loss are those of a relay in the cable
-(relay.py), since not every kernel can do them.
+All hosts are in namespaces of a process that ends when this one does. Nothing remains in any case,
+and several runs do not interfere. Root is not required if users may make their own namespaces. A
+cut is a wrong hardware address of the other host in the neighbour table. Frames then reach no host,
+and no host receives an error. A relay in the cable (relay.py) adds delay and loss, because not
+every kernel can.
 """
 import os
 import shutil
@@ -21,12 +21,12 @@ class HostsError(RuntimeError):
 
 
 def own_user():
-    """How a user other than root gets namespaces."""
+    """Returns the flags with which a user other than root gets namespaces."""
     return [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
 
 
 def why_not(relayed=False):
-    """Why there cannot be hosts here, or not with relays; empty: there can."""
+    """Returns why hosts, or relays in them, are impossible here; empty: they are possible."""
     for name in ("ip", "unshare", "nsenter"):
         if not shutil.which(name):
             return ("the program %s is missing (Debian packages iproute2 and util-linux; "
@@ -61,8 +61,9 @@ class Holder:
 
 
 class Hosts:
-    """hosts.prefix(name) before a command runs it there. Numbers and addresses go by the order of
-    `names`; those of `relayed` have a relay in their cable."""
+    """Hosts. Put hosts.prefix(name) before a command to run it there. Numbers and addresses follow
+    the
+    order of `names`. Hosts in `relayed` have a relay in their cable."""
 
     def __init__(self, names, relayed=()):
         self.names = list(names)
@@ -91,7 +92,7 @@ class Hosts:
         return ["nsenter", "--target", str(self.holders[name].process.pid)] + user + ["--net"]
 
     def ip(self, name, *commands):
-        """Commands of `ip` on a host, or on the switch ("")."""
+        """Runs commands of `ip` on a host, or on the switch ("")."""
         done = subprocess.run(self.prefix(name) + ["ip", "-batch", "-"], text=True,
                               input="\n".join(commands) + "\n", capture_output=True)
         if done.returncode:
@@ -107,7 +108,7 @@ class Hosts:
         return "02:00:00:00:00:%02x" % self.number(name)
 
     def lay_cable(self, name, relayed):
-        """One end is eth0 of the host, the other one port-N at the switch."""
+        """Makes a cable: one end is eth0 of the host, the other one port-N at the switch."""
         port, pid = "port-%d" % self.number(name), self.holders[name].process.pid
         if relayed:
             self.relays[name] = Relay(self.prefix(""), port, "end")
@@ -125,7 +126,7 @@ class Hosts:
         self.ip("", "link set port-%d up" % self.number(name))
 
     def cut_one_way(self, sender, receiver):
-        """Nothing that `sender` sends reaches `receiver` any more."""
+        """Cuts the way from `sender` to `receiver`: no frame arrives any more."""
         self.ip(sender, "neighbour replace %s lladdr %s nud permanent dev eth0" %
                 (self.address(receiver), NOBODY))
 
@@ -142,7 +143,8 @@ class Hosts:
         self.heal_one_way(other, one)
 
     def impair(self, name, delay_ms=0.0, loss=0.0):
-        """Of a relayed host's cable, both ways. Returns frames (passed, lost) so far."""
+        """Sets delay and loss of a relayed host's cable, both ways. Returns frames (passed, lost)
+        so far."""
         return self.relays[name].set(delay_ms, loss)
 
     def stop(self):
@@ -152,7 +154,7 @@ class Hosts:
 
 
 class Relay:
-    """Passes what comes at one end of a cable on to the other: relay.py, in the switch."""
+    """Starts relay.py in the switch, which passes frames from one end of a cable to the other."""
 
     def __init__(self, prefix, *ends):
         self.process = subprocess.Popen(

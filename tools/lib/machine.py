@@ -1,8 +1,7 @@
 """A Debian system that runs with systemd as its first process, in a container of systemd-nspawn.
 
-It has namespaces and control groups of its own, and a network that is nothing but a loopback.
-Nothing of it remains: its mounts and processes end with one process, whatever happens, and its
-control groups are removed by stop.
+It has its own namespaces and control groups, and a network with only a loopback. Nothing remains.
+Its mounts and processes end with one process, in any case, and stop removes its control groups.
 """
 import os
 import subprocess
@@ -60,7 +59,7 @@ class Machine:
             time.sleep(0.1)
 
     def await_first_process(self):
-        """The process id of the container's systemd, which has namespaces of its own."""
+        """Process id of the container's systemd, which has its own namespaces."""
         def find():
             for pid in descendants(self.process.pid):
                 try:
@@ -86,7 +85,7 @@ class Machine:
         return subprocess.run(self.command(*words), capture_output=True, text=True)
 
     def run(self, *words):
-        """Standard output of a command in the machine; an error when it fails."""
+        """Returns the standard output of a command in the machine. Raises an error if it fails."""
         done = self.try_run(*words)
         if done.returncode:
             raise debian_root.RootError("%s ended with %d:\n%s%s" % (
@@ -104,7 +103,7 @@ class Machine:
             os.remove(self.log)
 
     def remove_groups(self):
-        """False while some process in them has not quite ended."""
+        """Removes the groups. Returns False while some process in them has not ended completely."""
         for group in self.groups:
             for folder, _, _ in os.walk(group, topdown=False):
                 try:

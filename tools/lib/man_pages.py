@@ -18,7 +18,7 @@ CONTINUED = re.compile(r"^ {20,}(.*)$")
 
 
 def escape(text):
-    """Text as troff shows it: nothing in it is a request or an escape."""
+    """Returns text as troff shows it, without requests and escapes."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + text if text[:1] in (".", "'") else text
 
@@ -28,12 +28,12 @@ def section_of(name):
 
 
 def page_name(name):
-    """"espalier train" -> "espalier-train"."""
+    """Converts "espalier train" to "espalier-train"."""
     return name.replace(" ", "-")
 
 
 def entries(lines):
-    """[(option or argument, text)] of a list in the help."""
+    """Returns [(option or argument, text)] of a list in the help."""
     found = []
     for line in lines:
         continued, entry = CONTINUED.match(line), ARTICLE.match(line)
@@ -45,7 +45,8 @@ def entries(lines):
 
 
 def parts(text):
-    """(first line, usage, [(title, lines)] of the lists, lines after them) of a help text."""
+    """Returns (first line, usage, [(title, lines)] of the lists, lines after them) of a help text.
+    """
     lines = text.rstrip("\n").split("\n")
     usage = next(i for i, line in enumerate(lines) if line.startswith("Usage: "))
     lists, rest, title = [], [], None
@@ -64,7 +65,7 @@ def parts(text):
 
 
 def closing(lines):
-    """The text after the lists: prose in paragraphs, and indented lines as they are."""
+    """Formats the text after the lists: prose in paragraphs, and indented lines unchanged."""
     out, verbatim, section = [], False, None
     for line in lines:
         indented = line.startswith("  ")
@@ -97,7 +98,7 @@ def closing(lines):
 
 
 def page(name, text, related, version, seconds):
-    """The page of a command. `related`: names of the pages in SEE ALSO."""
+    """Returns the page of a command. `related`: names of the pages in SEE ALSO."""
     first, usage, lists, rest = parts(text)
     summary = re.sub(r"^(%s: |Espalier )" % re.escape(name), "", first).rstrip(".")
     arguments = usage[re.search(r" (?=\[|[A-Z])|$", usage).start():]  # after the program's path
@@ -128,7 +129,7 @@ def page(name, text, related, version, seconds):
 
 
 def helps(program):
-    """{"espalier train": its help}, of a program and all commands below it."""
+    """Returns {"espalier train": its help}, of a program and all commands below it."""
     found, waiting = {}, [[]]
     while waiting:
         words = waiting.pop(0)
@@ -140,7 +141,7 @@ def helps(program):
 
 
 def pages(programs, version, seconds):
-    """{"man1/espalier-train.1": text}. `seconds`: since 1970, of the date in the pages."""
+    """Returns {"man1/espalier-train.1": text}. `seconds`: date in the pages, seconds since 1970."""
     texts = {}
     for program in programs:
         texts.update(helps(program))

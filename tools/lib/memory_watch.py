@@ -19,7 +19,7 @@ def descendants(pid):
 
 
 class MemoryWatch:
-    """The sum over a process and its descendants of the most memory each ever held."""
+    """Returns the sum of the peak memory of a process and each of its descendants."""
 
     def __init__(self, process):
         self.process, self.peaks = process, {}

@@ -51,7 +51,8 @@ def integrity_of(path):
 
 
 def fetch(cache):
-    """The path of the archive, fetched when it is not in the cache or not what it should be."""
+    """Returns the path of the archive. It downloads it if it is missing from the cache, or is
+    wrong."""
     archive = os.path.join(cache, ARCHIVE)
     if os.path.exists(archive) and integrity_of(archive) == INTEGRITY:
         return archive
@@ -80,7 +81,7 @@ def fetch(cache):
 
 
 def read_idx(archive, name, size, shape):
-    """The payload of an IDX file inside the archive, with its size and header checked."""
+    """Returns the payload of an IDX file inside the archive, and checks its size and header."""
     with tarfile.open(archive) as tar:
         try:
             data = tar.extractfile("package/data/" + name).read()
@@ -97,7 +98,7 @@ def read_idx(archive, name, size, shape):
 
 
 def write_parts(folder, images, labels, rows, parts):
-    """CSV files of rows/parts records each. A table holds all 65,536 pairs of two pixels."""
+    """Writes CSV files of rows/parts records each. A table holds all 65,536 pairs of two pixels."""
     os.makedirs(folder)
     pair = [""] * 65536
     for a in range(256):
@@ -115,7 +116,7 @@ def write_parts(folder, images, labels, rows, parts):
 
 
 def write_parquet_parts(folder, images, labels, rows, parts):
-    """Parquet files of rows/parts records each, columns in the order of the CSV files."""
+    """Writes Parquet files of rows/parts records each, columns in the order of the CSV files."""
     os.makedirs(folder)
     each = rows // parts
     for part in range(parts):
@@ -127,7 +128,7 @@ def write_parquet_parts(folder, images, labels, rows, parts):
 
 
 def sets(archive):
-    """(folder, images, labels, rows, part files) of each set, checked."""
+    """Returns (folder, images, labels, rows, part files) of each set, checked."""
     for folder, images_name, images_size, labels_name, labels_size, rows, parts in SETS:
         images = read_idx(archive, images_name, images_size, (rows, SIDE, SIDE))
         labels = read_idx(archive, labels_name, labels_size, (rows,))
@@ -137,7 +138,7 @@ def sets(archive):
 
 
 def write(build, target, kind, write_set):
-    """Both sets below `target`. Whatever else lies there (a trained model) stays."""
+    """Writes both sets below `target`. Other files there (a trained model) stay."""
     if os.path.exists(os.path.join(target, "complete")):
         say("%s is there already" % target)
         return
@@ -153,7 +154,7 @@ def write(build, target, kind, write_set):
         shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
         os.rename(os.path.join(new, folder), os.path.join(target, folder))
     os.rmdir(new)
-    with open(os.path.join(target, "complete"), "w") as f:  # the last thing
+    with open(os.path.join(target, "complete"), "w") as f:  # written last
         f.write(PACKAGE + "\n")
     say("done in %.1f s" % (time.monotonic() - started))
 

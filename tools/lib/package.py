@@ -27,7 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 class PackageError(Exception):
-    """What went wrong and how to mend it, for a person."""
+    """An error and how to fix it, for a person."""
 
 
 def version():
@@ -38,7 +38,7 @@ def version():
 
 
 def commit_time():
-    """Seconds since 1970 that every file is said to be of."""
+    """Returns the modification time of every file, in seconds since 1970."""
     if os.environ.get("SOURCE_DATE_EPOCH"):
         return int(os.environ["SOURCE_DATE_EPOCH"])
     done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True,
@@ -50,7 +50,7 @@ def commit_time():
 
 
 def build_launcher():
-    """The paths of the launcher, which only packages need, and of Arrow's files."""
+    """Returns the paths of the launcher, which only packages need, and of Arrow's files."""
     bazel = shlex.split(os.environ.get("BAZEL", "bazel"))
     subprocess.run(bazel + ["build", "//src/launcher"], cwd=ROOT, check=True)
     found = subprocess.run(bazel + ["info", "bazel-bin", "output_base"], cwd=ROOT, check=True,
@@ -61,7 +61,7 @@ def build_launcher():
 
 
 def describe_sizes(tree, package):
-    """Where the bytes are, largest first."""
+    """Prints the sizes of files, largest first."""
     sizes = []
     for folder, _, names in os.walk(tree):
         for name in names:
@@ -77,7 +77,7 @@ def describe_sizes(tree, package):
 
 
 def make_trees(args, seconds):
-    """The tarball and the Debian package, which hold the same."""
+    """Makes the tarball and the Debian package, with the same content."""
     name = "espalier-%s-linux-x86_64" % version()
     launcher, arrow = build_launcher()
     found = package_tree.libraries()

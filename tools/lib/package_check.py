@@ -1,4 +1,4 @@
-"""What a tree must fulfil before tools/package packs it."""
+"""Checks that a tree must pass before tools/package packs it."""
 import os
 import re
 import subprocess
@@ -14,8 +14,9 @@ def is_elf(path):
 
 
 def search_paths(path):
-    """The directories in which the loader looks for the libraries of that file, as it names them:
-    the entries of its RUNPATH and RPATH."""
+    """Returns the directories in which the loader looks for the libraries of that file: the entries
+    of
+    its RUNPATH and RPATH."""
     out = subprocess.run(["readelf", "--dynamic", "--wide", path], check=True, capture_output=True,
                          text=True).stdout
     lists = re.findall(r"\((?:RUNPATH|RPATH)\)\s+Library \w+: \[(.*)\]$", out, re.M)
@@ -23,8 +24,9 @@ def search_paths(path):
 
 
 def stays_in(folder, entry):
-    """Whether an entry leads into the tree, for a file in `folder`, a path from its top. Entries
-    without $ORIGIN do not: they are absolute, or relative to the working directory."""
+    """Returns whether an entry leads into the tree, for a file in `folder`, a path from its top.
+    Entries
+    without $ORIGIN do not. They are absolute, or relative to the working directory."""
     origin = ORIGIN.match(entry)
     if not origin:
         return False
@@ -33,7 +35,7 @@ def stays_in(folder, entry):
 
 
 def check_search_paths(tree):
-    """Refuses a tree in which a program or library looks for libraries outside of the tree."""
+    """Rejects a tree if a program or library looks for libraries outside of the tree."""
     for folder, _, names in sorted(os.walk(tree)):
         for name in sorted(names):
             path, inside = os.path.join(folder, name), os.path.relpath(folder, tree)

@@ -1,13 +1,12 @@
 """The Debian package: the tree in /usr/lib/espalier, links in /usr/bin, units, user, configuration.
 
-The configuration is the administrator's alone: no conffiles, of which dpkg would ask at each
-upgrade what to do, as every host has changed its own (deploy/systemd/configure). The tree has them
-as they are at first; the installation copies those that are missing, and purging removes them
-(POSTRM).
+The configuration belongs to the administrator. There are no conffiles, because dpkg would ask about
+them at each upgrade, as every host has changed its own (deploy/systemd/configure). The tree has the
+initial configuration. The installation copies missing files, and purging removes them (POSTRM).
 
-It depends on no package: the tree carries all it loads. Services are not started by the
-installation, since a worker must first be told where its coordinator is; those that run are left
-running by an upgrade, so that a person restarts one host after the other.
+The package depends on no package, because the tree contains all libraries. The installation does
+not start services, because a worker first needs its coordinator's address. An upgrade does not stop
+running services, so that a person can restart one host after the other.
 """
 import os
 import shutil
@@ -65,8 +64,8 @@ fi
 
 # Removes what the package, its services and `configure` made: configuration, certificates, the
 # journal with the delegation tokens in it, caches, and directories that are empty then. Files that
-# people made stay, as in Debian's packages of databases. While these files exist, the user stays
-# too: the next system user could otherwise get its number, and with it the files.
+# people made stay, as in Debian's packages of databases. While these files exist, the user stays,
+# too. Otherwise, the next system user could get its number, and with it the files.
 POSTRM = """\
 #!/bin/sh
 set -e
@@ -149,7 +148,7 @@ def make(tree, path, version, seconds):
         put_control(root, version)
         for folder, _, _ in os.walk(root):
             os.chmod(folder, 0o755)
-        # gzip: older systems read it, and it takes a tenth of the time of xz.
+        # gzip, because older systems read it, and it takes a tenth of the time of xz.
         subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z6", "--build", root, path],
                        check=True, stdout=subprocess.DEVNULL,
                        env=dict(os.environ, SOURCE_DATE_EPOCH=str(seconds)))

@@ -9,19 +9,19 @@ import private_python
 
 ROOT = private_python.ROOT
 TOOLS = ["setuptools==75.8.0", "wheel==0.45.1"]
-# What the client has in common with the programs; tools/build writes it.
+# Common part of the client and the programs; tools/build writes it.
 FACTS = os.path.join("build", "facts", "_facts.py")
-# What setup.py reads of the tree.
+# Files of the tree that setup.py reads.
 OF_THE_TREE = [os.path.join("proto", "espalier", "v1"), FACTS]
 
 
 class WheelError(Exception):
-    """What went wrong, for a person."""
+    """An error, for a person."""
 
 
 def build(output, seconds):
-    """Writes espalier-VERSION-py3-none-any.whl into `output`; its path. `seconds`: since 1970, what
-    every file is said to be of."""
+    """Writes espalier-VERSION-py3-none-any.whl into `output` and returns its path. `seconds`:
+    modification time of every file, seconds since 1970."""
     if not os.path.exists(os.path.join(ROOT, FACTS)):
         raise WheelError("%s does not exist. Run tools/build." % FACTS)
     try:
@@ -29,12 +29,12 @@ def build(output, seconds):
     except RuntimeError as error:
         raise WheelError(str(error)) from error
     with tempfile.TemporaryDirectory(prefix="espalier-wheel-") as tree:
-        # In a copy: setuptools leaves its own files beside the sources.
+        # Builds in a copy, because setuptools leaves its own files next to the sources.
         client = os.path.join(tree, "deploy", "python")
         for name in ("python", "spark"):
             shutil.copytree(os.path.join(ROOT, "deploy", name), os.path.join(tree, "deploy", name),
                             ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
-        # Modes are written into the wheel.
+        # The wheel records file modes.
         for folder, _, names in os.walk(os.path.join(tree, "deploy")):
             for name in names:
                 os.chmod(os.path.join(folder, name), 0o644)

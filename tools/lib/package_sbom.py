@@ -1,8 +1,8 @@
 """The bill of materials of a tree: sbom.spdx.json, SPDX 2.3 (ISO/IEC 5962) as JSON.
 
-SPDX, not CycloneDX: it is the ISO standard, and it describes files by checksum together with the
-packages that contain them. The same tree gives the same bytes: the time is that of the commit, and
-the namespace follows from the content.
+The format is SPDX, not CycloneDX, because SPDX is the ISO standard, and it describes files by
+checksum together with the packages that contain them. The same tree gives the same bytes. The time
+is that of the commit, and the namespace follows from the content.
 """
 import datetime
 import hashlib
@@ -23,7 +23,7 @@ LICENSES = {"Apache-2.0": "Apache-2.0", "BSD-2-Clause": "BSD-2-Clause",
 
 
 def license_names(text):
-    """The licences that a copyright file of Debian names; none for a file that is plain text."""
+    """Returns the licences in a copyright file of Debian; none for a file that is plain text."""
     if not re.search(r"^Format: ", text, re.M):
         return []
     return sorted(set(re.findall(r"^License: *(\S.*)$", text, re.M)))
@@ -39,7 +39,7 @@ def digest(kind, path):
 
 
 def files_of(tree):
-    """All programs and libraries of the tree, {path from its top: SPDX's file}."""
+    """Returns all programs and libraries of the tree, {path from its top: SPDX's file}."""
     found = {}
     for folder, _, names in os.walk(tree):
         for name in names:
@@ -56,7 +56,8 @@ def files_of(tree):
 
 
 def package(name, version, files, **more):
-    """SPDX's package that contains these files; without any, their content is not described."""
+    """Returns SPDX's package that contains these files. Without any, their content is not
+    described."""
     out = {"SPDXID": identifier("Package", name), "name": name, "versionInfo": version,
            "downloadLocation": "NOASSERTION", "filesAnalyzed": bool(files),
            "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION",
@@ -75,8 +76,9 @@ def purl(text):
 
 
 def debian_package(known, files):
-    # A copyright file is about a whole source package. With several licences, it does not say in
-    # a form for programs which of them the library has.
+    # A copyright file is about a whole source package. With several licences, it does not specify
+    # in
+    # a machine-readable form which of them apply to the library.
     names = license_names(package_tree.copyright_of(known.name))
     declared = LICENSES.get(names[0]) if len(names) == 1 else None
     text = "Licences in Debian's copyright file, which LICENSES contains: "
@@ -107,7 +109,7 @@ def relationship(one, kind, other):
 
 
 def document(tree, packages, version, seconds):
-    """The bill as a dict. `packages`: as by package_tree.shipped; `seconds`: since 1970."""
+    """Returns the bill as a dict. `packages`: see package_tree.shipped. `seconds`: since 1970."""
     files = files_of(tree)
     rest = dict(files)
     parts = []

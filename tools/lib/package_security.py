@@ -1,12 +1,11 @@
-"""Pending security updates of the libraries that tools/package ships, as apt's lists know them.
+"""Pending security updates of the libraries that tools/package ships, according to apt's lists.
 
-Run as a program, prints the packages that have a pending update, one a line, for tools/setup
+As a program, it prints the packages that have a pending update, one per line, for tools/setup
 --security.
 
-tools/package refuses what it knows and warns of what it cannot know. A known update stops it. A
-machine without a list of a security archive gets a warning. It may have no network, and nothing
-there could satisfy a refusal. Each call would have --allow-outdated, which also hides updates that
-are known.
+tools/package stops at a known update, and warns if it cannot know. A machine without a list of a
+security archive gets a warning, because it may have no network, and nothing there could fix an
+error. With an error, each call would use --allow-outdated, which also hides known updates.
 """
 import glob
 import os
@@ -18,14 +17,14 @@ from email.utils import parsedate_to_datetime
 
 import package_tree
 
-# In the output of apt-cache policy: a version, and an archive that has it.
+# In the output of apt-cache policy: a version, and an archive that contains it.
 VERSION = re.compile(r" (?:\*\*\*|   ) (\S+)")
 ARCHIVE = re.compile(r" {8,}-?\d+ \S+ (\S+) ")
 SECURITY = re.compile(r"-security\b|/updates\b")  # the second one: Debian 10 and older
 
 
 def apt(*words):
-    """Standard output of a command of apt; "" where there is none, or it fails."""
+    """Returns the standard output of a command of apt; "" if it is missing, or fails."""
     try:
         done = subprocess.run(words, capture_output=True, text=True,
                               env=dict(os.environ, LC_ALL="C"))
@@ -39,8 +38,8 @@ def newer(version, other):
 
 
 def pending(versions):
-    """{package: the newest version in a security archive} of those packages for which it is newer
-    than the installed version. `versions`: {package: the installed version}."""
+    """Returns {package: the newest version in a security archive} of those packages for which it is
+    newer than the installed version. `versions`: {package: the installed version}."""
     found, package, version = {}, None, None
     for line in apt("apt-cache", "policy", *sorted(versions)).splitlines():
         if not line.startswith(" "):
@@ -54,7 +53,7 @@ def pending(versions):
 
 
 def doubts(now):
-    """Why apt may not know of all security updates; "" when its lists are complete and valid.
+    """Returns why apt may not know of all security updates; "" if its lists are complete and valid.
     `now`: seconds since 1970."""
     lists = [line.split(" ", 1)[1] for line in apt(
         "apt-get", "indextargets", "--format", "$(RELEASE) $(FILENAME)",
@@ -73,7 +72,7 @@ def doubts(now):
 
 
 def check(versions, allow_outdated):
-    """Refuses packages with a pending security update; `allow_outdated`: warns."""
+    """Rejects packages with a pending security update. With `allow_outdated`, it only warns."""
     doubt = doubts(time.time())
     if doubt:
         print("package: warning: %s, so updates that are missing here are not known. Run apt-get "

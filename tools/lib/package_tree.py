@@ -1,11 +1,12 @@
-"""The tree that the tarball and the Debian package hold.
+"""The tree in the tarball and the Debian package.
 
 bin/      a launcher for each program (src/launcher)
 libexec/  the programs
-lib/      all they load, the C library and its loader included: nothing of the machine is mixed in
-config/, deploy/, docs/, proto/, completions/, README.md, LICENSES: what the pages lead to
+lib/      all their libraries, including the C library and its loader, so that nothing of the
+          machine is mixed in
+config/, deploy/, docs/, proto/, completions/, README.md, LICENSES: files that the pages link to
 man/      pages of the programs (man_pages)
-sbom.spdx.json: which libraries these are (package_sbom)
+sbom.spdx.json: list of the libraries (package_sbom)
 """
 import collections
 import gzip
@@ -21,13 +22,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PROGRAMS = ["espalier", "espalier-coordinator", "espalier-worker"]
 Package = collections.namedtuple("Package", "architecture name version source source_version")
 LOADER = "ld-linux-x86-64.so.2"
-# Libraries of which only headers, or archives, are in the programs.
+# Libraries of which the programs contain only headers, or archives.
 COMPILED_IN = ["libabsl-dev", "libboost1.74-dev", "libcli11-dev", "libeigen3-dev",
                "libfast-float-dev", "libspdlog-dev", "nlohmann-json3-dev"]
-# Archives of the compiler that are in the launcher, which is static.
+# Archives of the compiler in the launcher, which is static.
 ARCHIVES = ["libc.a", "libgcc.a", "libstdc++.a"]
-# What a person reads, runs by Spark, or makes clients from, as it is in the source tree. The pages
-# of docs/ and their pictures come with them, without the folders for engineers.
+# Files that a person reads, runs by Spark, or makes clients from, as in the source tree. The pages
+# of
+# docs/ and their pictures are included, without the folders for engineers.
 DOCUMENTS = ["README.md", "CHANGELOG.md", "LICENSE", "NOTICE", "SECURITY.md", "deploy/README.md",
              "deploy/python/README.md", "deploy/spark/README.md", "deploy/spark/submit.py",
              "proto/espalier/v1/api.proto", "proto/espalier/v1/types.proto"]
@@ -36,11 +38,12 @@ COMMON_LICENSES = "/usr/share/common-licenses"
 
 
 class TreeError(Exception):
-    """What cannot be packed, and why."""
+    """A file that cannot be packed, and the reason."""
 
 
 def libraries():
-    """{name: path} of all that the programs in build/bin load, and what that loads."""
+    """Returns {name: path} of all libraries that the programs in build/bin load, directly or not.
+    """
     found = {}
     for name in PROGRAMS:
         program = os.path.join(ROOT, "build", "bin", name)
@@ -85,7 +88,7 @@ def put_libraries(tree, found):
 
 
 def owners(paths):
-    """{path: the Debian package that the library is of}"""
+    """Returns {path: the Debian package of the library}"""
     # dpkg knows some by their place before /lib became a link to /usr/lib.
     names = {path: [os.path.realpath(path), re.sub("^/usr", "", os.path.realpath(path))]
              for path in paths}
@@ -103,7 +106,7 @@ def owners(paths):
 
 
 def shipped(found):
-    """{package: what of it is shipped}: names of libraries, and "compiled in"."""
+    """Returns {package: its shipped parts}: names of libraries, and "compiled in"."""
     packages = {}
     debian = {path: name for name, path in found.items()
               if not os.path.realpath(path).startswith(ROOT + os.sep)}
@@ -118,7 +121,7 @@ def shipped(found):
 
 
 def installed(packages):
-    """{name: Package} as dpkg has them."""
+    """Returns {name: Package} as dpkg has them."""
     out = subprocess.run(["dpkg-query", "--show", "--showformat", "${Architecture} ${Package} "
                           "${Version} ${source:Package} ${source:Version}\\n"] + list(packages),
                          check=True, capture_output=True, text=True).stdout
@@ -136,8 +139,9 @@ def copyright_of(package):
 
 
 def licenses(packages, arrow):
-    """The text of LICENSES: what is shipped, by whom, under which terms, and where its source is.
-    `packages`: as by shipped."""
+    """Returns the text of LICENSES: shipped software, its authors, its terms, and the place of its
+    source.
+    `packages`: see shipped."""
     parts = ["Espalier is shipped with these libraries of Debian, and with Apache Arrow. The\n"
              "source of each library is the Debian source package of the version named here.\n"
              "`apt-get source NAME=VERSION` and Debian's archive of all versions have it.\n"]
@@ -168,7 +172,7 @@ def put_text(tree, name, text):
 
 
 def service_config(name, settings):
-    """config/NAME.yaml with the settings that the systemd units go with."""
+    """Returns config/NAME.yaml with the settings for the systemd units."""
     with open(os.path.join(ROOT, "config", name + ".yaml")) as f:
         text = f.read()
     for old, new in settings:
@@ -208,8 +212,9 @@ def put_texts(tree):
 
 
 def make(tree, launcher, arrow, found, packages):
-    """`launcher`: the static program; `arrow`: the folder with Arrow's licence; `found` and
-    `packages`: as by libraries and shipped."""
+    """`launcher`: the static program. `arrow`: the folder with Arrow's licence. `found` and
+    `packages`:
+    see libraries and shipped."""
     os.makedirs(tree)
     put_programs(tree, launcher)
     put_libraries(tree, found)
@@ -220,7 +225,8 @@ def make(tree, launcher, arrow, found, packages):
 
 
 def write_tarball(tree, path, seconds):
-    """Sorted, of nobody in particular, all of one time: the same tree gives the same bytes."""
+    """Packs the tree: files sorted, without owners, with one time. The same tree gives the same
+    bytes."""
     def plain(info):
         info.uid = info.gid = 0
         info.uname = info.gname = ""
@@ -229,5 +235,5 @@ def write_tarball(tree, path, seconds):
     with open(path + ".new", "wb") as raw, \
             gzip.GzipFile("", "wb", 6, raw, mtime=seconds) as zipped, \
             tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        tar.add(tree, os.path.basename(tree), filter=plain)  # goes by sorted names
+        tar.add(tree, os.path.basename(tree), filter=plain)  # sorts by name
     os.replace(path + ".new", path)

@@ -1,12 +1,12 @@
-"""Writes plain Parquet files (one page a column, no dictionaries, no nulls) without a library.
+"""Writes plain Parquet files (one page per column, no dictionaries, no nulls) without a library.
 
-An independent writer: the reader under test and the writer of the C++ tests are Arrow's both.
+This writer is independent: the reader under test and the writer of the C++ tests are both Arrow's.
 """
 import gzip
 import struct
 
 INT32, INT64, DOUBLE, BYTE_ARRAY = 1, 2, 5, 6
-UTF8, UINT_8 = 0, 11  # what a type stands for
+UTF8, UINT_8 = 0, 11  # meaning of a type
 UNCOMPRESSED, GZIP = 0, 2
 
 
@@ -22,8 +22,9 @@ def zigzag(n):
 
 
 def thrift(*fields):
-    """A struct in Thrift's compact protocol. A field is (id, type, value): i32 and i64 are numbers,
-    binary is bytes, list is (element type, [encoded elements]), struct is encoded bytes."""
+    """Encodes a struct in Thrift's compact protocol. A field is (id, type, value): i32 and i64 are
+    numbers, binary is bytes, list is (element type, [encoded elements]), struct is encoded bytes.
+    """
     types = {"i32": 5, "i64": 6, "binary": 8, "list": 9, "struct": 12}
     out, last = b"", 0
     for number, kind, value in fields:
@@ -44,7 +45,7 @@ def thrift(*fields):
 
 
 def type_of(values):
-    """(Parquet's type, what it stands for or None) of a column."""
+    """Returns (Parquet's type, its meaning or None) of a column."""
     if isinstance(values, (bytes, bytearray, memoryview)):
         return INT32, UINT_8
     if isinstance(values[0], int):
@@ -55,7 +56,7 @@ def type_of(values):
 
 
 def plain(values):
-    """A page's bytes."""
+    """Returns a page's bytes."""
     kind, _ = type_of(values)
     if kind == INT32:
         page = bytearray(4 * len(values))
@@ -70,8 +71,8 @@ def plain(values):
 
 
 def chunk_of(name, values, at, codec):
-    """One column of a row group, to stand at offset `at`: its entry in the footer, what is stored
-    there, and how many bytes that would be without compression."""
+    """Encodes one column of a row group at offset `at`. Returns its entry in the footer, its stored
+    bytes, and their number without compression."""
     page = plain(values)
     stored = gzip.compress(page, 1, mtime=0) if codec == GZIP else page
     header = thrift((1, "i32", 0), (2, "i32", len(page)), (3, "i32", len(stored)),
@@ -98,8 +99,9 @@ def footer_of(columns, rows, groups):
 
 
 def write(path, columns, group_rows, codec=UNCOMPRESSED):
-    """`columns` is a list of (name, values), all of one length, at least 1. Values are ints,
-    floats, texts, or bytes for numbers from 0 to 255."""
+    """Writes a file. `columns` is a list of (name, values), all of one length, at least 1. Values
+    are
+    ints, floats, texts, or bytes for numbers from 0 to 255."""
     rows, groups, at = len(columns[0][1]), [], 4
     with open(path, "wb") as f:
         f.write(b"PAR1")

@@ -17,8 +17,9 @@ def install(python, arguments):
 
 
 def ensure(name, packages, sources=()):
-    """The path of a Python that has these packages ("numpy==1.26.4"); made when it is not there.
-    `sources`: packages that the registry has no wheels of, which those of `packages` build."""
+    """Returns the path of a Python that has these packages ("numpy==1.26.4"), and makes it if it is
+    missing. `sources`: packages without wheels in the registry, which the wheels of `packages`
+    build."""
     folder = os.path.join(ROOT, "build", "python", name)
     python = os.path.join(folder, "bin", "python")
     marker = os.path.join(folder, "packages")

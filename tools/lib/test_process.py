@@ -1,4 +1,4 @@
-"""Runs a command of tools/test within a time limit, in a process group of its own."""
+"""Runs a command of tools/test within a time limit, in a separate process group."""
 import contextlib
 import os
 import signal

@@ -15,13 +15,14 @@ PYTEST = ["execnet==2.1.2", "iniconfig==2.3.0", "packaging==25.0", "pluggy==1.6.
 
 
 def ensure():
-    """The path of a Python that has pytest and nothing else. Raises RuntimeError."""
+    """Returns the path of a Python that has only pytest. Raises RuntimeError."""
     return private_python.ensure("tests", PYTEST)
 
 
 def run(label, python, folder, tally, limit_s, at_once=1, marks="not long", changed=None,
         variables=()):
-    """The tests below `folder` whose marks fit the expression `marks`, and which cover one of the
+    """Runs the tests below `folder` whose marks fit the expression `marks`, and which cover one of
+    the
     places of `changed` (None: all). The tests of one file run one after the other, `at_once` files
     at a time. `variables`: additions to the environment, as pairs."""
     path = os.path.join(RECORDS, label + ".xml")

@@ -1,27 +1,27 @@
-"""What a run of the tests counts: cases, failures, and the time of each part and program."""
+"""Counters of a test run: cases, failures, and the time of each part and program."""
 import dataclasses
 import time
 import xml.etree.ElementTree
 
-WHY_LINES = 12  # of the output of a failed case that are repeated at the end
+WHY_LINES = 12  # lines of a failed case's output that are repeated at the end
 
 
 @dataclasses.dataclass
 class Part:
-    """One part of a run, as it is reported and recorded."""
+    """One part of a run, for the report and the record."""
     name: str
     wall_s: float = 0
-    cpu_s: float = 0      # busy time of all cores, that of other processes included
+    cpu_s: float = 0      # busy time of all cores, including other processes
     cases: int = 0
     skipped: int = 0
     whole: bool = True    # False if only some of its tests ran, or none
-    cold: bool = False    # it compiled for a while (test_bazel.COLD_S)
+    cold: bool = False    # whether it compiled for a while (test_bazel.COLD_S)
     compiled_s: dict = dataclasses.field(default_factory=dict)  # room -> seconds of compilation
     tests_s: dict = dataclasses.field(default_factory=dict)     # test -> seconds
 
 
 def busy_s():
-    """Seconds that all cores of this machine have worked since it was started."""
+    """Returns the seconds that all cores of this machine have worked since it was started."""
     with open("/proc/stat") as f:
         user, nice, system, _idle, _wait, irq, softirq = map(int, f.readline().split()[1:8])
     return (user + nice + system + irq + softirq) / 100
@@ -32,7 +32,7 @@ class Tally:
         self.passed, self.failed, self.skipped = 0, 0, 0
         self.failures = []  # "part: target: case"
         self.parts = []
-        self.part = None    # the running one
+        self.part = None    # the running part
 
     def cases(self):
         return self.passed + self.failed + self.skipped
@@ -58,7 +58,7 @@ class Tally:
         self.failures.append("\n    ".join([name] + lines[-WHY_LINES:]))
 
     def count_xml(self, path, label):
-        """Adds the cases of a file in JUnit's format; returns how many of them failed."""
+        """Adds the cases of a file in JUnit's format. Returns how many of them failed."""
         failed = 0
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
             group = case.get("classname")

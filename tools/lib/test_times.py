@@ -1,4 +1,4 @@
-"""Where the time of test runs goes: records in build/test, the table of tools/test --times."""
+"""Times of test runs: records in build/test, the table of tools/test --times."""
 import json
 import os
 
@@ -37,7 +37,7 @@ def record(parts):
 
 
 def summary(parts):
-    """The parts of this run against their budgets, a warning for each that took longer."""
+    """Prints the parts of this run with their budgets, and a warning for each that took longer."""
     rows = [("part", "cases", "wall s", "cpu s", "budget s")]
     for part in parts:
         budget = test_parts.named(part.name).budget_s
@@ -55,7 +55,7 @@ def summary(parts):
 
 
 def table():
-    """Each part cold and warm, its slowest rooms to compile and its slowest tests."""
+    """Prints each part cold and warm, its slowest rooms to compile and its slowest tests."""
     kept = read(RECORDS)
     if not kept:
         return "no run is recorded yet; run tools/test"
