@@ -1,4 +1,4 @@
-"""@arrow: Arrow's and Parquet's C++ headers and libraries out of the pinned pyarrow wheel."""
+"""@arrow: Arrow's and Parquet's C++ headers and libraries from the pinned pyarrow wheel."""
 
 def _impl(ctx):
     home = ctx.os.environ.get("HOME", "")
@@ -13,7 +13,7 @@ def _impl(ctx):
     public += ["@//tests:__subpackages__", "@//tools:__subpackages__"]
     out = [
         "package(default_visibility = %r)" % public,
-        # includes = -isystem: no warnings of ours in their headers.
+        # includes = -isystem: the compiler reports no warnings in their headers.
         "cc_library(name = 'headers', hdrs = glob(['include/**']), includes = ['include'])",
         "filegroup(name = 'shared_libs', srcs = glob(['lib/*']), visibility = ['//visibility:public'])",
         "filegroup(name = 'licenses', srcs = glob(['*.txt']), visibility = ['//visibility:public'])",
@@ -29,7 +29,7 @@ arrow_wheel = repository_rule(
     environ = ["ARROW_WHEEL_CACHE", "HOME", "PATH"],
     attrs = {
         "libs": attr.string_list(default = ["arrow", "parquet"]),
-        # A program finds them beside itself: bin/espalier-worker, lib/libarrow.so.*.
+        # A program finds them next to itself: bin/espalier-worker, lib/libarrow.so.*.
         "linkopts": attr.string_list(default = ["-Wl,-rpath,$$ORIGIN/../lib"]),
         "sha256": attr.string(mandatory = True),
         "version": attr.string(mandatory = True),

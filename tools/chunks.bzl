@@ -1,21 +1,21 @@
 """espalier_library and espalier_test: cc_library and a Catch2 test program that compile their files
 in chunks.
 
-Half of the time of a compilation goes into reading headers and instantiating templates that the
-next file of the room needs again. So `per_chunk` neighbouring .cc files are joined to one
-generated file, with a #line directive before each: messages, assertions and debuggers name the
-real files. A chunk is also what one change recompiles, so it stays below some ten seconds.
+Reading headers and instantiating templates takes half of the time of a compilation, and the next
+file of the room needs them again. Therefore, `per_chunk` neighbouring .cc files are joined to one
+generated file, with a #line directive before each. Messages, assertions and debuggers name the
+real files. One change recompiles a whole chunk, so a chunk stays below some ten seconds.
 
-What follows for the files of a room:
+Rules for the files of a room:
 - A name in an unnamed namespace is unique in its room. A name that two files use is declared in a
-  header. Test files (*_test.cc) are free of this rule: each one in a chunk gets its own namespace, so
-  what a header declares is not defined in them.
+  header. This rule does not apply to test files (*_test.cc). Each one in a chunk gets its own
+  namespace, so test files do not define names that a header declares.
 - A file includes what it uses. The chunk can hide a missing include, so `tools/test alone` compiles
   each file by itself.
 """
 
-# Flags for rooms that handle jobs, messages and files, not rows and weights. -O1 compiles 20 % faster than
-# -O2.
+# Flags for rooms that handle jobs, messages and files, not rows and weights. -O1 compiles 20 %
+# faster than -O2.
 CONTROL = ["-O1"]
 
 # Flags for rooms that compute: -O3 vectorises the plain loops over rows and weights. Sanitizer builds
@@ -34,11 +34,11 @@ _TEST_COPTS = select({
     "//conditions:default": ["-O1"],
 })
 
-# The namespace of each test file: "namespace espalier {" becomes "namespace espalier::in_FILE {".
+# Namespace of each test file: "namespace espalier {" becomes "namespace espalier::in_FILE {".
 _OWN_NAMESPACE = "sed -E 's/^namespace (espalier[a-z_:]*) [{]$$/namespace \\1::in_'$$(basename $$f .cc)' {/' $$f"
 
 def _chunks(name, srcs, per_chunk, **kwargs):
-    """Generates the chunks; returns the labels to compile, with what is not a .cc file as it is."""
+    """Generates the chunks. Returns the labels to compile. Files other than .cc are unchanged."""
     files = [f for f in srcs if f.endswith(".cc")]
     rest = [f for f in srcs if not f.endswith(".cc")]
     chunks = []
@@ -68,7 +68,7 @@ def espalier_library(name, srcs, per_chunk = 4, testonly = False, **kwargs):
     )
 
 def espalier_test(name, srcs, deps = [], per_chunk = 4, **kwargs):
-    """A Catch2 test program whose cases tools/test counts one by one."""
+    """Declares a Catch2 test program. tools/test counts its cases one by one."""
     native.cc_test(
         name = name,
         srcs = _chunks(name, srcs, per_chunk, testonly = True),

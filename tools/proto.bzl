@@ -1,4 +1,4 @@
-"""cc_proto: C++ from .proto files by the distribution's protoc and gRPC plug-in."""
+"""cc_proto: generates C++ from .proto files by the distribution's protoc and gRPC plug-in."""
 
 def _gen_impl(ctx):
     hdrs, srcs, stubs, root = [], [], [], ctx.bin_dir.path
@@ -22,7 +22,8 @@ def _gen_impl(ctx):
         )
         hdrs, srcs, stubs = hdrs + h, srcs + c, stubs + stub
 
-    # All stubs in one file: each of them would read gRPC's headers, which takes longer than the rest.
+    # All stubs are in one file. Each of them would read gRPC's headers, which takes longer than the
+    # rest.
     joined = ctx.actions.declare_file(ctx.label.name + "_stubs.cc")
     ctx.actions.run_shell(
         inputs = stubs,
@@ -43,7 +44,7 @@ _gen = rule(_gen_impl, attrs = {
 })
 
 def cc_proto(name, srcs, services, **kwargs):
-    """A library of `srcs`. services: those of them that declare services."""
+    """Declares a library of `srcs`. services: those of them that declare services."""
     _gen(name = name + "_gen", srcs = srcs, services = services)
     native.filegroup(name = name + "_h", srcs = [name + "_gen"], output_group = "hdrs")
     native.filegroup(name = name + "_c", srcs = [name + "_gen"], output_group = "srcs")
@@ -51,8 +52,10 @@ def cc_proto(name, srcs, services, **kwargs):
         name = name,
         srcs = [name + "_c"],
         hdrs = [name + "_h"],
-        # A third less to compile than at -O2; messages that are large go by src/rpc/frame.h.
-        # Buffers that gRPC wrote, and not the thread sanitizer's code, would be a false race a byte.
+        # Compiles in a third less time than -O2. Large messages go through src/rpc/frame.h.
+        # gRPC, and not the thread sanitizer's code, wrote these buffers: a false race would be
+        # reported for
+        # each byte.
         copts = ["-w", "-O1", "-fno-sanitize=thread"],
         **kwargs
     )

@@ -1,4 +1,4 @@
-"""Makes cc_library targets of the distribution's own libraries, by pkg-config."""
+"""Makes cc_library targets for the distribution's own libraries, by pkg-config."""
 
 def _pkg_config(ctx, *args):
     r = ctx.execute(["pkg-config"] + list(args))
@@ -14,8 +14,9 @@ def _visibility(ctx, name):
 
 def _impl(ctx):
     # tools/setup rewrites the stamp when a package changes. A macro of its hash goes to everything
-    # that depends on these libraries, which is then built again; headers below the compiler's own
-    # directories are invisible to Bazel, so that their being inputs would not do it.
+    # that depends on these libraries, which Bazel then builds again. Headers below the compiler's
+    # own
+    # directories are invisible to Bazel, so declaring them as inputs would have no effect.
     versions = "ESPALIER_SYSTEM_PACKAGES=%s" % str(hash(ctx.read(ctx.path(ctx.attr.stamp)))).replace("-", "1")
     out = []
     for name, pc in ctx.attr.pkgs.items():
