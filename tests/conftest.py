@@ -1,8 +1,8 @@
-"""What pytest does for all tests in Python: time limits, and which tests a change needs.
+"""pytest's settings for all tests in Python: time limits, and which tests a change needs.
 
-A test that takes longer than its limit fails with the stacks of its threads, and the rest goes on.
-One that cannot be interrupted, because it hangs outside of Python, ends its process; pytest-xdist
-then starts another one for the tests that are left.
+A test that exceeds its limit fails with the stacks of its threads, and the others continue. If a
+test cannot be interrupted, because it hangs outside of Python, its process ends. pytest-xdist then
+starts another process for the remaining tests.
 """
 import faulthandler
 import os
@@ -15,13 +15,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tools", "lib"))
 import test_changes  # noqa: E402
 
-TEST_LIMIT_S = 240  # of one test with its setup; @pytest.mark.timeout(s) sets another
+TEST_LIMIT_S = 240  # per test, with its setup; @pytest.mark.timeout(s) sets another
 HARD_LIMIT_S = 60   # more, until the process ends
 
 
 @pytest.fixture(scope="module", autouse=True)
 def module_cleanups():
-    """Runs what unittest.addModuleCleanup was given, which pytest does not."""
+    """Runs the functions of unittest.addModuleCleanup, which pytest does not run."""
     yield
     unittest.doModuleCleanups()
 
@@ -32,8 +32,9 @@ def limit_of(item):
 
 
 def is_needed(item, changed):
-    """Whether a test covers one of the changed places (tools/lib/test_changes.py). A test that does
-    not say what it covers covers everything."""
+    """Returns whether a test covers one of the changed places (tools/lib/test_changes.py). A test
+    that
+    does not say what it covers covers everything."""
     covers = item.get_closest_marker("covers")
     own = os.path.relpath(item.path, ROOT)
     if item.get_closest_marker("pages") and test_changes.PAGES.intersection(changed):

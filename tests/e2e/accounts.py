@@ -1,5 +1,5 @@
-"""Clusters of telltale workers (see tests/worker/telltale_main.cc), and what these wrote down, read
-and added up."""
+"""Clusters of telltale workers (see tests/worker/telltale_main.cc), and the files that the workers
+write, read and summed up."""
 import collections
 import os
 import re
@@ -10,15 +10,18 @@ TELLTALE = os.path.join(TESTING, "telltale-worker")
 
 
 def slow_cluster(test, workers, pause_ms, **options):
-    """One whose workers wait so long before each step and over each shard that they score: what it
-    does lasts however fast the machine is."""
+    """Cluster with workers that wait before each step and for each shard that they score. Its jobs
+    take
+    a minimum time, however fast the machine is."""
     test.environment["ESPALIER_TELLTALE_PAUSE"] = str(pause_ms)
     return Cluster(test, workers=workers, worker_binary=TELLTALE, **options)
 
 
 def trained_through_a_kill_and_a_join(test, spec, pause_ms, worker_flags=(), look=None):
-    """What a job comes to that loses one of its two workers, and later gets another one. It must
-    last until then: some 8 s of pauses before all its steps. look(cluster): called before that."""
+    """Returns the result of a job that loses one of its two workers, and later gets another one.
+    The
+    job must last until then: some 8 s of pauses before all its steps. It calls look(cluster) before
+    that."""
     cluster = slow_cluster(test, 2, pause_ms, worker_flags=worker_flags,
                            coordinator_flags=["--rebalance-interval-ms", "100"])
     job = cluster.submit(test.job("disturbed", spec))
@@ -36,7 +39,7 @@ def trained_through_a_kill_and_a_join(test, spec, pause_ms, worker_flags=(), loo
 
 
 class Accounts:
-    """Of all processes that wrote into a directory."""
+    """Account of all processes that wrote into a directory."""
 
     def __init__(self, directory):
         self.leaves = collections.defaultdict(list)   # (step, generation) -> [(leaf, rows)]
@@ -47,7 +50,7 @@ class Accounts:
             with open(os.path.join(directory, process)) as f:
                 for line in f:
                     if not line.endswith("\n"):
-                        break  # a kill cut its write short, so it was not acted upon
+                        break  # a kill cut its write short, so it had no effect
                     kind, *numbers = line.split()
                     self.take(process, kind, [int(n) for n in numbers])
 
@@ -61,13 +64,15 @@ class Accounts:
             self.last[process] = (step, generation)
 
     def check(self, test, leaves, rows):
-        """Each leaf exactly once a committed step, each row exactly once an epoch."""
+        """Checks that each leaf occurs exactly once per committed step, each row exactly once per
+        epoch."""
         test.assertEqual(sorted(self.commits), list(range(len(self.commits))))
         epochs = collections.defaultdict(list)
         for step, generations in self.commits.items():
             counts = max(generations)
             for older in set(generations) - {counts}:
-                # Applied by one that died before it could pass it on: that is gone with it.
+                # Applied by a process that died before it could pass it on. The step is lost with
+                # the process.
                 for process in generations[older]:
                     test.assertEqual(self.last[process], (step, older))
             added = self.leaves[step, counts]
@@ -79,13 +84,15 @@ class Accounts:
         return len(epochs)
 
     def aborted(self):
-        """Attempts at a step that came to nothing."""
+        """Attempts at a step that had no effect."""
         return sum(1 for step, generation in self.leaves
                    if generation not in self.commits.get(step, {}))
 
 
 def share(directory, process):
-    """How many leaves a process had in the last step but one that it wrote of; 0: none yet."""
+    """Returns the number of leaves of a process in the last but one step that it wrote about; 0:
+    none
+    yet."""
     path = os.path.join(directory, str(process))
     if not os.path.exists(path):
         return 0

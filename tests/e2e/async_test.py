@@ -39,7 +39,7 @@ class AsyncTest(EspalierTest):
         return done
 
     def members(self, cluster, job):
-        """Their names; the first one of up to three holds the parameters."""
+        """Names of the workers. The first one of up to three holds the parameters."""
         return cluster.status(job)["workers"]
 
     def wait_for_generation(self, cluster, job, generation):
@@ -73,7 +73,7 @@ class AsyncTest(EspalierTest):
                 self.assertIn("mode: async", f.read())
 
     def digits_spec(self):
-        """That of config/digits.yaml: a real table, of 1,438 rows and 359 for testing."""
+        """The job of config/digits.yaml: a real table, with 1,438 rows and 359 for testing."""
         source = tables.fetch(os.path.join(ROOT, "build", "cache"))
         tables.write(self.path("digits"), *tables.table(source, "digits"))
         return {"data": {"train": self.path("digits", "train.csv"),
@@ -85,9 +85,11 @@ class AsyncTest(EspalierTest):
 
     @pytest.mark.long
     def test_handwritten_digits_are_told_as_well_as_by_synchronous_training(self):
-        # Over 20 seeds accuracies were 97.5 % (standard deviation 0.3) and, asynchronous with three
+        # Over 20 seeds, accuracies were 97.5 % (standard deviation 0.3) and, asynchronous with
+        # three
         # workers, 97.1 % (0.4). Synchronous ones are always the same, so the mean of five is 0.2
-        # points uncertain, and 1 point is four times that beyond the usual difference.
+        # points
+        # uncertain. 1 point is four times that beyond the usual difference.
         spec, accuracies = self.digits_spec(), {"sync": [], "async": []}
         for seed in range(1, 6):
             for mode, workers in (("sync", 1), ("async", 3)):
@@ -116,7 +118,7 @@ class AsyncTest(EspalierTest):
         cluster.workers[victim].kill()
         self.wait_for_generation(cluster, job, 2)
         self.assert_trained(cluster, job, "pusher")
-        # The holder had the state, and the other one took it from there.
+        # The holder had the state, and the other worker took it over from there.
         self.assertEqual(self.rounds_fetched(cluster, holder), [])
         others = [name for name in cluster.workers if name not in (holder, victim)]
         self.assertGreater(self.rounds_fetched(cluster, others[0])[0], 1)

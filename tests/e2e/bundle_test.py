@@ -1,4 +1,4 @@
-"""The bundle: what it holds, that others can read it, and that it computes what was reported."""
+"""The bundle: its content, other programs that read it, and results equal to the reported ones."""
 import csv
 import json
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.covers("bundle")
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
 
 # Opens the weights with the package and predicts the rows of a table by itself. With
-# `scale: none`, integer labels and relu there is nothing else to know.
+# `scale: none`, integer labels and relu, it needs no other information.
 PREDICT = """
 import csv, json, sys
 import numpy as np

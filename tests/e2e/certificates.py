@@ -7,7 +7,7 @@ from espalier import Cluster
 
 
 class Authority:
-    """An authority of its own in the test's directory."""
+    """A new authority in the test's directory."""
 
     def __init__(self, test, name="authority"):
         self.test, self.directory = test, test.path(name)
@@ -15,7 +15,7 @@ class Authority:
         self.count = 0
 
     def issue(self, role, name, hosts=()):
-        """The directory that `certs issue` made: ca.crt, tls.crt, tls.key."""
+        """Returns the directory that `certs issue` made: ca.crt, tls.crt, tls.key."""
         self.count += 1
         output = os.path.join(self.directory, "%s-%s-%d" % (role, name, self.count))
         arguments = ["certs", "issue", role, name, "--directory", self.directory,
@@ -27,8 +27,8 @@ class Authority:
 
 
 class CompanyAuthority:
-    """An estate's own, made by openssl: a root, an authority below it that issues, and certificates
-    that know nothing of our roles."""
+    """A site's own authority, made by openssl: a root, an authority below it that issues, and
+    certificates without our roles."""
 
     def __init__(self, test):
         self.directory = test.path("company")
@@ -83,18 +83,19 @@ def tls_environment(directory):
 
 
 class Secured:
-    """For a Cluster: each daemon has a certificate of its own, by way of a link that can be turned
-    to another one, and the test's commands are an operator's."""
+    """Settings for a Cluster. Each daemon has its own certificate, through a link that can be
+    changed to
+    another one. The test's commands are an operator's."""
 
     def secure(self, test, authority, hosts, operator="ann"):
-        """hosts: the coordinator's."""
+        """hosts: the coordinator's hosts."""
         self.authority, self.coordinator_hosts = authority, list(hosts)
         self.links = test.path("links")
         os.makedirs(self.links, exist_ok=True)
         test.environment.update(tls_environment(authority.issue("operator", operator)))
 
     def renew(self, name):
-        """Puts a new certificate in the place of that daemon's, all files at once."""
+        """Replaces that daemon's certificate by a new one, all files at once."""
         coordinator = name == "coordinator"
         made = self.authority.issue("coordinator" if coordinator else "worker", name,
                                     self.coordinator_hosts if coordinator else ())
@@ -110,7 +111,7 @@ class Secured:
 
 
 class SecureCluster(Secured, Cluster):
-    """On loopback."""
+    """Settings on loopback."""
 
     def __init__(self, test, workers, authority=None, operator="ann", **options):
         self.secure(test, authority or Authority(test), ["127.0.0.1"], operator)

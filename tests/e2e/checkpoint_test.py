@@ -1,5 +1,6 @@
-"""Checkpoints: a run that was killed whole goes on to the same bits, from local disks and from
-HDFS; what is damaged, or belongs to something else, is refused by name."""
+"""Checkpoints: a run whose processes were all killed continues to the same bits, from local disks
+and
+from HDFS. Damaged checkpoints, or those of another job, are rejected by name."""
 import json
 import os
 import signal
@@ -37,11 +38,11 @@ class CheckpointTest(EspalierTest):
         return [os.path.join(directory, n) for n in names if n.endswith(".ckpt")]
 
     def undisturbed(self):
-        """The result of the same job in one go, with other numbers of everything."""
+        """Returns the result of the same job in one run, with other numbers of everything."""
         return self.result("train", self.job("quiet", self.spec("quiet")), "--workers", 2)
 
     def kill_in_the_middle(self, *arguments, more_than=None):
-        """Trains until there are checkpoints, newer than `more_than`, and kills all processes."""
+        """Trains until there are checkpoints, newer than `more_than`, then kills all processes."""
         run = self.start("train", *arguments)
         before = more_than or []
         wait_for("checkpoints", lambda: run.poll() is not None or
@@ -73,7 +74,7 @@ class CheckpointTest(EspalierTest):
 class ResumeTest(CheckpointTest):
     @pytest.mark.long
     def test_a_run_killed_whole_twice_ends_with_the_bits_of_the_undisturbed_one(self):
-        more = {"epochs": 600}  # time for several checkpoints even on a slow disk
+        more = {"epochs": 600}  # time for several checkpoints, even on a slow disk
         expected = self.result("train", self.job("quiet", self.spec("quiet", **more)),
                                "--workers", 2)
         job = self.job("cut", self.spec(**more))
@@ -121,7 +122,7 @@ class ResumeTest(CheckpointTest):
             state = f.read()
         for name, tensor in header.items():
             begin, end = (8 + size + at for at in tensor["data_offsets"])
-            # Frozen, the first layers are what they were when the checkpoint was written.
+            # The frozen first layers have the values from when the checkpoint was written.
             self.assertEqual(found[0][begin:end] in state, not name.startswith("layers.2."), name)
         spec["output"] = self.path("other")
         data["features"] = {"columns": ["f%d" % i for i in reversed(range(12))]}
@@ -190,7 +191,8 @@ class ResumeTest(CheckpointTest):
             result = self.result("train", self.job("one", spec), "--workers", 2)
             names = [os.path.basename(p) for p in self.checkpoints()]
             self.assertEqual(len(names), KEEP)
-            # A run on a busy disk may write fewer than it keeps. Those of before are then left.
+            # A run on a busy disk may write fewer checkpoints than it keeps. Then those of the run
+            # before stay.
             own = [name for name in names if name <= "step-%09d.ckpt" % result["steps"]]
             self.assertTrue(own, names)
 

@@ -1,4 +1,4 @@
-"""A running cluster: jobs side by side, waiting, cancelled, watched; daemons that die."""
+"""A running cluster: concurrent jobs, waiting, cancelled, watched; daemons that die."""
 import os
 import signal
 import socket
@@ -156,7 +156,7 @@ class ClusterTest(EspalierTest):
                           worker_flags=["--leave-timeout-ms", "7s", "--peer-timeout-ms", "60s"])
         job = cluster.submit(self.long_job("both", min=1, max=2))
         cluster.wait_for_training(job)
-        # Who is to take its share over does not get to it.
+        # The worker that should take over its share does not receive it.
         cluster.workers["node-1"].send_signal(signal.SIGSTOP)
         self.assertNotIn(b"EXTEND", b"\n".join(heard))
         before = time.monotonic()

@@ -1,5 +1,6 @@
-"""Columns that are not plain numbers, through real daemons: the same bits whoever computes them,
-from CSV and from Parquet, and a model that computes elsewhere what was reported."""
+"""Columns that are not plain numbers, through real daemons: the same bits for any number of
+workers,
+from CSV and from Parquet, and a model that reproduces the reported result elsewhere."""
 import csv
 import json
 import os
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.covers("data")
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
 NAMES = ["city", "user", "since", "income", "member", "score", "w", "y"]
 
-# Computes a table's accuracy as the bundle's README tells, but dates and hashes.
+# Computes a table's accuracy as the bundle's README describes, except dates and hashes.
 PREDICT = """
 import csv, json, sys
 import numpy as np
@@ -105,7 +106,7 @@ class ColumnsTest(EspalierTest):
     def test_all_kinds_have_the_same_bits_from_csv_and_parquet_on_any_number_of_workers(self):
         rows = rows_of(900, 1)
         spec = self.spec(self.table("a.csv", rows))
-        # The fraction of validation is drawn by a row's place, which the formats count differently.
+        # The validation fraction is drawn by a row's place, which differs between the formats.
         spec["data"]["validation"] = {"files": self.table("v.csv", rows_of(200, 2, strangers=True))}
         spec["model"]["dropout"] = 0.2
         first = self.same_bits(spec, ((1, 2), (2, 1), (3, 2), (5, 1)))
@@ -237,7 +238,7 @@ class ColumnsTest(EspalierTest):
         self.assertEqual(user["codes"], len(user["vocabulary"]) + 1)
         for name in user["vocabulary"]:
             self.assertLess(int(name[1:]), 2000)
-        # A fifth of the rows are for validation, so some values keep fewer than four.
+        # A fifth of the rows are for validation, so some values have fewer than four rows left.
         self.assertGreater(len(user["vocabulary"]), 1200)
         out, _ = self.espalier("check", self.job("shown", spec))
         self.assertIn("{:,} values and others, one-hot".format(len(user["vocabulary"])), out)

@@ -1,4 +1,4 @@
-"""Commits of models by workers that are stopped in the midst, on local disks."""
+"""Commits of models by workers that are stopped in the middle, on local disks."""
 import os
 import signal
 import unittest
@@ -81,7 +81,7 @@ class CommitTest(EspalierTest):
         self.assertEqual(self.weights(), old)
 
     def test_cancelled_during_the_commit(self):
-        """A cancel that comes before the model is in place leaves no output."""
+        """A cancel before the model is in place leaves no output."""
         cluster = Cluster(self, 0)
         stop = self.start_stopping(cluster, "a", "renameat2", "m.writing-")
         job = cluster.submit(self.job_of("first", 1))
@@ -93,7 +93,7 @@ class CommitTest(EspalierTest):
         self.assertFalse(os.path.exists(self.path("m")))
 
     def test_cancelled_after_the_commit(self):
-        """A cancel that comes after it is refused, and the job succeeds."""
+        """A cancel after the model is in place is refused, and the job succeeds."""
         cluster = Cluster(self, 0)
         # The slot is removed after the model is in place.
         stop = self.start_stopping(cluster, "a", "rmdir", "m.writing-")

@@ -1,4 +1,4 @@
-"""The coordinator dies at any moment, comes back, and nothing that it acknowledged is lost."""
+"""The coordinator dies at any moment, restarts, and does not lose anything that it acknowledged."""
 import os
 import resource
 import signal
@@ -26,11 +26,11 @@ class CoordinatorRestartTest(EspalierTest):
         self.spec["model"]["hidden"] = [64, 64]
 
     def quiet_run(self):
-        """The result of the same job where nothing happens."""
+        """Returns the result of the same job without faults."""
         return self.result("train", self.job("quiet", self.spec), "--workers", 1)
 
     def evaluations(self, cluster, job):
-        """The steps of the job's history, as a late watcher gets it."""
+        """Returns the steps of the job's history, as a late watcher gets it."""
         out, _ = cluster.espalier("watch", job, "--json")
         return [e["step"] for e in json_lines(out) if e.get("event") == "evaluation"]
 
@@ -57,7 +57,7 @@ class CoordinatorRestartTest(EspalierTest):
         cluster.restart_coordinator()
         wait_for("training seen again", lambda: self.step_of(cluster, "job-1") >
                  before["progress"]["step"])
-        # Each worker comes back at a moment of its own: the one that tells the steps may be first.
+        # Each worker re-attaches at its own time, and the one that reports the steps may be first.
         for name in cluster.workers:
             wait_for(name + " attached again",
                      lambda name=name: cluster.log(name).count("attached as") == 2)
@@ -197,7 +197,7 @@ class CoordinatorRestartTest(EspalierTest):
         stopped = time.monotonic()
         cluster.start_coordinator()
         result = cluster.result("watch", submitted)
-        # After a pause that it notices a coordinator asks its journal whether it was replaced.
+        # After a long pause, a coordinator checks in its journal whether it was replaced.
         wait_for("a pause of 3 s", lambda: time.monotonic() - stopped > 3)
         older.send_signal(signal.SIGCONT)
         self.assertEqual(older.wait(timeout=30), 1)

@@ -1,7 +1,7 @@
-"""What the end-to-end tests share: the real programs, small tables, a cluster of daemons.
+"""Common part of the end-to-end tests: the real programs, small tables, a cluster of daemons.
 
-Daemons and commands run with a parent-death signal and are ended by their own process id; they
-listen on port 0; everything lies in a temporary directory of the test that uses it.
+Daemons and commands run with a parent-death signal, and are ended by their own process id. They
+listen on port 0. All files are in a temporary directory of the test that uses it.
 """
 import glob
 import json
@@ -24,14 +24,17 @@ BIN = os.path.join(ROOT, "build", *(["asan"] if SANITIZED else []), "bin")
 TESTING = os.path.join(ROOT, "build", "testing")
 COMMAND_LIMIT_S = 120
 LOG_LINES = 40  # of each log of a failed test that are printed
-# Before a command. Not a preexec_fn: with one Python forks by fork(), where gRPC's own handlers may
-# wait for a thread that waits for Python's lock; without it by vfork(), which calls none.
+# Words before a command. This is not a preexec_fn: with one, Python forks by fork(), where gRPC's
+# own
+# handlers may wait for a thread that waits for Python's lock. Without it, Python uses vfork(),
+# which
+# calls no handlers.
 DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL", "--"]
 
 sys.path.insert(0, os.path.join(ROOT, "tools", "lib"))
 
 # Arrow has its own allocator, which hides owners of memory from the sanitizer. Tests preload a
-# library. Freed memory is kept aside, 16 MiB of it, and counts in the memory of a process.
+# library. Freed memory is kept, 16 MiB of it, and counts in the memory of a process.
 ASAN_ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "ASAN_OPTIONS": "verify_asan_link_order=0:quarantine_size_mb=16:detect_leaks=0",
@@ -44,8 +47,8 @@ def program(name):
 
 
 def wait_for(what, condition, limit_s=20):
-    """Returns the first true value of `condition`, which is asked again and again. Raises an error
-    that names `what`. A condition that is costly, such as a command, is asked less often: many
+    """Returns the first true value of `condition`, which is called repeatedly. Raises an error that
+    contains `what`. A costly condition, for example a command, is called less often, because many
     tests run at a time."""
     end = time.monotonic() + limit_s
     while True:
@@ -62,8 +65,9 @@ def wait_for(what, condition, limit_s=20):
 
 
 class Command(subprocess.Popen):
-    """A command whose output can be read with readline before communicate. The communicate of Popen
-    loses output that readline has buffered."""
+    """A command with output that readline can read before communicate. The communicate of Popen
+    loses
+    output that readline has buffered."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -95,7 +99,7 @@ def json_lines(text):
 
 
 def await_step(process):
-    """Reads the JSON lines of a running command until one tells of a step that was done."""
+    """Reads the JSON lines of a running command until one reports a completed step."""
     for line in process.stdout:
         event = json.loads(line)
         if event.get("event") == "progress" and event["step"] > 0:
@@ -104,7 +108,7 @@ def await_step(process):
 
 
 def children_of(pid):
-    """The process ids of the direct children of `pid`."""
+    """Returns the process ids of the direct children of `pid`."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -135,7 +139,7 @@ def is_alive(pid):
 
 
 class EspalierTest(unittest.TestCase):
-    """A test with a directory of its own that is also the programs' TMPDIR."""
+    """A test with its own directory, which is also the programs' TMPDIR."""
 
     maxDiff = None
 
@@ -153,7 +157,7 @@ class EspalierTest(unittest.TestCase):
         self.command_prefix = []  # before each `espalier`
 
     def show_logs_of_failure(self):
-        """Prints the end of each daemon's log when the test has failed."""
+        """Prints the end of each daemon's log if the test has failed."""
         if getattr(self._outcome, "success", True):
             return
         for path in sorted(glob.glob(self.path("**", "*.log"), recursive=True)):
@@ -169,7 +173,7 @@ class EspalierTest(unittest.TestCase):
         return self.path(name)
 
     def start(self, *arguments, **options):
-        """A running `espalier`; killed at the end of the test when it still runs."""
+        """Starts `espalier`, and kills it at the end of the test if it still runs."""
         command = self.command_prefix + [program("espalier")] + [str(a) for a in arguments]
         process = Command(DIE_WITH_PARENT + command, cwd=self.directory, env=self.environment,
                           **options)
@@ -197,7 +201,7 @@ class EspalierTest(unittest.TestCase):
         return out, err
 
     def result(self, *arguments, code=0):
-        """The JSON object on the last line of standard output."""
+        """Returns the JSON object on the last line of standard output."""
         out, _ = self.espalier(*arguments, "--json", code=code)
         return json_lines(out)[-1]
 
@@ -210,14 +214,14 @@ class EspalierTest(unittest.TestCase):
         return self.write(name + ".yaml", json.dumps(spec, indent=1) + "\n")
 
     def trained_here(self, name, spec, workers=1, threads=1):
-        """What a training that succeeds comes to."""
+        """Returns the result of a training that succeeds."""
         result = self.result("train", self.job(name, spec), "--workers", workers,
                              "--threads", threads)
         self.assertEqual(result["status"], "SUCCEEDED", result)
         return result
 
     def same_bits(self, spec, others=((2, 1), (3, 2), (5, 1))):
-        """What it comes to with one worker, and with each other number of workers and threads."""
+        """Returns the result with one worker, and with each other number of workers and threads."""
         first = self.trained_here("first", spec)
         for workers, threads in others:
             other = self.trained_here("other-%dx%d" % (workers, threads), spec, workers, threads)
@@ -228,7 +232,7 @@ class EspalierTest(unittest.TestCase):
     # ---- tables ----
 
     def classes_csv(self, name, rows, features=12, classes=3, seed=1):
-        """A table with a header whose label follows from the features, with some noise."""
+        """Writes a table with a header. The label follows from the features, with some noise."""
         chance = random.Random(seed)
         lines = [",".join(["label"] + ["f%d" % i for i in range(features)])]
         for _ in range(rows):
@@ -239,7 +243,7 @@ class EspalierTest(unittest.TestCase):
         return self.write(name, "\n".join(lines) + "\n")
 
     def houses_csv(self, name, rows, seed=2):
-        """Houses: skewed features of different sizes, empty fields, a price in dollars."""
+        """Writes houses: skewed features of different sizes, empty fields, a price in dollars."""
         chance = random.Random(seed)
         lines = ["rooms,age,income,distance,price"]
         for _ in range(rows):
@@ -258,7 +262,7 @@ class EspalierTest(unittest.TestCase):
                 "train": dict({"batch": 100, "leaves": 16, "epochs": 3, "seed": 7}, **train)}
 
     def long_spec(self, csv):
-        """A job that trains until somebody ends it."""
+        """Returns a job that trains until it is ended."""
         spec = self.classes_spec(csv, epochs=10_000_000)
         return dict(spec, model={"task": "classification", "hidden": [64, 64]})
 
@@ -266,8 +270,8 @@ class EspalierTest(unittest.TestCase):
 class Cluster:
     """One coordinator and some workers, the real daemons.
 
-    flags: more of each one's arguments; coordinator_flags, worker_flags: of one kind alone;
-    state: the coordinator's state directory; worker_binary: in the place of the shipped one.
+    flags: additional arguments of each daemon. coordinator_flags, worker_flags: arguments of one
+    kind only. state: the coordinator's state directory. worker_binary: replaces the shipped one.
     """
 
     def __init__(self, test, workers, threads=1, flags=(), coordinator_flags=(), worker_flags=(),
@@ -299,7 +303,7 @@ class Cluster:
                                     stdin=subprocess.DEVNULL, env=self.test.environment)
 
     def listen_on(self, _name):
-        """Where the daemon of that name listens."""
+        """Returns the address at which the daemon of that name listens."""
         return "127.0.0.1:0"
 
     def start_coordinator(self, listen=None, binary=None):
@@ -333,7 +337,7 @@ class Cluster:
             self.held.close()
 
     def restart_coordinator(self):
-        """On the port it had: workers and clients need not look for it."""
+        """Starts it on its former port, so that workers and clients need not search for it."""
         self.start_coordinator(listen=self.address)
 
     def start_worker(self, name, threads=1, binary=None):
@@ -348,7 +352,8 @@ class Cluster:
             return f.read()
 
     def lost(self):
-        """The workers whose loss the coordinator tells; later lines may tell it as their reason."""
+        """Returns the workers whose loss the coordinator reports. Later lines may repeat it as
+        their reason."""
         return re.findall(r" warning espalier-coordinator (\S+) \(.*\) was lost: ",
                           self.log("coordinator"))
 
@@ -362,7 +367,7 @@ class Cluster:
         return self.test.start(command, *arguments, "--coordinator", self.address)
 
     def submit(self, job):
-        """Submits and detaches; returns the job's id as printed ("job-1")."""
+        """Submits a job and detaches. Returns the job's id as printed ("job-1")."""
         out, _ = self.espalier("submit", job, "--detach")
         words = out.replace("'", " ").replace(":", " ").split()
         return next(w for w in words if w.startswith("job-"))
@@ -371,7 +376,7 @@ class Cluster:
         return self.result("status", job)
 
     def waits(self, job):
-        """Whether a job waits and says why."""
+        """Returns whether a job waits and gives a reason."""
         status = self.status(job)
         return status["state"] == "QUEUED" and status["waiting_because"]
 
@@ -396,7 +401,7 @@ class Cluster:
 
 
 class SocketCluster(Cluster):
-    """One whose daemons listen on Unix sockets."""
+    """A cluster with daemons that listen on Unix sockets."""
 
     def listen_on(self, name):
         return "unix:" + os.path.join(self.directory, name + ".socket")

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.covers("config", "data", "model"), pytest.mark.pages]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-# How far a result may be from the rounded figure.
+# Allowed difference of a result from the rounded figure.
 BOUNDS = {"accuracy": 0.01, "f1_micro": 0.01, "auc": 0.01, "r2": 0.01, "rmse": 0.06}
 
 
@@ -31,7 +31,7 @@ class ExamplesTest(EspalierTest):
         cls.source = tables.fetch(os.path.join(ROOT, "build", "cache"))
 
     def example(self, name):
-        """The example with its data and output here, and what it says of its result."""
+        """Returns the example with its data and output here, and its text about the result."""
         with open(os.path.join(ROOT, "config", name + ".yaml")) as f:
             text = f.read()
         stated = re.search(r"^# Result, the same with any workers: (.*)$", text, re.M).group(1)
@@ -39,7 +39,8 @@ class ExamplesTest(EspalierTest):
                           text.replace("build/", self.path("") + "/")), stated
 
     def recognised(self, name, workers=2):
-        """Trains config/examples/NAME.yaml. Returns its result and what it says of it, which the
+        """Trains config/examples/NAME.yaml. Returns its result and its text about the result, which
+        the
         page repeats. The figures in that text are those of the result."""
         os.makedirs(self.path("cache"), exist_ok=True)
         for package in os.listdir(os.path.join(ROOT, "build", "cache")):  # fetched before
@@ -61,7 +62,7 @@ class ExamplesTest(EspalierTest):
         return result, stated
 
     def predicted(self, result, name, keep):
-        """The rows that a model predicts of its test table."""
+        """Returns the rows that a model predicts of its test table."""
         scored = self.path("scored")
         self.espalier("predict", result["bundle"], self.path(name, "test.csv"), "--output", scored,
                       "--keep", keep)

@@ -1,4 +1,5 @@
-"""`espalier export`: ONNX Runtime computes from raw columns what `espalier predict` writes."""
+"""`espalier export`: ONNX Runtime computes from raw columns the same output as `espalier predict`.
+"""
 import csv
 import json
 import math
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.covers("bundle", "cli", "model")
 
 PACKAGES = ["numpy==1.26.4", "onnxruntime==1.17.3", "safetensors==0.4.5"]
 
-# Runs a model on a table and prints its outputs, numbers that are none as null.
+# Runs a model on a table and prints its outputs. NaN and infinity become null.
 RUN = """
 import calendar, csv, json, sys, time
 import numpy as np
@@ -53,7 +54,7 @@ print(json.dumps(found | {"about": about}))
 
 class ExportTest(EspalierTest):
     def exported(self, name, table):
-        """What ONNX Runtime says of a table."""
+        """Returns ONNX Runtime's output for a table."""
         made = self.result("export", self.path(name + ".bundle"))
         self.assertEqual(made["file"], self.path(name + ".bundle", "model.onnx"))
         python = private_python.ensure("onnx", PACKAGES)
@@ -65,7 +66,7 @@ class ExportTest(EspalierTest):
         return json.loads(done.stdout)
 
     def follow_readme(self, python, name):
-        """What the bundle's README says in Python runs as it stands there."""
+        """The Python code in the bundle's README runs unchanged."""
         blocks = self.python_of(name)
         self.assertIn("onnxruntime", blocks[-1])
         for code in blocks:
@@ -78,7 +79,7 @@ class ExportTest(EspalierTest):
             return [part.split("```")[0] for part in f.read().split("```python\n")[1:]]
 
     def check_numpy(self, name, table, columns, expected, answers):
-        """By NumPy alone, as the README says, rows of numbers give what predict gave."""
+        """By NumPy alone, as the README says, rows of numbers give the output of predict."""
         code, _ = self.python_of(name)
         zeros = "np.zeros((1, len(features)))"
         self.assertEqual(code.count(zeros), 1)
@@ -278,7 +279,7 @@ class ExportTest(EspalierTest):
         self.check_answers(found, expected, [1, 2])
 
     def check_answers(self, found, expected, rejected):
-        """ONNX Runtime's answers are predict's, and none where predict rejects."""
+        """ONNX Runtime's answers are those of predict, and none if predict rejects the row."""
         scores = found.get("values") or found["probabilities"]
         names = [n for n in expected[0] if n.startswith("probability_")] or \
             [n for n in expected[0] if n.startswith("prediction_")]

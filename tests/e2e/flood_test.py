@@ -1,6 +1,5 @@
-"""Floods of HTTP/2 frames: the coordinator's memory stays below the bound of the docs, other
-callers are answered, and the log names a connection that ends. Clients with many calls are no
-flood."""
+"""Floods of HTTP/2 frames: the coordinator's memory stays below the bound in the docs, it answers
+other callers, and the log names a connection that ends. Clients with many calls are not a flood."""
 
 import hashlib
 import os
@@ -27,12 +26,13 @@ PATH = "/espalier.v1.Espalier/ListWorkers"
 
 
 def literal(name, value):
-    """A header field that later headers name by its index."""
+    """Returns a header field that later headers reference by its index."""
     return b"\x40" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
 def header_blocks(token=None, path=PATH):
-    """The header block of a connection's first call and that of each later one, a few bytes."""
+    """Returns the header block of a connection's first call and that of each later one, a few
+    bytes."""
     fields = [(b":path", path.encode()), (b":authority", b"x"), (b"te", b"trailers"),
               (b"content-type", b"application/grpc")]
     if token:
@@ -43,7 +43,7 @@ def header_blocks(token=None, path=PATH):
 
 
 def calls(after, token=None, batch=500):
-    """Batches of calls. after(stream) gives the frames that follow the headers of each."""
+    """Yields batches of calls. after(stream) returns the frames that follow the headers of each."""
     first, later = header_blocks(token)
     yield frame(HEADERS, 4, 1, first) + after(1)
     stream = 1
@@ -68,13 +68,13 @@ def repeated(piece, before=b""):
 
 
 def endless_header(piece):
-    """A header field of 2 GiB."""
+    """Yields a header field of 2 GiB."""
     return repeated(frame(CONTINUATION, 0, 1, piece) * (20_000 // len(piece)),
                     frame(HEADERS, 0, 1, header_blocks()[0] + b"\0\x01x\x7f\x80\xff\xff\xff\x07"))
 
 
 def tiny_data():
-    """A message of 4 MiB on each of 90 streams, a byte a frame."""
+    """Yields a message of 4 MiB on each of 90 streams, one byte per frame."""
     batches = calls(lambda stream: frame(DATA, 0, stream, b"\0\0\x3f\xff\xff"), batch=89)
     yield next(batches) + next(batches)
     while True:
@@ -82,7 +82,7 @@ def tiny_data():
 
 
 class Client:
-    """A client that keeps to the rules, with one connection."""
+    """A client that follows the rules, with one connection."""
 
     def __init__(self, attacker, path):
         self.blocks, self.next, self.received = list(header_blocks(path=path)), 1, b""
@@ -127,8 +127,9 @@ def peak_kib(cluster):
 
 class FloodTest(EspalierTest):
     def flood(self, cluster, frames, acknowledge=True, encrypted=False):
-        """Sends the frames until the connection ends or FLOOD_S. Returns the address it came from
-        and the time of the slowest call that another client made meanwhile."""
+        """Sends the frames until the connection ends or FLOOD_S has passed. Returns the address
+        that it
+        came from and the time of the slowest call that another client made meanwhile."""
         slowest, failed, over = [0.0], [], threading.Event()
 
         def other_client():
@@ -172,7 +173,8 @@ class FloodTest(EspalierTest):
             self.assertLess(slowest, CALL_LIMIT_S)
             times = cluster.log("coordinator").count("refused connection of %s: " % source)
             # On a machine that is busy with other tests, calls may wait for more than a second.
-            # Then they do not count as cancelled at once.
+            # Then they do
+            # not count as cancelled at once.
             if times > 0:
                 break
         self.assertEqual(times, int(named), cluster.log("coordinator")[-2000:])

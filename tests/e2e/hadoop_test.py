@@ -1,4 +1,5 @@
-"""tools/hadoop: a real HDFS that is written, read, hurt and failed over. Installs what it needs."""
+"""tools/hadoop: a real HDFS, with writes, reads, faults and failovers. Installs its requirements.
+"""
 import collections
 import hashlib
 import os
@@ -39,7 +40,7 @@ def settings_of(hdfs):
 
 
 def can_read(hdfs, path, data):
-    """False while the NameNode names a DataNode that is dead, or misses a report of blocks."""
+    """Returns False while the NameNode names a dead DataNode, or a report of blocks is missing."""
     try:
         return hdfs.get(path) == data
     except (OSError, WebHdfsError):
@@ -47,7 +48,7 @@ def can_read(hdfs, path, data):
 
 
 def tool(*args, code=0, **env):
-    """Runs tools/hadoop; its output and error output."""
+    """Runs tools/hadoop. Returns its output and error output."""
     done = subprocess.run([TOOL] + list(args), capture_output=True, text=True, timeout=240,
                           env=dict(os.environ, **env))
     if done.returncode != code:
@@ -270,12 +271,12 @@ class ToolTest(unittest.TestCase):
         hdfs.daemon("dn1").update(pid=stranger.pid, birth=1)
         hdfs.save()
         tool("stop", "--dir", self.dir)
-        stranger.send_signal(signal.SIGUSR1)  # only a process that was let live ends by this
+        stranger.send_signal(signal.SIGUSR1)  # ends only a process that still lives
         self.assertEqual(stranger.wait(), -signal.SIGUSR1)
 
 
 class ProblemsTest(unittest.TestCase):
-    """What a machine can lack, without a daemon."""
+    """Missing parts of a machine, without a daemon."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="hadoop-test-")
@@ -332,7 +333,7 @@ class ProblemsTest(unittest.TestCase):
             ("", "its log is empty"),
         ]
         for text, words in cases:
-            # What an earlier run wrote into the same log is not the reason.
+            # Lines of an earlier run in the same log are not the reason.
             daemon = {"log": self.write("log", "No space left on device\n" + text), "log_from": 24}
             self.assertIn(words, hadoop_daemons.why_ended(daemon))
 

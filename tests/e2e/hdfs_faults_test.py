@@ -1,4 +1,5 @@
-"""Our storage on a real HDFS whose daemons are killed, restarted and failed over while it reads."""
+"""Our storage on a real HDFS with daemons that are killed, restarted and failed over while it
+reads."""
 import hashlib
 import os
 import subprocess
@@ -66,7 +67,7 @@ class Faults:
         self.file = self.hdfs.uri + "/tmp/faults.bin"
 
     def read_with(self, fault):
-        """Reads the file, with the fault after its first tenth; the seconds that the rest took."""
+        """Reads the file, with the fault after its first tenth. Returns the seconds of the rest."""
         self.assertEqual(self.probe("open " + self.file), "ok %d" % len(DATA))
         self.assertEqual(self.probe("read %d" % (10 * MIB)), "ok %d" % (10 * MIB))
         fault()

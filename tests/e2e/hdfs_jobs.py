@@ -1,4 +1,4 @@
-"""Jobs whose data, and often bundles, lie on a real HDFS; what the tests of them share."""
+"""Common part of tests with jobs whose data, and often bundles, are on a real HDFS."""
 import contextlib
 import hashlib
 import json
@@ -15,7 +15,7 @@ BUNDLE = [".writer.json", "README.md", "history.csv", "model.json", "weights.saf
 
 
 def table(rows, seed=3):
-    """[(column, values)]: three features and a label that follows from them."""
+    """Returns [(column, values)]: three features and a label that follows from them."""
     chance = random.Random(seed)
     a = [round(chance.gauss(0, 1), 5) for _ in range(rows)]
     b = [float(chance.randint(0, 9)) for _ in range(rows)]
@@ -32,8 +32,9 @@ def csv_text(columns):
 
 
 def start_hdfs():
-    """One HDFS for all tests; each has a directory of its own in it."""
-    # A file is closed when the NameNode has been told of its blocks; by default its writer asks
+    """One HDFS for all tests. Each test has its own directory in it."""
+    # A file is closed when the NameNode has received a report of its blocks. By default, its writer
+    # asks
     # again only after 400 ms.
     hdfs = Hdfs.start(block_size=MIB, hosts=HOSTS, settings={
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
@@ -51,7 +52,7 @@ class HdfsTest(EspalierTest):
         self.hdfs.files.mkdirs(self.home)
 
     def put(self, name, data):
-        """A file in the test's directory; its URI."""
+        """Writes a file in the test's directory. Returns its URI."""
         self.hdfs.put("%s/%s" % (self.home, name), data.encode() if isinstance(data, str) else data)
         return self.uri(name)
 
@@ -66,14 +67,15 @@ class HdfsTest(EspalierTest):
                      "train": {"batch": 100, "leaves": 16, "epochs": 2, "seed": 7}}, **changes)
 
     def trained(self, name, source, output=None, workers=2):
-        """The result of training; `output` is a name in the test's directory, None: local."""
+        """Returns the result of training. `output` is a name in the test's directory, None: local.
+        """
         spec = self.spec(source)
         if output:
             spec["output"] = self.uri(output)
         return self.result("train", self.job(name, spec), "--workers", workers)
 
     def refused(self, name, spec, command="train", code=2):
-        """What is said of a job that does not run, on standard error and as JSON."""
+        """Returns the messages about a job that does not run, on standard error and as JSON."""
         out, err = self.espalier(command, self.job(name, spec), "--json", code=code)
         failed = json_lines(out)[-1]
         self.assertEqual(failed["status"], "FAILED")
@@ -92,7 +94,8 @@ class HdfsTest(EspalierTest):
         return sorted(self.hdfs.files.names(self.home + path))
 
     def assert_bundle(self, name, result):
-        """It is whole, it is what was reported, and nothing temporary is left beside it."""
+        """Checks that the bundle is complete and as reported, without temporary files next to it.
+        """
         self.assertEqual(result["bundle"], self.uri(name))
         self.assertEqual(self.names("/" + name), BUNDLE)
         files = {n: self.hdfs.get("%s/%s/%s" % (self.home, name, n)) for n in BUNDLE}

@@ -1,4 +1,5 @@
-"""Profiles of data on a real HDFS whose daemons die and come back, and rows beyond the memory."""
+"""Profiles of data on a real HDFS with daemons that die and come back, and rows that exceed memory.
+"""
 import contextlib
 import json
 import os
@@ -23,7 +24,8 @@ def setUpModule():
 
 class ProfileTest(HdfsTest):
     def big_spec(self, times, steps=20):
-        """A job on a table so large that its profiling pass lasts; the table's local copy."""
+        """Returns a job on a table so large that its profiling pass lasts, and the table's local
+        copy."""
         header, rows = csv_text(table(2000)).split("\n", 1)
         local = self.write("big.csv", header + "\n" + rows * times)
         with open(local, "rb") as f:
@@ -34,7 +36,7 @@ class ProfileTest(HdfsTest):
         return spec, local
 
     def assert_as_from(self, local, spec, result):
-        """The result is that of the same job on a local file, and its bundle is whole."""
+        """The result is that of the same job on a local file, and its bundle is complete."""
         spec = dict(spec, data=dict(spec["data"], train=local), output=self.path("local"))
         expected = self.result("train", self.job("local", spec), "--workers", 1)
         self.assertEqual(result["weights_sha256"], expected["weights_sha256"])
@@ -66,7 +68,7 @@ class ProfileTest(HdfsTest):
             return status["state"] == "PROFILING" and status["progress"]["profiling_bytes_done"]
 
         def is_refused():
-            """A worker tells it once: refused, or broken off if a request was under way."""
+            """A worker logs it once: refused, or broken off if a request was in progress."""
             return any("; trying again" in cluster.log(name) for name in cluster.workers)
 
         def is_asked_in_safe_mode():
@@ -80,13 +82,15 @@ class ProfileTest(HdfsTest):
             job = cluster.submit(self.job("restarted", spec))
             wait_for("the profiling pass", profiling_runs)
             self.hdfs.stop_namenode()
-        # A DataNode that was asked before asks the NameNode as well, and may keep a request until
-        # the limit for transfers that stand still (30 s) ends it.
+        # A DataNode that was asked before asks the NameNode as well. It may keep a request until
+        # the
+        # limit for stalled transfers (30 s) ends it.
         wait_for("a refused connection", is_refused, 90)
         self.assertEqual(cluster.status(job)["state"], "PROFILING")
         wait_for("the reason", lambda: "the NameNode 127.0.0.1:" in (
             cluster.status(job)["waiting_because"] or ""))
-        # It leaves safe mode when it was told of the blocks; DataNodes that stand still do not.
+        # The NameNode leaves safe mode when it has the reports of the blocks. Stopped DataNodes
+        # send none.
         with self.paused_data_nodes():
             self.hdfs.start_namenode()
             wait_for("a request in safe mode", is_asked_in_safe_mode, 30)
@@ -110,7 +114,7 @@ class ProfileTest(HdfsTest):
 
     @staticmethod
     def bytes_mapped(pid, folder):
-        """Of files in the folder, into the process; also of files that have no name any more."""
+        """Returns bytes of files in the folder, also deleted ones, that the process has mapped."""
         total = 0
         with open("/proc/%d/maps" % pid) as f:
             for line in f:
@@ -131,7 +135,7 @@ class ProfileTest(HdfsTest):
 
     @contextlib.contextmanager
     def slow_data_nodes(self):
-        """They run for a small part of the time, so that a profile lasts."""
+        """The DataNodes run for a small part of the time, so that a profile lasts."""
         over = threading.Event()
 
         def slow():

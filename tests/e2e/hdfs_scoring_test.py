@@ -1,4 +1,4 @@
-"""Predictions and evaluations by a cluster from a real HDFS and to it, a worker killed in the
+"""Predictions and evaluations by a cluster from and to a real HDFS, with a worker killed in the
 middle: the bytes of a local run."""
 import os
 import unittest
@@ -21,7 +21,7 @@ def setUpModule():
 
 class ScoringTest(HdfsTest):
     def setUp(self):
-        """A model, and a table some of whose rows are none, here and there."""
+        """Returns a model, and a table with some invalid rows."""
         super().setUp()
         spec = self.spec(self.put("t.csv", csv_text(table(300))), output=self.uri("model"),
                          model={"task": "classification", "hidden": [16]},
@@ -39,7 +39,7 @@ class ScoringTest(HdfsTest):
         self.there, self.here = self.put("new.csv", text), self.write("new.csv", text)
 
     def files_there(self, name):
-        """Name and bytes of all that a directory on HDFS holds."""
+        """Returns name and bytes of all files that a directory on HDFS contains."""
         found = {}
         for child in self.names("/" + name):
             path = "%s/%s" % (name, child)
@@ -50,7 +50,7 @@ class ScoringTest(HdfsTest):
         return found
 
     def killed_in_the_middle(self, *arguments):
-        """What a command on a cluster comes to that loses a worker meanwhile."""
+        """Returns the result of a command on a cluster that loses a worker meanwhile."""
         cluster = slow_scoring_cluster(self, 3)
         out, _ = cluster.espalier(*arguments, "--detach", "--json")
         job = json_lines(out)[0]["job"]

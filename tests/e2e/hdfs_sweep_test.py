@@ -19,7 +19,7 @@ def setUpModule():
 
 
 def read_of(log):
-    """Of each job: [fetched, cached], in the program's own words."""
+    """Returns [fetched, cached] of each job, in the program's own words."""
     return re.findall(r"(job-\d+) has read (.+) of its input from where it lies and (.+) from the "
                       "cache", log)
 
@@ -48,10 +48,11 @@ class HdfsSweepTest(HdfsTest):
             reads = read_of(cluster.log(name))
             self.assertEqual([job for job, _, _ in reads], ["job-%d" % n for n in range(1, 5)])
             self.assertIn("KiB", reads[0][1])
-            # At most the byte that shows that a job may read what it takes over.
+            # At most the byte that shows that a job may read the data that it takes over.
             for _, fetched, _ in reads[1:]:
                 self.assertIn(fetched, ["0 B", "1 B"])
-            # The second fold is parsed from the cache; what the other trial needs is there parsed.
+            # The second fold is parsed from the cache. The rows of the other trial are already
+            # parsed.
             self.assertIn("KiB", reads[1][2])
             parsed = re.findall(r"job-\d+ has parsed (\d+) of its shards itself and taken over "
                                 r"(\d+) that", cluster.log(name))

@@ -1,4 +1,4 @@
-"""Training from a real HDFS and into it; what is said when it is not as it should be."""
+"""Training from and into a real HDFS, and the messages if something is wrong."""
 import os
 import re
 import signal
@@ -14,15 +14,15 @@ import parquet_file  # in tools/lib, which `espalier` puts on the path
 
 pytestmark = pytest.mark.covers("storage")
 
-FIRST_CONTACT_S = 10  # until an HDFS that never answered is given up
+FIRST_CONTACT_S = 10  # limit for an HDFS that never answers
 LATE_S = 10           # on a machine that is busy
 
 
 def watches_for(pid, number):
-    """Whether the program handles this signal, and blocks it to read it from a file.
+    """Returns whether the program handles this signal, and blocks it to read it from a file.
 
     Before it is executed, its process is a copy of this one and blocks every signal. It also does
-    while a library starts its threads; then it does not handle the signal yet.
+    while a library starts its threads. At that time, it does not handle the signal yet.
     """
     if os.readlink("/proc/%d/exe" % pid) == os.readlink("/proc/self/exe"):
         return False
@@ -156,7 +156,8 @@ class NamesTest(HdfsTest):
 
 class RefusalTest(HdfsTest):
     def assert_says(self, key, message):
-        """As Says of tests/testing/says.h: the pieces between " ... ", the first at the start."""
+        """Checks as Says of tests/testing/says.h: the pieces between " ... ", the first at the
+        start."""
         self.assertRegex(message, "^" + ".*".join(map(re.escape, key.split(" ... "))))
 
     def test_input_that_is_not_there_or_not_what_it_should_be_is_named(self):
@@ -177,7 +178,7 @@ class RefusalTest(HdfsTest):
                 self.assert_says(message.replace("%s", uri), said)
 
     def test_a_directory_where_a_file_is_meant_is_opened_as_a_table(self):
-        """Spark writes directories that are called t.csv."""
+        """Spark writes directories with names like t.csv."""
         text = csv_text(table(300))
         expected = self.trained("local", self.write("t.csv", text))
         self.put("data/t.csv/part-00000.csv", text)
@@ -248,7 +249,7 @@ class RefusalTest(HdfsTest):
 
     @pytest.mark.long
     def test_an_hdfs_that_is_away_ends_each_command_in_time_with_one_error(self):
-        """All at once, because each waits for its whole deadline."""
+        """All run at once, because each waits for its whole deadline."""
         csv = self.put("t.csv", csv_text(table(50)))
         http, conf = self.hdfs.daemon("nn1")["http"], self.hdfs.conf_dir
         unreached = ["cannot look up '%s': the NameNode %s cannot be reached: " % (csv, http),

@@ -1,5 +1,6 @@
-"""A hostile client: speaks TCP, TLS and just enough HTTP/2 to do harm. Its sockets never block for
-long, and are all closed by close()."""
+"""A hostile client: uses TCP, TLS and enough HTTP/2 to do harm. Its sockets never block for long,
+and
+close() closes them all."""
 
 import socket
 import ssl
@@ -25,7 +26,7 @@ KNOWN_HEADERS = (
 
 
 def headers(path, more=()):
-    """Literal fields without indexing; each shorter than 127 bytes."""
+    """Encodes literal fields without indexing; each is shorter than 127 bytes."""
     fields = ((b":method", b"POST"), (b":scheme", b"http"), (b":path", path.encode()),
               (b":authority", b"x"), (b"te", b"trailers"),
               (b"content-type", b"application/grpc")) + tuple(more)
@@ -33,7 +34,7 @@ def headers(path, more=()):
 
 
 def too_many_headers(odd):
-    """Frames of one call whose fields, the odd one among them, are more than anybody takes."""
+    """Returns frames of one call whose fields, including the odd one, exceed all limits."""
     block = headers("/espalier.v1.Espalier/Submit") + b"".join(
         b"\0" + bytes([len(name)]) + name + b"\x7f\x69" + b"v" * 232  # 127 + 105 bytes
         for name in [odd] + [b"field-%d" % n for n in range(1500)])
@@ -55,7 +56,7 @@ class Hostile:
         return one
 
     def encrypted(self):
-        """A finished handshake, with no certificate of ours."""
+        """Returns a connection after the handshake, without a certificate of ours."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(["h2"])
@@ -64,7 +65,7 @@ class Hostile:
         return one
 
     def call(self, path, body=b"", stream=1, on=None, more=()):
-        """Begins a call that it never ends; returns the connection."""
+        """Begins a call that it never ends. Returns the connection."""
         if on is None:
             on = self.connect()
             send(on, PREFACE + frame(SETTINGS, 0, 0))
@@ -80,7 +81,7 @@ class Hostile:
 
 
 def send(one, data):
-    """What the other side does not take, or refuses by closing, is its right."""
+    """Sends bytes. The other side may close the connection or not read them."""
     try:
         one.sendall(data)
     except OSError:
@@ -111,7 +112,7 @@ def ended(one, calls=1, limit_s=20):
 
 
 def is_closed(one):
-    """Reads what there is; whether the other side has ended the connection."""
+    """Reads the available data. Returns whether the other side has ended the connection."""
     one.setblocking(False)
     try:
         while one.recv(65536):

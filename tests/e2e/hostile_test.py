@@ -1,5 +1,5 @@
-"""Hostile clients attack coordinator and workers while a job trains: it ends in time with the right
-bits, and the daemons stay small and answer."""
+"""Hostile clients attack coordinator and workers while a job trains. The job ends in time with the
+right bits, and the daemons stay small and answer."""
 
 import os
 import struct
@@ -17,13 +17,13 @@ from hostile import (DATA, HEADERS, KNOWN_HEADERS, PREFACE, SETTINGS, Hostile, e
 pytestmark = [pytest.mark.covers("coordinator", "rpc"), pytest.mark.attack]
 
 HALF_OPEN, CALLS, STREAMS = 300, 400, 100
-# The sanitizer takes memory next to each allocation, and keeps freed ones.
+# The sanitizer uses memory next to each allocation, and keeps freed memory.
 MEMORY_FACTOR = 3 if SANITIZED else 1
 MEMORY_KIB_MAX, THREADS_MAX = MEMORY_FACTOR * 800 * 1024, 120
 
 
 def status_of(process):
-    """The fields of /proc/PID/status."""
+    """Returns the fields of /proc/PID/status."""
     with open("/proc/%d/status" % process.pid) as f:
         return dict(line.split(":", 1) for line in f.read().splitlines() if ":" in line)
 
@@ -36,7 +36,7 @@ class HostileTest(EspalierTest):
         return dict(spec, model={"task": "classification", "hidden": [64, 64], "dropout": 0.2})
 
     def attack(self, cluster, how):
-        """how(Hostile) at the coordinator and at a worker, while a job trains."""
+        """Runs how(Hostile) at the coordinator and at a worker, while a job trains."""
         weights = self.result("train", self.job("quiet", self.spec()), "--workers", 1)
         job = cluster.submit(self.job("attacked", dict(self.spec(), workers={"min": 1, "max": 2})))
         cluster.wait_for_training(job)

@@ -1,4 +1,4 @@
-"""Workers and the coordinator on hosts of their own, whose network fails in many ways."""
+"""Workers and the coordinator on separate hosts, with a network that fails in many ways."""
 
 import re
 import unittest
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.covers("cluster", "rpc")
 
 
 class HostCluster(Cluster):
-    """Each daemon on its own host; commands run on the coordinator's."""
+    """Cluster with each daemon on its own host. Commands run on the coordinator's."""
 
     consent = ["--insecure"]
 
@@ -42,13 +42,14 @@ class HostsTest(EspalierTest):
             raise AssertionError("no host can be played here: " + reason)
 
     def spec(self, **train):
-        """A job of some seconds; of less with `steps`."""
+        """Returns a job of some seconds; with `steps`, of fewer."""
         train.setdefault("epochs", 200)
         spec = self.classes_spec(self.classes_csv("rows.csv", 4000), **train)
         return dict(spec, model={"task": "classification", "hidden": [64, 64], "dropout": 0.2})
 
     def start_job(self, workers, spec=None, relayed=(), **options):
-        """(the cluster, the job that trains on all its workers, the weights it must end with)"""
+        """Returns (the cluster, the job that trains on all its workers, the weights that it must
+        end with)"""
         spec = spec or self.spec()
         quiet = self.result("train", self.job("quiet", spec), "--workers", 1)
         cluster = HostCluster(self, workers, relayed, **options)
@@ -67,7 +68,7 @@ class HostsTest(EspalierTest):
                  lambda: cluster.log(log).count(text) >= times, 30)
 
     def wait_for_generation(self, cluster, job, after, workers):
-        """Whatever its number: leaves may have moved before."""
+        """Matches any number, because leaves may have moved before."""
         pattern = r"%s[\s\S]*%s generation \d+: %d worker" % (after, job, workers)
         wait_for("'%s' in the coordinator's log" % pattern,
                  lambda: re.search(pattern, cluster.log("coordinator")), 30)
@@ -85,8 +86,8 @@ class HostsTest(EspalierTest):
         self.assertEqual(cluster.lost(), ["node-2"])
 
     def cut_pair(self, workers, one_way):
-        """Two that exchange sums cannot reach each other; both reach the coordinator."""
-        # With a leaf for each none moves, and the tree is always the same.
+        """Two workers that exchange sums cannot reach each other. Both reach the coordinator."""
+        # With a leaf for each worker, no leaf moves, and the tree is always the same.
         cluster, job, weights = self.start_job(workers, self.spec(leaves=workers))
         one, other = cluster.status(job)["workers"][:2]
         (cluster.hosts.cut_one_way if one_way else cluster.hosts.cut)(one, other)
@@ -147,7 +148,7 @@ class HostsTest(EspalierTest):
 
     @pytest.mark.long
     def test_training_goes_on_while_the_coordinators_host_is_unplugged(self):
-        # It must outlast the silence (2 s) that the workers bear, on a fast machine, too.
+        # It must outlast the silence (2 s) that the workers tolerate, also on a fast machine.
         cluster, job, weights = self.start_job(2, self.spec(epochs=1200))
         before = self.step_of(cluster, job)
         cluster.hosts.unplug("coordinator")

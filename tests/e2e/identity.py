@@ -1,7 +1,7 @@
-"""Models that give back their features, to see which numbers were read from a file.
+"""Models that reproduce their features, to show which numbers were read from a file.
 
 The model is linear, has unit weights and computes in float64, so `espalier predict` writes each
-number as it was read. Numbers below the least normal double become 0.
+number as it was read. Numbers below the smallest normal double become 0.
 """
 import csv
 import glob
@@ -14,7 +14,7 @@ NULL = -54321.0  # in place of a null number
 
 
 def job(folder, name, numbers, flags=(), dates=(), csv_options=None):
-    """Writes a job whose targets t0, t1, ... are as many as its columns, and a table for it."""
+    """Writes a job with as many targets t0, t1, ... as columns, and a table for it."""
     columns = [*numbers, *flags, *dates]
     targets = ["t%d" % i for i in range(len(columns))]
     value = {**{c: "%d" for c in numbers}, **{c: "true" for c in flags},
@@ -68,7 +68,7 @@ def give_back(bundle):
 
 
 def predictions(directory, columns, texts=()):
-    """{column: values} of what `espalier predict --keep TEXTS` has written."""
+    """Returns {column: values} that `espalier predict --keep TEXTS` has written."""
     rows = []
     for part in sorted(glob.glob(directory + "/part-*.csv")):
         with open(part, newline="") as f:
@@ -78,7 +78,9 @@ def predictions(directory, columns, texts=()):
 
 
 def difference(ours, theirs, columns, texts=()):
-    """The first value on which two tables differ, in words; empty: none. `theirs`: null is None."""
+    """Returns a description of the first value on which two tables differ; empty: none. `theirs`:
+    null
+    is None."""
     for column in [*columns, *texts]:
         null = "" if column in texts else NULL
         expected = [null if v is None else v for v in theirs[column]]
