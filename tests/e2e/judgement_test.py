@@ -1,4 +1,5 @@
-"""How tables are written: by keys of the job, which the model keeps, or refused with those keys."""
+"""Formats of tables: decided by keys of the job, which the model keeps, or rejected with those
+keys."""
 import json
 import os
 import random
@@ -29,7 +30,7 @@ def german(number):
 
 class JudgementTest(EspalierTest):
     def tables(self):
-        """The same rows as a program and as a person writes them."""
+        """Writes the same rows as a program and as a person writes them."""
         plain, written = ["a,b,d,y"], [";a;b;d;y"]
         for i, a, b, (day, month), good in rows_of(400):
             plain.append("%.3f,%s,2024-%02d-%02d,%s" % (a, "" if b is None else "%.3f" % b, month,
@@ -83,7 +84,8 @@ class JudgementTest(EspalierTest):
         self.assertEqual(told["rows"], 2)
 
     def mixed(self):
-        """A job over a table with text and fractions only between the blocks of rows that are
+        """Returns a job over a table with text and fractions only between the blocks of rows that
+        are
         sampled."""
         rows, lines = 140000, ["a,b,y         "]
         for i in range(rows):
@@ -97,7 +99,7 @@ class JudgementTest(EspalierTest):
 
     @pytest.mark.long
     def test_a_judgement_outlives_the_coordinator(self):
-        """The coordinator dies around the moment at which it keeps the plan by all rows."""
+        """The coordinator dies around the moment when it saves the plan by all rows."""
         spec = self.mixed()
         want = self.trained_here("quiet", spec)["weights_sha256"]
         for when in ("before JobReplanned", "after JobReplanned"):
@@ -118,7 +120,7 @@ class JudgementTest(EspalierTest):
                 cluster.stop()
 
     def test_texts_of_parquet_are_judged_by_all_row_groups(self):
-        """The row groups that are sampled have numbers where the others have text."""
+        """The sampled row groups have numbers where the others have text."""
         rows, group = 60000, 2000
         number = [str(i % 977) for i in range(rows)]
         mixed = [n if i < group or i >= rows - group else "t%d" % (i % 11)

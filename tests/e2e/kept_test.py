@@ -1,8 +1,8 @@
-"""What version 0.1.0 wrote can be used: a checkpoint, a bundle, and a coordinator's journal.
+"""Files that version 0.1.0 wrote are usable: a checkpoint, a bundle, and a coordinator's journal.
 
-`kept/0.1.0.json` has the files, compressed and as Base64, and the results of 0.1.0 itself. Its jobs
-have paths below /proc/self/cwd, so that they run in any directory. The journal knows the table by
-its modification time.
+`kept/0.1.0.json` contains the files, compressed and as Base64, and the results of 0.1.0 itself. Its
+jobs have paths below /proc/self/cwd, so that they run in any directory. The journal identifies the
+table by its modification time.
 """
 import base64
 import json
@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def table():
-    """The table of all kept jobs."""
+    """Writes the table of all kept jobs."""
     chance = random.Random(5)
     lines = ["label,f0,f1,f2,f3"]
     for _ in range(300):

@@ -1,5 +1,5 @@
-"""A secured HDFS: jobs that read and write it by keytab, by ticket and by delegation tokens that
-end and are replaced in the middle of a job; and what is said of each thing that is missing or
+"""A secured HDFS: jobs read and write it by keytab, by ticket and by delegation tokens that end and
+are replaced in the middle of a job. Also tests the messages about each part that is missing or
 wrong.
 
 Its delegation tokens last seconds instead of days.
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.covers("storage")
 
 MIB = 1 << 20
 RENEW_MS, LIFE_MS = 4000, 9000
-# Base64 of "alice" as it stands in each token of hers.
+# Base64 of "alice", which occurs in each of her tokens.
 IN_TOKEN_OF_ALICE = "QAFYWxpY2U"
 
 
@@ -40,7 +40,7 @@ def setUpModule():
 
 
 class DaemonsOf:
-    """For a Cluster: its daemons are another principal than the test's commands."""
+    """Settings for a Cluster with daemons that are another principal than the test's commands."""
 
     principal = "espalier"
 
@@ -74,7 +74,7 @@ class Kerberos(EspalierTest):
         self.rows = csv_text(table(900))
 
     def put(self):
-        """The table in a directory that everybody may write in; its URI."""
+        """Writes the table in a directory that all users may write in. Returns its URI."""
         files = self.hdfs.files
         files.mkdirs(self.home, "777")
         files.call("PUT", "SETPERMISSION", self.home, permission="777")
@@ -99,7 +99,7 @@ class Kerberos(EspalierTest):
         return self.job(name, dict(self.spec(source, **train), output=output or self.uri(name)))
 
     def nobody(self):
-        """Neither ticket nor keytab."""
+        """Returns an environment with neither ticket nor keytab."""
         return hadoop_kdc.nobody_env(self.directory)
 
     def ticket(self, name, *options):
@@ -112,7 +112,7 @@ class Kerberos(EspalierTest):
 
 
 class WordsTest(Kerberos):
-    """`espalier check` is refused, and says why."""
+    """`espalier check` is rejected with the reason."""
 
     def said(self, *words, uri=None, **environment):
         self.environment.update(environment)
@@ -191,7 +191,7 @@ class WordsTest(Kerberos):
                   HADOOP_TOKEN_FILE_LOCATION=self.token_file(), **self.https_only("localhost"))
 
     def https_only(self, host):
-        """A configuration by which hdfs:// is spoken over HTTPS, to a NameNode of that name."""
+        """Writes a configuration with HTTPS for hdfs://, to a NameNode of that name."""
         conf = self.path("conf-" + host)
         os.makedirs(conf)
         namenode = self.hdfs.daemon("nn1")
@@ -202,7 +202,7 @@ class WordsTest(Kerberos):
         return {"HADOOP_CONF_DIR": conf}
 
     def token_file(self):
-        """Alice's, written by Hadoop."""
+        """Writes a token of Alice's, by Hadoop."""
         path = self.path("alice.token")
         cache = "FILE:" + self.path("alice.cache")
         hadoop_kdc.kinit(self.hdfs.state, "alice", cache)
@@ -248,14 +248,14 @@ class OwnIdentityTest(Kerberos):
 
 class TokensTest(Kerberos):
     def assert_secret(self, cluster, *texts):
-        """No log, no answer holds a token."""
+        """Checks that no log and no answer contains a token."""
         logs = [cluster.log(name) for name in ["coordinator"] + list(cluster.workers)]
         for text in logs + list(texts):
             self.assertNotIn(IN_TOKEN_OF_ALICE, text)
             self.assertNotIn("delegation=", text)
 
     def tokens_in(self, state):
-        """Those that the journal holds; nobody else may read it."""
+        """Returns the tokens in the journal. No other user may read it."""
         found = set()
         for path in glob.glob(os.path.join(state, "**"), recursive=True):
             if os.path.isfile(path):
@@ -266,7 +266,8 @@ class TokensTest(Kerberos):
         return {self.whole(token.decode()) for token in found}
 
     def whole(self, text):
-        """A token without what follows it in a file: it ends with the address of its service."""
+        """Returns a token up to the end of its service's address, without the data after it in a
+        file."""
         for end in range(len(text) + 1):
             with contextlib.suppress(ValueError):
                 bytes_ = base64.urlsafe_b64decode(text[:end] + "=" * (-end % 4))
@@ -352,7 +353,7 @@ class TokensTest(Kerberos):
         port = cluster.address.rpartition(":")[2]
         for host, words in (
                 ("127.0.0.1", "delegation tokens came over"),
-                # This machine as well, but not by an address that is known to be.
+                # Also this machine, but not by an address that is known to be its own.
                 ("0.0.0.0", "in the clear to the coordinator at 0.0.0.0")):
             cluster.address = "%s:%s" % (host, port)
             _, err = cluster.espalier("submit", self.remote_job("clear", source), code=None)

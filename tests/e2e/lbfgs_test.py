@@ -1,5 +1,5 @@
-"""L-BFGS and the words of other programs, through real daemons: the same bits whoever computes,
-with a worker killed and one joining within a line search, and Spark's own example."""
+"""L-BFGS and the keys of other programs, through real daemons: the same bits for any number of
+workers, with a worker killed and one joining within a line search, and Spark's own example."""
 import csv
 import json
 import os
@@ -32,7 +32,8 @@ class LbfgsTest(EspalierTest):
         return spec
 
     def long_lbfgs_spec(self, rows=3000):
-        """Of some seconds: its tolerance is never met, and its float64 leaves room to descend."""
+        """Returns a job of some seconds. Its tolerance is never met, and its float64 leaves room to
+        descend."""
         if not os.path.exists(self.path("long.csv")):
             self.classes_csv("long.csv", rows)
         spec = self.lbfgs_spec(self.path("long.csv"), tolerance=0, max_iterations=150)
@@ -66,7 +67,7 @@ class LbfgsTest(EspalierTest):
 
     def test_a_job_whose_workers_are_all_lost_goes_on_from_its_checkpoint(self):
         spec = self.long_lbfgs_spec()
-        spec["train"]["checkpoint"] = {"every_steps": 7}  # within passes, and within searches
+        spec["train"]["checkpoint"] = {"every_steps": 7}  # in the middle of passes and searches
         quiet = self.trained_here("quiet", spec)
         process = self.start("train", self.job("lost", spec), "--workers", 2, "--json")
         for line in process.stdout:
@@ -109,7 +110,7 @@ class LbfgsTest(EspalierTest):
                 self.assertAlmostEqual(test["accuracy"], golden["runs"][run]["test_accuracy"])
             self.assertEqual(self.end(result), "convergence" if run == "lbfgs" else "epochs")
 
-        # As Spark 3.5 does: it ends with its fourth update, and has told the losses before each.
+        # As in Spark 3.5: it ends with its fourth update, and has reported the losses before each.
         spec["compat"]["spark-mlp"].update(solver="gd", tol=0.01)
         early = self.trained_here("early", spec, 2)
         self.assertEqual((self.end(early), early["epochs"]), ("convergence", 4))

@@ -1,4 +1,4 @@
-"""The man pages: one a command, made from --help, without warnings of troff."""
+"""The man pages: one per command, generated from --help, without warnings of troff."""
 import os
 import re
 import subprocess
@@ -23,7 +23,7 @@ class ManTest(EspalierTest):
         man_pages.put(self.path("man"), PROGRAMS, "1.2.3", SECONDS)
 
     def shown(self, page):
-        """What a person sees, and what troff warns of."""
+        """Returns the text that a person sees, and the warnings of troff."""
         done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", self.path("man", page)],
                               capture_output=True, text=True, timeout=60,
                               env=dict(self.environment, MANWIDTH="80", LC_ALL="C.UTF-8"))

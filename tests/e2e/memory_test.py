@@ -18,12 +18,12 @@ COLUMNS, BLOCK_ROWS, BLOCKS = 40, 1000, 600
 ROWS_BYTES = COLUMNS * BLOCK_ROWS * BLOCKS * 8  # decoded
 HANDS = [(1, 2), (2, 1), (3, 2), (5, 1)]  # workers, threads
 BUDGET = 16 * MIB
-# Besides the budget: the program, its threads, windows, a batch. Far below the rows.
+# In addition to the budget: the program, its threads, windows, a batch. Far below the rows.
 ALLOWANCE = 112 * MIB
 
 
 def own_memory(pid):
-    """Bytes that no file backs."""
+    """Returns the bytes that no file backs."""
     with open("/proc/%d/status" % pid) as f:
         for line in f:
             if line.startswith("RssAnon:"):
@@ -42,7 +42,7 @@ class MemoryTest(EspalierTest):
         self.names = ["x%d" % i for i in range(COLUMNS)]
 
     def text(self):
-        """Its first line, and the lines of a block."""
+        """Returns its first line, and the lines of a block."""
         rows = zip(*self.columns, self.labels)
         return (",".join(self.names + ["y"]) + "\n",
                 "".join(",".join(map(str, row)) + "\n" for row in rows))
@@ -53,7 +53,7 @@ class MemoryTest(EspalierTest):
                 "train": {"batch": 8192, "leaves": 8, "epochs": 1, "seed": 7}}
 
     def train_and_watch(self, spec, workers=2):
-        """(the result, the most memory of its own that each worker was seen to have)"""
+        """Returns (the result, the maximum of own memory that was observed for each worker)"""
         cluster = Cluster(self, workers, worker_flags=["--memory-bytes-max", str(BUDGET)])
         output = {"path": self.path("watched.bundle"), "overwrite": True}
         job = cluster.submit(self.job("watched", dict(spec, output=output)))
@@ -104,7 +104,7 @@ class MemoryTest(EspalierTest):
         first, block = self.text()
         rows = sorted(block.splitlines(True), key=lambda line: line.rsplit(",", 1)[1])
         zeros = sum(line.endswith(",0\n") for line in rows)
-        # What tells the classes apart: the first column is 20 more in the second one.
+        # Difference between the classes: the first column is 20 more in the second one.
         rows[zeros:] = ["%.3f,%s" % (float(line.split(",", 1)[0]) + 20, line.split(",", 1)[1])
                         for line in rows[zeros:]]
         with open(self.path("rows.csv"), "w") as f:

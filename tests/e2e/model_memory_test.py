@@ -18,7 +18,7 @@ class ModelMemoryTest(EspalierTest):
         return spec
 
     def assert_works(self, cluster):
-        """All workers are alive and can train a small model."""
+        """Checks that all workers are alive and can train a small model."""
         for name, worker in cluster.workers.items():
             self.assertIsNone(worker.poll(), name + " has ended: " + cluster.log(name)[-500:])
         spec = self.spec([4])

@@ -1,4 +1,4 @@
-"""What tools/package makes, on machines that have nothing: an empty root, an unknown user."""
+"""Packages of tools/package, on machines without anything: an empty root, an unknown user."""
 import contextlib
 import hashlib
 import json
@@ -25,14 +25,14 @@ UNKNOWN_UID = 54321
 PACKAGE_LIMIT_S = 600
 BYTES_MAX = 80_000_000
 EXPOSURE_MAX = 2.0
-# What the pages name and only the source tree has, for people who work on it.
+# Paths in the pages that only the source tree has, for people who work on it.
 ONLY_IN_THE_SOURCES = ["CONTRIBUTING.md", "docs/engineering/architecture.md",
                        "docs/engineering/grpc-review.md"]
 UNITS = ["espalier-coordinator.service", "espalier-worker.service"]
 
 
 def package(folder, *arguments):
-    # The machine of the tests may be without some updates.
+    # Some updates may be missing on the machine of the tests.
     subprocess.run([os.path.join(ROOT, "tools", "package"), "--allow-outdated", "--output",
                     folder] + list(arguments),
                    check=True, stdout=subprocess.DEVNULL, timeout=PACKAGE_LIMIT_S)
@@ -45,13 +45,13 @@ def only(folder, ending):
 
 
 def pages(tree):
-    """The paths of all pages in the tree."""
+    """Returns the paths of all pages in the tree."""
     return sorted(os.path.relpath(os.path.join(folder, name), tree)
                   for folder, _, names in os.walk(tree) for name in names if name.endswith(".md"))
 
 
 def named_paths(tree, page):
-    """The files that a page leads to: by its links, and by paths that it writes out."""
+    """Returns the files that a page refers to: by its links, and by paths in its text."""
     with open(os.path.join(tree, page), encoding="utf-8") as f:
         text = f.read()
     folder = os.path.dirname(page)
@@ -93,7 +93,8 @@ class PackageTest(EspalierTest):
                            1)["weights_sha256"]
 
     def empty_root(self, uid):
-        """A root with the unpacked tarball and a folder /job that the user may write; its spec."""
+        """A root with the unpacked tarball and a folder /job that the user may write. Returns its
+        spec."""
         folder = os.path.join(self.empty, "job")
         os.mkdir(folder)
         self.addCleanup(shutil.rmtree, folder)
@@ -126,7 +127,8 @@ class PackageTest(EspalierTest):
         self.assert_trains_inside(0)
 
     def test_so_does_a_user_who_is_in_no_list(self):
-        """Only root can choose one; without, it is the user that runs the tests, as another."""
+        """Only root can choose a user. Without root, it is the user that runs the tests, mapped to
+        another."""
         self.assert_trains_inside(UNKNOWN_UID if os.geteuid() == 0 else 0)
 
     def test_each_program_tells_version_arithmetic_and_how_it_was_built(self):
@@ -302,7 +304,8 @@ class PackageTest(EspalierTest):
                               text=True).stdout
         self.assertIn("Architecture: amd64", info)
         self.assertNotIn("Depends:", info)
-        # The configuration is copied where it is missing: dpkg has nothing to ask at an upgrade.
+        # The installation copies the configuration if it is missing: dpkg asks nothing at an
+        # upgrade.
         self.assertNotIn("conffiles", info)
         self.assertFalse([name for name in names if name.startswith("./etc/")])
         postinst = subprocess.run(["dpkg-deb", "--info", self.deb, "postinst"], check=True,
@@ -311,8 +314,9 @@ class PackageTest(EspalierTest):
             self.assertIn(name, postinst)
 
     def purge(self, *made_by_people):
-        """Runs the package's postrm in a root with the files of both services and these; returns
-        what purge says and the files that it keeps."""
+        """Runs the package's postrm in a root with the files of both services and these. Returns
+        purge's
+        output and the files that it keeps."""
         root = self.path("root-%d" % len(made_by_people))
         made = ["etc/passwd", "usr/", "dev/", "bin/userdel"] + [
             "etc/espalier/" + name for name in (
@@ -414,13 +418,13 @@ class PackageTest(EspalierTest):
         worker = settings["espalier-worker.service"]
         hidden = worker["InaccessiblePaths"].split()
         self.assertEqual(hidden, ["/var/lib/espalier/coordinator", "/etc/espalier/coordinator"])
-        # systemd makes them: a path that does not exist yet is not hidden later.
+        # systemd makes them, because a path that does not exist yet is not hidden later.
         made = ["/var/lib/" + name for name in worker["StateDirectory"].split()] + [
             "/etc/" + name for name in worker["ConfigurationDirectory"].split()]
         self.assertLessEqual(set(hidden), set(made))
 
     def test_systemd_finds_no_fault_in_the_units(self):
-        """In a copy that starts the programs where they are here."""
+        """Copies it, so that it starts the programs of this directory."""
         for unit in UNITS:
             with open(os.path.join(self.empty + self.top, "deploy", "systemd", unit)) as f:
                 text = f.read().replace("/usr/lib/espalier", self.empty + self.top)

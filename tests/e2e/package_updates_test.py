@@ -1,4 +1,4 @@
-"""tools/package and libraries with pending security updates, as apt's lists know them."""
+"""tools/package and libraries with pending security updates, according to apt's lists."""
 import contextlib
 import email.utils
 import hashlib
@@ -23,7 +23,8 @@ pytestmark = pytest.mark.covers("launcher")
 
 class PackageUpdatesTest(EspalierTest):
     def security_archive(self, package, version, valid_s=3600):
-        """Settings for apt, as environment: its only archive is one of security updates, which has
+        """Returns settings for apt, as environment. Its only archive is one of security updates,
+        which has
         this version."""
         folder = self.path("archive")
         place = os.path.join(folder, "dists", "bookworm-security")
@@ -63,7 +64,7 @@ class PackageUpdatesTest(EspalierTest):
         self.assertEqual(os.listdir(self.path("out")), [])
 
     def warnings(self, environment, allow_outdated=False):
-        """What tools/package says of libexpat1 where apt has these settings."""
+        """Returns the output of tools/package about libexpat1 if apt has these settings."""
         with mock.patch.dict(os.environ, environment), \
                 contextlib.redirect_stderr(io.StringIO()) as said:
             package_security.check({"libexpat1": "2.5.0-1"}, allow_outdated)

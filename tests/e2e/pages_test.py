@@ -1,8 +1,8 @@
-"""The command blocks of README.md and of the user pages in docs/, run as written.
+"""The command blocks of README.md and of the user pages in docs/, run unchanged.
 
-The ```sh blocks of a page run in order, in one shell and one empty directory. Lines of the blocks
-without a language that follow must appear in the output of the commands above them, in order;
-durations may differ, and pages call that directory /data. Comments in a page direct the test:
+The ```sh blocks of a page run in order, in one shell and one empty directory. Blocks without a
+language follow them. Their lines must appear in the output of the commands above them, in order.
+Durations may differ, and pages call that directory /data. Comments in a page direct the test:
 
   <!-- test: after PAGE#SECTION -->  the blocks of PAGE up to the end of that section run first
                                      (at the top of the page)
@@ -49,7 +49,7 @@ class Block:
 
 
 def directions_and_blocks(page):
-    """([(word, argument) before the first block], [Block])"""
+    """Returns ([(word, argument) before the first block], [Block])"""
     top, found, direction, section = [], [], "", ""
     with open(os.path.join(ROOT, page), encoding="utf-8") as f:
         lines = f.read().split("\n")
@@ -76,7 +76,7 @@ def directions_and_blocks(page):
 
 @functools.lru_cache
 def blocks_of(page):
-    """The blocks of a page and, in front of them, those that it continues."""
+    """Returns the blocks of a page, after those of the page that it continues."""
     top, found = directions_and_blocks(page)
     before = []
     for other, _, section in (name.partition("#") for word, name in top if word == "after"):
@@ -92,7 +92,8 @@ def is_command(block, long):
 
 
 def plain(text):
-    """Lines without what differs from run to run, such as the width of a column of durations."""
+    """Returns lines without parts that differ between runs, for example the width of a column of
+    durations."""
     return [re.sub(" +", " ", DURATION.sub("DURATION", line.rstrip()))
             for line in text.split("\n") if line.strip()]
 
@@ -104,7 +105,8 @@ class Page(EspalierTest):
         pass
 
     def run_script(self, text, limit_s):
-        """(exit code, output) of a script in a network without other daemons. All its programs end
+        """Returns (exit code, output) of a script in a network without other daemons. All its
+        programs end
         with it."""
         with open(self.path("script"), "w") as f:
             f.write(text)

@@ -1,4 +1,4 @@
-"""Jobs that stand still: their state is written as a checkpoint before anybody gives up."""
+"""Stalled jobs: their state is written as a checkpoint before any worker gives up."""
 import os
 import signal
 import unittest

@@ -1,4 +1,4 @@
-"""Training on Parquet files, and the libraries that it takes."""
+"""Training on Parquet files, and the libraries that it needs."""
 import os
 import random
 import re
@@ -13,15 +13,16 @@ import parquet_file  # in tools/lib, which `espalier` puts on the path
 
 pytestmark = pytest.mark.covers("data")
 
-# Of what gRPC loads; none of it may use a symbol of Arrow's or Parquet's libraries, which hold a
-# libcrypto of their own.
+# Symbols that gRPC loads. None may come from Arrow's or Parquet's libraries, which contain a
+# separate
+# libcrypto.
 FOREIGN = re.compile(r"binding file \S*/(libssl|libcrypto|libgrpc|libgpr|libabsl|libprotobuf)"
                      r"\S* \[0\] to \S*/(libparquet|libarrow)\S* \[0\]: .*")
 
 
 class ParquetTest(EspalierTest):
     def tables(self, rows):
-        """The same table as CSV and as Parquet, three row groups. Returns their paths."""
+        """Writes the same table as CSV and as Parquet, three row groups. Returns their paths."""
         chance = random.Random(4)
         columns = {"flag": [], "a": [], "b": [], "c": [], "label": []}
         for _ in range(rows):

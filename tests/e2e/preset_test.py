@@ -1,5 +1,6 @@
-"""Jobs of three lines: what a preset makes of a table, and that the model's bits depend on nothing
-but the job and the table."""
+"""Jobs of three lines: the model that a preset makes from a table. Its bits depend only on the job
+and
+the table."""
 import json
 import math
 import os
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.covers("data", "model", "config")
 
 
 def churn(rows, seed=5):
-    """A table with numbers, nulls, categories, a date and an identifier; and its labels."""
+    """Returns a table with numbers, nulls, categories, a date and an identifier, and its labels."""
     rng = random.Random(seed)
     cities = ["Rome", "Oslo", "Bern", "Kiel", "Cork", "Graz", "Metz", "Pisa", "Lund", "Bath"]
     lines, labels = ["id,age,income,city,plan,since,left"], []
@@ -34,7 +35,7 @@ def churn(rows, seed=5):
 
 
 def curve(rows, seed=6):
-    """Numbers whose best line is a constant."""
+    """Returns numbers whose best line is a constant."""
     rng = random.Random(seed)
     lines = ["a,b,y"]
     for _ in range(rows):
@@ -45,7 +46,8 @@ def curve(rows, seed=6):
 
 
 def extremes(rows, seed=7):
-    """By name, tables of large numbers, and of numbers without a mean, whose targets are alike."""
+    """Returns by name tables of large numbers, and of numbers without a mean, with similar targets.
+    """
     rng = random.Random(seed)
 
     def heavy():
@@ -114,7 +116,7 @@ class PresetTest(EspalierTest):
         self.assertGreater(result["metrics"]["validation"]["r2"], 0.95)
 
     def real(self, table, label, preset):
-        """The metrics of the test rows of a table of tools/lib/tables.py."""
+        """Returns the metrics of the test rows of a table of tools/lib/tables.py."""
         names, rows = tables.table(tables.fetch(os.path.join(ROOT, "build", "cache")), table)
         tables.write(self.path(table), names, rows)
         job = self.job("%s-%s" % (table, preset), {"preset": preset, "data": {

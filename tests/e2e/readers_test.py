@@ -1,6 +1,6 @@
-"""What Espalier reads from a file, compared value by value with pyarrow and DuckDB.
+"""Values that Espalier reads from a file, compared one by one with pyarrow and DuckDB.
 
-Numbers are seen through a model that gives back its features (identity.py), text through --keep.
+A model that reproduces its features (identity.py) shows numbers, and --keep shows text.
 """
 import datetime
 import json
@@ -141,7 +141,7 @@ class ReadersTest(EspalierTest):
         return json.loads(done.stdout or "null")
 
     def identity(self, name, numbers, flags=(), dates=(), csv_options=None):
-        """The bundle of a model whose answers are the columns, in this order."""
+        """Returns the bundle of a model whose answers are the columns, in this order."""
         job = identity.job(self.path(), name, numbers, flags, dates, csv_options)
         bundle = self.result("train", job)["bundle"]
         identity.give_back(bundle)
@@ -149,7 +149,7 @@ class ReadersTest(EspalierTest):
         return bundle
 
     def read(self, bundle, path, texts=()):
-        """{column: values} by `espalier predict`."""
+        """Returns {column: values} by `espalier predict`."""
         keep = ["--keep", ",".join(texts)] if texts else []
         self.result("predict", bundle, path, "--output", self.path("out"), "--overwrite",
                     "--on-bad-row", "fail", *keep)

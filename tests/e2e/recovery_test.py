@@ -1,4 +1,4 @@
-"""Workers die, hang and come back: the job goes on, to the same bits."""
+"""Workers die, hang and return. The job continues, to the same bits."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ class RecoveryTest(EspalierTest):
     epochs = 250
 
     def spec(self, **workers):
-        """A job of some seconds."""
+        """Returns a job of some seconds."""
         if not os.path.exists(self.path("rows.csv")):
             self.classes_csv("rows.csv", 4000)
         spec = self.classes_spec(self.path("rows.csv"), epochs=self.epochs)
@@ -111,7 +111,7 @@ class RecoveryTest(EspalierTest):
         weights = self.quiet_weights()
         for number, (point, place) in enumerate(itertools.product(
                 ("leaf", "commit", "boundary"), range(3))):
-            with self.subTest(point=point, place=place):  # the first in its place is the root
+            with self.subTest(point=point, place=place):  # the first one that replaces it is the root
                 cluster = Cluster(self, workers=0)
                 for name in range(3):
                     if name == place:
@@ -136,8 +136,7 @@ class RecoveryTest(EspalierTest):
         job = cluster.submit(self.job("seed-%d" % seed, self.spec()))
         kills = 0
         while kills < 12 and cluster.status(job)["state"] != "SUCCEEDED":
-            # The moment is the chance's: from the profiling pass to the recovery from the one
-            # before.
+            # The moment is random: from the profiling pass to the recovery from the previous loss.
             time.sleep(chance.choice((0.01, 0.1, 1)) * chance.random())
             victim = cluster.workers.pop(chance.choice(sorted(cluster.workers)))
             victim.kill()
@@ -169,7 +168,7 @@ class RecoveryTest(EspalierTest):
         error = failed["error"]["message"]
         for words in ("crashed two workers", "frail-1", "frail-2", "by SIGSEGV"):
             self.assertIn(words, error)
-        # The one that is left serves the next job, which a crash does not end.
+        # The remaining worker serves the next job, which a crash does not end.
         self.start_crashing_worker(cluster, "frail-3")
         cluster.wait_for_workers(2)
         job = cluster.submit(self.job("twice", self.spec()))
@@ -186,7 +185,7 @@ class RecoveryTest(EspalierTest):
         victim.send_signal(signal.SIGCONT)
         wait_for("the zombie's release", lambda: cluster.log("node-1").count("attached as") == 2)
         self.assert_right(cluster, job, weights)
-        # It serves the next job.
+        # The worker serves the next job.
         cluster.wait_for_workers(2)
         other = self.job("next", dict(self.spec(min=2), train={"epochs": 2, "seed": 7}))
         self.assertEqual(cluster.result("submit", other)["status"], "SUCCEEDED")
@@ -208,7 +207,7 @@ class RecoveryTest(EspalierTest):
 
     @pytest.mark.long
     def test_workers_join_and_leave_while_the_job_trains(self):
-        self.epochs = 1500  # near its end a job does not change any more
+        self.epochs = 1500  # near its end, a job does not change any more
         weights = self.quiet_weights()
         cluster = Cluster(self, workers=1, coordinator_flags=["--rebalance-interval-ms", "100"])
         job = self.start_job(cluster, "changing")
@@ -226,7 +225,7 @@ class RecoveryTest(EspalierTest):
         self.assertNotIn("was lost", cluster.log("coordinator"))
 
     def slow_down(self, process):
-        """Stops it most of the time, until what this returns is called."""
+        """Keeps it stopped most of the time, until the returned function is called."""
         stop = threading.Event()
 
         def bursts():

@@ -15,7 +15,7 @@ import browser  # in tools/lib, which `espalier` puts on the path
 
 pytestmark = pytest.mark.covers("cli", "scoring")
 
-# Beside the page in a frame, which tells how it came out.
+# Shows the page in a frame, and measures its layout.
 LOOK = """<!DOCTYPE html><html><body style="margin:0">
 <iframe id="page" src="report.html" style="border:0;width:%dpx;height:4000px"></iframe>
 <script>
@@ -41,7 +41,7 @@ window.onload = () => {
 };
 </script></body></html>
 """
-WIDTHS = (1100, 420)  # of a desk and of a hand
+WIDTHS = (1100, 420)  # widths of a desktop window and a phone
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -67,7 +67,7 @@ class ReportTest(EspalierTest):
         self.addCleanup(self.server.shutdown)
 
     def evaluated(self, data, label, task, **features):
-        """A model of the table, and its page on the same rows, in report.html."""
+        """Writes a model of the table, and its page on the same rows, in report.html."""
         spec = {"data": {"train": data, "label": label, "validation": {"fraction": 0.2},
                          "features": features},
                 "model": {"task": task, "hidden": [16]},
@@ -76,7 +76,7 @@ class ReportTest(EspalierTest):
         self.espalier("evaluate", self.path("model.bundle"), data, "--report", "report.html")
 
     def look(self, width):
-        """How the page lies in a window so wide."""
+        """Returns the layout of the page in a window of this width."""
         self.write("look.html", LOOK % width)
         shown = browser.run("http://127.0.0.1:%d/look.html" % self.server.server_address[1],
                             "--dump-dom", "--virtual-time-budget=10000",
@@ -89,7 +89,8 @@ class ReportTest(EspalierTest):
         return json.loads(text)
 
     def assert_legible(self, heads, charts):
-        """The page has these headings and so many charts, each whole, at any width."""
+        """Checks that the page has these headings and this number of charts, each complete, at any
+        width."""
         for width in WIDTHS:
             found = self.look(width)
             self.assertEqual((found["mode"], found["scripts"], found["asked"]),

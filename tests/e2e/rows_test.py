@@ -1,4 +1,4 @@
-"""What the members add to each step, by their own account; and one whose memory is faulty."""
+"""Rows that the members add to each step, by their own account; and a member with faulty memory."""
 
 import os
 import re
@@ -43,7 +43,8 @@ class RowsTest(EspalierTest):
             cluster.start_worker(name, binary=TELLTALE)
 
     def wait_for_members(self, cluster, job, count, after):
-        """A generation beyond `after` that trains with that many. Returns its number."""
+        """Waits for a generation after `after` that trains with that many workers. Returns its
+        number."""
         def found():
             status = cluster.status(job)
             return (status["state"] == "TRAINING" and len(status["workers"]) == count and
@@ -94,7 +95,8 @@ class RowsTest(EspalierTest):
                 check(*wrong)
 
     def start_with_a_faulty_one(self, workers):
-        """(the cluster, its job, the right weights); a bit of `faulty` flips after 150 steps."""
+        """Returns (the cluster, its job, the right weights). A bit of `faulty` flips after 150
+        steps."""
         weights = self.quiet_weights(40)
         cluster = Cluster(self, workers=workers - 1)
         self.environment["ESPALIER_TELLTALE_FLIP"] = "150"

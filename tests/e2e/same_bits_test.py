@@ -1,4 +1,4 @@
-"""The weights are the same bytes whoever computes them: real daemons, any number of them."""
+"""The weights are the same bytes for any number of real daemons."""
 import hashlib
 import os
 import unittest
@@ -44,7 +44,7 @@ class SameBitsTest(EspalierTest):
                 "train": {"batch": 64, "leaves": 8, "epochs": 20, "seed": 3,
                           "schedule": {"cosine": {"warmup": "1 epoch"}}}}
         result = self.assert_same_bits("c", spec)
-        # The price follows from the features: a model that learnt explains most of it.
+        # The price follows from the features, so a model that learnt explains most of it.
         self.assertGreater(result["metrics"]["validation"]["r2"], 0.8)
         self.assertLess(result["metrics"]["validation"]["rmse"], 20000)
 

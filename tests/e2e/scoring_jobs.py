@@ -1,4 +1,4 @@
-"""What the tests of jobs that score share."""
+"""Common part of the tests of jobs that score."""
 import os
 
 from accounts import slow_cluster
@@ -6,12 +6,12 @@ from espalier import json_lines, wait_for
 
 
 def slow_scoring_cluster(test, workers, **options):
-    """One that scores 20 shards a second at most."""
+    """Returns a cluster that scores at most 20 shards a second."""
     return slow_cluster(test, workers, 50 * workers, **options)
 
 
 def files_of(directory):
-    """Name and bytes of all that a directory holds, whatever its depth."""
+    """Returns name and bytes of all files in a directory, at any depth."""
     found = {}
     for folder, _, names in os.walk(directory):
         for name in names:
@@ -22,11 +22,11 @@ def files_of(directory):
 
 
 def wait_for_scoring(cluster, job):
-    """Until some of the job's shards are scored, and by far not all."""
+    """Waits until some of the job's shards are scored, but most are not."""
     def some_is_scored():
         jobs = cluster.result("list")["jobs"]
         if job not in [j["job"] for j in jobs]:
-            return False  # it is being submitted
+            return False  # the job is being submitted
         status = cluster.status(job)
         if status["state"] not in ("QUEUED", "PROFILING"):
             raise AssertionError("it is over already: %s" % status)
@@ -36,6 +36,6 @@ def wait_for_scoring(cluster, job):
 
 
 def outcome(cluster, job):
-    """What a job comes to, as JSON."""
+    """Returns a job's result, as JSON."""
     out, _ = cluster.espalier("watch", job, "--json", code=None)
     return json_lines(out)[-1]

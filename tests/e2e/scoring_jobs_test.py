@@ -1,5 +1,6 @@
 """`espalier predict` and `espalier evaluate` as jobs of a cluster: the bytes of a local run,
-whoever dies meanwhile, and nothing of a job that did not succeed."""
+whichever
+process dies meanwhile. A job that did not succeed leaves no output."""
 import json
 import os
 import random
@@ -22,7 +23,7 @@ SHARD_BYTES = 16 << 10
 
 class ScoringJobsTest(EspalierTest):
     def houses(self, hidden=(16,)):
-        """The bundle of a regression whose model says to read in small shards."""
+        """Returns the bundle of a regression with a model that requires small shards."""
         spec = {"data": {"train": self.houses_csv("houses.csv", 800), "label": "price",
                          "features": {"nulls": "mean"}, "shard_bytes": SHARD_BYTES},
                 "model": {"task": "regression", "hidden": list(hidden)},
@@ -39,7 +40,7 @@ class ScoringJobsTest(EspalierTest):
         return self.path("classes.bundle")
 
     def new_houses(self, rows, bad=3):
-        """A table to score, some of whose rows are no numbers."""
+        """Returns a table to score, with some rows that are not numbers."""
         path = self.houses_csv("new.csv", rows, seed=11)
         with open(path) as f:
             lines = f.read().splitlines()
@@ -66,12 +67,12 @@ class ScoringJobsTest(EspalierTest):
             self.fail({n: sorted(files_of(os.path.join(folder, n))) for n in left()})
 
     def many_shards(self):
-        """A model, a table of some 100 shards and its local prediction."""
+        """Returns a model, a table of some 100 shards and its local prediction."""
         model, data, local = self.houses(), self.new_houses(ROWS_LONG), self.path("local")
         self.result("predict", model, data, "--output", local, "--keep", "age")
         return model, data, local
 
-    # ---- the same as here ----
+    # ---- same result as a local run ----
 
     def test_any_number_of_workers_writes_the_bytes_of_a_local_prediction(self):
         model, data = self.houses(), self.new_houses(4000)
@@ -175,7 +176,7 @@ class ScoringJobsTest(EspalierTest):
                        "--spreadsheet-safe")
         self.assert_output(self.path("there"), self.path("local"))
 
-    # ---- when something dies ----
+    # ---- deaths ----
 
     def test_a_killed_workers_shards_are_redone_and_none_is_there_twice(self):
         model, data, local = self.many_shards()
@@ -190,7 +191,7 @@ class ScoringJobsTest(EspalierTest):
         wait_for_scoring(cluster, job)
         self.assertFalse(os.path.exists(output))
         wait_for("20 shards", lambda: done() > 20 * SHARD_BYTES)
-        time.sleep(1.1)  # what was scored is told each second
+        time.sleep(1.1)  # the scored shards are reported each second
         cluster.workers["node-2"].kill()
         wait_for("another generation", lambda: cluster.status(job)["generation"] > 1)
         self.assertGreater(done(), 10 * SHARD_BYTES, "what was told is not done again")
@@ -317,14 +318,14 @@ class ScoringJobsTest(EspalierTest):
     @pytest.mark.long
     def test_what_a_cancelled_job_left_is_removed_by_the_next_coordinator(self):
         model, data, _ = self.many_shards()
-        # A second for each shard: writing the files below takes a while, too.
+        # A second for each shard, because writing the files below takes a while, too.
         cluster = slow_cluster(self, 2, 1000, state=self.path("state"))
         output = self.path("scored")
         cluster.espalier("predict", model, data, "--output", output, "--keep", "age", "--detach")
         wait_for_scoring(cluster, "job-1")
         staging = [n for n in os.listdir(os.path.dirname(output)) if n.startswith(".scored")]
         self.assertEqual(len(staging), 1)
-        for number in range(30_000):  # which it takes a while to remove
+        for number in range(30_000):  # removing these takes a while
             self.write("%s/g1-part-%d" % (staging[0], number), "left")
         cluster.espalier("cancel", "job-1")
         cluster.kill_coordinator()
@@ -332,7 +333,7 @@ class ScoringJobsTest(EspalierTest):
         cluster.restart_coordinator()
         self.assert_nothing_beside(output)
 
-    # ---- what cannot be ----
+    # ---- invalid requests ----
 
     def test_what_is_wrong_is_said_before_anything_is_read(self):
         model, data = self.houses(), self.new_houses(100)

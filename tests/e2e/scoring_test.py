@@ -34,7 +34,7 @@ def rows_of(output):
 
 class ScoringTest(EspalierTest):
     def animals_csv(self, name, rows, seed=1, label=True):
-        """Text classes, an identifier and a column that no model asks for."""
+        """Writes text classes, an identifier and a column that no model needs."""
         chance = random.Random(seed)
         lines = ["id,weight,legs,kind,note"] if label else ["note,legs,weight,id"]
         for i in range(rows):
@@ -47,7 +47,7 @@ class ScoringTest(EspalierTest):
         return self.write(name, "\n".join(lines) + "\n")
 
     def animals(self):
-        """A trained bundle, and its result."""
+        """Returns a trained bundle and its result."""
         spec = {"data": {"train": self.animals_csv("train.csv", 600),
                          "test": self.animals_csv("test.csv", 301, seed=2),
                          "label": "kind", "features": {"columns": ["weight", "legs"]}},
@@ -153,7 +153,7 @@ class ScoringTest(EspalierTest):
         self.assertEqual(found["format"], "parquet")
         part = files_of(self.path("out.parquet"))["part-00000.parquet"]
         self.assertTrue(part.startswith(b"PAR1") and part.endswith(b"PAR1"))
-        # What is written is a table again: the same model reads its answers' columns.
+        # The output is a table again: the same model reads the columns of its answers.
         spec = {"data": {"train": self.path("out.parquet"), "label": "prediction"},
                 "model": {"task": "classification", "hidden": [4]},
                 "train": {"batch": 50, "epochs": 1}}
@@ -320,7 +320,7 @@ class ScoringTest(EspalierTest):
             self.assertEqual(made[0], made[1])
 
     def large(self, name="large"):
-        """A directory of several MB in many files."""
+        """Makes a directory of several MB in many files."""
         os.mkdir(self.path(name))
         first = self.animals_csv(name + "/t00.csv", 60000)
         for i in range(1, 40):
@@ -376,7 +376,7 @@ class ScoringTest(EspalierTest):
                                 peak = max(peak, int(line.split()[1]))
                 except OSError:
                     pass
-                time.sleep(0.02)  # between two looks at a peak that only grows
+                time.sleep(0.02)  # pause between two readings of a peak that only grows
             process.communicate()
             self.assertEqual(process.returncode, 0)
             peaks.append(peak)

@@ -1,5 +1,5 @@
-"""Clusters with certificates: they train to the same bits, nobody else gets in, and what is wrong
-is one clear error."""
+"""Clusters with certificates train to the same bits, and accept no other clients. Each fault is one
+clear error."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ TOKEN = "0123456789abcdef0123"
 
 
 class SecureHostCluster(Secured, HostCluster):
-    """Each daemon on its own host, and without the word insecure."""
+    """Cluster with each daemon on its own host, without the flag insecure."""
 
     consent = []
 
@@ -56,7 +56,7 @@ class SecurityTest(EspalierTest):
         self.assertEqual(done["weights_sha256"], weights)
 
     def run_worker(self, cluster, *flags, code=77):
-        """Starts a worker that is expected to end by itself; its log."""
+        """Starts a worker that is expected to end by itself. Returns its log."""
         process = Cluster.start_daemon(cluster, "stray", [
             program("espalier-worker"), "--coordinator", cluster.address, "--listen", "127.0.0.1:0",
             "--threads", "1", "--spill-directory", self.path("spill-stray")] + list(flags))
@@ -179,7 +179,7 @@ class SecurityTest(EspalierTest):
         return path
 
     def become(self, papers):
-        """The test's commands are from now on those of this person."""
+        """Makes this person the user of the test's commands from now on."""
         for name in ("ESPALIER_TLS_CERTIFICATE", "ESPALIER_TLS_KEY", "ESPALIER_TOKEN"):
             self.environment.pop(name, None)
         self.environment.update(papers)

@@ -1,4 +1,4 @@
-"""Wide rows of few numbers that are not 0: the same bytes whoever trains on them."""
+"""Wide rows with few numbers that are not 0: the same bytes for any workers."""
 import csv
 import io
 import json
@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def libsvm(rows, seed, whole=False, width=WIDTH, entries=ENTRIES):
-    """Two classes; the features below 40 tell them apart."""
+    """Writes two classes. The features below 40 separate them."""
     chance = random.Random(seed)
     lines = []
     for _ in range(rows):
@@ -55,7 +55,7 @@ class SparseTest(EspalierTest):
         spec["data"]["test"] = self.write("t.svm", libsvm(500, 9))
         trained = self.assert_same_bits("a", spec)["metrics"]["test"]
         self.assertGreater(trained["accuracy"], 0.55)
-        # Who evaluates multiplies in the same way, in batches of its own.
+        # An evaluation multiplies in the same way, in its own batches.
         result = self.result("train", self.job("again", spec), "--workers", 2)
         scored = self.result("evaluate", result["bundle"], spec["data"]["test"])["metrics"]
         self.assertEqual(scored["accuracy"], trained["accuracy"])
@@ -83,8 +83,9 @@ class SparseTest(EspalierTest):
         self.assertAlmostEqual(scored["loss"], result["metrics"]["test"]["loss"], 5)
 
     def with_categories(self, name, rows, seed):
-        """Behind the numbers a category of 30 values and one of 3, by which alone it is easy to
-        tell the classes; among them nulls."""
+        """After the numbers, writes a category of 30 values and one of 3, which alone make it easy
+        to
+        separate the classes. Some are null."""
         chance = random.Random(seed)
         lines = []
         for line in libsvm(rows, seed).splitlines():
@@ -101,7 +102,8 @@ class SparseTest(EspalierTest):
         spec = self.spec(self.with_categories("c.svm", 1537, 5))
         spec["data"]["test"] = self.with_categories("t.svm", 500, 6)
         spec["model"]["dropout"] = 0.1
-        # Standardised, the rare ones of so many numbers would say more than the categories.
+        # Standardised, the rare ones of this many numbers would have more weight than the
+        # categories.
         spec["data"]["features"].update(nulls="mean", scale="none")
         spec["data"]["features"]["groups"] = [
             {"columns": WIDTH + 1, "type": "categorical", "hash": 16, "encode": {"embedding": 3}},
@@ -109,7 +111,7 @@ class SparseTest(EspalierTest):
             {"columns": "60..69", "null_indicator": True, "scale": "standard"}]
         check = self.check(spec)
         self.assertIs(check["sparse"], True)
-        # At least float32 numbers, of which they have some 30 a row.
+        # At least float32 numbers, of which each row has some 30.
         self.assertLess(check["rows_bytes"], 2037 * WIDTH * 4 / 30)
         trained = self.assert_same_bits("c", spec)["metrics"]["test"]
         self.assertGreater(trained["accuracy"], 0.8)
@@ -126,7 +128,7 @@ class SparseTest(EspalierTest):
         self.check_as_told_by_a_bundle_of_before(model, spec["data"]["test"], keep)
 
     def check_as_told_by_a_bundle_of_before(self, model, data, keep):
-        """It is scored with all zeros: the same as in `local` but for rounding."""
+        """Scored with all zeros, it gives the same as in `local`, except for rounding."""
         with open(os.path.join(model, "model.json"), encoding="utf-8") as f:
             document = json.load(f)
         self.assertIs(document.pop("sparse"), True)
@@ -167,7 +169,7 @@ class SparseTest(EspalierTest):
             self.assertEqual(files_of(output), files_of(self.path("local")))
             there = cluster.result("evaluate", model, data)
             self.assertEqual(there["metrics"], evaluated["metrics"])
-        # Without labels, but for one line: the same answers.
+        # Without labels, except for one line: the same answers.
         bare = [line.split(" ", 1)[1] for line in lines]
         bare[5] = lines[5]
         unlabelled = self.write("bare.svm", "\n".join(bare) + "\n")
@@ -191,7 +193,7 @@ class SparseTest(EspalierTest):
         return found
 
     def answers(self, output):
-        """Of each row of a prediction in CSV: what was kept of it, and all of it."""
+        """Returns for each row of a prediction in CSV the kept columns, and the whole row."""
         return [(row["0"], row["7"], row) for row in self.rows(output)]
 
     @pytest.mark.long

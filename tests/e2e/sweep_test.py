@@ -1,5 +1,6 @@
-"""`espalier sweep`: a grid, random values and folds as ordinary jobs; what is done is not done
-again, whatever ended the call before."""
+"""`espalier sweep`: a grid, random values and folds as ordinary jobs. Completed jobs do not run
+again,
+whatever ended the previous call."""
 import json
 import os
 import re
@@ -26,7 +27,7 @@ class SweepTest(EspalierTest):
             dict({"job": job, "output": self.path(name + ".out")}, **keys)))
 
     def bundles(self, name):
-        """The weights and the time of writing of each bundle, by its place."""
+        """Returns the weights and the modification time of each bundle, by its place."""
         found = {}
         for folder, _, files in os.walk(self.path(name + ".out")):
             if "model.json" in files:
@@ -58,7 +59,7 @@ class SweepTest(EspalierTest):
             self.assertEqual(json.load(f), table)
         made = self.bundles("grid")
         self.assertEqual(len(made), 12)
-        # A run is the ordinary job of its values.
+        # A run is the ordinary job with its values.
         with open(os.path.join(table["best"]["bundles"][0], "model.json")) as f:
             model = json.load(f)
         self.assertEqual(model["spec"]["data"]["validation"]["fold"], 0)
@@ -70,7 +71,7 @@ class SweepTest(EspalierTest):
         spec["train"]["optimizer"] = {"adam": {"learning_rate": 1e-5}}
         alone = self.result("train", self.job("alone", spec), "--workers", 1)
         self.assertEqual(alone["weights_sha256"], made["trial-001/fold-1"][0])
-        # Again: nothing is trained. One that is gone is made anew, with the same bytes.
+        # A repeated sweep trains nothing. A missing run is made again, with the same bytes.
         again, _ = self.espalier("sweep", path)
         self.assertIn("12 of 12 jobs are done already", again)
         self.assertIn("best: trial %d" % best["trial"], again)
@@ -80,7 +81,7 @@ class SweepTest(EspalierTest):
         after = self.bundles("grid")
         self.assertEqual([k for k in made if made[k] != after[k]], ["trial-002/fold-2"])
         self.assertEqual({k: v[0] for k, v in after.items()}, {k: v[0] for k, v in made.items()})
-        # Another job in the same place is refused.
+        # Another job in the same place is rejected.
         self.sweep("grid", job=dict(self.classes_spec(self.path("grid.csv"), seed=8)), **keys)
         _, err = self.espalier("sweep", path, code=2)
         self.assertIn("the bundle of another job", err)
@@ -103,7 +104,8 @@ class SweepTest(EspalierTest):
             self.assertLessEqual(max(counts) - min(counts), 1)
 
     def parsed(self, cluster, worker):
-        """Of each of its jobs: (job, shards that it parsed, and that it took over)."""
+        """Returns for each of its jobs (job, shards that it parsed, and shards that it took over).
+        """
         return [(job, int(own), int(taken)) for job, own, taken in re.findall(
             r"(job-\d+) has parsed (\d+) of its shards itself and taken over (\d+) that",
             cluster.log(worker))]
@@ -134,14 +136,15 @@ class SweepTest(EspalierTest):
         last["train"]["batch"] = 32
         alone = cluster.result("submit", self.job("alone-once", last))
         self.assertEqual(alone["weights_sha256"], made["trial-003/fold-1"][0])
-        # That job does not keep anything, and has had the memory: the next sweep begins anew.
+        # That job keeps nothing, and has used the memory, so the next sweep starts from the
+        # beginning.
         again = dict(keys, output=self.path("again.out"))
         cluster.result("sweep", self.sweep("again", **again))
         self.assertEqual({k: v[0] for k, v in self.bundles("again").items()},
                          {k: v[0] for k, v in made.items()})
         for worker in cluster.workers:
             self.assertGreater(self.parsed(cluster, worker)[6][1], 0)
-        # Nor is a table that has changed taken for what it was.
+        # Nor is a changed table used as the earlier one.
         with open(csv, "r+") as f:
             f.write(f.read().splitlines(True)[-1])
         cluster.result("sweep", self.sweep("changed", **dict(keys, output=self.path("other.out"))))
@@ -237,8 +240,9 @@ class SweepTest(EspalierTest):
             self.assertIn("the table of trial-001/fold-0 has changed", err)
             self.assertIn("or remove the bundles", err)
         self.assertEqual(len(self.bundles("changed")), 3)
-        # The same rows under a new time: who says so by removing sweep.json is believed, but what
-        # the runs have read is compared.
+        # The same rows under a new time. A user who removes sweep.json confirms this, but the sweep
+        # still
+        # compares the data that the runs have read.
         with open(csv, "w") as f:
             f.write(text)
         _, err = self.espalier("sweep", path, "--workers", 1, code=2)
@@ -248,7 +252,7 @@ class SweepTest(EspalierTest):
         self.assertEqual(after["status"], "SUCCEEDED")
         self.assertEqual({k: v[0] for k, v in self.bundles("changed").items()},
                          {k: v[0] for k, v in made.items()})
-        # Other rows, without sweep.json: the run that is made anew has not read what its like has.
+        # Other rows, without sweep.json: the repeated run has not read the same data as the others.
         with open(csv, "w") as f:
             f.writelines(text.splitlines(True)[:-1])
         os.remove(self.path("changed.out", "sweep.json"))
@@ -257,7 +261,7 @@ class SweepTest(EspalierTest):
         self.assertIn("trial-001/fold-1 and trial-002/fold-1 have read different rows", err)
         _, err = self.espalier("sweep", path, "--workers", 1, code=2)
         self.assertIn("trial-001/fold-1 and trial-002/fold-1 have read different rows", err)
-        # Without the runs of before it is a sweep like any other.
+        # Without the earlier runs, it is a sweep like any other.
         shutil.rmtree(self.path("changed.out"))
         self.assertEqual(self.result("sweep", path, "--workers", 1)["status"], "SUCCEEDED")
 
@@ -292,7 +296,7 @@ class SweepTest(EspalierTest):
         jobs = cluster.result("list")["jobs"]
         spans = sorted((j["started_ms"], j["ended_ms"]) for j in jobs)
         self.assertTrue(any(b[0] < a[1] for a, b in zip(spans, spans[1:])), spans)
-        # 1e30 is no rate to learn with: that trial's loss is not finite.
+        # 1e30 is not a usable learning rate, so that trial's loss is not finite.
         path = self.sweep("fails", job=spec, grid={
             "train.optimizer.sgd.learning_rate": [0.01, 1e30]})
         table = cluster.result("sweep", path, code=1)
@@ -301,7 +305,8 @@ class SweepTest(EspalierTest):
                          ["SUCCEEDED", "FAILED"])
         self.assertEqual(table["best"]["trial"], 1)
         self.assertTrue(table["trials"][1]["runs"][0]["error"]["message"])
-        # So is one that is refused before it begins: there is no such column.
+        # Nor is that of a trial that is rejected before it begins, because the column does not
+        # exist.
         path = self.sweep("refused", job=spec, grid={
             "data.features.columns": [["f0", "f1"], ["none such"]]})
         table = cluster.result("sweep", path, code=1)
@@ -312,7 +317,7 @@ class SweepTest(EspalierTest):
     def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(self):
         csv = self.classes_csv("c.csv", 400)
         spec = dict(self.classes_spec(csv), name="c")
-        # The second trial takes for ever; once it is stopped the sweep is asked for less.
+        # The second trial never ends. After it is stopped, the sweep is called with fewer trials.
         path = self.sweep("cut", job=spec, grid={"train.epochs": [2, 100_000_000]}, parallel=1)
         process = self.start("sweep", path, "--workers", 1, "--json")
         first = json.loads(process.stdout.readline())

@@ -1,5 +1,6 @@
-"""Several labels a row, and rows that are their own answers, through real daemons: the same bits
-whoever computes them, and what is reported follows from what is predicted."""
+"""Several labels per row, and rows that are their own answers, through real daemons: the same bits
+for
+any number of workers, and reports that follow from the predictions."""
 import csv
 import json
 import math
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.covers("data", "model")
 
 class TargetsTest(EspalierTest):
     def labelled_csv(self, name, rows, seed=1, bad=None):
-        """Three labels that follow from four features; one of them is rare."""
+        """Writes three labels that follow from four features. One of them is rare."""
         chance = random.Random(seed)
         lines = ["id,a,b,c,d,hot,wet,rare"]
         for i in range(rows):
@@ -123,10 +124,10 @@ class TargetsTest(EspalierTest):
             for x, y in [(chance.gauss(10, 3), chance.gauss(-1, 0.5)) for _ in range(600)]))
         spec = self.spec(table, "autoencoder", epochs=200)
         spec["model"].update(hidden=[2], activation="identity", dropout=0)
-        spec["data"].pop("features", None)  # a plane in five dimensions: two units hold it
+        spec["data"].pop("features", None)  # a plane in five dimensions, which two units represent
         result = self.same_bits(spec)
         validation = result["metrics"]["validation"]
-        self.assertGreater(validation["r2"], 0.79)  # of a constant it is 0
+        self.assertGreater(validation["r2"], 0.79)  # a constant has 0
         rows = self.predicted(result["bundle"], table, "--keep", "a,b,c,d,e")
         self.assertEqual(len(rows), 600)
         columns = ["prediction_" + c for c in "abcde"]

@@ -1,4 +1,4 @@
-"""What a person sees on a terminal: `espalier init` asks, `train` draws a learning curve."""
+"""Output on a terminal: `espalier init` asks, `train` draws a learning curve."""
 import fcntl
 import os
 import pty
@@ -21,8 +21,9 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 class TerminalTest(EspalierTest):
     def on_terminal(self, *arguments, answers=(), columns=80, code=0, **environment):
-        """The output of `espalier` on a terminal, to which each (text that is shown, answer) is
-        typed."""
+        """Returns the output of `espalier` on a terminal. It types the answer of each (text that is
+        shown,
+        answer)."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))

@@ -1,4 +1,4 @@
-"""`espalier train`: its result, and what becomes of its daemons."""
+"""`espalier train`: its result, and the end of its daemons."""
 import errno
 import fcntl
 import json
@@ -22,13 +22,14 @@ RESULT_KEYS = {"status", "job", "steps", "epochs", "rows_per_epoch", "metrics", 
                "bundle", "timing", "skipped_rows", "stopped_because"}
 TIMING_KEYS = {"start_s", "profiling_s", "train_s", "total_s", "step_ms_p50", "step_ms_p99"}
 DEATH_LIMIT_S = 8
-# Runs a command, whose output goes where its own does.
+# Runs a command with its own standard output.
 PARENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 
 
 class TrainTest(EspalierTest):
     def start_long(self, workers=2, *flags):
-        """A training command that is in its steps. Returns (process, daemons by name)."""
+        """Starts a training and waits until it is in its steps. Returns (process, daemons by name).
+        """
         job = self.job("long", self.long_spec(self.classes_csv("long.csv", 2000)))
         process = self.start("train", job, "--workers", workers, "--json", *flags)
         await_step(process)
@@ -54,7 +55,7 @@ class TrainTest(EspalierTest):
         self.assertEqual(set(result["timing"]), TIMING_KEYS)
         self.assertEqual(set(result["metrics"]), {"train", "validation", "test"})
         for name, metrics in result["metrics"].items():
-            # The running values of an epoch count what is right, not which class it was.
+            # The running values of an epoch count right answers, not classes.
             more = [] if name == "train" else ["precision", "recall", "f1",
                                                      "per_class", "confusion_matrix"]
             for key in ["rows", "loss", "accuracy"] + more:
@@ -119,7 +120,7 @@ class TrainTest(EspalierTest):
         self.assertEqual(self.connect_as(65534, path), errno.EACCES, "the file's own mode")
 
     def connect_as(self, user, path):
-        """What a program of that user meets there: 0, or an errno."""
+        """Returns what a program of that user gets there: 0, or an errno."""
         pid = os.fork()
         if pid == 0:
             code = 255
@@ -211,7 +212,7 @@ class TrainTest(EspalierTest):
         self.assertTrue(os.path.exists(self.path("kept.bundle", "weights.safetensors")))
 
     def test_nohup_lets_it_live_through_a_hang_up(self):
-        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup(1) hands on
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # passed on by nohup(1)
         try:
             spec = self.classes_spec(self.classes_csv("some.csv", 2000), epochs=500)
             process = self.start("train", self.job("hung", spec), "--workers", 1, "--json")
@@ -254,8 +255,9 @@ class TrainTest(EspalierTest):
                  lambda: not any(is_alive(p) for p in sum(daemons.values(), [])), 5)
 
     def orphan(self, *flags):
-        """A training command whose parent was killed. Returns (parent, its own and its daemons'
-        process ids)."""
+        """Starts a training command and kills its parent. Returns (parent, process ids of the
+        command and
+        its daemons)."""
         self.command_prefix = [sys.executable, "-c", PARENT]
         parent, found = self.start_long(2, *flags)
         command, = sum(found.values(), [])
@@ -273,7 +275,7 @@ class TrainTest(EspalierTest):
     def test_it_goes_on_without_the_process_that_started_it(self):
         parent, pids = self.orphan()
         await_step(parent)
-        time.sleep(1)  # one that ends with its parent is gone by then
+        time.sleep(1)  # a process that ends with its parent is gone by then
         self.assertTrue(all(is_alive(pid) for pid in pids))
         os.kill(pids[0], signal.SIGINT)
         self.assert_all_gone(pids)

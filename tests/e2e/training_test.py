@@ -1,5 +1,5 @@
-"""What `model` and `train` offer beyond the defaults, through real daemons: the same bits whoever
-computes them, weights that others can compute with, earlier models as beginnings."""
+"""Options of `model` and `train` beyond the defaults, through real daemons: the same bits for any
+number of workers, weights that other programs can compute with, earlier models as start."""
 import json
 import math
 import os
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.covers("model", "training")
 
 PACKAGES = ["numpy==1.26.4", "safetensors==0.4.5"]
 
-# Computes a table's loss as the bundle's README tells: layer norms, residual links, exp for counts.
+# Computes a table's loss as the bundle's README describes: layer norms, residual links, exp for
+# counts.
 PREDICT = """
 import csv, json, sys
 import numpy as np
@@ -62,7 +63,7 @@ class TrainingTest(EspalierTest):
             return f.read()
 
     def weights(self, result):
-        """The bytes of each tensor, by name."""
+        """Returns the bytes of each tensor, by name."""
         with open(os.path.join(result["bundle"], "weights.safetensors"), "rb") as f:
             content = f.read()
         end = 8 + int.from_bytes(content[:8], "little")
@@ -79,7 +80,7 @@ class TrainingTest(EspalierTest):
         return json.loads(done.stdout)
 
     def rich_spec(self, csv, **train):
-        """Most of what there is at once."""
+        """Uses most of the options at once."""
         spec = self.classes_spec(csv, **dict({
             "optimizer": {"rmsprop": {"learning_rate": 3e-3, "momentum": 0.5, "centered": True}},
             "schedule": {"plateau": {"patience": 1, "factor": 0.5, "warmup": "1 epoch"}},
@@ -165,7 +166,7 @@ class TrainingTest(EspalierTest):
                           "optimizer": {"adagrad": {"learning_rate": 0.05}}}}
         result = self.train("poisson", spec, 2)
         test = result["metrics"]["test"]
-        self.assertGreater(test["r2"], 0.3)  # of the means themselves it is about 0.4
+        self.assertGreater(test["r2"], 0.3)  # for the means themselves, about 0.4
         found = self.computed(result, spec["data"]["test"], "poisson")
         self.assertAlmostEqual(found["loss"], test["loss"], places=4)
         self.assertAlmostEqual(found["rmse"], test["rmse"], places=4)
@@ -198,7 +199,7 @@ class TrainingTest(EspalierTest):
         before, after = self.weights(first), self.weights(second)
         for name in before:
             self.assertEqual(before[name] == after[name], not name.startswith("layers.2."), name)
-        # Fewer classes: those that are absent stay. Their rows are still understood.
+        # Fewer classes: the absent classes stay. Their rows are still understood.
         spec["data"]["train"] = self.classes_csv("two.csv", 600, classes=2)
         fewer = self.train("fewer", spec)
         self.assertEqual(len(self.weights(fewer)["layers.2.bias"]), 12)
@@ -220,7 +221,7 @@ class TrainingTest(EspalierTest):
         return self.write(name, "\n".join(lines) + "\n")
 
     def test_a_step_of_size_zero_leaves_the_earlier_model_as_good_as_it_was(self):
-        """On rows of another scale, with a new category and without one of before."""
+        """Trains on rows of another scale, with a new category and without an earlier one."""
         old = self.cities("old.csv", 400, 1, ["Oslo", "Lima", "Rome"], ["a", "b"])
         new = self.cities("new.csv", 300, 50, ["Oslo", "Rome", "Ankara"], ["a", "b"])
         third = self.cities("third.csv", 200, 50, ["Oslo", "Lima"], ["a", "b", "aa"])

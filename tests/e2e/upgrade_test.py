@@ -1,5 +1,6 @@
-"""The upgrade of deploy/README.md, step by step, while a job trains: the new package is put in the
-place of the old one, then the coordinator is restarted, then one worker after the other."""
+"""The upgrade of deploy/README.md, step by step, while a job trains. The new package replaces the
+old
+one. Then the coordinator is restarted, then one worker after the other."""
 import os
 import shutil
 import unittest
@@ -15,8 +16,9 @@ DAEMONS = ("espalier-coordinator", "espalier-worker")
 
 class UpgradeTest(EspalierTest):
     def install(self):
-        """Puts the programs of a package where the services start them from, as dpkg and tar do:
-        under another name first, so that running ones keep theirs."""
+        """Puts the programs of a package where the services start them, as dpkg and tar do: under
+        another
+        name first, so that running processes keep theirs."""
         os.makedirs(self.path("bin"), exist_ok=True)
         if not os.path.exists(self.path("lib")):
             built = os.path.dirname(os.path.dirname(os.path.realpath(program(DAEMONS[0]))))
@@ -28,7 +30,7 @@ class UpgradeTest(EspalierTest):
         return {name: os.stat(self.path("bin", name)).st_ino for name in DAEMONS}
 
     def installed(self, process):
-        """Which file a daemon runs from, even when another one has its name by now."""
+        """Returns the file that a daemon runs from, even if another file has its name by now."""
         return os.stat("/proc/%d/exe" % process.pid).st_ino
 
     def start_worker(self, cluster, name):

@@ -1,4 +1,4 @@
-"""What the command line says and its exit codes, which are a contract."""
+"""Output of the command line and its exit codes, which are a contract."""
 import json
 import os
 import signal
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.covers("cli", "config")
 
 
 def catches(pid, number):
-    """Whether the process has a handler for that signal."""
+    """Returns whether the process has a handler for that signal."""
     with open("/proc/%d/status" % pid) as f:
         caught = next(line for line in f if line.startswith("SigCgt:"))
     return int(caught.split()[1], 16) >> (number - 1) & 1
@@ -26,7 +26,8 @@ class UsageTest(EspalierTest):
         return spec
 
     def failure(self, spec, code, *flags):
-        """The last JSON object and the text on standard error of a job that does not succeed."""
+        """Returns the last JSON object and the text on standard error of a job that does not
+        succeed."""
         out, err = self.espalier("train", self.job("bad", spec), "--json", "--workers", 1, *flags,
                                  code=code)
         lines = json_lines(out)
@@ -85,7 +86,8 @@ class UsageTest(EspalierTest):
                 self.assertEqual((done.returncode, done.stderr), (0, ""), [name] + arguments)
 
     def test_output_that_cannot_be_written_is_an_error(self):
-        """Each command once: what it has to say is lost, and nobody has interrupted it."""
+        """Each command once, with a closed output: its output is lost, but it was not interrupted.
+        """
         bundle = self.path("full.bundle")
         job = self.job("full", self.spec(output={"path": bundle, "overwrite": True}))
         self.espalier("train", job, "--workers", 1)

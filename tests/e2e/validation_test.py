@@ -14,7 +14,7 @@ ROWS = 600
 
 
 def table():
-    """Customers with 1 to 40 rows each, and two rows a day in no order."""
+    """Writes customers with 1 to 40 rows each, and two rows a day in no order."""
     chance = random.Random(5)
     customers, x, y = [], [], []
     while len(customers) < ROWS:
@@ -138,7 +138,7 @@ class ValidationTest(EspalierTest):
             self.assertEqual(self.rows(again), self.rows(whole))
 
     def test_a_counter_is_held_out_by_its_order(self):
-        """Numbers such as 202401 look like months, and are in the middle of these."""
+        """Numbers like 202401 look like months, and are in the middle of these."""
         rows = ["%d,%s,%s" % (201000 + 10 * i, x, y)
                 for i, (x, y) in enumerate(zip(self.x, self.y))]
         csv = self.write("counter.csv", "n,x,y\n" + "\n".join(rows) + "\n")

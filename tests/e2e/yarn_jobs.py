@@ -1,4 +1,4 @@
-"""A real YARN with the tarball as people have it: what the tests of deploy/yarn share."""
+"""A real YARN with the tarball as users have it: common part of the tests of deploy/yarn."""
 import os
 import re
 import signal
@@ -15,10 +15,10 @@ import python_client
 from hadoop import Hdfs
 
 PACKAGE_LIMIT_S = 600
-# Of the containers, as small as they may be: several fit a small machine.
+# Settings of the containers, as small as possible, so that several fit on a small machine.
 SIZES = ["--memory", "512MiB", "--coordinator-memory", "512MiB"]
-STEADY_LIMIT_S = 180  # YARN on a machine that is busy
-# The Python client, which knows the service's name alone.
+STEADY_LIMIT_S = 180  # YARN on a busy machine
+# The Python client, which gets only the service's name.
 FOLLOW = """
 import espalier, sys
 limit = float(sys.argv[3])
@@ -32,15 +32,17 @@ with espalier.connect("yarn:" + sys.argv[1], timeout=limit) as cluster:
 def start_yarn(nodes, kerberos=False, settings=None):
     """HDFS and YARN for all tests of a module, and the unpacked tarball. settings: YARN's."""
     hosts = HOSTS[:1] if kerberos else HOSTS
-    # A file is closed when the NameNode has been told of its blocks; by default its writer asks
+    # A file is closed when the NameNode has received a report of its blocks. By default, its writer
+    # asks
     # again only after 400 ms.
     hdfs = Hdfs.start(block_size=MIB, hosts=hosts, datanodes=len(hosts), kerberos=kerberos,
                       yarn={"nodes": nodes, "settings": settings or {}}, settings={
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
     unittest.addModuleCleanup(hdfs.stop)
     HdfsTest.hdfs = hdfs
-    # Masters of services leave files below hadoop.tmp.dir, on HDFS, in a directory that is the
-    # first one's who comes; elsewhere it has the name of who the master's process is.
+    # Masters of services leave files below hadoop.tmp.dir, on HDFS, in a directory of the first
+    # user.
+    # Elsewhere, it has the name of the user of the master's process.
     shared = hdfs.state["dir"] + "/data/tmp/.yarn/services"
     hdfs.files.mkdirs(shared)
     hdfs.files.call("PUT", "SETPERMISSION", shared, permission="1777")
@@ -56,7 +58,7 @@ def start_yarn(nodes, kerberos=False, settings=None):
 
 
 def page_blocks(section):
-    """The blocks of commands in a section of deploy/README.md, in order."""
+    """Returns the blocks of commands in a section of deploy/README.md, in order."""
     with open(os.path.join(ROOT, "deploy", "README.md")) as f:
         _, _, page = f.read().partition("\n## %s\n" % section)
     page, *_ = page.partition("\n## ")
@@ -77,7 +79,7 @@ class YarnTest(HdfsTest):
             self.yarn("down", name, code=None)
 
     def start_yarn_command(self, *words, **options):
-        """A running deploy/yarn/espalier-yarn of the unpacked tarball."""
+        """Starts deploy/yarn/espalier-yarn of the unpacked tarball."""
         script = os.path.join(self.tree, "deploy", "yarn", "espalier-yarn")
         options = dict({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, **options)
         process = subprocess.Popen([script] + [str(w) for w in words], text=True,
@@ -88,7 +90,7 @@ class YarnTest(HdfsTest):
         return process
 
     def yarn(self, *words, code=0):
-        """(standard output, standard error) of one that was run to its end."""
+        """Runs it to its end. Returns (standard output, standard error)."""
         process = self.start_yarn_command(*words)
         try:
             out, err = process.communicate(timeout=2 * COMMAND_LIMIT_S)
@@ -109,7 +111,7 @@ class YarnTest(HdfsTest):
         self.yarn("up", name, "--workers", workers, *sizes)
 
     def on(self, name, command, *words, code=0):
-        """A command of `espalier` that speaks to the cluster; its last JSON object."""
+        """Runs a command of `espalier` on the cluster. Returns its last JSON object."""
         return self.result(command, *words, "--coordinator", "yarn:" + name, code=code)
 
     def submit(self, name, job):
@@ -117,7 +119,7 @@ class YarnTest(HdfsTest):
         return self.on(name, "list")["jobs"][-1]["job"]
 
     def state(self, name, job):
-        """The job, or None while no coordinator answers."""
+        """Returns the job, or None while no coordinator answers."""
         out, _ = self.espalier("status", job, "--json", "--coordinator", "yarn:" + name, code=None)
         found = json_lines(out)[-1]
         return found if "state" in found else None
@@ -129,18 +131,19 @@ class YarnTest(HdfsTest):
         return found["progress"]["step"] if found and found["state"] == "TRAINING" else 0
 
     def await_steps(self, name, job, more=50):
-        """Until the job has trained so many steps from now."""
+        """Waits until the job has trained this many steps from now."""
         begin = wait_for("a step", lambda: self.step(name, job), STEADY_LIMIT_S)
         wait_for("%d more steps" % more, lambda: self.step(name, job) >= begin + more,
                  STEADY_LIMIT_S)
 
     def outcome(self, name, job):
-        """The result of a job that is waited for."""
+        """Waits for a job. Returns its result."""
         out, _ = self.espalier("watch", job, "--json", "--coordinator", "yarn:" + name)
         return json_lines(out)[-1]
 
     def follow_by_python(self, name, job):
-        """(a running Python client that follows a job, where it found the coordinator)."""
+        """Returns (a running Python client that follows a job, the address where it found the
+        coordinator)."""
         process = subprocess.Popen(
             [python_client.ensure(), "-c", FOLLOW, name, job, str(STEADY_LIMIT_S)], text=True,
             cwd=self.directory, env=self.environment, stdout=subprocess.PIPE,
@@ -150,7 +153,7 @@ class YarnTest(HdfsTest):
         return process, process.stdout.readline().strip()
 
     def followed_by_python(self, process):
-        """[the weights' name, where the coordinator was in the end]."""
+        """Returns [the weights' name, the coordinator's address at the end]."""
         return process.stdout.read().split()
 
     def attached(self, name, count):
@@ -161,25 +164,25 @@ class YarnTest(HdfsTest):
         return hadoop_yarn.processes(self.hdfs, program)
 
     def kill_container_of(self, program):
-        """The container whose program was killed."""
+        """Kills a container's program. Returns the container."""
         pid, container = sorted(self.processes(program).items())[0]
         os.kill(pid, signal.SIGKILL)
         return container
 
     def node_of(self, container):
-        """The name of the NodeManager that a container runs on."""
+        """Returns the name of the NodeManager that a container runs on."""
         for daemon in self.hdfs.daemons("nodemanager"):
             if container in hadoop_yarn.containers(self.hdfs, daemon["name"]).values():
                 return daemon["name"]
         raise AssertionError("no node runs " + container)
 
     def await_empty(self):
-        """Until no container is left."""
+        """Waits until no container is left."""
         wait_for("all containers to end", lambda: not hadoop_yarn.containers(self.hdfs),
                  STEADY_LIMIT_S)
 
     def long_job(self, name, source, output, epochs):
-        """A job of seconds to minutes, of many small steps."""
+        """Returns a job of seconds to minutes, with many small steps."""
         spec = self.spec(source, output=self.uri(output))
         spec["train"] = dict(spec["train"], epochs=epochs)
         return self.job(name, spec)

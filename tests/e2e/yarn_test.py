@@ -1,7 +1,7 @@
 """Clusters in the containers of a real YARN, by deploy/yarn/espalier-yarn of the tarball.
 
-What takes minutes (lost coordinators and nodes, growing and shrinking, services that are not as
-they should be) is in tests/yarn.
+Tests that take minutes (lost coordinators and nodes, growing and shrinking, services in a wrong
+state) are in tests/yarn.
 """
 import os
 import unittest
@@ -68,7 +68,8 @@ class ContainersTest(YarnTest):
         return "/user/%s/.espalier" % self.hdfs.state["user"]
 
     def assert_secrets_are_kept(self, name):
-        """From other users of HDFS, of the machine, and of the ResourceManager."""
+        """Secrets are hidden from other users of HDFS, of the machine, and of the ResourceManager.
+        """
         folder = "%s/yarn/%s" % (self.base(), name)
         self.assertEqual(self.hdfs.files.status(folder)["permission"], "700")
         kept = self.path(".espalier", "yarn", name)
