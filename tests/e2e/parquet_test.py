@@ -13,9 +13,8 @@ import parquet_file  # in tools/lib, which `espalier` puts on the path
 
 pytestmark = pytest.mark.covers("data")
 
-# Symbols that gRPC loads. None may come from Arrow's or Parquet's libraries, which contain a
-# separate
-# libcrypto.
+# Libraries that gRPC loads. None of them may bind to a symbol of Arrow's or Parquet's libraries,
+# which contain a separate libcrypto.
 FOREIGN = re.compile(r"binding file \S*/(libssl|libcrypto|libgrpc|libgpr|libabsl|libprotobuf)"
                      r"\S* \[0\] to \S*/(libparquet|libarrow)\S* \[0\]: .*")
 

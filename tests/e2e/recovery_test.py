@@ -111,7 +111,7 @@ class RecoveryTest(EspalierTest):
         weights = self.quiet_weights()
         for number, (point, place) in enumerate(itertools.product(
                 ("leaf", "commit", "boundary"), range(3))):
-            with self.subTest(point=point, place=place):  # the first one that replaces it is the root
+            with self.subTest(point=point, place=place):  # the first replacement is the root
                 cluster = Cluster(self, workers=0)
                 for name in range(3):
                     if name == place:

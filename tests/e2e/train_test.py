@@ -22,7 +22,7 @@ RESULT_KEYS = {"status", "job", "steps", "epochs", "rows_per_epoch", "metrics", 
                "bundle", "timing", "skipped_rows", "stopped_because"}
 TIMING_KEYS = {"start_s", "profiling_s", "train_s", "total_s", "step_ms_p50", "step_ms_p99"}
 DEATH_LIMIT_S = 8
-# Runs a command with its own standard output.
+# Runs a command that inherits its standard output.
 PARENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 
 

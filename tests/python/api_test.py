@@ -1,5 +1,6 @@
 """The public gRPC interface: documented, compatible with the last release, and open to any client
-by reflection."""
+by
+reflection."""
 import base64
 import copy
 import json
@@ -119,7 +120,8 @@ class ReflectionTest(daemons.EspalierTest):
         self.pool = descriptor_pool.DescriptorPool(self.database)
 
     def prepared(self, kind, name, request):
-        """What to call, as grpcurl does: from names and JSON alone; and its message."""
+        """Returns the callable and its message class, as grpcurl finds them: from names and JSON
+        alone."""
         method = self.pool.FindServiceByName("espalier.v1.Espalier").FindMethodByName(name)
         send = kind("/espalier.v1.Espalier/" + name, lambda m: m.SerializeToString(),
                     GetMessageClass(method.output_type).FromString)
@@ -130,7 +132,7 @@ class ReflectionTest(daemons.EspalierTest):
         return json_format.MessageToDict(send(message, timeout=30))
 
     def stream(self, name, **request):
-        """All that a method answers, one after the other."""
+        """Returns all answers of a method, in order."""
         send, message = self.prepared(self.channel.unary_stream, name, request)
         return [json_format.MessageToDict(m) for m in send(message, timeout=120)]
 

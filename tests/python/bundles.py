@@ -1,4 +1,4 @@
-"""Bundles made by hand, as src/bundle/model_json.h and safetensors.h tell."""
+"""Bundles made by hand, in the formats of src/bundle/model_json.h and safetensors.h."""
 import copy
 import hashlib
 import json
@@ -14,7 +14,7 @@ MODEL = {"task": "classification", "hidden": [4], "activation": ["relu"], "dropo
 
 
 def safetensors(tensors):
-    """Bytes of {name: array}, in that order."""
+    """Returns the bytes of {name: array}, in that order."""
     header, data = {}, b""
     for name, array in tensors.items():
         raw = np.ascontiguousarray(array).tobytes()
@@ -27,7 +27,7 @@ def safetensors(tensors):
 
 
 def document(inputs, model=None, classes=(), targets=(), features=None, nulls="fail"):
-    """model.json as a dict, but for the weights' SHA-256."""
+    """Returns model.json as a dict, except for the weights' SHA-256."""
     features = features or [{"name": "x%d" % i, "shift": 0, "factor": 1, "null_value": 0}
                             for i in range(inputs)]
     return {"format": 1, "written_by": "espalier 0.1.0",
@@ -40,7 +40,7 @@ def document(inputs, model=None, classes=(), targets=(), features=None, nulls="f
 
 
 def write(folder, doc, tensors):
-    """Writes both files; `tensors`: a dict, or the bytes of the file."""
+    """Writes both files. `tensors`: a dict, or the bytes of the file."""
     os.makedirs(folder, exist_ok=True)
     raw = tensors if isinstance(tensors, bytes) else safetensors(tensors)
     doc = dict(copy.deepcopy(doc), weights_sha256=hashlib.sha256(raw).hexdigest())

@@ -1,4 +1,4 @@
-"""What the client does without a cluster: jobs to text, addresses, errors, how progress looks."""
+"""The client without a cluster: jobs to text, addresses, errors, display of progress."""
 import io
 import json
 import os
@@ -90,7 +90,7 @@ resume: earlier
             self.text({"train": {"epochs": {1}}})
 
     def test_texts_in_a_dict_stay_texts_for_the_cluster(self):
-        # Where YAML 1.1 knows no number, the cluster does.
+        # The cluster reads some texts as numbers that are not numbers in YAML 1.1.
         names = ["08", "09", "018", "-3", "+3", "", "0x1", "1e3", "yes", "a b", "\u00e4", "_",
                  "null"]
         text = self.text({"data": {"label": "09", "features": {"columns": names}, "weight": 8},
@@ -352,7 +352,7 @@ class ProgressTest(unittest.TestCase):
 
 
 class SubmitTest(unittest.TestCase):
-    """A submission whose answer was not heard, by a connection that is played."""
+    """A submission whose answer did not arrive, over a simulated connection."""
 
     def submit(self, *answers):
         connection = mock.Mock(where="head:1", limits=espalier.Limits())
@@ -404,7 +404,7 @@ said.write("end")
 
 class LocalTest(unittest.TestCase):
     def train(self, folder):
-        """A process that trains with a program of `folder` that only notes what it hears."""
+        """Starts a process that trains with a program of `folder` that only records signals."""
         with open(os.path.join(folder, "espalier"), "w") as f:
             f.write(PROGRAM % sys.executable)
         os.chmod(f.name, 0o755)
@@ -448,7 +448,7 @@ class LocalTest(unittest.TestCase):
                 local.find_program()
 
     def trained(self, outcome, code=0):
-        """What is made of a program that says that as its last word."""
+        """Returns the error for a program that says that last."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "espalier")
             with open(path, "w") as f:

@@ -1,4 +1,4 @@
-"""The client against real daemons: submit, watch, cancel, and what goes wrong."""
+"""The client with real daemons: submit, watch, cancel, and errors."""
 import csv
 import os
 import signal
@@ -25,7 +25,7 @@ TRAIN = """
 import espalier, sys
 espalier.train(sys.argv[1], workers=1)
 """
-# From a thread, while the first one, and the one that began it, do other things or have ended.
+# From a thread, while the first one, and the one that began it, do other work or have ended.
 TRAIN_IN_THREAD = """
 import espalier, sys, threading
 train = threading.Thread(target=espalier.train, args=(sys.argv[1],), kwargs={"workers": 1})
@@ -312,8 +312,8 @@ class ClusterTest(EspalierTest):
                 found.append(cluster.jobs())
         thread = threading.Thread(target=reach)
         thread.start()
-        time.sleep(1)  # it asks in vain
-        daemons.start_coordinator()  # here, as daemons end with the thread that started them
+        time.sleep(1)  # the attempt fails
+        daemons.start_coordinator()  # here, because daemons end with the thread that started them
         thread.join(60)
         self.assertEqual(found, [[]])
         with self.assertRaisesRegex(espalier.InvalidArgumentError, "from 0.1 to 86400"):
@@ -450,8 +450,9 @@ class LocalTrainTest(EspalierTest):
         self.assertEqual((told.exception.code, told.exception.position.row), ("BAD_INPUT", 3))
 
     def run_script(self, script, spec):
-        """A process that trains, from its own `script`. It hears interrupts, also when whoever
-        runs the tests in the background has them ignored."""
+        """Starts a process that trains, from its own `script`. It handles interrupts, even if the
+        tests
+        run in the background with interrupts ignored."""
         process = subprocess.Popen(["env", "--default-signal=INT", sys.executable, "-c", script,
                                     self.job("started", spec)],
                                    env=dict(os.environ, TMPDIR=self.temporary),
@@ -462,7 +463,7 @@ class LocalTrainTest(EspalierTest):
         return process
 
     def ends_all(self, script, number):
-        """No process is left of an endless training whose process got this signal."""
+        """Checks that no process is left of an endless training whose process got this signal."""
         process = self.run_script(script, dict(self.long_spec(self.path("rows.csv")),
                                                output=self.path("endless")))
 
@@ -470,7 +471,7 @@ class LocalTrainTest(EspalierTest):
             children = children_of(process.pid)
             return children + [g for c in children for g in children_of(c)]
         wait_for("the daemons", lambda: len(descendants()) >= 3, 60)
-        time.sleep(1)  # the daemons come before the watching, which nothing tells of
+        time.sleep(1)  # the daemons start before the watching, which no event shows
         found = descendants()
         process.send_signal(number)
         process.wait(timeout=60)

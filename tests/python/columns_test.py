@@ -1,4 +1,4 @@
-"""Single values of columns: what the client makes of them is what the workers do."""
+"""Single values of columns: the client converts them as the workers do."""
 import datetime
 import decimal
 import unittest

@@ -1,5 +1,6 @@
 """The daemons and tables of tests/e2e, for tests of the Python client. Both are called `espalier`,
-so the former are loaded by another name."""
+so
+the former are loaded under another name."""
 import importlib.util
 import os
 import sys
@@ -18,7 +19,7 @@ def _load(name):
 
 _e2e = _load("espalier")
 _package = sys.modules.get("espalier")
-sys.modules["espalier"] = _e2e  # certificates.py asks for it by that name
+sys.modules["espalier"] = _e2e  # certificates.py imports it by that name
 try:
     _certificates = _load("certificates")
 finally:

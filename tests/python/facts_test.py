@@ -17,7 +17,7 @@ import package_python  # noqa: E402
 
 
 def imported():
-    """The names that modules of the client take from the facts."""
+    """Returns the names that modules of the client take from the facts."""
     found = set()
     for folder, _, names in os.walk(os.path.dirname(espalier.__file__)):
         for name in names:

@@ -1,4 +1,4 @@
-"""Files as other programs write them: their values are those that pyarrow and pandas read."""
+"""Files as other programs write them: the client reads the same values as pyarrow and pandas."""
 import bz2
 import codecs
 import csv
@@ -75,7 +75,7 @@ class TableTest(daemons.EspalierTest):
                 "model": {"hidden": [4]}, "train": {"epochs": 2, "seed": 7}}
 
     def answer(self, name, path, **data):
-        """Weights and what texts the model knows."""
+        """Returns the weights and the texts that the model knows."""
         told = self.trained_here(name, self.spec(path, **data), 2)
         with open(self.path(name + ".bundle", "model.json"), encoding="utf-8") as f:
             fitted = json.load(f)["preprocessing"]
@@ -83,7 +83,7 @@ class TableTest(daemons.EspalierTest):
         return told["weights_sha256"], texts, fitted["classes"]
 
     def check(self, name, content, frame, **data):
-        """The file gives what a plain file of the frame's values gives, also when it is scored."""
+        """The file gives the same as a plain file of the frame's values, also when it is scored."""
         path = self.put(name, content)
         plain = self.put("plain-of-" + name.split(".")[0] + ".csv", text_of(frame))
         want = self.answer(name + "-plain", plain)

@@ -1,5 +1,5 @@
-"""Hadoop's configuration is read by the rules of the programs, and what it does not say of a job's
-file systems is told."""
+"""The client reads Hadoop's configuration by the rules of the programs. It reports what the
+configuration does not say about a job's file systems."""
 import contextlib
 import http.server
 import json
@@ -35,7 +35,7 @@ def of(name, value, more=""):
 
 
 class RulesTest(unittest.TestCase):
-    """The cases of tests/storage/hadoop_config_test.cc."""
+    """Returns the cases of tests/storage/hadoop_config_test.cc."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -154,7 +154,7 @@ class RulesTest(unittest.TestCase):
 
 class SameAsTheProgramsTest(daemons.EspalierTest):
     def name_node(self):
-        """Its address; what it is asked goes into self.asked, and nothing is there."""
+        """Returns its address. Its requests go into self.asked, and it has no files."""
         asked = self.asked = []
 
         class NameNode(http.server.BaseHTTPRequestHandler):
@@ -206,7 +206,7 @@ class SameAsTheProgramsTest(daemons.EspalierTest):
         self.assertRegex(self.asked[0], r"^/webhdfs/v1/models/m/model.json\?.*user.name=ada")
 
     def test_a_file_system_that_cannot_be_found_or_reached_is_told_and_the_job_goes(self):
-        """It may be found by the daemons, which then read and write as themselves."""
+        """The daemons may find it, and then read and write as themselves."""
         cluster = daemons.Cluster(self, 1)
         rows = self.classes_csv("rows.csv", 100)
         for conf, uri, words in (
@@ -225,7 +225,7 @@ class SameAsTheProgramsTest(daemons.EspalierTest):
                 said = mock.patch("sys.stderr")
                 with espalier.connect(cluster.address) as client, said as stderr, \
                         self.assertRaises(espalier.EspalierError):
-                    client.submit(spec)  # nor does the coordinator find it
+                    client.submit(spec)  # the coordinator does not find it, either
                 self.assertIn("note: " + notes[0],
                               "".join(call.args[0] for call in stderr.write.call_args_list))
             done = subprocess.run(

@@ -1,6 +1,7 @@
-"""What the client reads from a real HDFS: bundles, and the file with the coordinator's address,
-also of a cluster on YARN; and what it asks of one over HTTPS, which only HDFS secured by Kerberos
-speaks."""
+"""Files that the client reads from a real HDFS: bundles, and the file with the coordinator's
+address,
+also of a cluster on YARN. Also requests over HTTPS, which only HDFS secured by Kerberos supports.
+"""
 import http.server
 import os
 import shutil
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.covers("storage")
 
 
 class ServiceCluster(SecureCluster):
-    """As in YARN's containers: the coordinator may be anywhere, its certificate is the service's,
-    and its address lies on HDFS."""
+    """A cluster as in YARN's containers: the coordinator may be on any host, its certificate is the
+    service's, and its address is on HDFS."""
 
     def __init__(self, test, service, address, authority):
         self.service, self.remote = service, address
@@ -85,7 +86,7 @@ class HdfsTest(EspalierTest):
 
 
     def keep(self, name, address, made):
-        """What `espalier yarn up` leaves on this machine."""
+        """Writes the files that `espalier yarn up` keeps on this machine."""
         folder = self.path(".espalier", "yarn", name)
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "coordinator"), "w") as f:
@@ -104,7 +105,7 @@ class HdfsTest(EspalierTest):
                                     "hdfs://.*mnist/address"):
             espalier.connect("yarn:mnist")
         cluster = ServiceCluster(self, "mnist", address, authority)
-        # Nothing of the environment is shown to it.
+        # The client shows it nothing of the environment.
         os.environ.update(ESPALIER_TLS_CA=self.path("none"), ESPALIER_TOKEN="none")
         with espalier.connect("yarn:mnist") as client:
             self.assertEqual(client.address, cluster.address)
@@ -122,11 +123,11 @@ class HdfsTest(EspalierTest):
             self.assertEqual(client.address, cluster.address)
             cluster.wait_for_workers(1)
         with self.assertRaisesRegex(espalier.NotFoundError, "none: No such file"):
-            espalier.connect("yarn:mnist", server_name="mnist")  # then the environment counts
+            espalier.connect("yarn:mnist", server_name="mnist")  # then the environment is used
 
 
 class HttpsTest(EspalierTest):
-    """A NameNode's words over TLS: a redirection, then the file."""
+    """Serves a NameNode's answers over TLS: a redirection, then the file."""
 
     def setUp(self):
         super().setUp()

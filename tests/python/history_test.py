@@ -1,4 +1,4 @@
-"""Evaluations as a table: what a coordinator tells of them, and the columns of history.csv."""
+"""Evaluations as a table: the reports of a coordinator, and the columns of history.csv."""
 import unittest
 
 import pytest

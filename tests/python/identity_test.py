@@ -1,5 +1,6 @@
-"""Who the client says it is, without a cluster: Hadoop's tokens, Kerberos' words, what a NameNode
-may answer, and what is kept of a cluster on YARN."""
+"""The client's identity, without a cluster: Hadoop's tokens, Kerberos' messages, possible answers
+of a
+NameNode, and the files kept for a cluster on YARN."""
 import base64
 import ctypes
 import json
@@ -24,7 +25,7 @@ from espalier._security import make_security
 
 pytestmark = pytest.mark.covers("security", "storage", "yarn")
 
-# As a NameNode of Hadoop 3.4.2 answered GETDELEGATIONTOKEN&renewer=espalier to alice.
+# Answer of a NameNode of Hadoop 3.4.2 to GETDELEGATIONTOKEN&renewer=espalier from alice.
 TOKEN = ("IQAFYWxpY2UIZXNwYWxpZXIAigGiAWj3p4oBogFpRccCAhSMoFZ5VbMwj66JufmUPh0tTVLUchJXRUJIREZTIGRl"
          "bGVnYXRpb24PMTI3LjAuMC4xOjI5MzYw")
 RAW = base64.urlsafe_b64decode(TOKEN)
@@ -45,9 +46,9 @@ class TokenTest(unittest.TestCase):
     token = _hadoop_token.Token(b"identifier", b"p" * 300, b"HDFS_DELEGATION_TOKEN", b"ha-hdfs:ns")
 
     def files(self):
-        """A token in both forms, with a secret key beside it."""
+        """A token in both forms, with a secret key next to it."""
         t = self.token
-        # 300 in Hadoop's numbers is a byte that says "two bytes follow", and they.
+        # 300 in Hadoop's numbers is a byte that means "two bytes follow", then these two.
         raw = (b"\x0a" + t.identifier + struct.pack(">bh", -114, 300) + t.password + b"\x15" +
                t.kind + b"\x0a" + t.service)
         self.assertEqual(base64.urlsafe_b64decode(t.text() + "=" * (-len(t.text()) % 4)), raw)
@@ -83,7 +84,7 @@ class TokenTest(unittest.TestCase):
         with self.assertRaises(espalier.InvalidArgumentError):
             _hadoop_token.parse(b"HDTS\2\0")
         with self.assertRaises(espalier.InvalidArgumentError):
-            _hadoop_token.parse(b"HDTS\0" + b"\x8c\x7f\xff\xff\xff\xff")  # so many tokens
+            _hadoop_token.parse(b"HDTS\0" + b"\x8c\x7f\xff\xff\xff\xff")  # number of tokens
 
     def test_the_token_is_the_one_for_that_hdfs(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -166,7 +167,7 @@ class KerberosTest(unittest.TestCase):
         self.assertEqual(_kerberos._limited("wait", 30, lambda library: 7), 7)
 
     def test_structures_are_those_of_the_library(self):
-        """RFC 2744 on 64 bits: a wrong size would read beside the values."""
+        """RFC 2744 on 64 bits: a wrong size would read past the values."""
         self.assertEqual((ctypes.sizeof(_kerberos._Buffer), ctypes.sizeof(_kerberos._Oid),
                           ctypes.sizeof(_kerberos._OidSet)), (16, 16, 16))
 
@@ -287,7 +288,7 @@ class YarnTest(daemons.EspalierTest):
             kept = _yarn.Kept("mnist", self.path(".espalier", "yarn", "mnist"))
             os.makedirs(kept.folder)
             with open(kept.coordinator, "w") as f:
-                f.write("yarn:mnist\n")  # goes in no circle
+                f.write("yarn:mnist\n")  # does not form a circle
             self.assertEqual(_connection.find_coordinator("yarn:mnist"), "yarn:mnist")
             with self.assertRaisesRegex(espalier.NotFoundError, "ca=: cannot read .*mnist/ca.crt"):
                 espalier.connect("yarn:mnist")

@@ -1,4 +1,4 @@
-"""Which delegation tokens a job takes along, and by whose identity; none travels in the clear."""
+"""Delegation tokens that a job gets, and the identity that gets them. None travels in the clear."""
 import contextlib
 import io
 import unittest
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.covers("rpc", "storage")
 
 
 def without(names, why):
-    """The notes for these."""
+    """Returns the notes for these."""
     return ["no delegation token of hdfs://%s goes with the job, so that the daemons must have a "
             "keytab of their own: %s" % (name, why) for name in names]
 
@@ -35,7 +35,7 @@ resume: hdfs://other
                          ["hdfs://", "hdfs://ns", "swebhdfs://h:2", "webhdfs://h:1"])
 
     def fetch(self, delegate, own=None, secured=False, renewer=lambda: "espalier/host"):
-        """What a job takes along whose submitter is `own` by this process's ticket."""
+        """Returns the tokens of a job whose submitter is `own` by this process's ticket."""
         nobody = espalier.PermissionDeniedError("no ticket")
         with mock.patch.object(_job_tokens, "is_secured", side_effect=2 * [secured]), \
                 mock.patch.object(_job_tokens, "own_principal", side_effect=[own or nobody]), \

@@ -1,5 +1,6 @@
-"""The client and a secured HDFS: models that are read by keytab, by ticket and by YARN's file of
-tokens, and jobs that take delegation tokens along; what is said of each thing that is missing."""
+"""The client and a secured HDFS: models that it reads by keytab, by ticket and by YARN's file of
+tokens, and jobs that it submits with delegation tokens. Also tests the messages about each missing
+part."""
 import contextlib
 import io
 import os
@@ -23,7 +24,7 @@ from hadoop import Hdfs
 
 pytestmark = pytest.mark.covers("storage")
 
-TOKEN_MARK = "AFYWxpY2U"  # Base64 of "alice" as it stands in each token of hers
+TOKEN_MARK = "AFYWxpY2U"  # Base64 of "alice", which occurs in each of her tokens
 LOAD = "import espalier, sys\nespalier.load(sys.argv[1])\n"
 
 
@@ -38,7 +39,7 @@ def setUpModule():
 
 
 class Secured(EspalierTest):
-    """The test is alice, by her keytab."""
+    """Makes the test alice, by her keytab."""
 
     hdfs = None
 
@@ -52,14 +53,14 @@ class Secured(EspalierTest):
         os.environ.update(self.hdfs.env("alice"), KRB5CCNAME="MEMORY:" + self.id())
 
     def nobody(self):
-        """Neither ticket nor keytab."""
+        """Returns an environment with neither ticket nor keytab."""
         return hadoop_kdc.nobody_env(self.directory)
 
     def ticket(self, name="alice", *options):
         return hadoop_kdc.ticket_env(self.hdfs.state, name, self.directory, *options)
 
     def token_file(self):
-        """Alice's, written by Hadoop."""
+        """Writes a token of Alice's, by Hadoop."""
         path = self.path("alice.token")
         self.hdfs.run("fetchdt", "--renewer", "espalier", path,
                       env={"KRB5CCNAME": self.ticket()["KRB5CCNAME"]})
@@ -168,7 +169,7 @@ class LoadTest(Secured):
 
 class SubmitTest(Secured):
     def cluster(self, kind, daemons_are):
-        """A cluster whose daemons have that environment, and its client, who is alice."""
+        """A cluster with daemons in that environment, and its client, which is alice."""
         self.environment.update(self.hdfs.env(), **daemons_are)
         cluster = kind(self, 1)
         tls = {name: value for name, value in self.environment.items()
@@ -179,7 +180,7 @@ class SubmitTest(Secured):
         return cluster, client
 
     def result(self, client, name):
-        """Of a job on HDFS; and the notes."""
+        """Returns the result of a job on HDFS, and the notes."""
         rows = self.classes_csv("rows.csv", 300)
         source, folder = "/user/alice/shared/%s.csv" % name, self.hdfs.uri + "/user/alice/shared/"
         with open(rows, "rb") as f:

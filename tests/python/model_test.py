@@ -1,4 +1,4 @@
-"""Models by NumPy alone: PyTorch's reference values, tables of each kind, and files that lie."""
+"""Models by NumPy alone: PyTorch's reference values, tables of each kind, and malformed files."""
 import datetime
 import decimal
 import json
@@ -25,7 +25,7 @@ FIXTURE = GOLDEN["fixture"]
 
 
 def split(flat, hidden, outputs):
-    """The flat vector of a 5-4-n network as tensors."""
+    """Returns the flat vector of a 5-4-n network as tensors."""
     flat, at, tensors = np.array(flat), 0, {}
     for name, shape in (("0.weight", (hidden, 5)), ("0.bias", (hidden,)),
                         ("1.weight", (outputs, hidden)), ("1.bias", (outputs,))):
@@ -55,7 +55,7 @@ class ModelTest(unittest.TestCase):
             split(weights, 4, 1 if binary else 3))
 
     def losses(self, head, hidden):
-        """The mean loss over the fixture's rows, computed from predictions."""
+        """Returns the mean loss over the fixture's rows, computed from predictions."""
         x, rows = np.array(FIXTURE["x"]), np.arange(8)
         if head == "softmax_ce":
             p = self.golden(hidden).predict_proba(x)
@@ -196,7 +196,7 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(self.linear().predict(mine(rows)), self.linear().predict(rows))
 
     def test_what_is_no_table_of_the_model_is_one_clear_error(self):
-        class Frame:  # of a library that is not known here
+        class Frame:  # of a library that the client does not know
             columns = ["b", "a"]
 
             def __array__(self, *_, **__):
@@ -296,8 +296,8 @@ class ModelTest(unittest.TestCase):
             model.predict({"v": [dict(structs[0], size=1, indices=[0])]})
 
     def coded(self, rules=None, **vocabularies):
-        """A regression of categories: column i adds (1 + code) * 10^i. `rules`: others than
-        categorical by column, whose number is added as it is."""
+        """A regression of categories: column i adds (1 + code) * 10^i. `rules`: rules other than
+        categorical, by column. The number of such a column is added unchanged."""
         names, rules = list(vocabularies), rules or {}
         features = [dict({"name": name, "shift": 0, "factor": 1, "null_value": -1},
                          **({} if name in rules else {
@@ -361,7 +361,7 @@ class ModelTest(unittest.TestCase):
                                       [1, 2, 3, 3, 0])
 
     def test_texts_of_numbers_are_those_of_the_cpp_programs(self):
-        # What std::to_chars gave, after whole numbers up to 2^53.
+        # Output of std::to_chars, after whole numbers up to 2^53.
         for kind, texts in ((np.float64, "0.1 1e-04 0.001 1e-05 1.5e-07 1.5e+16 9007199254740994 "
                                          "12345678901234567168 1e+22 1.5e+300 -2.5 123456.789 "
                                          "5e-324 1e+17 123456789012345680 -0.00012 0.00123 "
@@ -429,7 +429,7 @@ class ModelTest(unittest.TestCase):
         tensors = {"layers.0.weight": np.ones((1, width)), "layers.0.bias": np.zeros(1)}
         began = time.process_time()
         model = self.load(doc, tensors)
-        self.assertLess(time.process_time() - began, 20)  # all with all takes longer
+        self.assertLess(time.process_time() - began, 20)  # all combinations take longer
         self.assertEqual((len(model.features), model.features[-1]), (width, "x65535"))
         np.testing.assert_array_equal(model.predict(np.ones((1, width))), [width])
 

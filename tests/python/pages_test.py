@@ -1,4 +1,4 @@
-"""The Python blocks of docs/python.md run as written, with a cluster on another port."""
+"""The Python blocks of docs/python.md run unchanged, with a cluster on another port."""
 import os
 import re
 import shutil

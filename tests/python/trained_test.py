@@ -1,4 +1,4 @@
-"""Models that were trained: what NumPy predicts has the metrics that the workers found."""
+"""Trained models: NumPy's predictions have the metrics that the workers found."""
 import csv
 import os
 import unittest
@@ -30,7 +30,7 @@ class TrainedTest(EspalierTest):
         return result, result.load()
 
     def check_classes(self, result, model, data, labels):
-        """Loss, accuracy and the confusion matrix are those of the job's test set."""
+        """Checks that loss, accuracy and the confusion matrix are those of the job's test set."""
         p, predicted = model.predict_proba(data), model.predict(data)
         index = {c: i for i, c in enumerate(model.classes)}
         true = np.array([index[str(label)] for label in labels])
@@ -50,7 +50,7 @@ class TrainedTest(EspalierTest):
                                    [result.test.rmse, result.test.mae, result.test.r2], rtol=1e-5)
 
     def texts_csv(self, name, rows, seed):
-        """Text classes, and empty fields in two of the columns."""
+        """Writes text classes, and empty fields in two of the columns."""
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(rows, 4)) * [1, 100, 0.01, 1] + [0, 5000, 0, -3]
         score = x[:, 0] + (x[:, 1] - 5000) / 100

@@ -31,7 +31,8 @@ def column(structs):
 
 def linear(weights, names, all_names=(), more=(), nulls="fail", rules=None, tensors=None,
            **model):
-    """A regression: the sum of weights times numbers. `more` is in each feature, or one for each;
+    """Writes a regression: the sum of weights times numbers. `more` is in each feature, or one for
+    each.
     `all_names` has the columns of the table that it was made with."""
     more = [dict(more)] * len(names) if isinstance(more, (dict, tuple)) else more
     features = [dict({"name": name, "shift": 0, "factor": 1, "null_value": 0}, **m)
@@ -182,13 +183,13 @@ class VectorsTest(unittest.TestCase):
 
 
 class WideTest(unittest.TestCase):
-    """Vectors of which nearly all is zero are multiplied without their zeros."""
+    """Vectors with nearly only zeros are multiplied without their zeros."""
 
     def setUp(self):
         rng = np.random.default_rng(7)
         self.width = WIDE + 100
         self.numbers = np.zeros((20, self.width))
-        for row in range(1, 20):  # row 0 has none
+        for row in range(1, 20):  # row 0 has no entry
             self.numbers[row, rng.choice(self.width, 9, replace=False)] = rng.normal(size=9)
         self.structs = [{"type": 0, "size": self.width, "indices": np.flatnonzero(v),
                          "values": v[v != 0]} for v in self.numbers]
@@ -197,7 +198,7 @@ class WideTest(unittest.TestCase):
                        zip(rng.normal(size=self.width), rng.random(self.width) + 0.5)]
 
     def predict(self, model, data, quickly=True):
-        """In three blocks without their zeros, or with."""
+        """Predicts in three blocks, with or without the zeros of the vectors."""
         with mock.patch.object(Entries, "times", autospec=True,
                                side_effect=Entries.times) as multiplied:
             out = model.predict(data, batch_rows=8)

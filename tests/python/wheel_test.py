@@ -1,5 +1,6 @@
-"""The wheel: typed, small, the same bytes each time, and at work with the oldest and newest
-libraries it names."""
+"""The wheel: typed, small, the same bytes each time, and working with the oldest and newest
+libraries
+that it names."""
 import ast
 import hashlib
 import inspect
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.covers("launcher")
 
 SPARK = os.path.join(daemons.ROOT, "deploy", "spark", "espalier", "spark")
 SOURCES = os.path.join(daemons.ROOT, "deploy", "python")
-# The bounds of deploy/python/pyproject.toml, as far as there are wheels for this Python.
+# The bounds of deploy/python/pyproject.toml, if there are wheels for this Python.
 OLDEST = ["grpcio==1.51.1", "numpy==1.23.2", "protobuf==4.21.12", "PyYAML==6.0.1"]
 NEWEST = ["grpcio==1.85.1", "numpy==2.4.6", "protobuf==7.36.2", "PyYAML==6.0.3"]
 
