@@ -33,8 +33,7 @@ def limit_of(item):
 
 def is_needed(item, changed):
     """Returns whether a test covers one of the changed places (tools/lib/test_changes.py). A test
-    that
-    does not say what it covers covers everything."""
+    that does not say what it covers covers everything."""
     covers = item.get_closest_marker("covers")
     own = os.path.relpath(item.path, ROOT)
     if item.get_closest_marker("pages") and test_changes.PAGES.intersection(changed):

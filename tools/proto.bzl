@@ -52,10 +52,9 @@ def cc_proto(name, srcs, services, **kwargs):
         name = name,
         srcs = [name + "_c"],
         hdrs = [name + "_h"],
-        # Compiles in a third less time than -O2. Large messages go through src/rpc/frame.h.
-        # gRPC, and not the thread sanitizer's code, wrote these buffers: a false race would be
-        # reported for
-        # each byte.
+        # Compiles in a third less time than -O2. Large messages go through src/rpc/frame.h. gRPC,
+        # and not the thread sanitizer's code, wrote these buffers: a false race would be reported
+        # for each byte.
         copts = ["-w", "-O1", "-fno-sanitize=thread"],
         **kwargs
     )

@@ -15,8 +15,7 @@ def _visibility(ctx, name):
 def _impl(ctx):
     # tools/setup rewrites the stamp when a package changes. A macro of its hash goes to everything
     # that depends on these libraries, which Bazel then builds again. Headers below the compiler's
-    # own
-    # directories are invisible to Bazel, so declaring them as inputs would have no effect.
+    # own directories are invisible to Bazel, so declaring them as inputs would have no effect.
     versions = "ESPALIER_SYSTEM_PACKAGES=%s" % str(hash(ctx.read(ctx.path(ctx.attr.stamp)))).replace("-", "1")
     out = []
     for name, pc in ctx.attr.pkgs.items():

@@ -80,18 +80,15 @@ def interrupt(*_):
 
 def ignore_signals():
     """Ignores signals for the clean-up, which is short. The cause of the end sends more of them.
-    Ctrl-C
-    ends the JVM, and its end is a SIGTERM. Its death also breaks the pipe that the progress is
-    written
-    to."""
+    Ctrl-C ends the JVM, and its end is a SIGTERM. Its death also breaks the pipe that the progress
+    is written to."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def obey_signals():
     """Makes SIGINT, SIGTERM and the end of the JVM that started this process interrupt it. Spark's
-    own
-    handler of SIGINT would first ask the JVM, which Ctrl-C has ended as well."""
+    own handler of SIGINT would first ask the JVM, which Ctrl-C has ended as well."""
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

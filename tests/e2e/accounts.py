@@ -11,17 +11,15 @@ TELLTALE = os.path.join(TESTING, "telltale-worker")
 
 def slow_cluster(test, workers, pause_ms, **options):
     """Cluster with workers that wait before each step and for each shard that they score. Its jobs
-    take
-    a minimum time, however fast the machine is."""
+    take a minimum time, however fast the machine is."""
     test.environment["ESPALIER_TELLTALE_PAUSE"] = str(pause_ms)
     return Cluster(test, workers=workers, worker_binary=TELLTALE, **options)
 
 
 def trained_through_a_kill_and_a_join(test, spec, pause_ms, worker_flags=(), look=None):
     """Returns the result of a job that loses one of its two workers, and later gets another one.
-    The
-    job must last until then: some 8 s of pauses before all its steps. It calls look(cluster) before
-    that."""
+    The job must last until then: some 8 s of pauses before all its steps. It calls look(cluster)
+    before that."""
     cluster = slow_cluster(test, 2, pause_ms, worker_flags=worker_flags,
                            coordinator_flags=["--rebalance-interval-ms", "100"])
     job = cluster.submit(test.job("disturbed", spec))
@@ -91,8 +89,7 @@ class Accounts:
 
 def share(directory, process):
     """Returns the number of leaves of a process in the last but one step that it wrote about; 0:
-    none
-    yet."""
+    none yet."""
     path = os.path.join(directory, str(process))
     if not os.path.exists(path):
         return 0

@@ -86,10 +86,8 @@ class AsyncTest(EspalierTest):
     @pytest.mark.long
     def test_handwritten_digits_are_told_as_well_as_by_synchronous_training(self):
         # Over 20 seeds, accuracies were 97.5 % (standard deviation 0.3) and, asynchronous with
-        # three
-        # workers, 97.1 % (0.4). Synchronous ones are always the same, so the mean of five is 0.2
-        # points
-        # uncertain. 1 point is four times that beyond the usual difference.
+        # three workers, 97.1 % (0.4). Synchronous ones are always the same, so the mean of five is
+        # 0.2 points uncertain. 1 point is four times that beyond the usual difference.
         spec, accuracies = self.digits_spec(), {"sync": [], "async": []}
         for seed in range(1, 6):
             for mode, workers in (("sync", 1), ("async", 3)):

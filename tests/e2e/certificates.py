@@ -84,8 +84,7 @@ def tls_environment(directory):
 
 class Secured:
     """Settings for a Cluster. Each daemon has its own certificate, through a link that can be
-    changed to
-    another one. The test's commands are an operator's."""
+    changed to another one. The test's commands are an operator's."""
 
     def secure(self, test, authority, hosts, operator="ann"):
         """hosts: the coordinator's hosts."""

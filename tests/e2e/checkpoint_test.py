@@ -1,6 +1,5 @@
 """Checkpoints: a run whose processes were all killed continues to the same bits, from local disks
-and
-from HDFS. Damaged checkpoints, or those of another job, are rejected by name."""
+and from HDFS. Damaged checkpoints, or those of another job, are rejected by name."""
 import json
 import os
 import signal

@@ -1,6 +1,5 @@
 """Columns that are not plain numbers, through real daemons: the same bits for any number of
-workers,
-from CSV and from Parquet, and a model that reproduces the reported result elsewhere."""
+workers, from CSV and from Parquet, and a model that reproduces the reported result elsewhere."""
 import csv
 import json
 import os

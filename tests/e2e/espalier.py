@@ -25,10 +25,8 @@ TESTING = os.path.join(ROOT, "build", "testing")
 COMMAND_LIMIT_S = 120
 LOG_LINES = 40  # of each log of a failed test that are printed
 # Words before a command. This is not a preexec_fn: with one, Python forks by fork(), where gRPC's
-# own
-# handlers may wait for a thread that waits for Python's lock. Without it, Python uses vfork(),
-# which
-# calls no handlers.
+# own handlers may wait for a thread that waits for Python's lock. Without it, Python uses vfork(),
+# which calls no handlers.
 DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL", "--"]
 
 sys.path.insert(0, os.path.join(ROOT, "tools", "lib"))
@@ -66,8 +64,7 @@ def wait_for(what, condition, limit_s=20):
 
 class Command(subprocess.Popen):
     """A command with output that readline can read before communicate. The communicate of Popen
-    loses
-    output that readline has buffered."""
+    loses output that readline has buffered."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -40,8 +40,7 @@ class ExamplesTest(EspalierTest):
 
     def recognised(self, name, workers=2):
         """Trains config/examples/NAME.yaml. Returns its result and its text about the result, which
-        the
-        page repeats. The figures in that text are those of the result."""
+        the page repeats. The figures in that text are those of the result."""
         os.makedirs(self.path("cache"), exist_ok=True)
         for package in os.listdir(os.path.join(ROOT, "build", "cache")):  # fetched before
             os.symlink(os.path.join(ROOT, "build", "cache", package), self.path("cache", package))

@@ -128,8 +128,7 @@ def peak_kib(cluster):
 class FloodTest(EspalierTest):
     def flood(self, cluster, frames, acknowledge=True, encrypted=False):
         """Sends the frames until the connection ends or FLOOD_S has passed. Returns the address
-        that it
-        came from and the time of the slowest call that another client made meanwhile."""
+        that it came from and the time of the slowest call that another client made meanwhile."""
         slowest, failed, over = [0.0], [], threading.Event()
 
         def other_client():
@@ -173,8 +172,7 @@ class FloodTest(EspalierTest):
             self.assertLess(slowest, CALL_LIMIT_S)
             times = cluster.log("coordinator").count("refused connection of %s: " % source)
             # On a machine that is busy with other tests, calls may wait for more than a second.
-            # Then they do
-            # not count as cancelled at once.
+            # Then they do not count as cancelled at once.
             if times > 0:
                 break
         self.assertEqual(times, int(named), cluster.log("coordinator")[-2000:])

@@ -34,8 +34,7 @@ def csv_text(columns):
 def start_hdfs():
     """One HDFS for all tests. Each test has its own directory in it."""
     # A file is closed when the NameNode has received a report of its blocks. By default, its writer
-    # asks
-    # again only after 400 ms.
+    # asks again only after 400 ms.
     hdfs = Hdfs.start(block_size=MIB, hosts=HOSTS, settings={
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
     unittest.addModuleCleanup(hdfs.stop)

@@ -83,8 +83,7 @@ class ProfileTest(HdfsTest):
             wait_for("the profiling pass", profiling_runs)
             self.hdfs.stop_namenode()
         # A DataNode that was asked before asks the NameNode as well. It may keep a request until
-        # the
-        # limit for stalled transfers (30 s) ends it.
+        # the limit for stalled transfers (30 s) ends it.
         wait_for("a refused connection", is_refused, 90)
         self.assertEqual(cluster.status(job)["state"], "PROFILING")
         wait_for("the reason", lambda: "the NameNode 127.0.0.1:" in (

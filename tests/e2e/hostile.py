@@ -1,6 +1,5 @@
 """A hostile client: uses TCP, TLS and enough HTTP/2 to do harm. Its sockets never block for long,
-and
-close() closes them all."""
+and close() closes them all."""
 
 import socket
 import ssl

@@ -79,8 +79,7 @@ def predictions(directory, columns, texts=()):
 
 def difference(ours, theirs, columns, texts=()):
     """Returns a description of the first value on which two tables differ; empty: none. `theirs`:
-    null
-    is None."""
+    null is None."""
     for column in [*columns, *texts]:
         null = "" if column in texts else NULL
         expected = [null if v is None else v for v in theirs[column]]

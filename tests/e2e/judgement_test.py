@@ -85,8 +85,7 @@ class JudgementTest(EspalierTest):
 
     def mixed(self):
         """Returns a job over a table with text and fractions only between the blocks of rows that
-        are
-        sampled."""
+        are sampled."""
         rows, lines = 140000, ["a,b,y         "]
         for i in range(rows):
             shown = i % (rows // 15) < 128 or i > rows - 128

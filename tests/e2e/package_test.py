@@ -315,8 +315,7 @@ class PackageTest(EspalierTest):
 
     def purge(self, *made_by_people):
         """Runs the package's postrm in a root with the files of both services and these. Returns
-        purge's
-        output and the files that it keeps."""
+        purge's output and the files that it keeps."""
         root = self.path("root-%d" % len(made_by_people))
         made = ["etc/passwd", "usr/", "dev/", "bin/userdel"] + [
             "etc/espalier/" + name for name in (

@@ -24,8 +24,7 @@ pytestmark = pytest.mark.covers("launcher")
 class PackageUpdatesTest(EspalierTest):
     def security_archive(self, package, version, valid_s=3600):
         """Returns settings for apt, as environment. Its only archive is one of security updates,
-        which has
-        this version."""
+        which has this version."""
         folder = self.path("archive")
         place = os.path.join(folder, "dists", "bookworm-security")
         os.makedirs(place + "/main/binary-amd64")

@@ -106,8 +106,7 @@ class Page(EspalierTest):
 
     def run_script(self, text, limit_s):
         """Returns (exit code, output) of a script in a network without other daemons. All its
-        programs end
-        with it."""
+        programs end with it."""
         with open(self.path("script"), "w") as f:
             f.write(text)
         work = self.path("work")

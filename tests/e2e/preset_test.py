@@ -1,6 +1,5 @@
 """Jobs of three lines: the model that a preset makes from a table. Its bits depend only on the job
-and
-the table."""
+and the table."""
 import json
 import math
 import os

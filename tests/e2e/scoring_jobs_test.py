@@ -1,6 +1,5 @@
 """`espalier predict` and `espalier evaluate` as jobs of a cluster: the bytes of a local run,
-whichever
-process dies meanwhile. A job that did not succeed leaves no output."""
+whichever process dies meanwhile. A job that did not succeed leaves no output."""
 import json
 import os
 import random

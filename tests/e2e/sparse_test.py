@@ -84,8 +84,7 @@ class SparseTest(EspalierTest):
 
     def with_categories(self, name, rows, seed):
         """After the numbers, writes a category of 30 values and one of 3, which alone make it easy
-        to
-        separate the classes. Some are null."""
+        to separate the classes. Some are null."""
         chance = random.Random(seed)
         lines = []
         for line in libsvm(rows, seed).splitlines():

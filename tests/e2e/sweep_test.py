@@ -1,6 +1,5 @@
 """`espalier sweep`: a grid, random values and folds as ordinary jobs. Completed jobs do not run
-again,
-whatever ended the previous call."""
+again, whatever ended the previous call."""
 import json
 import os
 import re
@@ -241,8 +240,7 @@ class SweepTest(EspalierTest):
             self.assertIn("or remove the bundles", err)
         self.assertEqual(len(self.bundles("changed")), 3)
         # The same rows under a new time. A user who removes sweep.json confirms this, but the sweep
-        # still
-        # compares the data that the runs have read.
+        # still compares the data that the runs have read.
         with open(csv, "w") as f:
             f.write(text)
         _, err = self.espalier("sweep", path, "--workers", 1, code=2)

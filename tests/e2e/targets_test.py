@@ -1,6 +1,5 @@
 """Several labels per row, and rows that are their own answers, through real daemons: the same bits
-for
-any number of workers, and reports that follow from the predictions."""
+for any number of workers, and reports that follow from the predictions."""
 import csv
 import json
 import math

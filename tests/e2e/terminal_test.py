@@ -22,8 +22,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 class TerminalTest(EspalierTest):
     def on_terminal(self, *arguments, answers=(), columns=80, code=0, **environment):
         """Returns the output of `espalier` on a terminal. It types the answer of each (text that is
-        shown,
-        answer)."""
+        shown, answer)."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))

@@ -256,8 +256,7 @@ class TrainTest(EspalierTest):
 
     def orphan(self, *flags):
         """Starts a training command and kills its parent. Returns (parent, process ids of the
-        command and
-        its daemons)."""
+        command and its daemons)."""
         self.command_prefix = [sys.executable, "-c", PARENT]
         parent, found = self.start_long(2, *flags)
         command, = sum(found.values(), [])

@@ -1,6 +1,5 @@
 """The upgrade of deploy/README.md, step by step, while a job trains. The new package replaces the
-old
-one. Then the coordinator is restarted, then one worker after the other."""
+old one. Then the coordinator is restarted, then one worker after the other."""
 import os
 import shutil
 import unittest
@@ -17,8 +16,7 @@ DAEMONS = ("espalier-coordinator", "espalier-worker")
 class UpgradeTest(EspalierTest):
     def install(self):
         """Puts the programs of a package where the services start them, as dpkg and tar do: under
-        another
-        name first, so that running processes keep theirs."""
+        another name first, so that running processes keep theirs."""
         os.makedirs(self.path("bin"), exist_ok=True)
         if not os.path.exists(self.path("lib")):
             built = os.path.dirname(os.path.dirname(os.path.realpath(program(DAEMONS[0]))))

@@ -33,16 +33,14 @@ def start_yarn(nodes, kerberos=False, settings=None):
     """HDFS and YARN for all tests of a module, and the unpacked tarball. settings: YARN's."""
     hosts = HOSTS[:1] if kerberos else HOSTS
     # A file is closed when the NameNode has received a report of its blocks. By default, its writer
-    # asks
-    # again only after 400 ms.
+    # asks again only after 400 ms.
     hdfs = Hdfs.start(block_size=MIB, hosts=hosts, datanodes=len(hosts), kerberos=kerberos,
                       yarn={"nodes": nodes, "settings": settings or {}}, settings={
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": 5})
     unittest.addModuleCleanup(hdfs.stop)
     HdfsTest.hdfs = hdfs
     # Masters of services leave files below hadoop.tmp.dir, on HDFS, in a directory of the first
-    # user.
-    # Elsewhere, it has the name of the user of the master's process.
+    # user. Elsewhere, it has the name of the user of the master's process.
     shared = hdfs.state["dir"] + "/data/tmp/.yarn/services"
     hdfs.files.mkdirs(shared)
     hdfs.files.call("PUT", "SETPERMISSION", shared, permission="1777")

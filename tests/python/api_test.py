@@ -1,6 +1,5 @@
 """The public gRPC interface: documented, compatible with the last release, and open to any client
-by
-reflection."""
+by reflection."""
 import base64
 import copy
 import json

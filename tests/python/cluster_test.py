@@ -451,8 +451,7 @@ class LocalTrainTest(EspalierTest):
 
     def run_script(self, script, spec):
         """Starts a process that trains, from its own `script`. It handles interrupts, even if the
-        tests
-        run in the background with interrupts ignored."""
+        tests run in the background with interrupts ignored."""
         process = subprocess.Popen(["env", "--default-signal=INT", sys.executable, "-c", script,
                                     self.job("started", spec)],
                                    env=dict(os.environ, TMPDIR=self.temporary),

@@ -1,6 +1,5 @@
 """The daemons and tables of tests/e2e, for tests of the Python client. Both are called `espalier`,
-so
-the former are loaded under another name."""
+so the former are loaded under another name."""
 import importlib.util
 import os
 import sys

@@ -1,6 +1,6 @@
 """Files that the client reads from a real HDFS: bundles, and the file with the coordinator's
-address,
-also of a cluster on YARN. Also requests over HTTPS, which only HDFS secured by Kerberos supports.
+address, also of a cluster on YARN. Also requests over HTTPS, which only HDFS secured by Kerberos
+supports.
 """
 import http.server
 import os

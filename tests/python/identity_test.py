@@ -1,6 +1,5 @@
 """The client's identity, without a cluster: Hadoop's tokens, Kerberos' messages, possible answers
-of a
-NameNode, and the files kept for a cluster on YARN."""
+of a NameNode, and the files kept for a cluster on YARN."""
 import base64
 import ctypes
 import json

@@ -32,8 +32,7 @@ def column(structs):
 def linear(weights, names, all_names=(), more=(), nulls="fail", rules=None, tensors=None,
            **model):
     """Writes a regression: the sum of weights times numbers. `more` is in each feature, or one for
-    each.
-    `all_names` has the columns of the table that it was made with."""
+    each. `all_names` has the columns of the table that it was made with."""
     more = [dict(more)] * len(names) if isinstance(more, (dict, tuple)) else more
     features = [dict({"name": name, "shift": 0, "factor": 1, "null_value": 0}, **m)
                 for name, m in zip(names, more)]

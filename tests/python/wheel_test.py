@@ -1,6 +1,5 @@
 """The wheel: typed, small, the same bytes each time, and working with the oldest and newest
-libraries
-that it names."""
+libraries that it names."""
 import ast
 import hashlib
 import inspect

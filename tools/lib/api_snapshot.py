@@ -1,6 +1,5 @@
 """The public interface of proto/ as text: one line per method, field and enumerator, with its
-number
-and type. tests/python/api_test.py compares the lines with those of the last release, in
+number and type. tests/python/api_test.py compares the lines with those of the last release, in
 tests/python/api.txt.
 
   public espalier.v1.Espalier
@@ -102,15 +101,13 @@ def undocumented(files):
 
 def breaks(before, now):
     """Returns what a client of `before` would miss: lines that are gone or have changed. If a
-    number is
-    used again, its old line is gone. New lines are harmless."""
+    number is used again, its old line is gone. New lines are harmless."""
     return sorted(set(before) - set(now))
 
 
 def write(path, files):
     """Replaces the snapshot at `path` with that of `files`. Returns the lines that this would
-    break, and
-    in that case leaves the file unchanged."""
+    break, and in that case leaves the file unchanged."""
     now = snapshot(files)
     try:
         with open(path) as f:

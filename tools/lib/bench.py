@@ -285,8 +285,7 @@ def bench_hdfs(table, folder, args):
         for streams in (1, 2, 4):
             curl, ours = [], []
             # The first round warms both up. The DataNodes use most of two cores, but not always the
-            # same
-            # share. Single runs of either side differ by half.
+            # same share. Single runs of either side differ by half.
             for _ in range(max(args.rounds, 10) + 1):
                 curl.append(curl_mb_per_s(url, size, streams))
                 ours.append(json_lines([os.path.join(folder, "webhdfs"), hdfs.uri + "/bench.bin",

@@ -1,6 +1,5 @@
 """More parts of the quality bench: the effect of each ingredient of `good`, the effect of more
-epochs,
-and wall time by number of workers on large tables. See bench_quality.py."""
+epochs, and wall time by number of workers on large tables. See bench_quality.py."""
 import json
 import os
 import subprocess

@@ -152,8 +152,7 @@ def fit(peer, folder, label, classes, seed):
 
 def edit(complete, jobs):
     """Writes jobs, each [path, [[dotted key, value], ...]], from the file of a complete job. Prints
-    the
-    paths of those with a changed key. It does not add a key that the job does not have."""
+    the paths of those with a changed key. It does not add a key that the job does not have."""
     import yaml
     with open(complete) as f:
         text = f.read()

@@ -1,6 +1,5 @@
 """Measures how long a training pauses when a worker or the coordinator is killed, when a host is
-cut
-off, and when workers join and leave: real daemons, MNIST.
+cut off, and when workers join and leave: real daemons, MNIST.
 
 The source is the coordinator's own log, to the millisecond. `detection` is from the fault to the
 loss in the log. `change` is from there to the order to continue, when the missing rows are loaded
@@ -189,8 +188,7 @@ def kill_workers(cluster, chance):
 
 def kill_coordinator(cluster):
     """Returns seconds from each restart until all workers are attached again. Also returns the
-    widest
-    gaps between steps, in seconds, from each kill until then."""
+    widest gaps between steps, in seconds, from each kill until then."""
     back, spans = [], []
     for _ in repetitions():
         killed = time.monotonic()

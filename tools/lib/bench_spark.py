@@ -1,6 +1,5 @@
 """MNIST from a Spark program: EspalierClassifier compared with Spark's own perceptron. One Spark
-with
-two threads runs next to a cluster of two workers with one each. See bench.py,
+with two threads runs next to a cluster of two workers with one each. See bench.py,
 bench_spark_program.py."""
 import json
 import os

@@ -1,6 +1,5 @@
 """Runs for tools/bench in the Python that has PySpark: MNIST by EspalierClassifier and by Spark's
-own
-MultilayerPerceptronClassifier, in one Spark, on the same cached frames, with the same layers.
+own MultilayerPerceptronClassifier, in one Spark, on the same cached frames, with the same layers.
 
 usage: bench_spark_program.py COORDINATOR WORK MNIST GOAL LIMIT_S ROUNDS
 
@@ -10,8 +9,7 @@ part in the time. EspalierClassifier is fitted from the start with 1, 2, 3 .. ep
 complete, from the frame to the model, and the one that reaches the goal counts. Spark reports
 nothing about a model during its training. Its perceptron therefore gets rounds of ITERATIONS
 iterations. Each round continues with the last one's weights, until the goal is reached or LIMIT_S
-seconds have passed.
-The last line of standard output is a JSON object.
+seconds have passed. The last line of standard output is a JSON object.
 """
 import json
 import statistics

@@ -6,8 +6,7 @@ usage: bench_sparktorch_program.py MNIST GOAL LIMIT_S
 Fits of FEW and of MANY steps measure the time of a step. Then, each fit has twice as many steps as
 the one before, from the start, until GOAL (a share) of the test rows are right or the next one
 would last longer than LIMIT_S. Accuracy is measured on TEST_ROWS rows, because it scores row by
-row.
-The last line of standard output is a JSON object.
+row. The last line of standard output is a JSON object.
 """
 import json
 import sys

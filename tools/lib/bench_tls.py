@@ -1,6 +1,5 @@
 """Cost of TLS per step: two clusters of the same two workers, one with certificates and one in
-plain
-text, train the same job in turns. See bench.py."""
+plain text, train the same job in turns. See bench.py."""
 import json
 import os
 import subprocess

@@ -1,6 +1,5 @@
 """Time that a job loses when a worker's container is killed in YARN, and time until YARN has
-another:
-real daemons of Hadoop, the tarball in containers, MNIST from HDFS. See bench.py.
+another: real daemons of Hadoop, the tarball in containers, MNIST from HDFS. See bench.py.
 
 The coordinator's own log, to the millisecond, shows two moments: the order to the others to
 continue without the lost worker, and the attachment of the one that YARN started in its place. A
@@ -61,8 +60,7 @@ class Service(bench_recovery.CoordinatorLog):
 
     def kill_worker(self, job, name, chance):
         """Returns seconds from the kill until (the order to continue, a new step, another is
-        attached),
-        while the job trains. `name` is the job."""
+        attached), while the job trains. `name` is the job."""
         at = ["--coordinator", "yarn:" + NAME]
         self.run("submit", job, "--detach", *at)
         self.wait(name + r" trains")

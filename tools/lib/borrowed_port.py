@@ -1,6 +1,5 @@
 """A port of this machine's loopback that also exists in the loopback of a container: what listens
-here
-is reached there by the same address."""
+here is reached there by the same address."""
 import ctypes
 import os
 import select

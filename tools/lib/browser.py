@@ -31,8 +31,7 @@ def ensure():
 
 def run(address, *flags):
     """Opens an address, with flags such as --dump-dom, and returns the output. It contacts no other
-    host.
-    Raises BrowserError."""
+    host. Raises BrowserError."""
     with tempfile.TemporaryDirectory(prefix="espalier-browser-") as folder:
         command = [ensure(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                    "--disable-dev-shm-usage", "--disable-background-networking",

@@ -1,7 +1,6 @@
 """Checks that each C++ file compiles by itself. A file that is compiled in a chunk
-(tools/chunks.bzl)
-may be missing an include that a neighbour has. Called by tools/test. Prints files that do not
-compile."""
+(tools/chunks.bzl) may be missing an include that a neighbour has. Called by tools/test. Prints
+files that do not compile."""
 import concurrent.futures
 import os
 import subprocess

@@ -1,6 +1,6 @@
 """Writes a compilation database (compile_commands.json) for editors, clangd and clang-tidy. Files
-that
-Bazel compiles in chunks (tools/chunks.bzl) get an entry each. Called by tools/compile-commands.
+that Bazel compiles in chunks (tools/chunks.bzl) get an entry each. Called by
+tools/compile-commands.
 """
 import json
 import os

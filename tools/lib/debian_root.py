@@ -97,8 +97,7 @@ def unpacked(suite, include=()):
 
 def inside(root, command, uid=0):
     """Returns the command that runs `command` in the root, in a mount namespace with its own /proc
-    and
-    /dev. Nothing of it outlives the command. Only root can use another uid than 0."""
+    and /dev. Nothing of it outlives the command. Only root can use another uid than 0."""
     user_flag = "--userspec=%d:%d" % (uid, uid) if uid else ""
     script = ('mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && '
               'exec chroot %s "$0" "$@"' % user_flag)

@@ -52,8 +52,7 @@ def key_of(line, indent):
 
 def keyed_parts(lines, indent):
     """Returns [(key, its lines)]. The comments in front of a key belong to it. Lines without a key
-    come
-    first, with the key None."""
+    come first, with the key None."""
     parts, comments = [(None, [])], []
     for line in lines:
         key = key_of(line, indent)
@@ -126,8 +125,7 @@ def command_reference():
 
 def put_page(path, waiting):
     """Copies a page, and adds the pages that it links to to `waiting`. Links to directories and
-    hidden
-    files, which are not on the site, become text."""
+    hidden files, which are not on the site, become text."""
     def link(match):
         image, text, target, section = match.groups(default="")
         if re.match(r"[a-z]+:", target):

@@ -127,8 +127,7 @@ class Hdfs(Cluster):
 
     def env(self, name="alice"):
         """Returns the environment for clients. For a secured HDFS, the client is a principal with
-        its
-        keytab."""
+        its keytab."""
         found = super().env()
         if self.secured:
             found.update(hadoop_kdc.keytab_env(self.state, name), HADOOP_USER_NAME=name)
@@ -167,8 +166,7 @@ class Hdfs(Cluster):
 
     def live_datanodes(self, name):
         """Returns the number of DataNodes that a NameNode can write to, and why it is in safe mode
-        ("":
-        it is not).
+        ("": it is not).
 
         Returns None while it does not answer.
         """

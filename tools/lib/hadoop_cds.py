@@ -2,8 +2,7 @@
 
 It is made once for a Java and the jars. An HDFS with two NameNodes runs for a moment, and its JVMs
 list the classes that they load. Then a JVM writes these, parsed and verified, into one file that
-the others map.
-A Java that cannot use the file (for example after an update) starts without it.
+the others map. A Java that cannot use the file (for example after an update) starts without it.
 """
 import glob
 import hashlib

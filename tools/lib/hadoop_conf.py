@@ -48,8 +48,7 @@ def hdfs_site(state):
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER",
         # Hadoop's own client gives up a file if the NameNode has not received a report of its last
-        # block
-        # in time. On a busy machine, that takes longer than five attempts.
+        # block in time. On a busy machine, that takes longer than five attempts.
         "dfs.client.block.write.locateFollowingBlock.retries": 10,
     }
     namenodes = [d for d in state["daemons"].values() if d["kind"] == "namenode"]

@@ -1,6 +1,5 @@
 """Starts daemons as child processes that outlive their starter, recognizes them again, and ends
-them
-by id."""
+them by id."""
 import json
 import os
 import re
@@ -161,8 +160,7 @@ def is_free(host, port):
 
 def free_ports(host, count, seed):
     """Returns `count` ports that no program listens on now. `seed` separates programs that ask at
-    the
-    same time."""
+    the same time."""
     found, first = [], seed * 7919
     for i in range(len(PORTS)):
         port = PORTS[(first + i) % len(PORTS)]

@@ -1,6 +1,5 @@
 """The Java and the jars that tools/hadoop runs: finds them, downloads them once with Maven, and
-checks
-them.
+checks them.
 
 The jars are those of Apache Hadoop with all dependencies, resolved by Maven with its own
 configuration (a mirror in ~/.m2/settings.xml is used). hadoop_jars.sha256 next to this file lists

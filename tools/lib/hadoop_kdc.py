@@ -112,8 +112,7 @@ def client_env(state):
 
 def keytab_env(state, name, cache="MEMORY:"):
     """Returns the environment of a client that is a principal by its keytab, with tickets in its
-    own
-    memory."""
+    own memory."""
     return dict(client_env(state), KRB5_CLIENT_KTNAME=keytab(state, name), KRB5CCNAME=cache)
 
 

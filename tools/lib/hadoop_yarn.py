@@ -173,8 +173,7 @@ def arguments(cluster, daemon):
 
 def environment(cluster, daemon):
     """Returns more of a daemon's environment. A NodeManager passes HADOOP_CONF_DIR on to
-    containers,
-    which have it on their class path."""
+    containers, which have it on their class path."""
     if daemon["kind"] != "nodemanager":
         return {}
     found = {"HADOOP_CONF_DIR": ":".join([cluster.conf_dir] + jar_folders(cluster.state))}

@@ -1,6 +1,5 @@
 """C++ tests of the storage room that need a real HDFS: a plain one, one with two NameNodes, a
-secured
-one."""
+secured one."""
 import os
 
 import hadoop_kdc

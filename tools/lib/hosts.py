@@ -62,8 +62,7 @@ class Holder:
 
 class Hosts:
     """Hosts. Put hosts.prefix(name) before a command to run it there. Numbers and addresses follow
-    the
-    order of `names`. Hosts in `relayed` have a relay in their cable."""
+    the order of `names`. Hosts in `relayed` have a relay in their cable."""
 
     def __init__(self, names, relayed=()):
         self.names = list(names)

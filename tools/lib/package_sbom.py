@@ -77,8 +77,7 @@ def purl(text):
 
 def debian_package(known, files):
     # A copyright file is about a whole source package. With several licences, it does not specify
-    # in
-    # a machine-readable form which of them apply to the library.
+    # in a machine-readable form which of them apply to the library.
     names = license_names(package_tree.copyright_of(known.name))
     declared = LICENSES.get(names[0]) if len(names) == 1 else None
     text = "Licences in Debian's copyright file, which LICENSES contains: "

@@ -28,8 +28,7 @@ COMPILED_IN = ["libabsl-dev", "libboost1.74-dev", "libcli11-dev", "libeigen3-dev
 # Archives of the compiler in the launcher, which is static.
 ARCHIVES = ["libc.a", "libgcc.a", "libstdc++.a"]
 # Files that a person reads, runs by Spark, or makes clients from, as in the source tree. The pages
-# of
-# docs/ and their pictures are included, without the folders for engineers.
+# of docs/ and their pictures are included, without the folders for engineers.
 DOCUMENTS = ["README.md", "CHANGELOG.md", "LICENSE", "NOTICE", "SECURITY.md", "deploy/README.md",
              "deploy/python/README.md", "deploy/spark/README.md", "deploy/spark/submit.py",
              "proto/espalier/v1/api.proto", "proto/espalier/v1/types.proto"]
@@ -140,8 +139,7 @@ def copyright_of(package):
 
 def licenses(packages, arrow):
     """Returns the text of LICENSES: shipped software, its authors, its terms, and the place of its
-    source.
-    `packages`: see shipped."""
+    source. `packages`: see shipped."""
     parts = ["Espalier is shipped with these libraries of Debian, and with Apache Arrow. The\n"
              "source of each library is the Debian source package of the version named here.\n"
              "`apt-get source NAME=VERSION` and Debian's archive of all versions have it.\n"]
@@ -213,8 +211,7 @@ def put_texts(tree):
 
 def make(tree, launcher, arrow, found, packages):
     """`launcher`: the static program. `arrow`: the folder with Arrow's licence. `found` and
-    `packages`:
-    see libraries and shipped."""
+    `packages`: see libraries and shipped."""
     os.makedirs(tree)
     put_programs(tree, launcher)
     put_libraries(tree, found)

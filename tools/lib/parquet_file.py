@@ -100,8 +100,7 @@ def footer_of(columns, rows, groups):
 
 def write(path, columns, group_rows, codec=UNCOMPRESSED):
     """Writes a file. `columns` is a list of (name, values), all of one length, at least 1. Values
-    are
-    ints, floats, texts, or bytes for numbers from 0 to 255."""
+    are ints, floats, texts, or bytes for numbers from 0 to 255."""
     rows, groups, at = len(columns[0][1]), [], 4
     with open(path, "wb") as f:
         f.write(b"PAR1")

@@ -1,6 +1,5 @@
 """Private environments with the Python client's wheel, built from the current tree, and the
-packages
-for its tests, and those with Spark."""
+packages for its tests, and those with Spark."""
 import hashlib
 import os
 import subprocess
@@ -27,8 +26,7 @@ SECONDS = 1_000_000_000  # modification time of the wheel's files
 
 def ensure_packages(name):
     """Returns the path of the Python of "python" or of one of SPARKS, possibly still without the
-    client.
-    Raises RuntimeError."""
+    client. Raises RuntimeError."""
     wheels, sources = SPARKS.get(name, (PACKAGES, ()))
     return private_python.ensure(name if name in SPARKS else "client", wheels + PYTEST, sources)
 

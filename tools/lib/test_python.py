@@ -22,9 +22,8 @@ def ensure():
 def run(label, python, folder, tally, limit_s, at_once=1, marks="not long", changed=None,
         variables=()):
     """Runs the tests below `folder` whose marks fit the expression `marks`, and which cover one of
-    the
-    places of `changed` (None: all). The tests of one file run one after the other, `at_once` files
-    at a time. `variables`: additions to the environment, as pairs."""
+    the places of `changed` (None: all). The tests of one file run one after the other, `at_once`
+    files at a time. `variables`: additions to the environment, as pairs."""
     path = os.path.join(RECORDS, label + ".xml")
     os.makedirs(RECORDS, exist_ok=True)
     if os.path.exists(path):

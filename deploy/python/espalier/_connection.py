@@ -226,8 +226,7 @@ class Connection:
     def call(self, method: str, request: Any, timeout: Optional[float] = None,
              secret: str = "") -> Any:
         """Makes one call and returns its answer. `secret`: the part of it that must not travel in
-        the
-        clear.
+        the clear.
 
         Raises:
             EspalierError: the coordinator's own error, complete. UnavailableError,

@@ -57,8 +57,7 @@ def prefix_of(uri: str) -> str:
 def find(uri: str) -> Place:
     """Finds the NameNodes of a path. Raises InvalidArgumentError and FailedPreconditionError if the
     URI, or the configuration, does not specify them. A path is used unchanged, as Hadoop's own
-    tools
-    do: `?` is a part of it."""
+    tools do: `?` is a part of it."""
     found = _URI.fullmatch(uri)
     if found is None:
         raise InvalidArgumentError("'%s' names no file on HDFS; expected hdfs://HOST/PATH, "
@@ -103,8 +102,7 @@ def _speech(uri: str, scheme: str, conf: Configuration) -> _Speech:
 
 def _name_nodes(conf: Configuration, speech: _Speech, scheme: str, name: str) -> List[NameNode]:
     """Returns the NameNodes. The configuration applies only to the name service that `name` is, or
-    to
-    the NameNode with that rpc-address."""
+    to the NameNode with that rpc-address."""
     host, port = _host_port(name)
     ids = conf.get_list("dfs.ha.namenodes." + name)
     if not port and (ids or name in conf.get_list("dfs.nameservices") or

@@ -1,6 +1,5 @@
 """Reads delegation tokens as Hadoop writes them, in the files that YARN gives to containers. A
-token
-is SECRET: its holder can act as its owner.
+token is SECRET: its holder can act as its owner.
 
 The formats are those of src/storage/hadoop_token.h. Every length is checked against the bytes that
 remain.

@@ -32,8 +32,7 @@ class Configuration:
     @classmethod
     def read(cls, folder: str, user: str) -> Configuration:
         """Reads both files. Raises FailedPreconditionError if neither exists, or if one cannot be
-        read
-        or Hadoop would not understand it. The message contains file and line."""
+        read or Hadoop would not understand it. The message contains file and line."""
         conf, found = cls(), False
         for name in HADOOP_FILES:
             path = os.path.join(folder, name)
@@ -61,8 +60,8 @@ class Configuration:
 
     def get(self, name: str) -> str:
         """Returns the value with its variables replaced; "": it is not set. An undefined variable
-        stays
-        unchanged. Raises FailedPreconditionError if variables refer to each other in a circle."""
+        stays unchanged. Raises FailedPreconditionError if variables refer to each other in a
+        circle."""
         if name not in self._values:
             return ""
         text = self._values[name].text

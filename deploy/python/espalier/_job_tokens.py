@@ -1,6 +1,5 @@
 """Gets the delegation tokens for a job: one for each secured file system that the job names, with
-the
-Kerberos identity of the submitter. The rules are those of src/cli/job_tokens.cc."""
+the Kerberos identity of the submitter. The rules are those of src/cli/job_tokens.cc."""
 
 from __future__ import annotations
 
@@ -15,10 +14,8 @@ from .errors import EspalierError, FailedPreconditionError, PermissionDeniedErro
 Renewer = Callable[[str], str]
 # Returns a file system's token ("hdfs://ns") of an identity other than this process's own. That
 # identity has priority. None: it does not know of Kerberos there. Raises PermissionDeniedError if
-# it
-# has no token to give, so that this process uses its own identity. Raises FailedPreconditionError
-# if
-# the job must go without any token, including this process's own.
+# it has no token to give, so that this process uses its own identity. Raises
+# FailedPreconditionError if the job must go without any token, including this process's own.
 Delegate = Callable[[str, Renewer], Optional[str]]
 
 
@@ -30,10 +27,9 @@ class JobTokens(NamedTuple):
 def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
                      delegate: Optional[Delegate] = None) -> JobTokens:
     """Gets the tokens. `renewer` asks the coordinator for its principal, and is called only if
-    there
-    is a ticket. If the ticket, Kerberos' library, a coordinator's principal, or a way to that file
-    system is missing, the result is a note. The daemons may have their own identities and ways.
-    Raises an error if the file system or Kerberos fails otherwise."""
+    there is a ticket. If the ticket, Kerberos' library, a coordinator's principal, or a way to that
+    file system is missing, the result is a note. The daemons may have their own identities and
+    ways. Raises an error if the file system or Kerberos fails otherwise."""
     job = JobTokens([], [])
     asked: List[str] = []
 

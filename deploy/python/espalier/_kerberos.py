@@ -262,8 +262,7 @@ def _limited(doing: str, seconds: float, work: Callable[[_Library], Any]) -> Any
 def negotiate_header(host: str, seconds: float = WAIT_SECONDS) -> str:
     """Returns the value of an Authorization header for the service HTTP on `host`: "Negotiate ...".
     `host` is a name that the KDC knows, not an address. The value is SECRET, and valid for one
-    request
-    within minutes.
+    request within minutes.
 
     Raises:
         PermissionDeniedError: says what is missing or wrong, and how to fix it.

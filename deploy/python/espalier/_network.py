@@ -86,8 +86,7 @@ class Entries:
 
     def times(self, weight: Any) -> Any:
         """Returns [count, outputs] float64: the difference to the products of rows of zeros. Sums
-        run in
-        float64, because differences may be far larger than the numbers are."""
+        run in float64, because differences may be far larger than the numbers are."""
         out = np.zeros((self.count, weight.shape[1]))
         for starts, inputs, numbers in self._parts:
             edges = starts.tolist()
@@ -143,8 +142,7 @@ class Network:
 
     def outputs(self, x: Any, codes: Any) -> Any:
         """Returns [rows, outputs] of the last layer, from numbers [rows, inputs] and codes [rows,
-        coded
-        features]."""
+        coded features]."""
         picked = [(table[codes[:, k]], embedded)
                   for k, (table, embedded) in enumerate(self._tables)]
         embeddings = [rows for rows, embedded in picked if embedded]

@@ -92,8 +92,7 @@ class Preprocessing:
 
     def apply(self, rows: Rows, begin: int, end: int) -> Tuple[Any, Any]:
         """Returns the network's input for rows [begin, end): numbers [rows, inputs] in its
-        precision, or
-        as Entries, and codes [rows, coded features], -1 for none.
+        precision, or as Entries, and codes [rows, coded features], -1 for none.
 
         Raises:
             BadInputError: a null in a model that was trained without nulls (`nulls: fail`) or that
@@ -214,8 +213,7 @@ def _places(edges: Tuple[float, ...], x: Any) -> Any:
 
 def _all_names(document: Document) -> List[str]:
     """Returns the names of all columns of the tables that the model was made with; none if the
-    model
-    does not contain them."""
+    model does not contain them."""
     if not document.rules and document.schema.get("names") is None:
         return []
     labels = [n.label() for n in document.schema["names"].items(_LARGEST_LIST)]

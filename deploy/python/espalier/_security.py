@@ -37,8 +37,7 @@ class Security:
 
     def read(self) -> Tuple[bytes, Optional[bytes], Optional[bytes]]:
         """Returns the files' content: authority, certificate, key. It reads them at each
-        connection, so
-        that replaced files take effect."""
+        connection, so that replaced files take effect."""
         ca = _read(self.ca, "ca")
         if not self.cert:
             return ca, None, None

@@ -36,8 +36,7 @@ class Wanted:
     def __init__(self, names: Sequence[str], texts: AbstractSet[str] = frozenset(),
                  all_names: Iterable[str] = ()) -> None:
         """`texts`: columns that are not read as numbers, see Rows.values. `all_names`: columns of
-        the
-        table that the model was made with, which define the lengths of its vectors."""
+        the table that the model was made with, which define the lengths of its vectors."""
         self.names, self.texts = tuple(names), texts
         self._lengths = _lengths(all_names)
         self._last: Tuple[Any, List[_Run]] = ((), [])  # a table's columns and its plan
@@ -162,11 +161,9 @@ class Rows:
     def entries(self, begin: int, end: int,
                 largest: float) -> Optional[List[Tuple[Any, Any, Any]]]:
         """Returns the stored numbers of rows, if nearly all columns are in sparse vectors and no
-        number
-        is null or larger than `largest`. The result is parts of (starts, slots, numbers), in which
-        row
-        i has [starts[i], starts[i + 1]). All other numbers are zero. Otherwise, it returns None. It
-        leaves out columns of `texts`."""
+        number is null or larger than `largest`. The result is parts of (starts, slots, numbers), in
+        which row i has [starts[i], starts[i + 1]). All other numbers are zero. Otherwise, it
+        returns None. It leaves out columns of `texts`."""
         runs = [run for run in self._plan or () if run.column not in self._texts]
         alone = [run for run in runs if run.element < 0]
         if not runs or len(alone) * _ENTRIES_SHARE > len(self._names) or \
@@ -194,9 +191,8 @@ class Rows:
 
     def values(self, slot: int, begin: int, end: int) -> Any:
         """Returns [end - begin] of the column at that place among the names, with its values
-        unchanged:
-        booleans are not 1 and 0, whole numbers have all digits, and floats keep their precision.
-        Elements of vectors are float64."""
+        unchanged: booleans are not 1 and 0, whole numbers have all digits, and floats keep their
+        precision. Elements of vectors are float64."""
         if self._plan is None:
             return self._array[begin:end, slot]
         at = self._columns.get(self._names[slot])
@@ -365,8 +361,8 @@ def _number(value: Any, column: str, row: int) -> float:
 
 def _vector(value: Any, column: str, row: int) -> Any:
     """Returns the elements of a list, an array, or one of Spark's vectors. The latter is an object
-    of
-    PySpark's, or a struct as in Parquet, of type (0: sparse, 1: dense), size, indices and values.
+    of PySpark's, or a struct as in Parquet, of type (0: sparse, 1: dense), size, indices and
+    values.
     """
     if hasattr(value, "toArray"):
         return np.asarray(value.toArray(), dtype=np.float64)

@@ -30,8 +30,8 @@ class Vectors:
 
     def __init__(self, parts: Tuple[Any, ...], stored: Optional[_Stored]) -> None:
         """`parts`: arrays of the same number of rows. The first two are float64, the others are
-        objects
-        that are arrays. `stored`: None if Spark would not write sparse vectors like these."""
+        objects that are arrays. `stored`: None if Spark would not write sparse vectors like
+        these."""
         self._parts, self._stored = parts, stored
 
     @classmethod
@@ -58,10 +58,8 @@ class Vectors:
 
     def elements(self, element: int, width: int, length: Optional[int] = None) -> Any:
         """Returns [rows, width] float64 of `width` elements from `element` on, NaN where a row is
-        null.
-        Returns None if one of the vectors is shorter, does not have `length` (if given), or is not
-        in
-        the form that Spark writes."""
+        null. Returns None if one of the vectors is shorter, does not have `length` (if given), or
+        is not in the form that Spark writes."""
         kinds, sizes, _, values = self._parts
         sparse, dense, nulls = kinds == SPARSE, kinds == DENSE, np.isnan(kinds)
         if self._stored is None or not np.all(sparse | dense | nulls) or \
@@ -80,9 +78,8 @@ class Vectors:
     def entries(self, element: int, width: int, length: Optional[int],
                 largest: float) -> Optional[Tuple[Any, Any, Any]]:
         """Returns the stored numbers of those elements, as (starts, places, numbers), see `put`.
-        Returns
-        None if elements() does, some vectors are dense or null, or a number is NaN or larger than
-        `largest`."""
+        Returns None if elements() does, some vectors are dense or null, or a number is NaN or
+        larger than `largest`."""
         kinds, sizes = self._parts[:2]
         if self._stored is None or not np.all(kinds == SPARSE) or \
                 not _fit(sizes, element + width, length):

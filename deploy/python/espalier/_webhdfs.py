@@ -61,12 +61,9 @@ def read_file(uri: str, limit: int) -> bytes:
 
 def is_secured(prefix: str) -> bool:
     """Returns whether that HDFS is secured: Hadoop's configuration says so, or its NameNode asks
-    for
-    Kerberos. A process asks the NameNode only if it has a Kerberos identity, and only once. Raises
-    an
-    EspalierError if this is unknown, because Hadoop's configuration does not specify the address or
-    no
-    NameNode answers. Other machines may still find it."""
+    for Kerberos. A process asks the NameNode only if it has a Kerberos identity, and only once.
+    Raises an EspalierError if this is unknown, because Hadoop's configuration does not specify the
+    address or no NameNode answers. Other machines may still find it."""
     place = find(prefix + "/")
     if place.kerberos:
         return True

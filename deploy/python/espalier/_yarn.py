@@ -1,6 +1,5 @@
 """Clusters in YARN's containers: files that `espalier yarn up NAME` keeps for them on this machine,
-in
-~/.espalier/yarn/NAME, which other users cannot read.
+in ~/.espalier/yarn/NAME, which other users cannot read.
 
     coordinator             the URI of the file on HDFS in which its coordinator writes its address
     ca.crt tls.crt tls.key  of its admin, the person who started it

@@ -40,8 +40,7 @@ def connect(address: Optional[str] = None, *, ca: Optional[PathLike] = None,
 
     Arguments that are None come from the environment, as for the command line:
     ``ESPALIER_COORDINATOR``, ``ESPALIER_TLS_CA``, ``ESPALIER_TLS_CERTIFICATE``,
-    ``ESPALIER_TLS_KEY``,
-    ``ESPALIER_TOKEN``, ``ESPALIER_TOKEN_FILE``, ``ESPALIER_TLS_SERVER_NAME``.
+    ``ESPALIER_TLS_KEY``, ``ESPALIER_TOKEN``, ``ESPALIER_TOKEN_FILE``, ``ESPALIER_TLS_SERVER_NAME``.
 
     Args:
         address: ``"host:port"``; ``"unix:/PATH"``; ``"file:PATH"`` or ``"hdfs://..."`` of a file
@@ -167,21 +166,18 @@ class Client:
 
         For each file system secured by Kerberos that the job names, the client fetches a delegation
         token with your ticket (``kinit``) or keytab (``KRB5_CLIENT_KTNAME``) and sends it along.
-        The
-        job then reads and writes as you. Without a ticket or keytab, the daemons must have a
-        keytab.
-        Standard error says which applies.
+        The job then reads and writes as you. Without a ticket or keytab, the daemons must have a
+        keytab. Standard error says which applies.
 
         Returns:
             The job, which is waiting or running by now.
 
         Raises:
             InvalidArgumentError: the job is wrong. The message has line, column and the nearest
-            known
-                key.
+                known key.
             NotFoundError: an input is missing.
-            AlreadyExistsError: the output exists. ``output: {path: .., overwrite: true}`` replaces
-            it.
+            AlreadyExistsError: the output exists. ``output: {path: .., overwrite: true}``
+                replaces it.
             BadInputError: the first header does not fit.
             UnimplementedError: this version does not have a feature that the job needs.
             ResourceExhaustedError: the queue is full.
@@ -237,8 +233,7 @@ class Client:
             NotFoundError: no worker with this name or id is attached.
             PermissionDeniedError: on a cluster with certificates, only an admin drains workers.
             FailedPreconditionError: its job cannot continue without it now. It leaves as soon as
-            that
-                changes.
+                that changes.
         """
         for w in self.workers():
             if worker in (w.name, w.id):
@@ -255,8 +250,7 @@ class Client:
 
     def _delegated(self, file_system: str, renewer: Renewer) -> Optional[str]:
         """Gets a token from the delegate, but not if the token may not be sent. People without a
-        ticket
-        here need that identity."""
+        ticket here need that identity."""
         assert self._delegate is not None
 
         def if_private(own: str) -> str:
@@ -270,8 +264,7 @@ class Client:
 
     def _submit_once(self, request: Any) -> int:
         """Returns the job's number. If a submission's answer does not arrive, the client repeats it
-        with
-        the same id, which is the same job, or withdraws it."""
+        with the same id, which is the same job, or withdraws it."""
         try:
             return self._submit_until_heard(request)
         except KeyboardInterrupt:

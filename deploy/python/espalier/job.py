@@ -48,12 +48,10 @@ class Job:
     def watch(self, *, timeout: Optional[float] = None,
               progress: Optional[bool] = None) -> Iterator[Event]:
         """Yields the job's events, until it has ended: each state and evaluation once, the earlier
-        ones
-        first.
+        ones first.
 
         An outage of the coordinator does not end the watch. A :class:`CoordinatorAway` event
-        reports
-        it, and the watch continues when the coordinator is back.
+        reports it, and the watch continues when the coordinator is back.
 
         Args:
             timeout: maximum time to watch, in seconds; None: without limit.

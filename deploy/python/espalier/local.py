@@ -91,8 +91,7 @@ def train(job: JobSource, *, workers: Optional[int] = None, threads: Optional[in
         with open(path, "w", encoding="utf-8") as f:
             f.write(job_text(job))
         # The program ends with this process, however this process ends. The kernel's own signal
-        # would not
-        # do, because it also reacts to the end of a thread.
+        # would not do, because it also reacts to the end of a thread.
         command = [program, "train", path, "--json", "--exit-with-parent"]
         command += ["--workers", str(workers)] if workers is not None else []
         command += ["--threads", str(threads)] if threads is not None else []

@@ -65,11 +65,10 @@ class Model:
       columns are ignored; null, None, NA and NaN are null.
 
     Rows are preprocessed as the training rows were. Methods raise InvalidArgumentError for data
-    that
-    is not such a table. They raise BadInputError, with row and column, for a null that the model
-    cannot handle or a number beyond its precision. For a row whose answer overflows, which
-    `espalier
-    predict` rejects, predict_proba, predict_raw and numbers of predict have NaN or infinity.
+    that is not such a table. They raise BadInputError, with row and column, for a null that the
+    model cannot handle or a number beyond its precision. For a row whose answer overflows, which
+    `espalier predict` rejects, predict_proba, predict_raw and numbers of predict have NaN or
+    infinity.
     """
 
     def __init__(self, document: Document, weights: bytes) -> None:
@@ -86,8 +85,7 @@ class Model:
     @classmethod
     def from_bytes(cls, model_json: bytes, weights: bytes, where: str = "") -> Model:
         """Reads the content of a bundle's model.json and weights.safetensors. Raises as
-        :func:`load`
-        does. `where` is their origin, used only in errors."""
+        :func:`load` does. `where` is their origin, used only in errors."""
         document = parse_document(model_json)
         check_digest(weights, document.weights_sha256, os.path.join(where, WEIGHTS_FILE))
         return cls(document, weights)
@@ -110,8 +108,7 @@ class Model:
     @property
     def features(self) -> Tuple[str, ...]:
         """Names of the columns in the order in which the model's features need them. Without a
-        header,
-        positions in decimal."""
+        header, positions in decimal."""
         return self._preprocessing.names
 
     @property
@@ -123,8 +120,7 @@ class Model:
     @property
     def targets(self) -> Tuple[str, ...]:
         """Names of the targets of a regression, of the labels of multilabel, or of the numbers that
-        an
-        autoencoder reproduces."""
+        an autoencoder reproduces."""
         return tuple(target[0] for target in self._document.targets)
 
     @property
@@ -155,9 +151,8 @@ class Model:
         Returns:
             Classification: [rows] labels; integers if all classes are whole numbers, otherwise text
             (dtype object). Multilabel: int64 [rows, labels] of 0 and 1. Otherwise float64 in the
-            units
-            of the target, [rows], or [rows, targets] for several targets; an autoencoder gives
-            [rows, features].
+            units of the target, [rows], or [rows, targets] for several targets; an autoencoder
+            gives [rows, features].
         """
         if self._document.task == "multilabel":
             decided: np.ndarray[Any, Any] = (self.predict_proba(
@@ -213,8 +208,7 @@ class Model:
 
     def predict_raw(self, data: Any, *, batch_rows: int = 8192) -> np.ndarray[Any, Any]:
         """Returns [rows, outputs] of the network: before softmax (one per class) or sigmoid (one,
-        or one
-        per label). For a regression, before its target's scale."""
+        or one per label). For a regression, before its target's scale."""
         outputs = self._document.layers[-1].outputs
         return self._collect(data, batch_rows, lambda z: z, (outputs,), self._document.dtype)
 

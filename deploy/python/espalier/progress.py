@@ -1,6 +1,5 @@
 """Shows a running job: a line that moves in a terminal, a table and a plot in a notebook, plain
-lines
-elsewhere."""
+lines elsewhere."""
 
 from __future__ import annotations
 
@@ -113,8 +112,7 @@ def _clock(seconds: float) -> str:
 
 def live_line(p: Progress, state: Optional[JobState], left: Optional[float], width: int) -> str:
     """Returns the moving line, at most `width` - 1 characters. The least important parts are
-    dropped
-    first."""
+    dropped first."""
     share = min(1.0, max(0.0, _share(p, state)))
     filled = int(share * _BAR)
     bar = "[" + ("=" * filled + ">" if filled < _BAR else "=" * _BAR).ljust(_BAR)[:_BAR] + "]"
@@ -200,8 +198,7 @@ class TerminalView(PlainView):
 def loss_plot(train: List[Tuple[float, float]], validation: List[Tuple[float, float]],
               width: int = 480, height: int = 160) -> str:
     """Returns an SVG of (epoch, loss): training rows solid, validation rows dashed. "" for fewer
-    than
-    two."""
+    than two."""
     points = [p for p in train + validation if p[1] == p[1] and abs(p[1]) < 1e300]
     if len(train) < 2 or not points:
         return ""

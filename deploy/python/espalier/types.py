@@ -326,8 +326,7 @@ class JobResult:
 
     def load(self) -> Model:
         """Returns the model, read from :attr:`bundle`; see :func:`espalier.load`. The bundle must
-        be
-        accessible from here: on a local disk of this machine, mounted, or on HDFS."""
+        be accessible from here: on a local disk of this machine, mounted, or on HDFS."""
         from .model import load
         model = load(self.bundle)
         model.check_weights(self.weights_sha256)
@@ -410,8 +409,7 @@ class StateChanged:
 @dataclass(frozen=True)
 class CoordinatorAway:
     """Event: the coordinator is unreachable; reported once per outage. The job may well continue.
-    The
-    watch continues as soon as the coordinator is back."""
+    The watch continues as soon as the coordinator is back."""
 
     job: str
     seconds: float

@@ -14,10 +14,9 @@ from . import files, identity
 
 def connect(address: Optional[str] = None, **security: Any) -> client.Client:
     """Connects as `espalier.connect` does. A file on HDFS that contains the address is read as
-    Spark
-    reads files, with Spark's configuration and security of that HDFS. In an application's
-    container,
-    HADOOP_CONF_DIR need not contain it. Jobs belong to the person who is Spark's Kerberos identity.
+    Spark reads files, with Spark's configuration and security of that HDFS. In an application's
+    container, HADOOP_CONF_DIR need not contain it. Jobs belong to the person who is Spark's
+    Kerberos identity.
     """
     return client.connect(address, read=_read, delegate=identity.delegation_token, **security)
 

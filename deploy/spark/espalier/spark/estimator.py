@@ -52,10 +52,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
 
     def _fit(self, dataset: DataFrame) -> EspalierModel:
         """Trains a model. Raises an EspalierError if a column, the cluster or the job is wrong. If
-        it
-        ends early, also by a KeyboardInterrupt, it cancels the job and removes all files that were
-        written. This includes checkpoints, unless `job` sets train.checkpoint or resume. The same
-        happens to the fits of a validator that ends before them (validators.py)."""
+        it ends early, also by a KeyboardInterrupt, it cancels the job and removes all files that
+        were written. This includes checkpoints, unless `job` sets train.checkpoint or resume. The
+        same happens to the fits of a validator that ends before them (validators.py)."""
         spark = dataset.sparkSession
         check_has_driver(spark)
         rows = job_rows(dataset, self, self._task == "classification")
@@ -72,11 +71,9 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
 
     def fit_on_parquet(self, path: str) -> EspalierModel:
         """Trains as fit(spark.read.parquet(path)) does, without a copy: the cluster's workers read
-        the
-        files. Columns may have the types that `fit` accepts. Vectors may be Spark's own or arrays.
-        Only the label may not be a boolean: `fit` converts it to 0.0 and 1.0, and the files have
-        true
-        and false. If the training ends early, checkpoints next to `output` stay. Use
+        the files. Columns may have the types that `fit` accepts. Vectors may be Spark's own or
+        arrays. Only the label may not be a boolean: `fit` converts it to 0.0 and 1.0, and the files
+        have true and false. If the training ends early, checkpoints next to `output` stay. Use
         job="{resume: OUTPUT}" to continue from them.
 
         Args:
@@ -109,9 +106,8 @@ class _Submitter(JobParams, Estimator, DefaultParamsReadable, DefaultParamsWrita
 
     def _train(self, frame: DataFrame, rows: str, where: str, left: List[str]) -> EspalierModel:
         """Returns the model of a job on `rows`, the files that `frame` was written to or read from.
-        If
-        the job ends early, `left` lists files that it may leave and that are of no use without its
-        rows."""
+        If the job ends early, `left` lists files that it may leave and that are of no use without
+        its rows."""
         spark = frame.sparkSession
         # A validator's fits run at the same time. Only the best model's output stays.
         output = "" if validators.is_task() else self.getOrDefault(self.output)
@@ -200,8 +196,7 @@ def _end(job: Job) -> None:
 def _place_in(spark: SparkSession, work: str, name: str,
               left: Sequence[str] = ()) -> Iterator[str]:
     """Provides a directory for one fit alone, which does not exist yet and is removed afterwards.
-    If
-    the fit ends early, the paths in `left` are removed, too."""
+    If the fit ends early, the paths in `left` are removed, too."""
     where = "%s/espalier-%s-%s" % (work.rstrip("/"), name, secrets.token_hex(6))
     late = True
     try:

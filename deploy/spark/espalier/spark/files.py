@@ -1,6 +1,6 @@
 """Files as Spark sees them, through its own Hadoop file systems: HDFS with its security, local
-disks.
-Paths are Spark's. Paths of the job file are the same, except that local ones have no scheme."""
+disks. Paths are Spark's. Paths of the job file are the same, except that local ones have no
+scheme."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Kerberos identity of Spark. It may differ from that of this Python: `spark-submit --keytab` logs
-in
-only the JVM, and with `--proxy-user` the ticket here is another person's."""
+in only the JVM, and with `--proxy-user` the ticket here is another person's."""
 
 from __future__ import annotations
 
@@ -122,9 +121,8 @@ def _without_tokens(spark: SparkSession, user: Any) -> Any:
 
 def _file_system_of(spark: SparkSession, user: Any, file_system: str) -> Any:
     """Returns a file system that calls as `user`. The user that creates it is the one that calls,
-    so a
-    Java object must create it. A method handle does that without a class of ours in the JVM, and
-    without a call back to Python."""
+    so a Java object must create it. A method handle does that without a class of ours in the JVM,
+    and without a call back to Python."""
     context: Any = spark.sparkContext
     jvm = context._jvm
     types, new = jvm.java.lang.Class, context._gateway.new_array

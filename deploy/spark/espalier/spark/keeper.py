@@ -75,8 +75,7 @@ def keep(order: Order, seat: int) -> str:
 
 def _begin(order: Order, line: socket.socket, seat: int) -> Optional[int]:
     """Takes the place, and waits until all workers may start. Returns the worker's number; None:
-    the
-    cluster has ended."""
+    the cluster has ended."""
     asked = read_line(line, time.monotonic() + _CALL_SECONDS) or {}
     challenge = asked.get("challenge")
     if not isinstance(challenge, str):

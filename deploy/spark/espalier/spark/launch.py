@@ -154,8 +154,7 @@ class SparkCluster:
 
     def stop(self) -> None:
         """Ends everything that was started here. It cancels jobs of its own coordinator, workers
-        leave,
-        tasks end, and files are removed. A second call does nothing."""
+        leave, tasks end, and files are removed. A second call does nothing."""
         if self._stopping.is_set():
             return
         self._stopping.set()
@@ -176,10 +175,9 @@ class SparkCluster:
 
     def _end_tasks(self, leaving: Set[int]) -> None:
         """Waits for the tasks of the places in `leaving`, while their workers hand over their
-        shares.
-        Other Spark jobs of ours have nothing to hand over, and do not end by themselves while they
-        wait for a slot. This method cancels them repeatedly, because Spark may not have known them
-        before."""
+        shares. Other Spark jobs of ours have nothing to hand over, and do not end by themselves
+        while they wait for a slot. This method cancels them repeatedly, because Spark may not have
+        known them before."""
         now = time.monotonic()
         patience = now + (_STOP_SECONDS if leaving else 0)
         end, again = patience + _CANCEL_SECONDS, now

@@ -174,11 +174,9 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     """A trained model, from an estimator's `fit`, from `load`, or from a bundle by `from_bundle`.
 
     ``transform`` adds predictionCol (double; text if the classes are text). For classifiers, it
-    also
-    adds probabilityCol and rawPredictionCol (vectors). The place in a vector is the label if labels
-    are whole numbers from 0 up, otherwise the place of the class in ``classes``. A column whose
-    name
-    is set to "" is left out.
+    also adds probabilityCol and rawPredictionCol (vectors). The place in a vector is the label if
+    labels are whole numbers from 0 up, otherwise the place of the class in ``classes``. A column
+    whose name is set to "" is left out.
 
     The feature columns are found by their names in training. A vector in featuresCol may have
     another name. It replaces the vector that the model was trained with, or provides all features
@@ -232,8 +230,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
 
     def _digest(self) -> str:
         """Returns the digest of model.json, which contains the weights' name. Two models may have
-        the
-        same weights."""
+        the same weights."""
         return hashlib.sha256(self._bundle[0]).hexdigest()
 
     @property
@@ -252,10 +249,8 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         """Checks the columns. Raises InvalidArgumentError for a column that is missing, or of a
-        wrong
-        type. A row that the model cannot handle, for example because of a null, fails the query,
-        and
-        the error names it."""
+        wrong type. A row that the model cannot handle, for example because of a null, fails the
+        query, and the error names it."""
         check_has_driver(dataset.sparkSession)
         model = self.model()
         texts = model._preprocessing.texts
@@ -286,8 +281,7 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
 
     def _broadcast_in(self, context: Any) -> Any:
         """Returns the bundle's broadcast, and makes a new one in another Spark session. A broadcast
-        does
-        not outlive its session."""
+        does not outlive its session."""
         if self._broadcast[0] is not context:
             self._broadcast = (context, context.broadcast(self._bundle))
         return self._broadcast[1]

@@ -127,8 +127,8 @@ class OwnCoordinator:
 
 def memory_limits(memory: str) -> List[str]:
     """Returns the coordinator's flags for that much memory ("1GiB"), with the shares of a
-    coordinator in
-    a container of YARN's (CoordinatorShareBytes of src/yarn). Raises InvalidArgumentError."""
+    coordinator in a container of YARN's (CoordinatorShareBytes of src/yarn). Raises
+    InvalidArgumentError."""
     found = re.fullmatch(r"(\d{1,9})([MG])iB", memory, re.ASCII)
     megabytes = int(found[1]) * {"M": 1, "G": 1024}[found[2]] if found else 0
     if megabytes < COORDINATOR_MEMORY_MB_MIN:

@@ -172,8 +172,7 @@ class JobParams(ColumnParams, HasLabelCol, HasWeightCol, HasValidationIndicatorC
     def job_spec(self, task: str, train: str, columns: List[str], output: str) -> Dict[str, Any]:
         """Returns the job file as a dict. `columns`: features by name. `output`: existing output is
         replaced. Raises InvalidArgumentError for a name that job files cannot contain, for a name
-        in a
-        group of `job` that is not a feature, and for a key in `job` that other Params set."""
+        in a group of `job` that is not a feature, and for a key in `job` that other Params set."""
         for name in columns:
             if _RANGE.fullmatch(name):
                 raise InvalidArgumentError("inputCols: found '%s', which a job takes for a range "

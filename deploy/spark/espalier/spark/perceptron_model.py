@@ -78,13 +78,12 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
     @property
     def weights(self) -> DenseVector:
         """Returns for each layer the matrix of outputs x inputs by columns, then the bias. This is
-        the
-        format of Spark's `weights` and of `initialWeights`. The features are those that the network
-        gets, which differ from the frame's if the fit had a `scale`.
+        the format of Spark's `weights` and of `initialWeights`. The features are those that the
+        network gets, which differ from the frame's if the fit had a `scale`.
 
         Raises:
             InvalidArgumentError: the network is not a perceptron of Spark's and has other weights,
-            too.
+                too.
         """
         tensors = parse_safetensors(self._bundle[1])
         if any(name.startswith("fits.") for name in tensors):
@@ -107,8 +106,7 @@ class MultilayerPerceptronClassificationModel(EspalierModel, PerceptronParams):
 
     def predict(self, value: Vector) -> Any:
         """Returns the class of one vector: a float, as Spark's labels are, or the text if the
-        classes
-        are not whole numbers."""
+        classes are not whole numbers."""
         said = self._current().model().predict(self._row(value))[0]
         return float(said) if isinstance(said, np.integer) else said
 

@@ -154,9 +154,8 @@ class Roll:
 
     def _let_in(self, line: socket.socket, host: str) -> None:
         """Adds a connection without a proof. Their number is limited. At the limit, a new one still
-        gets
-        in, and the oldest one of the host with the most connections is dropped. A client that only
-        connects therefore takes no place from others."""
+        gets in, and the oldest one of the host with the most connections is dropped. A client that
+        only connects therefore takes no place from others."""
         goes: Optional[socket.socket] = None
         with self._changed:
             if len(self._unproved) >= 4 * self._seats + _UNPROVED_MORE:

@@ -58,8 +58,7 @@ def feature(frame: DataFrame, name: str, what: str, coded: AbstractSet[str],
 def features(frame: DataFrame, params: ColumnParams, coded: AbstractSet[str],
              dates: AbstractSet[str] = frozenset()) -> List[Column]:
     """Returns all feature columns. `coded`: names of columns that need not be numbers. `dates`:
-    names
-    of those among them that are dates."""
+    names of those among them that are dates."""
     by_input = params.isSet(params.inputCols)
     known = set(params.getOrDefault(params.categoricalCols))
     return [feature(frame, name, "categoricalCols" if name in known else

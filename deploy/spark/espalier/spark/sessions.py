@@ -9,8 +9,7 @@ _CONNECT = "pyspark.sql.connect"
 
 def check_has_driver(session: object) -> None:
     """Raises UnimplementedError for a session of Spark Connect. Its driver is another program,
-    which has
-    the file systems and the identity for submitting jobs."""
+    which has the file systems and the identity for submitting jobs."""
     if any(kind.__module__.startswith(_CONNECT) for kind in type(session).__mro__):
         raise UnimplementedError(
             "this session is one of Spark Connect, whose driver is not this process; "

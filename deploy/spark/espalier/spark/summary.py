@@ -16,8 +16,7 @@ from .rows import column, type_of
 
 class MultilayerPerceptronClassificationSummary:
     """Summary of rows with known labels: pyspark.ml.classification's class of this name. It scores
-    all
-    rows once, when a number is first requested.
+    all rows once, when a number is first requested.
 
     Attributes:
         predictions: the rows with the columns that `transform` adds.
@@ -35,8 +34,8 @@ class MultilayerPerceptronClassificationSummary:
     @cached_property
     def _counts(self) -> Tuple[List[Any], Any, Any, Any, float]:
         """Returns the labels that occur, in order. For each: the rows that have it, the rows
-        predicted to
-        have it, and the rows where both are true. Also returns the number of all rows."""
+        predicted to have it, and the rows where both are true. Also returns the number of all
+        rows."""
         kind = self.predictions.schema[self.predictionCol].dataType
         pairs = self.predictions.select(
             column(self.labelCol).cast(kind).alias("label"),

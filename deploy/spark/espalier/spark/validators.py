@@ -63,8 +63,7 @@ def check() -> None:
 @contextlib.contextmanager
 def watched(end: Callable[[], None]) -> Iterator[None]:
     """Surrounds the wait of a validator's fit. If no validator waits for the fit, another thread
-    calls
-    `end` repeatedly until it takes effect."""
+    calls `end` repeatedly until it takes effect."""
     if not is_task():
         yield
         return
@@ -85,8 +84,8 @@ def watched(end: Callable[[], None]) -> Iterator[None]:
 
 def is_task() -> bool:
     """Returns whether a validator has called this thread's fit in its pool. For the best model, it
-    uses
-    its own thread instead. With an outer validator, the inner one's best model is also one of many.
+    uses its own thread instead. With an outer validator, the inner one's best model is also one of
+    many.
     """
     return _is_task(sys._getframe())
 
