@@ -201,7 +201,7 @@ class AddressTest(unittest.TestCase):
                     ({"ca": key, "cert": key, "key": key}, espalier.PermissionDeniedError,
                      "^key=: '.*/key' is a secret .*read or write.*`chmod 600 .*/key`"),
                     ({"ca": key, "token_file": key}, espalier.PermissionDeniedError,
-                     "^token_file=: '.*/key' is a secret that everybody")):
+                     "^token_file=: '.*/key' is a secret .*`chmod 600")):
                 with self.assertRaisesRegex(error, words):
                     espalier.connect("127.0.0.1:1", **options)
 
