@@ -92,10 +92,10 @@ class YarnRun {
                                          {"service", name()},
                                          {"follow_with", watch + " --json"}}));
     } else {
-      context_.console.Out(ToString(job_) +
-                           " continues; its cluster ends by itself a minute after "
-                           "it. Follow it again with\n  " +
-                           watch + "\n");
+      context_.console.LastOut(ToString(job_) +
+                               " continues; its cluster ends by itself a minute after "
+                               "it. Follow it again with\n  " +
+                               watch + "\n");
       if (!context_.options.yarn.keytab.empty()) {
         context_.console.Out("The keytab stays on HDFS until `espalier yarn down " + name() +
                              "`\n");

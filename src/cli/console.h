@@ -27,7 +27,7 @@ class Console {
   // disk). In the second case standard error shows the reason, and out_lost() is also true.
   void Out(std::string_view text);
   void Err(std::string_view text);
-  // Out of the last text. It waits again for a reader that was slow before.
+  // Writes the last text to standard output. Waits again for a reader that was slow before.
   void LastOut(std::string_view text);
   // Writes a note to standard error, each text once.
   void Note(const std::string& text) {

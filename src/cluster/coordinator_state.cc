@@ -84,7 +84,7 @@ void CoordinatorCore::Obey(Worker& worker, const StateKept& message) {
     // An earlier life of this coordinator asked for the state. The member has stopped, and no other
     // part of the system knows that the job was to be given up.
     if (at.job->recovery.since_ms == 0 && !at.job->leaves.empty()) {
-      MemberLost(*at.job, Label(worker) + " stopped to keep the job's state");
+      MemberLost(*at.job, Label(worker) + " paused to keep the job's state");
     }
     return;
   }

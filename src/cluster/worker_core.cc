@@ -115,7 +115,7 @@ void WorkerCore::On(const WorkerTick& event) {
   }
   if (GivesUp() && !KeepsState()) {
     const bool kept = kept_ && !kept_->path.empty();
-    const std::string job = kept ? "; " + ToString(at_.job) + " has stopped: step " +
+    const std::string job = kept ? "; " + ToString(at_.job) + " is paused: step " +
                                        std::to_string(kept_->step) + " is kept; --resume " +
                                        kept_->path + " continues from there"
                                  : "";

@@ -301,6 +301,9 @@ std::vector<KeyReference> AllKeys() {
   }
   std::vector<KeyReference> keys;
   for (GrammarEntry& entry : grammar) {
+    if (entry.path.ends_with("[]") && !keys.empty() && entry.path == keys.back().path + "[]") {
+      keys.back().words = std::move(entry.words);  // each entry of the list is one of them
+    }
     if (entry.is_word || entry.path.ends_with("[]")) continue;
     KeyReference& key = keys.emplace_back();
     key = {std::move(entry.path), std::move(entry.type), std::move(entry.words),

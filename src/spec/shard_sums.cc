@@ -69,7 +69,7 @@ Status MergeSample(const RowSample& more, RowSample* into) {
     for (size_t i = 0; i < rows.size(); ++i) {
       rows[i] = {sample.keys[i], sample.values.data() + i * width};
     }
-    if (!std::is_sorted(rows.begin(), rows.end(), before)) {  // a worker's mistake, or equal keys
+    if (!std::is_sorted(rows.begin(), rows.end(), before)) {  // equal keys in another order
       std::sort(rows.begin(), rows.end(), before);
     }
     return rows;

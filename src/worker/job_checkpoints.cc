@@ -72,7 +72,7 @@ Result<std::string> JobCheckpoints::Keep(const TrainingOrder& order, const HeldS
   ESPALIER_ASSIGN_OR_RETURN(const std::string path,
                             bundle::WriteCheckpoint(files_, directory_, header, held.bytes, keep,
                                                     WriterOf(order.order, order.self)));
-  LogInfo("the job has stopped; checkpoint " + path);
+  LogInfo("the job is paused; checkpoint " + path);
   return directory_;
 }
 

@@ -51,10 +51,10 @@ Status CheckPrincipal(const std::string& principal) {
   const bool no_host = IsPlain(parts.name) && parts.host.empty() && IsPlain(parts.realm);
   return InvalidArgument(
       "--principal: found '" + Printable(principal) + "', expected NAME/HOST@REALM" +
-      (no_host ? ": YARN takes no principal without a host for a service. Use any host, such as "
-                 "in '" +
+      (no_host ? ": YARN takes no principal without a host for a service. Use a principal with any "
+                 "host that the KDC knows, such as '" +
                      Printable(parts.name + "/yarn@" + parts.realm) +
-                     "', if the KDC knows that principal; _HOST is the name of each node"
+                     "'. _HOST stands for the name of each node"
                : " of letters, digits and . _ -"));
 }
 

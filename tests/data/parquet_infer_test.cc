@@ -53,6 +53,7 @@ TEST_CASE("columns of a small Parquet table that say nothing are left out") {
            Json("flag", arrow::boolean(), repeated("true")),
            Json("day", arrow::date32(), repeated("19000")),
            Json("empty", arrow::float64(), repeated("null")),
+           Json("untyped", arrow::null(), repeated("null")),
            Json("nearly", arrow::int64(), "[1, 1, 1, 1, 1, 1, null, 1, 1, 1, 1, 1]"),
            Json("month", arrow::int64(),
                 "[202401, 202402, 202403, 202404, 202405, 202406, 202407, 202408, 202409, 202410, "
@@ -66,9 +67,20 @@ TEST_CASE("columns of a small Parquet table that say nothing are left out") {
   for (const spec::LeftOutColumn& column : plan->schema.left_out) {
     left_out.push_back(plan->schema.names[static_cast<size_t>(column.column)]);
   }
-  CHECK(left_out == std::vector<std::string>{"number", "whole", "flag", "day", "empty"});
+  CHECK(left_out == std::vector<std::string>{"number", "whole", "flag", "day", "empty", "untyped"});
   CHECK(plan->schema.features.size() == 2);
   CHECK(plan->schema.rules.empty());  // the type of the file stays
+}
+
+TEST_CASE("a date format is for the text of a Parquet table, not for its dates") {
+  ParquetFixture f;
+  f.job.data.features.date_format = "%d/%m/%Y";
+  f.Write({Json("day", arrow::date32(), "[19000, 19001, 19003]"),
+           Json("text", arrow::utf8(), R"(["31/01/2024", "01/02/2024", "02/02/2024"])"), Y(3)});
+  const auto plan = f.Plan();
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  CHECK(spec::InferredText(plan->schema) == "date: day, text");
 }
 
 TEST_CASE("numbers in Parquet have no rules") {

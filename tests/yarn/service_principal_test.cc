@@ -35,7 +35,7 @@ TEST_CASE("a service's principal has a name, a host and a realm") {
   CHECK_FALSE(CheckPrincipal(std::string(300, 'a') + "/b@R").ok());
   CHECK_THAT(CheckPrincipal("ann@EXAMPLE.COM").message(),
              Catch::Contains("no principal without a host") &&
-                 Catch::Contains("such as in 'ann/yarn@EXAMPLE.COM'"));
+                 Catch::Contains("such as 'ann/yarn@EXAMPLE.COM'"));
 }
 
 TEST_CASE("a keytab must hold the principal, and begin with it") {

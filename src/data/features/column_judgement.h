@@ -60,6 +60,7 @@ class ColumnSample {
            int64_t times = 1);
   // Adds a null without text.
   void AddNull() { ++rows_; }
+  void AddNulls(int64_t rows) { rows_ += rows; }
   // Adds the values of a column that was read as booleans, numbers or parts of dates.
   void AddStats(spec::FeatureType type, const spec::ColumnStats& stats);
   // Adds texts. If some were not counted, the counted ones represent them in proportion.

@@ -35,6 +35,12 @@ bool IsOfContent(const Status& error) {
          error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kDataLoss;
 }
 
+int64_t RowsOf(const ParquetFile& parquet) {
+  int64_t rows = 0;
+  for (const ParquetGroup& group : parquet.groups()) rows += group.rows;
+  return rows;
+}
+
 // Returns whether the values of a Parquet column decide its type: text, and columns that may number
 // the rows.
 bool IsJudged(const ParquetColumn& column) {
@@ -106,7 +112,8 @@ class Sampler {
   };
 
   static constexpr int64_t kSmallRows = 65'536;  // rows of a small Parquet table, read as a whole
-  static constexpr int64_t kTypedBytesMax = 16 << 20;  // size to read all columns of it
+  static constexpr int64_t kTypedCellsMax = 4'000'000;  // values of such a table, for the same
+  static constexpr int64_t kTypedBytesMax = 16 << 20;   // size to read all columns of it
   bool small() const { return total_bytes_ <= kWholeTableBytes; }
 
   void Forget() {
@@ -234,18 +241,21 @@ class Sampler {
 
   Status SampleParquet() {
     std::vector<size_t> spread;
-    int64_t rows = 0;
+    int64_t rows = 0, cells = 0;
     const size_t files = training_.size();
     bool whole = files <= kSampledFiles;
     for (size_t i = 0; whole && i < files; ++i) {
       ESPALIER_ASSIGN_OR_RETURN(const auto raw, OpenUnchanged(files_, *training_[i]));
       ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*raw));
-      for (const ParquetGroup& group : parquet->groups()) rows += group.rows;
+      for (const ParquetGroup& group : parquet->groups()) {
+        rows += group.rows;
+        cells += group.rows * static_cast<int64_t>(parquet->columns().size());
+      }
       whole = rows <= (small() ? kSmallRows : kSampledRows);
     }
     const size_t count = whole ? files : std::min<size_t>(files, kSpreadFiles);
     for (size_t i = 0; i < count; ++i) spread.push_back(Spread(i, count, files));
-    const bool typed = whole && total_bytes_ <= kTypedBytesMax;
+    const bool typed = whole && total_bytes_ <= kTypedBytesMax && cells <= kTypedCellsMax;
     for (const size_t file : spread) {
       ESPALIER_ASSIGN_OR_RETURN(const Opened opened, OpenParquet(file, true, typed));
       const size_t blocks = whole ? 1 : std::max<size_t>(1, kBlocks / count);
@@ -262,7 +272,7 @@ class Sampler {
       ESPALIER_RETURN_IF_ERROR(AddGroups(*opened.parquet, opened.judged, 1, false, &failed_));
       rows_ = rows_before, bytes_ = bytes_before;
     }
-    sample_.complete = whole;
+    sample_.complete = whole && !typed_skipped_;
     sample_.exact = count == files;
     return {};
   }
@@ -273,7 +283,7 @@ class Sampler {
     Opened opened;
     ESPALIER_ASSIGN_OR_RETURN(opened.raw, OpenUnchanged(files_, *training_[file]));
     ESPALIER_ASSIGN_OR_RETURN(opened.parquet, ParquetFile::Open(*opened.raw));
-    for (const ParquetGroup& group : opened.parquet->groups()) rows_ += group.rows;
+    rows_ += RowsOf(*opened.parquet);
     bytes_ += training_[file]->length;
     std::map<std::string, size_t> places;
     for (size_t i = 0; i < OwnColumns(plan_.schema); ++i) places.emplace(plan_.schema.names[i], i);
@@ -288,11 +298,13 @@ class Sampler {
       if (place == places.end() || !wanted_[place->second]) continue;
       if (column.family == ColumnFamily::kNull) {
         if (all && !typed_.contains(place->second)) untyped_.insert(place->second);
+        if (all) sample_.columns[place->second].AddNulls(RowsOf(*opened.parquet));
         continue;
       }
       typed_.insert(place->second);
       const bool wanted = untyped_.erase(place->second) > 0 || all;
       const bool by_type = !labels_ && typed && IsTyped(column);
+      typed_skipped_ = typed_skipped_ || (!labels_ && !typed && IsTyped(column));
       if (!wanted || !(labels_ ? IsSampledLabel(column) : IsJudged(column) || by_type)) continue;
       sample_.typed[place->second] = by_type;
       Wanted& to = by_type ? opened.typed : opened.judged;
@@ -341,7 +353,8 @@ class Sampler {
   }
 
   void Add(size_t column, std::string_view text) {
-    sample_.columns[column].Add(text, rules_, format_ ? &*format_ : nullptr);
+    const bool formatted = format_ && !sample_.typed[column];  // a typed date needs no format
+    sample_.columns[column].Add(text, rules_, formatted ? &*format_ : nullptr);
   }
 
   Status AddBatch(const arrow::RecordBatch& batch, const std::vector<size_t>& sampled) {
@@ -372,6 +385,7 @@ class Sampler {
   TableSample sample_;
   int64_t rows_ = 0, bytes_ = 0;  // what was read; for Parquet, all rows of the files
   bool failed_ = false;           // a file could not be read to its end
+  bool typed_skipped_ = false;    // typed columns of Parquet were not sampled
   bool typed_failed_ = false;     // the same for typed columns of Parquet
   bool compressed_ = false;
   std::set<size_t> begun_;            // files read that can only be read from the beginning

@@ -102,7 +102,8 @@ class Inference {
                                  .index = sample.index[c],
                                  .csv = format_ == spec::DataFormat::kCsv};
       const Judgement judgement = Judge(sample.columns[c], facts);
-      if (const auto* undecided = std::get_if<Undecided>(&judgement)) {
+      const auto* undecided = std::get_if<Undecided>(&judgement);
+      if (undecided != nullptr && !sample.typed[c]) {
         return InvalidArgument(UndecidedFault(names[c], facts, *undecided))
             .At({.file = plan_.files.front().path,
                  .column = Printable(names[c]),
@@ -110,7 +111,7 @@ class Inference {
       }
       if (const auto* reason = std::get_if<spec::LeftOutReason>(&judgement)) {
         reasons_[c] = *reason;
-      } else if (!sample.typed[c]) {
+      } else if (!sample.typed[c]) {  // otherwise the type is that of the file
         types_[c] = std::get<spec::FeatureType>(judgement);
       }
     }

@@ -191,8 +191,10 @@ class Merger {
     if (out.dropped > 0) {
       return BadInput("data.features.nulls" + none + "drop left out all " +
                       HumanCount(out.dropped) +
-                      (out.skipped > 0 ? " except " + HumanCount(out.skipped) + " bad ones" : "") +
-                      "; choose mean or {constant: V}, or leave out columns with many nulls")
+                      (out.skipped > 0 ? ", and the other " + HumanCount(out.skipped) + " were bad"
+                                       : "") +
+                      "; choose mean, median or {constant: V}, or leave out columns with many "
+                      "nulls")
           .At(std::move(at));
     }
     if (out.skipped > 0) {

@@ -99,7 +99,8 @@ class WarningFinder {
     Pairs pairs;
     for (size_t r = 0; r < probed_.rows(); ++r) {
       const double value = probed_.at(r, feature);
-      if (!std::isnan(value)) pairs.emplace_back(value, probed_.label(r));
+      const double label = probed_.label(r);
+      if (!std::isnan(value) && !std::isnan(label)) pairs.emplace_back(value, label);
     }
     std::sort(pairs.begin(), pairs.end());
     return pairs;
