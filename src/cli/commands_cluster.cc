@@ -83,7 +83,7 @@ int FollowJob(const CommandContext& context, JobId job, bool submitted_here) {
   return kExitSuccess;
 }
 
-// Withdraws a submission that is no longer awaited, so that it has no effect.
+// Withdraws a submission after the user has stopped waiting. It then has no effect.
 Status GiveUp(const Result<std::unique_ptr<rpc::ApiClient>>& client, const std::string& id,
               const Status& why) {
   const Status withdrawn = client.ok() ? (*client)->Withdraw(id) : client.status();

@@ -583,8 +583,7 @@ constexpr KeyDoc kDocs[] = {
     {"sweep.stratify", nullptr, "true: as data.validation.stratify, for the folds."},
     {"sweep.refit", nullptr,
      "true, with folds: a last job, OUTPUT/best-NNN, with the values of the best trial, on all "
-     "rows "
-     "except those of the job's validation."},
+     "rows except those of the job's validation."},
     {"sweep.metric", nullptr, "Metric of the held-out rows that decides which trial is the best."},
     {"sweep.parallel", "4",
      "Number of jobs that run at a time; by default as many as there are workers for, with "

@@ -44,7 +44,7 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
         return asked[0]
 
     own = ""
-    nobody: Optional[EspalierError] = None  # why there is no `own`; looked for once
+    unknown: Optional[EspalierError] = None  # the error of own_principal(), which is called once
     for file_system in sorted({prefix_of(path) for path in paths} - {""}):
         text: Optional[str] = None
         refused: Optional[EspalierError] = None
@@ -64,11 +64,11 @@ def fetch_job_tokens(paths: Iterable[str], renewer: Callable[[], str],
             continue
         if (secured or refused) and not own:
             try:
-                own = "" if nobody else own_principal()
+                own = "" if unknown else own_principal()
             except (PermissionDeniedError, FailedPreconditionError) as error:
-                nobody = error
-            if nobody:
-                job.notes.append(_without(file_system, refused or nobody))
+                unknown = error
+            if unknown:
+                job.notes.append(_without(file_system, refused or unknown))
                 if delegate is None:
                     break  # the other file systems do not get one either
                 continue

@@ -95,7 +95,7 @@ class Pace:
         self._first: Optional[Tuple[int, float]] = None
 
     def left(self, p: Progress, now: float) -> Optional[float]:
-        """Returns seconds, or None while there is no data for an estimate."""
+        """Returns seconds, or None before the first estimate."""
         if not p.step or not p.steps_total:
             return None
         if self._first is None or p.step < self._first[0]:

@@ -112,8 +112,9 @@ class Sampler {
   };
 
   static constexpr int64_t kSmallRows = 65'536;  // rows of a small Parquet table, read as a whole
-  static constexpr int64_t kTypedCellsMax = 4'000'000;  // values of such a table, for the same
-  static constexpr int64_t kTypedBytesMax = 16 << 20;   // size to read all columns of it
+  static constexpr int64_t kTypedCellsMax =
+      4'000'000;  // values of a table whose typed columns are read
+  static constexpr int64_t kTypedBytesMax = 16 << 20;  // size of that table
   bool small() const { return total_bytes_ <= kWholeTableBytes; }
 
   void Forget() {
@@ -241,16 +242,16 @@ class Sampler {
 
   Status SampleParquet() {
     std::vector<size_t> spread;
-    int64_t rows = 0, cells = 0;
+    int64_t rows = 0;
+    double cells = 0;  // a hostile footer may claim more than 64 bits hold
     const size_t files = training_.size();
     bool whole = files <= kSampledFiles;
     for (size_t i = 0; whole && i < files; ++i) {
       ESPALIER_ASSIGN_OR_RETURN(const auto raw, OpenUnchanged(files_, *training_[i]));
       ESPALIER_ASSIGN_OR_RETURN(const auto parquet, ParquetFile::Open(*raw));
-      for (const ParquetGroup& group : parquet->groups()) {
-        rows += group.rows;
-        cells += group.rows * static_cast<int64_t>(parquet->columns().size());
-      }
+      const int64_t more = RowsOf(*parquet);
+      rows += more;
+      cells += static_cast<double>(more) * static_cast<double>(parquet->columns().size());
       whole = rows <= (small() ? kSmallRows : kSampledRows);
     }
     const size_t count = whole ? files : std::min<size_t>(files, kSpreadFiles);

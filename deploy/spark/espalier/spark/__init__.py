@@ -11,7 +11,7 @@ submits a job, follows it, and removes the files. Estimators and models work in 
 in ``CrossValidator``, and are saved and loaded like Spark's own. ``MultilayerPerceptronClassifier``
 replaces Spark's and has the same Params.
 
-If there is no cluster yet, ``launch_on_spark(spark, workers=4)`` starts one in Spark's executors.
+Without a cluster, ``launch_on_spark(spark, workers=4)`` starts one in Spark's executors.
 
 The package is part of the client's wheel and needs pyspark 3.5 or newer. In executors, `espalier`
 must be importable (the wheel, as a .zip, by ``--py-files``), with NumPy, pandas and pyarrow. The

@@ -153,8 +153,8 @@ class SparkCluster:
         return self._roll.reasons() if self._roll else []
 
     def stop(self) -> None:
-        """Ends everything that was started here. It cancels jobs of its own coordinator, workers
-        leave, tasks end, and files are removed. A second call does nothing."""
+        """Ends what this object started: cancels the jobs of its coordinator, dismisses the
+        workers, ends the tasks and removes the files. A second call does nothing."""
         if self._stopping.is_set():
             return
         self._stopping.set()

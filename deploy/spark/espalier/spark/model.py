@@ -182,8 +182,8 @@ class EspalierModel(Model, ColumnParams, MLWritable, MLReadable):
     another name. It replaces the vector that the model was trained with, or provides all features
     that no column is named after, in their order.
 
-    A filter of other columns, also after ``transform``, saves the scoring of rows. For a filter of
-    one of the answers, Spark scores once more, as with models of its own, unless the frame is
+    A filter of other columns, also after ``transform``, saves the scoring of rows. A filter of one
+    of the answers makes Spark score again, as it does with Spark's models, unless the frame is
     cached.
 
     Attributes:
