@@ -222,9 +222,12 @@ Result<std::vector<std::string>> AcceptedDifferences(const CheckpointHeader& hea
     const JobDifference job = DifferenceOf(header.job, demand.job);
     const std::string other = !job.rest.empty() || demand.accept_end ? job.rest : job.end;
     if (!other.empty()) {
+      // Version 0.1.0, which had no presets, wrote headers without preprocessing.
+      const std::string preset =
+          header.preprocessing.empty() ? " (if 0.1.0 wrote it, with preset: none)" : "";
       return FailedPrecondition("it belongs to another job (" + other +
-                                "); resume with the unchanged job (a job of 0.1.0 with preset: "
-                                "none), or train a new model");
+                                "); resume with the unchanged job" + preset +
+                                ", or train a new model");
     }
     if (!job.files.empty() && !demand.accept_data) {
       return FailedPrecondition("it belongs to another job (" + job.files +

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "src/base/checksum.h"
 #include "src/base/text.h"
 #include "src/bundle/bundle.h"
 #include "src/bundle/checkpoint_store.h"
@@ -376,6 +377,11 @@ Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileS
   };
   const auto document = DecodeModelJson(*text);
   if (!document.ok()) return refuse(document.status());
+  if (Sha256Hex(*bytes) != document->weights_sha256) {
+    return DataLoss(whose + ": its SHA-256 is not the one in model.json; it was damaged or "
+                    "replaced: copy the bundle again, or name this file to take its weights "
+                    "unchecked");
+  }
   if (tables) {
     if (Status s = CheckCategories(document->preprocessing, fitted); !s.ok()) return refuse(s);
   }

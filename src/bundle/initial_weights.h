@@ -31,6 +31,7 @@ namespace espalier::bundle {
 //                         targets have other names or another order. A file of safetensors does not
 //                         contain names, so they are not compared.
 //   kBadInput             A value is not finite.
+//   kDataLoss             The weights of a model are not those of its model.json.
 // and those of FindCheckpoint, DecodeCheckpoint, DecodeSafetensors, DecodeModelJson and storage.
 Result<std::vector<spec::InitialTensor>> ReadInitialWeights(const storage::FileSystem& files,
                                                             const spec::InitialSpec& initial,

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "src/base/checksum.h"
 #include "src/bundle/checkpoint_store.h"
 #include "src/bundle/model_json.h"
 #include "src/bundle/safetensors.h"
@@ -32,9 +33,17 @@ struct Model {
     for (int i = 0; i < 13; ++i) weights.push_back(0.1f * static_cast<float>(i));
     Put();
   }
-  void Put() {
-    path = directory.Put("m/weights.safetensors",
-                         EncodeSafetensors(Network(), weights.data(), ElementType::kFloat32));
+  void Put() { path = directory.Put("m/weights.safetensors", Encoded(Network(), weights)); }
+  // Writes a model with these weights. Returns their path.
+  std::string Put(ModelDocument document, const spec::TensorList& network,
+                  const std::vector<float>& values) const {
+    const std::string bytes = Encoded(network, values);
+    document.weights_sha256 = Sha256Hex(bytes);
+    directory.Put("m/model.json", EncodeModelJson(document));
+    return directory.Put("m/weights.safetensors", bytes);
+  }
+  static std::string Encoded(const spec::TensorList& network, const std::vector<float>& values) {
+    return EncodeSafetensors(network, values.data(), ElementType::kFloat32);
   }
   Result<std::vector<spec::InitialTensor>> Read(const spec::InitialSpec& initial,
                                                 const spec::TensorList& network = Network(),
@@ -244,13 +253,10 @@ TEST_CASE("tables of categories are taken where all their values are there") {
   city.codes = 3;
   city.vocabulary = {"Oslo", "Rome", "Wien"};
   document.preprocessing = {{city}, {}, {"a", "b"}};
-  model.directory.Put("m/model.json", EncodeModelJson(document));
   const spec::TensorList network = {{"layers.0.weight", {3, 0}, 0, 0},
                                     {"layers.0.bias", {3}, 0, 3},
                                     {"layers.0.one_hot.0.weight", {3, 3}, 3, 9}};
-  const std::string file =
-      model.directory.Put("m/weights.safetensors",
-                          EncodeSafetensors(network, model.weights.data(), ElementType::kFloat32));
+  const std::string file = model.Put(document, network, model.weights);
   spec::Preprocessing fitted{{city}, {}, {"a", "b"}};
   const auto read = model.Read({model.Directory(), {}}, network, fitted);
   INFO(read.status().ToString());
@@ -274,7 +280,7 @@ TEST_CASE("inputs and answers of a model have the names and the order of this jo
   document.schema = {{"a", "b", "y"}, {0, 1}, {2}};
   document.schema.rules = {{}, {}};
   document.preprocessing = {{{.name = "a"}, {.name = "b"}}, {}, {"no", "yes"}};
-  model.directory.Put("m/model.json", EncodeModelJson(document));
+  model.Put(document, Network(), model.weights);
   const auto read = [&](const spec::Preprocessing& fitted, std::vector<int64_t> layers = {},
                         bool file = false) {
     return model.Read({file ? model.path : model.Directory(), std::move(layers)}, Network(), fitted)
@@ -296,6 +302,25 @@ TEST_CASE("inputs and answers of a model have the names and the order of this jo
   CHECK_FALSE(read(fitted, {1}).ok());
   CHECK(read(fitted, {0}).ok());
   CHECK(read(fitted, {}, true).ok());
+}
+
+TEST_CASE("weights that are not those of model.json are refused") {
+  Model model;
+  ModelDocument document;
+  document.job.data.train = {"t.csv"};
+  document.job.data.label = {std::string("y")};
+  document.schema = {{"a", "b", "y"}, {0, 1}, {2}};
+  document.schema.rules = {{}, {}};
+  document.preprocessing = {{{.name = "a"}, {.name = "b"}}, {}, {"no", "yes"}};
+  model.Put(document, Network(), model.weights);
+  CHECK(model.Read({model.Directory(), {}}, Network(), document.preprocessing).ok());
+  model.weights[3] += 1;
+  model.Put();
+  const Status other =
+      model.Read({model.Directory(), {}}, Network(), document.preprocessing).status();
+  CHECK(other.code() == StatusCode::kDataLoss);
+  CHECK_THAT(other.message(), Says("train.initial: " + model.path + ": ... SHA-256 ... model.json"));
+  CHECK(model.Read({model.path, {}}, Network(), document.preprocessing).ok());
 }
 
 // A model with a number, a one-hot and an embedded category, a scaling layer and three classes.
@@ -344,12 +369,10 @@ spec::TensorList CodedNetwork(int64_t cities, int64_t shops, int64_t classes) {
 TEST_CASE("new values and classes keep their drawn weights, all others those of the model") {
   const Model model;
   const ModelDocument document = Coded();
-  model.directory.Put("m/model.json", EncodeModelJson(document));
   const spec::TensorList before = CodedNetwork(3, 2, 3);
   std::vector<float> weights(static_cast<size_t>(before.back().offset + before.back().size));
   std::iota(weights.begin(), weights.end(), 1.0F);
-  model.directory.Put("m/weights.safetensors",
-                      EncodeSafetensors(before, weights.data(), ElementType::kFloat32));
+  model.Put(document, before, weights);
   spec::Preprocessing fitted = document.preprocessing;
   fitted.features[1].vocabulary = {"Lima", "Oslo", "Rome"};
   fitted.features[1].codes = 4;
@@ -390,11 +413,9 @@ TEST_CASE("layers behind the inputs are taken whatever the categories are") {
   document.preprocessing.features[1].hashed = true;
   document.preprocessing.features[1].vocabulary.clear();
   document.preprocessing.features[1].codes = 1'000'000;
-  model.directory.Put("m/model.json", EncodeModelJson(document));
   const spec::TensorList second = {{"layers.1.weight", {3, 2}, 0, 6}, {"layers.1.bias", {3}, 6, 3}};
   const std::vector<float> weights = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  model.directory.Put("m/weights.safetensors",
-                      EncodeSafetensors(second, weights.data(), ElementType::kFloat32));
+  model.Put(document, second, weights);
   for (const bool hashed : {true, false}) {
     spec::Preprocessing fitted = Coded().preprocessing;
     fitted.features[1].hashed = hashed;
