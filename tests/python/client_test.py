@@ -86,6 +86,11 @@ resume: earlier
         self.assertEqual(found["data"], {"train": "/here/t.csv", "label": "5", "weight": 5,
                                          "features": {"columns": ["1..7", "yes"]}})
         self.assertEqual(found["train"], {"epochs": 2.0, "seed": 3, "steps": None})
+        numbers = {"train": {"learning_rate": np.float64(0.1), "on": np.bool_(True)},
+                   "model": {"hidden": np.array([8, 4])}, "name": np.str_("a b")}
+        self.assertEqual(yaml.safe_load(self.text(numbers)),
+                         {"train": {"learning_rate": 0.1, "on": True},
+                          "model": {"hidden": [8, 4]}, "name": "a b"})
         with self.assertRaisesRegex(espalier.InvalidArgumentError, r"train\.epochs: found a set"):
             self.text({"train": {"epochs": {1}}})
 

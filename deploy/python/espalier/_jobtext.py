@@ -66,17 +66,20 @@ def _read(path: str) -> str:
 
 
 def _plain(value: Any, path: str) -> Any:
-    """Returns the value in YAML's own types: paths become text, NumPy's numbers become numbers."""
+    """Returns the value in YAML's own types. Paths become text, NumPy's values become Python's."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v, "%s.%s" % (path, k)) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(v, "%s[%d]" % (path, i)) for i, v in enumerate(value)]
     if isinstance(value, pathlib.PurePath):
         return str(value)
-    if value is None or isinstance(value, (str, bool, int, float)):
+    if value is None or isinstance(value, bool):
         return value
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return _plain(value.item(), path)
+    for kind in (int, float, str):  # YAML has no text for a subclass, such as numpy.float64
+        if isinstance(value, kind):
+            return kind(value)
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist(), path)
     raise InvalidArgumentError("%s: found a %s, expected text, a number, a list or a dict" %
                                (path.lstrip("."), type(value).__name__))
 
