@@ -93,12 +93,11 @@ void VisitNotes(N& notes, Visitor& visit) {
 
 template <typename E, typename Visitor>
 void VisitEnsemble(E& ensemble, Visitor& visit) {
-  auto& [fit, begun_step, weights, best_epochs, steps, answer, temperature, share, threshold,
-         thresholds, half_widths, earlier, earlier_steps] = ensemble;
-  visit(fit), visit(begun_step), visit(weights), visit(best_epochs), visit(steps);
-  visit(answer);
+  auto& [fit, begun_step, weights, finished, answer, temperature, share, threshold, thresholds,
+         half_widths, earlier, earlier_fits] = ensemble;
+  visit(fit), visit(begun_step), visit(weights), visit(finished), visit(answer);
   visit(temperature), visit(share), visit(threshold), visit(thresholds), visit(half_widths);
-  visit(earlier), visit(earlier_steps);
+  visit(earlier), visit(earlier_fits);
 }
 
 template <typename C, typename Visitor>
@@ -113,8 +112,10 @@ inline constexpr bool kIsEnsemble =
 
 template <typename V>
 inline constexpr bool kIsPlain =
-    std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, spec::ClassMetrics>;
+    std::is_arithmetic_v<V> || std::is_enum_v<V> || std::is_same_v<V, spec::ClassMetrics> ||
+    std::is_same_v<V, FitRecord>;
 static_assert(sizeof(spec::ClassMetrics) == 4 * sizeof(double));
+static_assert(sizeof(FitRecord) == 3 * sizeof(double));
 
 class Writer {
  public:
@@ -332,7 +333,7 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
   const size_t answers = static_cast<size_t>(plan.shape.answers());
   if (fit < 0 || fit > (plan.Assembles() ? fits : 0) || begun < 0 || begun > s.step ||
       e.weights.size() != static_cast<size_t>(fit) * size ||
-      e.best_epochs.size() > static_cast<size_t>(fits) || !(e.temperature > 0) ||
+      !(e.temperature > 0) ||
       !(e.share >= 0 && e.share <= 1) || (e.temperature != 1 && !plan.train.calibrate) ||
       (e.share > 0 && !plan.train.ensemble.shrink) || (e.share > 0 && e.answer.empty()) ||
       (!e.answer.empty() && e.answer.size() != answers)) {
@@ -342,14 +343,17 @@ Status CheckFits(const TrainingPlan& plan, const TrainingState<T>& s, size_t siz
     return Bad("its threshold or its intervals cannot be those of the job");
   }
   const auto total = static_cast<double>(plan.StepsTotal());
-  const auto counts = [](const std::vector<double>& steps, double most) {
-    return std::all_of(steps.begin(), steps.end(),
-                       [most](double n) { return n >= 0 && n == std::floor(n) && n <= most; });
+  const auto counts = [](const std::vector<FitRecord>& records, double most) {
+    return std::all_of(records.begin(), records.end(), [most](const FitRecord& r) {
+      return r.steps >= 0 && r.steps == std::floor(r.steps) && r.steps <= most &&
+             r.kept_step >= -1 && r.kept_step == std::floor(r.kept_step) &&
+             r.kept_step <= r.steps && std::isfinite(r.kept_value);
+    });
   };
-  if (e.steps.size() != static_cast<size_t>(fit) || !counts(e.steps, static_cast<double>(s.step)) ||
-      !counts(e.earlier_steps, total - 1) ||
-      e.earlier_steps.size() > static_cast<size_t>(plan.Averages() ? fits : 0) ||
-      e.earlier.size() != e.earlier_steps.size() * size) {
+  if (e.finished.size() != static_cast<size_t>(fit) ||
+      !counts(e.finished, static_cast<double>(s.step)) || !counts(e.earlier_fits, total - 1) ||
+      e.earlier_fits.size() > static_cast<size_t>(plan.Averages() ? fits : 0) ||
+      e.earlier.size() != e.earlier_fits.size() * size) {
     return Bad("its fits cannot continue those of an earlier run");
   }
   const bool trains =

@@ -406,7 +406,9 @@ FinishAction StepMachine<T>::Finished() const {
   FinishAction finish;
   finish.steps = state_.step;
   finish.epochs = static_cast<double>(state_.step) / per_epoch;
-  finish.best_epochs = state_.ensemble.best_epochs;
+  for (const FitRecord& fit : state_.ensemble.finished) {
+    if (fit.kept_step >= 0) finish.best_epochs.push_back(fit.kept_step / per_epoch);
+  }
   if (!plan_.Assembles() && !state_.best_parameters.empty()) {
     finish.best_epochs = {static_cast<double>(state_.notes.kept_step) / per_epoch};
   }

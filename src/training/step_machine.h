@@ -157,8 +157,8 @@ class StepMachine {
   StepMachine(TrainingPlan plan, TrainingState<T> state);
 
   // Returns the state from which a finished run continues toward another end. With several fits,
-  // some may have finished before a later end. Each fit then continues from its weights, with a new
-  // optimizer.
+  // some may have finished before a later end. Each fit then continues from its kept weights, with
+  // a new optimizer, and they stay the best ones until an evaluation is better.
   static TrainingState<T> WithEnd(TrainingPlan plan, TrainingState<T> state);
 
   Action Begin();
@@ -211,6 +211,7 @@ class StepMachine {
   Action End(std::string why);
   // step_machine_fits.cc
   int64_t FitStep() const { return state_.step - state_.ensemble.begun_step; }
+  FitRecord RecordOfFit() const;
   Action EndFit();
   Action LeaveFitOut();
   void BeginFit();

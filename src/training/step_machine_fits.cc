@@ -77,7 +77,7 @@ void StepMachine<T>::BeginFit() {
   TrainingState<T> begun;
   const auto size = static_cast<size_t>(model::ParameterCount(plan_.shape));
   const auto fit = static_cast<size_t>(state_.ensemble.fit);
-  const bool goes_on = fit < state_.ensemble.earlier_steps.size();
+  const bool goes_on = fit < state_.ensemble.earlier_fits.size();
   begun.parameters.resize(size);
   model::InitialParameters<T>(plan_.shape, spec::FitSeed(plan_.train.seed, state_.ensemble.fit),
                               begun.parameters.data());
@@ -111,39 +111,60 @@ void StepMachine<T>::BeginFit() {
   begun.accepted = std::move(state_.accepted);
   begun.notes.skipped_steps = state_.notes.skipped_steps;
   begun.ensemble = std::move(state_.ensemble);
-  const double taken = goes_on ? begun.ensemble.earlier_steps[fit] : 0;
-  begun.ensemble.begun_step = state_.step - static_cast<int64_t>(taken);
+  const FitRecord earlier = goes_on ? begun.ensemble.earlier_fits[fit] : FitRecord();
+  begun.ensemble.begun_step = state_.step - static_cast<int64_t>(earlier.steps);
+  const std::optional<spec::EarlyStopping>& rule = plan_.train.early_stopping;
+  if (earlier.kept_step >= 0 && rule && rule->restore_best) {
+    begun.best_parameters = begun.parameters;
+    begun.best_value = begun.notes.kept_value = earlier.kept_value;
+    begun.best_step = begun.notes.kept_step =
+        begun.ensemble.begun_step + static_cast<int64_t>(earlier.kept_step);
+  }
   state_ = std::move(begun);
 }
 
 template <typename T>
+FitRecord StepMachine<T>::RecordOfFit() const {
+  FitRecord record{.steps = static_cast<double>(FitStep())};
+  if (!state_.best_parameters.empty() && state_.notes.kept_value) {
+    record.kept_step = static_cast<double>(state_.notes.kept_step - state_.ensemble.begun_step);
+    record.kept_value = *state_.notes.kept_value;
+  }
+  return record;
+}
+
+template <typename T>
 TrainingState<T> StepMachine<T>::WithEnd(TrainingPlan plan, TrainingState<T> state) {
-  EnsembleState<T>& e = state.ensemble;
   const auto total = static_cast<double>(plan.StepsTotal());
-  const bool trains =
-      state.phase == TrainingPhase::kSteps || state.phase == TrainingPhase::kEpochEvaluation;
-  const bool more =
-      std::all_of(e.steps.begin(), e.steps.end(), [total](double steps) { return steps < total; });
-  if (e.fit == 0 || !more) return state;
-  EnsembleState<T> next{.earlier = std::move(e.weights), .earlier_steps = std::move(e.steps)};
-  if (trains && e.fit < plan.train.ensemble.fits) {
-    const auto taken = static_cast<double>(state.step - e.begun_step);
-    next.earlier.insert(next.earlier.end(), state.parameters.begin(), state.parameters.end());
-    next.earlier_steps.push_back(std::min(taken, total - 1));
+  StepMachine<T> machine(std::move(plan), std::move(state));
+  EnsembleState<T>& e = machine.state_.ensemble;
+  const TrainingPhase phase = machine.state_.phase;
+  const bool trains = phase == TrainingPhase::kSteps || phase == TrainingPhase::kEpochEvaluation;
+  const bool more = std::all_of(e.finished.begin(), e.finished.end(),
+                                [total](const FitRecord& fit) { return fit.steps < total; });
+  if (e.fit == 0 || !more) return std::move(machine.state_);
+  EnsembleState<T> next{.earlier = std::move(e.weights), .earlier_fits = std::move(e.finished)};
+  if (trains && e.fit < machine.plan_.train.ensemble.fits) {
+    FitRecord record = machine.RecordOfFit();
+    record.steps = std::min(record.steps, total - 1);
+    record.kept_step = std::min(record.kept_step, record.steps);
+    const AlignedVector<T>& weights =
+        record.kept_step < 0 ? machine.state_.parameters : machine.state_.best_parameters;
+    next.earlier.insert(next.earlier.end(), weights.begin(), weights.end());
+    next.earlier_fits.push_back(record);
   }
   // Fits of an earlier run that this one has not reached.
-  const size_t reached = next.earlier_steps.size();
-  if (e.earlier_steps.size() > reached) {
-    const auto size = static_cast<size_t>(model::ParameterCount(plan.shape));
+  const size_t reached = next.earlier_fits.size();
+  if (e.earlier_fits.size() > reached) {
+    const auto size = static_cast<size_t>(model::ParameterCount(machine.plan_.shape));
     next.earlier.insert(next.earlier.end(),
                         e.earlier.begin() + static_cast<int64_t>(reached * size), e.earlier.end());
-    next.earlier_steps.insert(next.earlier_steps.end(),
-                              e.earlier_steps.begin() + static_cast<int64_t>(reached),
-                              e.earlier_steps.end());
+    next.earlier_fits.insert(next.earlier_fits.end(),
+                             e.earlier_fits.begin() + static_cast<int64_t>(reached),
+                             e.earlier_fits.end());
   }
   e = std::move(next);
-  state.phase = TrainingPhase::kSteps;
-  StepMachine<T> machine(std::move(plan), std::move(state));
+  machine.state_.phase = TrainingPhase::kSteps;
   machine.BeginFit();
   return std::move(machine.state_);
 }
@@ -158,11 +179,7 @@ Action StepMachine<T>::EndFit() {
     e.weights.reserve(fits * state_.parameters.size());
     e.weights.insert(e.weights.end(), state_.parameters.begin(), state_.parameters.end());
     ++e.fit;
-    e.steps.push_back(static_cast<double>(FitStep()));
-    if (!state_.best_parameters.empty()) {
-      e.best_epochs.push_back(static_cast<double>(state_.notes.kept_step - e.begun_step) /
-                              static_cast<double>(plan_.StepsPerEpoch()));
-    }
+    e.finished.push_back(RecordOfFit());
   }
   if (cut || e.fit >= plan_.train.ensemble.fits) return AfterFits();
   state_.phase = TrainingPhase::kSteps;

@@ -45,14 +45,23 @@ struct TrainingNotes {
   bool by_request = false;    // a client ends the job early
 };
 
+// A fit that is over, or that a run with a later end continues.
+struct FitRecord {
+  double steps = 0;  // taken, over all runs
+  // The best evaluation of the fit, counted in its own steps, if its weights are kept; otherwise -1
+  // and 0, and the weights are the last ones.
+  double kept_step = -1;
+  double kept_value = 0;
+  bool operator==(const FitRecord&) const = default;
+};
+
 // Results of the fits before this one.
 template <typename T>
 struct EnsembleState {
   int64_t fit = 0;                  // current fit, from 0; number of fits once they are over
   int64_t begun_step = 0;           // TrainingState::step at the start of this fit
   AlignedVector<T> weights;         // weights of the finished fits, one after another
-  std::vector<double> best_epochs;  // best epochs of finished fits, if their weights are restored
-  std::vector<double> steps;        // steps of each finished fit, over all runs
+  std::vector<FitRecord> finished;  // by finished fit
   std::vector<double> answer;       // the constant answer; empty unless the job shrinks
   double temperature = 1;           // divisor of the outputs
   double share = 0;                 // share of the constant answer
@@ -62,9 +71,9 @@ struct EnsembleState {
   std::vector<double> thresholds;  // NetworkShape::thresholds
   std::vector<double> half_widths;
   // After a run got a later end: the weights from which its fits continue, one after another, and
-  // the steps that each fit has taken.
+  // the record of each fit.
   AlignedVector<T> earlier;
-  std::vector<double> earlier_steps;
+  std::vector<FitRecord> earlier_fits;
 };
 
 // A member's state is always between two rounds: all totals before `round` are applied, none of

@@ -97,6 +97,7 @@ void ForgetTheBest(training::TrainingState<T>* state) {
   state->evaluations_without_gain = 0;
   state->notes.kept_value.reset();
   state->notes.kept_step = -1;
+  for (training::FitRecord& fit : state->ensemble.earlier_fits) fit = {.steps = fit.steps};
 }
 
 template <typename T>

@@ -50,7 +50,7 @@ Action Answer(StepMachine<float>& machine, const Action& action, double loss = 1
   return machine.OnEvaluation(sums);
 }
 
-std::string Letters(StepMachine<float>& machine, FinishAction* finish) {
+std::string Letters(StepMachine<float>& machine, FinishAction* finish, double loss = 1) {
   std::string letters;
   Action action = machine.Begin();
   while (!std::holds_alternative<FinishAction>(action)) {
@@ -65,7 +65,7 @@ std::string Letters(StepMachine<float>& machine, FinishAction* finish) {
       letters += 'G';
     }
     REQUIRE(!std::holds_alternative<FailAction>(action));
-    action = Answer(machine, action);
+    action = Answer(machine, action, loss);
   }
   *finish = std::get<FinishAction>(action);
   return letters;
@@ -349,11 +349,11 @@ TEST_CASE("a state whose fits are not the job's is refused") {
   CHECK(refuses([](auto& s) { s.ensemble.share = 0.5; }));        // the job does not shrink
   CHECK(refuses([](auto& s) { s.ensemble.temperature = 0.5; }));  // nor is it calibrated
   CHECK(refuses([](auto& s) { s.ensemble.answer = {1}; }));
-  CHECK(refuses([](auto& s) { s.ensemble.best_epochs.resize(3); }));
+  CHECK(refuses([](auto& s) { s.ensemble.finished.resize(3); }));
   CHECK(refuses([](auto& s) { s.parameters.pop_back(); }));
 }
 
-// A run of two fits with two epochs each, made of one with one epoch each that was at `phase`.
+// Continues a run of two fits of one epoch each to two epochs, and finds better weights.
 void CheckGoesOn(StepMachine<float> before, const std::string& letters, double second_best) {
   TrainingPlan plan = FitsPlan(2);
   plan.train.epochs = 2;
@@ -364,7 +364,7 @@ void CheckGoesOn(StepMachine<float> before, const std::string& letters, double s
   CHECK(machine.state().parameters.front() == 4);
   CHECK(DecodeState<float>(EncodeState(machine.state()), plan).ok());
   FinishAction finish;
-  CHECK(Letters(machine, &finish) == letters);
+  CHECK(Letters(machine, &finish, 0.5) == letters);
   CHECK(machine.state().parameters.front() == 8);
   CHECK(machine.state().parameters.back() == 10 + 4 * second_best);
   CHECK(finish.best_epochs == std::vector<double>{2, second_best});
@@ -380,11 +380,46 @@ TEST_CASE("finished fits go on when a resumed run has more epochs") {
   CHECK(EncodeState(same) == EncodeState(machine.state()));
 }
 
+TEST_CASE("fits that go on keep their weights until others are better") {
+  StepMachine<float> machine(FitsPlan(2));
+  FinishAction finish;
+  Letters(machine, &finish);
+  TrainingPlan plan = FitsPlan(2);
+  plan.train.epochs = 2;
+  StepMachine<float> longer(plan, StepMachine<float>::WithEnd(plan, machine.state()));
+  CHECK(Letters(longer, &finish, 2) == "GGGGL0GGGGL1L*L01");
+  CHECK(longer.state().parameters.front() == 4);
+  CHECK(longer.state().parameters.back() == 14);
+  CHECK(finish.best_epochs == std::vector<double>{1, 1});
+}
+
+TEST_CASE("a fit that was cut goes on from its best weights") {
+  TrainingPlan plan = FitsPlan(2), longer = FitsPlan(2);
+  plan.train.epochs = 2;
+  longer.train.epochs = 3;
+  StepMachine<float> machine(plan);
+  Action action = machine.Begin();
+  while (machine.state().step < 14) {  // the second epoch of the second fit is worse
+    const bool second = machine.state().ensemble.fit == 1 && machine.state().step > 12;
+    action = Answer(machine, action, second ? 2 : 1);
+  }
+  const TrainingState<float> state = StepMachine<float>::WithEnd(longer, machine.state());
+  CHECK(state.ensemble.earlier.back() == 14);  // after its first epoch
+  CHECK(state.ensemble.earlier_fits[1] == FitRecord{6, 4, state.ensemble.earlier_fits[0].kept_value});
+  CHECK(DecodeState<float>(EncodeState(state), longer).ok());
+}
+
 TEST_CASE("a fit underway and those before it go on with more epochs") {
   StepMachine<float> machine(FitsPlan(2));
   Action action = machine.Begin();
   while (machine.state().step < 6) action = Answer(machine, action);
   CheckGoesOn(machine, "GGGGL0GGL1GGGGL1L*L01", 1);
+}
+
+std::vector<double> StepsOf(const std::vector<FitRecord>& fits) {
+  std::vector<double> steps;
+  for (const FitRecord& fit : fits) steps.push_back(fit.steps);
+  return steps;
 }
 
 TEST_CASE("a run that is resumed with more epochs twice goes on from its own steps") {
@@ -396,11 +431,11 @@ TEST_CASE("a run that is resumed with more epochs twice goes on from its own ste
   three.train.epochs = 3;
   StepMachine<float> second(two, StepMachine<float>::WithEnd(two, machine.state()));
   Action action = second.Begin();
-  while (second.state().ensemble.fit == 0) action = Answer(second, action);
-  CHECK(second.state().ensemble.steps == std::vector<double>{8});
+  while (second.state().ensemble.fit == 0) action = Answer(second, action, 0.5);
+  CHECK(StepsOf(second.state().ensemble.finished) == std::vector<double>{8});
   const auto state = StepMachine<float>::WithEnd(three, second.state());
   // One fit has two epochs, one has begun its second, and one has not been reached.
-  CHECK(state.ensemble.earlier_steps == std::vector<double>{8, 4, 4});
+  CHECK(StepsOf(state.ensemble.earlier_fits) == std::vector<double>{8, 4, 4});
   CHECK(state.ensemble.earlier.back() == 24);
   const auto decoded = DecodeState<float>(EncodeState(state), three);
   INFO(decoded.status().ToString());

@@ -98,7 +98,7 @@ Action AnswerInValley(StepMachine<float>& machine, const Action& action) {
 }
 
 // Of TrainingNotes without a value, and of the EnsembleState after them.
-constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t) + 12 * sizeof(int64_t) + 1;
+constexpr size_t kNotesBytes = 1 + 3 * sizeof(int64_t) + 11 * sizeof(int64_t) + 1;
 
 TrainingPlan ValleyPlan() {
   TrainingPlan plan = SmallPlan();
