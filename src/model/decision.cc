@@ -169,7 +169,8 @@ void AddResiduals(const NetworkShape& shape, const OutputRows<T>& rows, double* 
       z = predicted.data();
     }
     for (int64_t k = 0; k < width; ++k) {
-      const double residual = static_cast<double>(z[k]) - static_cast<double>(y[k]);
+      const double prediction = shape.Limited(k, static_cast<double>(z[k]));
+      const double residual = prediction - static_cast<double>(y[k]);
       sums[kResidualsFixed + k * kResidualBins.size() + ResidualBin(residual)] += weight;
     }
   }

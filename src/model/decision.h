@@ -32,8 +32,8 @@ ThresholdChoice ChooseThreshold(const NetworkShape& shape, const spec::Threshold
 // - the number of rows with a weight above 0
 // - the weight of all rows
 // - for each target, the weight of the rows by the size of their residual
-// A residual is prediction - target in the units of training and before clip_predictions. It has 64
-// bins per octave from 2^-64 to 2^64 (model/log_bins.h).
+// A residual is prediction - target in the units of training. It has 64 bins per octave from 2^-64
+// to 2^64 (model/log_bins.h).
 int64_t ResidualsSize(const NetworkShape& shape);
 // Adds rows to `sums` [ResidualsSize]. REQUIRES: a regression.
 template <typename T>

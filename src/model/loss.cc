@@ -227,7 +227,7 @@ void RegressionLoss(const NetworkShape& shape, const OutputRows<T>& rows, Totals
           poisson ? Penalty<T>{predicted - y[k] * z[k], difference} : PenaltyOf(shape, difference);
       loss += static_cast<double>(penalty.value);
       delta[k] = penalty.slope * share * weight;
-      const double target = y[k], d = static_cast<double>(predicted) - target;
+      const double target = y[k], d = shape.Limited(k, static_cast<double>(predicted)) - target;
       double* t = totals + kTotalsFixed + 4 * k;
       t[0] += w * d * d;
       t[1] += w * std::fabs(d);

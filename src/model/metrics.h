@@ -6,7 +6,8 @@
 //                   rows with a correct class), nonfinite (0 unless a row had a NaN or infinite
 //                   output, loss or delta)
 //   numbers         per target: sum of weight * (p - t)^2, weight * |p - t|, weight * t and
-//                   weight * t^2, in the units of the network; p is the prediction (loss.h)
+//                   weight * t^2, in the units of the network; p is the prediction (loss.h),
+//                   within the limits of the shape
 //   kEvaluation, classification:
 //     classes <= kConfusionClassesMax   confusion [true][predicted], weights
 //     otherwise                         per class: true, predicted and correct weight

@@ -197,6 +197,14 @@ int64_t NetworkShape::answers() const {
   return task == spec::Task::kClassification ? classes() : outputs();
 }
 
+void LimitPredictions(const std::vector<spec::FittedTarget>& targets, NetworkShape* shape) {
+  for (const spec::FittedTarget& t : targets) {
+    if (t.range.empty()) continue;  // all targets have a range, or none has
+    shape->least.push_back((t.range[0] - t.shift) * t.factor);
+    shape->most.push_back((t.range[1] - t.shift) * t.factor);
+  }
+}
+
 Result<NetworkShape> MakeNetworkShape(const spec::ModelSpec& model, const spec::InputShape& inputs,
                                       int64_t outputs_or_classes) {
   ESPALIER_RETURN_IF_ERROR(CheckSizes(model, inputs));

@@ -24,6 +24,7 @@
 // Thread rule: values and pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -73,6 +74,8 @@ struct NetworkShape {
   int32_t positive = 1;  // index of the positive class, with two classes
   // Half-widths of prediction intervals, in the units of training, one per target. May be empty.
   std::vector<double> half_widths;
+  // Smallest and largest prediction of each output, in the units of training. Empty: no limits.
+  std::vector<double> least, most;
   // Multilabel: weight of a 1 of each output in the training loss. Empty: 1.
   std::vector<double> positive_weights;
   spec::Task task = spec::Task::kClassification;
@@ -86,6 +89,12 @@ struct NetworkShape {
   bool constant = false;  // a constant prediction has a share in each prediction
 
   bool averages() const { return fits > 1 || constant; }
+  // Returns a prediction of output `k` within its limits.
+  double Limited(int64_t k, double prediction) const {
+    if (least.empty()) return prediction;
+    const auto i = static_cast<size_t>(k);
+    return std::clamp(prediction, least[i], most[i]);
+  }
 
   // Returns the numbers per row without an embedding, which come first in the input of the first
   // layer.
@@ -106,6 +115,8 @@ struct NetworkShape {
 // (kInvalidArgument) name the field of the spec and the value that it conflicts with.
 Result<NetworkShape> MakeNetworkShape(const spec::ModelSpec& model, const spec::InputShape& inputs,
                                       int64_t outputs_or_classes);
+// Sets the limits of predictions to the ranges of the targets, if these have ranges.
+void LimitPredictions(const std::vector<spec::FittedTarget>& targets, NetworkShape* shape);
 // Makes the network of a job, with its frozen layers.
 Result<NetworkShape> MakeNetworkShape(const spec::JobSpec& job, const spec::InputShape& inputs,
                                       int64_t outputs_or_classes);

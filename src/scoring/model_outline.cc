@@ -53,6 +53,7 @@ Result<ModelOutline> LoadModelOutline(const storage::FileSystem& files, const st
   if (!shape.ok()) return ErrorOf(directory + "/" + bundle::kModelFile, shape.status());
   model.shape = *std::move(shape);
   model.shape.sparse = model.document.sparse;
+  model::LimitPredictions(fitted.targets, &model.shape);
   const int64_t fits = model.document.fits;
   if (fits > 1 && (fits * std::ssize(model::Tensors(model.shape)) > bundle::kTensorsMax ||
                    fits * model::ParameterCount(model.shape) > model::kParametersMax)) {

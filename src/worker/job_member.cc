@@ -29,6 +29,7 @@ Result<model::NetworkShape> ShapeOf(const spec::JobSpec& spec, const spec::Table
   if (spec.model.task == spec::Task::kMultilabel) {
     shape->positive_weights = profile.preprocessing.class_weights;
   }
+  model::LimitPredictions(profile.preprocessing.targets, &*shape);
   if (profile.preprocessing.label_smoothing) {
     shape->label_smoothing = *profile.preprocessing.label_smoothing;
   }

@@ -136,6 +136,23 @@ class ScoringTest(EspalierTest):
         rmse = (sum(squares) / len(squares)) ** 0.5
         self.assertAlmostEqual(rmse / result["metrics"]["test"]["rmse"], 1, delta=1e-4)
 
+    def test_metrics_are_those_of_limited_predictions(self):
+        def line(name, most):
+            self.write(name, "x,y\n" + "".join("%g,%g\n" % (most * i / 300, 3 * most * i / 300)
+                                               for i in range(300)))
+        line("low.csv", 10)
+        line("high.csv", 20)
+        spec = {"data": {"train": "low.csv", "test": "high.csv", "label": "y"},
+                "model": {"task": "regression", "clip_predictions": True},
+                "train": {"batch": 50, "epochs": 40}}
+        result = self.result("train", self.job("line", spec), "--workers", 1)
+        self.result("predict", self.path("line.bundle"), "high.csv", "--output", "out", "--keep",
+                    "y")
+        rows = [(float(y), float(p)) for y, p, _ in rows_of(self.path("out"))[1:]]
+        self.assertEqual(max(p for _, p in rows), max(3 * 10 * i / 300 for i in range(300)))
+        rmse = (sum((y - p) ** 2 for y, p in rows) / len(rows)) ** 0.5
+        self.assertAlmostEqual(result["metrics"]["test"]["rmse"], rmse, delta=1e-4 * rmse)
+
     def test_parquet_in_and_out(self):
         bundle, _ = self.animals()
         chance = random.Random(4)

@@ -280,6 +280,15 @@ TEST_CASE("half-widths are the conformal quantile of the residuals") {
   }
 }
 
+TEST_CASE("residuals are of predictions within their limits") {
+  NetworkShape shape = OneTarget(spec::Loss::kMse);
+  LimitPredictions({{.name = "y", .range = {-2, 0.5}}}, &shape);
+  auto pass = PassOf(shape, std::vector<double>(20, 0.75));  // predictions of 1, so 0.5
+  std::vector<double> sums(ResidualsSize(shape));
+  pass->Residuals(kFirst.data(), 20, sums.data());
+  CHECK((*HalfWidths(shape, 0.9, sums))[0] == Approx(0.25).epsilon(0.017));
+}
+
 TEST_CASE("weights count as rows, and rows of weight 0 are as if absent") {
   const NetworkShape shape = OneTarget(spec::Loss::kMse);
   auto pass = PassOf(shape, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1000});

@@ -235,6 +235,26 @@ TEST_CASE("regression metrics are in the units of the target") {
   CHECK(running.targets.empty());
 }
 
+TEST_CASE("regression metrics use predictions within their limits, the loss does not") {
+  NetworkShape shape = Linear(spec::Task::kRegression, 2);
+  const std::vector<spec::FittedTarget> targets = {
+      {.name = "a", .shift = 1, .factor = 0.5, .range = {1, 5}},  // 0 to 2 in the units of training
+      {.name = "b", .range = {-1, 1}}};
+  LimitPredictions(targets, &shape);
+  LeafPass<double> pass(shape, 3);
+  const double predicted[] = {1, 0, 9, 5, -4, -3}, target[] = {0, 1, 2, 1, 1, -1};
+  std::copy(predicted, predicted + 6, pass.inputs());
+  std::copy(target, target + 6, pass.targets());
+  std::fill(pass.weights(), pass.weights() + 3, 1.0);
+  const auto totals = EvaluationTotals(pass, kIdentity, 3);
+  const spec::Metrics m = MetricsFromTotals(shape, targets, TotalsKind::kEvaluation, totals);
+  // Within the limits, the predictions are 1, 2, 0 and 0, 1, -1.
+  CHECK(m.targets[0].mae == Approx(2.0 / 3 * 2));
+  CHECK(m.targets[1].mae == Approx(1.0 / 3));
+  CHECK(m.targets[0].rmse == Approx(std::sqrt(2.0 / 3) * 2));
+  CHECK(m.loss == Approx((1 + 49 + 25 + 1 + 16 + 4) / 6.0));
+}
+
 TEST_CASE("metrics without a value of their own have a note") {
   const NetworkShape numbers = Linear(spec::Task::kRegression, 1);
   const std::vector<spec::FittedTarget> target = {{"y", 0, 1}};
