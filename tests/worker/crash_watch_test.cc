@@ -33,6 +33,8 @@ End EndOf(const std::function<void()>& crash, const std::function<void(CrashWatc
   if (pid == 0) {
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
+    // Without the handlers of Catch2 and of the address sanitizer.
+    for (int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) signal(s, SIG_DFL);
     CrashWatch watch;
     std::thread(crash).detach();
     loop(watch);
