@@ -240,7 +240,7 @@ std::string ColumnComment(const TableLook& look, const std::vector<std::string>&
     text += "  ... and " + HumanCount(static_cast<int64_t>(roles.size() - kColumnsListed)) +
             " more columns\n";
   }
-  return "Columns, by the first rows:\n" + text;
+  return "Columns, by a sample of the rows:\n" + text;
 }
 
 std::string FeatureLine(const FeatureDraft& features) {

@@ -1,4 +1,4 @@
-// Proposal of a job file from the first rows of a table (`espalier init`).
+// Proposal of a job file from a sample of a table (`espalier init`).
 //
 // Thread rule: re-entrant. Reads files and keeps no state.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace espalier::cli {
 
-// Information in the first rows of a table, before a label is known.
+// Information in a sample of a table, before a label is known.
 struct TableLook {
   std::string table;  // file, pattern or directory, as given
   // Keys of data.csv that the files require, with their values as YAML.
@@ -28,7 +28,7 @@ struct TableLook {
   const std::vector<std::string>& names() const { return input.schema.names; }
 };
 
-// Lists the files and reads their first rows. Tries other delimiters if the header is a single
+// Lists the files and reads a sample of their rows. Tries other delimiters if the header is a single
 // column, and csv.header: false if the header consists of numbers. Also tries the decimal and
 // thousands separators in the values. Errors are those of data::PlanTable. kInvalidArgument: LIBSVM
 // text, or fewer than two columns.

@@ -261,11 +261,11 @@ constexpr KeyDoc kDocs[] = {
      "Classification. true: label_smoothing is at most the share of the rarest class."},
     {"model.start_at_constant", nullptr,
      "true: training of a regression begins with the constant answer that suits the loss: the "
-     "mean, "
-     "with poisson its logarithm, with quantile that quantile of a normal distribution with the "
-     "mean and deviation of the targets. false: it begins with 0."},
+     "mean, with poisson its logarithm, with mae and huber the median, with quantile that quantile. "
+     "Medians and quantiles are of a sample of the training rows. false: it begins with 0."},
     {"model.clip_predictions", nullptr,
-     "Regression. true: predictions stay within the range of the training targets."},
+     "Regression. true: predictions stay within the range of the training targets. Metrics use "
+     "these predictions, but the loss does not."},
     {"model.precision", nullptr, "Type of weights and computation."},
     {"model.target_scale", "standard",
      "Regression. standard, the default: targets have mean 0 and deviation 1 in training, and "
@@ -490,7 +490,8 @@ constexpr KeyDoc kDocs[] = {
      "Output of that run, or its .checkpoints directory: its newest complete checkpoint. The "
      "job must be the same except for name, output, workers and checkpoints. epochs, steps, "
      "max_time and early_stopping may also differ. max_time starts again. With several fits, some "
-     "of them finished before a later end, each fit goes on with a new optimizer state."},
+     "of them finished before a later end, each fit goes on with a new optimizer state. It keeps "
+     "its best weights until others are better."},
     {"resume.accept_data", nullptr, "true: continue although the data has changed."},
     {"resume.accept_arithmetic", nullptr,
      "true: continue although another BLAS or version computes. model.json records both."},

@@ -127,19 +127,25 @@ bool IsSampled(const FeatureSpec& features, const FeatureRule& rule) {
          OptionsOf(features, rule).nulls->kind == NullKind::kMedian;
 }
 
-int64_t SampledRowsMax(int64_t robust_features) {
+bool SamplesTargets(const ModelSpec& model) {
+  if (!model.start_at_constant) return false;
+  const Loss loss = EffectiveLoss(model);
+  return loss == Loss::kMae || loss == Loss::kHuber || loss == Loss::kQuantile;
+}
+
+int64_t SampledRowsMax(int64_t columns) {
   constexpr int64_t kNumbers = 64 << 10;
   // Limited by the message, which also carries statistics.
   constexpr int64_t kNumbersMost = 4 << 20;
-  if (robust_features == 0) return 0;
-  const int64_t rows = std::clamp(kNumbers / robust_features, kSampledRowsGood, kSampledRowsMost);
-  return std::max(std::min(rows, kNumbersMost / robust_features), kSampledRowsMin);
+  if (columns == 0) return 0;
+  const int64_t rows = std::clamp(kNumbers / columns, kSampledRowsGood, kSampledRowsMost);
+  return std::max(std::min(rows, kNumbersMost / columns), kSampledRowsMin);
 }
 
-int64_t SampledRowsMax(int64_t features, bool bins) {
+int64_t SampledRowsMax(int64_t columns, bool bins) {
   constexpr int64_t kNumbers = 2 << 20;
-  if (!bins || features == 0) return SampledRowsMax(features);
-  return std::max(std::min(kNumbers / features, kSampledRowsOfBins), SampledRowsMax(features));
+  if (!bins || columns == 0) return SampledRowsMax(columns);
+  return std::max(std::min(kNumbers / columns, kSampledRowsOfBins), SampledRowsMax(columns));
 }
 
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule) {

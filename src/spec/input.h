@@ -105,15 +105,18 @@ bool IsBinned(const FeatureSpec& features, const FeatureRule& rule);
 // Returns whether a feature's quartiles or bins are computed from a sample that the profiling pass
 // collects.
 bool IsSampled(const FeatureSpec& features, const FeatureRule& rule);
+// Returns whether the sample has the targets too, for a model that starts at their median or
+// quantile. They follow the sampled features in each row.
+bool SamplesTargets(const ModelSpec& model);
 // Returns the maximum number of rows in that sample. The rows take half a MiB, but there are at
 // least kSampledRowsGood of them if they fit in 32 MiB (up to 4,096 features). Quartiles of that
 // many rows are off by the values of 1.5 % of all rows (the standard error).
 inline constexpr int64_t kSampledRowsMin = 128, kSampledRowsGood = 1024, kSampledRowsMost = 4096;
-int64_t SampledRowsMax(int64_t robust_features);
-// Returns the maximum for a job with bins: 65,536 rows for up to 32 features, and 16 MiB for more
-// features.
+int64_t SampledRowsMax(int64_t columns);
+// Returns the maximum for a job with bins: 65,536 rows for up to 32 columns, and 16 MiB for more
+// columns.
 inline constexpr int64_t kSampledRowsOfBins = 65'536;
-int64_t SampledRowsMax(int64_t features, bool bins);
+int64_t SampledRowsMax(int64_t columns, bool bins);
 // Returns whether a feature is coded by a vocabulary, which the profiling pass collects.
 bool HasVocabulary(const FeatureSpec& features, const FeatureRule& rule);
 

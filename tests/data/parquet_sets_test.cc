@@ -65,6 +65,22 @@ TEST_CASE("a label that only validation rows have is found by its row") {
         InputPosition{.file = path, .row = 4, .column = "y", .offset = {}, .text = " c "});
 }
 
+TEST_CASE("the first outputs of a regression are the medians of Parquet's targets") {
+  ParquetFixture f;
+  f.job.model.task = spec::Task::kRegression;
+  f.job.model.loss = spec::Loss::kMae;
+  f.job.model.target_scale = spec::TargetScale::kNone;
+  f.job.model.start_at_constant = true;
+  f.job.data.label = {std::string("y"), std::string("z")};
+  f.Write({Json("a", arrow::float64(), "[1, 2, 6, 7, 20]"),
+           Json("y", arrow::float64(), "[5, 1, 100, 2, 3]"),
+           Json("z", arrow::int32(), "[-5, -1, -100, -2, -4]")});
+  const auto profile = f.Profile();
+  REQUIRE(profile.ok());
+  CHECK(profile->preprocessing.targets[0].start == 3);
+  CHECK(profile->preprocessing.targets[1].start == -4);
+}
+
 TEST_CASE("quartiles of Parquet are the same however shards are cut, and those of the rows") {
   ParquetFixture f;
   f.job.data.features.scale.kind = spec::ScaleKind::kRobust;

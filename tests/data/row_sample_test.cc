@@ -123,7 +123,7 @@ TEST_CASE("samples without the rows that others make needless have the quartiles
     for (uint64_t& key : keys) key = random() >> 20;
     shard.sample = SampleOfKeys(keys, kWidth);
   }
-  const std::vector<Quartiles> expected = QuartilesOf(all, nulls);
+  const std::vector<std::vector<double>> expected = SampledValues(all, nulls);
   for (const bool backwards : {false, true}) {
     std::vector<spec::ShardProfile> pruned = all;
     SamplePruner pruner;
@@ -136,14 +136,34 @@ TEST_CASE("samples without the rows that others make needless have the quartiles
     }
     CHECK(rows <
           spec::kSampledRowsGood * 4);  // of ten times as many; 1 + ln(10) of them are expected
-    const std::vector<Quartiles> found = QuartilesOf(pruned, nulls);
-    for (size_t f = 0; f < kWidth; ++f) {
-      CHECK(found[f].values == expected[f].values);
-      CHECK(found[f].low == expected[f].low);
-      CHECK(found[f].median == expected[f].median);
-      CHECK(found[f].high == expected[f].high);
-    }
+    CHECK(SampledValues(pruned, nulls) == expected);
   }
+}
+
+TEST_CASE("a regression starts at the constant with the least loss") {
+  DataFixture f;
+  Robust(&f);
+  f.job.model.task = spec::Task::kRegression;
+  f.job.model.start_at_constant = true;
+  f.job.model.target_scale = spec::TargetScale::kNone;
+  f.job.data.weight = std::string("w");
+  // The row of weight 0 is left out. Mean 22, median 3, numpy.percentile(y, 80) = 23.2.
+  f.Train("a,w,y\n5,1,3\n1,1,100\n2,1,1\n9,1,2\n4,1,4\n7,0,1000\n");
+  const auto start = [&](spec::Loss loss) {
+    f.job.model.loss = loss;
+    const auto profile = f.Profile();
+    REQUIRE(profile.ok());
+    CHECK(profile->preprocessing.features[0].shift == 4);  // median of the feature
+    return profile->preprocessing.targets[0].start;
+  };
+  CHECK(start(spec::Loss::kMse) == 22);
+  CHECK(start(spec::Loss::kPoisson) == std::log(22.0));
+  CHECK(start(spec::Loss::kMae) == 3);
+  CHECK(start(spec::Loss::kHuber) == 3);
+  f.job.model.quantile = 0.8;
+  CHECK(start(spec::Loss::kQuantile) == Approx(23.2).epsilon(1e-15));
+  f.job.model.target_scale = spec::TargetScale::kStandard;
+  CHECK(start(spec::Loss::kMae) == Approx((3 - 22) / std::sqrt(1522.0)).epsilon(1e-15));
 }
 
 TEST_CASE("of rows with equal keys none is left out that may be in the sample") {

@@ -91,17 +91,6 @@ Status FitCategories(const spec::InputPlan& plan, size_t feature,
   return {};
 }
 
-// Returns the values that replace the nulls of each sampled feature.
-std::vector<double> SampledNulls(const spec::Schema& schema, const spec::FeatureSpec& features) {
-  std::vector<double> nulls;
-  for (size_t i = 0; i < schema.features.size(); ++i) {
-    const spec::FeatureRule rule = schema.rule(i);
-    if (!spec::IsSampled(features, rule)) continue;
-    nulls.push_back(NullConstant(spec::OptionsOf(features, rule)));
-  }
-  return nulls;
-}
-
 // Returns the name of a feature: "signup", or "signup.year" for a date.
 std::string NameOfFeature(const spec::Schema& schema, size_t feature) {
   const std::string& column = schema.names[static_cast<size_t>(schema.features[feature])];
@@ -147,6 +136,16 @@ Status CheckMoments(const spec::InputPlan& plan, std::span<const spec::ColumnSta
 
 }  // namespace
 
+std::vector<double> SampledNulls(const spec::Schema& schema, const spec::FeatureSpec& features) {
+  std::vector<double> nulls;
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    const spec::FeatureRule rule = schema.rule(i);
+    if (!spec::IsSampled(features, rule)) continue;
+    nulls.push_back(NullConstant(spec::OptionsOf(features, rule)));
+  }
+  return nulls;
+}
+
 bool Fits(spec::Precision precision, double value) {
   return precision == spec::Precision::kFloat32 ? std::isfinite(static_cast<float>(value))
                                                 : std::isfinite(value);
@@ -162,12 +161,10 @@ Status Overflow(const spec::InputPlan& plan, const std::string& name,
 
 Result<std::vector<spec::FittedFeature>> FitFeatures(
     const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
-    std::span<const spec::ShardProfile> samples,
+    std::span<const std::vector<double>> sampled,
     std::vector<std::map<std::string, int64_t>> categories, const spec::EarlierFit* earlier) {
-  const std::vector<std::vector<double>> values =
-      SampledValues(samples, SampledNulls(plan.schema, job.data.features));
   std::vector<spec::FittedFeature> features;
-  size_t vocabulary = 0, sampled = 0;
+  size_t vocabulary = 0, next_sampled = 0;
   for (size_t i = 0; i < stats.size(); ++i) {
     ESPALIER_RETURN_IF_ERROR(CheckMoments(plan, stats, i));
     const spec::FeatureRule rule = plan.schema.rule(i);
@@ -185,7 +182,7 @@ Result<std::vector<spec::FittedFeature>> FitFeatures(
       }
     } else {
       const bool has_sample = spec::IsSampled(job.data.features, rule);
-      const std::vector<double> none, &sample = has_sample ? values[sampled++] : none;
+      const std::vector<double> none, &sample = has_sample ? sampled[next_sampled++] : none;
       fitted = FitNumber(options, s, QuartilesOf(std::span<const double>(sample)));
       const bool indicates = job.data.features.null_indicators && rule.group < 0;
       fitted.null_indicator = fitted.null_indicator || (indicates && stats[i].nulls > 0);

@@ -15,15 +15,18 @@
 
 namespace espalier::data {
 
+// Returns the values that replace the nulls of each sampled feature (SampledValues).
+std::vector<double> SampledNulls(const spec::Schema& schema, const spec::FeatureSpec& features);
+
 // Returns one entry per feature of the schema. Scales and replacements for nulls follow the
 // formulas of merge.h and the options of the feature's group. `categories`: counts for each feature
-// with a vocabulary. `samples`: source of the quartiles, in shard order. If nulls are a constant,
-// each null counts as that constant in the column's scale. `earlier`, if present, is kept
+// with a vocabulary. `sampled`: the values of each sampled feature, ascending. If nulls are a
+// constant, each null counts as that constant in the column's scale. `earlier`, if present, is kept
 // (keep_fitted.h). kBadInput: a column without any value (unless nulls are a constant), or
 // statistics that overflow.
 Result<std::vector<spec::FittedFeature>> FitFeatures(
     const spec::InputPlan& plan, const spec::JobSpec& job, std::span<const spec::ColumnStats> stats,
-    std::span<const spec::ShardProfile> samples,
+    std::span<const std::vector<double>> sampled,
     std::vector<std::map<std::string, int64_t>> categories,
     const spec::EarlierFit* earlier = nullptr);
 

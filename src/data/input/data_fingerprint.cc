@@ -10,12 +10,12 @@
 namespace espalier::data {
 
 std::string DataFingerprint(const spec::InputPlan& plan, const spec::TableProfile& profile,
-                            int64_t robust, bool respelt) {
+                            int64_t sampled, bool respelt) {
   Sha256 hash;
   const auto add = [&hash](const std::string& text) { hash.Update(text.data(), text.size()); };
   add("espalier data\n");
   // Earlier versions sampled fewer rows of wide tables, so their checkpoints have other scales.
-  if (robust > 64) add("sample " + std::to_string(spec::SampledRowsMax(robust)) + "\n");
+  if (sampled > 64) add("sample " + std::to_string(spec::SampledRowsMax(sampled)) + "\n");
   // Earlier versions did not read integers such as 20240229 as days, ...
   const auto is_date = [](const spec::FeatureRule& rule) {
     return rule.type == spec::FeatureType::kDate;

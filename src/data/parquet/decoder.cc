@@ -28,7 +28,7 @@ ParquetDecoder::ParquetDecoder(const TableSource& table, int32_t file, ParquetPr
       float32_(job_.model.precision == spec::Precision::kFloat32),
       draw_(job_, file),
       deciding_(job_, schema_, file),
-      picker_(job_.data.features, schema_),
+      picker_(job_, schema_),
       rows_(rows),
       unusable_(unusable),
       features_(job_.data, schema_, false) {

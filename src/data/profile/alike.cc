@@ -1,7 +1,6 @@
 #include "src/data/profile/alike.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -44,11 +43,16 @@ uint64_t HashOfWords(const uint64_t* words, size_t count) {
 class RowHasher {
  public:
   explicit RowHasher(const RowTexts& texts)
-      : texts_(texts), width_(static_cast<size_t>(texts.features())), words_(width_ + 2) {}
+      : texts_(texts),
+        coded_(texts.any()),
+        width_(static_cast<size_t>(texts.features())),
+        few_(std::min(kFew, width_)),
+        step_(std::max<size_t>(1, width_ / kFew)),
+        words_(width_ + 2) {}
 
   template <typename T>
   uint64_t Hash(const T* row, double label) {
-    bool bytes = !texts_.any();
+    bool bytes = !coded_;
     for (size_t i = 0; bytes && i < width_; ++i) bytes = IsByte(row[i]);
     size_t count = width_;
     if (bytes) {
@@ -70,10 +74,8 @@ class RowHasher {
   // Hashes only a few features.
   template <typename T>
   uint64_t HashFew(const T* row) const {
-    constexpr size_t kFew = 4;
-    std::array<uint64_t, kFew> words{};
-    const size_t step = std::max<size_t>(1, width_ / kFew);
-    for (size_t k = 0; k < std::min(kFew, width_); ++k) words[k] = Word(row, k * step);
+    uint64_t words[kFew] = {};
+    for (size_t k = 0; k < few_; ++k) words[k] = Word(row, k * step_);
     // The two products do not depend on each other.
     return Fold(words[0] ^ kSeed, words[1] ^ kOther) ^ Fold(words[2] ^ kOther, words[3] ^ ~kSeed);
   }
@@ -82,11 +84,13 @@ class RowHasher {
   template <typename T>
   uint64_t Word(const T* row, size_t i) const {
     const auto value = static_cast<double>(row[i]);
-    return BitsOf(texts_.any() ? texts_.Feature(static_cast<int64_t>(i), value) : value);
+    return BitsOf(coded_ ? texts_.Feature(static_cast<int64_t>(i), value) : value);
   }
 
+  static constexpr size_t kFew = 4;  // features of HashFew
   const RowTexts& texts_;
-  const size_t width_;
+  const bool coded_;  // some features are codes of texts
+  const size_t width_, few_, step_;
   std::vector<uint64_t> words_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "src/base/text.h"
@@ -15,6 +16,7 @@
 #include "src/data/profile/target_start.h"
 #include "src/data/profile/warnings.h"
 #include "src/data/table/class_text.h"
+#include "src/data/table/row_sample.h"
 #include "src/spec/shard_sums.h"
 
 namespace espalier::data {
@@ -51,7 +53,7 @@ class Merger {
       ESPALIER_RETURN_IF_ERROR(FitTargets());
       if (job_.model.task == spec::Task::kAutoencoder) TakeFeaturesAsTargets();
     }
-    result_.data_fingerprint = DataFingerprint(plan_, result_, robust_, respelt_);
+    result_.data_fingerprint = DataFingerprint(plan_, result_, sampled_, respelt_);
     result_.warnings = FindWarnings({plan_, job_, result_.train_rows, labels_, alike_, probe_});
     if (!untrained_.empty()) result_.warnings.insert(result_.warnings.begin(), untrained_);
     return std::move(result_);
@@ -71,16 +73,17 @@ class Merger {
     size_t vocabularies = 0;
     for (size_t i = 0; i < plan_.schema.features.size(); ++i) {
       vocabularies += spec::HasVocabulary(job_.data.features, plan_.schema.rule(i));
-      robust_ += spec::IsSampled(job_.data.features, plan_.schema.rule(i));
+      sampled_ += spec::IsSampled(job_.data.features, plan_.schema.rule(i));
       bins_ = bins_ || spec::IsBinned(job_.data.features, plan_.schema.rule(i));
     }
+    if (spec::SamplesTargets(job_.model)) sampled_ += std::ssize(plan_.schema.label);
     for (size_t i = 0; i < profiles_.size(); ++i) {
       const spec::ShardProfile& s = profiles_[i];
       if (s.shard != static_cast<int32_t>(i) || s.features.size() != plan_.schema.features.size() ||
           s.targets.size() != (classes ? 0 : plan_.schema.label.size()) ||
           s.categories.size() != vocabularies || Sum(s.labels) != (classes ? s.train_rows : 0) ||
           Sum(s.evaluation_labels) != (classes ? s.validation_rows + s.test_rows : 0) ||
-          s.sample.values.size() != s.sample.keys.size() * static_cast<size_t>(robust_) ||
+          s.sample.values.size() != s.sample.keys.size() * static_cast<size_t>(sampled_) ||
           (!s.sample.keys.empty() && s.sample.bins != bins_)) {
         return Internal("the profile of shard " + std::to_string(i) + " does not fit the schema");
       }
@@ -275,9 +278,14 @@ class Merger {
                    return ClassText(count.first) != count.first;
                  });
     }
+    std::vector<double> nulls = SampledNulls(plan_.schema, job_.data.features);
+    const size_t features = nulls.size();
+    nulls.resize(static_cast<size_t>(sampled_), std::numeric_limits<double>::quiet_NaN());
+    std::vector<std::vector<double>> sampled = SampledValues(profiles_, nulls);
+    sampled_targets_.assign(sampled.begin() + static_cast<std::ptrdiff_t>(features), sampled.end());
     ESPALIER_ASSIGN_OR_RETURN(
         result_.preprocessing.features,
-        FitFeatures(plan_, job_, features_, profiles_, std::move(categories_), earlier_));
+        FitFeatures(plan_, job_, features_, sampled, std::move(categories_), earlier_));
     result_.storage = StorageWithCodes(result_.preprocessing.features, result_.storage);
     const int64_t rows = result_.train_rows + result_.validation_rows + result_.test_rows;
     result_.sparse = StoresSparse(job_, result_.preprocessing, rows, nonzeros_);
@@ -310,7 +318,11 @@ class Merger {
           !Fits(job_.model.precision, (s.max - fitted.shift) * fitted.factor)) {
         return Overflow(plan_, name, s);
       }
-      if (job_.model.start_at_constant) fitted.start = TargetStart(job_.model, s, fitted);
+      if (job_.model.start_at_constant) {
+        const std::vector<double> none;
+        const std::vector<double>& sample = sampled_targets_.empty() ? none : sampled_targets_[i];
+        fitted.start = TargetStart(job_.model, s, sample, fitted);
+      }
       result_.preprocessing.targets.push_back(std::move(fitted));
     }
     if (job_.model.task != spec::Task::kMultilabel) return {};
@@ -494,13 +506,14 @@ class Merger {
   const spec::EarlierFit* const earlier_;
   spec::TableProfile result_;
   std::vector<spec::ColumnStats> features_, targets_;
+  std::vector<std::vector<double>> sampled_targets_;  // ascending values of each target
   std::map<std::string, int64_t> labels_;  // training rows by class
   std::string untrained_;                  // note on classes without training rows
   std::vector<std::map<std::string, int64_t>> categories_;
   spec::RowCounts alike_;
   spec::RowSample probe_;
   bool respelt_ = false;  // some category differs from its ClassText
-  int64_t robust_ = 0;    // features with quartiles or bins
+  int64_t sampled_ = 0;   // columns of the sample
   bool bins_ = false;     // some feature has bins
   spec::StorageType storage_ = spec::StorageType::kUint8;
   double weight_ = 0;

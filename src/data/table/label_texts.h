@@ -12,6 +12,9 @@ namespace espalier::data {
 
 class LabelTexts {
  public:
+  // Returns the index of a text, or -1.
+  int32_t Find(std::string_view text) const;
+  // Returns the index of a text, and adds it if it is new.
   int32_t IndexOf(std::string_view text);
   const std::vector<std::string>& texts() const { return texts_; }
   int64_t MemoryBytes() const { return bytes_; }

@@ -65,6 +65,9 @@ inline constexpr DecimalTables kDecimalTables = DecimalTables::Make();
 // on the sign, the length or the position of the point, because these vary from field to field.
 inline bool ParseDecimal(const char* begin, const char* end, double* value) {
   constexpr const DecimalTables& t = kDecimalTables;
+  // Pointers, because checked indexing would cost a tenth. `place` is at most 16 by its computation.
+  constexpr const std::array<uint8_t, 16>* kSqueeze = t.squeeze.data();
+  constexpr const double* kDivisor = t.divisor.data();
   const uint64_t negative = *begin == '-';
   const uint64_t length = static_cast<uint64_t>(end - begin) - negative;
   if (length - 1 > 15) return false;
@@ -74,7 +77,7 @@ inline bool ParseDecimal(const char* begin, const char* end, double* value) {
       _mm_and_si128(_mm_cmpeq_epi8(raw, _mm_set1_epi8('.' ^ '0')), load(t.last.data() + length));
   const uint32_t place = _tzcnt_u32(static_cast<uint32_t>(_mm_movemask_epi8(points)) | 0x10000);
   const uint64_t digits = length - (place < 16);
-  const __m128i x = _mm_and_si128(_mm_shuffle_epi8(raw, load(t.squeeze[place].data())),
+  const __m128i x = _mm_and_si128(_mm_shuffle_epi8(raw, load(kSqueeze[place].data())),
                                   load(t.last.data() + digits));
   const __m128i over = _mm_subs_epu8(x, _mm_set1_epi8(9));
   if (digits == 0 || !_mm_testz_si128(over, over)) return false;
@@ -85,7 +88,7 @@ inline bool ParseDecimal(const char* begin, const char* end, double* value) {
   const uint64_t both = static_cast<uint64_t>(_mm_cvtsi128_si64(eights));
   const uint64_t mantissa = (both & 0xFFFFFFFF) * 100'000'000 + (both >> 32);
   if (mantissa > uint64_t{1} << 53) return false;
-  const double magnitude = static_cast<double>(static_cast<int64_t>(mantissa)) / t.divisor[place];
+  const double magnitude = static_cast<double>(static_cast<int64_t>(mantissa)) / kDivisor[place];
   *value = std::bit_cast<double>(std::bit_cast<uint64_t>(magnitude) | negative << 63);
   return true;
 }

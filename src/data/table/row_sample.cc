@@ -7,26 +7,16 @@
 #include "src/spec/sparse_rows.h"
 
 namespace espalier::data {
-namespace {
 
-// Interpolates at `share` of the way from the first value to the last. REQUIRES: sorted, not empty.
-double AtShare(std::span<const double> sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(place);
-  const double rest = place - static_cast<double>(below);
-  if (rest == 0) return sorted[below];
-  return sorted[below] * (1 - rest) + sorted[below + 1] * rest;  // the difference might overflow
-}
-
-}  // namespace
-
-RowPicker::RowPicker(const spec::FeatureSpec& features, const spec::Schema& schema)
-    : width_(static_cast<int64_t>(schema.features.size())) {
+RowPicker::RowPicker(const spec::JobSpec& job, const spec::Schema& schema)
+    : width_(std::ssize(schema.features)) {
+  const spec::FeatureSpec& features = job.data.features;
   for (size_t i = 0; i < schema.features.size(); ++i) {
     bins_ = bins_ || spec::IsBinned(features, schema.rule(i));
     if (spec::IsSampled(features, schema.rule(i))) features_.push_back(static_cast<int32_t>(i));
   }
-  rows_max_ = spec::SampledRowsMax(static_cast<int64_t>(features_.size()), bins_);
+  if (spec::SamplesTargets(job.model)) targets_ = std::ssize(schema.label);
+  rows_max_ = spec::SampledRowsMax(std::ssize(features_) + targets_, bins_);
   if (schema.label.size() == 1 && width_ < spec::kSparseFeaturesMin) {
     probed_max_ = static_cast<size_t>(spec::SampledRowsMax(width_ + kProbeBeside));
   }
@@ -69,6 +59,9 @@ spec::RowSample RowPicker::Take(const DecodedRows& train) const {
       sample.keys.push_back(p.key);
       for (const int32_t feature : features_) {
         sample.values.push_back(static_cast<double>(rows[p.row * width_ + feature]));
+      }
+      for (int64_t k = 0; k < targets_; ++k) {
+        sample.values.push_back(train.targets[static_cast<size_t>(p.row * targets_ + k)]);
       }
     }
   });
@@ -126,23 +119,23 @@ std::vector<std::vector<double>> SampledValues(std::span<const spec::ShardProfil
   return columns;
 }
 
-Quartiles QuartilesOf(std::span<const double> ascending) {
-  Quartiles q;
-  q.values = static_cast<int64_t>(ascending.size());
-  if (ascending.empty()) return q;
-  q.low = AtShare(ascending, 0.25);
-  q.median = AtShare(ascending, 0.5);
-  q.high = AtShare(ascending, 0.75);
-  return q;
+double QuantileOf(std::span<const double> ascending, double share) {
+  const double place = share * static_cast<double>(ascending.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const double rest = place - static_cast<double>(below);
+  if (rest == 0) return ascending[below];
+  // The difference of the two values might overflow.
+  return ascending[below] * (1 - rest) + ascending[below + 1] * rest;
 }
 
-std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardProfile> shards,
-                                   std::span<const double> nulls) {
-  std::vector<Quartiles> quartiles;
-  for (const std::vector<double>& values : SampledValues(shards, nulls)) {
-    quartiles.push_back(QuartilesOf(std::span<const double>(values)));
-  }
-  return quartiles;
+Quartiles QuartilesOf(std::span<const double> ascending) {
+  Quartiles q;
+  q.values = std::ssize(ascending);
+  if (ascending.empty()) return q;
+  q.low = QuantileOf(ascending, 0.25);
+  q.median = QuantileOf(ascending, 0.5);
+  q.high = QuantileOf(ascending, 0.75);
+  return q;
 }
 
 }  // namespace espalier::data

@@ -22,8 +22,8 @@ namespace espalier::data {
 // Finds the rows of a shard that may be in the sample.
 class RowPicker {
  public:
-  // Picks nothing for a job whose scales and bins do not use a sample.
-  RowPicker(const spec::FeatureSpec& features, const spec::Schema& schema);
+  // Picks nothing for a job that does not use a sample.
+  RowPicker(const spec::JobSpec& job, const spec::Schema& schema);
 
   bool any() const { return rows_max_ > 0; }
   // Offers the shard's training row number `row`, which is at `position` in its file.
@@ -56,7 +56,8 @@ class RowPicker {
   void PruneProbed();
 
   std::vector<int32_t> features_;  // sampled features
-  int64_t width_ = 0;              // values per row
+  int64_t width_ = 0;              // features per row
+  int64_t targets_ = 0;            // sampled targets per row
   int64_t rows_max_ = 0;
   bool bins_ = false;
   std::vector<Picked> picked_;     // heap, largest key first
@@ -77,22 +78,21 @@ class SamplePruner {
   std::vector<uint64_t> smallest_;  // keys of rows seen so far; heap, largest first
 };
 
-// Returns the values of each sampled feature, ascending. Parameters: as QuartilesOf.
+// Returns the values of each sampled column over the shards' samples, ascending. `nulls`:
+// replacement for the nulls of each column; NaN: nulls are left out. REQUIRES: each sample has
+// nulls.size() values per row.
 std::vector<std::vector<double>> SampledValues(std::span<const spec::ShardProfile> shards,
                                                std::span<const double> nulls);
 
-// Quartiles of a feature's values in the sample, with linear interpolation between values (R's type
-// 7, NumPy's default).
+// Returns a quantile of values, with linear interpolation between them (R's type 7, NumPy's
+// default). REQUIRES: `ascending` is sorted and not empty, 0 <= share <= 1.
+double QuantileOf(std::span<const double> ascending, double share);
+
+// Quartiles of a column's values in the sample.
 struct Quartiles {
   int64_t values = 0;
   double low = 0, median = 0, high = 0;  // valid if values > 0
 };
-
 Quartiles QuartilesOf(std::span<const double> ascending);
-// Returns the quartiles over the shards' samples, in shard order, for each feature that is scaled
-// by quartiles. `nulls`: replacement for nulls of each feature; NaN: nulls are left out. REQUIRES:
-// each sample has nulls.size() values per row.
-std::vector<Quartiles> QuartilesOf(std::span<const spec::ShardProfile> shards,
-                                   std::span<const double> nulls);
 
 }  // namespace espalier::data

@@ -54,7 +54,7 @@ RowDecoder::RowDecoder(const TableSource& table, const spec::Schema& schema, int
       sparse_(sparse),
       draw_(job_, file),
       deciding_(job_, schema, file),
-      picker_(job_.data.features, schema),
+      picker_(job_, schema),
       features_(job_.data, schema,
                 spec::FormatOf(job_.data, table.plan.files[file].path) == spec::DataFormat::kCsv),
       bytes_(schema.features.size() + 8),  // EightDigits may write past the last one
@@ -182,7 +182,7 @@ bool RowDecoder::DecodeFeatures(const RecordReader& reader) {
                             : decode([](const char*, const char*, double*) { return false; });
     if (!good) return false;
   }
-  return DecodeOthers(reader);
+  return features_.decoded().empty() || DecodeOthers(reader);
 }
 
 bool RowDecoder::DecodeEntries(const RecordReader& reader) {
@@ -265,6 +265,8 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
   }
   const int32_t column = schema_.label[0];
   std::string_view text = Trimmed(reader.field(column));
+  label_ = features_.texts().labels.Find(text);
+  if (label_ >= 0) return true;  // the text was checked when it was new
   if (features_.rules().IsNullLabel(text)) {
     return Bad(text.empty() ? LabelFault(0) : MissingLabelFault(text), column);
   }
@@ -274,7 +276,6 @@ bool RowDecoder::DecodeLabel(const RecordReader& reader) {
 }
 
 bool RowDecoder::DecodeWeight(const RecordReader& reader) {
-  if (schema_.weight < 0) return true;
   if (!Number(reader, schema_.weight, "weight", &weight_)) return false;
   if (weight_ < 0) return Bad(NumberFault("weight", Fault::kNegative), schema_.weight);
   if (float32_ && spec::VanishesInFloat(weight_)) {
@@ -296,7 +297,6 @@ int RowDecoder::SetOf(const RecordReader& reader, bool drops) {
                                        : draw_.Draws(static_cast<uint64_t>(at));
     return drawn ? kValidationSet : kTrainSet;
   }
-  if (!deciding_.active()) return kTrainSet;
   const auto at = static_cast<uint64_t>(reader.record_offset());
   const std::string_view text = Trimmed(reader.field(schema_.validation));
   if (const auto role = deciding_.RoleOf(text, at, drops)) return static_cast<int>(*role);
@@ -372,13 +372,15 @@ RowDecoder::Outcome RowDecoder::Add(const RecordReader& reader) {
                       features_.decoded().empty() && features_.rules().plain() &&
                       DecodeDigits(reader);
   if (!digits && !(sparse_ ? DecodeEntries(reader) : DecodeFeatures(reader))) return Outcome::kBad;
-  if (!DecodeLabel(reader) || !DecodeWeight(reader)) return Outcome::kBad;
+  if (!DecodeLabel(reader)) return Outcome::kBad;
+  if (schema_.weight >= 0 && !DecodeWeight(reader)) return Outcome::kBad;
   // A row with weight 0 is treated as absent. For rows that are only evaluated it makes no
   // difference.
   const bool weightless = schema_.weight >= 0 && weight_ == 0 && role_ != spec::FileRole::kTest;
   const bool drops = (!digits && drops_) || weightless;
   if (drops && draw_.by_part()) return Outcome::kDropped;  // before the draw counts it
-  const int set = SetOf(reader, drops);
+  const bool divides = draw_.active() || deciding_.active();
+  const int set = divides ? SetOf(reader, drops) : static_cast<int>(role_);
   if (set < 0) return Outcome::kBad;
   if (drops) return Outcome::kDropped;
   if (set == 0) {
