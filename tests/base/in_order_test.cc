@@ -10,7 +10,7 @@
 namespace espalier {
 namespace {
 
-TEST_CASE("things made at the same time are taken in order") {
+TEST_CASE("items made concurrently are taken in order") {
   for (const int threads : {1, 2, 16}) {
     std::vector<int64_t> taken;
     const Status done = InOrder<int64_t>(
@@ -29,9 +29,9 @@ TEST_CASE("things made at the same time are taken in order") {
             .ok());
 }
 
-TEST_CASE("as many are made at a time as there are threads, and no more than twice that ahead") {
+TEST_CASE("all threads make items, at most twice that number ahead") {
   constexpr int kThreads = 4;
-  std::latch together(kThreads);  // opens only when four are being made
+  std::latch together(kThreads);  // opens when four items are being made
   std::atomic<int64_t> begun{0};
   int64_t lead = 0;
   const Status done = InOrder<int>(
@@ -50,7 +50,7 @@ TEST_CASE("as many are made at a time as there are threads, and no more than twi
   CHECK(lead <= 2 * kThreads);
 }
 
-TEST_CASE("the first error in order ends it, though a later one was there before") {
+TEST_CASE("the error with the lowest index is returned") {
   for (const int threads : {1, 3, 8}) {
     std::latch later(1);
     std::atomic<int> made{0};

@@ -17,7 +17,7 @@
 namespace espalier {
 namespace {
 
-// What goes to standard error while `write` runs; it is given DEVICE:INODE of where that goes.
+// Returns what `write` prints to standard error. `write` receives DEVICE:INODE of the stream.
 std::string Written(const std::function<void(const std::string& stream)>& write) {
   const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/log";
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -60,7 +60,7 @@ TEST_CASE("a log line contains no control characters") {
       " info w red \\x1b[31m, back \\x0d, bell \\x07, tab \t, del \\x7f, \xc3\xa9\n"));
 }
 
-TEST_CASE("to the journal lines carry its priorities and no time") {
+TEST_CASE("journal lines have a priority and no time") {
   const std::string text = Written([](const std::string& stream) {
     OpenLog("w", LogLevel::kDebug, stream);
     WriteAll();
@@ -68,7 +68,7 @@ TEST_CASE("to the journal lines carry its priorities and no time") {
   CHECK(text == "<7>w d\n<6>w i\n<4>w w\n<3>w e\n");
 }
 
-TEST_CASE("the audit is written at every level but off") {
+TEST_CASE("the audit is written at every level except off") {
   const std::string text = Written([](const std::string& stream) {
     OpenLog("w", LogLevel::kError, stream);
     LogAudit("who did what");
@@ -84,7 +84,7 @@ TEST_CASE("the audit is written at every level but off") {
   CHECK(plain.ends_with(" notice w who did what\n"));
 }
 
-TEST_CASE("standard error that was led elsewhere is not the journal") {
+TEST_CASE("redirected standard error is not the journal") {
   const std::string text = Written([](const std::string& stream) {
     OpenLog("w", LogLevel::kInfo, stream + "1");
     LogInfo("i");

@@ -1,4 +1,4 @@
-// What a container may have of a machine's memory.
+// The memory limit of a container.
 #include "src/base/memory.h"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("the least limit of a control group and of those above it counts") {
+TEST_CASE("the smallest limit of a control group and its parents wins") {
   const fs::path root = fs::path(std::getenv("TEST_TMPDIR")) / "groups";
   fs::remove_all(root);
   const auto put = [&root](const std::string& file, const std::string& text) {
@@ -34,7 +34,7 @@ TEST_CASE("the least limit of a control group and of those above it counts") {
   put("memory.max", "600\n");
   CHECK(bytes("0::/a/b\n") == 600);
   CHECK(bytes("0::/\n") == 600);
-  // Version 1, whose number for "no limit" is larger than any machine; both may stand there.
+  // In version 1, "no limit" is a number larger than any memory. Both versions can be mounted.
   put("memory/memory.limit_in_bytes", "9223372036854771712\n");
   put("memory/c/memory.limit_in_bytes", "500\n");
   CHECK(bytes("4:cpu,memory:/c/d\n0::/\n") == 500);
@@ -43,7 +43,7 @@ TEST_CASE("the least limit of a control group and of those above it counts") {
   CHECK(bytes("0::/\n") == 1000);
 }
 
-TEST_CASE("this process may have some memory") { CHECK(PhysicalMemoryBytes() > 1 << 20); }
+TEST_CASE("the physical memory is more than a megabyte") { CHECK(PhysicalMemoryBytes() > 1 << 20); }
 
 }  // namespace
 }  // namespace espalier

@@ -8,7 +8,7 @@
 namespace espalier {
 namespace {
 
-TEST_CASE("a program that was started by itself is found whatever argv[0] says") {
+TEST_CASE("the path of a program does not depend on argv[0]") {
   const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
   CHECK(ProgramPath("espalier").value() == own);
   CHECK(ProgramPath("/somewhere/else").value() == own);

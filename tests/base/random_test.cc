@@ -7,7 +7,7 @@ namespace espalier {
 namespace {
 
 TEST_CASE("Philox gives the published known answers") {
-  // Random123's kat_vectors for philox4x32, 10 rounds.
+  // From kat_vectors of Random123: philox4x32 with 10 rounds.
   CHECK(Philox({0, 0}, {0, 0, 0, 0}) ==
         std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(Philox({0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}) ==
@@ -16,7 +16,7 @@ TEST_CASE("Philox gives the published known answers") {
         std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("uses of one seed and counters of one use give different numbers") {
+TEST_CASE("random numbers differ by use and by counter") {
   std::set<uint64_t> seen;
   for (auto use : {RandomUse::kInitialWeights, RandomUse::kDropout, RandomUse::kShuffle}) {
     for (uint64_t a = 0; a < 50; ++a) {

@@ -13,7 +13,7 @@
 namespace espalier {
 namespace {
 
-// The manager's end of the socket.
+// The service manager's end of the notify socket.
 class Manager {
  public:
   explicit Manager(const std::string& name) {
@@ -44,7 +44,7 @@ std::string SocketPath() {
   return path;
 }
 
-TEST_CASE("a service manager hears of readiness, reloading, status and stopping") {
+TEST_CASE("the service manager receives ready, reload, status and stop") {
   const std::string path = GENERATE(SocketPath(), "@espalier-notify-" + std::to_string(getpid()));
   Manager manager(path);
   ServiceManager service({.notify_socket = path, .watchdog_usec = "", .watchdog_pid = ""});
@@ -62,7 +62,7 @@ TEST_CASE("a service manager hears of readiness, reloading, status and stopping"
   unlink(path.c_str());
 }
 
-TEST_CASE("the watchdog is fed twice in its time") {
+TEST_CASE("the watchdog is fed twice per period") {
   const std::string path = "@espalier-watchdog-" + std::to_string(getpid());
   Manager manager(path);
   ServiceManager service({path, "10000000", std::to_string(getpid())});
@@ -70,7 +70,7 @@ TEST_CASE("the watchdog is fed twice in its time") {
   CHECK(manager.Heard() == std::vector<std::string>(5, "WATCHDOG=1"));
 }
 
-TEST_CASE("while it stops more time is asked for, well before it is over") {
+TEST_CASE("a stopping daemon requests more time well before the limit") {
   const std::string path = "@espalier-stopping-" + std::to_string(getpid());
   Manager manager(path);
   ServiceManager service({path, "", ""});
@@ -78,7 +78,7 @@ TEST_CASE("while it stops more time is asked for, well before it is over") {
   CHECK(manager.Heard() == std::vector<std::string>(5, "EXTEND_TIMEOUT_USEC=15000000"));
 }
 
-TEST_CASE("the watchdog of another process, or of no sensible time, is not fed") {
+TEST_CASE("a watchdog of another process or a bad period is not fed") {
   const std::string path = "@espalier-nobody-" + std::to_string(getpid());
   Manager manager(path);
   ServiceManager({path, "10000000", "1"}).Beat(1'000'000);
@@ -88,7 +88,7 @@ TEST_CASE("the watchdog of another process, or of no sensible time, is not fed")
   CHECK(manager.Heard().empty());
 }
 
-TEST_CASE("without a socket, or with one that cannot be, nothing is told and nothing fails") {
+TEST_CASE("a missing or impossible notify socket is ignored") {
   const std::string path = GENERATE(std::string(), std::string("@"), std::string("relative"),
                                     std::string("/no/such"), "/" + std::string(200, 'x'));
   ServiceManager service({path, "10000000", ""});
@@ -98,7 +98,7 @@ TEST_CASE("without a socket, or with one that cannot be, nothing is told and not
   service.Stopping();
 }
 
-TEST_CASE("a manager that goes away harms nobody") {
+TEST_CASE("a service manager that exits causes no failure") {
   const std::string path = "@espalier-gone-" + std::to_string(getpid());
   auto manager = std::make_unique<Manager>(path);
   ServiceManager service({path, "", ""});

@@ -5,7 +5,7 @@
 namespace espalier {
 namespace {
 
-TEST_CASE("an error tells its causes and its place") {
+TEST_CASE("an error shows its causes and its position") {
   const Status s = BadInput("not a number")
                        .At({.file = "a.csv", .row = 3, .column = "x", .offset = 17, .text = "q"})
                        .Wrap("profile of shard 2");

@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-TEST_CASE("the nearest word is offered only when it is near") {
+TEST_CASE("the nearest word is suggested only if it is close") {
   const std::vector<std::string> words = {"epochs", "batch", "hidden"};
   CHECK(Nearest("epoch", words) == "epochs");
   CHECK(Nearest("hiden", words) == "hidden");
@@ -30,23 +30,23 @@ TEST_CASE("text is made printable and short") {
   CHECK(Printable("abc", 3) == "abc");
 }
 
-TEST_CASE("UTF-8 that can be seen is printed as it is") {
+TEST_CASE("visible UTF-8 is printed unchanged") {
   for (const char* text :
        {"Größe", "naïve", "цена", "価格", "مرحبا", "नमस्ते", "€ 5", "🙂", "a\u0301"}) {
     CHECK(Printable(text) == text);
   }
 }
 
-TEST_CASE("what is no UTF-8, or is not seen for what it is, is written byte by byte") {
-  CHECK(Printable("\xc3") == "\\xc3");                                      // cut short
-  CHECK(Printable("\xc3(") == "\\xc3(");                                    // not continued
-  CHECK(Printable("\xc0\xaf\xe0\x80\xaf") == "\\xc0\\xaf\\xe0\\x80\\xaf");  // longer than need be
+TEST_CASE("invalid UTF-8 and invisible characters are escaped") {
+  CHECK(Printable("\xc3") == "\\xc3");                                      // truncated
+  CHECK(Printable("\xc3(") == "\\xc3(");                                    // no continuation byte
+  CHECK(Printable("\xc0\xaf\xe0\x80\xaf") == "\\xc0\\xaf\\xe0\\x80\\xaf");  // overlong
   CHECK(Printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");                    // a surrogate
   CHECK(Printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");           // beyond U+10FFFF
   CHECK(Printable("\x80\xbf\xfe") == "\\x80\\xbf\\xfe");
   CHECK(Printable("a\x1b[31mb\x7f\n\r") == "a\\x1b[31mb\\x7f\\x0a\\x0d");
   CHECK(Printable("\xc2\x85") == "\\xc2\\x85");
-  // Direction overrides and isolates, and what takes no room.
+  // Direction controls, invisible characters, noncharacters and private use.
   for (const char* text :
        {"\u200b", "\u200e", "\u202a", "\u202e", "\u2060", "\u2066", "\u2069", "\u2028", "\ufeff",
         "\u00ad", "\ufdd0", "\uffff", "\U000e0041", "\U0001ffff", "\ue000"}) {

@@ -1,12 +1,14 @@
-// The conformance suite of Links: every implementation passes it.
+// The conformance suite of Links. Every implementation passes it.
 //
-// An implementation brings a network, default-constructible, for members 0..kLinkSuiteMembers-1 of
-// one job, all of them partners of each other:
+// An implementation provides a default-constructible network for members 0..kLinkSuiteMembers-1 of
+// one job, which are all partners of each other:
+//
+//   // Opens the links of member `self`.
 //   std::unique_ptr<Links> Open(uint32_t self, LinkListener*);
-//   void Break(uint32_t a, uint32_t b, std::unique_ptr<Links>& links_of_a);  // breaks at least
-//   this
-//                          // link, so that b hears of it; may destroy links_of_a
-// and says RunLinkSuite<MyNetwork>() in a TEST_CASE; the parts are SECTIONs.
+//   // Breaks at least this link, so that b receives OnBroken. May destroy links_of_a.
+//   void Break(uint32_t a, uint32_t b, std::unique_ptr<Links>& links_of_a);
+//
+// Its test calls RunLinkSuite<MyNetwork>() in a TEST_CASE. The parts of the suite are SECTIONs.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -30,7 +32,7 @@ inline constexpr JobId kLinkSuiteJob{7};
 inline constexpr Generation kLinkSuiteGeneration{3};
 inline constexpr Incarnation kLinkSuiteIncarnation{1};
 
-// Keeps what it hears. Thread rule: any thread.
+// A listener that keeps the messages and breaks that it receives. Thread rule: any thread.
 class RecordingListener : public LinkListener {
  public:
   void OnMessage(ReduceMessage message) override {
@@ -40,11 +42,11 @@ class RecordingListener : public LinkListener {
   }
   void OnBroken(Generation generation, uint32_t member, Status why) override {
     std::lock_guard lock(mutex_);
-    sound_ = sound_ && generation == kLinkSuiteGeneration;  // Catch is for the test's own thread
+    sound_ = sound_ && generation == kLinkSuiteGeneration;  // Catch is not thread-safe
     broken_[member].push_back(std::move(why));
     changed_.notify_all();
   }
-  // False when that many did not come in 20 s.
+  // Returns false if fewer messages arrive within the limit of Wait.
   bool WaitForMessages(size_t count) {
     return Wait([&] { return messages_.size() >= count; });
   }
@@ -75,14 +77,14 @@ class RecordingListener : public LinkListener {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(200), condition);
   }
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::vector<ReduceMessage> messages_;
   std::map<uint32_t, std::vector<Status>> broken_;
   bool sound_ = true;
 };
 
-// A message whose payload of `bytes` follows from round and bucket.
+// Returns a message with a payload of `bytes` that depends on sender, round and bucket.
 inline ReduceMessage MakeLinkMessage(uint32_t from, uint32_t to, uint64_t round, uint32_t bucket,
                                      size_t bytes) {
   AlignedVector<unsigned char> payload(bytes);
@@ -109,7 +111,7 @@ inline bool SameLinkMessage(const ReduceMessage& a, const ReduceMessage& b) {
          (a.payload.size == 0 || std::memcmp(a.payload.data, b.payload.data, a.payload.size) == 0);
 }
 
-// All members of a network, opened.
+// The opened links of all members of a network.
 template <typename Network>
 struct LinkSuiteGroup {
   LinkSuiteGroup() {
@@ -175,7 +177,7 @@ void LinksDeliverWhatWasSentBeforeTheOtherSideOpened(uint32_t early, uint32_t la
   RecordingListener late_listener;
   std::unique_ptr<Links> a = network.Open(early, &early_listener);
   for (uint32_t i = 0; i < 5; ++i) a->Send(MakeLinkMessage(early, late, 1, i, 200'000));
-  // Time for the first connection attempts to find nobody; right or wrong does not depend on it.
+  // Gives the first connection attempts time to fail. The result does not depend on it.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::unique_ptr<Links> b = network.Open(late, &late_listener);
   b->Send(MakeLinkMessage(late, early, 1, 9, 10));
@@ -193,7 +195,7 @@ void LinksTellOnceOfABreak() {
   REQUIRE(g.listeners[1].WaitForBreak(0));
   CHECK(g.listeners[1].why(0).code() != StatusCode::kOk);
   for (uint32_t i = 0; i < 3; ++i) g.links[1]->Send(MakeLinkMessage(1, 0, 1, i, 100));
-  g.links[1]->Send(MakeLinkMessage(1, 2, 1, 0, 100));  // the other link lives
+  g.links[1]->Send(MakeLinkMessage(1, 2, 1, 0, 100));  // the other link stays up
   REQUIRE(g.listeners[2].WaitForMessages(1));
   CHECK(g.listeners[1].breaks(0) == 1);
   CHECK(g.listeners[1].sound());
@@ -214,9 +216,9 @@ void LinksMayBeDestroyedWhileMessagesArrive() {
     to.reset();
     const size_t heard = receiver.messages().size();
     flood.join();
-    // That nothing comes cannot be waited for: leave a wrong call time to show.
+    // No event marks the absence of a call. Gives a wrong call time to happen.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    CHECK(receiver.messages().size() == heard);  // nothing after the destructor
+    CHECK(receiver.messages().size() == heard);  // no call after the destructor
     from.reset();
   }
 }
@@ -233,7 +235,7 @@ void RunLinkSuite() {
     LinksDeliverWhatWasSentBeforeTheOtherSideOpened<Network>(0, 1);
     LinksDeliverWhatWasSentBeforeTheOtherSideOpened<Network>(1, 0);
   }
-  SECTION("a break is told once, and the other links live") { LinksTellOnceOfABreak<Network>(); }
+  SECTION("a break is reported once, and other links stay up") { LinksTellOnceOfABreak<Network>(); }
   SECTION("links may be destroyed while messages arrive") {
     LinksMayBeDestroyedWhileMessagesArrive<Network>();
   }

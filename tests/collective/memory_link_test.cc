@@ -15,7 +15,7 @@ struct InMemory {
   void Break(uint32_t a, uint32_t b, std::unique_ptr<Links>&) { network->Cut(a, b); }
 };
 
-TEST_CASE("links in memory keep the contract of links") { RunLinkSuite<InMemory>(); }
+TEST_CASE("links in memory pass the conformance suite") { RunLinkSuite<InMemory>(); }
 
 }  // namespace
 }  // namespace espalier::collective

@@ -24,7 +24,7 @@ AlignedVector<double> LeafVector(int32_t leaf, uint64_t round, int64_t elements)
   return v;
 }
 
-// The own canonical nodes of a member, joined from single leaves.
+// Returns a member's own canonical nodes, joined from single leaves.
 Payload OwnNodes(plan::LeafSpan own, int32_t leaves, uint64_t round, int64_t elements) {
   std::vector<plan::TreeNode> singles;
   std::vector<AlignedVector<double>> v;
@@ -47,7 +47,7 @@ std::vector<double> AsDoubles(const Payload& p) {
   return v;
 }
 
-// All members of a job in one thread; messages are delivered in an order drawn from the seed.
+// All members of a job in one thread. The seed determines the order in which messages arrive.
 class Cluster {
  public:
   Cluster(int32_t leaves, int32_t members, uint64_t seed)
@@ -56,7 +56,7 @@ class Cluster {
       reducers_.emplace_back(kHere, std::move(p));
   }
 
-  // Totals per member and bucket.
+  // Performs one round. Returns the totals by member and bucket.
   std::vector<std::vector<std::vector<double>>> Round(uint64_t round, const RoundShape& shape) {
     totals_.assign(reducers_.size(), std::vector<std::vector<double>>(shape.size()));
     std::vector<std::pair<int32_t, int32_t>> todo;  // (member, bucket); bucket -1 begins the round
@@ -104,7 +104,7 @@ class Cluster {
   uint64_t seed_, turn_ = 0;
 };
 
-TEST_CASE("every member gets the same total, whatever the members and the order of arrival") {
+TEST_CASE("totals do not depend on members or order of arrival") {
   const RoundShape shape = {{0, 5}, {0, 1}, {0, 17}};
   for (int32_t leaves : {1, 3, 6, 16}) {
     Cluster alone(leaves, 1, 1);
@@ -121,7 +121,7 @@ TEST_CASE("every member gets the same total, whatever the members and the order 
   }
 }
 
-TEST_CASE("rounds follow each other on the same machines") {
+TEST_CASE("the same reducers perform many rounds") {
   const RoundShape shape = {{0, 4}};
   Cluster alone(8, 1, 1), cluster(8, 5, 9);
   for (uint64_t round = 1; round <= 30; ++round) {
@@ -158,11 +158,11 @@ TEST_CASE("a message of the next round is held, an older one dropped") {
   CHECK(AsDoubles(done.totals[0].payload) == std::vector<double>{3.0});
   CHECK(p.holder.OnMessage(p.Part(2, 1)).error.ok());  // held
   CHECK(p.holder.BeginRound(2, {{0, 1}}).error.ok());
-  CHECK(p.holder.OnMessage(p.Part(1, 1)).error.ok());  // older: dropped, not counted twice
+  CHECK(p.holder.OnMessage(p.Part(1, 1)).error.ok());  // older: dropped
   CHECK(p.holder.OnOwn(0, MakePayload(AlignedVector<double>{5.0})).totals.size() == 1);
 }
 
-TEST_CASE("a peer that breaks the protocol ends the generation by name and number") {
+TEST_CASE("a protocol error names the member and the numbers") {
   const auto error_of = [](auto&& change) {
     Pair p;
     CHECK(p.holder.BeginRound(4, {{0, 2}}).error.ok());
@@ -182,7 +182,7 @@ TEST_CASE("a peer that breaks the protocol ends the generation by name and numbe
         "bucket 0 of round 4 came twice");
 }
 
-TEST_CASE("a failure sticks, and messages of other jobs and older generations are dropped") {
+TEST_CASE("stale messages are dropped and a failure is final") {
   Pair p;
   CHECK(p.holder.BeginRound(1, {{0, 1}}).error.ok());
   ReduceMessage other = p.Part(1, 1);

@@ -17,7 +17,7 @@ Result<std::string> NoInclude(const void*, const std::string& name) {
   return NotFound(name + " is not there");
 }
 
-TEST_CASE("mutated Hadoop XML is read or refused by file, and its values never hang") {
+TEST_CASE("mutated Hadoop XML is read or refused without a hang") {
   const std::string seed = R"(<?xml version="1.0"?>
 <configuration>
   <property><name>a</name><value>hdfs://${b}:${c}</value><final>true</final></property>
@@ -34,7 +34,7 @@ TEST_CASE("mutated Hadoop XML is read or refused by file, and its values never h
     if (!status.ok()) REQUIRE_FALSE(status.message().empty());
     for (const char* name : {"a", "b", "c"}) (void)config.Get(name);
   }
-  CHECK(read > 0);  // not every edit breaks it
+  CHECK(read > 0);  // some edits keep it valid
 }
 
 TEST_CASE("mutated WebHDFS replies are parsed or refused in bounds") {
@@ -81,7 +81,7 @@ TEST_CASE("a mutated redirect is parsed or refused and stays secret") {
   }
 }
 
-TEST_CASE("mutated tokens and files of credentials are read or refused") {
+TEST_CASE("mutated tokens and credential files are read or refused") {
   const storage::HadoopToken token{std::string("\0\5alice\2me\0\x8A\1\2\3\4\5\6\0", 18), "secret",
                                    "HDFS_DELEGATION_TOKEN", "10.0.0.1:8020"};
   const std::string bytes = FromBase64(storage::TokenText(token)).value();

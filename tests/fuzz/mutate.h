@@ -1,6 +1,6 @@
-// Hostile inputs made from good ones: a seed text with a few random edits (bytes changed, inserted,
-// cut out, doubled, two places swapped), the same for the same number. The tests that use it run
-// under the address sanitizer; TestScale lengthens them.
+// Hostile inputs made from valid ones. A mutation applies a few random edits to a seed text: it
+// changes, inserts, removes, copies or swaps bytes, or truncates the text. The tests that use it
+// run under the address sanitizer, and TestScale lengthens them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace espalier {
 
-// `alphabet`: bytes that mean something in the language of the text.
+// Returns the mutation `number` of the text. The same number gives the same mutation. `alphabet`:
+// bytes that have a meaning in the format of the text.
 inline std::string Mutated(std::string text, std::string_view alphabet, uint64_t number) {
   const PhiloxKey key{static_cast<uint32_t>(number), 0x66757a7a};
   const uint64_t edits = 1 + RandomBits(key, 0, 0) % 4;

@@ -6,7 +6,7 @@
 namespace espalier {
 namespace {
 
-// The bytes that a footer and page headers are made of: Thrift's field heads, small numbers, the
+// Bytes that occur in a footer and in page headers: Thrift's field headers, small numbers and the
 // ends of structs.
 const std::string kThrift(
     "\x00\x01\x02\x03\x05\x06\x08\x09\x0C\x12\x15\x16\x18\x19\x1C\x25"
@@ -30,7 +30,8 @@ TEST_CASE("a mutated Parquet file is read or refused with its name") {
     data::DataFixture f;
     f.job.model.task = spec::Task::kRegression;
     const std::string& seed = seeds[i % seeds.size()];
-    // Half of them keep the end, which leads to the footer, with the footer's true length.
+    // Half of the mutations keep the end of the file and store the correct length of the footer, so
+    // that the reader parses the footer.
     std::string file = Mutated(seed, kThrift, i);
     if (i % 2 == 0) {
       const size_t size = data::FooterBytes(seed), begin = seed.size() - 8 - size;
@@ -48,7 +49,7 @@ TEST_CASE("a mutated Parquet file is read or refused with its name") {
     REQUIRE((told.find(path) != std::string::npos || told.find("data.") != std::string::npos));
     REQUIRE(told.find('\n') == std::string::npos);
   }
-  CHECK(read > 0);  // not every edit breaks it
+  CHECK(read > 0);  // some edits keep it valid
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a hostile member may report of its shards: whatever the coordinator takes, its merge ends
-// with a result or an error.
+// Reports of a hostile member about its shards. The merge of all reports that the coordinator
+// accepts ends with a result or an error.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <random>
@@ -170,7 +170,7 @@ TEST_CASE("merging arbitrary member reports never crashes") {
   CHECK(merged > 20);
 }
 
-TEST_CASE("a member that reports no labels is refused by the shard") {
+TEST_CASE("a report without labels is refused with its shard") {
   data::DataFixture f;
   SetUp(&f, spec::Task::kClassification);
   REQUIRE(f.Profile().ok());

@@ -34,10 +34,10 @@ TEST_CASE("a mutated certificate is refused or equals the original") {
     }
     (void)security::Trust::Parse(text, "ca.crt");
   }
-  CHECK(believed > 0);  // an edit may lie outside of the certificate
+  CHECK(believed > 0);  // an edit can be outside the certificate
 }
 
-TEST_CASE("a mutated file of tokens is read or refused by its line, and shows no secret") {
+TEST_CASE("a mutated token file is read or refused without its secrets") {
   const std::string seed =
       "# people\noperator ann S3CR3T-S3CR3T-S3CR3T\nreader bob sha256:"
       "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n";

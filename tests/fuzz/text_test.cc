@@ -5,8 +5,8 @@
 namespace espalier {
 namespace {
 
-// What must hold of any file: it is read, or refused in words that name it; and cut into shards of
-// any size it gives as many rows.
+// Checks that the file is either refused with its name, or read with the same number of rows for
+// large and tiny shards.
 void CheckText(data::DataFixture& f, const std::string& text, const std::string& name) {
   const std::string path = f.Train(text, name);
   f.job.data.shard_bytes = 1 << 20;
@@ -46,7 +46,7 @@ TEST_CASE("mutated LIBSVM text reads the same for any shard cut") {
   const std::string wide =
       "+1 3:0.5 1007:2 # a\n-1 1:-1e2\t1024:7\r\n\n+1\n-1 998:nan 999:4 1100:5\n";
   for (uint64_t i = 0; i < 900 * TestScale(); ++i) {
-    const bool sparse = i % 2 != 0;  // so wide rows are decoded without their zeros
+    const bool sparse = i % 2 != 0;  // rows this wide are decoded as sparse rows
     data::DataFixture f;
     f.job.data.label = {int64_t{0}};
     f.job.data.features.columns = {spec::ColumnRange{1, sparse ? 1100 : 7}};

@@ -1,4 +1,5 @@
-// Files of models and checkpoints. Checksums are made true, so that the parsers behind them run.
+// Files of models and checkpoints. The targets correct the checksums, so that the input reaches the
+// parsers.
 #include <cstring>
 
 #include "src/base/check.h"
@@ -50,7 +51,7 @@ bundle::ModelDocument Document() {
   return d;
 }
 
-// Lengths and checksums that fit the header and the state.
+// Returns a checkpoint with lengths and checksums that match the header and the state.
 std::string CheckpointOf(std::string_view header, std::string_view state) {
   std::string out = bundle::EncodeCheckpoint({}, {}).substr(0, 12);
   const auto append = [&out](auto value) {
@@ -66,7 +67,7 @@ std::string CheckpointOf(std::string_view header, std::string_view state) {
 
 }  // namespace
 
-// The header as Input::Text, then the state.
+// Input: the header as Input::Text, then the state.
 void RunCheckpoint(std::string_view bytes) {
   Input input(bytes);
   const std::string_view header = input.Text();
@@ -105,7 +106,7 @@ std::vector<std::string> CheckpointSeeds() {
   return seeds;
 }
 
-// The header as Input::Text, then the elements.
+// Input: the header as Input::Text, then the elements.
 void RunSafetensors(std::string_view bytes) {
   Input input(bytes);
   const std::string_view header = input.Text();

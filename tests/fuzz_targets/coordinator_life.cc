@@ -11,9 +11,9 @@
 namespace espalier::fuzz {
 namespace {
 
-constexpr int64_t kWaitMs = 2'000;  // of one event at most
+constexpr int64_t kWaitMs = 2'000;  // maximum time before one event
 
-// The message as the coordinator receives it; nothing if its decoder refuses it.
+// Returns the message as the coordinator receives it. Returns nothing if the decoder refuses it.
 std::optional<cluster::FromWorker> Received(const cluster::FromWorker& message) {
   v1::FromWorker proto;
   rpc::ToProto(message, &proto);
@@ -22,7 +22,7 @@ std::optional<cluster::FromWorker> Received(const cluster::FromWorker& message) 
   return *std::move(received);
 }
 
-// A worker can decode what the coordinator sends.
+// Ends the process unless a worker can decode the message.
 void CheckSendable(const cluster::ToWorker& message) {
   v1::ToWorker proto;
   rpc::ToProto(message, &proto);
@@ -36,7 +36,7 @@ std::string Encoded(const cluster::JournalEntry& entry) {
   return *bytes;
 }
 
-// The entry as the next life reads it.
+// Returns the entry as the next coordinator process reads it.
 cluster::JournalEntry ReadAgain(const cluster::JournalEntry& entry) {
   const auto read = rpc::DecodeJournalEntry(Encoded(entry));
   ESPALIER_CHECK(read.ok(), "a journal entry of kind " + std::to_string(entry.index()) + ": " +
@@ -44,8 +44,9 @@ cluster::JournalEntry ReadAgain(const cluster::JournalEntry& entry) {
   return *read;
 }
 
-// Without what a core may know before the journal does: numbers that workers have named, and the
-// time of the first training, which the root may report before all members are ready.
+// Returns the entries without those that a core may know before the journal does. These are numbers
+// that workers have named, and the time of the first training. The root can report that time before
+// all members are ready.
 std::vector<cluster::JournalEntry> OfJobs(std::vector<cluster::JournalEntry> entries) {
   std::vector<cluster::JournalEntry> out;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -65,7 +66,7 @@ std::vector<std::string> AllEncoded(const std::vector<cluster::JournalEntry>& en
   return out;
 }
 
-// The entries as text, a line for each.
+// Returns the entries as text, one per line.
 std::string Shown(const std::vector<cluster::JournalEntry>& entries) {
   std::string out;
   for (const cluster::JournalEntry& entry : entries) {
@@ -76,7 +77,7 @@ std::string Shown(const std::vector<cluster::JournalEntry>& entries) {
   return out;
 }
 
-// Fills in what a message says about its job.
+// Sets the fields of a message that are about its job.
 void Place(cluster::FromWorker& message, JobId job, Generation generation, uint64_t number) {
   std::visit(
       [&](auto& m) {
@@ -140,7 +141,7 @@ void CoordinatorLife::PlayClient(Input& input, int kind) {
   }
 }
 
-// The answers of the storage to what the core has ordered, each once and in any order.
+// Plays the storage's answers to the core's orders, each once and in any order.
 void CoordinatorLife::PlayStorage(Input& input, int kind) {
   const uint8_t choice = input.Byte();
   const auto take = [choice](auto& queue) {
@@ -257,7 +258,7 @@ cluster::ProfilePart CoordinatorLife::AnyProfile(Input& input, const Order& orde
   const uint8_t choice = input.Byte(), given = input.Byte();
   cluster::ProfilePart part{order.job, order.generation, {}};
   for (const int32_t k : order.shards) {
-    if ((given >> (k % 8)) % 2 != 0) continue;  // later
+    if ((given >> (k % 8)) % 2 != 0) continue;  // not in this part
     if (choice % 2 == 0) {
       spec::ShardProfile s;
       s.shard = k;
@@ -303,7 +304,7 @@ void CoordinatorLife::Feed(const cluster::CoordinatorEvent& event) {
   for (const spec::JobSnapshot& s : core_->Jobs()) (void)core_->History(s.job, 0);
 }
 
-// Keeps what the shell has to do, and answers.
+// Keeps the work that the shell has to do. Checks replies and closed sessions.
 void CoordinatorLife::Keep(const cluster::CoordinatorActions& actions) {
   for (const cluster::CloseSession& close : actions.close) {
     ESPALIER_CHECK(open_.erase(close.session) == 1, "it closes a session twice");

@@ -1,4 +1,4 @@
-// A CoordinatorCore, the rest of its process and its workers, for events from hostile bytes.
+// A CoordinatorCore with the rest of its process and its workers, driven by hostile bytes.
 #pragma once
 
 #include <deque>
@@ -16,12 +16,12 @@ namespace espalier::fuzz {
 // Thread rule: one thread.
 class CoordinatorLife {
  public:
-  // Starts with the journal of earlier lives.
+  // Starts with the journal of earlier processes.
   explicit CoordinatorLife(std::vector<cluster::JournalEntry> past);
 
-  // Takes one event from the input, in a format of one byte for its kind and a few for its parts.
+  // Plays one event from the input. The first byte is its kind, the next ones are its parts.
   void Play(Input& input);
-  // Ends the process unless the core remembers what all journal entries say.
+  // Ends the process unless the core's state equals that of a core that read the journal.
   void CheckMemory() const;
 
  private:
@@ -43,13 +43,13 @@ class CoordinatorLife {
   cluster::SessionId AnySession(Input& input) const;
   cluster::Submission AnySubmission(Input& input) const;
   cluster::ProfilePart AnyProfile(Input& input, const Order& order) const;
-  // The session's present order, or another job and generation.
+  // Returns the session's present order, or another job and generation.
   Order AnyOrder(Input& input, cluster::SessionId session) const;
 
   uint64_t incarnation_ = 3, sessions_ = 0, requests_ = 0;
   int64_t now_ms_ = 1'000'000;
   bool ended_ = false;  // shut down
-  bool ahead_ = false;  // a worker has named a newer generation, which no journal entry says
+  bool ahead_ = false;  // a worker has named a newer generation, which is not in the journal
   std::vector<cluster::JournalEntry> journal_;
   std::unique_ptr<cluster::CoordinatorCore> core_;
   std::set<cluster::SessionId> open_;

@@ -1,4 +1,5 @@
-// The coordinator's core: events of clients, storage and hostile workers, and hostile journals.
+// The coordinator's core, with events of clients, storage and hostile workers, and with hostile
+// journals.
 #include <google/protobuf/stubs/logging.h>
 
 #include "src/base/check.h"
@@ -11,14 +12,14 @@
 namespace espalier::fuzz {
 namespace {
 
-constexpr int kEventsMax = 150;  // an input of many events finds no more than a short one
+constexpr int kEventsMax = 150;  // longer inputs find no more than short ones
 
 void PlayAll(CoordinatorLife& life, Input& input) {
   for (int i = 0; i < kEventsMax && !input.empty(); ++i) life.Play(input);
   life.CheckMemory();
 }
 
-// Events of CoordinatorLife::Play.
+// Returns events in the format of CoordinatorLife::Play.
 std::string Event(std::initializer_list<int> bytes) {
   std::string out;
   for (int b : bytes) out.push_back(static_cast<char>(b));
@@ -31,7 +32,7 @@ std::string Raw(const cluster::FromWorker& message) {
   return Event({18, 1, 0}) + Packed(proto.SerializeAsString());
 }
 
-// Two workers take a job: submission, streams, profiles, merge.
+// Returns the events of a job with two workers: submission, streams, profiles and merge.
 std::string Profiled(int kind) {
   std::string out = Event({3, 1, kind, 1, 7, 200});
   for (int worker = 1; worker <= 2; ++worker) {
@@ -45,7 +46,7 @@ std::string Profiled(int kind) {
 }  // namespace
 
 void RunCoordinator(std::string_view bytes) {
-  google::protobuf::LogSilencer silent;  // it reports each text that is not UTF-8
+  google::protobuf::LogSilencer silent;  // protobuf logs each text that is not UTF-8
   Input input(bytes);
   CoordinatorLife life({});
   PlayAll(life, input);
@@ -54,7 +55,8 @@ void RunCoordinator(std::string_view bytes) {
 std::vector<std::string> CoordinatorSeeds() {
   std::vector<std::string> seeds;
   for (int kind = 0; kind < 3; ++kind) seeds.push_back(Profiled(kind));
-  // Both are ready, all kinds of messages come, members are lost and come back, the process ends.
+  // Both members are ready. Messages of all kinds arrive, members are lost and return, and the
+  // process ends.
   std::string trained = Profiled(0);
   for (int session : {0, 1}) trained += Event({20, 1, session, 0, 4, 1});
   for (int message = 0; message < 17; ++message) {
@@ -71,7 +73,7 @@ std::vector<std::string> CoordinatorSeeds() {
   return seeds;
 }
 
-// Entries, each as Input::Text, up to an empty one; then events.
+// Input: entries, each as Input::Text, up to an empty one. Then events.
 void RunJournal(std::string_view bytes) {
   google::protobuf::LogSilencer silent;
   Input input(bytes);

@@ -1,8 +1,8 @@
-// libFuzzer's program for all targets (tools/lib/fuzz_targets.py runs it):
+// The libFuzzer program for all targets. tools/lib/fuzz_targets.py runs it:
 //
 //   fuzz --targets                            prints the names of the targets
-//   fuzz --target=NAME --seeds=DIRECTORY      writes the seeds of a target, a file each
-//   fuzz --target=NAME [libFuzzer's options]  fuzzes it
+//   fuzz --target=NAME --seeds=DIRECTORY      writes each seed of the target to a file
+//   fuzz --target=NAME [libFuzzer's options]  fuzzes the target
 #include <cstdlib>
 #include <fstream>
 #include <iostream>

@@ -1,4 +1,5 @@
-// Hostile bytes as the parts that a target needs. At the end of the input all parts are 0 or empty.
+// A parser that splits hostile bytes into the parts that a target needs. At the end of the input,
+// all parts are 0 or empty.
 //
 // Thread rule: values.
 #pragma once
@@ -19,7 +20,7 @@ class Input {
     const std::string_view text = Take(1);
     return text.empty() ? 0 : static_cast<uint8_t>(text.front());
   }
-  // Two bytes of length, the lower one first, and at most that many bytes.
+  // Returns a text. Its length is in the first two bytes, the lower one first.
   std::string_view Text() {
     const size_t low = Byte(), high = Byte();
     return Take(low + 256 * high);
@@ -36,7 +37,7 @@ class Input {
   std::string_view rest_;
 };
 
-// The bytes that Input::Text returns `text` for. Texts beyond 65,535 bytes are cut.
+// Returns the bytes that Input::Text parses as `text`. Truncates texts longer than 65,535 bytes.
 inline std::string Packed(std::string_view text) {
   const std::string_view kept = text.substr(0, 65'535);
   std::string out{static_cast<char>(kept.size() % 256), static_cast<char>(kept.size() / 256)};

@@ -1,4 +1,4 @@
-// The merge of what hostile workers report of their shards.
+// The merge of shard profiles from hostile workers.
 #include <google/protobuf/stubs/logging.h>
 
 #include "src/base/check.h"
@@ -25,7 +25,7 @@ spec::InputPlan Plan(bool rules) {
   return plan;
 }
 
-// A job of any task whose features are scaled and coded in any way, by two bytes.
+// Returns a job with any task, feature scale and feature codes. Two bytes choose them.
 spec::JobSpec Job(Input& input, bool rules) {
   const uint8_t choice = input.Byte(), more = input.Byte();
   spec::JobSpec job;
@@ -93,7 +93,7 @@ void RunMerge(std::string_view bytes) {
     profiles.push_back(std::move(profile));
   }
   if (!cluster::CheckProfile(plan, spec::JobKind::kTrain, given, found).ok()) return;
-  // As CoordinatorCore adds up what it takes, and gives it to the merge in the first shard.
+  // CoordinatorCore adds up samples and categories in this way, and passes them in the first shard.
   for (spec::ShardProfile& s : profiles) {
     if (!categories.empty() && s.categories.size() != categories.size()) return;
     if (!spec::MergeSample(s.sample, &sample).ok()) return;

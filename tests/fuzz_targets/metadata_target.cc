@@ -1,4 +1,4 @@
-// What a caller shows in its headers and its certificate, and what a server returns in its trailer.
+// The headers and the certificate of a caller.
 #include <google/protobuf/stubs/logging.h>
 
 #include "src/base/base64.h"
@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kNowS = 1'800'000'000;
 constexpr const char* kToken = "S3CR3T-S3CR3T-S3CR3T";
 
-// A file of tokens, and a token that somebody shows.
+// Parses a token file and looks up a caller's token in it.
 void RunTokens(Input& input) {
   const auto tokens = security::ParseTokens(input.Text(), "tokens");
   const std::string shown(input.Rest());
@@ -43,7 +43,7 @@ void RunCaller(Input& input) {
   }
 }
 
-// The certificate in DER, as the parser behind PEM reads it.
+// Input: the certificate in DER, the format inside PEM.
 void RunCertificate(Input& input) {
   const std::string pem =
       "-----BEGIN CERTIFICATE-----\n" + Base64(input.Rest()) + "\n-----END CERTIFICATE-----\n";
@@ -66,7 +66,7 @@ void RunCertificate(Input& input) {
 
 }  // namespace
 
-// A byte says who reads what follows.
+// Input: a byte that chooses the parser, then the bytes to parse.
 void RunMetadata(std::string_view bytes) {
   Input input(bytes);
   const uint8_t kind = input.Byte();

@@ -1,5 +1,5 @@
-// The seeds and kept inputs of all fuzz targets, once each. A target ends the process if a promise
-// is broken.
+// Runs the seeds and kept inputs of all fuzz targets, once each. A target ends the process if the
+// code breaks a promise.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace espalier::fuzz {
 namespace {
 
-// Lines that start with # are comments; each of the others is an input in Base64.
+// Reads a corpus file. Lines that start with # are comments. Each other line is an input in Base64.
 std::vector<std::string> KeptInputs(const std::string& target) {
   std::ifstream file("tests/fuzz_targets/corpus/" + target + ".txt");
   INFO(target << " has no corpus file");
@@ -31,7 +31,7 @@ TEST_CASE("each kept input of a fuzz target keeps its promises") {
   for (const Target& target : Targets()) {
     size_t number = 0;
     for (const std::string& input : KeptInputs(target.name)) {
-      // A crash leaves no other trace of its input.
+      // After a crash, this line is the only trace of the input.
       std::cerr << target.name << ' ' << ++number << '\n';
       target.run(input);
     }
@@ -39,7 +39,7 @@ TEST_CASE("each kept input of a fuzz target keeps its promises") {
   }
 }
 
-TEST_CASE("each file of kept inputs is that of a fuzz target") {
+TEST_CASE("each corpus file belongs to a fuzz target") {
   size_t files = 0;
   for (const auto& file : std::filesystem::directory_iterator("tests/fuzz_targets/corpus")) {
     INFO(file.path().string());

@@ -1,4 +1,4 @@
-// Job states, as a member and a checkpoint hold them, with a true checksum.
+// Job states of members and checkpoints, with a correct checksum.
 #include <cstring>
 
 #include "src/base/check.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint8_t kPlans = 4;
 
-// Plans whose states use different parts.
+// Returns one of the plans. Their states contain different parts.
 training::TrainingPlan Plan(uint8_t number) {
   training::TrainingPlan plan;
   plan.shape = *model::MakeNetworkShape(spec::ModelSpec{}, 2, 2);
@@ -53,7 +53,7 @@ void Run(const training::TrainingPlan& plan, const std::string& bytes) {
 
 }  // namespace
 
-// A byte says of which plan and precision the state is.
+// Input: a byte that chooses the plan and the precision, then the state.
 void RunState(std::string_view bytes) {
   Input input(bytes);
   const uint8_t choice = input.Byte();

@@ -1,5 +1,5 @@
-// Functions of hostile bytes, without network and disk. libFuzzer runs them with feedback on the
-// code that each input reaches (fuzz_main.cc, `tools/test fuzz`). replay_test runs the kept inputs.
+// The fuzz targets: functions of hostile bytes, without network and disk. libFuzzer runs them with
+// coverage feedback (fuzz_main.cc, `tools/fuzz`). replay_test runs the kept inputs.
 //
 // A target ends the process if the code breaks a promise: a crash, a report of a sanitizer, or a
 // failed ESPALIER_CHECK.
@@ -16,11 +16,11 @@ namespace espalier::fuzz {
 struct Target {
   const char* name;
   void (*run)(std::string_view input);
-  std::vector<std::string> (*seeds)();  // valid inputs, from which fuzzing starts
+  std::vector<std::string> (*seeds)();  // valid inputs to start from
 };
 
 const std::vector<Target>& Targets();
-// Null if no target has that name.
+// Returns the target with that name, or null.
 const Target* FindTarget(std::string_view name);
 
 // coordinator_target.cc

@@ -33,7 +33,7 @@ void RunBody(std::string_view body) {
 
 }  // namespace
 
-// A status, a Location header as Input::Text, then the body.
+// Input: a byte for the status, a Location header as Input::Text, then the body.
 void RunWebHdfs(std::string_view bytes) {
   Input input(bytes);
   const uint8_t choice = input.Byte();

@@ -1,4 +1,4 @@
-// What peers, coordinators, workers and clients send each other.
+// Messages between peers, coordinators, workers and clients.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kCrcAt = rpc::kFrameHeaderBytes - sizeof(uint32_t);
 constexpr int64_t kPayloadBytesMax = 4096;
 
-// The bytes as a buffer of two slices.
+// Returns the bytes as a buffer of two slices.
 grpc::ByteBuffer Buffer(std::string_view bytes, size_t cut) {
   cut = std::min(cut, bytes.size());
   const grpc::Slice slices[] = {{bytes.data(), cut}, {bytes.data() + cut, bytes.size() - cut}};
@@ -35,7 +35,7 @@ std::string Bytes(const grpc::ByteBuffer& buffer) {
   return out;
 }
 
-// What is accepted can be passed on.
+// Decodes a message. Ends the process if an accepted message cannot be encoded and decoded again.
 template <typename Proto>
 void RunProto(std::string_view bytes) {
   Proto proto;
@@ -60,7 +60,7 @@ std::string Seed(char kind, const T& value) {
 
 }  // namespace
 
-// A byte says where the frame is cut and whether its checksum is made true.
+// Input: a byte that chooses the cut and whether to correct the checksum, then the frame.
 void RunFrame(std::string_view bytes) {
   Input input(bytes);
   const uint8_t choice = input.Byte();
@@ -94,7 +94,7 @@ std::vector<std::string> FrameSeeds() {
   return seeds;
 }
 
-// A byte says which kind of message follows.
+// Input: a byte that chooses the kind of message, then the message.
 void RunMessages(std::string_view bytes) {
   google::protobuf::LogSilencer silent;
   Input input(bytes);

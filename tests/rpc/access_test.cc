@@ -1,4 +1,4 @@
-// Who gets in: every method of every service with all kinds of credentials.
+// Tests of access: every method of every service with all kinds of credentials.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -23,12 +23,12 @@ using rpc::Access;
 constexpr const char* kReflection =
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
-// A calling side that says what it is told to.
+// The credentials of a caller.
 struct Credentials {
   std::string what;
   security::TlsFiles files;
   std::string token;
-  std::set<Access> may;  // empty: nobody knows it
+  std::set<Access> may;  // empty: unknown caller
 };
 
 ClientSecurity SecurityOf(const Credentials& credentials) {
@@ -43,7 +43,8 @@ rpc::Connection Connect(const std::string& address, const Credentials& credentia
   return rpc::MakeChannel(address, settings, SecurityOf(credentials), worker);
 }
 
-// The status that a call with an empty message ends with, and what it answered.
+// Calls a method with the message `request` and returns the status. Stores the response in
+// `answer`.
 grpc::Status Call(const rpc::Connection& connection, const std::string& token,
                   const std::string& path, std::string* answer = nullptr,
                   const std::string& request = "", int64_t limit_ms = 20'000) {
@@ -68,7 +69,8 @@ grpc::Status Call(const rpc::Connection& connection, const std::string& token,
   return status;
 }
 
-// By reflection, which answers {list_services: "*"} with names in field 6.
+// Returns the names of the services, by reflection. Field 6 of the answer to {list_services: "*"}
+// contains them.
 std::set<std::string> ServicesOf(const rpc::Connection& connection) {
   std::string answer;
   const grpc::Status status = Call(connection, "", kReflection, &answer, "\x3a\x01*");
@@ -88,7 +90,7 @@ std::set<std::string> ServicesOf(const rpc::Connection& connection) {
   return names;
 }
 
-// Paths of all methods; of services that are not ours those that gRPC has.
+// Returns the paths of all methods. Those of gRPC's own services are fixed here.
 std::vector<std::string> MethodsOf(const std::set<std::string>& services) {
   std::vector<std::string> out;
   for (const std::string& name : services) {
@@ -136,7 +138,7 @@ std::vector<Credentials> AllKinds(Certificates& mine, Certificates& foreign) {
       {"an admin's token", {mine.ca(), "", ""}, kAdminToken, all_orders}};
 }
 
-// Who may call what, said once more: a method that lets in more than it did is seen.
+// The required access of each method. This second copy detects a method whose access widens.
 const std::map<std::string, Access> kExpected = {
     {"/espalier.v1.Espalier/Submit", Access::kOperator},
     {"/espalier.v1.Espalier/Renewer", Access::kOperator},
@@ -163,7 +165,7 @@ void TryAll(const std::string& address, const std::vector<std::string>& methods,
       INFO(method << " with " << kind.what);
       REQUIRE(kExpected.contains(method));  // a new method needs a role
       const Access access = kExpected.at(method);
-      // The one stream that goes on for whoever may have it.
+      // This stream does not end by itself for an allowed caller.
       const bool endless = method == "/grpc.health.v1.Health/Watch" && !kind.may.empty();
       const int64_t limit_ms = endless ? 300 : 20'000;
       const grpc::StatusCode code =
@@ -181,7 +183,7 @@ void TryAll(const std::string& address, const std::vector<std::string>& methods,
     const auto none = Call(connection, kind.token, "/espalier.v1.Espalier/None").error_code();
     CHECK(none == (kind.may.empty() ? grpc::StatusCode::UNAUTHENTICATED
                                     : grpc::StatusCode::PERMISSION_DENIED));
-    // What a client that knows both reflections goes on from.
+    // A client that supports both versions of reflection then tries the older one.
     const auto newer =
         Call(connection, kind.token, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
             .error_code();

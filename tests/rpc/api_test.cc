@@ -1,4 +1,4 @@
-// The API client against the coordinator's server, over loopback.
+// Tests of the API client with the coordinator's server, over loopback.
 #include <grpcpp/grpcpp.h>
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@
 namespace espalier::rpc {
 namespace {
 
-TEST_CASE("every call of the public service brings back what the coordinator says") {
+TEST_CASE("every public call returns the coordinator's answer") {
   Coordinator c;
   const auto client = c.Client();
   const auto job = client->Submit({"", "request", "good"});
@@ -36,7 +36,7 @@ TEST_CASE("every call of the public service brings back what the coordinator say
   CHECK(client->Cancel({0}).code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("a client gets the coordinator's error whole: code, causes and position") {
+TEST_CASE("a client receives an error's code, causes and position") {
   Coordinator c;
   const auto job = c.Client()->Submit({"", "request", "bad"});
   REQUIRE(!job.ok());
@@ -45,7 +45,7 @@ TEST_CASE("a client gets the coordinator's error whole: code, causes and positio
   CHECK(job.status().position() == SampleError().position());
 }
 
-TEST_CASE("an answer that is dropped, and one that never comes, end as errors") {
+TEST_CASE("a dropped answer and a missing answer end as errors") {
   Coordinator c;
   ApiClientOptions options;
   options.call_timeout_ms = 300;
@@ -56,7 +56,7 @@ TEST_CASE("an answer that is dropped, and one that never comes, end as errors") 
   CHECK_THAT(late.message(), Catch::Contains("did not answer within 300 ms"));
 }
 
-TEST_CASE("a submission that is stopped ends at once, its handler sees it, and it is withdrawn") {
+TEST_CASE("a stopped submission ends at once and can be withdrawn") {
   Coordinator c;
   const auto client = c.Client();
   CallerGone gone;
@@ -73,7 +73,7 @@ TEST_CASE("a submission that is stopped ends at once, its handler sees it, and i
   CHECK(client->Withdraw("").code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("a submission that is not answered in time ends as unknown and is seen to have ended") {
+TEST_CASE("a submission without an answer in time ends as unknown") {
   Coordinator c;
   ApiClientOptions options;
   options.submit_timeout_ms = 300;
@@ -86,7 +86,7 @@ TEST_CASE("a submission that is not answered in time ends as unknown and is seen
   while (!gone()) std::this_thread::yield();
 }
 
-TEST_CASE("a client of another version is refused with both named") {
+TEST_CASE("a client of another version is refused with both versions") {
   Coordinator c;
   const auto job = c.Client()->Submit({"9.9.9", "request", "good"});
   CHECK(job.status().code() == StatusCode::kFailedPrecondition);
@@ -102,7 +102,7 @@ TEST_CASE("a client of another version is refused with both named") {
   }
 }
 
-TEST_CASE("a coordinator that cannot be reached says so to a client and asks the right question") {
+TEST_CASE("an unreachable coordinator is reported with advice") {
   auto client = ApiClient::Make("127.0.0.1:1");
   REQUIRE(client.ok());
   const Status status = (*client)->List().status();
@@ -122,7 +122,7 @@ TEST_CASE("a host named like a gRPC scheme is dialled as a host") {
   }
 }
 
-TEST_CASE("a watcher gets every history row once, however slow it is, and then the end") {
+TEST_CASE("a slow watcher receives every history row once and the end") {
   Coordinator c;
   const auto client = c.Client();
   std::vector<int64_t> steps;
@@ -158,7 +158,7 @@ TEST_CASE("a watcher that does not read is dropped at its limit") {
   grpc::ClientContext context;
   v1::WatchRequest request;
   request.set_job(7);
-  const auto reader = stub->Watch(&context, request);  // never reads
+  const auto reader = stub->Watch(&context, request);  // never read
   const auto sink = c.handler.NextSink();
   spec::JobUpdate large{SampleSnapshot(), {}};
   large.snapshot.workers.assign(30, std::string(1000, 'w'));
@@ -170,7 +170,7 @@ TEST_CASE("a watcher that does not read is dropped at its limit") {
   CHECK(sink->cancelled());
 }
 
-// Repeats `done` until it is true; fails after kPatience.
+// Waits until `done` returns true. Fails the test after kPatience.
 template <typename Condition>
 void Await(const Condition& done) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -180,10 +180,11 @@ void Await(const Condition& done) {
   }
 }
 
-// A call of GetJob whose answer, one of a megabyte, is never read.
+// A call of GetJob that never reads its answer of several megabytes.
 struct Unread {
   explicit Unread(const Coordinator& c) {
-    // A connection of its own, whose window stays small: what others read would widen it.
+    // A separate connection keeps the flow-control window small, because reads of other calls widen
+    // it.
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -192,7 +193,7 @@ struct Unread {
     v1::GetJobRequest request;
     request.set_job(7);
     call = stub->AsyncGetJob(&context, request, &queue);
-    call->ReadInitialMetadata(&context);  // which sends the request
+    call->ReadInitialMetadata(&context);  // sends the request
     void* tag;
     bool ok = false;
     REQUIRE(queue.Next(&tag, &ok));  // the answer has begun
@@ -220,7 +221,7 @@ TEST_CASE("a caller that reads no answers gets only small ones") {
   Coordinator c(limits);
   c.handler.history_rows = 10'000;
   const auto client = c.Client();
-  REQUIRE(client->Get({7}).ok());  // however large one is
+  REQUIRE(client->Get({7}).ok());  // one answer may have any size
   const auto refused = [&] {
     return client->Get({7}).status().code() == StatusCode::kResourceExhausted;
   };
@@ -236,14 +237,14 @@ TEST_CASE("a caller that reads no answers gets only small ones") {
     const auto sink = c.handler.NextSink();
     sink->Send(SampleUpdate());
     sink->Send(LongUpdate(10'000));
-    sink->Close(Status::Ok());  // which is not how it ends, even if the refusal comes later
+    sink->Close(Status::Ok());  // the refusal wins, even if it comes later
     watcher.join();
     CHECK(sink->cancelled());
   }
-  Await([&] { return client->Get({7}).ok(); });  // it has gone
+  Await([&] { return client->Get({7}).ok(); });  // the unread call has ended
 }
 
-TEST_CASE("an answer that nobody reads is dropped in the end") {
+TEST_CASE("an unread answer is dropped after the read timeout") {
   CoordinatorServerLimits limits;
   limits.unread_bytes_max = 1 << 20;
   limits.read_timeout_ms = 5'000;
@@ -255,7 +256,7 @@ TEST_CASE("an answer that nobody reads is dropped in the end") {
   Await([&] { return client->Get({7}).ok(); });
 }
 
-TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {
+TEST_CASE("a stopped watch ends and its sink is cancelled") {
   Coordinator c;
   const auto client = c.Client();
   std::atomic<bool> stop = false;
@@ -268,7 +269,7 @@ TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {
   sink->Send(SampleUpdate());
   watcher.join();
   CHECK(end.code() == StatusCode::kCancelled);
-  // The server learns of it a little later, and a sink has no call that waits for its end.
+  // The server learns of the end a little later. A sink has no function that waits for it.
   for (int i = 0; i < 1000 && !sink->cancelled(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -276,7 +277,7 @@ TEST_CASE("a watch ends when it is stopped, and its sink learns of it") {
   sink->Send(SampleUpdate());  // nothing happens
 }
 
-TEST_CASE("a watch of an unknown job, a dropped sink and a shutdown end with their reasons") {
+TEST_CASE("a watch ends with its reason") {
   Coordinator c;
   const auto client = c.Client();
   const auto watch = [&] { return client->Watch({7}, [](spec::JobUpdate) {}); };

@@ -83,9 +83,9 @@ TEST_CASE("a long wait allows no more bytes without a call") {
   CHECK(bucket.bytes() == 100);
   bucket.Add(1, 10, 1004);
   CHECK(bucket.bytes() == 61);
-  bucket.Add(500, 10, 1'000'000);  // it never falls below 0
+  bucket.Add(500, 10, 1'000'000);  // the level never falls below 0
   CHECK(bucket.bytes() == 500);
-  for (int64_t s = 1; s <= 100; ++s) bucket.Add(10, 10, 1'000'000 + s);  // the rate that it forgets
+  for (int64_t s = 1; s <= 100; ++s) bucket.Add(10, 10, 1'000'000 + s);  // at the drain rate
   CHECK(bucket.bytes() == 500);
   bucket.Reset(2'000'000);
   CHECK(bucket.bytes() == 0);

@@ -1,4 +1,4 @@
-// An authority and what it issued, as files, for tests of secured connections.
+// A certificate authority and its certificates as files, for tests of secured connections.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +18,7 @@
 
 namespace espalier::rpc {
 
-// Thread rule: one thread. Everything lies in a directory that is removed at the end.
+// An authority with its files in a directory that the destructor removes. Thread rule: one thread.
 class Certificates {
  public:
   Certificates() {
@@ -40,7 +40,7 @@ class Certificates {
   const std::string& path() const { return path_; }
   std::string ca() const { return path_ + "/ca.crt"; }
 
-  // Valid for a day, from `age_days` ago.
+  // Issues a certificate that is valid for one day. Its validity began `age_days` ago.
   security::TlsFiles Issue(const security::CertificateRequest& request, int64_t age_days = 0) {
     security::CertificateRequest one_day = request;
     one_day.days = 1;
@@ -50,7 +50,7 @@ class Certificates {
     return {ca(), Put(name + ".crt", issued->certificate_pem, security::Secrecy::kPublic),
             Put(name + ".key", issued->key_pem, security::Secrecy::kSecret)};
   }
-  // The authority with a list of those taken back, in place of its file.
+  // Revokes the certificate: adds the new revocation list to ca.crt.
   void Revoke(const security::TlsFiles& files) {
     const auto list = espalier::security::Revoke(authority_, "", Read(files.certificate), NowS());
     REQUIRE(list.status().ToString() == "OK");

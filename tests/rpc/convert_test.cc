@@ -23,17 +23,17 @@ P Proto(const T& value) {
   return out;
 }
 
-// Names of fields that are not set, anywhere below. Of a repeated field the last entry counts (the
-// first is often number 0).
+// Appends the names of all unset fields, including those of nested messages. For a repeated field,
+// the last entry counts, because the first one is often 0.
 void FindUnset(const google::protobuf::Message& m, const std::string& path, std::string* unset) {
   const auto* reflection = m.GetReflection();
   for (int i = 0; i < m.GetDescriptor()->field_count(); ++i) {
     const auto* field = m.GetDescriptor()->field(i);
     const std::string name = path + "." + field->name();
     const bool is_message = field->cpp_type() == field->CPPTYPE_MESSAGE;
-    if (field->name() == "scoring" || field->name() == "score") continue;  // of the other kind
+    if (field->name() == "scoring" || field->name() == "score") continue;  // set for scoring
     if (field->name() == "codes" || field->name() == "hashed" || field->name() == "vocabulary") {
-      continue;  // of a category; the last feature is a number
+      continue;  // only set for categories; the last feature is numeric
     }
     if (field->is_repeated()) {
       if (reflection->FieldSize(m, field) == 0) {
@@ -50,7 +50,7 @@ void FindUnset(const google::protobuf::Message& m, const std::string& path, std:
   }
 }
 
-// The proto of a sample, its round trip, and whether the sample fills all.
+// Checks that a sample survives the conversion to a proto and back.
 template <typename P, typename T>
 void RoundTrip(const T& sample) {
   const P proto = Proto<P>(sample);
@@ -60,6 +60,7 @@ void RoundTrip(const T& sample) {
   CHECK(Proto<P>(back.value()).SerializeAsString() == proto.SerializeAsString());
 }
 
+// Returns the names of the unset fields. For a oneof, these are the fields of its message.
 template <typename P>
 std::string Unset(const P& proto) {
   std::string unset;
@@ -74,7 +75,7 @@ std::string Unset(const P& proto) {
   return unset;
 }
 
-TEST_CASE("every message survives the way to a proto and back, whole") {
+TEST_CASE("every message survives the conversion to a proto and back") {
   for (const cluster::FromWorker& m : SamplesFromWorker()) RoundTrip<pb::FromWorker>(m);
   for (const cluster::ToWorker& m : SamplesToWorker()) RoundTrip<pb::ToWorker>(m);
   RoundTrip<pb::JobUpdate>(SampleUpdate());
@@ -83,14 +84,14 @@ TEST_CASE("every message survives the way to a proto and back, whole") {
   RoundTrip<pb::SubmitRequest>(spec::SubmitRequest{"0.1.0", "id", "name: \xff", SampleTokens()});
 }
 
-TEST_CASE("the samples fill every field, so that no conversion forgets one") {
+TEST_CASE("the samples set every field") {
   for (const cluster::FromWorker& m : SamplesFromWorker())
     CHECK(Unset(Proto<pb::FromWorker>(m)) == "");
   for (const cluster::ToWorker& m : SamplesToWorker()) {
     CHECK(Unset(Proto<pb::ToWorker>(m)) == "");
   }
   CHECK(Unset(Proto<pb::JobUpdate>(SampleUpdate())) ==
-        ".snapshot.progress.job .snapshot.progress.generation ");  // the snapshot's own
+        ".snapshot.progress.job .snapshot.progress.generation ");  // the snapshot has both
   CHECK(Unset(Proto<pb::WorkerSnapshot>(SampleWorker())) == "");
   CHECK(Unset(Proto<pb::JobResult>(spec::JobResult(SampleScoring())).scoring()) == "");
   CHECK(Unset(Proto<pb::ShardProfile>(spec::ShardResult(SampleScore(4))).score()) == "");
@@ -101,7 +102,7 @@ TEST_CASE("the samples fill every field, so that no conversion forgets one") {
   CHECK(category.vocabulary_size() == 2);
 }
 
-TEST_CASE("tokens beyond their limits are refused without a byte of them") {
+TEST_CASE("tokens beyond their limits are refused and not shown") {
   pb::SubmitRequest request =
       Proto<pb::SubmitRequest>(spec::SubmitRequest{"0.1.0", "id", "name: x", SampleTokens()});
   request.mutable_tokens(0)->set_text(std::string((16 << 10) + 1, 's'));
@@ -124,7 +125,7 @@ TEST_CASE("an error keeps code, causes and position") {
   CHECK(back.cause().cause().message() == "'x' is not a number");
 }
 
-TEST_CASE("no error is no error, and a code without a message is malformed") {
+TEST_CASE("an empty error detail is OK, a malformed one is refused") {
   Status back = Internal("before");
   CHECK(ErrorFromProto(pb::ErrorDetail(), &back).ok());
   CHECK(back.ok());
@@ -181,7 +182,7 @@ TEST_CASE("indices out of bounds are named with what was expected") {
   CHECK_THAT(Answer(s), Catch::Contains("generation is 0"));
 }
 
-TEST_CASE("leaves with a gap, an empty message and numbers that are not finite are refused") {
+TEST_CASE("gaps, missing parts and non-finite numbers are refused") {
   pb::ToWorker training = Proto<pb::ToWorker>(SamplesToWorker()[3]);
   training.mutable_start_training()->mutable_leaves(1)->set_begin(10);
   CHECK_THAT(FromProto(training).status().ToString(), Catch::Contains("leaves.begin is 10"));
@@ -201,7 +202,7 @@ TEST_CASE("leaves with a gap, an empty message and numbers that are not finite a
              Catch::Contains("confusion has 5 entries, expected 4 or none"));
 }
 
-TEST_CASE("a worker reports neither the result of scoring nor an error that is OK") {
+TEST_CASE("a scoring result or an OK error from a worker is refused") {
   pb::FromWorker done = Proto<pb::FromWorker>(SamplesFromWorker()[12]);
   done.mutable_job_done()->mutable_result()->mutable_scoring();
   CHECK_THAT(FromProto(done).status().ToString(), Catch::Contains("result is of scoring"));
@@ -251,7 +252,7 @@ TEST_CASE("control characters from workers are escaped") {
   CHECK(std::get<cluster::Progress>(taken(progress)).progress.phase == shown);
 }
 
-// What does not parse, or parses to something odd, must be refused or taken, never crash.
+// Decodes mutations of the bytes. Each one must be refused or accepted without a crash.
 template <typename P>
 void Mutate(const std::string& bytes, std::mt19937& random) {
   for (int i = 0; i < 400; ++i) {
@@ -276,13 +277,13 @@ void Mutate(const std::string& bytes, std::mt19937& random) {
     P proto;
     if (!proto.ParseFromString(bad)) continue;
     if (auto taken = FromProto(proto); taken.ok()) {
-      CHECK(FromProto(Proto<P>(taken.value())).ok());  // what was taken can be passed on
+      CHECK(FromProto(Proto<P>(taken.value())).ok());  // an accepted message can be sent again
     }
   }
 }
 
 TEST_CASE("mutated and random messages never crash the decoder") {
-  google::protobuf::LogSilencer silent;  // it tells of each text that is not UTF-8
+  google::protobuf::LogSilencer silent;  // protobuf logs each text that is not UTF-8
   std::mt19937 random(20);
   for (const cluster::FromWorker& m : SamplesFromWorker()) {
     Mutate<pb::FromWorker>(Proto<pb::FromWorker>(m).SerializeAsString(), random);
@@ -308,7 +309,7 @@ grpc::Slice LastSlice(const grpc::ByteBuffer& buffer) {
   return slices.back();
 }
 
-TEST_CASE("what is encoded for workers is the message, and its large part is shared") {
+TEST_CASE("encoded messages are equal and share their large part") {
   rpc::WorkerEncoder encoder;
   for (const cluster::ToWorker& message : SamplesToWorker()) {
     grpc::ByteBuffer first = encoder.Encode(message), second = encoder.Encode(message);
@@ -319,7 +320,7 @@ TEST_CASE("what is encoded for workers is the message, and its large part is sha
     REQUIRE(grpc::SerializationTraits<pb::ToWorker>::Deserialize(&first, &found).ok());
     CHECK(found.SerializeAsString() == expected.SerializeAsString());
   }
-  // Another plan at the place of one that is gone is not taken for it.
+  // A new plan at the address of a deleted one is not mistaken for the old plan.
   cluster::StartProfiling profile = std::get<cluster::StartProfiling>(SamplesToWorker()[2]);
   for (int32_t files = 1; files < 20; ++files) {
     auto plan = std::make_shared<spec::InputPlan>();
@@ -333,7 +334,7 @@ TEST_CASE("what is encoded for workers is the message, and its large part is sha
   }
 }
 
-TEST_CASE("weights of labels are as many as the targets, which have no classes") {
+TEST_CASE("a multilabel profile needs one weight per target") {
   spec::TableProfile profile = SampleProfile();
   profile.preprocessing.classes.clear();
   profile.preprocessing.targets = {{"spam", 0, 1}, {"urgent", 0, 1}};
@@ -343,7 +344,7 @@ TEST_CASE("weights of labels are as many as the targets, which have no classes")
              Catch::Contains("preprocessing"));
 }
 
-TEST_CASE("what would not fit into a message is refused before, with what mends it") {
+TEST_CASE("data too large for a message is refused with advice") {
   spec::InputPlan plan = SamplePlan();
   CHECK(CheckSendable(plan).ok());
   plan.shards.assign(1'000'001, spec::Shard{0, 0, 1});
@@ -361,7 +362,7 @@ TEST_CASE("what would not fit into a message is refused before, with what mends 
   CHECK_THAT(CheckSendable(result).message(), Catch::Contains("1,000 classes"));
 }
 
-TEST_CASE("a result that could not be read again is refused before it is journalled") {
+TEST_CASE("an unreadable result is refused before it is journalled") {
   const spec::ScoringResult good = SampleScoring();
   CHECK(CheckSendable(good).ok());
   const auto refused = [&](auto change) {
@@ -376,10 +377,11 @@ TEST_CASE("a result that could not be read again is refused before it is journal
              Catch::Contains("rows is -1"));
   CHECK_THAT(refused([](spec::ScoringResult& r) { r.classes[0] = std::string(70'000, 'x'); }),
              Catch::Contains("classes has 70000 bytes"));
-  CHECK(refused([&](spec::ScoringResult& r) { r.metrics->loss = infinite; }).empty());  // may be
+  // A loss can be infinite.
+  CHECK(refused([&](spec::ScoringResult& r) { r.metrics->loss = infinite; }).empty());
 }
 
-TEST_CASE("a shard's result that is too large is refused by its place") {
+TEST_CASE("a shard's oversized result is refused with its position") {
   const spec::InputPlan plan = SamplePlan();
   spec::ShardProfile profile = SampleShard();
   pb::ShardProfile proto;

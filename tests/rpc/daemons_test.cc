@@ -1,6 +1,5 @@
-// The real daemons and the real command line as other programs see them: health and reflection by a
-// client that knows none of our code, and the meeting of different versions, the other one played
-// by the test.
+// Tests of the real daemons and the command line from outside. A generic client without generated
+// code uses health and reflection. The test also plays programs of another version.
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -29,7 +28,7 @@ namespace {
 
 constexpr const char* kOtherVersion = "0.0.1-other";
 
-// A program whose output is read line by line; killed at the end if it still runs.
+// A program with its output, line by line. The destructor kills it if it still runs.
 class Program {
  public:
   explicit Program(const std::string& command) {
@@ -42,7 +41,7 @@ class Program {
     kill(pid_, SIGKILL);
     pclose(out_);
   }
-  // The next line without its end; empty at the end of the output.
+  // Returns the next line without its newline, or an empty text at the end of the output.
   std::string Line() {
     char line[4096] = {};
     if (std::fgets(line, sizeof line, out_) == nullptr) return "";
@@ -50,7 +49,7 @@ class Program {
     if (!text.empty() && text.back() == '\n') text.pop_back();
     return text;
   }
-  // The rest of the line that holds `text`, after it.
+  // Skips to the line that contains `text` and returns the rest of the line after it.
   std::string After(const std::string& text) {
     for (std::string line = Line(); !line.empty(); line = Line()) {
       seen_ += line + "\n";
@@ -61,7 +60,7 @@ class Program {
     FAIL("'" + text + "' was not said in:\n" + seen_);
     return "";
   }
-  // All that is still said, and the exit code.
+  // Returns the rest of the output and the exit code.
   std::pair<std::string, int> End() {
     std::string all;
     for (std::string line = Line(); !line.empty(); line = Line()) all += line + "\n";
@@ -96,7 +95,7 @@ std::string Text(const grpc::ByteBuffer& buffer) {
     text.append(reinterpret_cast<const char*>(s.begin()), s.size());
   return text;
 }
-// The fields of a message that are messages or texts: number and content.
+// The length-delimited fields of a message (messages and texts): number and content.
 using Message = std::vector<std::pair<int, std::string>>;
 
 Message Decode(const std::string& bytes) {
@@ -111,7 +110,7 @@ Message Decode(const std::string& bytes) {
   return out;
 }
 
-// The message in field `number`, which must be there.
+// Returns the message in field `number`. REQUIRES: the field is set.
 Message Part(const Message& fields, int number) {
   for (const auto& [n, content] : fields) {
     if (n == number) return Decode(content);
@@ -138,7 +137,7 @@ struct GenericClient {
     return Text(out);
   }
 
-  // The first answer on a stream to one message.
+  // Sends one message on a stream and returns the first answer.
   std::string Stream(const std::string& method, const std::string& request) {
     grpc::ClientContext context;
     context.set_deadline(rpc::Deadline(20'000));
@@ -166,13 +165,14 @@ struct GenericClient {
   grpc::GenericStub stub;
 };
 
-// grpc.health.v1: an empty request asks for the server, {status: SERVING} is 08 01.
+// Checks grpc.health.v1. An empty request is about the whole server. {status: SERVING} is 08 01.
 void CheckHealth(const std::string& address) {
   CHECK(GenericClient(address).Unary("/grpc.health.v1.Health/Check", "") ==
         std::string("\x08\x01", 2));
 }
 
-// grpc.reflection.v1alpha: {list_services: "*"}; the answer's field 6 holds messages with a name.
+// Returns the services by grpc.reflection.v1alpha: {list_services: "*"}. Field 6 of the answer
+// contains messages with a name.
 std::set<std::string> Services(const std::string& address) {
   const auto answer = Decode(GenericClient(address).Stream(
       "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*"));
@@ -183,7 +183,8 @@ std::set<std::string> Services(const std::string& address) {
   return names;
 }
 
-// {file_containing_symbol: NAME}; the answer's field 4 holds files.
+// Returns the file of a symbol by reflection: {file_containing_symbol: NAME}. Field 4 of the answer
+// contains files.
 google::protobuf::FileDescriptorProto FileOf(const std::string& address, const std::string& name) {
   const auto answer = Decode(GenericClient(address).Stream(
       "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
@@ -193,7 +194,7 @@ google::protobuf::FileDescriptorProto FileOf(const std::string& address, const s
   return file;
 }
 
-TEST_CASE("a general client learns that a coordinator is well and what it offers") {
+TEST_CASE("a coordinator serves health and reflection") {
   Program coordinator(CoordinatorCommand() + " --ready-fd 1");
   const std::string address = coordinator.After("127.0.0.1:");
   CheckHealth("127.0.0.1:" + address);
@@ -205,7 +206,7 @@ TEST_CASE("a general client learns that a coordinator is well and what it offers
   CHECK(file.service(0).method(0).name() == "Submit");
 }
 
-TEST_CASE("a general client learns that a worker is well and what it offers") {
+TEST_CASE("a worker serves health and reflection") {
   Program worker(WorkerCommand("127.0.0.1:1"));
   std::string address = worker.After("worker listens on ");
   address = address.substr(0, address.find(','));
@@ -219,7 +220,7 @@ bool NamesBoth(const std::string& message) {
          message.find("the same version on both") != std::string::npos;
 }
 
-TEST_CASE("a coordinator refuses workers and clients of another version, with both named") {
+TEST_CASE("a coordinator refuses another version and names both") {
   Program program(CoordinatorCommand() + " --ready-fd 1");
   const std::string address = "127.0.0.1:" + program.After("127.0.0.1:");
   const auto channel = rpc::MakeChannel(address, {1 << 20, 10'000, 5'000}).channel;
@@ -251,7 +252,7 @@ TEST_CASE("a coordinator refuses workers and clients of another version, with bo
   CHECK(NamesBoth(refused.error_message()));
 }
 
-// A coordinator of another version: refuses all, as any version does.
+// A coordinator of another version. It refuses all callers, as each version does.
 class OtherCoordinator final : public v1::Coordinator::Service, public v1::Espalier::Service {
  public:
   OtherCoordinator() {
@@ -269,7 +270,7 @@ class OtherCoordinator final : public v1::Coordinator::Service, public v1::Espal
  private:
   grpc::Status Attach(grpc::ServerContext*,
                       grpc::ServerReaderWriter<v1::ToWorker, v1::FromWorker>* stream) override {
-    stream->SendInitialMetadata();  // tells the worker that it is connected
+    stream->SendInitialMetadata();  // completes the worker's connection
     v1::FromWorker hello;
     if (!stream->Read(&hello)) return grpc::Status::OK;
     v1::ToWorker refused;
@@ -295,7 +296,7 @@ class OtherCoordinator final : public v1::Coordinator::Service, public v1::Espal
   std::string address_;
 };
 
-TEST_CASE("a worker that a coordinator of another version refuses ends with both named") {
+TEST_CASE("a worker refused by another version names both") {
   OtherCoordinator other;
   const auto [said, code] = Program(WorkerCommand(other.address())).End();
   CHECK(code == 2);
@@ -304,7 +305,7 @@ TEST_CASE("a worker that a coordinator of another version refuses ends with both
                        Catch::Contains(kOtherVersion));
 }
 
-TEST_CASE("a command refused by a coordinator of another version ends with both named") {
+TEST_CASE("a command refused by another version names both") {
   OtherCoordinator other;
   const auto [said, code] = Program("src/cli/espalier list --coordinator " + other.address()).End();
   CHECK(code != 0);

@@ -1,4 +1,4 @@
-// A coordinator's server whose handler is a test's own.
+// A coordinator's server with a fake handler.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace espalier::rpc {
 
 inline constexpr auto kPatience = std::chrono::seconds(20);
 
-// Records what workers do; answers clients by what the test put in.
+// A handler that records the events of workers and answers clients as the request says.
 class FakeHandler : public CoordinatorHandler {
  public:
   struct Event {
@@ -51,7 +51,7 @@ class FakeHandler : public CoordinatorHandler {
     }
     if (request.job_yaml == "bad") return done(SampleError());
     done(JobId{7});
-    done(JobId{8});  // only the first counts
+    done(JobId{8});  // the server ignores a second answer
   }
   void OnRenewer(Done<std::string> done) override { done(std::string("espalier/h@R")); }
   void OnWithdraw(cluster::Requester, std::string client_request_id, Done<JobId> done) override {
@@ -79,7 +79,7 @@ class FakeHandler : public CoordinatorHandler {
   }
   void OnWatch(JobId, std::shared_ptr<WatchSink> sink) override { sinks.Push(std::move(sink)); }
 
-  std::atomic<int64_t> history_rows = 2;  // of the job that OnGet tells
+  std::atomic<int64_t> history_rows = 2;  // rows in the answer of OnGet
 
   Event Next() {
     auto event = events.PopFor(kPatience);
@@ -96,7 +96,7 @@ class FakeHandler : public CoordinatorHandler {
   Queue<std::shared_ptr<WatchSink>> sinks;
   std::atomic<bool> keep_holds = false;
   Queue<MessageHold> holds;
-  Queue<CallerGone> waiting;  // of submissions
+  Queue<CallerGone> waiting;  // one per submission that waits
   Queue<std::string> withdrawn;
   std::mutex mutex;  // guards never
   std::vector<Done<JobId>> never;

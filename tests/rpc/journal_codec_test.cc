@@ -39,7 +39,7 @@ TEST_CASE("every kind of journal entry survives being stored") {
   CHECK(std::get<cluster::GenerationStarted>(*started).leaves[1] == cluster::LeafInterval{9, 16});
 }
 
-TEST_CASE("a job that was stored without an owner has none") {
+TEST_CASE("a job stored without an owner is read without an owner") {
   v1::JournalEntry proto;
   REQUIRE(proto.ParseFromString(*EncodeJournalEntry(SampleEntries()[1])));
   proto.mutable_job_accepted()->clear_owner();
@@ -48,7 +48,7 @@ TEST_CASE("a job that was stored without an owner has none") {
   CHECK(std::get<cluster::JobAccepted>(*back).submission.owner.empty());
 }
 
-TEST_CASE("a member that takes part in another job since is stored as nobody") {
+TEST_CASE("a member that has joined another job is stored without id") {
   cluster::GenerationStarted left = std::get<cluster::GenerationStarted>(SampleEntries()[2]);
   left.members[0].worker = {};
   const auto back = DecodeJournalEntry(*EncodeJournalEntry(left));
@@ -66,7 +66,7 @@ TEST_CASE("an ended job is stored without its input") {
   CHECK(std::get<cluster::JobAccepted>(*back).submission.input == nullptr);
 }
 
-TEST_CASE("what no coordinator stores is refused by the name of the field") {
+TEST_CASE("an invalid entry is refused with the name of the field") {
   const auto problem = [](const v1::JournalEntry& proto) {
     return DecodeJournalEntry(Bytes(proto)).status().ToString();
   };
@@ -95,7 +95,7 @@ TEST_CASE("what no coordinator stores is refused by the name of the field") {
   CHECK(DecodeJournalEntry("no protocol buffer").status().code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("mutated entries are decoded or refused, never more") {
+TEST_CASE("mutated entries are decoded or refused") {
   google::protobuf::LogSilencer silence;
   std::mt19937_64 chance(11);
   int refused = 0;

@@ -227,7 +227,7 @@ inline cluster::Submission SampleSubmission() {
           .asked_yaml = "name: y"};
 }
 
-// One of each kind, in the order of the variant.
+// Returns one entry of each kind, in the order of the variant.
 inline std::vector<cluster::JournalEntry> SampleEntries() {
   return {
       cluster::WorkerIdGiven{{5}},

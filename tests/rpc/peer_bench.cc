@@ -1,5 +1,6 @@
-// Round trips between two processes over gRPC links on loopback: up to member 1 and down again, one
-// at a time, and a round of four buckets at once. Prints p50 and p99 in microseconds.
+// A benchmark of round trips between two processes over gRPC links on loopback. It sends one
+// message at a time to member 1 and back, and then four buckets at once. It prints p50 and p99 in
+// microseconds.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ class Inbox : public collective::LinkListener {
   Queue<collective::ReduceMessage> messages;
 };
 
-// Tells the other process our address and reads its.
+// Exchanges addresses with the other process. Returns them by member index.
 std::vector<std::string> Exchange(int self, int in, int out, const std::string& address) {
   char theirs[64] = {};
   char ours[64] = {};

@@ -1,4 +1,4 @@
-// Which workers may link with which, and fetch whose state: those that the coordinator named.
+// Tests that workers link and fetch states only with workers that the coordinator named.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -37,7 +37,7 @@ struct Peers {
   std::unique_ptr<PeerNetwork> a = Listen("node-1"), b = Listen("node-2");
 };
 
-TEST_CASE("workers exchange messages when both are whom the coordinator named") {
+TEST_CASE("workers that the coordinator named exchange messages") {
   Peers peers;
   collective::RecordingListener heard_a, heard_b;
   const std::vector<std::string> names = {"node-1:5", "node-2"};
@@ -50,11 +50,11 @@ TEST_CASE("workers exchange messages when both are whom the coordinator named") 
 TEST_CASE("a worker that the coordinator did not name gets no link") {
   Peers peers;
   collective::RecordingListener heard_a, heard_b;
-  // Both are told that the other one is node-3.
+  // Worker a expects node-3, but node-2 answers.
   const auto links_a = peers.a->Open(peers.Request(0, {"node-1", "node-3"}), &heard_a);
   REQUIRE(heard_a.WaitForBreak(1));
   CHECK_THAT(heard_a.why(1).ToString(), Contains("expected worker node-3") && Contains("'node-2'"));
-  // Here a rightly dials node-2, which waits for node-3 and does not take its stream.
+  // Worker a dials node-2 correctly, but node-2 expects node-3 and refuses the stream.
   Peers others;
   collective::RecordingListener dialling;
   const auto links_b = others.b->Open(others.Request(1, {"node-3", "node-2"}), &heard_b);
@@ -78,7 +78,7 @@ TEST_CASE("greetings for unknown generations take no room of others") {
   collective::RecordingListener first, second, third, others;
   const auto one = dial(*greedy, "node-2", 101, &first);
   const auto two = dial(*greedy, "node-2", 102, &second);
-  // Whichever of the three comes last is refused; the others wait.
+  // The server refuses the last of the three to arrive and holds the other two.
   const auto three = dial(*greedy, "node-2", 103, &third);
   const auto refused = [](collective::RecordingListener& l) {
     return l.why(1).ToString().find("2 streams of worker 'node-2'") != std::string::npos;

@@ -31,7 +31,7 @@ LinksRequest RequestFor(const std::vector<std::unique_ptr<PeerNetwork>>& network
   return request;
 }
 
-// One listener a member, as with one process a member.
+// A network with one listener per member, as with one process per member.
 class GrpcNetwork {
  public:
   explicit GrpcNetwork(const PeerOptions& options = {},
@@ -57,9 +57,9 @@ PeerOptions Impatient() {
 
 TEST_CASE("links over gRPC pass the conformance suite") { collective::RunLinkSuite<GrpcNetwork>(); }
 
-TEST_CASE("a peer that never opens the generation breaks the link of both kinds of member") {
+TEST_CASE("a peer that never opens the generation breaks the link") {
   for (uint32_t self : {0u, 1u}) {
-    GrpcNetwork network(Impatient(), 2);  // a new one: a generation is opened once
+    GrpcNetwork network(Impatient(), 2);  // a generation can be opened only once
     collective::RecordingListener listener;
     const auto links = network.Open(self, &listener);
     REQUIRE(listener.WaitForBreak(1 - self));
@@ -71,7 +71,7 @@ TEST_CASE("a peer that never opens the generation breaks the link of both kinds 
   }
 }
 
-TEST_CASE("a peer that is reached has more time to open the generation than to be reached") {
+TEST_CASE("a connected peer has more time to open the generation") {
   for (uint32_t first : {0u, 1u}) {
     PeerOptions options;
     options.connect_timeout_ms = options.hello_timeout_ms = 100;
@@ -87,7 +87,7 @@ TEST_CASE("a peer that is reached has more time to open the generation than to b
   }
 }
 
-TEST_CASE("a peer that is not there is named with its address and what to check") {
+TEST_CASE("an unreachable peer is reported with address and advice") {
   GrpcNetwork network(Impatient(), 2);
   LinksRequest request = RequestFor(network.networks, 0);
   network.networks[1].reset();
@@ -110,7 +110,7 @@ TEST_CASE("a stream for a generation that is over is refused") {
   CHECK_THAT(late.why(1).ToString(), Catch::Contains("member 1 of generation 3 of job-7 is over"));
 }
 
-TEST_CASE("a hello of an older coordinator's life is refused with both named") {
+TEST_CASE("a hello of another incarnation is refused with both named") {
   GrpcNetwork network({}, 2);
   collective::RecordingListener a;
   collective::RecordingListener b;
@@ -133,7 +133,7 @@ TEST_CASE("no more streams are held than allowed") {
   CHECK(a.why(1).code() == StatusCode::kResourceExhausted);
 }
 
-TEST_CASE("a payload above the limit breaks the link instead of being sent") {
+TEST_CASE("a payload above the limit breaks the link") {
   PeerOptions options;
   options.payload_bytes_max = 1000;
   GrpcNetwork network(options, 2);
@@ -149,7 +149,7 @@ TEST_CASE("a payload above the limit breaks the link instead of being sent") {
   REQUIRE(b.WaitForBreak(0));
 }
 
-TEST_CASE("a message that names another member or generation breaks the link") {
+TEST_CASE("a message of another generation breaks the link") {
   GrpcNetwork network({}, 2);
   collective::RecordingListener a;
   collective::RecordingListener b;
@@ -164,7 +164,7 @@ TEST_CASE("a message that names another member or generation breaks the link") {
   REQUIRE(a.WaitForBreak(1));
 }
 
-TEST_CASE("links of the next generation open while those of the last still stand") {
+TEST_CASE("links of two generations can be open together") {
   GrpcNetwork network({}, 2);
   collective::RecordingListener listeners[4];
   const auto a = network.Open(0, &listeners[0]);
@@ -181,7 +181,7 @@ TEST_CASE("links of the next generation open while those of the last still stand
   CHECK(listeners[3].messages()[0].generation == next);
 }
 
-TEST_CASE("a port in use is refused by name") {
+TEST_CASE("a port in use is named in the error") {
   const auto first = MustListen();
   const auto second = PeerNetwork::Make(first->address());
   REQUIRE(!second.ok());
@@ -190,9 +190,7 @@ TEST_CASE("a port in use is refused by name") {
                                             Catch::Contains("is taken by another program"));
 }
 
-// ---- frames ----------------------------------------------------------------------------------
-
-TEST_CASE("what waits for a partner is bounded in messages and in bytes") {
+TEST_CASE("the queue of a partner is bounded in messages and bytes") {
   for (const bool by_bytes : {true, false}) {
     for (uint32_t self : {0u, 1u}) {
       GrpcNetwork network({}, 2);
@@ -201,7 +199,8 @@ TEST_CASE("what waits for a partner is bounded in messages and in bytes") {
       request.queue_bytes_max = by_bytes ? 10'000 : 1'000'000;
       request.queue_messages_max = by_bytes ? 1'000'000 : 10;
       const auto links = network.networks[self]->Open(request, &listener);
-      // The other one never opens the generation: but for what the transport takes, all waits here.
+      // The other member never opens the generation. Except for what the transport takes, all
+      // messages wait here.
       for (uint64_t i = 0; i < 20'000 && listener.why(1 - self).ok(); ++i) {
         links->Send(collective::MakeLinkMessage(self, 1 - self, i, 0, 1000));
       }
@@ -221,7 +220,7 @@ class ClosedStream final : public rpc::FrameHandler {
   std::promise<Status> closed;
 };
 
-TEST_CASE("a hello with a payload, which would have to be held, is refused") {
+TEST_CASE("a hello with a payload is refused") {
   GrpcNetwork network({}, 1);
   auto handler = std::make_shared<ClosedStream>();
   std::promise<void> done;
@@ -234,6 +233,8 @@ TEST_CASE("a hello with a payload, which would have to be held, is refused") {
   CHECK(why.message() == "the hello of a stream has a payload");
   done.get_future().wait();
 }
+
+// ---- frames ----------------------------------------------------------------------------------
 
 std::string Bytes(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
@@ -250,7 +251,7 @@ grpc::ByteBuffer Buffer(const std::string& bytes, size_t piece) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-TEST_CASE("a frame's header lies as the page in peer.h says") {
+TEST_CASE("a frame's header has the layout of peer.h") {
   collective::ReduceMessage m = collective::MakeLinkMessage(0, 2, 9, 4, 1 << 20);
   m.kind = collective::MessageKind::kDown;
   const std::string bytes = Bytes(rpc::ToFrame(m));

@@ -1,5 +1,5 @@
-// What probes and general tools may keep of a server: watches of its health and streams of
-// reflection are bounded for each caller and end in time, and nobody is kept waiting by them.
+// Tests of health watches and reflection streams, which probes and generic tools open. The server
+// limits them per caller, ends them in time, and does not let them block other callers.
 #include <grpcpp/generic/generic_stub.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -48,13 +48,13 @@ grpc::StatusCode Check(const std::shared_ptr<grpc::Channel>& channel,
   return status.error_code();
 }
 
-// A stream of somebody who asks one thing and then stays.
+// A stream that sends one request and then stays open.
 class Staying {
  public:
   virtual ~Staying() = default;
-  // Whether it was answered.
+  // Waits for an answer. Returns false if the stream has ended.
   virtual bool Answered() = 0;
-  // What it ends with; more answers are none.
+  // Waits for the end of the stream and returns its status. Checks that no answer is left.
   virtual grpc::Status End() = 0;
   void Cancel() { context_.TryCancel(); }
 
@@ -112,7 +112,7 @@ class Reflecting final : public Staying {
 
 using Streams = std::vector<std::unique_ptr<Staying>>;
 
-// Both kinds.
+// Opens a stream of each kind and waits for their answers.
 Streams StayAt(const std::shared_ptr<grpc::Channel>& channel) {
   Streams out;
   out.push_back(std::make_unique<Watching>(channel));
@@ -129,8 +129,8 @@ void CheckEnd(const Streams& streams, grpc::StatusCode code, const char* words) 
   }
 }
 
-// A caller who has all that it may have open is refused more, but its probes are answered; when
-// some of it ends there is room again.
+// Checks the limit of one caller. At the limit, the server refuses more streams but answers health
+// checks. After a stream ends, there is room for another one.
 void TakeAll(const std::string& address, size_t calls_max) {
   const auto channel = Connect(address);
   Streams open;
@@ -167,7 +167,7 @@ TEST_CASE("health watches and reflection count as calls") {
   TakeAll((*network)->address(), 20);
 }
 
-TEST_CASE("streams that ask nothing keep nobody waiting") {
+TEST_CASE("idle streams do not block other callers") {
   Handler handler;
   const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler);
   REQUIRE(server.ok());
@@ -181,7 +181,7 @@ TEST_CASE("streams that ask nothing keep nobody waiting") {
   CHECK(Check(channel) == grpc::StatusCode::OK);
 }
 
-TEST_CASE("they end with their server, in words") {
+TEST_CASE("probe streams end with their server and name the reason") {
   Handler handler;
   const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler);
   REQUIRE(server.ok());
@@ -224,7 +224,7 @@ TEST_CASE("revoking a credential ends only its own probes") {
   CHECK(Check(ann) == grpc::StatusCode::OK);
 }
 
-TEST_CASE("a worker ends them, too") {
+TEST_CASE("a worker ends the probes of a revoked credential") {
   Certificates mine;
   PeerOptions options;
   options.security.keychain = options.dialling.keychain =
@@ -239,7 +239,7 @@ TEST_CASE("a worker ends them, too") {
   CheckEnd(of_bob, grpc::StatusCode::PERMISSION_DENIED, "this was ended");
 }
 
-TEST_CASE("health is that of the server and of each service, and of no other") {
+TEST_CASE("health covers the server and each of its services") {
   Handler handler;
   const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler);
   REQUIRE(server.ok());
@@ -252,7 +252,7 @@ TEST_CASE("health is that of the server and of each service, and of no other") {
   CHECK(other.said() == health::HealthCheckResponse::SERVICE_UNKNOWN);
 }
 
-// A call that sends its request late, or not at all.
+// A call that sends its request late or never.
 class LateRequest final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   LateRequest(const std::shared_ptr<grpc::Channel>& channel, const std::string& method)
@@ -264,7 +264,7 @@ class LateRequest final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc:
   }
   void Send() {
     StartWriteLast(&request_, {});
-    StartRead(&response_);  // the status comes after it
+    StartRead(&response_);  // the status follows the response
   }
   grpc::Status End() {
     RemoveHold();
@@ -286,7 +286,7 @@ TEST_CASE("a worker waits for the request of a health check") {
   const auto channel = Connect((*network)->address());
   REQUIRE(Check(channel) == grpc::StatusCode::OK);
   LateRequest late(channel, "/grpc.health.v1.Health/Check");
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // a slow client
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // plays a slow client
   late.Send();
   CHECK(late.End().error_code() == grpc::StatusCode::OK);
 }
@@ -307,7 +307,7 @@ TEST_CASE("a call whose request does not arrive ends with an error") {
   }
 }
 
-TEST_CASE("what reflection does not know is an answer, and what is no question an end") {
+TEST_CASE("reflection answers unknown names and ends on bad requests") {
   Handler handler;
   const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler);
   REQUIRE(server.ok());
@@ -338,7 +338,7 @@ TEST_CASE("what reflection does not know is an answer, and what is no question a
             .all_extension_numbers_response()
             .base_type_name() == "espalier.v1.JobUpdate");
   CHECK(ask([](auto*) {}).error_response().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
-  // A file comes with all that it imports.
+  // The answer contains the file and its imports.
   const auto file = ask([](auto* r) { r->set_file_by_filename("proto/espalier/v1/api.proto"); });
   CHECK(file.file_descriptor_response().file_descriptor_proto_size() == 2);
   reflection::ServerReflectionRequest long_one;
@@ -367,10 +367,10 @@ TEST_CASE("a method that no service has is unknown") {
   CHECK(ended.get_future().get().error_code() == grpc::StatusCode::UNIMPLEMENTED);
 }
 
-// What an HTTP/2 client says first: the preface and no settings.
+// The first bytes of an HTTP/2 client: the preface and empty settings.
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
 
-// How long a connection that makes no call stays, in ms; it is read until the server ends it.
+// Opens a connection without calls and reads until the server closes it. Returns the time in ms.
 int64_t StayWithoutCalls(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   REQUIRE(fd >= 0);
@@ -387,7 +387,7 @@ int64_t StayWithoutCalls(int port) {
   ssize_t got = 0;
   while ((got = recv(fd, buffer, sizeof(buffer), 0)) > 0) {
   }
-  CHECK(got == 0);  // else nothing came for the limit
+  CHECK(got == 0);  // otherwise the read timed out
   close(fd);
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
                                                                began)
@@ -398,7 +398,7 @@ TEST_CASE("a connection without calls is closed, one with a call stays") {
   Handler handler;
   CoordinatorServerLimits limits;
   limits.idle_timeout_ms = 500;
-  limits.keepalive_interval_ms = 10 * kLimitMs;  // not what closes it
+  limits.keepalive_interval_ms = 10 * kLimitMs;  // rules out keepalive as the cause
   const auto server = CoordinatorServer::Make("127.0.0.1:0", &handler, limits);
   REQUIRE(server.ok());
   const auto channel = Connect((*server)->address());

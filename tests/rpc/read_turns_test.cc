@@ -10,7 +10,7 @@
 namespace espalier::rpc {
 namespace {
 
-// Reads twice kBytesWithoutCallMax as gRPC does; false if the connection ended before.
+// Reads twice kBytesWithoutCallMax as gRPC does. Returns false if the connection ends earlier.
 bool ReadsMuch(int writer, int reader) {
   const std::string piece(16 << 10, 'x');
   std::string buffer(piece.size(), '\0');
@@ -36,7 +36,7 @@ TEST_CASE("a read limit ends with its socket") {
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, dialled) == 0);
   ReadInTurns(served[0]);
   CHECK_FALSE(ReadsMuch(served[1], served[0]));
-  REQUIRE(dup2(dialled[0], served[0]) == served[0]);  // takes its number
+  REQUIRE(dup2(dialled[0], served[0]) == served[0]);  // reuses the descriptor number
   CHECK(ReadsMuch(dialled[1], served[0]));
   for (const int fd : {served[0], served[1], dialled[0], dialled[1]}) close(fd);
 }

@@ -7,7 +7,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-TEST_CASE("a refused call is a line of the audit") {
+TEST_CASE("a refused call is one line of the audit") {
   Refusals refusals;
   CHECK(refusals.Tell("reader 'bob'", "/Cancel: may not", 5) ==
         Lines{"audit: refused /Cancel: may not"});
@@ -20,7 +20,7 @@ TEST_CASE("a flood of refusals is counted and hides no other caller") {
   for (int i = 0; i < 1000; ++i) lines += static_cast<int64_t>(refusals.Tell("", "x", 5).size());
   CHECK(lines == Refusals::kCallerMax);
   CHECK(refusals.Tell("reader 'bob'", "/Submit", 5) == Lines{"audit: refused /Submit"});
-  CHECK(refusals.Rest(5).empty());  // the second is not over
+  CHECK(refusals.Rest(5).empty());  // the same second
   CHECK(refusals.Rest(6) == Lines{"audit: 990 more calls of unidentified callers were refused"});
   CHECK(refusals.Rest(6).empty());
   for (int i = 0; i < 11; ++i) (void)refusals.Tell("reader 'bob'", "y", 6);
@@ -36,7 +36,7 @@ TEST_CASE("the log of refusals is bounded for any number of callers") {
         static_cast<int64_t>(refusals.Tell("reader '" + std::to_string(i) + "'", "x", 5).size());
   }
   CHECK(lines == Refusals::kAllMax);
-  // One that had a line is counted by its name, though there is no room for its second.
+  // A caller that has a line is counted by name, even if there is no room for a second line.
   CHECK(refusals.Tell("reader '0'", "x", 5).empty());
   CHECK(refusals.Rest(6) == Lines{"audit: 1 more call of reader '0' was refused",
                                   "audit: 9900 more calls of others were refused"});

@@ -1,4 +1,4 @@
-// A coordinator's server with certificates and a token, and what it is asked, for tests.
+// A coordinator's server with certificates and tokens, and a handler that records its calls.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,10 @@
 
 namespace espalier::rpc {
 
-inline constexpr const char* kToken = "0123456789abcdef0123";       // of operator carl
-inline constexpr const char* kAdminToken = "0123456789abcdef4567";  // of admin dora
+inline constexpr const char* kToken = "0123456789abcdef0123";       // token of operator carl
+inline constexpr const char* kAdminToken = "0123456789abcdef4567";  // token of admin dora
 
-// Answers everything at once.
+// A handler that answers each call at once.
 class Handler : public CoordinatorHandler {
  public:
   void OnWorkerOpened(cluster::SessionId, std::string) override { ++opened; }
@@ -55,7 +55,7 @@ class Handler : public CoordinatorHandler {
 
   std::atomic<int> opened{0};
   Queue<cluster::SessionId> messages;
-  Queue<cluster::Requester> requesters;  // of orders
+  Queue<cluster::Requester> requesters;  // callers that submit, withdraw or cancel
   Queue<Status> closed;
 };
 

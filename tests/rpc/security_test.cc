@@ -1,4 +1,4 @@
-// What each side is told when credentials do not fit together, and files that are replaced.
+// Tests of the errors for credentials that do not match, and of credential files that change.
 #include <catch2/catch.hpp>
 #include <future>
 #include <thread>
@@ -16,7 +16,7 @@ using Catch::Contains;
 
 constexpr auto kPatience = std::chrono::seconds(20);
 
-TEST_CASE("what a client is told names the side, the reason and the way out") {
+TEST_CASE("a refusal names the side, the reason and the fix") {
   Secured head;
   const auto ann = head.mine.Issue({security::Role::kOperator, "ann"});
   CHECK(head.List(ann).ToString() == "OK");
@@ -36,7 +36,7 @@ TEST_CASE("what a client is told names the side, the reason and the way out") {
        "the role operator");
 }
 
-TEST_CASE("a submission that is refused is known to have come to nothing") {
+TEST_CASE("a refused submission is known to have failed") {
   Secured head;
   const auto refused = [](ApiClient& client, StatusCode expected) {
     bool known = false;
@@ -51,12 +51,12 @@ TEST_CASE("a submission that is refused is known to have come to nothing") {
     refused(*head.Client(files), StatusCode::kPermissionDenied);
   }
   const auto believed =
-      head.foreign.Issue({security::Role::kOperator, "ann"});  // the coordinator is not
+      head.foreign.Issue({security::Role::kOperator, "ann"});  // does not trust the coordinator
   refused(*head.Client(believed), StatusCode::kPermissionDenied);
   refused(**ApiClient::Make(head.server->address()), StatusCode::kFailedPrecondition);
 }
 
-TEST_CASE("a key that does not fit its certificate changes nothing, one that does is shown soon") {
+TEST_CASE("a mismatched key is ignored and a matching pair is used") {
   Secured head;
   const auto ann = head.mine.Issue({security::Role::kOperator, "ann"});
   const auto replace = [&](const security::TlsFiles& with) {
@@ -68,7 +68,7 @@ TEST_CASE("a key that does not fit its certificate changes nothing, one that doe
   const security::TlsFiles next =
       head.mine.Issue({security::Role::kCoordinator, "next", {"127.0.0.1"}});
   std::filesystem::rename(head.mine.Issue({security::Role::kReader, "bob"}).key, head.own.key);
-  // Longer than a listener takes to look at its files twice.
+  // Lasts longer than two checks of the files by the listener.
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
   while (std::chrono::steady_clock::now() < until) {
     const Status listed = head.List(ann);
@@ -122,7 +122,7 @@ class Attempt : public CoordinatorLinkListener {
   std::unique_ptr<CoordinatorLink> link_;
 };
 
-TEST_CASE("only what a coordinator refuses itself is a refusal to a worker") {
+TEST_CASE("only the coordinator's own refusal is PermissionDenied") {
   const auto attach = [](int64_t head_age_days, int64_t age_days, bool stranger) {
     Secured head({security::Role::kCoordinator, "head", {"127.0.0.1"}}, head_age_days);
     security::TlsFiles own = head.mine.Issue({security::Role::kWorker, "node-1"}, age_days);
@@ -132,7 +132,7 @@ TEST_CASE("only what a coordinator refuses itself is a refusal to a worker") {
   const Status refused = attach(0, 3, false);
   CHECK(refused.code() == StatusCode::kPermissionDenied);
   CHECK_THAT(refused.ToString(), Contains("the caller's certificate") && Contains("expired on "));
-  const Status out_of_date = attach(3, 0, false);  // until it is renewed there
+  const Status out_of_date = attach(3, 0, false);  // temporary: the coordinator may renew it
   CHECK(out_of_date.code() == StatusCode::kUnavailable);
   CHECK_THAT(out_of_date.ToString(),
              Contains("the coordinator's certificate") && Contains("expired on "));
@@ -144,7 +144,7 @@ TEST_CASE("only what a coordinator refuses itself is a refusal to a worker") {
   CHECK_THAT(unknown.ToString(), Contains("the coordinator's certificate"));
 }
 
-TEST_CASE("TLS on one side alone is one clear error of that side") {
+TEST_CASE("TLS on only one side is reported clearly") {
   Secured head;
   Handler handler;
   const auto plain = CoordinatorServer::Make("127.0.0.1:0", &handler);
@@ -230,7 +230,7 @@ TEST_CASE("revoking a credential ends only its own open streams") {
   CHECK(by_certificate.get().ok());
 }
 
-TEST_CASE("a watcher who does not read is ended, too, when its certificate is taken back") {
+TEST_CASE("revocation also ends a watcher that does not read") {
   Secured head;
   head.handler.keeps_watchers = true;
   const security::TlsFiles bob = head.mine.Issue({security::Role::kReader, "bob"});
@@ -247,21 +247,22 @@ TEST_CASE("a watcher who does not read is ended, too, when its certificate is ta
   const auto reader = stub->Watch(&context, request);
   const auto sink = head.handler.watchers.PopFor(kPatience);
   REQUIRE(sink.has_value());
-  spec::JobUpdate update;  // more than a connection takes that nobody reads from
+  spec::JobUpdate update;  // more than an unread connection buffers
   update.history.resize(500'000);
   for (size_t i = 0; i < update.history.size(); ++i) {
     update.history[i].step = static_cast<int64_t>(i + 1);
   }
   (*sink)->Send(update);
   head.mine.Revoke(bob);
-  // Longer than one may take to read what waits. Who did not read gets no more of it.
+  // Waits for longer than a revoked watcher has to read (kWatchFlushTimeoutMs). Then it gets no
+  // more data.
   std::this_thread::sleep_for(std::chrono::seconds(15));
   espalier::v1::JobUpdate read;
   CHECK_FALSE(reader->Read(&read));
   CHECK(reader->Finish().error_code() != grpc::StatusCode::OK);
 }
 
-TEST_CASE("a plain server limits the calls that one caller may have open") {
+TEST_CASE("a plain server limits the open calls of one caller") {
   Handler handler;
   CoordinatorServerLimits limits;
   limits.calls_a_caller_max = 0;

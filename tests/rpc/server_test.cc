@@ -1,4 +1,4 @@
-// Coordinator's server and worker's link against each other, over loopback.
+// Tests of the coordinator's server with a worker's link, over loopback.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -61,7 +61,7 @@ TEST_CASE("a worker and its coordinator exchange every message in order") {
   }
 }
 
-TEST_CASE("a session that is closed sends what was queued first and tells the worker why") {
+TEST_CASE("a closed session first sends its queue, then the reason") {
   Coordinator c;
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c.server->address(), &w);
@@ -76,7 +76,7 @@ TEST_CASE("a session that is closed sends what was queued first and tells the wo
   c.server->Send(session, cluster::Dismiss{"too late"});  // nothing happens
 }
 
-TEST_CASE("a worker that closes in order is heard to the end") {
+TEST_CASE("the last message of a worker that closes is received") {
   Coordinator c;
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c.server->address(), &w);
@@ -90,7 +90,7 @@ TEST_CASE("a worker that closes in order is heard to the end") {
   CHECK(w.Closed().ok());
 }
 
-TEST_CASE("a worker that vanishes is noticed at once, and a new one has a new session") {
+TEST_CASE("a lost worker is noticed and a new one has a new session") {
   Coordinator c;
   FakeWorker w;
   auto link = CoordinatorLink::Open(c.server->address(), &w);
@@ -103,7 +103,7 @@ TEST_CASE("a worker that vanishes is noticed at once, and a new one has a new se
   CHECK(c.handler.Next().session != first);
 }
 
-TEST_CASE("a coordinator that ends tells its workers") {
+TEST_CASE("a coordinator's shutdown closes the links of its workers") {
   auto c = std::make_unique<Coordinator>();
   FakeWorker w;
   const auto link = CoordinatorLink::Open(c->server->address(), &w);
@@ -114,7 +114,7 @@ TEST_CASE("a coordinator that ends tells its workers") {
   link->Send(cluster::Goodbye{"too late"});
 }
 
-TEST_CASE("a coordinator that is not there is told at once, with its address") {
+TEST_CASE("an unreachable coordinator is reported with its address") {
   FakeWorker w;
   const auto link = CoordinatorLink::Open("127.0.0.1:1", &w);
   const Status why = w.Closed();
@@ -122,7 +122,7 @@ TEST_CASE("a coordinator that is not there is told at once, with its address") {
   CHECK_THAT(why.ToString(), Catch::Contains("coordinator at 127.0.0.1:1 cannot be reached"));
 }
 
-// A port that takes connections and says nothing.
+// A port that accepts connections and never answers.
 struct SilentListener {
   SilentListener() {
     fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -140,7 +140,7 @@ struct SilentListener {
   std::string address;
 };
 
-TEST_CASE("a coordinator that does not answer ends the attempt at its deadline") {
+TEST_CASE("a silent coordinator ends the attempt at its deadline") {
   SilentListener silent;
   FakeWorker w;
   CoordinatorLinkOptions options;
@@ -195,7 +195,7 @@ TEST_CASE("a Unix socket is private to its user") {
   server->reset();
   CHECK(stat(path.c_str(), &info) != 0);
 
-  // One that took the place of a server's own stays.
+  // A server does not remove a socket that has replaced its own.
   server = listen(&handler);
   REQUIRE(unlink(path.c_str()) == 0);
   auto second = listen(&handler);
@@ -204,7 +204,7 @@ TEST_CASE("a Unix socket is private to its user") {
   CHECK(list().status().ToString() == "OK");
   second->reset();
 
-  // What a program that was killed left, and what is no socket.
+  // A server replaces the socket of a killed program, but not a file.
   {
     sockaddr_un left{};
     left.sun_family = AF_UNIX;
@@ -222,7 +222,7 @@ TEST_CASE("a Unix socket is private to its user") {
   CHECK(stat(path.c_str(), &info) == 0);
 }
 
-TEST_CASE("a worker tells an address that others can dial") {
+TEST_CASE("a worker reports an address that others can dial") {
   storage::TemporaryDirectory directory("/tmp");
   FakeHandler handler;
   const auto local = CoordinatorServer::Make("unix:" + (directory / "c.socket"), &handler);
@@ -256,7 +256,7 @@ TEST_CASE("a worker that does not read is closed at its queue limit") {
   auto stub = v1::Coordinator::NewStub(
       rpc::MakeChannel(c.server->address(), {1 << 26, 10'000, 5'000}).channel);
   grpc::ClientContext context;
-  auto stream = stub->Attach(&context);  // never reads
+  auto stream = stub->Attach(&context);  // never read
   const cluster::SessionId session = c.handler.Next().session;
   for (int i = 0; i < 200; ++i) c.server->Send(session, cluster::Dismiss{std::string(60'000, 'x')});
   const FakeHandler::Event closed = c.handler.Next();
@@ -281,7 +281,7 @@ TEST_CASE("reads from a worker wait for its pending messages") {
   for (int i = 0; i < 5; ++i) next();
   CHECK_FALSE(c.handler.events.PopFor(std::chrono::milliseconds(100)).has_value());
   while (seen < 40) {
-    REQUIRE(c.handler.holds.PopFor(kPatience).has_value());  // one is dealt with: one more comes
+    REQUIRE(c.handler.holds.PopFor(kPatience).has_value());  // handling one lets one more in
     next();
   }
   link->Send(cluster::Goodbye{"SIGTERM"});
@@ -291,7 +291,7 @@ TEST_CASE("reads from a worker wait for its pending messages") {
   CHECK(std::holds_alternative<cluster::Goodbye>(c.handler.Next().message));
 }
 
-TEST_CASE("many bytes that are not dealt with stop the reading too, and an end is still noticed") {
+TEST_CASE("many unhandled bytes stop reads, but an end is noticed") {
   CoordinatorServerLimits limits;
   limits.session_unhandled_bytes_max = 1000;
   Coordinator c(limits);
@@ -307,7 +307,7 @@ TEST_CASE("many bytes that are not dealt with stop the reading too, and an end i
   CHECK(c.handler.Next().what == "closed");
 }
 
-TEST_CASE("a message above the limit is not sent and named with both sizes") {
+TEST_CASE("a message above the limit is refused with the limit") {
   CoordinatorServerLimits limits;
   limits.message_bytes_max = 10'000;
   Coordinator c(limits);
@@ -319,7 +319,7 @@ TEST_CASE("a message above the limit is not sent and named with both sizes") {
   CHECK_THAT(why.ToString(), Catch::Contains("expected at most 10000 bytes"));
 }
 
-TEST_CASE("a coordinator's port in use is refused by name") {
+TEST_CASE("a coordinator's port in use is named in the error") {
   Coordinator c;
   FakeHandler other;
   const auto second = CoordinatorServer::Make(c.server->address(), &other);

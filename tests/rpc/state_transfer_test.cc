@@ -27,7 +27,7 @@ std::string Bytes(size_t size) {
   return bytes;
 }
 
-// For everybody on a plain network.
+// Returns an offer to all members on a plain network.
 StateOffer Offer(std::function<std::string()> bytes) {
   return {{}, [bytes] { return std::make_shared<const std::string>(bytes()); }};
 }
@@ -44,7 +44,7 @@ TEST_CASE("a state of any size arrives whole") {
   holder->WithdrawState(kKey);
 }
 
-TEST_CASE("a state that is not offered, or not any more, is not found") {
+TEST_CASE("a state that is withdrawn or not offered is not found") {
   const auto holder = MustListen(), asker = MustListen();
   holder->OfferState(kKey, Offer([] { return std::string("state"); }));
   MemberKey other = kKey;
@@ -57,7 +57,7 @@ TEST_CASE("a state that is not offered, or not any more, is not found") {
   CHECK_THAT(gone.message(), Catch::Contains("member 2 of generation 3 of job-7"));
 }
 
-TEST_CASE("a state larger than expected is refused, and a dead holder does not block") {
+TEST_CASE("an oversized state is refused, a dead holder is an error") {
   auto holder = MustListen();
   const auto asker = MustListen();
   holder->OfferState(kKey, Offer([] { return Bytes(5000); }));
@@ -68,11 +68,12 @@ TEST_CASE("a state larger than expected is refused, and a dead holder does not b
   CHECK_FALSE(asker->FetchState(address, kKey, {.bytes_max = 100, .timeout_ms = 2000}).ok());
 }
 
-TEST_CASE("a state may take as long as it likes while parts of it come, and no longer") {
+TEST_CASE("a fetch times out only between two parts") {
   const auto holder = MustListen(), asker = MustListen();
-  const std::string state = Bytes(5 * rpc::kStatePartBytes);  // not made while it is waited for
+  const std::string state = Bytes(5 * rpc::kStatePartBytes);  // made before the fetch
   holder->OfferState(kKey, Offer([&] { return state; }));
-  // Asked between two parts: they take longer than timeout_ms together, each much less.
+  // The client calls this between two parts. Together the parts take longer than timeout_ms, but
+  // each takes much less.
   const auto slow = [] {
     std::this_thread::sleep_for(std::chrono::milliseconds(1'000));
     return false;
@@ -93,7 +94,7 @@ TEST_CASE("a state may take as long as it likes while parts of it come, and no l
   holder->WithdrawState(kKey);
 }
 
-TEST_CASE("withdrawing waits for those who are just encoding") {
+TEST_CASE("withdrawing waits for a running encoder") {
   const auto holder = MustListen(), asker = MustListen();
   std::atomic<bool> entered{false}, leave{false}, withdrawn{false}, early{false};
   holder->OfferState(kKey, Offer([&] {

@@ -1,5 +1,5 @@
-// Faults planted into the simulated shells to see that the checks find them. They exist in the
-// simulation only.
+// Bugs to plant into the simulated shells, which prove that the checks find them. They exist only
+// in the simulation.
 #pragma once
 
 #include <array>
@@ -9,44 +9,44 @@
 namespace espalier::sim {
 
 enum class Bug {
-  kApplyBeforeWholeTotal,  // a step is applied when its first bucket is there
-  kDropEarlyMessages,      // those of the next round are not held
-  kRefuseEarlyStreams,     // of a generation that is not opened here yet
+  kApplyBeforeWholeTotal,  // a member applies a step before all buckets of the total are there
+  kDropEarlyMessages,      // a member drops messages of the next round
+  kRefuseEarlyStreams,     // a member refuses streams of a generation that it has not opened yet
   kReuseGeneration,        // the second generation has the number of the first
-  kSkipFetch,              // who is behind goes on from its own state
+  kSkipFetch,              // a member that is behind continues from its own state
   kFetchFromBehind,        // Proceed names a member that is behind as the holder
-  kBeginBeforeLevel,       // the round begins before all are ready
-  kObeyTwice,              // an order that was sent again is begun again
-  kSumInOrderOfArrival,    // leaves are added as they finish
-  kSkipMovedLeaf,          // a leaf that came over from another member is left out
-  kCountMovedLeafTwice,    // a leaf that went to another member is still counted
-  kRowsOfOldOwnership,     // the rows of the leaves owned before
-  kAbortedRootWrites,      // a root that lost the job puts its weights in place
+  kBeginBeforeLevel,       // a member begins the round before all are ready
+  kObeyTwice,              // a worker performs a repeated order again
+  kSumInOrderOfArrival,    // a member adds leaves in the order in which they finish
+  kSkipMovedLeaf,          // a member leaves out a leaf that it took over
+  kCountMovedLeafTwice,    // a member still counts a leaf that another member took over
+  kRowsOfOldOwnership,     // a member uses the rows of its previous leaves
+  kAbortedRootWrites,      // a root that lost the job commits its weights
   kDropLinksAtOnce,        // a broken link closes all others
-  kIgnoreIncarnation,      // orders of an old coordinator are obeyed
-  kSendBeforeJournal,      // an order leaves before its generation is durable
-  kForgetSlots,            // the state that is handed over lacks the optimizer's
-  kForgetBest,             // ... lacks what early stopping keeps
-  kInterruptBeforeUpdate,  // between the total's statistics and its update
-  kEvaluateOwnRows,        // the evaluation counts the member's own rows only
-  kKeepOldJob,             // a worker does not drop its job when another one begins
-  kForgetReports,          // what was told on a stream that broke is not told again
+  kIgnoreIncarnation,      // a worker obeys orders of an old coordinator
+  kSendBeforeJournal,      // the coordinator sends an order before its generation is durable
+  kForgetSlots,            // a fetched state has no optimizer slots
+  kForgetBest,             // a fetched state has no data of early stopping
+  kInterruptBeforeUpdate,  // an interruption counts between a total's statistics and its update
+  kEvaluateOwnRows,        // an evaluation counts only the member's own rows
+  kKeepOldJob,             // a worker keeps its job when another one begins
+  kForgetReports,          // a worker does not repeat reports after a broken stream
   kDeathAfterRestart,      // a restarted coordinator does not wait for its members
-  kJoinAsIfAtFirst,        // one that joins does not wait for the state
-  kJoinOneRoundLate,       // ... begins a round late
-  kOfferOlderState,        // the state that is handed over is of the round before
-  kReadyBeforeRows,        // told before they are loaded
-  kSwitchWithoutRows,      // those of leaves that come are not loaded at all
-  kSwitchBeforeUpdate,     // the last total of a generation is not applied
-  kStampTwice,             // the root ends the new generation as well
-  kDropLinksOfBefore,      // ... of the old generation at once
-  kLeaverDropsLinks,       // a leaver does so after its last total
-  kDoNotGoBack,            // who was interrupted before it saw that states differ keeps its own
-  kIgnoreDivergence,       // states that differ are taken for agreed
-  kTellOnlyNewHistory,     // a new generation does not tell the evaluations before it
+  kJoinAsIfAtFirst,        // a joining member does not wait for the state
+  kJoinOneRoundLate,       // a joining member begins one round late
+  kOfferOlderState,        // a member offers its state of the previous round
+  kReadyBeforeRows,        // a member reports ready before its rows are loaded
+  kSwitchWithoutRows,      // a member does not load the rows of leaves that it takes over
+  kSwitchBeforeUpdate,     // a member does not apply the last total of a generation
+  kStampTwice,             // the root also ends the new generation
+  kDropLinksOfBefore,      // a member closes the links of the old generation at once
+  kLeaverDropsLinks,       // a leaving member closes its links after its last total
+  kDoNotGoBack,            // an interrupted member keeps a state that differs
+  kIgnoreDivergence,       // members accept states that differ
+  kTellOnlyNewHistory,     // a new generation does not report earlier evaluations
   kDoNotFence,             // older writers keep their slots
-  kFillAnySlot,            // a slot is made again when a bundle is moved into it
-  kReserveLate,            // a slot is made at the commit, not before the member is ready
+  kFillAnySlot,            // a bundle that moves into a missing slot creates it
+  kReserveLate,            // the root creates its slot at the commit, not before it is ready
   kCount,
 };
 

@@ -217,7 +217,7 @@ void Checks::Stepped(const SimCoordinator& coordinator,
   if (!begun) return;
   std::set<std::string> seen;
   for (const spec::JobSnapshot& job : coordinator.core().Jobs()) {
-    // Of a job that waits for workers, some may have been released.
+    // A job that waits for workers may have released some.
     if (spec::IsFinal(job.state) || !job.waiting_because.empty()) continue;
     for (const std::string& name : job.workers) {
       if (IsAwaited(coordinator, actions, job.job, name)) continue;
@@ -226,8 +226,7 @@ void Checks::Stepped(const SimCoordinator& coordinator,
   }
 }
 
-// Nobody of that name among the members has come to this life: the job may have waited for others
-// in its place, and it may have come as another worker.
+// Such a member may have returned as another worker and joined another job, so it is not counted.
 bool Checks::IsAwaited(const SimCoordinator& coordinator,
                        const cluster::CoordinatorActions& actions, JobId job,
                        const std::string& name) const {
@@ -248,7 +247,7 @@ bool Checks::IsAwaited(const SimCoordinator& coordinator,
   return !members.empty() && std::none_of(members.begin(), members.end(), has_come);
 }
 
-// After a restart those who can still come back are waited for.
+// Checks that a restarted coordinator waits for members that can still return.
 void Checks::CheckPatience(const SimCoordinator& coordinator,
                            const cluster::GenerationStarted& entry,
                            const std::vector<cluster::Member>& before) {
@@ -258,7 +257,7 @@ void Checks::CheckPatience(const SimCoordinator& coordinator,
         std::any_of(entry.members.begin(), entry.members.end(),
                     [&](const cluster::Member& now) { return now.worker == m.worker; });
     const SimWorker& process = world_.AtAddress(m.address);
-    // One that was taken out may have come as another worker.
+    // A member that was taken out may have returned as another worker.
     const bool here = coordinator.welcomed(m.worker) || process.attached();
     if (stays || here || !process.alive() || process.paused()) continue;
     Fail(ToString(m.worker) + " was given up by a coordinator that had only just begun");

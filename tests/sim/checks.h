@@ -1,5 +1,5 @@
-// The invariants of a simulated world, looked at after every event that could break them. The
-// first violation sticks and ends the run.
+// The invariants of a simulated world. They are checked after every event that could break them.
+// The first violation is final and ends the run.
 #pragma once
 
 #include <cstdint>
@@ -30,51 +30,54 @@ class Checks {
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
 
-  // A member stands between two rounds of a generation: its state is that of the undisturbed run,
-  // it never goes back, and no other member of the generation is more than one round away.
+  // A member is between two rounds of a generation. Checks that its state is that of the
+  // undisturbed run, that it never goes back, and that all members are within one round.
   void Reached(const SimWorker& worker, const MemberPoint& point, const ToyJob& toy,
                const training::TrainingState<Real>& state);
-  // A total is about to be committed: each leaf is in it once, and each of its rows.
+  // A member is about to commit a total. Checks that it contains each leaf and each row once.
   void Counted(const SimWorker& worker, const ToyJob& toy, const training::Action& action,
                const collective::Payload& last);
-  // A message that must be ignored led to this.
+  // The actions are the result of a stale message. Checks that there are none.
   void Ignored(const SimWorker& worker, const collective::ReduceActions& actions);
-  // A worker takes part in `begins`; it works on `present`.
+  // A worker begins the job `begins`. Checks that `present` is not another job.
   void Works(const SimWorker& worker, JobId present, JobId begins);
-  // A generation has one owner of each leaf: all hear the same.
+  // A worker receives an order to train. Checks that all members receive the same leaf owners.
   void Ordered(const SimWorker& worker, const cluster::StartTraining& order);
-  // A member says that another one cannot be reached.
+  // A member reports that another one is unreachable. Checks that there is a reason.
   void Complains(const SimWorker& worker, const MemberPoint& point, uint32_t about);
-  // A member ended its generation because the root stamped that into a total: the next one has it,
-  // or has not.
+  // A member ended its generation because the root's stamp in a total ordered it. Checks that all
+  // go to the same generation, and that a leaving member is not in it.
   void Switches(const SimWorker& worker, const MemberPoint& point, Generation next);
   void Leaves(const SimWorker& worker, const MemberPoint& point, Generation next);
-  // That generation of a job was, or is to be, begun by plan.
+  // Returns whether that generation of a job begins by plan.
   bool Planned(JobId job, Generation generation) const {
     return planned_.contains({job, generation});
   }
-  // From now on the states of that generation's members may be wrong, until they find out.
+  // From now on, the states of that generation's members may be wrong until they compare them.
   void Corrupted(const MemberPoint& point) { corrupted_.insert({point.job, point.generation}); }
-  // A member went back to a state that all agreed on.
+  // A member went back to a state that all agreed on. Checks that the state is correct and that
+  // there was a corruption.
   void Restored(const SimWorker& worker, const ToyJob& toy, const MemberPoint& point,
                 const training::TrainingState<Real>& state);
-  // Nothing here makes a member fail its job, but one that is to join may not be able to.
+  // A member fails its job. No fault causes this, except that a joining member may fail to prepare.
   void MemberFails(const SimWorker& worker, const SimMember::End& end);
-  // A bundle is put in place: the right one, and not after a later job with this output trained.
+  // A bundle becomes the output. Checks its weights, and that no later job with this output has
+  // trained.
   void Written(const std::string& output, const SimBundle& bundle);
-  // A client was told that the job is cancelled and has no output.
+  // The coordinator confirmed a cancel to the client. Checks that the job has no output.
   void CancelledFor(JobId job, const std::string& output);
 
-  // No worker is a member of two jobs.
+  // Checks that no worker is a member of two jobs.
   void Stepped(const SimCoordinator& coordinator, const cluster::CoordinatorActions& actions);
-  // The coordinator wrote, or is about to send: what it sends is durable, no number is used twice.
+  // The coordinator wrote an entry. Checks that no generation is used twice.
   void Persisted(const SimCoordinator& coordinator, const cluster::JournalEntry& entry);
+  // The coordinator is about to send a message. Checks that its entries are durable.
   void Sends(const SimCoordinator& coordinator, const cluster::ToWorker& message);
 
  private:
   void PersistedGeneration(const SimCoordinator& coordinator,
                            const cluster::GenerationStarted& entry);
-  // A member of the job that has not come to this life of the coordinator.
+  // Returns whether no member of the job with that name has attached since the coordinator started.
   bool IsAwaited(const SimCoordinator& coordinator, const cluster::CoordinatorActions& actions,
                  JobId job, const std::string& name) const;
   void CheckPatience(const SimCoordinator& coordinator, const cluster::GenerationStarted& entry,
@@ -84,7 +87,7 @@ class Checks {
   struct Front {
     std::map<const SimWorker*, uint64_t> rounds;
     std::map<uint64_t, int> members_at;
-    std::optional<uint64_t> level;  // where all began
+    std::optional<uint64_t> level;  // round in which all began
   };
 
   World& world_;

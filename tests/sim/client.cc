@@ -8,14 +8,14 @@
 namespace espalier::sim {
 namespace {
 
-// What a job may end by, when too much was broken.
+// Parts of the errors by which a job may end after too many faults.
 constexpr const char* kLimits[] = {
     "times without a step between them",
     "no others came within",
     "times while it merged",
 };
 
-// What an undisturbed run tells, each evaluation once and in order; else what is wrong.
+// Compares the history with that of the undisturbed run. Returns what is wrong, or an empty text.
 std::string CompareHistory(const std::vector<spec::HistoryRow>& told,
                            const std::vector<spec::HistoryRow>& right) {
   for (size_t i = 0; i < std::min(told.size(), right.size()); ++i) {
@@ -50,7 +50,7 @@ void Client::Submit(int kind, int64_t workers_min, int64_t workers_max, bool rep
   Poll();
 }
 
-// A full disk refuses new jobs: it is asked again later.
+// The coordinator refuses new jobs while its disk is full. Poll then submits the job again.
 void Client::Replied(const cluster::Reply& reply) {
   const Request& request = requests_.at(reply.request);
   Job& job = jobs_[request.job];
@@ -78,7 +78,7 @@ void Client::CancelReplied(Job& job, const cluster::Reply& reply) {
     world_.fired(Fault::kCancelledLate);
     return;
   }
-  // Otherwise the coordinator says that it cannot know.
+  // With any other message, a worker may still write the output.
   if (snapshot->error.message() == "cancelled by a client") {
     world_.checks.CancelledFor(job.id, job.submission.output);
   }
@@ -157,7 +157,7 @@ std::string Client::Verdict() const {
     }
     if (!job.wrong.empty()) return name + ": " + job.wrong;
   }
-  std::map<std::string, const Job*> newest;  // the last job that succeeded, by output
+  std::map<std::string, const Job*> newest;  // newest successful job by output
   for (const Job& job : jobs_) {
     if (job.state != spec::JobState::kSucceeded) continue;
     const Job*& last = newest[job.submission.output];

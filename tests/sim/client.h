@@ -1,5 +1,4 @@
-// The one who submits jobs and waits for them: again and again, until they are acknowledged and
-// ended.
+// A client that submits jobs until they are acknowledged, and polls them until they have ended.
 //
 // Thread rule: one thread.
 #pragma once
@@ -22,24 +21,24 @@ class Client {
  public:
   explicit Client(World& world) : world_(world) {}
 
-  // `replaces`: the output is that of the job before.
+  // Submits a job. `replaces`: its output is that of the previous job.
   void Submit(int kind, int64_t workers_min, int64_t workers_max, bool replaces = false);
   void Replied(const cluster::Reply& reply);
-  // Asks for the end of a job that is open.
+  // Cancels one open job.
   void CancelOne();
-  // A member of the job lied: the job may fail, and its history may be wrong.
+  // A member of the job sent a false report. The job may fail, and its history may be wrong.
   void LiedTo(JobId job) { lied_to_.insert(job); }
   bool HasEnded(const std::string& job_yaml) const;
-  // Asks for what is open, and submits again what was not acknowledged, or was forgotten.
+  // Polls open jobs. Submits jobs again that were not acknowledged or were lost.
   void Poll();
-  // Not ended yet.
+  // Returns the number of jobs that have not ended.
   int64_t open() const;
   int64_t submitted() const { return static_cast<int64_t>(jobs_.size()); }
   int64_t ended_by_a_limit() const;
-  // How long job `i` waited for its workers; none: it still does.
+  // Returns how long job `i` waited for its workers. Returns nothing if it still waits.
   std::optional<int64_t> WaitedMs(size_t i) const;
   JobId id(size_t i) const { return jobs_[i].id; }
-  // Each job ended, rightly; else what is wrong.
+  // Returns an empty text if each job ended correctly, or what is wrong.
   std::string Verdict() const;
 
  private:

@@ -81,7 +81,7 @@ bool SimCoordinator::young() const {
 
 void SimCoordinator::JumpClock(int64_t ms) {
   ahead_ms_ += ms;
-  // Two heartbeats: the core takes a longer jump for a pause, and a shorter one for time.
+  // The core treats a jump of more than two heartbeats as a pause, and a shorter one as time.
   if (ms <= kPauseMs) skipped_us_ += ms * 1000;
 }
 
@@ -127,7 +127,7 @@ bool SimCoordinator::InjectReport(const StreamRef& stream, const cluster::FromWo
   if (!stream || stream->coordinator != this || !stream->coordinator_open) return false;
   const cluster::CoordinatorActions actions =
       core_->Step(cluster::WorkerMessage{stream->session, report}, NowMs());
-  // That the coordinator itself stood still shows at any event.
+  // Any event can reveal that the coordinator itself was paused. It then takes a new incarnation.
   const bool kept = std::any_of(actions.persist.begin(), actions.persist.end(), [](auto& entry) {
     return !std::holds_alternative<cluster::IncarnationTaken>(entry);
   });
@@ -174,7 +174,7 @@ void SimCoordinator::Crash() {
 
 // ---- actions ---------------------------------------------------------------------------------
 
-// Changes of how many workers a job has; leaves move between members when these need it.
+// Records changes of a job's number of workers. A move of leaves alone is not recorded.
 void SimCoordinator::NotePlans(const cluster::CoordinatorActions& actions) {
   for (const cluster::JournalEntry& entry : actions.persist) {
     const auto* started = std::get_if<cluster::GenerationStarted>(&entry);
@@ -233,7 +233,7 @@ bool SimCoordinator::CrashesAtWrite() {
   if (CrashesAtPlan()) return true;
   if (world_.Strikes(Fault::kCrashBeforeJournal)) return Crash(), true;
   if (!world_.Strikes(Fault::kTornJournal)) return false;
-  // A step's entries are kept all, or none.
+  // The journal keeps either all entries of a step or none.
   const auto kept = world_.dice.Below(static_cast<int64_t>(waiting_.size()));
   for (int64_t i = 0; i < kept; ++i) {
     for (const cluster::JournalEntry& entry : waiting_[static_cast<size_t>(i)].persist) {
@@ -244,7 +244,6 @@ bool SimCoordinator::CrashesAtWrite() {
   return Crash(), true;
 }
 
-// Takes back what accepts jobs while the disk is full; false: there is nothing such.
 bool SimCoordinator::RefuseJobs() {
   for (cluster::CoordinatorActions& w : waiting_) {
     for (const cluster::JournalEntry& entry : w.persist) {
@@ -278,7 +277,7 @@ bool SimCoordinator::RefuseJobs() {
 void SimCoordinator::WriteAll() {
   writing_ = false;
   if (waiting_.empty()) return;
-  if (world_.journal.newest != incarnation_) return Crash();  // a newer one has taken over
+  if (world_.journal.newest != incarnation_) return Crash();  // a newer coordinator has taken over
   if (CrashesAtWrite()) return;
   if (world_.journal.full) {
     while (alive_ && RefuseJobs()) {
@@ -303,7 +302,7 @@ void SimCoordinator::WriteAll() {
   }
 }
 
-// In the order that CoordinatorActions states, after their entries were kept.
+// Performs the actions in the order that CoordinatorActions states. Their entries are durable.
 void SimCoordinator::Perform(cluster::CoordinatorActions actions) {
   if (!SendAll(actions.send)) return;
   for (const cluster::CloseSession& close : actions.close) {
@@ -373,7 +372,7 @@ void SimCoordinator::Check(const cluster::CheckWork& work) {
 
 void SimCoordinator::Merge(const cluster::MergeWork& work) {
   cluster::ProfileMerged merged{work.job, work.generation, World::ToyOf(work.job_yaml).profile()};
-  if (work.input->provisional) {  // all rows are unlike the sample
+  if (work.input->provisional) {  // plays a table whose rows differ from the sample
     auto input = std::make_shared<spec::InputPlan>(*work.input);
     input->provisional = false;
     merged = {work.job, work.generation, std::shared_ptr<const spec::TableProfile>(),

@@ -1,4 +1,4 @@
-// Chance from a seed.
+// A random number generator with a seed.
 #pragma once
 
 #include <cstdint>

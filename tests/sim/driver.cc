@@ -1,5 +1,5 @@
-// World: what strikes, and when. Each seed enables some of the faults and draws how often they
-// come.
+// World: which faults strike, and when. Each seed enables some of the faults and determines their
+// frequency.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace espalier::sim {
 namespace {
 
-// Those that the driver strikes with; the others strike at boundaries or come by themselves.
+// The faults that the driver injects. The others strike at boundaries or occur by themselves.
 constexpr Fault kStruck[] = {
     Fault::kCrashWorker,
     Fault::kHostLost,
@@ -56,7 +56,7 @@ constexpr int64_t kMs = 1000, kSecond = 1'000'000;
 void World::ChooseFaults() {
   for (bool& on : enabled_) on = dice.Once(3);
   if (dice.Once(4)) enabled_.fill(true);
-  // These end all jobs' progress, so not in every world.
+  // These faults stop the progress of all jobs, so they are rarer.
   for (const Fault f :
        {Fault::kAllWorkersLost, Fault::kCoordinatorCrash, Fault::kJournalFull,
         Fault::kTwoCoordinators, Fault::kCrashBeforeJournal, Fault::kCrashAfterJournal,
@@ -84,7 +84,7 @@ bool World::Strikes(Fault fault) {
   if (!faulty_ || !Enabled(fault)) return false;
   int64_t odds = 60;
   if (fault == Fault::kCrashAtBoundary) odds = boundary_;
-  if (fault >= Fault::kNewWorker) odds = 8;  // of what is rare
+  if (fault >= Fault::kNewWorker) odds = 8;  // rare boundaries
   if (!dice.Once(odds)) return false;
   fired(fault);
   return true;
@@ -170,7 +170,7 @@ void World::BlockFor(int from, int to, int64_t us) {
   queue.After(us, [this, from, to] { net.Free(from, to); });
 }
 
-// Links clogged in one order, freed in another.
+// Blocks links in one order and frees them in another.
 void World::Clog() {
   std::vector<std::pair<int, int>> pairs;
   for (int a = 0; a <= hosts_; ++a) {

@@ -1,4 +1,4 @@
-// World: messages of yesterday, and of a hostile worker.
+// World: stale messages, and messages of a hostile worker.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ void World::StrikeMessages(Fault fault) {
   InjectOrder(fault == Fault::kOldIncarnationOrder);
 }
 
-// Of an older round or generation, or of another job.
+// Injects a message of an older round or generation, or of another job.
 void World::InjectReduce() {
   const collective::ReduceMessage* recorded = peers.Recorded();
   SimWorker* worker = AnyWorker();
@@ -80,7 +80,8 @@ void World::InjectReport() {
       [&](const auto& m) {
         if constexpr (requires { m.generation; }) {
           const auto job = c->core().Job(m.job);
-          // One that had not begun a planned generation says with it that it misses that.
+          // A member that has not begun a planned generation sends LinkBroken to report that. The
+          // report is not stale.
           using M = std::decay_t<decltype(m)>;
           const bool misses = std::is_same_v<M, cluster::LinkBroken> && job &&
                               checks.Planned(m.job, job->generation);
@@ -117,7 +118,7 @@ void World::InjectForeignReport() {
   if (fits && c->InjectReport(worker->stream(), report)) fired(Fault::kForeignReport);
 }
 
-// A member says what is not so. Its job may fail; no other job changes.
+// Sends a false report of a member. Its job may fail, but no other job may change.
 void World::InjectLie() {
   SimWorker* worker = AnyWorker();
   SimCoordinator* c = coordinator();

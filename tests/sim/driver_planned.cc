@@ -1,4 +1,4 @@
-// World: what strikes planned changes, checkpoints and job states.
+// World: faults of planned changes, checkpoints and job states.
 #include <vector>
 
 #include "tests/sim/worker.h"
@@ -33,7 +33,7 @@ void World::StrikePlans(Fault fault) {
     default:
       break;
   }
-  for (const auto& w : workers_) {  // these count themselves
+  for (const auto& w : workers_) {  // SimWorker::Crash counts these faults
     if (!w->alive() || w->paused()) continue;
     const SimMember* member = w->runner() ? w->runner()->member() : nullptr;
     const bool fits = fault == Fault::kJoinerLost     ? w->joining()
@@ -43,8 +43,8 @@ void World::StrikePlans(Fault fault) {
   }
 }
 
-// A member of several, far enough from the end for its state to be compared once more, in a job
-// whose members all compute.
+// Returns a member whose state can be corrupted, or null. It must have other members to compare
+// with, and enough steps left for a comparison. All members must be computing.
 SimMember* World::Corruptible() {
   SimMember* found = nullptr;
   for (const auto& w : workers_) {

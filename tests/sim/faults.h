@@ -1,4 +1,4 @@
-// What goes wrong in a simulated world, and how often it did.
+// The faults of a simulated world, and their counts.
 #pragma once
 
 #include <array>
@@ -8,75 +8,75 @@
 namespace espalier::sim {
 
 enum class Fault {
-  kCrashWorker,          // at any moment
-  kCrashAtBoundary,      // between two actions of a worker
-  kHostLost,             // its partners hear nothing
-  kPause,                // SIGSTOP and SIGCONT below the liveness limit
-  kZombie,               // ... beyond it, its place taken meanwhile
-  kSlowMember,           // computes a hundred times longer
+  kCrashWorker,          // a worker crashes at any moment
+  kCrashAtBoundary,      // a worker crashes between two actions
+  kHostLost,             // a worker disappears without a connection reset
+  kPause,                // SIGSTOP and SIGCONT, shorter than the liveness limit
+  kZombie,               // the same, longer than the limit; a replacement can start
+  kSlowMember,           // a worker computes 100 times slower
   kDelay,                // a link is slow for a while
-  kLinkBreak,            // between two members, once
-  kBrokenPair,           // between two hosts, lasting
+  kLinkBreak,            // a link between two members breaks once
+  kBrokenPair,           // two hosts cannot reach each other for a long time
   kOneWayLoss,           // nothing arrives in one direction
-  kPartition,            // a host is cut off from all
-  kCoordinatorStream,    // reset, noticed at different times
-  kHalfOpenStream,       // broken, and one side does not notice
-  kSwizzleClog,          // links clogged in one order, freed in another
-  kEarlyRound,           // a message of the next round came early
-  kEarlyStream,          // a link of a generation that is not open here yet
-  kStaleReduceMessage,   // of an older generation, round or another job
-  kStaleOrder,           // of an older generation
-  kOldIncarnationOrder,  // of an older coordinator
-  kStaleReport,          // of an older generation
-  kRepeatedReport,       // told again on a new stream
-  kRepeatedOrder,        // sent again on a new stream
-  kCoordinatorCrash,     // at any moment
-  kCrashBeforeJournal,   // before the entries are written
-  kCrashAfterJournal,    // before anything is sent
-  kCrashBetweenSends,    // some have gone out
-  kTornJournal,          // the entries are written in part
-  kJournalFull,          // the disk takes nothing for a while
-  kCoordinatorJump,      // its clock
-  kWorkerJump,           // a worker's clock
-  kTwoCoordinators,      // an old one was only paused
-  kAllWorkersLost,       // at once
+  kPartition,            // a host is cut off from all others
+  kCoordinatorStream,    // a stream is reset, which the ends notice at different times
+  kHalfOpenStream,       // a stream breaks, and one end does not notice
+  kSwizzleClog,          // links are clogged in one order and freed in another
+  kEarlyRound,           // a message of the next round arrives early
+  kEarlyStream,          // a stream arrives before the member has opened the generation
+  kStaleReduceMessage,   // a message of an older generation or round, or of another job
+  kStaleOrder,           // an order of an older generation
+  kOldIncarnationOrder,  // an order of an older coordinator
+  kStaleReport,          // a report of an older generation
+  kRepeatedReport,       // a worker repeats a report on a new stream
+  kRepeatedOrder,        // the coordinator repeats an order on a new stream
+  kCoordinatorCrash,     // the coordinator crashes at any moment
+  kCrashBeforeJournal,   // the coordinator crashes before it writes entries
+  kCrashAfterJournal,    // the coordinator crashes after the write, before it sends
+  kCrashBetweenSends,    // the coordinator crashes between two messages
+  kTornJournal,          // the coordinator crashes within a write of several steps
+  kJournalFull,          // the disk is full for a while
+  kCoordinatorJump,      // the coordinator's clock jumps
+  kWorkerJump,           // a worker's clock jumps
+  kTwoCoordinators,      // a new coordinator starts while the old one is paused
+  kAllWorkersLost,       // all workers crash at once
   kLossDuringRecovery,   // a member is lost while its job recovers
   kStateFetched,         // a member that was behind fetched the state
   // Planned changes.
-  kNewWorker,                // one more than there were
-  kTerminate,                // SIGTERM
-  kCrashTold,                // a worker crashes and says so; a second one would fail its job
+  kNewWorker,                // an additional worker starts
+  kTerminate,                // a worker receives SIGTERM
+  kCrashTold,                // a worker crashes and reports it; a second one would fail its job
   kDrain,                    // `espalier drain`
-  kJoinerLost,               // before it has begun
-  kPreparerLost,             // a member that loads rows beside the training
-  kLeaverLost,               // before it was let go
-  kRootLostAtSwitch,         // between the stamp and the next generation
-  kPreparationFails,         // rows cannot be loaded
-  kCoordinatorLostPlanning,  // around what a planned change writes and sends
-  kGrew,                     // a planned change in which somebody joined
-  kShrank,                   // ... in which somebody left
-  kLeavesMoved,              // ... in which members exchanged leaves
+  kJoinerLost,               // a joining member is lost before it begins
+  kPreparerLost,             // a member is lost while it loads rows next to the training
+  kLeaverLost,               // a leaving member is lost before its release
+  kRootLostAtSwitch,         // the root is lost between the stamp and the next generation
+  kPreparationFails,         // a member cannot load its rows
+  kCoordinatorLostPlanning,  // the coordinator crashes before or while it sends a planned change
+  kGrew,                     // a planned change added members
+  kShrank,                   // a planned change removed members
+  kLeavesMoved,              // a planned change moved leaves between members
   kJoined,
   kLeft,
   // Checkpoints and silent corruption.
   kCheckpointUsed,
-  kStateKept,  // of a job that stands still
+  kStateKept,  // a waiting job wrote its state
   kCheckpointHalfWritten,
-  kCheckpointDamaged,  // one that lay there
-  kCheckpointRefused,  // ... is left out
-  kBitFlipped,         // in a member's parameters
-  kChunkCorrupted,     // a total on its way down the tree
+  kCheckpointDamaged,  // an existing checkpoint was damaged
+  kCheckpointRefused,  // a job skipped a damaged checkpoint
+  kBitFlipped,         // a bit flipped in a member's parameters
+  kChunkCorrupted,     // a bit flipped in a total on its way down the tree
   kDivergence,         // members found that their states differ
   kYielded,            // a job gave all its workers to an older one
   // Commits.
-  kPausedCommit,    // beyond the liveness limit, before one of its actions
-  kFencedCommit,    // an action of it failed because its writer was fenced
-  kJobCancelled,    // by a client
-  kCancelledLate,   // ... when the model was in place
-  kOutputReplaced,  // by that of a later job
+  kPausedCommit,    // the root paused beyond the liveness limit, before an action of the commit
+  kFencedCommit,    // an action failed because the writer was fenced
+  kJobCancelled,    // a client cancelled a job
+  kCancelledLate,   // a client cancelled a job after its model was in place
+  kOutputReplaced,  // a later job replaced an output
   // A hostile worker.
-  kForeignReport,  // about a job whose member it is not
-  kLie,            // about its own job
+  kForeignReport,  // a report about a job of which the worker is not a member
+  kLie,            // a false report about the worker's own job
   kCount,
 };
 
@@ -149,7 +149,7 @@ inline constexpr std::array<const char*, kFaults> kFaultNames = {
     "lie about the own job",
 };
 
-// How often each fired.
+// The number of times each fault occurred.
 struct FaultCounts {
   std::array<int64_t, kFaults> fired{};
   void operator()(Fault f) { ++fired[static_cast<size_t>(f)]; }

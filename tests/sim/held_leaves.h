@@ -1,4 +1,4 @@
-// Which leaves' rows a simulated member holds: worker/own_rows.h without the rows.
+// The leaves whose rows a simulated member holds: worker/own_rows.h without the rows.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,25 @@ namespace espalier::sim {
 // Thread rule: one thread.
 class HeldLeaves {
  public:
-  // Whether all of these are held.
+  // Returns whether all these leaves are held.
   bool Holds(plan::LeafSpan span) const {
     for (int32_t l = span.begin; l < span.end; ++l) {
       if (!held_.contains(l)) return false;
     }
     return true;
   }
-  // Afterwards these are held and no others; what was staged is dropped.
+  // Holds exactly these leaves. Drops staged leaves.
   void Cover(plan::LeafSpan span) {
     staged_.clear();
     held_ = Leaves(span);
   }
-  // Loads what lacks of these beside what is in use; what an earlier Stage loaded is dropped.
+  // Loads the missing ones of these leaves, next to those in use. Drops the leaves that an earlier
+  // Stage loaded.
   void Stage(plan::LeafSpan span) {
     staged_ = Leaves(span);
     std::erase_if(staged_, [this](int32_t l) { return held_.contains(l); });
   }
-  // Afterwards exactly what Stage was asked for is held.
+  // Holds exactly the leaves that Stage was called for.
   void Adopt(plan::LeafSpan span) {
     held_.merge(staged_);
     staged_.clear();

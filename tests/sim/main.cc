@@ -1,6 +1,9 @@
-// Runs simulated worlds: sim --seed N [--seeds M] [--jobs J] [--events E] [--bug B] [--trace], or,
-// without faults, sim --large: ten thousand workers. A world that fails is told with the command
-// that plays it again.
+// A program that runs simulated worlds:
+//
+//   sim --seed N [--seeds M] [--jobs J] [--events E] [--bug B] [--trace]
+//   sim --large    runs ten thousand workers without faults
+//
+// For a world that fails, it prints the command that replays it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,7 +48,7 @@ bool Read(int argc, char** argv, Flags& flags) {
   return true;
 }
 
-// Every `jobs`-th seed from `first` on; the number that failed.
+// Runs every `jobs`-th seed from `first` on. Returns the number of failures.
 int64_t RunSeeds(const Flags& flags, uint64_t first) {
   FaultCounts fired;
   int64_t worlds = 0, events = 0, ticks = 0, jobs = 0, limited = 0, failures = 0;
@@ -74,7 +77,7 @@ int64_t RunSeeds(const Flags& flags, uint64_t first) {
   return failures;
 }
 
-// One process a job: worlds share the toy jobs.
+// Runs one process per job, because worlds share the toy jobs.
 int RunJobs(const Flags& flags) {
   for (uint64_t j = 0; j < flags.jobs; ++j) {
     const pid_t child = fork();

@@ -122,7 +122,7 @@ void SimMember::Loaded() {
   rows_.Cover(own_);
   if (root_) hooks_.reserve_output({order_, self_});
   hooks_.tell(cluster::MemberReady{order_.job, order_.generation, machine_.state().round});
-  if (order_.planned && !joining_) return Train();  // a bug
+  if (order_.planned && !joining_) return Train();  // only with Bug::kJoinAsIfAtFirst
   if (joining_) {
     state_ = State::kFetching;
     return FetchState(static_cast<uint32_t>(order_.holder), world_.queue.now_us());
@@ -172,7 +172,7 @@ void SimMember::OnBroken(Generation generation, uint32_t member, Status why) {
 }
 
 void SimMember::TellBroken(uint32_t member, const Status& why) {
-  if (interrupted_) return;  // a newer generation: others drop their links of this one
+  if (interrupted_) return;  // for a newer generation, others close their links of this one
   world_.checks.Complains(worker_, point_, member);
   hooks_.tell(
       cluster::LinkBroken{order_.job, order_.generation, order_.members[member].worker, why});

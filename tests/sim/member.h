@@ -1,8 +1,9 @@
-// One simulated worker's part in the training of a job: what worker/job_member.cc and
-// worker/trainer.cc do on threads, as events. The step machine, the reducer and the sums are real.
+// The part of one simulated worker in the training of a job. It performs as events what
+// worker/job_member.cc and worker/trainer.cc do on threads. The step machine, the reducer and the
+// sums are real.
 //
-// An interruption takes effect between rounds or while the member waits, never between the total
-// and the update: totals that are complete are committed.
+// An interruption takes effect between rounds or while the member waits, but never between the
+// total and the update. The member commits complete totals.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,10 @@ namespace espalier::sim {
 class SimWorker;
 class World;
 
-// Members compare their states every so many steps.
+// Steps between two comparisons of the members' states.
 inline constexpr int64_t kAgreementSteps = 4;
 
-// A generation to take part in, as order.members[self].
+// An order to take part in a generation as order.members[self].
 struct MemberOrder {
   cluster::StartTraining order;
   int32_t self = 0;
@@ -36,22 +37,22 @@ struct MemberOrder {
 
 class SimMember final : public collective::LinkListener {
  public:
-  // A run ended here: with an OK status the job is trained, or goes on without this member.
+  // The end of a run. With an OK status, the job is trained or continues without this member.
   struct End {
     Status status;
-    bool broken = false;   // a link, or the agreement: the next generation mends it
-    bool left = false;     // the job goes on without this member
-    bool joining = false;  // it had not begun yet
+    bool broken = false;   // a link broke or states differed; the next generation recovers
+    bool left = false;     // the job continues without this member
+    bool joining = false;  // the member had not begun yet
     bool root = false;
-    Generation generation;  // in which it ended
-    MemberOrder order;      // of that
+    Generation generation;  // generation in which the run ended
+    MemberOrder order;      // order of that generation
   };
   struct Hooks {
     std::function<void(cluster::FromWorker)> tell;
     std::function<void(int64_t step)> on_step;
-    // At a member that is to be the root, before it is ready.
+    // Called at the future root before it is ready.
     std::function<void(const MemberOrder&)> reserve_output;
-    // At the root: the state that all members had before a step.
+    // Called at the root with the state that all members had before a step.
     std::function<void(int64_t step, const std::string& bytes)> on_agreed;
     std::function<void(const End&)> on_end;
   };
@@ -61,18 +62,18 @@ class SimMember final : public collective::LinkListener {
   void Interrupt();
   void Rearm() { interrupted_ = false; }
   void Proceed(const espalier::cluster::Proceed& proceed);
-  // Loads the rows of a generation that is to follow the one that runs; tells MemberReady.
+  // Loads the rows of the generation that follows the running one. Reports MemberReady.
   void Prepare(const MemberOrder& order);
-  // At the root: ends the present generation.
+  // Ends the present generation. Call it at the root.
   void SwitchTo(Generation next);
-  // Nothing happens here any more.
+  // Ends the run and drops all its events.
   void Stop();
-  // Before the first run: what is begun with instead of a new model.
+  // Sets the state to begin with instead of a new model. Call it before the first run.
   void GoOnFrom(training::TrainingState<Real> state);
 
   const training::StepMachine<Real>& machine() const { return machine_; }
   const std::string& agreed() const { return agreed_; }
-  bool differs() const { return differs_; }  // from others, as of the last run
+  bool differs() const { return differs_; }  // states differed in the last run
   ToyJob& toy() { return toy_; }
   const MemberPoint& point() const { return point_; }
   plan::LeafSpan own() const { return own_; }
@@ -82,11 +83,11 @@ class SimMember final : public collective::LinkListener {
   bool joining() const { return joining_ && running(); }
   bool fetching() const { return state_ == State::kFetching; }
   bool preparing() const { return preparing_; }
-  bool stamped() const { return stamped_; }  // at the root: the round in flight is its last
+  bool stamped() const { return stamped_; }  // at the root: the current round is the last one
   const training::FinishAction& finish() const { return *finish_; }
-  // A message as if it had come on a link.
+  // Injects a stale message as if it came on a link.
   void Inject(const collective::ReduceMessage& message);
-  // Memory that fails: one bit of a parameter. False: not at this moment.
+  // Flips one bit of a parameter, like faulty memory. Returns false if it cannot at this moment.
   bool FlipBit();
 
   void OnMessage(collective::ReduceMessage message) override;
@@ -95,7 +96,7 @@ class SimMember final : public collective::LinkListener {
  private:
   enum class State : uint8_t { kIdle, kLoading, kWaiting, kFetching, kComputing, kTotals };
 
-  // member.cc: a generation begins and ends.
+  // member.cc: the begin and the end of a generation.
   void Place(const MemberOrder& order);
   bool IsRoot(const MemberOrder& order) const;
   void Connect();
@@ -104,21 +105,21 @@ class SimMember final : public collective::LinkListener {
   void Loaded();
   void TellBroken(uint32_t member, const Status& why);
   void Finish(Status status, bool left = false);
-  // Runs `f` after a while, unless this run has ended here meanwhile.
+  // Runs `f` after `us`, unless this run has ended by then.
   void After(int64_t us, std::function<void()> f);
 
-  // member_state.cc: all come to one state.
+  // member_state.cc: how all members get the same state.
   void Level(const espalier::cluster::Proceed& proceed);
   void OfferState();
   void FetchState(uint32_t holder, int64_t since_us);
   void Fetched(uint32_t holder, int64_t since_us, const Result<std::string>& bytes);
   void TakeState(const std::string& bytes);
   void ForgetWhatABugForgets(training::TrainingState<Real>& state) const;
-  // False: the members' states differ.
+  // Returns false if the members' states differ.
   bool Agree(const training::GradientAction& step);
   void GoBack();
 
-  // member_planned.cc: generations that begin by plan.
+  // member_planned.cc: generations that begin by plan, and the pace of members.
   void Prepared(const MemberOrder& order);
   void StopPreparing();
   void EndGeneration(Generation next);
@@ -127,7 +128,7 @@ class SimMember final : public collective::LinkListener {
   void HearPace();
   void TellPace();
 
-  // member_rounds.cc
+  // member_rounds.cc: the rounds of a generation.
   void Train();
   void Go(training::Action action);
   void BeginRound();
@@ -150,41 +151,41 @@ class SimMember final : public collective::LinkListener {
   training::StepMachine<Real> machine_;
   HeldLeaves rows_;
   bool differs_ = false;
-  std::string compared_, agreed_;  // agreed_: the newest state that all members had; or none
-  std::string stale_;              // an older state, which a bug offers
+  std::string compared_, agreed_;  // agreed_: newest state that all members had, or empty
+  std::string stale_;              // older state, which a bug offers
 
-  // Of the present generation.
+  // The present generation.
   State state_ = State::kIdle;
-  uint64_t run_ = 0;  // counts runs
+  uint64_t run_ = 0;  // number of runs
   cluster::StartTraining order_;
   int32_t self_ = 0;
   MemberPoint point_;
   plan::LeafSpan own_, own_before_;
   bool moved_ = false;  // own_before_ is of an earlier generation
   bool root_ = false, alone_ = false, broken_ = false, interrupted_ = false;
-  bool trained_ = false;   // it has begun a round
-  bool joining_ = false;   // by plan, and has not begun yet
+  bool trained_ = false;   // has begun a round
+  bool joining_ = false;   // joins by plan and has not begun yet
   bool diverged_ = false;  // the members' states differed
   bool linked_ = false;
-  std::optional<MemberPoint> before_;  // links of the generation before, until all are over it
+  std::optional<MemberPoint> before_;  // previous generation, whose links are open until all switch
   std::unique_ptr<collective::TreeReducer> reducer_;
   std::optional<espalier::cluster::Proceed> proceed_;
   size_t history_told_ = 0;
 
-  // Of planned changes.
-  uint64_t preparation_ = 0;  // counts them; older ones stop
+  // Planned changes.
+  uint64_t preparation_ = 0;  // number of preparations; older ones stop
   bool preparing_ = false;
   std::optional<MemberOrder> prepared_;
-  Generation running_, switch_to_, next_;  // next_: as the root stamped it
+  Generation running_, switch_to_, next_;  // next_: from the root's stamp
   bool stamped_ = false;
   double leaf_ms_ = 0;
   std::vector<double> pace_sum_;
   int64_t pace_steps_ = 0, pace_told_us_ = -1'000'000'000, compute_us_ = 0;
 
-  // Of the present round.
+  // The present round.
   training::Action action_;
   Contribution own_sums_;
-  std::vector<collective::Payload> totals_, early_;  // early_: what a bug applies
+  std::vector<collective::Payload> totals_, early_;  // early_: applied by a bug
   size_t missing_ = 0, contributed_ = 0;
   Status failure_;
   std::optional<training::FinishAction> finish_;

@@ -1,4 +1,4 @@
-// SimMember: generations that begin by plan, beside the training (worker/job_member_planned.cc).
+// SimMember: generations that begin by plan, next to the training (worker/job_member_planned.cc).
 #include <algorithm>
 #include <utility>
 
@@ -50,10 +50,10 @@ void SimMember::StopPreparing() {
 }
 
 void SimMember::SwitchTo(Generation next) {
-  if (next > running_) switch_to_ = next;  // else told again, and begun already
+  if (next > running_) switch_to_ = next;  // otherwise a repeated order for a begun generation
 }
 
-// The total that the root stamped is applied.
+// Ends the generation after the update of the total that the root stamped.
 void SimMember::EndGeneration(Generation next) {
   switch_to_ = {};
   const auto into = std::exchange(prepared_, std::nullopt);
@@ -92,7 +92,7 @@ void SimMember::CloseBefore() {
   if (const auto point = std::exchange(before_, std::nullopt)) world_.peers.Close(*point);
 }
 
-// ---- who is slow -------------------------------------------------------------------------------
+// ---- the pace of members -----------------------------------------------------------------------
 
 void SimMember::HearPace() {
   const double leaf_ms =

@@ -1,4 +1,4 @@
-// SimMember: rounds, as worker/trainer.cc performs them.
+// SimMember: the rounds of a generation, as in worker/trainer.cc.
 #include <algorithm>
 #include <utility>
 
@@ -75,7 +75,7 @@ void SimMember::SayOwnWords() {
   toy_.Say(action_, words, own_sums_);
 }
 
-// Bucket after bucket, as the pool's threads finish them.
+// Schedules one bucket after another, as the threads of the pool finish them.
 void SimMember::Compute() {
   contributed_ = 0;
   const bool reversed = world_.dice.Once(4);
@@ -134,7 +134,7 @@ void SimMember::Perform(collective::ReduceActions actions) {
   if (!actions.error.ok() && failure_.ok()) failure_ = actions.error.Wrap("the reduce broke down");
 }
 
-// What the trainer's wait comes to: complete totals are committed whatever else happened.
+// Ends the wait for the totals. Commits complete totals even after a failure.
 void SimMember::Settle() {
   if (worker_.Boundary()) return;
   if (missing_ == 0) return Commit();
@@ -142,7 +142,7 @@ void SimMember::Settle() {
   if (!failure_.ok()) Finish(failure_);
 }
 
-// As if the step had been applied with what is there of its total.
+// Fills missing buckets with zeros, so that a bug can apply an incomplete total.
 void SimMember::ApplyEarly() {
   const collective::RoundShape shape = toy_.ShapeOf(action_);
   early_ = totals_;
@@ -155,7 +155,7 @@ void SimMember::ApplyEarly() {
 
 void SimMember::Commit() {
   if (!early_.empty()) totals_ = std::exchange(early_, {});
-  // Every member has begun.
+  // The total proves that every member has begun the generation.
   world_.peers.Withdraw(point_);
   CloseBefore();
   world_.checks.Counted(worker_, toy_, action_, totals_.back());
@@ -177,7 +177,7 @@ void SimMember::CommitGradient(const std::vector<double>& stats) {
   const auto* update = std::get_if<training::UpdateAction>(&next);
   if (update == nullptr) return Go(std::move(next));
   if (!world_.bugs(Bug::kInterruptBeforeUpdate)) return Update(*update);
-  state_ = State::kLoading;  // a moment in which an interruption counts
+  state_ = State::kLoading;  // a state in which an interruption takes effect
   After(5000, [this, u = *update] {
     if (!failure_.ok()) return Finish(failure_);
     Update(u);

@@ -1,4 +1,4 @@
-// SimMember: all members come to one state.
+// SimMember: how all members get the same state.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -13,13 +13,13 @@ namespace espalier::sim {
 namespace {
 
 constexpr int64_t kFetchRetryUs = 10'000, kFetchLimitUs = 60'000'000;
-constexpr int64_t kJoinRetryUs = 40'000;  // nobody knows when the change comes
+constexpr int64_t kJoinRetryUs = 40'000;  // retried without a limit: the change has no deadline
 
 Status StateInterrupted() { return Cancelled("a newer order came"); }
 
 }  // namespace
 
-// Brings the state to the round that all begin, or lets others fetch it.
+// Fetches the state of the round that all begin, or offers it to others.
 void SimMember::Level(const espalier::cluster::Proceed& proceed) {
   if (interrupted_) return Finish(StateInterrupted());
   const uint64_t round = machine_.state().round;
@@ -87,7 +87,7 @@ void SimMember::TakeState(const std::string& bytes) {
     return Train();
   }
   if (world_.bugs(Bug::kJoinOneRoundLate)) ++machine_.state().round;
-  // Told first: a link that breaks at once must not be heard of before.
+  // Reported first, because a link can break at once and LinkBroken must come later.
   joining_ = false;
   world_.fired(Fault::kJoined);
   hooks_.tell(cluster::Switched{order_.job, order_.generation, machine_.state().round});
@@ -113,14 +113,14 @@ bool SimMember::FlipBit() {
   if (state_ != State::kComputing && state_ != State::kTotals) return false;
   auto& parameters = machine_.state().parameters;
   auto* bytes = reinterpret_cast<uint8_t*>(parameters.data());
-  // A high one of the mantissa: that numbers become infinite is found by other means, and what is
-  // rounded away again before states are compared cannot be found.
+  // A high bit of the mantissa. A flipped exponent gives infinite numbers, which other checks find.
+  // The effect of a low bit can disappear by rounding before the next comparison.
   const auto at = static_cast<size_t>(world_.dice.Below(static_cast<int64_t>(parameters.size())));
   bytes[at * sizeof(Real) + 2] ^= static_cast<uint8_t>(1 << world_.dice.Below(7));
   return true;
 }
 
-// By what members said of their states before this step (worker/trainer_members.cc).
+// Compares the checksums that members sent before this step (worker/trainer_members.cc).
 bool SimMember::Agree(const training::GradientAction& step) {
   if (step.step % kAgreementSteps != 0) return true;
   const AllWords all = toy_.Heard(action_, totals_.back());
@@ -148,7 +148,7 @@ bool SimMember::Agree(const training::GradientAction& step) {
   return false;
 }
 
-// To the newest state that all had.
+// Goes back to the newest state that all members had.
 void SimMember::GoBack() {
   machine_ = training::StepMachine<Real>(machine_.plan());
   machine_.Begin();

@@ -54,7 +54,7 @@ void Pipe::Arrive() {
   }
   if (!net_.Passes(from_, to_)) {
     net_.stalled_[{from_, to_}].push_back(shared_from_this());
-    return;  // stays armed until freed
+    return;  // stays armed until the pair is free
   }
   const auto deliver = std::move(underway_.front().deliver);
   underway_.pop_front();

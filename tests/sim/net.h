@@ -1,5 +1,5 @@
 // Simulated hosts and the ordered one-way streams between them. A pair of hosts can be blocked in
-// one direction: what is underway waits, in order, until it is free again.
+// one direction. Messages in transit then wait, in order, until the pair is free again.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ class Net {
   Net& operator=(const Net&) = delete;
 
   bool Passes(int from, int to) const { return !blocked_.contains({from, to}); }
-  // When the pair was last freed, or will not be for now.
+  // Blocks one direction of a pair. Each Block needs a Free.
   void Block(int from, int to) { ++blocked_[{from, to}]; }
   void Free(int from, int to);
   void FreeAll();
-  // Latencies between all hosts are multiplied by this.
+  // Multiplies the latency from one host to another.
   void SlowDown(int from, int to, int64_t factor) { slow_[{from, to}] = factor; }
 
-  // Forgets what is underway: what waits in pipes refers to pipes.
+  // Drops all messages in transit. They refer to pipes, so they would keep each other alive.
   void Forget();
 
   int64_t Latency(int from, int to);
@@ -48,15 +48,15 @@ class Net {
   std::unordered_set<Pipe*> pipes_;
 };
 
-// Delivers in order, each a latency after it was sent.
+// A one-way stream. It delivers messages in order, each after its latency.
 class Pipe : public std::enable_shared_from_this<Pipe> {
  public:
   Pipe(Net& net, int from, int to) : net_(net), from_(from), to_(to) { net_.pipes_.insert(this); }
   ~Pipe() { net_.pipes_.erase(this); }
   void Send(std::function<void()> deliver);
-  // What has not arrived never will.
+  // Drops the messages in transit.
   void Cut() { underway_.clear(); }
-  // ... and nothing that is sent from now on.
+  // Drops the messages in transit and all later ones.
   void Break() {
     Cut();
     broken_ = true;

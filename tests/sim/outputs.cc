@@ -45,7 +45,7 @@ bundle::OutputResult Outputs::List(const Place& place) const {
   return out;
 }
 
-// Null: the directory that it would lie in does not exist.
+// Moves a bundle. A null pointer means that its directory does not exist.
 Status Outputs::Move(std::optional<SimBundle>* from, std::optional<SimBundle>* to) {
   if (from == nullptr || !*from || to == nullptr) return Missing();
   if (*to) return Exists();

@@ -1,5 +1,5 @@
-// The simulated storage: bundles and what lies beside them, and checkpoints. It performs the
-// actions of bundle/output_commit.h, each in one atomic step.
+// The simulated storage of bundles, their temporary files and checkpoints. It performs each action
+// of bundle/output_commit.h in one atomic step.
 //
 // Thread rule: one thread.
 #pragma once
@@ -17,7 +17,7 @@ namespace espalier::sim {
 class World;
 
 struct SimBundle {
-  std::string hash;  // of its weights
+  std::string hash;  // hash of the weights
   JobId job;
   Generation generation;
 };
@@ -27,22 +27,22 @@ class Outputs {
   explicit Outputs(World& world) : world_(world) {}
 
   void Reserve(const std::string& output, const bundle::WriterName& writer);
-  // `own`: the bundle of the action's writer, if it is about that.
+  // Performs an action. `own`: the bundle of the action's writer, if the action uses it.
   bundle::OutputResult Perform(const std::string& output, const bundle::OutputAction& action,
                                const SimBundle& own = {});
-  // What a bug does.
+  // Overwrites the output without a commit, as a bug does.
   void Overwrite(const std::string& output, const SimBundle& bundle);
   const SimBundle* Find(const std::string& output) const;
 
-  // Checkpoints of a job: the two newest are kept.
+  // A checkpoint of a job. The storage keeps the two newest ones.
   struct Checkpoint {
     std::string bytes;
-    bool compared = true;  // all members held it
+    bool compared = true;  // all members had this state
   };
   void Keep(const std::string& job, Checkpoint checkpoint);
   const std::deque<Checkpoint>& Checkpoints(const std::string& job) { return checkpoints_[job]; }
   void DropUncompared(const std::string& job);
-  // Flips a bit of, or cuts, the newest one of a job; false: there is none.
+  // Flips a bit of a job's newest checkpoint or truncates it. Returns false if there is none.
   bool Damage(Dice& dice);
 
  private:
@@ -53,7 +53,7 @@ class Outputs {
     std::optional<SimBundle> output;
     std::map<bundle::WriterName, Slot> slots, fenced;
     std::map<bundle::WriterName, SimBundle> drafts;
-    bool swaps = false;  // the storage knows kExchange
+    bool swaps = false;  // the storage supports kExchange
   };
   Place& At(const std::string& output);
   bundle::OutputResult List(const Place& place) const;

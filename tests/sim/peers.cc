@@ -122,7 +122,7 @@ void Peers::Send(const MemberPoint& self, collective::ReduceMessage message) {
   }
 }
 
-// A checksum of the payload there is none: states that differ show it (worker/trainer.h).
+// Payloads have no checksum. The comparison of states finds the corruption (worker/trainer.h).
 void Peers::MaybeCorrupt(collective::ReduceMessage& message) {
   if (!corrupt_ || message.kind != collective::MessageKind::kDown || message.bucket != 0) return;
   const auto& [about, round] = *corrupt_;
@@ -151,7 +151,7 @@ void Peers::Transmit(const ConnRef& conn, int from, collective::ReduceMessage me
   });
 }
 
-// This side is told; the other one hears of it over the wire.
+// Reports the break to this side. The other side learns of it over the wire.
 void Peers::Broken(const ConnRef& conn, int at, const std::string& why) {
   Side& side = conn->side[at];
   if (std::exchange(side.closed, true)) return;
@@ -172,7 +172,7 @@ void Peers::BreakLater(const ConnRef& conn, int side, int64_t us, const std::str
   world_.queue.After(us, [this, conn, side, why] { Broken(conn, side, why); });
 }
 
-// Both notice, each in its time; what was underway may still arrive, or not.
+// Breaks a link. Each side notices at a different time. Messages in transit may still arrive.
 void Peers::Break(const ConnRef& conn, const std::string& why) {
   conn->harmed = true;
   for (int s = 0; s < 2; ++s) {
@@ -186,12 +186,12 @@ void Peers::Close(const MemberPoint& self) {
   if (mine.empty()) return;
   for (const auto& [conn, at] : mine.mapped()) {
     conn->side[at].listener = nullptr;
-    if (world_.dice.Once(2)) conn->side[at].out->Cut();  // what was not read is lost
+    if (world_.dice.Once(2)) conn->side[at].out->Cut();  // unread messages are lost
     Broken(conn, at, "closed");
   }
 }
 
-// A connection of a dead process is reset by its host, or by nobody.
+// The host of a dead process resets its connections, unless the host itself is lost.
 void Peers::Died(SimWorker& worker, bool noticed) {
   std::erase_if(offers_, [&](const auto& offer) {
     return std::any_of(open_.begin(), open_.end(), [&](const auto& entry) {
@@ -282,7 +282,7 @@ bool Peers::IsFounded(const MemberPoint& self, uint32_t other) const {
   const SimWorker& there = *OtherEnd(self, other);
   const cluster::JobPoint at = there.at();
   if (at.job != self.job || at.generation != self.generation) return true;
-  // It opened its links on the order of another life of the coordinator.
+  // The other member opened its links for another incarnation of the coordinator.
   MemberPoint point = self;
   point.member = other;
   return !ever_open_.contains(point);

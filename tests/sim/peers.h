@@ -1,7 +1,7 @@
-// The links between members as rpc/peer.h has them: the member with the lower index dials, a stream
-// that comes before its member has opened the generation is held, one for a generation that is over
-// is refused, messages flow in order, and what breaks is told each side once, each in its time.
-// Also the job state that one member fetches from another.
+// Simulated links between members, as in rpc/peer.h. The member with the lower index dials. A
+// stream that arrives before its member has opened the generation is held. A stream for a
+// generation that is over is refused. Messages flow in order. Each side learns of a break once, at
+// a different time. Members also fetch job states from each other here.
 //
 // Thread rule: one thread.
 #pragma once
@@ -39,7 +39,7 @@ class Peers {
  public:
   explicit Peers(World& world) : world_(world) {}
 
-  // `workers`: the processes behind the members' addresses.
+  // Opens the links of one member. `workers`: the processes at the members' addresses.
   void Open(SimWorker& worker, const MemberPoint& self, const std::vector<SimWorker*>& workers,
             const std::vector<uint32_t>& partners, collective::LinkListener* listener);
   void Send(const MemberPoint& self, collective::ReduceMessage message);
@@ -50,22 +50,25 @@ class Peers {
   void Withdraw(const MemberPoint& self) { offers_.erase(self); }
   void Fetch(SimWorker& from, SimWorker& holder, const MemberPoint& point, Fetched done);
 
-  // What happens to processes and hosts.
+  // A process died. `noticed`: its host resets the connections.
   void Died(SimWorker& worker, bool noticed);
-  // Both directions of both hosts were blocked, or one of them, or a process stands still: links
-  // that are still mute after the keepalive's time break.
+  // Some directions between the hosts were blocked, or a process was paused. Breaks the links that
+  // are still silent after the keepalive time.
   void Watch(int host_a, int host_b);
   void WatchPaused(SimWorker& worker);
-  // Breaks one link that is up, if there is any; false: none.
+  // Breaks one link. Returns false if no link is up.
   bool BreakOne();
-  // Whether the link between these two was harmed from outside, or the other side left rightly.
+  // Returns whether there is a reason for a broken link: a fault, or another generation at the
+  // other end.
   bool IsFounded(const MemberPoint& self, uint32_t other) const;
+  // Returns whether a fault affected the link or the process at its other end.
   bool Harmed(const MemberPoint& self, uint32_t other) const;
-  // The process behind the other end; null: there is no such link.
+  // Returns the process at the other end, or null if the link does not exist.
   const SimWorker* OtherEnd(const MemberPoint& self, uint32_t other) const;
-  // Flips a bit of a total of that generation that goes down the tree, in that round or the next.
+  // Will flip a bit of a total of that generation on its way down the tree, in that round or the
+  // next one.
   void CorruptLater(const MemberPoint& about, uint64_t round) { corrupt_ = {about, round}; }
-  // A reduce message that was sent some time ago, for injection; null: none.
+  // Returns an earlier reduce message to inject, or null.
   const collective::ReduceMessage* Recorded() const;
 
  private:

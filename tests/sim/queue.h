@@ -1,4 +1,4 @@
-// Simulated time: events in the order of their moments, and of their making within one moment.
+// The queue of events in simulated time. Events at the same time run in the order of creation.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class Queue {
   bool empty() const { return heap_.empty(); }
   size_t size() const { return heap_.size(); }
 
-  // Runs `event` at `us`, or now if that is past.
+  // Schedules `event` at `us`, or now if that time is past.
   void At(int64_t us, std::function<void()> event) {
     heap_.push_back({std::max(us, now_us_), ++made_, std::move(event)});
     std::push_heap(heap_.begin(), heap_.end(), Later);

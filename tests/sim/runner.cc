@@ -62,7 +62,7 @@ void SimRunner::Abort() {
     world_.outputs.Overwrite(
         output_, {WeightsHash(member_->machine().state().parameters), job_, Generation{1}});
   }
-  // Its threads end soon, but not at once.
+  // The threads of a real job end soon, but not at once.
   After(100 + world_.dice.Below(50'000), [this] { Destroy(); });
 }
 
@@ -131,8 +131,8 @@ void SimRunner::RunTraining() {
   member_->Run(training);
 }
 
-// The newest that is whole, and compared when some differ; the others are left out
-// (worker/resume.cc).
+// Loads the newest complete checkpoint, as worker/resume.cc does. After a divergence, it must be a
+// compared one. Damaged checkpoints are skipped.
 void SimRunner::LoadCheckpoint(bool reverts) {
   const auto& kept = world_.outputs.Checkpoints(job_text_);
   for (auto c = kept.rbegin(); c != kept.rend(); ++c) {
@@ -148,7 +148,7 @@ void SimRunner::LoadCheckpoint(bool reverts) {
   }
 }
 
-// A checkpoint holds what all members agree on.
+// Writes a checkpoint of a state that all members agree on, if one is due.
 void SimRunner::Agreed(int64_t step, std::string bytes) {
   if (!world_.keeps_checkpoints()) return;
   if (std::exchange(checkpoints_of_, member_->point().generation) != checkpoints_of_) {
@@ -166,7 +166,7 @@ void SimRunner::Agreed(int64_t step, std::string bytes) {
   });
 }
 
-// Takes the place of what runs, between two rounds.
+// Interrupts the run between two rounds, then writes its state.
 void SimRunner::Keep(cluster::JobPoint at, bool reverts) {
   interrupted_ = true;
   if (member_) member_->Interrupt();
@@ -218,7 +218,7 @@ void SimRunner::BeginCommit() {
   CommitStep();
 }
 
-// As PutBundle of bundle/output.cc, one action an event.
+// Performs the commit like PutBundle of bundle/output.cc, one action per event.
 void SimRunner::CommitStep() {
   const auto action = commit_->Next(committed_);
   if (!action) return Committed();

@@ -1,5 +1,5 @@
-// One job on one simulated worker: worker/job_runner.cc as events. Orders are performed one after
-// another; one that comes meanwhile interrupts the one underway.
+// One job on one simulated worker: worker/job_runner.cc as events. It performs one order at a time.
+// A new order interrupts the current one.
 //
 // Thread rule: one thread.
 #pragma once
@@ -27,17 +27,17 @@ class SimRunner {
   void Profile(cluster::StartProfiling order) { GiveOrder(std::move(order)); }
   void Train(MemberOrder order) { GiveOrder(std::move(order)); }
   void Proceed(const espalier::cluster::Proceed& order);
-  // A generation that is to follow the one underway; or, when there is none here, one to join.
+  // Prepares the generation that follows the running one. Without a running one, joins it.
   void Prepare(MemberOrder order);
   void SwitchTo(Generation next);
-  // Writes the state of a job that stands still.
+  // Writes the state of a job that waits.
   void Keep(cluster::JobPoint at, bool reverts);
-  // Everything ends soon; nothing is told any more.
+  // Ends the job soon. Sends no more reports.
   void Abort();
   int64_t step() const { return step_; }
   bool over() const { return over_; }
   SimMember* member() { return member_.get(); }
-  // The member's links close; nothing happens any more.
+  // Closes the member's links and drops all events.
   void Destroy();
 
  private:
@@ -71,13 +71,13 @@ class SimRunner {
   std::optional<espalier::cluster::Proceed> proceed_;
   bool busy_ = false, interrupted_ = false, aborted_ = false, over_ = false, destroyed_ = false;
   int64_t step_ = 0;
-  SimMember::End end_;  // of the newest run
+  SimMember::End end_;  // end of the newest run
   Generation checkpoints_of_;
   int64_t checkpoint_step_ = 0;
-  bool writing_ = false;  // a checkpoint
+  bool writing_ = false;  // writes a checkpoint
   std::optional<bundle::OutputCommit> commit_;
-  bundle::OutputResult committed_;  // of its last action
-  SimBundle bundle_;                // that it puts in place
+  bundle::OutputResult committed_;  // result of the last action
+  SimBundle bundle_;                // the bundle to commit
   std::unique_ptr<SimMember> member_;
 };
 

@@ -1,4 +1,5 @@
-// Several jobs in one cluster, and a member that is slow for a while: no faults, simulated time.
+// Tests of several jobs in one cluster, and of a slow member, in simulated time without random
+// faults.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <iostream>
@@ -12,9 +13,9 @@ namespace espalier::sim {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000;
-constexpr int kShort = 2, kLong = 3;  // kinds of toy jobs: 33 steps, 90 steps
+constexpr int kShort = 2, kLong = 3;  // kinds of toy jobs, with 33 and 90 steps
 
-// Simulated seconds until all jobs have ended.
+// Runs until all jobs have ended. Returns the simulated seconds.
 int64_t Finish(World& world, int64_t limit_s) {
   int64_t seconds = 0;
   while (world.client.open() > 0 && seconds < limit_s && world.RunFor(kSecond)) ++seconds;
@@ -23,7 +24,7 @@ int64_t Finish(World& world, int64_t limit_s) {
   return seconds;
 }
 
-TEST_CASE("a stream of short jobs changes a job's members once a rebalance interval at most") {
+TEST_CASE("short jobs change a job's members at most once an interval") {
   constexpr int64_t kRebalanceMs = 10'000;
   World world({.seed = 5});
   world.BeQuiet(8, 200, kRebalanceMs);
@@ -59,14 +60,14 @@ TEST_CASE("a large job is not starved by a stream of short ones") {
   }
   const auto waited = world.client.WaitedMs(large);
   REQUIRE(waited.has_value());
-  // Those before it in the queue, and those that ran, have ended by then.
+  // By then, the jobs before it in the queue and the running jobs have ended.
   CHECK(*waited < 60'000);
   CHECK(*waited > 0);
   std::cout << "a job for all six workers waited " << *waited << " ms\n";
   Finish(world, 900);
 }
 
-TEST_CASE("a job that waits for its minimum gets what another one has beyond its own") {
+TEST_CASE("a waiting job gets the surplus workers of another job") {
   World world({.seed = 7});
   world.BeQuiet(6, 200, 10'000);
   world.RunFor(3 * kSecond);
@@ -81,8 +82,7 @@ TEST_CASE("a job that waits for its minimum gets what another one has beyond its
   Finish(world, 600);
 }
 
-TEST_CASE(
-    "a job that falls below its minimum gets the workers of a younger one, which goes on later") {
+TEST_CASE("a younger job yields its workers and continues later") {
   World world({.seed = 9});
   world.BeQuiet(5, 200, 10'000);
   world.RunFor(3 * kSecond);
@@ -98,7 +98,7 @@ TEST_CASE(
   const auto state = [&](JobId job) { return world.coordinator()->core().Job(job)->state; };
   while (state(younger) != spec::JobState::kQueued && ++seconds < 60)
     REQUIRE(world.RunFor(kSecond));
-  CHECK(seconds >= 10);  // first it waits for others to come, or to end
+  CHECK(seconds >= 10);  // the older job first waits for workers and for jobs to end
   CHECK(seconds < 20);
   CHECK(world.fired.of(Fault::kStateKept) == 1);
   world.RunFor(5 * kSecond);
@@ -108,8 +108,7 @@ TEST_CASE(
   CHECK(world.fired.of(Fault::kCheckpointUsed) > 0);
 }
 
-TEST_CASE(
-    "a job that must yield while it goes back after a flipped bit goes on from where all agreed") {
+TEST_CASE("a job that yields during a rollback keeps the agreed state") {
   World world({.seed = 11});
   world.BeQuiet(7, 200, 10'000);
   world.RunFor(3 * kSecond);
@@ -124,7 +123,7 @@ TEST_CASE(
     (world.worker(i).at().job == older ? olders : youngers).push_back(i);
   }
   REQUIRE(youngers.size() == 3);
-  // One is taken out, two wait; the older job needs more than the one.
+  // One member of the younger job is taken out and two wait. The older job needs two workers.
   world.checks.Corrupted(world.worker(youngers[0]).runner()->member()->point());
   int64_t tries = 0;
   while (!world.worker(youngers[0]).runner()->member()->FlipBit() && ++tries < 1000) {
@@ -145,7 +144,7 @@ TEST_CASE(
   CHECK(world.fired.of(Fault::kCheckpointUsed) > 0);
 }
 
-TEST_CASE("a younger job keeps its workers when they would not suffice for the older one") {
+TEST_CASE("a younger job keeps workers that would not suffice") {
   World world({.seed = 10});
   world.BeQuiet(5, 200, 2'000);
   world.RunFor(3 * kSecond);
@@ -164,7 +163,7 @@ TEST_CASE("a younger job keeps its workers when they would not suffice for the o
   CHECK(world.coordinator()->core().Job(world.client.id(0))->state == spec::JobState::kRecovering);
 }
 
-// The leaves of each worker that is a member.
+// Returns the number of leaves of each worker, or 0 if it is not a member.
 std::vector<int32_t> LeavesOf(World& world, size_t workers) {
   std::vector<int32_t> leaves;
   for (size_t i = 0; i < workers; ++i) {
@@ -175,7 +174,7 @@ std::vector<int32_t> LeavesOf(World& world, size_t workers) {
   return leaves;
 }
 
-TEST_CASE("a slow member loses leaves, and gets them back when it is fast again") {
+TEST_CASE("a slow member loses leaves until it is fast again") {
   World world({.seed = 8});
   world.BeQuiet(2, 200, 60'000);
   world.RunFor(3 * kSecond);
@@ -189,7 +188,7 @@ TEST_CASE("a slow member loses leaves, and gets them back when it is fast again"
   world.worker(1).SlowDown(1);
   while (LeavesOf(world, 2)[1] < 7 && ++seconds < 120) REQUIRE(world.RunFor(kSecond));
   CHECK(LeavesOf(world, 2)[1] >= 7);
-  CHECK(world.fired.of(Fault::kLeavesMoved) >= 4);  // counted by each of the two members
+  CHECK(world.fired.of(Fault::kLeavesMoved) >= 4);  // both members count each move
   Finish(world, 600);
 }
 

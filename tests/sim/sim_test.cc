@@ -1,4 +1,5 @@
-// Simulated clusters, seed after seed. A failing seed prints the command that replays it.
+// Runs simulated clusters with one seed after another. A failing seed prints the command that
+// replays it.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <iostream>
@@ -11,12 +12,12 @@ namespace {
 
 constexpr int64_t kEvents = 1000;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // ten times slower: fewer seeds
+constexpr bool kSanitized = true;  // ten times slower, so fewer seeds
 #else
 constexpr bool kSanitized = false;
 #endif
 
-TEST_CASE("whatever breaks, jobs end with the bits of an undisturbed run once it is mended") {
+TEST_CASE("jobs end with the bits of an undisturbed run after faults") {
   FaultCounts fired;
   int64_t events = 0, jobs = 0, ended_by_a_limit = 0;
   const uint64_t seeds = kSanitized ? 100 : TestScale() > 1 ? 10'000 : 1'000;
@@ -42,7 +43,7 @@ TEST_CASE("whatever breaks, jobs end with the bits of an undisturbed run once it
   CHECK(ended_by_a_limit * 50 < jobs);
 }
 
-// Each is found by one of the first seeds, by the check that is its own.
+// Each bug must make one of the first seeds fail.
 TEST_CASE("bugs that are planted into the simulated shells are found") {
   constexpr uint64_t kSeeds = 400;
   for (size_t bug = 0; bug < kBugs; ++bug) {
@@ -61,7 +62,7 @@ TEST_CASE("bugs that are planted into the simulated shells are found") {
   }
 }
 
-TEST_CASE("a coordinator serves ten thousand workers, and a job on a thousand of them") {
+TEST_CASE("a coordinator serves ten thousand workers") {
   constexpr int64_t kScale = kSanitized ? 10 : 1;
   World world({.seed = 1});
   const auto begin = std::chrono::steady_clock::now();

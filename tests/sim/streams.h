@@ -1,5 +1,5 @@
-// The streams between workers and coordinators: ordered both ways, each end learns of a break in
-// its own time, or not at all.
+// The streams between workers and coordinators. Messages are in order in both directions. Each end
+// learns of a break at a different time, or never.
 //
 // Thread rule: one thread.
 #pragma once
@@ -35,10 +35,10 @@ class Streams {
   StreamRef Open(SimWorker& worker, uint64_t attempt);
   void Up(const StreamRef& stream, cluster::FromWorker message);
   void Down(const StreamRef& stream, cluster::ToWorker message);
-  // One end closes; the other one hears of it after what is underway.
+  // Closes the stream at one end. The other end learns of it after the messages in transit.
   void CloseByWorker(const StreamRef& stream);
   void CloseByCoordinator(const StreamRef& stream, const Status& why);
-  // The ends learn of it after so many microseconds; -1: never.
+  // Breaks the stream. Each end learns of it after its time in microseconds, or never if it is -1.
   void Reset(const StreamRef& stream, int64_t worker_us, int64_t coordinator_us);
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kInputs = 4, kClasses = 3;
 constexpr int64_t kShards = 7;
-constexpr int64_t kBucketBytesOfToys = 128;  // so that a step has several
+constexpr int64_t kBucketBytesOfToys = 128;  // small, so that a step has several buckets
 constexpr int64_t kBatchRowsMax = 128;
 
 spec::TrainSpec TrainOf(int kind) {
@@ -26,7 +26,7 @@ spec::TrainSpec TrainOf(int kind) {
   train.batch = 12;
   train.seed = 11 + static_cast<uint64_t>(kind);
   switch (kind) {
-    case 0:  // adam, early stopping that restores the best
+    case 0:  // Adam, with early stopping that restores the best weights
       train.epochs = 8;
       train.optimizer.learning_rate = 0.08;
       train.early_stopping =
@@ -38,7 +38,7 @@ spec::TrainSpec TrainOf(int kind) {
       train.clip_norm = 1;
       train.epochs = 5;
       break;
-    case 2:  // nothing but steps
+    case 2:  // only steps, without evaluations
       train.optimizer.kind = spec::OptimizerKind::kNesterov;
       train.optimizer.learning_rate = 0.03;
       train.steps = 33;
@@ -47,7 +47,7 @@ spec::TrainSpec TrainOf(int kind) {
       train.batch = 1500;
       train.steps = 5;
       break;
-    default:  // a long one
+    default:  // a long job
       train.optimizer.kind = spec::OptimizerKind::kAdamW;
       train.optimizer.learning_rate = 0.01;
       train.weight_decay = 0.01;
@@ -92,7 +92,7 @@ ToyJob::ToyJob(int kind) : kind_(kind) {
   table_ = plan::MakeBuckets(chunks_, sizeof(Real), kBucketBytesOfToys);
   pass_ = std::make_unique<model::LeafPass<Real>>(plan_.shape, kBatchRowsMax);
   MakeInput();
-  input_->provisional = kind % 3 == 1;  // the profiling pass then begins once more
+  input_->provisional = kind % 3 == 1;  // the profiling pass then runs twice
   RunAlone();
 }
 
@@ -231,14 +231,14 @@ const ToyJob::LeafSum& ToyJob::Leaf(const training::Action& action, int32_t leaf
 
 // ---- a member's part -------------------------------------------------------------------------
 
-// The same order of additions as in worker/trainer.cc: PlanJoin over single leaves.
+// Joins single leaves by PlanJoin, in the same order of additions as worker/trainer.cc.
 Contribution ToyJob::Join(const training::Action& action, const std::vector<const LeafSum*>& leaves,
                           const LeafUse& use) const {
   std::vector<plan::TreeNode> singles;
   for (int32_t l = use.own.begin; l < use.own.end; ++l) singles.push_back({0, l});
   plan::JoinPlan join = plan::PlanJoin(singles, leaves_);
   if (use.in_order_of_arrival) {
-    // All that one position gathers, from the last to the first.
+    // Reverses the additions into each position.
     std::reverse(join.steps.begin(), join.steps.end());
     std::vector<int32_t> home(singles.size());
     for (size_t i = 0; i < home.size(); ++i) home[i] = static_cast<int32_t>(i);

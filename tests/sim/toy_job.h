@@ -1,10 +1,11 @@
-// Tiny jobs that are real in all that decides a model's bits: rows, permutations, leaf passes, step
-// machine, summation tree. What leaves contribute is computed once for each state of the parameters
-// and then shared by all simulated members that are in that state, so that a run is cheap.
+// Tiny jobs. All parts that determine a model's bits are real: rows, permutations, leaf passes, the
+// step machine and the summation tree. A job computes the sums of a leaf once per state of the
+// parameters, and all simulated members in that state share them. This makes a run cheap.
 //
-// The statistics of a round carry three more numbers, for the checks: which leaves were counted
-// (digit l in base 4: how often leaf l was), how many rows, and a sum over the rows' names. Those
-// of a step also carry what worker/trainer.h lets members say of themselves.
+// The statistics of a round contain three more numbers for the checks: the counted leaves, the
+// number of rows, and the sum of the rows' names. In the counted leaves, digit l in base 4 is the
+// number of times that leaf l was counted. The statistics of a step also contain what members
+// report about themselves (worker/trainer.h).
 //
 // Thread rule: one thread.
 #pragma once
@@ -31,32 +32,32 @@ namespace espalier::sim {
 
 using Real = float;
 
-inline constexpr size_t kWords = 2;  // of each member
+inline constexpr size_t kWords = 2;  // numbers per member
 
 enum Mark : int64_t { kMarkLeaves = 0, kMarkRows = 1, kMarkNames = 2, kMarks = 3 };
 
-// A member's sums of one round: a payload each bucket, in its canonical nodes.
+// A member's sums of one round: one payload per bucket, with the member's canonical nodes.
 using Contribution = std::vector<collective::Payload>;
 
-// Beside its sums, in a step: the generation that is to follow (the root, when so ordered), how
-// long a leaf takes it, and a checksum of its state, or 0.
+// What a member adds to its sums of a step: its time per leaf, and a checksum of its state, or 0.
+// The root also adds the next generation, if ordered.
 struct OwnWords {
   int32_t member = 0;
   Generation next;
   double leaf_ms = 0, checksum = 0;
 };
-// What all said, from the total. Only as long as that is kept.
+// The reports of all members from a total. Valid as long as the total exists.
 struct AllWords {
   Generation next;
-  const double* words = nullptr;  // none: the job has no room for them
+  const double* words = nullptr;  // null: the job has no room for them
   double leaf_ms(size_t member) const { return words[kWords * member]; }
   double checksum(size_t member) const { return words[kWords * member + 1]; }
 };
 
-// How a member uses its leaves; all but `own` differ from the norm in planted bugs only.
+// How a member uses its leaves. Only planted bugs set members other than `own`.
 struct LeafUse {
   plan::LeafSpan own;
-  std::function<int32_t(int32_t leaf)> rows_of = {};  // whose rows; -1: none
+  std::function<int32_t(int32_t leaf)> rows_of = {};  // leaf whose rows are used; -1: none
   int32_t counted_too = -1;                           // another leaf, added to the first
   bool in_order_of_arrival = false;
   bool plain() const { return !rows_of && counted_too < 0 && !in_order_of_arrival; }
@@ -66,14 +67,14 @@ class ToyJob {
  public:
   static constexpr int kKinds = 4;
   static constexpr int kLarge = kKinds;  // with leaves for a thousand members
-  // One of a few jobs, made once.
+  // Returns the job of that kind. Creates it at the first call.
   static ToyJob& Of(int kind);
 
   int kind() const { return kind_; }
   int32_t leaves() const { return leaves_; }
   const training::TrainingPlan& plan() const { return plan_; }
   std::shared_ptr<const spec::InputPlan> input() const { return input_; }
-  // The profile of one shard, and of all.
+  // Returns the profile of one shard.
   spec::ShardProfile Profile(int32_t shard) const;
   std::shared_ptr<const spec::TableProfile> profile() const { return profile_; }
   plan::Range RowsOf(spec::FileRole set, plan::LeafSpan own) const;
@@ -81,22 +82,23 @@ class ToyJob {
   collective::RoundShape ShapeOf(const training::Action& action) const;
   Contribution Contribute(const training::Action& action, const AlignedVector<Real>& parameters,
                           const LeafUse& use);
-  // The statistics at the end of the last bucket, without and with the marks.
+  // Returns the statistics at the end of the last bucket, without the marks.
   std::vector<double> Stats(const training::Action& action, const collective::Payload& last) const;
-  // What a member says of itself in a step's sums: written into its first node, and read from the
-  // total. A job of a thousand members has room for `next` only.
+  // Writes a member's report about itself into the first node of its sums. A job of a thousand
+  // members has room only for `next`.
   void Say(const training::Action& action, const OwnWords& words, Contribution& sums) const;
+  // Reads the reports of all members from the total.
   AllWords Heard(const training::Action& action, const collective::Payload& last) const;
+  // Returns the marks in the last bucket.
   const double* Marks(const training::Action& action, const collective::Payload& last) const;
   double AllLeaves() const;
-  // The rows that a round counts, and the sum over their names.
+  // Returns the number of rows of a round, and the sum of their names.
   std::pair<double, double> RowsIn(const training::Action& action) const;
-  // Commits the totals of a gradient: Update and OnUpdated.
+  // Commits the totals of a gradient: applies the update and calls OnUpdated.
   training::Action Apply(training::StepMachine<Real>& machine, const training::UpdateAction& update,
                          const std::vector<collective::Payload>& totals) const;
 
-  // What an undisturbed run of one worker has, from round to round: EncodeState of the state in
-  // which round r is in flight; none beyond the end.
+  // Returns EncodeState of the undisturbed run of one worker in `round`, or null beyond the end.
   const std::string* StateAt(uint64_t round) const;
   const std::string& weights_hash() const { return weights_hash_; }
   const std::vector<spec::HistoryRow>& history() const { return history_; }
@@ -104,7 +106,7 @@ class ToyJob {
 
  private:
   explicit ToyJob(int kind);
-  // A step's number, or of an evaluation a negative one a set.
+  // Returns the number of a step, or a negative number for the set of an evaluation.
   static int64_t RoundName(const training::Action& action);
   static double RowName(spec::FileRole set, int64_t row);
   void MakeInput();
@@ -113,7 +115,7 @@ class ToyJob {
   double LeafMark(int32_t leaf) const;
   struct LeafSum {
     std::vector<std::vector<double>> stats;    // one vector, with the marks
-    std::vector<AlignedVector<Real>> buckets;  // empty when the leaf has no rows, or an evaluation
+    std::vector<AlignedVector<Real>> buckets;  // empty for a leaf without rows or an evaluation
     bool empty = false;
   };
   using Key = std::tuple<int32_t, int32_t, int64_t, std::string>;
@@ -131,7 +133,7 @@ class ToyJob {
 
   const int kind_;
   int32_t leaves_ = 16;
-  int32_t members_heard_ = 0;  // members that have room for words of their own
+  int32_t members_heard_ = 0;  // members whose reports have room
   plan::RowOrder order_ = plan::RowOrder::kFull;
   training::TrainingPlan plan_;
   std::shared_ptr<spec::InputPlan> input_;
@@ -141,18 +143,18 @@ class ToyJob {
   std::unique_ptr<model::LeafPass<Real>> pass_;
   std::map<Key, LeafSum> leaf_sums_;
   std::map<Key, Contribution> contributions_;
-  std::vector<std::string> states_;                       // by round
-  std::map<int64_t, std::pair<double, double>> rows_in_;  // by step, or set
+  std::vector<std::string> states_;                       // indexed by round
+  std::map<int64_t, std::pair<double, double>> rows_in_;  // indexed by step or set
   std::string weights_hash_;
   std::vector<spec::HistoryRow> history_;
   uint64_t last_round_ = 0;
 };
 
-// PlanTree, remembered.
+// Returns PlanTree of the intervals, from a cache.
 const std::vector<plan::TreePlace>& TreeOf(const std::vector<plan::LeafSpan>& intervals,
                                            int32_t leaves);
 
-// What an action is about: the parameters, or in an evaluation the averaged ones.
+// Returns the weights for an action: the parameters, or the averaged ones for an evaluation.
 const AlignedVector<Real>& WeightsFor(const training::StepMachine<Real>& machine,
                                       const training::Action& action);
 std::string WeightsHash(const AlignedVector<Real>& parameters);

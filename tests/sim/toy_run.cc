@@ -1,4 +1,4 @@
-// ToyJob: names of rounds and rows, the undisturbed run, and trees that are remembered.
+// ToyJob: names of rounds and rows, the undisturbed run, and cached trees.
 #include <cstring>
 #include <map>
 #include <utility>
@@ -71,7 +71,7 @@ void ToyJob::RunAlone() {
   history_ = machine.state().history;
 }
 
-// Every row exactly once an epoch.
+// Checks that each epoch contains every row exactly once.
 void ToyJob::CheckEpochs() const {
   std::pair<double, double> all{static_cast<double>(plan_.train_rows), 0.0};
   for (int64_t r = 0; r < plan_.train_rows; ++r) all.second += RowName(spec::FileRole::kTrain, r);

@@ -222,7 +222,7 @@ void SimWorker::Perform(const cluster::WorkerLog& action) {
   world_.Say([&] { return "worker " + std::to_string(id_) + ": " + action.text; });
 }
 
-// ---- fate ------------------------------------------------------------------------------------
+// ---- the process -----------------------------------------------------------------------------
 
 void SimWorker::Crash(bool noticed) {
   if (!alive_) return;

@@ -1,4 +1,4 @@
-// A simulated worker process: the shell of a WorkerCore, as worker/daemon.cc is.
+// A simulated worker process: the shell of a WorkerCore, like worker/daemon.cc.
 //
 // Thread rule: one thread.
 #pragma once
@@ -28,9 +28,9 @@ class SimWorker {
   int host() const { return host_; }
   bool alive() const { return alive_; }
   bool paused() const { return paused_; }
-  // It stood still not long ago: others may have reason to complain.
+  // Returns whether it was paused recently, so that others may report broken links.
   bool disturbed() const;
-  // It began not long ago.
+  // Returns whether it started recently.
   bool young() const;
   cluster::JobPoint at() const { return core_.job(); }
   bool attached() const { return core_.attached(); }
@@ -38,20 +38,20 @@ class SimWorker {
   bool in_recovery() const;
 
   void Handle(const cluster::WorkerEvent& event);
-  // Runs `f` now, or when the process goes on; never when it is dead.
+  // Runs `f` now, or when a paused process resumes. Does nothing if the process is dead.
   void Do(std::function<void()> f);
-  // Also when it is dead.
+  // Does the same, but also runs `f` if the process is dead.
   void DoAlways(std::function<void()> f);
   void After(int64_t us, std::function<void()> f);
-  // A moment at which the process may die; true: it did.
+  // May kill the process at this moment. Returns whether it is dead.
   bool Boundary();
   int64_t ComputeUs();
   std::string address() const { return "w" + std::to_string(id_); }
   std::string name() const { return "host-" + std::to_string(host_) + ":" + std::to_string(id_); }
-  // What it does for a planned change, if anything: for its loss.
+  // Returns its part in a planned change, to count the loss.
   bool leaving() const { return leaving_; }
   bool joining() const { return runner_ && runner_->member() && runner_->member()->joining(); }
-  // SIGTERM.
+  // Delivers SIGTERM.
   void Terminate();
 
   void Crash(bool noticed);
@@ -59,7 +59,8 @@ class SimWorker {
   void Resume();
   void SlowDown(int64_t factor) { slow_ = factor; }
   void JumpClock(int64_t ms) { ahead_ms_ += ms; }
-  // An order as if it had come on the stream; false: there is no stream.
+  // Handles a stale order from the stream and checks that it is ignored. Returns false if there is
+  // no stream.
   bool InjectOrder(cluster::ToWorker order);
   const std::deque<cluster::ToWorker>& orders() const { return orders_; }
   const std::deque<cluster::FromWorker>& told() const { return told_; }
@@ -74,8 +75,8 @@ class SimWorker {
   void Perform(const cluster::RunTraining& action);
   void Perform(const cluster::RunPreparation& action);
   void Perform(const cluster::RunKeep& action);
-  void Perform(const cluster::RunEarlyEnd&) {}  // no client here asks for one
-  void Perform(const cluster::RunTokens&) {}    // no file system here asks for one
+  void Perform(const cluster::RunEarlyEnd&) {}  // no client of the simulation requests it
+  void Perform(const cluster::RunTokens&) {}    // no simulated file system requests it
   void Perform(const cluster::RunProceed& action);
   void Perform(const cluster::RunSwitch& action);
   void Perform(const cluster::AbortJob& action);
@@ -95,12 +96,12 @@ class SimWorker {
   int64_t ahead_ms_ = 0;
   StreamRef stream_;
   SimRunner* runner_ = nullptr;
-  std::vector<std::unique_ptr<SimRunner>> runners_;  // of all times
-  std::deque<cluster::ToWorker> orders_;             // the newest that came
-  std::deque<cluster::FromWorker> told_;             // the newest reports
+  std::vector<std::unique_ptr<SimRunner>> runners_;  // all runners so far
+  std::deque<cluster::ToWorker> orders_;             // newest orders
+  std::deque<cluster::FromWorker> told_;             // newest reports
   std::set<std::tuple<size_t, uint64_t, uint64_t>> told_kinds_;
-  cluster::JobPoint trained_;  // of the newest StartTraining
-  Incarnation incarnation_;    // the highest that came, for a bug
+  cluster::JobPoint trained_;  // point of the newest StartTraining
+  Incarnation incarnation_;    // highest received one, for a bug
 };
 
 }  // namespace espalier::sim

@@ -9,10 +9,10 @@
 namespace espalier::sim {
 namespace {
 
-constexpr int64_t kFaultyUsMax = 900'000'000;  // simulated, under faults
-constexpr int64_t kHealedUsMax = 240'000'000;  // simulated, until all jobs have ended
+constexpr int64_t kFaultyUsMax = 900'000'000;  // simulated time under faults
+constexpr int64_t kHealedUsMax = 240'000'000;  // simulated time until all jobs have ended
 constexpr int64_t kPollUs = 500'000;
-constexpr int64_t kQuietUs = 15'000'000;  // then nobody works any more
+constexpr int64_t kQuietUs = 15'000'000;  // simulated time until no worker has a job
 
 }  // namespace
 
@@ -28,7 +28,7 @@ World::World(const WorldOptions& o) : options(o), dice(o.seed) {
   for (int64_t i = 0; i < workers; ++i) StartWorker(++hosts_);
 }
 
-// Events and what is underway refer to each other, and to the pipes they are in.
+// Drops events and messages in transit first, because they refer to each other and to their pipes.
 World::~World() {
   queue.Clear();
   net.Forget();
@@ -75,7 +75,7 @@ void World::RestartCoordinatorLater() {
 SimCoordinator* World::FindCoordinator() {
   if (coordinators_.size() > 1 && dice.Once(3)) {
     SimCoordinator* old = coordinators_[coordinators_.size() - 2].get();
-    if (old->alive()) return old;  // an address of yesterday
+    if (old->alive()) return old;  // plays a stale address
   }
   return coordinator();
 }

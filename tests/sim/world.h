@@ -1,12 +1,12 @@
-// A simulated cluster in one thread: coordinators, workers, their networks, clocks, journal and
+// A simulated cluster in one thread: coordinators, workers, and their networks, clocks, journal and
 // output store, all from one seed. The cores, step machines, reducers, plans and leaf arithmetic
-// are the real ones; what surrounds them is simulated and breaks.
+// are real. Everything around them is simulated and fails.
 //
-// A run: jobs are submitted and faults strike until so many events have happened; then everything
-// heals, and within a bounded time each job must have ended, and succeeded unless a documented
-// limit ended it. The invariants (checks.h) hold throughout.
+// In a run, the client submits jobs and faults occur until a given number of events. Then all
+// faults end. Within a bounded time, each job must end, and succeed unless a documented limit ended
+// it. The invariants (checks.h) hold throughout.
 //
-// Thread rule: one thread; worlds of different threads share the toy jobs, so one a process.
+// Thread rule: one thread. All worlds share the toy jobs, so a process runs worlds in one thread.
 #pragma once
 
 #include <cstdint>
@@ -38,18 +38,18 @@ inline constexpr int kCoordinatorHost = 0;
 
 struct WorldOptions {
   uint64_t seed = 1;
-  int64_t events = 1000;  // under faults, ticks not counted
+  int64_t events = 1000;  // events under faults, without ticks
   Bugs bugs = {};
   bool trace = false;
 };
 
-// The command that plays it again.
+// Returns the command that replays the world.
 std::string Replay(const WorldOptions& options);
 
 struct Outcome {
   std::string failure;  // empty: none
   FaultCounts fired;
-  int64_t events = 0;  // all, ticks not counted
+  int64_t events = 0;  // all events without ticks
   int64_t ticks = 0;
   int64_t jobs = 0, ended_by_a_limit = 0;
 };
@@ -62,17 +62,17 @@ class World {
   World& operator=(const World&) = delete;
 
   Outcome Run();
-  // Without faults: so many workers register, then one job runs on at most so many of them.
+  // Runs without faults: `workers` workers register, then one job runs on `members` of them.
   Outcome RunQuietly(int64_t workers, int kind, int64_t members);
 
-  // For a test that plays a world itself, without faults: so many workers that all compute at the
-  // same pace (1: a step takes milliseconds); those that the test kills are not replaced.
+  // Prepares a world without faults for a test that controls it. All workers compute at the same
+  // pace (1: a step takes milliseconds). Workers that the test kills are not replaced.
   void BeQuiet(int64_t workers, int64_t pace, int64_t rebalance_ms);
-  // False: a check failed.
+  // Runs for `us` of simulated time. Returns false if a check failed.
   bool RunFor(int64_t us);
   SimWorker& worker(size_t i) { return *workers_[i]; }
 
-  // "toy KIND NAME OUTPUT"
+  // Parse a job text: "toy KIND NAME OUTPUT".
   static ToyJob& ToyOf(const std::string& job_yaml);
   static std::string OutputOf(const std::string& job_yaml);
   SimWorker& AtAddress(const std::string& address);
@@ -81,11 +81,11 @@ class World {
   void Say(Words&& words) const {
     if (options.trace) std::cout << queue.now_us() << " " << words() << "\n";
   }
-  // The present event is a tick with nothing else to it.
+  // Marks the present event as only a tick.
   void Idle() { ++ticks_; }
-  // Whether a fault strikes at this boundary.
+  // Returns whether a fault strikes at this boundary.
   bool Strikes(Fault fault);
-  // The coordinator a new stream leads to.
+  // Returns the coordinator for a new stream. It can be an older one.
   SimCoordinator* FindCoordinator();
   SimCoordinator* coordinator() { return coordinators_.back().get(); }
   void ReplaceLater(int host);
@@ -93,7 +93,7 @@ class World {
   int64_t ComputeUs() { return pace_ * (even_ ? 850 : 100 + dice.Below(1'500)); }
   int64_t rebalance_ms() const { return rebalance_ms_; }
   bool keeps_checkpoints() const { return checkpoints_; }
-  // Stops a worker beyond the liveness limit and lets it go on.
+  // Pauses a worker for longer than the liveness limit, then resumes it.
   void PauseLong(SimWorker& worker);
 
   const WorldOptions options;
@@ -107,11 +107,11 @@ class World {
   JournalStore journal;
   Outputs outputs{*this};
   Client client{*this};
-  // Planned changes of how many workers a job has, and when they were ordered.
+  // Planned changes of a job's number of workers, and their times.
   std::vector<std::pair<JobId, int64_t>> planned;
 
  private:
-  // world.cc
+  // world.cc: a run.
   void StartWorker(int host);
   void StartCoordinator();
   void PollLater();
@@ -121,7 +121,7 @@ class World {
   void CheckEnd();
   bool Step();
 
-  // driver.cc: what strikes.
+  // driver*.cc: the faults.
   void ChooseFaults();
   void MaybeStrike();
   void StrikeWorkers(Fault fault);
@@ -150,15 +150,15 @@ class World {
   bool faulty_ = true;  // faults may strike
   bool tick_ = false;
   std::array<bool, kFaults> enabled_{};
-  bool corrupting_ = false;   // a world of silent corruption, and of little else
-  bool checkpoints_ = false;  // jobs keep some
+  bool corrupting_ = false;   // the world has silent corruption and few other faults
+  bool checkpoints_ = false;  // jobs write checkpoints
   bool even_ = false;         // all members compute at the same pace
-  bool crash_told_ = false;   // once a world
-  bool replaces_ = true;      // a worker that died is started again
-  int64_t pace_ = 1;          // how long steps take
+  bool crash_told_ = false;   // kCrashTold has struck; once per world
+  bool replaces_ = true;      // dead workers are replaced
+  int64_t pace_ = 1;          // factor of the time of a step
   int64_t rebalance_ms_ = 60'000;
-  int64_t gap_ = 50;        // events between strikes, on average
-  int64_t boundary_ = 800;  // boundaries between crashes there
+  int64_t gap_ = 50;        // average number of events between strikes
+  int64_t boundary_ = 800;  // average number of boundaries between crashes at boundaries
   int64_t events_ = 0, ticks_ = 0;
 };
 

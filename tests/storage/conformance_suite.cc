@@ -1,4 +1,4 @@
-// The conformance suite of file systems: what every implementation promises.
+// The conformance suite of file systems. Every implementation passes it.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -19,7 +19,7 @@ Strings NamesOf(const Result<std::vector<FileInfo>>& listed, size_t prefix) {
   return names;
 }
 
-// Bytes that differ everywhere.
+// Returns pseudorandom bytes, so that a shifted range differs.
 std::string Pattern(size_t size) {
   std::string bytes(size, '\0');
   uint32_t x = 1;
@@ -68,7 +68,7 @@ TEST_CASE("listings are sorted bytewise and leave hidden names out") {
   }
 }
 
-TEST_CASE("directories name=value are entered, and it is told how many of them were found") {
+TEST_CASE("directories name=value are entered and counted") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
     for (const char* name :
@@ -125,7 +125,7 @@ TEST_CASE("a file is looked up and read in ranges") {
   }
 }
 
-TEST_CASE("a long file is the same however it is read, by several threads too") {
+TEST_CASE("a long file reads the same in pieces of any size") {
   const std::string bytes = Pattern(5'000'003);
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
@@ -181,7 +181,7 @@ TEST_CASE("names may hold any byte that the file system allows") {
   }
 }
 
-TEST_CASE("of several callers one creates a file exclusively") {
+TEST_CASE("only one of several callers creates a file") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
     std::atomic<int> made{0}, refused{0}, winner{-1};
@@ -204,8 +204,7 @@ TEST_CASE("of several callers one creates a file exclusively") {
   }
 }
 
-TEST_CASE(
-    "an atomic write replaces a file, leaves nothing else and never takes a directory's place") {
+TEST_CASE("an atomic write replaces a file but not a directory") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
     REQUIRE(s.files->WriteAtomically(s / "a", "old").ok());
@@ -242,7 +241,7 @@ TEST_CASE("a rename never overwrites") {
   }
 }
 
-TEST_CASE("an exchange swaps two directories or is not known") {
+TEST_CASE("an exchange swaps two directories or is unimplemented") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
     REQUIRE(s.files->MakeDirectory(s / "a").ok());
@@ -259,7 +258,7 @@ TEST_CASE("an exchange swaps two directories or is not known") {
   }
 }
 
-TEST_CASE("trees are removed whole, and only where something is") {
+TEST_CASE("RemoveTree removes a tree, Delete only an existing file") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
     REQUIRE(s.files->MakeDirectory(s / "t/u/v").ok());
@@ -281,7 +280,7 @@ TEST_CASE("trees are removed whole, and only where something is") {
   }
 }
 
-TEST_CASE("what is restricted is still its owner's, and what is missing cannot be") {
+TEST_CASE("the owner can still read a restricted file") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
     REQUIRE(s.files->MakeDirectory(s / "own").ok());
@@ -293,7 +292,7 @@ TEST_CASE("what is restricted is still its owner's, and what is missing cannot b
   }
 }
 
-TEST_CASE("errors tell what happened and name the path") {
+TEST_CASE("errors name the failure and the path") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
     const Status missing = s.files->Open(s / "missing").status();

@@ -1,4 +1,4 @@
-// A WebHDFS in memory for tests that make it fail, stall and lie.
+// An in-memory WebHDFS for tests that make it fail, stall or send false answers.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace espalier::storage {
 
-// Limits so short that a test need not wait.
+// Returns options with short limits, so that tests do not wait.
 inline StorageOptions Quick() {
   StorageOptions options;
   options.writer = "tester";
@@ -33,7 +33,8 @@ inline bool IsData(const ServedRequest& r, const char* op) {
   return r.op() == op && r.query.count("data") > 0;
 }
 
-// A WebHDFS in memory: NameNode and DataNode at one address. `change` may answer instead.
+// An in-memory WebHDFS with the NameNode and the DataNode at one address. `change` can answer a
+// request instead.
 class FakeHdfs {
  public:
   using Override = std::function<bool(const ServedRequest&, ServedReply*)>;

@@ -1,5 +1,5 @@
-// What only the local file system promises, and the parts that all share. The rest is in
-// conformance_suite.cc.
+// Tests of the local file system, and of parts that all file systems share. conformance_suite.cc
+// contains the rest.
 #include "src/storage/file_system.h"
 
 #include <fcntl.h>
@@ -71,20 +71,20 @@ TEST_CASE("secrets are not read or changed under any path") {
   }
   refuses(files->Names(dir / "linked").status());
   refuses(files->Rename(dir / "state", dir / "elsewhere"));
-  refuses(files->RemoveTree(dir / ""));  // they lie in it
-  // Of another file system by its path, whatever its address; nobody is asked.
+  refuses(files->RemoveTree(dir / ""));  // it contains them
+  // A secret on another file system counts by its path, with any address. No request is sent.
   options.secrets = {"hdfs://nn/espalier/state/"};
   const auto any = MakeFileSystem(options);
   refuses(any->Open("webhdfs://127.0.0.1:1/espalier//state/log-1").status());
   refuses(any->RemoveTree("hdfs://other/espalier"));
-  // What this process holds open, and has no name any more.
+  // A file that this process has open but that no longer has a name.
   const FileDescriptor nameless(open(dir.Put("spill", "rows").c_str(), O_RDONLY));
   REQUIRE(std::remove((dir / "spill").c_str()) == 0);
   refuses(files->Open("/proc/self/fd/" + std::to_string(nameless.get())).status());
   CHECK(Content(dir / "key") == "secret");
   CHECK(Content(dir / "state/below/journal") == "secret");
   CHECK(*files->ReadAll(dir / "data", 10) == "1");
-  CHECK(files->WriteAtomically(dir / "keys", "2").ok());  // a name that only begins like one
+  CHECK(files->WriteAtomically(dir / "keys", "2").ok());  // only a prefix of the name matches
   CHECK(files->RemoveTree(dir / "keys").ok());
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("HDFS paths that may alias a secret are refused") {
     CHECK(s.code() == StatusCode::kPermissionDenied);
     CHECK(s.message().find("name the file by its usual path") != std::string::npos);
   };
-  // It would have gone on to the file system.
+  // This error comes from the next check, so the path passed.
   const auto lets_through = [](const Status& s) {
     INFO(s.ToString());
     CHECK(s.message().find("fs.defaultFS is not set") != std::string::npos);
@@ -114,11 +114,11 @@ TEST_CASE("HDFS paths that may alias a secret are refused") {
   for (const char* path : {"/user/.reserved/x", "/.reserved-x", "/user/x.snapshot/y"}) {
     lets_through(files->Open(std::string("hdfs://") + path).status());
   }
-  // On this machine's disks they are names as any other.
+  // On local disks, these names have no special meaning.
   CHECK(files->Stat("/.reserved/raw").status().code() == StatusCode::kNotFound);
 }
 
-TEST_CASE("temporary files that a killed process of the same number left are in nobody's way") {
+TEST_CASE("temporary files of a killed process do not block a write") {
   const auto files = MakeLocalFileSystem();
   TemporaryDirectory dir;
   const std::string left = ".f.tmp-" + std::to_string(getpid()) + "-";
@@ -143,8 +143,7 @@ TEST_CASE("pipes and devices are refused without blocking") {
   CHECK(listed.message().find("/pipe': it is a device, a pipe or a socket") != std::string::npos);
 }
 
-TEST_CASE(
-    "a listing leaves no link out that leads nowhere or in a circle, and follows the others") {
+TEST_CASE("a listing follows links and reports broken ones") {
   const auto files = MakeLocalFileSystem();
   TemporaryDirectory dir;
   REQUIRE(files->MakeDirectory(dir / "d/e").ok());
@@ -166,7 +165,7 @@ TEST_CASE(
   CHECK_THAT(problem("d/*.csv"), Says("cannot look up '" + dir / "d/c.csv" + "' ... broken link"));
   CHECK(problem("*/c.csv") == problem("d/*.csv"));
   CHECK(problem("d/c.csv") == problem("d/*.csv"));
-  CHECK(files->List(dir / "d/b*")->size() == 1);  // it is not asked for
+  CHECK(files->List(dir / "d/b*")->size() == 1);  // the pattern does not match it
   link("x.svm", "d/x.svm");
   CHECK_THAT(problem("d/*.svm"),
              Says("cannot look up '" + dir / "d/x.svm" + "' ... links ... in a circle"));
@@ -174,7 +173,7 @@ TEST_CASE(
   CHECK(files->List(dir / "d/[.b]*")->size() == 1);
 }
 
-TEST_CASE("errors of the system are told apart") {
+TEST_CASE("system errors have distinct codes") {
   CHECK(FileError(ENOSPC, "write", "/x").code() == StatusCode::kResourceExhausted);
   CHECK_THAT(FileError(EACCES, "open", "/x").message(),
              Says("cannot open '/x': permission denied ... the user"));
@@ -226,7 +225,7 @@ TEST_CASE("globs match as shells do") {
   CHECK(ExpandBraces("a{b").value() == Strings{"a{b"});
   const std::string ten = "{0,1,2,3,4,5,6,7,8,9}";
   CHECK(ExpandBraces(ten + ten + ten + ten).status().code() == StatusCode::kInvalidArgument);
-  // A pattern made to be slow is not.
+  // This pattern takes exponential time in a naive matcher.
   CHECK_FALSE(GlobMatches("*a*a*a*a*a*a*a*b", std::string(5000, 'a')));
 }
 

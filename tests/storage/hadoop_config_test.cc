@@ -57,7 +57,7 @@ TEST_CASE("values are read as Hadoop reads them") {
   CHECK(get("never set").empty());
 }
 
-TEST_CASE("variables are replaced, unknown ones stay, circles are told") {
+TEST_CASE("variables are replaced and cycles are reported") {
   const HadoopConfig config =
       Config(Property("host", "nn.${domain}") + Property("domain", "example") +
              Property("address", "${host}:${port}/${user.name}") + Property("x", "${y}") +
@@ -69,7 +69,7 @@ TEST_CASE("variables are replaced, unknown ones stay, circles are told") {
   CHECK(circle.message().find("takes more than 20 replacements of ${...}") != std::string::npos);
 }
 
-TEST_CASE("what is no configuration is refused with file and line") {
+TEST_CASE("a malformed configuration is refused with file and line") {
   struct Case {
     std::string text, words;
   };
@@ -103,7 +103,7 @@ TEST_CASE("what is no configuration is refused with file and line") {
         std::string::npos);
 }
 
-// "host:port host:port" of the NameNodes, or the error.
+// Returns "host:port host:port" of the NameNodes, or the error.
 std::string NameNodesOf(const std::string& uri, const HadoopConfig& config) {
   const auto found = FindNameNodes(ParseUri(uri).value(), config);
   if (!found.ok()) return found.status().message();
@@ -112,7 +112,7 @@ std::string NameNodesOf(const std::string& uri, const HadoopConfig& config) {
   return all;
 }
 
-TEST_CASE("the NameNodes' HTTP addresses come from the configuration, the URI or the default") {
+TEST_CASE("NameNode addresses come from configuration, URI or default") {
   const HadoopConfig none;
   CHECK(NameNodesOf("hdfs://h/p", none) == "h:9870");
   CHECK(NameNodesOf("hdfs://h:8020/p", none) == "h:9870");
@@ -140,7 +140,7 @@ TEST_CASE("the NameNodes' HTTP addresses come from the configuration, the URI or
   CHECK(NameNodesOf("hdfs://a/p", ha) == "a:50070");
 }
 
-TEST_CASE("what leads to no NameNode is told with the key and the file") {
+TEST_CASE("a missing NameNode is reported with the key and the file") {
   CHECK(NameNodesOf("hdfs:///p", Config(Property("fs.defaultFS", "file:///")))
             .find("fs.defaultFS in the Hadoop configuration in '") != std::string::npos);
   CHECK(NameNodesOf("hdfs:///p", Config(Property("fs.defaultFS", "s3a://b"))).find("'s3a://b'") !=
@@ -155,7 +155,7 @@ TEST_CASE("what leads to no NameNode is told with the key and the file") {
             .find("is HTTPS_ONLY; write swebhdfs://HOST:PORT/PATH") != std::string::npos);
 }
 
-TEST_CASE("HTTPS is spoken where the URI or the policy asks for it") {
+TEST_CASE("HTTPS is used if the URI or the policy requires it") {
   const std::string https = Property("dfs.namenode.https-address", "h:9999") +
                             Property("dfs.namenode.rpc-address", "h:8020");
   CHECK(NameNodesOf("swebhdfs://h/p", Config(https)).starts_with("h:9871"));
@@ -166,7 +166,7 @@ TEST_CASE("HTTPS is spoken where the URI or the policy asks for it") {
   CHECK_FALSE(FindNameNodes(ParseUri("hdfs://h/p").value(), Config(https)).value()[0].secure);
 }
 
-TEST_CASE("tokens are looked for by name service, name and address") {
+TEST_CASE("tokens are found by name service, name and address") {
   const HadoopConfig config = Config(Property("dfs.namenode.http-address", "127.0.0.1:9870") +
                                      Property("dfs.namenode.rpc-address", "127.0.0.1:8020"));
   const auto services = [&](const std::string& text) {

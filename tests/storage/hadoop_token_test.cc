@@ -10,7 +10,7 @@
 namespace espalier::storage {
 namespace {
 
-// As a NameNode of Hadoop 3.4.2 answered GETDELEGATIONTOKEN&renewer=espalier to alice.
+// The answer of a NameNode of Hadoop 3.4.2 to GETDELEGATIONTOKEN&renewer=espalier from alice.
 constexpr const char* kText =
     "IQAFYWxpY2UIZXNwYWxpZXIAigGiAWj3p4oBogFpRccCAhSMoFZ5VbMwj66JufmUPh0tTVLUchJXRUJIREZTIGRlbGVn"
     "YXRpb24PMTI3LjAuMC4xOjI5MzYw";
@@ -27,7 +27,7 @@ std::string Field(int number, const std::string& value) {
   return out + value;
 }
 
-TEST_CASE("a token of Hadoop's is read, and written as it was") {
+TEST_CASE("a Hadoop token is read and written unchanged") {
   const auto token = ParseTokenText(kText);
   REQUIRE(token.ok());
   CHECK(token->kind == "WEBHDFS delegation");
@@ -41,7 +41,7 @@ TEST_CASE("a token of Hadoop's is read, and written as it was") {
   CHECK(identity->ends_ms - identity->issued_ms == 20'000);
 }
 
-TEST_CASE("damaged tokens are refused without a byte of them in the words") {
+TEST_CASE("damaged tokens are refused and not shown") {
   const std::string text = kText;
   for (const std::string& bad : {std::string(), std::string("garbage!"), text.substr(1),
                                  text.substr(0, 40), text + "AAAA", std::string(20'000, 'A')}) {
@@ -53,7 +53,7 @@ TEST_CASE("damaged tokens are refused without a byte of them in the words") {
   CHECK_FALSE(ParseTokenIdentity({.identifier = std::string("\1\1a\0\0\0\0", 7)}).ok());
 }
 
-TEST_CASE("files of credentials are read in both forms") {
+TEST_CASE("credential files are read in both formats") {
   const HadoopToken token{"identifier", std::string(300, 'p'), "HDFS_DELEGATION_TOKEN",
                           "ha-hdfs:ns"};
   std::string writable("HDTS\0", 5);
@@ -80,7 +80,7 @@ TEST_CASE("files of credentials are read in both forms") {
   CHECK_FALSE(ParseTokenFile(std::string("HDTS\2\0", 6)).ok());
 }
 
-TEST_CASE("of several tokens the one for that file system is taken") {
+TEST_CASE("the token of the file system is chosen") {
   const std::vector<HadoopToken> tokens = {{"", "", "YARN_AM_RM_TOKEN", "10.0.0.1:8020"},
                                            {"", "", "HDFS_DELEGATION_TOKEN", "10.0.0.2:8020"},
                                            {"", "", "HDFS_DELEGATION_TOKEN", "10.0.0.1:8020"}};
@@ -106,7 +106,7 @@ TEST_CASE("Base64 is written and read back in both alphabets") {
   CHECK_FALSE(FromBase64(std::string("QU\0D", 4)).has_value());
 }
 
-TEST_CASE("a refused token helps only when another one is there or can be asked for") {
+TEST_CASE("a refused token is replaced if another one is available") {
   TokenStore alone;
   CHECK(alone.Find("hdfs://a").empty());
   alone.Put("hdfs://a", "1");
@@ -121,8 +121,8 @@ TEST_CASE("a refused token helps only when another one is there or can be asked 
   CHECK(asked == "hdfs://b");
 }
 
-// The words are what MIT's library and Java's say (tests/e2e/kerberos_test.py makes them say it).
-TEST_CASE("each failure of Kerberos is told apart, with how to mend it") {
+// The messages are those of MIT's library and of Java. tests/e2e/kerberos_test.py provokes them.
+TEST_CASE("each Kerberos failure is reported with its own advice") {
   struct Case {
     const char* words;
     StatusCode code;

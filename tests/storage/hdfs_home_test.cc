@@ -7,12 +7,12 @@ namespace {
 
 std::string Body(const std::string& path) { return "{\"Path\":\"" + path + "\"}"; }
 
-TEST_CASE("a home directory on HDFS is the path that the NameNode tells") {
+TEST_CASE("the home directory is the path that the NameNode returns") {
   CHECK(ParseHdfsHome(Body("/user/ann")).value() == "/user/ann");
   CHECK(ParseHdfsHome(Body("/people/x/ann.b-c_d")).value() == "/people/x/ann.b-c_d");
 }
 
-TEST_CASE("what is no path of a home is refused") {
+TEST_CASE("an invalid home directory is refused") {
   for (const char* body : {"", "[]", "{}", "{\"Path\":7}"}) {
     INFO(body);
     CHECK(ParseHdfsHome(body).status().code() == StatusCode::kUnavailable);

@@ -1,13 +1,13 @@
-// A program that tests of faults drive: it does one storage call for each line of its input, and
-// answers each with one line, "ok ..." or the error. Where HDFS is and who we are there is read
-// from the environment, as by the daemons. With an argument, that many ms limit each of its waits.
+// A program for tests of storage faults. It performs one storage call per line of its input, and
+// answers each with one line, "ok ..." or the error. Like the daemons, it takes the address of HDFS
+// and the user from the environment. The optional argument limits each wait, in milliseconds.
 //
-//   open URI        starts to read that file; "ok LENGTH"
-//   read BYTES      reads on, in pieces of a MiB; "ok POSITION"
-//   sha             "ok SHA256" of all that was read
-//   stat URI        "ok LENGTH"
-//   write URI TEXT  atomically
-//   create URI TEXT exclusively
+//   open URI         opens a file to read; "ok LENGTH"
+//   read BYTES       reads the next bytes, in pieces of 1 MiB; "ok POSITION"
+//   sha              "ok SHA256" of all bytes read
+//   stat URI         "ok LENGTH"
+//   write URI TEXT   writes the file atomically; "ok done"
+//   create URI TEXT  creates the file exclusively; "ok done"
 #include <cstdlib>
 #include <iostream>
 #include <sstream>

@@ -1,4 +1,4 @@
-// The conformance suite's subject on a real HDFS.
+// The subject of the conformance suite on a real HDFS.
 #include "tests/storage/hdfs_subject.h"
 
 #include "tests/storage/subject.h"

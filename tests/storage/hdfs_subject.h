@@ -1,7 +1,7 @@
-// The real HDFS that tests run against, told by the environment:
-//   ESPALIER_TEST_HDFS         a directory on it that everybody may write in: hdfs://HOST:PORT/tmp
+// The real HDFS that tests run against. The environment specifies it:
+//   ESPALIER_TEST_HDFS         a directory that every user can write to: hdfs://HOST:PORT/tmp
 //   ESPALIER_TEST_HADOOP_CONF  the directory with core-site.xml and hdfs-site.xml
-// A test that needs it fails without: there is no skipping.
+// Without these variables the tests fail. They are never skipped.
 #pragma once
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ inline StorageOptions HdfsOptions(const std::string& user) {
   return options;
 }
 
-// A path on that HDFS that no other test uses.
+// Returns a path on that HDFS that no other test uses.
 inline std::string FreshHdfsPath(const std::string& name) {
   static std::atomic<int> counter{0};
   return HdfsSetting("ESPALIER_TEST_HDFS") + "/" + name + "-" + std::to_string(getpid()) + "-" +

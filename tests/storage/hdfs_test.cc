@@ -1,4 +1,4 @@
-// What only a real HDFS can show; beside it this program runs the conformance suite.
+// Tests that need a real HDFS. This program also runs the conformance suite.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -18,7 +18,7 @@ TEST_CASE("one file is found under each name of its HDFS") {
   CHECK(s.files->Stat("hdfs:" + s.root->substr(slash) + "/f").ok());
 }
 
-TEST_CASE("the RPC port is told from the HTTP port") {
+TEST_CASE("an RPC port is recognized and reported") {
   StorageOptions options = HdfsOptions("espalier");
   const auto config = HadoopConfig::Read(options.hadoop_conf_dir, "espalier");
   REQUIRE(config.ok());
@@ -33,7 +33,7 @@ TEST_CASE("the RPC port is told from the HTTP port") {
   CHECK(status.message().find("answers as an RPC port") != std::string::npos);
 }
 
-TEST_CASE("what belongs to another user is denied, naming the user") {
+TEST_CASE("a permission error names the user") {
   const Subject s = MakeSubjects()[0];
   const auto stranger = MakeFileSystem(HdfsOptions("stranger"));
   for (const Status& status :
@@ -61,7 +61,7 @@ TEST_CASE("blocks are located, in order, and cover the file") {
 
 TEST_CASE("a directory of thousands of files is listed whole") {
   const Subject s = MakeSubjects()[0];
-  constexpr int kFiles = 1200;  // the NameNode lists 1000 at a time
+  constexpr int kFiles = 1200;  // the NameNode returns 1000 names per call
   std::vector<std::thread> threads;
   std::atomic<int> made{0};
   for (int t = 0; t < 8; ++t) {

@@ -7,7 +7,7 @@
 namespace espalier::storage {
 namespace {
 
-// libcurl is built with all of these protocols.
+// libcurl is built with all protocols that this test lists.
 TEST_CASE("libcurl is used for no protocol except HTTP and HTTPS") {
   ScriptedServer server([](const ServedRequest&) { return Reply(200, "here"); });
   const HttpClient client({.reply_ms = 1000});

@@ -1,5 +1,5 @@
-// A keytab that MIT's ktutil wrote: two keys of ann/yarn@EXAMPLE.COM, one of bob@EXAMPLE.COM, of
-// passwords that nobody uses.
+// A keytab from MIT's ktutil, with two keys of ann/yarn@EXAMPLE.COM and one of bob@EXAMPLE.COM. The
+// passwords are not in use.
 #pragma once
 
 #include <string>

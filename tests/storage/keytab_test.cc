@@ -18,25 +18,25 @@ std::string Refusal(const std::string& bytes) {
   return read.status().message();
 }
 
-TEST_CASE("the principals of ktutil's keytab are read in order, each once") {
+TEST_CASE("the principals of a keytab are read in order, each once") {
   CHECK(KeytabPrincipals(SampleKeytab(), "k").value() ==
         Principals{"ann/yarn@EXAMPLE.COM", "bob@EXAMPLE.COM"});
 }
 
-TEST_CASE("holes and the zero after the last key are no principals") {
+TEST_CASE("holes and the final zero are not principals") {
   const std::string sample = SampleKeytab(), head = sample.substr(0, 2), keys = sample.substr(2);
   const std::string hole = std::string("\xff\xff\xff\xfd", 4) + "abc", end(4, '\0');
   CHECK(KeytabPrincipals(head + hole + keys + end + "what a writer left", "k").value().size() == 2);
   CHECK_THAT(Refusal(head + hole), Catch::Contains("a keytab without a key"));
 }
 
-TEST_CASE("separators within a name are told from those between names") {
+TEST_CASE("separators within a name are escaped") {
   std::string sample = SampleKeytab();
   sample.replace(sample.find("yarn"), 4, "a/@\\");
   CHECK(KeytabPrincipals(sample, "k").value().front() == "ann/a\\/\\@\\\\@EXAMPLE.COM");
 }
 
-TEST_CASE("what is no keytab is told by what it is") {
+TEST_CASE("a file that is not a keytab is described") {
   const std::string sample = SampleKeytab();
   CHECK_THAT(Refusal(""), Catch::Contains("an empty file"));
   CHECK_THAT(Refusal("-----BEGIN"), Catch::Contains("not begin as a keytab"));
@@ -49,7 +49,7 @@ TEST_CASE("what is no keytab is told by what it is") {
   for (size_t size = 3; size < sample.size(); ++size) {
     cut += KeytabPrincipals(sample.substr(0, size), "k").ok() ? 0 : 1;
   }
-  CHECK(cut == static_cast<int>(sample.size()) - 3 - 2);  // but where an entry has just ended
+  CHECK(cut == static_cast<int>(sample.size()) - 3 - 2);  // two cuts are at the end of an entry
 }
 
 }  // namespace

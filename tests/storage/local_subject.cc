@@ -1,4 +1,4 @@
-// The conformance suite's subjects on this machine's disk.
+// The subjects of the conformance suite on the local disk.
 #include "src/storage/file_systems.h"
 #include "tests/storage/subject.h"
 #include "tests/storage/temporary_directory.h"

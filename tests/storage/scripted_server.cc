@@ -153,7 +153,7 @@ void ScriptedServer::Serve(int fd) {
   }
 }
 
-// False when the connection is over.
+// Returns false if the connection ends.
 bool ScriptedServer::Answer(int fd, const ServedReply& reply) {
   if (!Send(fd, reply.bytes)) return false;
   if (reply.then == ServedReply::Then::kKeep) return true;

@@ -1,4 +1,4 @@
-// A small HTTP server on loopback whose answers, good or hostile, a test writes itself.
+// A small HTTP server on loopback. The test writes its answers, valid or hostile.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 namespace espalier::storage {
 
 struct ServedRequest {
-  std::string method, target;                // target: path and query as sent
+  std::string method, target;                // `target`: path and query as sent
   std::string path;                          // decoded, without /webhdfs/v1
   std::map<std::string, std::string> query;  // decoded
   std::string content;
@@ -26,27 +26,28 @@ struct ServedReply {
   enum class Then { kKeep, kClose, kStall, kRepeat };
   std::string bytes;  // as sent
   Then then = Then::kKeep;
-  // kStall: nothing more comes; kRepeat: this comes again and again, until the other side leaves
+  // kStall: the server sends no more bytes. kRepeat: it sends `repeated` until the client closes.
   std::string repeated;
 };
 
-// "HTTP/1.1 STATUS ..." with its Content-Length.
+// Returns "HTTP/1.1 STATUS ..." with a Content-Length.
 ServedReply Reply(int status, const std::string& body, const std::string& headers = "");
-// What Hadoop sends for an exception.
+// Returns what Hadoop sends for an exception.
 ServedReply Exception(int status, const std::string& name, const std::string& message);
 
 class ScriptedServer {
  public:
   using Script = std::function<ServedReply(const ServedRequest&)>;
-  // `script` is called on the connections' threads, one call at a time.
+  // Starts the server. It calls `script` on the connections' threads, one call at a time.
   explicit ScriptedServer(Script script);
   ~ScriptedServer();
 
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   int connections() const { return connections_; }
-  // "METHOD OP" of all requests so far; of those with `op`, how many.
+  // Returns "METHOD OP" of all requests so far.
   std::vector<std::string> log() const;
+  // Returns the number of requests with `op`.
   int Count(const std::string& op) const;
 
  private:
@@ -65,7 +66,7 @@ class ScriptedServer {
   std::thread acceptor_;
 };
 
-// A port on loopback where nobody listens.
+// Returns a port on loopback without a listener.
 int ClosedPort();
 
 }  // namespace espalier::storage

@@ -1,11 +1,11 @@
-// The conformance suite on a secured HDFS, once for each way to say who we are: Kerberos by keytab
-// (which KRB5_CLIENT_KTNAME names), a delegation token of a job, a file of credentials as YARN
-// writes it, and Kerberos over HTTPS. What fails is in tests/e2e/kerberos_test.py. Told by the
+// The conformance suite on a secured HDFS, once per kind of credential. These are Kerberos with a
+// keytab, a job's delegation token, a credential file as YARN writes it, and Kerberos over HTTPS.
+// KRB5_CLIENT_KTNAME names the keytab. tests/e2e/kerberos_test.py tests the failures. The
 // environment:
 //   ESPALIER_TEST_HDFS, ESPALIER_TEST_HADOOP_CONF  as in hdfs_subject.h
 //   ESPALIER_TEST_SWEBHDFS                         the same directory: swebhdfs://HOST:PORT/tmp
-//   ESPALIER_TEST_CA                               the PEM file for it
-//   ESPALIER_TEST_TOKEN_FILE                       of alice, written by Hadoop
+//   ESPALIER_TEST_CA                               PEM file of the authority for HTTPS
+//   ESPALIER_TEST_TOKEN_FILE                       credential file of alice, written by Hadoop
 #include "src/storage/delegation_tokens.h"
 #include "tests/storage/hdfs_subject.h"
 #include "tests/storage/subject.h"
@@ -65,7 +65,7 @@ std::vector<Subject> MakeSubjects() {
 
 namespace {
 
-TEST_CASE("a token says whose it is, who may renew it and until when") {
+TEST_CASE("a token names its owner, its renewer and its end") {
   const auto token = ParseTokenText(FreshToken());
   REQUIRE(token.ok());
   const auto identity = ParseTokenIdentity(*token);
@@ -76,7 +76,7 @@ TEST_CASE("a token says whose it is, who may renew it and until when") {
   CHECK(TokenText(*token) == TokenText(ParseTokenText(TokenText(*token)).value()));
 }
 
-TEST_CASE("files are their owner's, whichever way the owner was proved") {
+TEST_CASE("each kind of credential can write and read files") {
   for (const Subject& s : MakeSubjects()) {
     INFO(s.name);
     const std::string path = s.Put("f", "content");
@@ -84,7 +84,7 @@ TEST_CASE("files are their owner's, whichever way the owner was proved") {
   }
 }
 
-TEST_CASE("a cancelled token is refused in words; a newer one of the job is used instead") {
+TEST_CASE("a cancelled token is replaced by a newer one of the job") {
   const auto tokens = std::make_shared<TokenStore>();
   tokens->Put(Prefix(), FreshToken());
   const auto files = MakeFileSystem(ByToken(tokens));
@@ -99,7 +99,7 @@ TEST_CASE("a cancelled token is refused in words; a newer one of the job is used
   tokens->Put(Prefix(), FreshToken());
   CHECK(files->Stat(path).ok());
 
-  // One that can ask for another goes on by itself.
+  // A store that can ask for another token recovers without help.
   std::shared_ptr<TokenStore> asking;
   int asked = 0;
   asking = std::make_shared<TokenStore>([&](const std::string& prefix) {
@@ -113,7 +113,7 @@ TEST_CASE("a cancelled token is refused in words; a newer one of the job is used
   CHECK(asked == 2);
 }
 
-TEST_CASE("a token that somebody wrote is not taken for one of the NameNode's") {
+TEST_CASE("a forged token is not accepted as genuine") {
   const std::string genuine = FreshToken();
   CHECK(ProveToken(Plain(), Prefix(), genuine).ToString() == "OK");
   const auto refusal = [&](const auto& change) {
@@ -127,9 +127,10 @@ TEST_CASE("a token that somebody wrote is not taken for one of the NameNode's") 
         }) == StatusCode::kPermissionDenied);
 }
 
-TEST_CASE("only who may renew a token does, and acting for others needs leave") {
+TEST_CASE("renewing and acting for others require permission") {
   const std::string token = FreshToken();
-  const auto renewed = RenewToken(Plain(), Prefix(), token);  // alice; the renewer is espalier
+  // Alice owns the token, but its renewer is espalier.
+  const auto renewed = RenewToken(Plain(), Prefix(), token);
   CHECK(renewed.status().code() == StatusCode::kPermissionDenied);
   CHECK(renewed.status().message().find("non-matching renewer espalier") != std::string::npos);
   const Status other = FetchToken(Plain(), Prefix(), "espalier", "bob").status();

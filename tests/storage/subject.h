@@ -1,5 +1,5 @@
-// What the conformance suite runs on: one implementation of FileSystem and an empty directory of
-// its own there. Each test program links the suite with one definition of MakeSubjects.
+// The subject of the conformance suite: an implementation of FileSystem and an empty directory on
+// it. Each test program links the suite with one definition of MakeSubjects.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -16,9 +16,9 @@ struct Subject {
   std::shared_ptr<const FileSystem> files;
   std::shared_ptr<const std::string> root;  // its deleter removes the directory
 
-  // "root/name".
+  // Returns "ROOT/path".
   std::string operator/(const std::string& path) const { return *root + "/" + path; }
-  // Makes a file and returns its path.
+  // Creates a file and returns its path.
   std::string Put(const std::string& path, const std::string& content) const {
     const Status made = files->CreateExclusively(*this / path, content);
     INFO(made.ToString());
@@ -33,10 +33,10 @@ struct Subject {
   }
 };
 
-// Fails the running test when the file system cannot be reached.
+// Returns the subjects. Fails the running test if the file system is unreachable.
 std::vector<Subject> MakeSubjects();
 
-// An empty directory "BASE/NAME-N" of `files`, removed with the last copy of the pointer.
+// Creates the directory `path`. The last copy of the pointer removes it.
 inline std::shared_ptr<const std::string> OwnDirectory(std::shared_ptr<const FileSystem> files,
                                                        const std::string& path) {
   const Status made = files->MakeDirectory(path);

@@ -1,4 +1,4 @@
-// A directory of a test's own, removed at the end.
+// A directory for one test, removed at its end.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ namespace espalier::storage {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() : TemporaryDirectory(std::getenv("TEST_TMPDIR")) {}
-  // Below `base`, or /tmp: where a short path is needed.
+  // Creates the directory in `base`, or in /tmp if `base` is null. Sockets need a short `base`.
   explicit TemporaryDirectory(const char* base)
       : path_(std::string(base ? base : "/tmp") + "/espalier-test-XXXXXX") {
     REQUIRE(mkdtemp(path_.data()) != nullptr);

@@ -9,7 +9,7 @@
 namespace espalier::storage {
 namespace {
 
-TEST_CASE("a URI is taken apart, its path as it stands") {
+TEST_CASE("a URI is parsed and its path is not decoded") {
   struct Case {
     std::string text, prefix, host;
     int port;
@@ -35,7 +35,7 @@ TEST_CASE("a URI is taken apart, its path as it stands") {
   }
 }
 
-TEST_CASE("paths of this machine stay as they are") {
+TEST_CASE("local paths stay unchanged") {
   for (const char* text : {"/a//b/", "a/../b", "a:b", "C:\\x", "hdfs", "x:y/z", ":"}) {
     INFO(text);
     CHECK(ParseUri(text)->kind == Uri::Kind::kLocal);
@@ -46,7 +46,7 @@ TEST_CASE("paths of this machine stay as they are") {
   }
 }
 
-TEST_CASE("other schemes and crooked addresses are refused with what is expected") {
+TEST_CASE("unknown schemes and malformed addresses are refused") {
   for (const char* text :
        {"s3a://b/k", "http://h/p", "swebhdfs:///p", "gs://b", "hdfs://h:0/p", "hdfs://h:99999/p",
         "hdfs://h:x/p", "hdfs://u@h/p", "hdfs://h", "hdfs://h/a/../b", "hdfs://h/./b",
@@ -71,7 +71,7 @@ TEST_CASE("equivalent paths have one canonical form") {
     CHECK(CanonicalPath("file://" + dir / name) == place);
   }
   REQUIRE(symlink((dir / "a/new").c_str(), (dir / "output").c_str()) == 0);
-  CHECK(CanonicalPath(dir / "output") == dir / "output");  // a link that leads nowhere
+  CHECK(CanonicalPath(dir / "output") == dir / "output");  // a broken link
   REQUIRE(MakeFileSystem()->MakeDirectory(dir / "a/new").ok());
   CHECK(CanonicalPath(dir / "output") == place);
   CHECK(CanonicalPath(dir / "a/newer") != place);

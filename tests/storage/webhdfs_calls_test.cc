@@ -1,4 +1,5 @@
-// Calls of WebHDFS to servers that fail and lie: which error, which NameNode, done or not.
+// Tests of WebHDFS calls to servers that fail or send false answers. They check the error, the
+// choice of the NameNode, and whether a change took effect.
 #include <atomic>
 #include <catch2/catch.hpp>
 
@@ -16,7 +17,7 @@ std::unique_ptr<FileSystem> Files(const std::string& prefix, std::vector<NameNod
       std::make_shared<const WebHdfsClient>(prefix, std::move(name_nodes), Quick().webhdfs), "w");
 }
 
-TEST_CASE("a standby is passed over for the other NameNode, which is then asked first") {
+TEST_CASE("a standby is skipped and the active NameNode remembered") {
   FakeHdfs active;
   active.content["/f"] = "1";
   ScriptedServer standby([](const ServedRequest&) {
@@ -33,7 +34,7 @@ TEST_CASE("a standby is passed over for the other NameNode, which is then asked 
   CHECK(files->CreateExclusively("hdfs://ns/g", "2").ok());
 }
 
-TEST_CASE("what passes is waited for, and told by name when it does not pass") {
+TEST_CASE("transient errors are retried and then reported by name") {
   int left = 3;
   ServedReply trouble;
   FakeHdfs hdfs([&](const ServedRequest&, ServedReply* reply) {
@@ -66,7 +67,7 @@ TEST_CASE("what passes is waited for, and told by name when it does not pass") {
   }
 }
 
-TEST_CASE("a pattern is not looked for a second way where no answer comes the first way") {
+TEST_CASE("a glob without an answer is not listed another way") {
   int lists = 0;
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     lists += r.op().starts_with("LIST");
@@ -80,7 +81,7 @@ TEST_CASE("a pattern is not looked for a second way where no answer comes the fi
   CHECK(lists == 0);
 }
 
-TEST_CASE("what does not pass is told at once") {
+TEST_CASE("permanent errors are reported at once") {
   ServedReply trouble;
   int asked = 0;
   FakeHdfs hdfs([&](const ServedRequest&, ServedReply* reply) {
@@ -140,7 +141,7 @@ TEST_CASE("what does not pass is told at once") {
   }
 }
 
-TEST_CASE("a wrong port in the configuration is to be mended there") {
+TEST_CASE("a wrong port is reported with its configuration key") {
   const ScriptedServer data_node([](const ServedRequest&) {
     return Exception(400, "IllegalArgumentException", "Invalid operation GETFILESTATUS");
   });
@@ -151,7 +152,7 @@ TEST_CASE("a wrong port in the configuration is to be mended there") {
                   " answers as a DataNode ... 9864 ... dfs.namenode.http-address ... 9870"));
 }
 
-TEST_CASE("a file is ours only by the data node's 201, or by its content read back") {
+TEST_CASE("creation is confirmed by a 201 or by reading the file") {
   enum { kStored, kForeign, kNothing, kOnlyOk, kPartial } what = kStored;
   int puts = 0;
   FakeHdfs* self = nullptr;
@@ -183,7 +184,7 @@ TEST_CASE("a file is ours only by the data node's 201, or by its content read ba
   CHECK(partial.message().find("a file of 2 of 4 bytes is there") != std::string::npos);
 }
 
-TEST_CASE("a lost answer to a rename, a deletion or an atomic write is no failure") {
+TEST_CASE("a lost answer to a change is not a failure") {
   bool lose = true;
   FakeHdfs* self = nullptr;
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
@@ -209,7 +210,7 @@ TEST_CASE("a lost answer to a rename, a deletion or an atomic write is no failur
   }
 }
 
-TEST_CASE("block locations fall back to the older call, once for all") {
+TEST_CASE("block locations fall back to the older call only once") {
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     if (r.op() != "GET_BLOCK_LOCATIONS") return false;
     *reply = Reply(200, R"({"LocatedBlocks":{"locatedBlocks":[{"startOffset":5,"block":)"
@@ -229,7 +230,7 @@ TEST_CASE("block locations fall back to the older call, once for all") {
   CHECK(hdfs.server.Count("GETFILEBLOCKLOCATIONS") == 1);
 }
 
-TEST_CASE("listings with false names, out of order or without end are refused") {
+TEST_CASE("malformed, unsorted or endless listings are refused") {
   std::string entries;
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     if (r.op() != "LISTSTATUS_BATCH") return false;
@@ -249,7 +250,7 @@ TEST_CASE("listings with false names, out of order or without end are refused") 
 }
 
 TEST_CASE("a cancelled wait ends at once") {
-  constexpr int kAsksBefore = 5;  // the reply is read and the long wait has begun
+  constexpr int kAsksBefore = 5;  // after the reply, within the long wait
   std::atomic<int> served{0}, asked{0};
   StorageOptions options = Quick();
   options.webhdfs.retry.give_up_ms = 1'000'000;

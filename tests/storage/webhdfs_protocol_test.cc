@@ -14,7 +14,7 @@ TEST_CASE("any name is percent-encoded") {
   CHECK(OperationUrl({"::1", 9870}, false, "/", "X", {}) == "http://[::1]:9870/webhdfs/v1/?op=X");
 }
 
-TEST_CASE("redirects are taken apart; https does not go back to http") {
+TEST_CASE("redirects are parsed and never downgrade to http") {
   CHECK(RedirectTarget("http://h:9864/webhdfs/v1/x?delegation=t", false).value() ==
         HostPort{"h", 9864});
   CHECK(RedirectTarget("http://h:1/webhdfs/v1/x..y/...?a=/../b", false).ok());
@@ -30,7 +30,7 @@ TEST_CASE("redirects are taken apart; https does not go back to http") {
   }
 }
 
-TEST_CASE("exceptions are read with the first line of their words") {
+TEST_CASE("exceptions keep the first line of their message") {
   const auto e = ParseRemoteException(
       R"({"RemoteException":{"exception":"X","javaClassName":"y","message":"a\n\tat b"}})");
   CHECK(e.name == "X");
@@ -58,7 +58,7 @@ TEST_CASE("listings are read in both forms") {
   CHECK(part->remaining == 4);
 }
 
-TEST_CASE("replies that are not what they should be are errors, not surprises") {
+TEST_CASE("malformed replies are errors") {
   const std::string deep = std::string(1000, '[') + std::string(1000, ']');
   for (const std::string& bad :
        {std::string(), std::string("null"), std::string("{}"), std::string("[]"), deep,
@@ -91,7 +91,7 @@ TEST_CASE("a data node's HTTP address leads to its transfer name") {
   CHECK(DataNodeName(*blocks, {"b", 2}).empty());
 }
 
-TEST_CASE("retries wait longer each time and end by number, by time, and sooner at first contact") {
+TEST_CASE("retries back off and end by count or by time") {
   const RetryOptions options{.wait_ms = 100,
                              .wait_max_ms = 1000,
                              .give_up_ms = 10'000,

@@ -1,4 +1,4 @@
-// Reading over WebHDFS from servers that fail, stall and lie.
+// Reads over WebHDFS from servers that fail, stall or send false answers.
 #include <catch2/catch.hpp>
 
 #include "src/storage/webhdfs_file_system.h"
@@ -63,7 +63,7 @@ TEST_CASE("a stalled body times out and is read from another node") {
   CHECK(excluded == "127.0.0.1:4711");
 }
 
-TEST_CASE("a reply of another length than was asked for is an error, longer or shorter") {
+TEST_CASE("a reply of the wrong length is an error") {
   std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n0123456789ab";
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     if (!IsData(r, "OPEN")) return false;
@@ -82,7 +82,7 @@ TEST_CASE("a reply of another length than was asked for is an error, longer or s
              Says("cannot read '" + hdfs.base + "/f': ... more bytes ... up to byte 10"));
 }
 
-TEST_CASE("a body without a length that ends early is continued too") {
+TEST_CASE("a body without a length that ends early is continued") {
   FakeHdfs hdfs([](const ServedRequest& r, ServedReply* reply) {
     if (!IsData(r, "OPEN")) return false;
     const std::string part = std::string("0123456789").substr(std::stoull(r.query.at("offset")), 4);
@@ -140,7 +140,7 @@ TEST_CASE("redirects are restricted and their tokens stay secret") {
   }
 }
 
-TEST_CASE("an address where nobody listens is told with what was tried, soon") {
+TEST_CASE("a closed port is reported soon and with its address") {
   const auto files = MakeFileSystem(Quick());
   const std::string port = std::to_string(ClosedPort());
   const Status status = files->Stat("webhdfs://127.0.0.1:" + port + "/f").status();
@@ -153,7 +153,7 @@ TEST_CASE("an address where nobody listens is told with what was tried, soon") {
   CHECK(status.message().find("; given up after ") != std::string::npos);
 }
 
-TEST_CASE("connections to the NameNode are used again, small reads are answered together") {
+TEST_CASE("connections are reused and small reads are combined") {
   FakeHdfs hdfs;
   hdfs.content["/f"] = Digits(600'000);
   for (int i = 0; i < 20; ++i) CHECK(hdfs.files->Stat(hdfs.base + "/f").ok());
@@ -166,10 +166,11 @@ TEST_CASE("connections to the NameNode are used again, small reads are answered 
     read.append(buffer, 1000);
   }
   CHECK(read == hdfs.content["/f"]);
-  CHECK(hdfs.server.Count("OPEN") <= 4);  // one block, one stream; each at NameNode and DataNode
+  // One request for the block and one for the stream, each at NameNode and DataNode.
+  CHECK(hdfs.server.Count("OPEN") <= 4);
 }
 
-TEST_CASE("a look at the begin of an announced range costs no request of its own") {
+TEST_CASE("reading the start of an announced range adds no request") {
   FakeHdfs hdfs;
   hdfs.content["/f"] = Digits(2'000'000);
   const auto file = hdfs.files->Open(hdfs.base + "/f");
@@ -181,10 +182,10 @@ TEST_CASE("a look at the begin of an announced range costs no request of its own
     REQUIRE((*file)->ReadAt(at, {read.data() + at, 500'000}).value() == 500'000);
   }
   CHECK(read == hdfs.content["/f"]);
-  CHECK(hdfs.server.Count("OPEN") == 2);  // at the NameNode and at the DataNode
+  CHECK(hdfs.server.Count("OPEN") == 2);  // one at the NameNode, one at the DataNode
 }
 
-TEST_CASE("a gateway that sends the bytes itself is understood") {
+TEST_CASE("a gateway that sends the bytes itself is supported") {
   FakeHdfs hdfs([&](const ServedRequest& r, ServedReply* reply) {
     if (r.op() != "OPEN") return false;
     *reply = Reply(

@@ -1,7 +1,8 @@
-// The main of every test program: Catch2, with a listener that writes each test case to the file
-// that Bazel names in XML_OUTPUT_FILE, so that tools/test counts cases and not programs, and with a
-// limit for each case. A case that hangs is reported as failed, with the stacks of all threads, and
-// ends the program.
+// The main function of every test program. It runs Catch2 with a listener and a watchdog.
+//
+// The listener writes each test case to the file that Bazel names in XML_OUTPUT_FILE, so that
+// tools/test counts cases and not programs. The watchdog reports a case that hangs as failed,
+// prints the stacks of all threads, and ends the program.
 #define CATCH_CONFIG_RUNNER
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -46,10 +47,10 @@ std::string Escaped(const std::string& text) {
 
 using Clock = std::chrono::steady_clock;
 
-// Seconds that one test case may take; property tests with more seeds get more.
+// Time limits of one test case in seconds. The second one is for scaled property tests.
 constexpr uint64_t kCaseLimitS = 240, kScaledLimitS = 3000;
 
-// The report, filled while the tests run. Guarded by `mutex`: the watchdog may write it.
+// The report so far. `mutex` guards it, because the watchdog can also write it.
 std::mutex mutex;
 std::string cases;
 int case_count = 0, failure_count = 0;
@@ -74,7 +75,7 @@ void AddCase(const std::string& name, double seconds, const std::string* failure
   cases += "</testcase>\n";
 }
 
-// Ends the program when a test case takes too long. Owns a thread.
+// A watchdog that ends the program when a test case takes too long. Owns a thread.
 class Watchdog {
  public:
   Watchdog() : thread_([this] { Run(); }) {}
@@ -87,7 +88,7 @@ class Watchdog {
     thread_.join();
   }
 
-  // An empty name: no case runs.
+  // Restarts the clock for the case `name`. With an empty name, no case runs.
   void Watch(const std::string& name) {
     std::lock_guard lock(mutex);
     name_ = name;
@@ -127,7 +128,7 @@ class Watchdog {
   std::thread thread_;
 };
 
-Watchdog* watchdog = nullptr;  // of main
+Watchdog* watchdog = nullptr;  // owned by main
 
 class XmlListener : public Catch::TestEventListenerBase {
  public:

@@ -1,4 +1,4 @@
-// A matcher for the parts of a message that identify it. Its wording can change without the test.
+// A matcher for the parts of a message that identify it. The other words can change freely.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace espalier {
 
-// Matches a message that contains the pieces of `key` in their order. " ... " separates pieces. The
-// message begins with the first piece, unless the key begins with "... ". A number at the end of a
-// piece is a whole number: "1 to 10" is not in "1 to 100".
+// A matcher for messages that contain the pieces of `key` in order. " ... " separates pieces. The
+// message begins with the first piece, unless the key begins with "... ". A piece matches only
+// whole numbers at its ends: "1 to 10" does not match "1 to 100".
 class Says : public Catch::MatcherBase<std::string> {
  public:
   explicit Says(std::string key) : key_(std::move(key)) {}
@@ -18,7 +18,7 @@ class Says : public Catch::MatcherBase<std::string> {
   bool match(const std::string& message) const override {
     const std::string gap = " ... ";
     const std::string key = key_.starts_with("... ") ? " " + key_ : key_;
-    size_t at = 0;  // in the message, behind the piece before
+    size_t at = 0;  // position in the message, after the previous piece
     for (size_t begin = 0; begin <= key.size();) {
       const size_t end = std::min(key.find(gap, begin), key.size());
       const std::string piece = key.substr(begin, end - begin);
@@ -38,7 +38,7 @@ class Says : public Catch::MatcherBase<std::string> {
  private:
   static bool IsDigit(char c) { return '0' <= c && c <= '9'; }
 
-  // Whether a part of the message has a digit at an end and another one lies next to it.
+  // Returns whether one end of the part splits a number.
   static bool CutsNumber(const std::string& message, size_t begin, size_t size) {
     const auto both = [&](size_t i) {
       return i > 0 && i < message.size() && IsDigit(message[i - 1]) && IsDigit(message[i]);

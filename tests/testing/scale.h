@@ -1,5 +1,5 @@
-// How long property tests run. `tools/test --all` sets ESPALIER_TEST_SCALE; each multiplies its
-// number of seeds by TestScale().
+// The scale of property tests. `tools/test --all` sets ESPALIER_TEST_SCALE. Each property test
+// multiplies its number of seeds by TestScale().
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The holder of asynchronous training, when members push faster than it applies.
+// Tests of the holder of asynchronous training when members push faster than it applies.
 #include "src/worker/async_server.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace {
 
 constexpr int32_t kLeaves = 16;
 
-// Large steps of few rows, and no evaluations, which all would wait for.
+// Returns a plan with large steps of few rows. It has no evaluations, because all members would
+// wait for them.
 training::TrainingPlan MakePlan() {
   spec::ModelSpec model;
   model.hidden = {256, 256};
@@ -37,8 +38,8 @@ training::TrainingPlan MakePlan() {
 
 constexpr int64_t kGiveUpUs = 20'000'000;
 
-// What the holder's links are to: members who answer at once, each on a stream of its own, with the
-// same gradient always. None of them ever waits for anything but its orders.
+// Links of the holder to members that answer at once. Each member has a thread, pushes the same
+// gradient every time, and waits only for orders.
 class InstantMembers final : public collective::Links {
  public:
   InstantMembers(collective::LinkListener& holder, int32_t members,
@@ -58,7 +59,7 @@ class InstantMembers final : public collective::Links {
     if (m.bucket == 0) streams_[m.to].orders.Push(std::move(m));
   }
   int64_t pushes(int32_t member) const { return streams_[member].pushes; }
-  // The longest that a stream's thread was kept from reading on.
+  // Returns the longest time for which the holder blocked a member's thread.
   int64_t longest_us() const { return longest_us_; }
 
  private:
@@ -69,7 +70,7 @@ class InstantMembers final : public collective::Links {
   };
 
   void Stream(int32_t member) {
-    const int64_t until_us = NowUs() + kGiveUpUs;  // nobody gets a captured holder out otherwise
+    const int64_t until_us = NowUs() + kGiveUpUs;  // ends a holder that never stops applying
     while (auto order = streams_[member].orders.Pop()) {
       if (NowUs() >= until_us) return;
       const auto* header = reinterpret_cast<const double*>(order->payload.data);
@@ -101,7 +102,7 @@ class InstantMembers final : public collective::Links {
   std::atomic<int64_t> longest_us_{0};
 };
 
-TEST_CASE("members that push faster than the holder applies keep it from nothing") {
+TEST_CASE("fast members do not starve the holder") {
   model::InitArithmetic();
   constexpr int32_t kMembers = 4;
   const training::TrainingPlan plan = MakePlan();
@@ -138,11 +139,11 @@ TEST_CASE("members that push faster than the holder applies keep it from nothing
   StepTimes times;
   AsyncTrainer<float> trainer(machine, options, rows, pool, exchange, times, hooks);
   running = &trainer;
-  // A holder that nobody gets out of there ends too, and has failed.
+  // Aborts a holder that does not end, so that the test fails.
   std::atomic<bool> over{false};
   std::thread guard([&] {
     const int64_t until_us = NowUs() + kGiveUpUs;
-    // Ends a trainer that hangs; nothing else waits for this.
+    // A poll is enough, because the guard matters only if the trainer hangs.
     while (!over && NowUs() < until_us) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (!over) running->Abort(DeadlineExceeded("it did not end"));
   });
@@ -166,7 +167,7 @@ TEST_CASE("members that push faster than the holder applies keep it from nothing
   CHECK(fewest * 10 >= most);
   CHECK(own_leaves > 0);
   CHECK(members.longest_us() < 10'000'000);
-  // All were applied but those under way at the end, and what was too stale.
+  // The holder applied all gradients, except stale ones and those in flight at the end.
   CHECK(machine.state().step + machine.state().async.refused >= all - kMembers);
 }
 

@@ -1,4 +1,4 @@
-// Asynchronous training with real trainers and threads, over links in memory.
+// Tests of asynchronous training with real trainers and threads, over links in memory.
 #include "src/worker/async_trainer.h"
 
 #include <atomic>
@@ -26,8 +26,8 @@ struct Case {
   int64_t rows = 2000, batch = 64;
   double epochs = 10;
   std::optional<int64_t> staleness = {};
-  Generation switch_to = {};                         // told at the first report
-  std::function<void(int32_t member)> on_leaf = {};  // before a push goes out
+  Generation switch_to = {};                         // requested at the first report
+  std::function<void(int32_t member)> on_leaf = {};  // called before each push
   std::function<void(spec::TrainSpec& train)> change = {};
   int64_t timeout_ms = 60'000;
 };
@@ -49,7 +49,7 @@ training::TrainingPlan MakePlan(const Case& c, spec::TrainMode mode) {
   return plan;
 }
 
-// A generation of so many members: what each ends with.
+// The result of one member of a generation.
 struct Ended {
   Result<TrainerEnd> end = Internal("not run");
   training::TrainingState<float> state;
@@ -126,7 +126,7 @@ class Cluster {
     loop = &trainer;
     ended_[self].end = trainer.Run();
     ended_[self].state = machine.state();
-    // Links stay up until all are done, as in a worker.
+    // Keeps the links open until all members are done, as a worker does.
     ++done_;
     while (done_ < members) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -160,7 +160,7 @@ training::FinishAction Synchronously(const Case& c) {
   return *trainer.Run()->finish;
 }
 
-TEST_CASE("asynchronous training by any number of members is as good as synchronous training") {
+TEST_CASE("asynchronous training is as accurate as synchronous training") {
   model::InitArithmetic();
   const Case c;
   const training::FinishAction sync = Synchronously(c);
@@ -186,7 +186,7 @@ TEST_CASE("asynchronous training by any number of members is as good as synchron
   }
 }
 
-TEST_CASE("no applied gradient is staler than the bound; what is refused is counted") {
+TEST_CASE("gradients beyond the staleness bound are refused and counted") {
   model::InitArithmetic();
   Case c{.epochs = 4, .staleness = 0};
   const std::vector<Ended> ended = Cluster(c, 3).Run();
@@ -205,7 +205,8 @@ TEST_CASE("steps do not wait for a slow member") {
     if (member != 2) {
       ++quick;
     } else if (!began.exchange(true)) {
-      // Its first gradient takes as long as ten of the others, who would wait in vain.
+      // The first gradient of this member waits for ten of the other members. If a step waited for
+      // all members, the ten would not come.
       const int64_t until_us = NowUs() + 30'000'000;
       while (quick < 10 && NowUs() < until_us) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -219,7 +220,7 @@ TEST_CASE("steps do not wait for a slow member") {
   CHECK(overtaken);
 }
 
-TEST_CASE("averages, clipping, schedules and early stopping are the synchronous ones") {
+TEST_CASE("averages, clipping, schedules and early stopping apply") {
   model::InitArithmetic();
   Case c{.epochs = 40};
   c.change = [](spec::TrainSpec& train) {
@@ -236,7 +237,7 @@ TEST_CASE("averages, clipping, schedules and early stopping are the synchronous 
   CHECK(ended[0].end->finish->test->accuracy > 0.8);
 }
 
-TEST_CASE("a planned change ends the generation with the same state at all members") {
+TEST_CASE("a planned change ends with the same state at all members") {
   model::InitArithmetic();
   Case c{.epochs = 100'000, .switch_to = {2}};
   const std::vector<Ended> ended = Cluster(c, 3).Run();
@@ -249,7 +250,7 @@ TEST_CASE("a planned change ends the generation with the same state at all membe
   }
 }
 
-TEST_CASE("more members than rows: those without any only evaluate") {
+TEST_CASE("members without rows only evaluate") {
   model::InitArithmetic();
   const std::vector<Ended> ended = Cluster({.rows = 3, .batch = 2, .epochs = 6}, 5).Run();
   for (const Ended& e : ended) {
@@ -259,7 +260,7 @@ TEST_CASE("more members than rows: those without any only evaluate") {
   }
 }
 
-TEST_CASE("a link that breaks ends the generation at both ends, nobody waits on") {
+TEST_CASE("a broken link ends the generation at all members") {
   model::InitArithmetic();
   std::atomic<int64_t> leaves{0};
   Case c{.epochs = 1e6, .timeout_ms = 3000};
@@ -294,7 +295,7 @@ collective::ReduceMessage Part(uint32_t from, uint64_t number, uint32_t place, s
   return m;
 }
 
-// What becomes of messages that come to the holder, member 0 of 2.
+// The effect of messages on the holder, which is member 0 of 2.
 struct Heard {
   int letters = 0;
   std::string error;
@@ -313,7 +314,7 @@ Heard Hear(const std::vector<collective::ReduceMessage>& messages) {
   return heard;
 }
 
-TEST_CASE("letters come whole and in order; anything else ends the exchange") {
+TEST_CASE("only whole letters in order are accepted") {
   CHECK(Hear({Part(1, 5, 0, 8, 0)}).letters == 1);
   CHECK(Hear({Part(1, 5, 0, 8, 2), Part(1, 5, 1, 3, 0)}).letters == 0);
   CHECK(Hear({Part(1, 5, 0, 8, 2), Part(1, 5, 1, 3, 0), Part(1, 5, 2, 3, 0)}).letters == 1);
@@ -342,7 +343,7 @@ TEST_CASE("letters come whole and in order; anything else ends the exchange") {
   CHECK(Hear({late}).error.empty());
 }
 
-TEST_CASE("answers that are to no order end the generation in words") {
+TEST_CASE("an answer without an order ends the generation") {
   model::InitArithmetic();
   const auto network = collective::MemoryNetwork::Make(2, 3);
   training::StepMachine<float> machine(MakePlan({}, spec::TrainMode::kAsync));

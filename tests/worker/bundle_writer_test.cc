@@ -35,7 +35,7 @@ std::vector<std::string> Names(const fs::path& directory) {
   return names;
 }
 
-TEST_CASE("a bundle appears whole, and nothing else is left") {
+TEST_CASE("a bundle appears whole and no other file is left") {
   const storage::TemporaryDirectory scratch;
   const auto sha = Write(scratch / "deep/model", false, 1);
   REQUIRE(sha.ok());
@@ -46,7 +46,7 @@ TEST_CASE("a bundle appears whole, and nothing else is left") {
                                                                   "weights.safetensors"});
 }
 
-TEST_CASE("an output that came into being meanwhile is not touched") {
+TEST_CASE("an output that appeared during the job is not changed") {
   const storage::TemporaryDirectory scratch;
   fs::create_directory(scratch / "model");
   scratch.Put("model/mine", "precious");
@@ -65,7 +65,7 @@ TEST_CASE("with overwrite the new bundle replaces the old one") {
   CHECK(Names(scratch.path()) == std::vector<std::string>{"model"});
 }
 
-TEST_CASE("a directory that cannot be made is told with what it means") {
+TEST_CASE("a directory that cannot be created is reported with advice") {
   const storage::TemporaryDirectory scratch;
   scratch.Put("file", "x");
   const auto written = Write(scratch / "file/model", false, 1);

@@ -11,7 +11,7 @@
 namespace espalier::worker {
 namespace {
 
-// The local disk, but writing waits until it is let through, or fails.
+// The local disk with a gate: each write waits until the gate is open. A full disk fails it.
 class GatedFiles : public storage::PassingFiles {
  public:
   explicit GatedFiles(const storage::FileSystem& files) : storage::PassingFiles(files) {}
@@ -34,7 +34,7 @@ class GatedFiles : public storage::PassingFiles {
   }
 
  private:
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   mutable std::condition_variable changed_;
   bool open_ = true, full_ = false;
 };
@@ -55,12 +55,12 @@ struct Fixture {
   }
 };
 
-// The write that goes on has ended, as seen from the job's thread.
+// Waits until the current write has ended, as the job's thread sees it.
 void AwaitFree(const Checkpointer& c, int64_t step) {
   while (!c.Due(step)) std::this_thread::yield();
 }
 
-TEST_CASE("a checkpoint is due when a multiple of every_steps was reached") {
+TEST_CASE("a checkpoint is due at each multiple of every_steps") {
   Fixture f;
   const auto c = f.Make({.every_steps = 10, .every_ms = std::nullopt, .keep = 2}, 25);
   CHECK_FALSE(c->Due(25));
@@ -78,7 +78,7 @@ TEST_CASE("a checkpoint is due when a multiple of every_steps was reached") {
   CHECK(f.Written() == std::vector<std::string>{"step-000000040.ckpt", "step-000000050.ckpt"});
 }
 
-TEST_CASE("a checkpoint is due when its time is up, and never twice for a step") {
+TEST_CASE("a checkpoint is due at its time, at most once per step") {
   Fixture f;
   const auto c = f.Make({.every_steps = std::nullopt, .every_ms = 5000});
   f.now_ms = 5999;
@@ -92,7 +92,7 @@ TEST_CASE("a checkpoint is due when its time is up, and never twice for a step")
   CHECK_FALSE(c->Due(3));
 }
 
-TEST_CASE("while a write goes on nothing is due and nothing waits") {
+TEST_CASE("no checkpoint is due during a write, and no step waits") {
   Fixture f;
   f.files.Set(false, false);
   const auto c = f.Make({.every_steps = 1, .every_ms = std::nullopt});
@@ -105,7 +105,7 @@ TEST_CASE("while a write goes on nothing is due and nothing waits") {
   CHECK(f.Written() == std::vector<std::string>{"step-000000001.ckpt", "step-000000100.ckpt"});
 }
 
-TEST_CASE("a write that fails leaves the older checkpoint, and the next is tried in its turn") {
+TEST_CASE("a failed write keeps the older checkpoint") {
   Fixture f;
   const auto c = f.Make({.every_steps = 10, .every_ms = std::nullopt, .keep = 1});
   c->Write(10, "state");
@@ -120,7 +120,7 @@ TEST_CASE("a write that fails leaves the older checkpoint, and the next is tried
   CHECK(f.Written() == std::vector<std::string>{"step-000000030.ckpt"});
 }
 
-TEST_CASE("a new generation goes on with the time, and with its own step and name") {
+TEST_CASE("a new generation keeps the time, but not step and name") {
   Fixture f;
   f.files.Set(false, false);
   const auto c = f.Make({.every_steps = std::nullopt, .every_ms = 5000});
@@ -128,7 +128,7 @@ TEST_CASE("a new generation goes on with the time, and with its own step and nam
   c->Write(4, "state");
   c->Begin({.step = 6, .job = "job"}, {{1}, {2}, 1});
   f.now_ms = 12'000;
-  CHECK_FALSE(c->Due(7));  // the write of the generation before goes on
+  CHECK_FALSE(c->Due(7));  // the previous generation is still writing
   f.files.Set(true, false);
   AwaitFree(*c, 7);
   CHECK_FALSE(c->Due(6));

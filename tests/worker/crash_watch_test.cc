@@ -1,4 +1,5 @@
-// ThreadSanitizer has no threads in the child of a process with threads, as each case here needs.
+// Each case needs threads in a forked child. ThreadSanitizer does not support that if the parent
+// has threads.
 #ifndef __SANITIZE_THREAD__
 #include "src/worker/crash_watch.h"
 
@@ -22,12 +23,12 @@ namespace {
 
 constexpr int kHeard = 50, kOtherName = 51;
 
-// How a process ends in which another thread than the loop's runs `crash`: the signal, or the exit
-// code with which `loop` ended it.
+// The signal or the exit code by which a process ended.
 struct End {
   int signal = 0, code = 0;
   bool operator==(const End&) const = default;
 };
+// Forks a process that runs `loop` on its main thread and `crash` on another one. Returns its end.
 End EndOf(const std::function<void()>& crash, const std::function<void(CrashWatch&)>& loop) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -56,13 +57,13 @@ const auto kDie = [](CrashWatch& watch) {
   watch.Die();
 };
 
-// An exception that no one catches; the library prints nothing about it.
+// Throws an exception that is not caught. The library prints nothing about it.
 void Throw() {
   std::set_terminate(std::abort);
   throw std::runtime_error("chance");
 }
 
-TEST_CASE("a process ends by the signal that its thread crashed by") {
+TEST_CASE("a process ends by the signal of its crashed thread") {
   for (int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
     CHECK(EndOf([=] { std::raise(signal); }, kDie) == End{signal, 0});
   }
@@ -70,12 +71,12 @@ TEST_CASE("a process ends by the signal that its thread crashed by") {
   CHECK(EndOf(Throw, kDie) == End{SIGABRT, 0});
 }
 
-TEST_CASE("an instruction's fault ends the process as without a handler") {
+TEST_CASE("a faulting instruction ends the process by its signal") {
   const auto fault = [] { *static_cast<volatile int*>(nullptr) = 1; };
   CHECK(EndOf(fault, kDie) == End{SIGSEGV, 0});
 }
 
-TEST_CASE("the loop hears of a crash by name before the process ends") {
+TEST_CASE("the loop learns the signal before the process ends") {
   const auto heard = [](CrashWatch& watch) {
     Wait(watch);
     _exit(std::strcmp(watch.Signal(), "SIGFPE") == 0 ? kHeard : kOtherName);
@@ -83,7 +84,7 @@ TEST_CASE("the loop hears of a crash by name before the process ends") {
   CHECK(EndOf([] { std::raise(SIGFPE); }, heard) == End{0, kHeard});
 }
 
-TEST_CASE("a process ends although its loop does not report") {
+TEST_CASE("a process ends even if its loop does not report") {
   const auto mute = [](CrashWatch&) {
     for (;;) pause();
   };
@@ -96,7 +97,7 @@ TEST_CASE("a crash of the loop's own thread ends the process at once") {
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(kCrashReportMs));
 }
 
-TEST_CASE("the handlers of before are back after the watch") {
+TEST_CASE("the watch restores the previous handlers") {
   CHECK(EndOf([] {}, [](CrashWatch&) {}) == End{0, 0});
   struct sigaction before = {}, after = {};
   sigaction(SIGSEGV, nullptr, &before);

@@ -14,14 +14,14 @@ std::vector<int32_t> Classes(int64_t rows) {
   return labels;
 }
 
-TEST_CASE("folds part the rows, and each has its share of each class") {
+TEST_CASE("folds partition the rows with a fair share of each class") {
   for (const int64_t rows : {0, 1, 4, 5, 97, 1000}) {
     for (const int64_t folds : {2, 5, 10}) {
       INFO(rows << " rows in " << folds << " folds");
       const std::vector<int32_t> labels = Classes(rows);
       FoldRows made(labels, folds, 7, 3);
       std::vector<int32_t> all;
-      std::map<int32_t, std::pair<int64_t, int64_t>> of_class;  // least and most in a fold
+      std::map<int32_t, std::pair<int64_t, int64_t>> of_class;  // smallest and largest fold
       int64_t least = rows, most = 0;
       for (int64_t fold = 0; fold < folds; ++fold) {
         const auto inside = made.Inside(fold);
@@ -51,7 +51,7 @@ TEST_CASE("folds part the rows, and each has its share of each class") {
   }
 }
 
-TEST_CASE("folds follow from the seed and the leaf") {
+TEST_CASE("folds depend on the seed and the leaf") {
   const std::vector<int32_t> labels(100);
   const auto first = [&](uint64_t seed, int64_t leaf) {
     const FoldRows made(labels, 5, seed, leaf);

@@ -11,12 +11,12 @@
 
 namespace espalier::worker {
 
-// Rows made up from their index: two overlapping clouds a class.
+// Generated rows. Each row depends only on its index, and the classes overlap.
 template <typename T>
 class MadeUpRows : public RowSource<T> {
  public:
-  // `targets`: 1, which is the class, or more, which are labels. `heavy`: rows 10 to 19 weigh so
-  // much that the sum of their gradients is infinite.
+  // `targets`: 1 for the class, or the number of labels. `heavy`: rows 10 to 19 have weights so
+  // large that the sum of their gradients is infinite.
   MadeUpRows(int64_t inputs, int32_t classes, bool heavy = false,
              std::vector<spec::CodedInput> coded = {}, bool sparse = false, int32_t targets = 1)
       : inputs_(inputs),
@@ -40,7 +40,7 @@ class MadeUpRows : public RowSource<T> {
       const uint64_t row = static_cast<uint64_t>(rows[i]) + static_cast<uint64_t>(set) * 1'000'000;
       const int32_t label = Label(set, rows[i]);
       for (int64_t f = 0; f < inputs_; ++f) {
-        if (!base_.empty()) {  // every third one, and of some rows none
+        if (!base_.empty()) {  // every third value, and none in some rows
           if (Mix64(row * 89 + f) % 3 != 0 || row % 7 == 0) continue;
           sparse->columns.push_back(static_cast<int32_t>(f));
           sparse->values.push_back(static_cast<T>(UnitDouble(Mix64(row * 97 + f)) +
@@ -50,7 +50,7 @@ class MadeUpRows : public RowSource<T> {
         inputs[i * inputs_ + f] =
             static_cast<T>(UnitDouble(Mix64(row * 97 + f)) + (f % classes_ == label ? 0.6 : 0.0));
       }
-      for (size_t k = 0; k < coded_.size(); ++k) {  // -1 among them
+      for (size_t k = 0; k < coded_.size(); ++k) {  // includes -1
         const auto code = Mix64(row * 131 + k) % static_cast<uint64_t>(coded_[k].codes + 1);
         codes[i * coded_.size() + k] = static_cast<int32_t>(code) - 1;
       }
@@ -75,7 +75,7 @@ class MadeUpRows : public RowSource<T> {
   int32_t classes_, targets_;
   bool heavy_;
   std::vector<spec::CodedInput> coded_;
-  std::vector<T> base_;  // of sparse rows
+  std::vector<T> base_;  // base of sparse rows; empty for dense rows
 };
 
 }  // namespace espalier::worker

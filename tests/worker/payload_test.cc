@@ -1,4 +1,4 @@
-// What one message between two members may hold is enough for every job that is accepted.
+// Tests that one message between two members is large enough for every job that is accepted.
 #include <catch2/catch.hpp>
 
 #include "src/model/metrics.h"
@@ -17,8 +17,8 @@ model::NetworkShape Shape(int64_t inputs, int64_t classes) {
   return shape;
 }
 
-TEST_CASE("a message holds the largest bucket, also of an interval of several nodes") {
-  constexpr int64_t kDouble = sizeof(double), kFeaturesMax = 1 << 20;  // of a table
+TEST_CASE("a message holds the largest bucket of several nodes") {
+  constexpr int64_t kDouble = sizeof(double), kFeaturesMax = 1 << 20;  // features of a table
   const int64_t limit = rpc::PeerOptions().payload_bytes_max;
 
   const model::NetworkShape most_classes = Shape(4, model::kConfusionClassesMax);
@@ -35,8 +35,8 @@ TEST_CASE("a message holds the largest bucket, also of an interval of several no
       numbers = std::max(numbers, model::TotalsSize(shape, kind));
     }
     CHECK(numbers >= 1'000'000);  // otherwise this is not the worst case
-    constexpr int64_t kOthers = 64
-                                << 10;  // what members tell of themselves, in a training's totals
+    // Bytes that members add about themselves to the totals of a step.
+    constexpr int64_t kOthers = 64 << 10;
     CHECK(plan::kNodesAfterMove * (numbers * kDouble + kOthers) <= limit);
   }
 }

@@ -1,4 +1,4 @@
-// The profile of a member's shards over real files: what it tells, and how soon it can be ended.
+// Tests of the profiling pass of a member over real files: its reports, and how soon it aborts.
 #include "src/worker/profiling_run.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A CSV of `rows` rows, cut into shards of about `shard_bytes`.
+// A CSV file with `rows` rows, divided into shards of about `shard_bytes`.
 struct Input {
   Input(int rows, int64_t shard_bytes) {
     const fs::path path = fs::path(std::getenv("TEST_TMPDIR")) / "profile.csv";
@@ -69,7 +69,7 @@ struct Told {
 
 const std::atomic<bool> kNever{false};
 
-TEST_CASE("every shard is told once, in order, in parts of bounded size") {
+TEST_CASE("each shard is reported once, in order, in bounded parts") {
   const Input input(20'000, 4096);
   REQUIRE(input.shards.size() > 50);
   for (const int64_t part_bytes : {int64_t{1}, int64_t{1000}, int64_t{1} << 30}) {
@@ -96,7 +96,7 @@ TEST_CASE("every shard is told once, in order, in parts of bounded size") {
   }
 }
 
-TEST_CASE("samples are told without what others make needless, and the scales are the same") {
+TEST_CASE("pruned samples give the same scales") {
   Input input(20'000, 4096);
   input.spec.data.features.scale.kind = spec::ScaleKind::kRobust;
   Told told;
@@ -113,14 +113,14 @@ TEST_CASE("samples are told without what others make needless, and the scales ar
                            pruned.back().shard)
             ->profile);
   }
-  CHECK(rows < 15'000);  // 4,096 of 20,000, and those that were once among them
+  CHECK(rows < 15'000);  // the final 4,096 of 20,000, and rows that were once among them
   const auto expected = data::MergeShardProfiles(input.plan, input.spec, std::move(whole), nullptr);
   const auto found = data::MergeShardProfiles(input.plan, input.spec, std::move(pruned), nullptr);
   REQUIRE(found.ok());
   CHECK(found->preprocessing.features == expected->preprocessing.features);
 }
 
-TEST_CASE("what is done is told after a while, however little it is") {
+TEST_CASE("finished shards are reported at an interval") {
   const Input input(20'000, 4096);
   Told told;
   ProfilingRunHooks hooks = told.Hooks();
@@ -148,7 +148,7 @@ TEST_CASE("decoded rows are kept as far as they fit") {
   CHECK(kept < static_cast<int64_t>(profiled->size()));
 }
 
-TEST_CASE("one large shard shows progress while it is read, up to all of its bytes") {
+TEST_CASE("one large shard reports progress while it is read") {
   const Input input(300'000, 1 << 30);
   REQUIRE(input.shards.size() == 1);
   REQUIRE(input.bytes > 4 << 20);
@@ -174,12 +174,12 @@ TEST_CASE("an abort ends the reading of a shard at its next block") {
                                      aborted, {.report_interval_us = 0}, hooks);
   CHECK(profiled.status().code() == StatusCode::kCancelled);
   CHECK(told.shards.empty());
-  REQUIRE(told.bytes.size() >= 2);  // the first block, and the rest of the shard, which ended there
+  REQUIRE(told.bytes.size() >= 2);  // the first block, then the rest of the aborted shard
   CHECK(told.bytes.front() < input.bytes / 2);
   CHECK(told.bytes.size() < 4);
 }
 
-TEST_CASE("the first bad shard is the one that is told") {
+TEST_CASE("the first bad shard is reported") {
   Input input(20'000, 4096);
   std::fstream file(input.plan.files[0].path, std::ios::in | std::ios::out);
   for (const int shard : {30, 10}) {
@@ -197,7 +197,7 @@ TEST_CASE("the first bad shard is the one that is told") {
   CHECK(*bad.position()->offset < input.plan.shards[11].end);
 }
 
-TEST_CASE("a watched file is the file, until reading is stopped") {
+TEST_CASE("a watched file can be read until it is stopped") {
   const fs::path path = fs::path(std::getenv("TEST_TMPDIR")) / "watched";
   std::ofstream(path) << "0123456789";
   const auto disk = storage::MakeFileSystem();
@@ -216,7 +216,7 @@ TEST_CASE("a watched file is the file, until reading is stopped") {
   stop = true;
   CHECK((*file)->ReadAt(0, out).status().message() == "enough");
   CHECK(files.Open(path.string()).status().code() == StatusCode::kCancelled);
-  // Nor is anything made that nobody would remove.
+  // After the stop, the job also creates no files, because it would not remove them.
   const std::string late = path.string() + ".late";
   CHECK(files.MakeDirectory(late).code() == StatusCode::kCancelled);
   CHECK(files.WriteAtomically(late + "/part", "1").code() == StatusCode::kCancelled);

@@ -15,7 +15,7 @@
 namespace espalier::worker {
 namespace {
 
-// A table far away: the bytes of each file follow from its name, and what is read is counted.
+// Remote files. The bytes of a file depend on its name. The class counts the bytes read.
 class FarFiles final : public storage::PassingFiles {
  public:
   explicit FarFiles(const storage::FileSystem& local) : storage::PassingFiles(local) {}
@@ -69,7 +69,7 @@ struct Fixture {
   std::unique_ptr<ReadCache> cache;
   std::unique_ptr<CachedFiles> files;
 
-  // Another job.
+  // Begins another job.
   void Next() {
     if (!cache) {
       cache = std::make_unique<ReadCache>(ReadCacheOptions{directory / "spill", bytes_max, 1000},
@@ -78,7 +78,7 @@ struct Fixture {
     files = std::make_unique<CachedFiles>(far, *cache);
     far.read = 0;
   }
-  // Reads and compares; returns how many bytes came from far away.
+  // Reads a range and checks its bytes. Returns the number of remote bytes read.
   int64_t Read(const std::string& path, int64_t offset, int64_t length) {
     const int64_t before = far.read;
     const auto file = files->Open(path);
@@ -94,7 +94,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE("what a job read the next one has from the disk") {
+TEST_CASE("a job reads from disk what an earlier job has fetched") {
   Fixture f;
   f.Next();
   CHECK(f.Read("hdfs://n/a", 0, 400) == 400);
@@ -102,21 +102,21 @@ TEST_CASE("what a job read the next one has from the disk") {
   CHECK(f.Read("hdfs://n/b", 100, 50) == 50);
   CHECK(f.files->bytes_fetched() == 1050);
   CHECK(f.cache->bytes() == 1050);
-  CHECK(f.Read("hdfs://n/a", 0, 400) == 0);  // nor does the same one read it again
+  CHECK(f.Read("hdfs://n/a", 0, 400) == 0);  // the same job
   f.Next();
-  CHECK(f.Read("hdfs://n/a", 0, 400) == 1);  // whether it may
+  CHECK(f.Read("hdfs://n/a", 0, 400) == 1);  // checks the permission
   CHECK(f.Read("hdfs://n/a", 400, 900) == 0);
-  CHECK(f.Read("hdfs://n/a", 399, 2) == 0);  // of two pieces
+  CHECK(f.Read("hdfs://n/a", 399, 2) == 0);  // from two pieces
   CHECK(f.Read("hdfs://n/a", 1000, 10) == 0);
   CHECK(f.Read("hdfs://n/b", 100, 50) == 1);
   CHECK(f.Read("hdfs://n/b", 90, 70) == 70);
   CHECK(f.Read("hdfs://n/b", 90, 70) == 0);
   CHECK(f.files->bytes_cached() == 400 + 600 + 2 + 50 + 70);
   CHECK(f.cache->bytes() == 1070);
-  CHECK(f.local->Names(f.directory / "spill")->empty());  // without a name
+  CHECK(f.local->Names(f.directory / "spill")->empty());  // the cache file has no name
 }
 
-TEST_CASE("a file that changed is another file, and one of this machine is not kept") {
+TEST_CASE("changed files are fetched again, local files are not kept") {
   Fixture f;
   f.Next();
   CHECK(f.Read("hdfs://n/a", 0, 400) == 400);
@@ -129,7 +129,7 @@ TEST_CASE("a file that changed is another file, and one of this machine is not k
   CHECK(f.cache->bytes() == 1200);
 }
 
-TEST_CASE("a job that may not read a file does not get what another one read of it") {
+TEST_CASE("a job without read permission gets no cached bytes") {
   Fixture f;
   f.Next();
   f.Read("hdfs://n/a", 0, 400);
@@ -142,30 +142,30 @@ TEST_CASE("a job that may not read a file does not get what another one read of 
   CHECK((*file)->ReadAt(5, out).ok());
 }
 
-TEST_CASE("what is kept stays within its limit, and only what two jobs did not use makes room") {
+TEST_CASE("the cache evicts only files that two jobs did not use") {
   Fixture f;
   f.bytes_max = 1500;
   f.Next();
   f.Read("hdfs://n/a", 0, 1000);
   CHECK(f.Read("hdfs://n/b", 0, 600) == 600);
-  CHECK(f.cache->bytes() == 1000);  // it was too much
+  CHECK(f.cache->bytes() == 1000);  // b does not fit
   f.Next();
   CHECK(f.Read("hdfs://n/b", 0, 500) == 500);
   CHECK(f.Read("hdfs://n/c", 0, 600) == 600);
   CHECK(f.Read("hdfs://n/b", 0, 500) == 0);
   CHECK(f.cache->bytes() == 1500);
-  CHECK(f.Read("hdfs://n/a", 0, 1000) == 1);  // it stayed
+  CHECK(f.Read("hdfs://n/a", 0, 1000) == 1);  // a is still cached
   f.Next();
   CHECK(f.Read("hdfs://n/b", 0, 500) == 1);
   f.Next();
-  CHECK(f.Read("hdfs://n/c", 0, 600) == 600);  // in the place of a
+  CHECK(f.Read("hdfs://n/c", 0, 600) == 600);  // replaces a
   CHECK(f.Read("hdfs://n/c", 0, 600) == 0);
   CHECK(f.cache->bytes() == 1100);
   CHECK(f.Read("hdfs://n/b", 0, 500) == 1);
   CHECK(f.Read("hdfs://n/a", 0, 1000) == 1000);
 }
 
-TEST_CASE("what nobody reads for a while is given up, and its disk space with it") {
+TEST_CASE("files that no job reads for a while are evicted") {
   Fixture f;
   f.Next();
   f.Read("hdfs://n/a", 0, 1000);
@@ -173,12 +173,12 @@ TEST_CASE("what nobody reads for a while is given up, and its disk space with it
   f.Read("hdfs://n/b", 0, 1000);
   f.now_us = 5000;
   f.cache->Expire();
-  CHECK(f.cache->bytes() == 2000);  // the job lives
+  CHECK(f.cache->bytes() == 2000);  // the job is still running
   f.Next();
   f.Read("hdfs://n/b", 0, 1000);
   f.now_us = 6000;
   f.cache->Expire();
-  CHECK(f.cache->bytes() == 1000);  // a's has ended
+  CHECK(f.cache->bytes() == 1000);  // the job of a has ended
   CHECK(f.Read("hdfs://n/b", 0, 1000) == 0);
   f.Next();
   f.now_us = 7000;
@@ -187,7 +187,7 @@ TEST_CASE("what nobody reads for a while is given up, and its disk space with it
   CHECK(f.Read("hdfs://n/b", 0, 1000) == 1000);
 }
 
-TEST_CASE("trouble with the disk ends the keeping and no job") {
+TEST_CASE("a disk error disables the cache and fails no job") {
   Fixture f;
   f.Next();
   REQUIRE(f.local->WriteAtomically(f.directory / "spill", "a file").ok());
@@ -196,7 +196,7 @@ TEST_CASE("trouble with the disk ends the keeping and no job") {
   CHECK(f.cache->bytes() == 0);
 }
 
-// The descriptor of the file without a name.
+// Returns the descriptor of the unnamed cache file, or -1.
 int CacheDescriptor(const std::string& directory) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code error;
@@ -206,7 +206,7 @@ int CacheDescriptor(const std::string& directory) {
   return -1;
 }
 
-TEST_CASE("a byte that the disk changed is not taken for one of the table's") {
+TEST_CASE("a corrupt cached byte is detected") {
   Fixture f;
   f.Next();
   f.Read("hdfs://n/a", 0, 1000);
@@ -218,7 +218,7 @@ TEST_CASE("a byte that the disk changed is not taken for one of the table's") {
   CHECK(f.cache->bytes() == 0);
 }
 
-TEST_CASE("nothing is kept where nothing is to be") {
+TEST_CASE("a cache of size 0 keeps nothing") {
   Fixture f;
   f.bytes_max = 0;
   f.Next();
@@ -226,7 +226,7 @@ TEST_CASE("nothing is kept where nothing is to be") {
   CHECK(f.Read("hdfs://n/a", 0, 1000) == 1000);
 }
 
-TEST_CASE("a file is told of reads to come where the cache has not all of them") {
+TEST_CASE("read hints are passed on unless all bytes are cached") {
   Fixture f;
   f.Next();
   f.Read("hdfs://n/a", 0, 400);
@@ -240,7 +240,7 @@ TEST_CASE("a file is told of reads to come where the cache has not all of them")
   CHECK(f.far.hints == 1);
 }
 
-TEST_CASE("threads that read, expiry and too little room never change a byte") {
+TEST_CASE("concurrent reads and evictions never change a byte") {
   Fixture f;
   f.bytes_max = 20'000;
   f.far.length = 5000;

@@ -50,7 +50,7 @@ struct Fixture {
   Result<std::optional<training::TrainingState<float>>> Load() const {
     return LoadCheckpoint<float>(*files, spec, Plan(), options);
   }
-  // The step that is begun with; -1: anew.
+  // Returns the step that the job begins with, or -1 if it starts over.
   int64_t Begins() const {
     const auto state = Load();
     INFO(state.status().ToString());
@@ -66,10 +66,10 @@ struct Fixture {
   }
 };
 
-TEST_CASE("a job begins anew unless it resumes or has trained before") {
+TEST_CASE("a job starts over unless it resumes or has trained before") {
   Fixture f;
   f.options.trained_before = true;
-  CHECK(f.Begins() == -1);  // nobody had written one
+  CHECK(f.Begins() == -1);  // there is no checkpoint
   f.Write("own", 10);
   f.Write("own", 20);
   CHECK(f.Begins() == 20);
@@ -79,7 +79,7 @@ TEST_CASE("a job begins anew unless it resumes or has trained before") {
   CHECK(f.Begins() == 20);
 }
 
-TEST_CASE("storage that is away is no reason to begin anew") {
+TEST_CASE("a job does not start over if its storage is unreachable") {
   Fixture f;
   storage::StorageOptions away;
   away.webhdfs.retry.give_up_ms = away.webhdfs.retry.first_contact_ms = 1;
@@ -91,7 +91,7 @@ TEST_CASE("storage that is away is no reason to begin anew") {
   CHECK_THAT(f.Error(), Contains("127.0.0.1:1"));
 }
 
-TEST_CASE("where states differ only what members had compared is begun with, or nothing") {
+TEST_CASE("after a divergence only compared checkpoints are used") {
   Fixture f;
   f.options.trained_before = true;
   f.options.reverts = true;
@@ -106,7 +106,7 @@ TEST_CASE("where states differ only what members had compared is begun with, or 
   CHECK(f.Begins() == 30);
 }
 
-TEST_CASE("a resumed job goes on with the furthest of what it has written and what it began with") {
+TEST_CASE("a resumed job uses the furthest checkpoint") {
   Fixture f;
   f.spec.resume = spec::ResumeSpec{f.directory / "old/", false, false};
   CHECK_THAT(f.Error(),
@@ -119,7 +119,7 @@ TEST_CASE("a resumed job goes on with the furthest of what it has written and wh
   CHECK(f.Begins() == 50);
 }
 
-TEST_CASE("a damaged checkpoint is passed over, and all damaged end a resumption only") {
+TEST_CASE("damaged checkpoints are skipped and fail only a resumption") {
   Fixture f;
   f.options.trained_before = true;
   const std::string first = f.Write("own", 10), second = f.Write("own", 20);
@@ -132,7 +132,7 @@ TEST_CASE("a damaged checkpoint is passed over, and all damaged end a resumption
   CHECK(f.Load().status().code() == StatusCode::kDataLoss);
 }
 
-TEST_CASE("other data and arithmetic are accepted when the job says so, and the state tells") {
+TEST_CASE("accepted differences are recorded in the state") {
   Fixture f;
   f.Write("own", 10);
   f.options.data_fingerprint = "data-2";
@@ -147,7 +147,7 @@ TEST_CASE("other data and arithmetic are accepted when the job says so, and the 
                                  "arithmetic_id arithmetic-1 until step 10"});
 }
 
-TEST_CASE("a job that was not resumed never goes on from what somebody accepted") {
+TEST_CASE("only a resumption uses a state with accepted differences") {
   Fixture f;
   f.options.trained_before = true;
   f.Write("own", 10);
@@ -157,7 +157,7 @@ TEST_CASE("a job that was not resumed never goes on from what somebody accepted"
   CHECK(f.Begins() == 20);
 }
 
-TEST_CASE("a state that does not fit the job's network is an error, accepted data or not") {
+TEST_CASE("a state of another network is always an error") {
   Fixture f;
   f.Write("own", 10);
   f.features = 3;

@@ -1,5 +1,5 @@
-// The promise "same bits": real trainers, reducers and threads over links in memory, whose mail
-// comes in shuffled order, for 1, 2, 3, 5 and 16 owners of the same leaves.
+// Tests of the promise "same bits". Real trainers, reducers and threads run over links in memory,
+// which shuffle messages. The same leaves have 1, 2, 3, 5 and 16 owners.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -67,7 +67,7 @@ training::TrainingPlan MakePlan(const Case& c) {
   return plan;
 }
 
-// The member's result: hash of the parameters, and its metrics as text.
+// Trains one member. Returns the hash of its parameters and its metrics as text, or the error.
 template <typename T>
 std::string TrainMember(const Case& c, const plan::Ownership& ownership, int32_t self, int threads,
                         const std::shared_ptr<collective::MemoryNetwork>& network) {
@@ -140,28 +140,26 @@ void CheckSameBits(const Case& c) {
   }
 }
 
-TEST_CASE("the same bits for any owners and threads: float, dropout, ragged batches") {
-  CheckSameBits<float>({});
-}
+TEST_CASE("the same bits in float with dropout and ragged batches") { CheckSameBits<float>({}); }
 TEST_CASE("the same bits in double with clipping") {
   CheckSameBits<double>({.dropout = 0, .clip_norm = 0.3});
 }
-TEST_CASE("the same bits with batches of one leaf row and more rows a leaf than a micro-batch") {
+TEST_CASE("the same bits with very large and very small batches") {
   CheckSameBits<float>({.rows = 4000, .batch = 3000});
   CheckSameBits<float>({.rows = 60, .batch = 7});
 }
 TEST_CASE("the same bits with fewer rows than leaves") {
   CheckSameBits<float>({.rows = 5, .validation_rows = 3, .batch = 2, .epochs = 5});
 }
-TEST_CASE("the same bits for leaves that are no power of two") {
+TEST_CASE("the same bits for leaves that are not a power of two") {
   CheckSameBits<float>({.leaves = 11});
 }
-TEST_CASE("early stopping decides alike on every member and restores the best weights") {
+TEST_CASE("the same bits with early stopping") {
   CheckSameBits<float>(
       {.early_stopping = spec::EarlyStopping{.metric = "val_loss", .patience = 1}, .epochs = 40});
 }
 
-TEST_CASE("the same bits with layer norms, residual links, a dropout each and smoothed labels") {
+TEST_CASE("the same bits with layer norm, residuals and label smoothing") {
   CheckSameBits<float>({.change = [](spec::ModelSpec& model, spec::TrainSpec& train) {
     model.hidden = {24, 24, 17, 17};
     model.dropout = {0.1, 0, 0.3, 0.2};
@@ -174,7 +172,7 @@ TEST_CASE("the same bits with layer norms, residual links, a dropout each and sm
     train.clip_value = 0.1;
   }});
 }
-TEST_CASE("the same bits with accumulated gradients, averaged weights and class weights") {
+TEST_CASE("the same bits with accumulation, averages and class weights") {
   CheckSameBits<double>({.clip_norm = 0.3,
                          .early_stopping = spec::EarlyStopping{.patience = 1},
                          .epochs = 6,
@@ -189,7 +187,7 @@ TEST_CASE("the same bits with accumulated gradients, averaged weights and class 
                              },
                          .class_weights = {0.5, 1, 3}});
 }
-TEST_CASE("the same bits where the ones of labels have weights") {
+TEST_CASE("the same bits with weighted multilabel targets") {
   const auto labels = [](spec::ModelSpec& model, spec::TrainSpec& train) {
     model.task = spec::Task::kMultilabel;
     train.accumulate_steps = 2;
@@ -198,7 +196,7 @@ TEST_CASE("the same bits where the ones of labels have weights") {
   CheckSameBits<float>(weighted);
   CHECK(Train<float>(weighted, 2, 1, 1) != Train<float>({.change = labels}, 2, 1, 1));
 }
-TEST_CASE("the same bits with gradient descent, and with a plateau that lowers the rate") {
+TEST_CASE("the same bits with gradient descent and plateau schedules") {
   CheckSameBits<float>({.change = [](spec::ModelSpec&, spec::TrainSpec& train) {
     train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kGd);
     train.averaging.kind = spec::AveragingKind::kMean;
@@ -243,7 +241,7 @@ TEST_CASE("the same bits with several fits, over folds and over seeds") {
                         }});
 }
 
-TEST_CASE("the same bits with sparse rows, also more a leaf than a micro-batch") {
+TEST_CASE("the same bits with sparse rows") {
   CheckSameBits<float>({.sparse = true});
   CheckSameBits<float>({.rows = 4000, .batch = 3000, .sparse = true});
   CheckSameBits<double>({.rows = 5, .validation_rows = 3, .batch = 2, .epochs = 5, .sparse = true});
@@ -253,7 +251,7 @@ void TakeLbfgs(spec::ModelSpec&, spec::TrainSpec& train) {
   train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kLbfgs);
 }
 
-TEST_CASE("the same bits with sparse rows and what else a job may ask for") {
+TEST_CASE("the same bits with sparse rows and other options") {
   const auto accumulate = [](spec::ModelSpec&, spec::TrainSpec& train) {
     train.accumulate_steps = 3;
   };
@@ -266,7 +264,7 @@ TEST_CASE("the same bits with sparse rows and what else a job may ask for") {
   CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .sparse = true});
 }
 
-TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in float and in double") {
+TEST_CASE("the same bits with L-BFGS in float and in double") {
   const auto lbfgs = [](spec::ModelSpec&, spec::TrainSpec& train) {
     train.optimizer = spec::DefaultOptimizer(spec::OptimizerKind::kLbfgs);
     train.optimizer.history = 4;
@@ -282,7 +280,7 @@ TEST_CASE("the same bits with L-BFGS: passes of one step and of several, in floa
                         .class_weights = {0.5, 1, 3}});
 }
 
-TEST_CASE("the same bits with one-hot inputs and embeddings, by Adam and by L-BFGS") {
+TEST_CASE("the same bits with one-hot inputs and embeddings") {
   const std::vector<spec::CodedInput> coded = {{40, 0}, {7, 3}, {300, 5}, {2, 0}};
   CheckSameBits<float>({.clip_norm = 0.5, .class_weights = {0.5, 1, 3}, .coded = coded});
   CheckSameBits<double>({.dropout = 0, .epochs = 12, .change = TakeLbfgs, .coded = coded});
@@ -302,7 +300,7 @@ TEST_CASE("the same bits with embedded numbers, a scaling layer and ntp") {
   CheckSameBits<float>({.dropout = 0, .epochs = 6, .change = TakeLbfgs, .numbers = {3, 4, 8}});
 }
 
-TEST_CASE("a step whose total is infinite is left out, also where it ends a group of steps") {
+TEST_CASE("a step with an infinite total is skipped") {
   const int64_t group = GENERATE(1, 2);
   Case c{.rows = 400, .batch = 40, .leaves = 4, .epochs = 1, .heavy = true};
   if (group == 2)
@@ -316,7 +314,7 @@ TEST_CASE("a step whose total is infinite is left out, also where it ends a grou
   }
 }
 
-TEST_CASE("a partner that sends more than the reduce has ends the generation, by name") {
+TEST_CASE("a partner that sends too many bytes ends the generation") {
   const plan::Ownership ownership = plan::PlanOwnership(4, 2);
   Reducer reducer({{1}, {1}, {1}}, plan::PlanTree(ownership, 4)[0], {"a", "b"}, 1000);
   reducer.BeginRound(1, {{250, 0}});
@@ -336,15 +334,15 @@ TEST_CASE("a partner that sends more than the reduce has ends the generation, by
   CHECK_THAT(end.ToString(),
              Catch::Contains("b sent 26600 bytes in 1 rounds, more than the 26000"));
   ahead.from = 7;
-  reducer.OnMessage(ahead);  // from nobody: no harm
+  reducer.OnMessage(ahead);  // an unknown member is ignored
 }
 
-TEST_CASE("an evaluation tells how far it is, and never goes back") {
+TEST_CASE("an evaluation reports progress that never decreases") {
   model::InitArithmetic();
   Case c{.rows = 300, .validation_rows = 20'000, .epochs = 1};
   c.leaves = 2;
   const MadeUpRows<float> rows(12, 3);
-  ComputePool pool(1, model::PrepareComputeThread);  // with two, either may do all of it
+  ComputePool pool(1, model::PrepareComputeThread);  // with two threads, one could do all the work
   const plan::Ownership ownership = plan::PlanOwnership(c.leaves, 1);
   Reducer reducer({{1}, {1}, {1}}, plan::PlanTree(ownership, c.leaves)[0], {"a"},
                   RoundBytesMax(MakePlan<float>(c), sizeof(float), 3));
@@ -363,7 +361,7 @@ TEST_CASE("an evaluation tells how far it is, and never goes back") {
   machine.Begin();
   StepTimes times;
   REQUIRE(Trainer<float>(machine, options, rows, pool, reducer, true, times, hooks).Run().ok());
-  // The first evaluation is the validation set's: its reports are those before the next 0.
+  // The first evaluation is of the validation set. Its reports end at the next 0.
   const auto end = std::find(shares.begin() + 1, shares.end(), 0.0);
   CHECK(shares.front() == 0);
   CHECK(end - shares.begin() > 10);
@@ -372,7 +370,7 @@ TEST_CASE("an evaluation tells how far it is, and never goes back") {
   CHECK(*(end - 1) > 0.4);
 }
 
-TEST_CASE("a cut link ends every member's run with an error that names it") {
+TEST_CASE("a cut link ends every member's run and is named") {
   const Case c{.epochs = 10'000};
   const plan::Ownership ownership = plan::PlanOwnership(c.leaves, 3);
   const auto network = collective::MemoryNetwork::Make(3, 5);
@@ -380,7 +378,7 @@ TEST_CASE("a cut link ends every member's run with an error that names it") {
   std::vector<std::thread> members;
   model::InitArithmetic();
   for (int32_t m : {0, 1}) {
-    // Member 2 never comes; the link to it is cut.
+    // Member 2 never starts, and the links to it are cut.
     members.emplace_back([&, m] { results[m] = TrainMember<float>(c, ownership, m, 1, network); });
   }
   for (uint32_t m : {0u, 1u}) network->Cut(2, m);
@@ -391,7 +389,7 @@ TEST_CASE("a cut link ends every member's run with an error that names it") {
 }
 
 // Runs one member until step `last`, then aborts it and tears it down while others still send.
-// True when it ended by that.
+// Returns whether the run ended with an error.
 bool TearDownAt(const Case& c, const plan::Ownership& ownership, int32_t self, int64_t last,
                 const std::shared_ptr<collective::MemoryNetwork>& network) {
   const std::vector<plan::TreePlace> places = plan::PlanTree(ownership, c.leaves);
@@ -419,14 +417,14 @@ bool TearDownAt(const Case& c, const plan::Ownership& ownership, int32_t self, i
   return !trainer.Run().ok();
 }
 
-TEST_CASE("members are torn down in mid-step without harm to the others") {
+TEST_CASE("tearing down a member in mid-step does not harm the others") {
   model::InitArithmetic();
   const Case c{.epochs = 10'000};
   const plan::Ownership ownership = plan::PlanOwnership(c.leaves, 3);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const auto network = collective::MemoryNetwork::Make(3, seed);
     std::vector<std::thread> members;
-    bool ended[3] = {};  // Catch is for the test's own thread
+    bool ended[3] = {};  // Catch is not thread-safe
     for (int32_t m = 0; m < 3; ++m) {
       members.emplace_back([&, m] {
         ended[m] = TearDownAt(c, ownership, m, 3, network);
@@ -440,9 +438,9 @@ TEST_CASE("members are torn down in mid-step without harm to the others") {
   }
 }
 
-// Runs member `self`; at step 7 a bit flips in the parameters of `faulty`. What it found. States
-// are compared every five steps, or, with `asked`, at the beginning and when the root asks at
-// step 7.
+// Runs member `self` and returns the divergence that it finds. At step 7, a bit flips in the
+// parameters of `faulty`. Members compare their states every five steps. With `asked`, they compare
+// them at the start, and when the root requests it at step 7.
 std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t self, int32_t faulty,
                                        bool asked,
                                        const std::shared_ptr<collective::MemoryNetwork>& network) {
@@ -484,7 +482,7 @@ std::optional<Divergence> RunWithFault(const Case& c, int32_t members, int32_t s
   return trainer.divergence();
 }
 
-TEST_CASE("a bit that flips in one member's parameters is found before the next agreed step") {
+TEST_CASE("a flipped bit is found at the next comparison of states") {
   model::InitArithmetic();
   const Case c{.epochs = 100};
   const int32_t members = GENERATE(2, 3, 5);
@@ -501,7 +499,7 @@ TEST_CASE("a bit that flips in one member's parameters is found before the next 
   for (const auto& f : found) {
     REQUIRE(f);
     CHECK(f->step == (asked ? 8 : 10));
-    // Of two, nobody can tell who is right.
+    // Two members have no majority.
     CHECK(f->members == (members == 2 ? std::vector<int32_t>{} : std::vector<int32_t>{faulty}));
   }
 }

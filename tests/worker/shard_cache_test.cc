@@ -1,5 +1,5 @@
-// What a worker keeps of a job's shards for the next one: who gets it, who does not, and when it is
-// given up.
+// Tests of the shards that a worker keeps for later jobs: which jobs reuse them, and when the cache
+// drops them.
 #include "src/worker/shard_cache.h"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kRows = 3000;
 constexpr int64_t kMany = int64_t{1} << 30;
 
-// A CSV of some shards.
+// A CSV file with several shards.
 struct Input {
   explicit Input(const std::string& name = "kept.csv", int64_t first = 0)
       : path(fs::path(std::getenv("TEST_TMPDIR")) / name) {
@@ -52,7 +52,7 @@ std::shared_ptr<data::MemoryBudget> Room() {
   return std::make_shared<data::MemoryBudget>(kMany, "", 0);
 }
 
-// Profiles all shards and loads all rows, as a job does.
+// A job that profiles all shards.
 struct Job {
   Job(ShardCache& cache, const Input& input, const spec::JobSpec& job,
       std::shared_ptr<const spec::InputPlan> plan)
@@ -96,8 +96,7 @@ std::string BytesOf(const data::RowStore& store, int64_t rows) {
   return bytes;
 }
 
-TEST_CASE(
-    "a job that only trains otherwise takes over all shards, and finds what it would itself") {
+TEST_CASE("a job that differs only in training reuses all shards") {
   const Input input;
   ShardCache cache = Cache();
   Job first(cache, input);
@@ -139,7 +138,7 @@ TEST_CASE(
   CHECK(BytesOf(*loader->Finish(), merged.train_rows) == BytesOf(*store, merged.train_rows));
 }
 
-TEST_CASE("whatever rows, sets or statistics depend on is not taken over") {
+TEST_CASE("shards are not reused if rows, sets or statistics differ") {
   const Input input;
   ShardCache cache = Cache();
   Job first(cache, input);
@@ -161,11 +160,11 @@ TEST_CASE("whatever rows, sets or statistics depend on is not taken over") {
     if (what == 6) plan.shards.pop_back();
     INFO(what);
     CHECK(taken(spec, std::make_shared<const spec::InputPlan>(plan)) == 0);
-    CHECK(taken(input.spec, input.Listed()) > 0);  // beside the others'
+    CHECK(taken(input.spec, input.Listed()) > 0);  // the cache keeps both
   }
 }
 
-TEST_CASE("a file that has changed is read anew, and one that changes under a job fails it") {
+TEST_CASE("a changed file is read again, or fails a running job") {
   const Input input;
   ShardCache cache = Cache();
   {
@@ -175,7 +174,7 @@ TEST_CASE("a file that has changed is read anew, and one that changes under a jo
   const auto now = fs::last_write_time(input.path);
   fs::last_write_time(input.path, now + std::chrono::seconds(5));
   {
-    Job stale(cache, input);  // listed before
+    Job stale(cache, input);  // listed before the change
     CHECK(stale.Profile().code() == StatusCode::kDataLoss);
     CHECK(stale.shards.Kept(0));
     CHECK(stale.shards.TakeOver(*input.files, 0).code() == StatusCode::kDataLoss);
@@ -185,7 +184,7 @@ TEST_CASE("a file that has changed is read anew, and one that changes under a jo
   CHECK(second.shards.taken() == 0);
 }
 
-// Files that a job's user may open, but not read.
+// Files that the job's user can open but not read.
 class Unreadable final : public storage::PassingFiles {
  public:
   using storage::PassingFiles::PassingFiles;
@@ -208,7 +207,7 @@ class Unreadable final : public storage::PassingFiles {
   };
 };
 
-TEST_CASE("rows are taken over only by a job that may read the file") {
+TEST_CASE("only a job that can read the file reuses its rows") {
   const Input input;
   ShardCache cache = Cache();
   Job first(cache, input);
@@ -220,7 +219,7 @@ TEST_CASE("rows are taken over only by a job that may read the file") {
   CHECK(second.shards.Profile(*input.files, 0).ok());
 }
 
-TEST_CASE("what no job uses goes after a while, and at once for other files or who needs it all") {
+TEST_CASE("unused shards expire, and earlier if room is needed") {
   const Input input, other("other.csv", 7);
   ShardCache cache = Cache();
   {
@@ -228,7 +227,7 @@ TEST_CASE("what no job uses goes after a while, and at once for other files or w
     REQUIRE(first.Profile().ok());
     now_us = 1000;
     cache.Expire();
-    CHECK(cache.bytes() > 0);  // the job still has it
+    CHECK(cache.bytes() > 0);  // the job still uses it
     now_us = 1050;
   }
   cache.Expire();
@@ -243,7 +242,7 @@ TEST_CASE("what no job uses goes after a while, and at once for other files or w
     const int64_t of_input = cache.bytes();
     Job beside(cache, other);
     REQUIRE(beside.Profile().ok());
-    CHECK(cache.bytes() > of_input);  // somebody has both
+    CHECK(cache.bytes() > of_input);  // jobs use both inputs
   }
   Job third(cache, other);
   REQUIRE(third.Profile().ok());
@@ -259,7 +258,7 @@ TEST_CASE("what no job uses goes after a while, and at once for other files or w
   CHECK(fourth.shards.taken() == 0);
 }
 
-TEST_CASE("what does not fit is not kept, and is this job's own") {
+TEST_CASE("shards that do not fit in the cache stay with the job") {
   const Input input;
   ShardCache all = Cache();
   Job whole(all, input);
@@ -281,7 +280,7 @@ TEST_CASE("what does not fit is not kept, and is this job's own") {
   CHECK(second.shards.taken() == static_cast<int64_t>(input.plan->shards.size()) - own);
 }
 
-TEST_CASE("a shard that others profiled is read once, where there is room for it beside the rows") {
+TEST_CASE("a shard of another member is kept if it fits") {
   const Input input;
   ShardCache cache = Cache();
   Job first(cache, input);
@@ -293,7 +292,7 @@ TEST_CASE("a shard that others profiled is read once, where there is room for it
   CHECK(first.shards.FitsBeside(profile, ranges, 2 * kMany));
   CHECK_FALSE(first.shards.FitsBeside(profile, ranges, 1 << 20));
   CHECK(first.shards.kept_bytes_max() == kMany);
-  // Of sparse rows it is those of the member's own shards that count.
+  // For sparse rows, only the nonzeros of the member's own shards count.
   spec::TableProfile sparse = profile;
   sparse.sparse = true;
   for (spec::ShardProfile& shard : sparse.shards) shard.nonzeros = 1 << 26;
@@ -319,7 +318,7 @@ TEST_CASE("a shard that others profiled is read once, where there is room for it
   CHECK(cache.bytes() == 0);
 }
 
-TEST_CASE("a job that does not say so neither takes nor leaves anything") {
+TEST_CASE("a job without a cache neither takes nor keeps shards") {
   const Input input;
   JobShards shards(nullptr, nullptr, input.spec, input.plan, Room());
   const auto profiled = shards.Profile(*input.files, 0);

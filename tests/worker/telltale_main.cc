@@ -1,15 +1,15 @@
-// espalier-worker that tells what it does, and may have faulty memory:
-//   ESPALIER_TELLTALE_DIRECTORY=PATH  appends lines to PATH/PID, each with one write, so that a
-//                                     kill loses none that was acted upon:
-//     leaf GENERATION STEP EPOCH LEAF ROW ROW ...   before anything of that leaf goes out
-//     commit GENERATION STEP MICROSECONDS           when the step was applied, by the steady clock
-//   ESPALIER_TELLTALE_DIE="POINT STEP"  kills itself (SIGKILL) in that step: POINT is `leaf`,
-//                                       before anything of its first leaf goes out, `commit`,
-//                                       when the step was applied, or `boundary`, before the
-//                                       next one begins
-//   ESPALIER_TELLTALE_SIGNAL=NUMBER   kills itself by that signal instead
-//   ESPALIER_TELLTALE_FLIP=STEP       flips one bit of its parameters once STEP steps are committed
-//   ESPALIER_TELLTALE_PAUSE=MS        waits so long over each shard of a job that scores
+// An espalier-worker that records its work and can inject faults. The environment controls it:
+//   ESPALIER_TELLTALE_DIRECTORY=PATH  appends lines to PATH/PID. Each line is one write, so that a
+//                                     kill loses no line of a visible action:
+//     leaf GENERATION STEP EPOCH LEAF ROW ROW ...   before the worker sends sums of that leaf
+//     commit GENERATION STEP MICROSECONDS           after the step; time of the steady clock
+//     flip STEP                                     after ESPALIER_TELLTALE_FLIP
+//   ESPALIER_TELLTALE_DIE="POINT STEP"  kills the worker with SIGKILL in that step. POINT is `leaf`
+//                                       (before it sends sums of its first leaf), `commit` (after
+//                                       the step is applied) or `boundary` (before the next step)
+//   ESPALIER_TELLTALE_SIGNAL=NUMBER   uses that signal instead of SIGKILL
+//   ESPALIER_TELLTALE_FLIP=STEP       flips one bit of the parameters when STEP steps are committed
+//   ESPALIER_TELLTALE_PAUSE=MS        waits at each step boundary and after each scored shard
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ class Telltale : public StepProbe {
     DieAt("boundary", step - 1);
     if (flip_at_ < 0 || step < flip_at_) return;
     flip_at_ = -1;
-    parameters[2] ^= std::byte{0x10};  // of the first weight's mantissa
+    parameters[2] ^= std::byte{0x10};  // in the mantissa of the first weight
     Write("flip " + std::to_string(step) + "\n");
   }
   void OnLeaf(Generation generation, int64_t step, int64_t epoch, int32_t leaf,

@@ -1,6 +1,6 @@
-// The same table as text of any form, in any number of files, on any number of workers, gives the
-// same weights: planned, profiled, loaded by each member for its leaves, and trained over links in
-// memory.
+// Tests that a table gives the same weights in any text form, in any number of files, on any number
+// of workers. Each test plans and profiles the table. Each member loads the rows of its leaves, and
+// all train over links in memory.
 #include <chrono>
 #include <random>
 #include <thread>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int32_t kLeaves = 16;
 
-// A row as fields a, b, c, y.
+// The fields a, b, c and y of a row.
 using Row = std::array<std::string, 4>;
 
 std::vector<Row> MadeUpTable(int rows, uint64_t seed) {
@@ -36,7 +36,7 @@ std::vector<Row> MadeUpTable(int rows, uint64_t seed) {
   return table;
 }
 
-// With a header, the columns in the order of `order`.
+// Returns the rows as CSV with a header. `order` is the order of the columns.
 std::string Csv(std::span<const Row> rows, const std::array<int, 4>& order = {0, 1, 2, 3}) {
   constexpr const char* kNames[] = {"a", "b", "c", "y"};
   std::string text;
@@ -87,7 +87,7 @@ class TrainFixture : public data::DataFixture {
     job.data.shard_bytes = 1 << 20;
   }
 
-  // The hash of the weights; the error where there is one.
+  // Returns the hash of the weights, or the error.
   std::string Weights(int32_t owners) {
     const auto profile = Profile();
     if (!profile.ok()) return profile.status().ToString();
@@ -104,7 +104,7 @@ class TrainFixture : public data::DataFixture {
   }
 
  private:
-  // Reads the shards of the rows of its own leaves and trains.
+  // Loads the shards that contain rows of the member's leaves, and trains.
   std::string Member(const spec::TableProfile& profile, const plan::Ownership& ownership,
                      int32_t self,
                      const std::shared_ptr<collective::MemoryNetwork>& network) const {
@@ -158,7 +158,7 @@ class TrainFixture : public data::DataFixture {
   }
 };
 
-TEST_CASE("plain, gzip, zstd and LIBSVM text of one table train the same weights") {
+TEST_CASE("all text forms of a table train the same weights") {
   TrainFixture f;
   const std::vector<Row> table = MadeUpTable(1200, 1);
   const std::string text = Csv(table), libsvm = Libsvm(table);
@@ -174,7 +174,7 @@ TEST_CASE("plain, gzip, zstd and LIBSVM text of one table train the same weights
       {"other_order.csv", Csv(table, {3, 1, 0, 2})},
   };
   for (const auto& [name, content] : forms) {
-    // The first header fixes the order of the inputs; here all files have the same one.
+    // Fixes the order of the inputs. Otherwise it follows the first header.
     f.job.data.features.columns = {std::string("a"), std::string("b"), std::string("c")};
     f.Train(content, name);
     for (const int32_t owners : {1, 3, 16}) {
@@ -192,7 +192,7 @@ TEST_CASE("plain, gzip, zstd and LIBSVM text of one table train the same weights
   }
 }
 
-TEST_CASE("one file on 16 workers and 16 files on one worker train the same weights") {
+TEST_CASE("any number of files and workers trains the same weights") {
   TrainFixture f;
   f.job.data.features.scale = {spec::ScaleKind::kDivide, 16};
   const std::vector<Row> table = MadeUpTable(1600, 3);
